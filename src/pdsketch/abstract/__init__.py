@@ -1,0 +1,1 @@
+"""Model → an ordinary symbolic domain, for heuristics."""

@@ -1,0 +1,1 @@
+"""Plan → policy: execute, watch, replan."""

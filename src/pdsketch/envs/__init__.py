@@ -1,0 +1,1 @@
+"""Worlds: their observations, experts and sketches."""

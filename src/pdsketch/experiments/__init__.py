@@ -1,0 +1,1 @@
+"""One module a table or figure of the paper."""

@@ -1,0 +1,1 @@
+"""Heuristics on grounded tasks, in one registry."""

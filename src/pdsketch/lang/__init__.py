@@ -1,0 +1,1 @@
+"""Text → checked `Domain`. Imports neither torch nor numpy."""

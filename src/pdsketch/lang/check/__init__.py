@@ -1,0 +1,1 @@
+"""Syntax → domain, one pass a module."""

@@ -1,0 +1,192 @@
+"""Characters → S-expressions that know where they stand.
+
+Iterative, linear in the length of the text, and bounded in depth, so that the
+recursive passes behind it never meet a tree that is too deep for them.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final, final
+
+from pdsketch.lang.diagnostics import Diagnostic
+from pdsketch.lang.source import Source, Span
+
+MAX_DEPTH: Final = 128
+"""No honest file nests deeper; the passes behind the reader recurse."""
+
+MAX_TOKEN: Final = 1000
+"""The longest name or number, in characters."""
+
+_TOKEN = re.compile(r"""[^\s()\[\],;"]+|[()\[\],]|;[^\n]*|"[^"\n]*"?|\s+""")
+_LOWER = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
+
+
+@final
+class Atom:
+    """A name, a variable, a number, a keyword, a quoted string or a comma.
+
+    ``text`` is in lower case, as PDDL compares names; the author's spelling
+    stands in the source.
+    """
+
+    __slots__ = ("start", "text")
+
+    def __init__(self, text: str, start: int) -> None:
+        self.text = text
+        self.start = start
+
+    @property
+    def end(self) -> int:
+        """The offset behind the last character."""
+        return self.start + len(self.text)
+
+    def __repr__(self) -> str:
+        return f"Atom({self.text!r}, {self.start})"
+
+
+@final
+class Group:
+    """A list in parentheses (``bracket`` is ``"("``) or in brackets (``"["``)."""
+
+    __slots__ = ("bracket", "end", "items", "start")
+
+    def __init__(self, bracket: str, start: int) -> None:
+        self.bracket = bracket
+        self.start = start
+        self.end = start + 1
+        self.items: list[Node] = []
+
+    def __repr__(self) -> str:
+        return f"Group({self.bracket!r}, {self.items!r})"
+
+
+Node = Atom | Group
+
+
+@final
+class Comment:
+    """A comment, kept for the formatter. ``text`` begins with its semicolons."""
+
+    __slots__ = ("start", "text")
+
+    def __init__(self, text: str, start: int) -> None:
+        self.text = text
+        self.start = start
+
+
+@final
+class Reading:
+    """What was read: the top-level nodes, the comments, and what was wrong."""
+
+    __slots__ = ("comments", "diagnostics", "nodes", "source")
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.nodes: list[Node] = []
+        self.comments: list[Comment] = []
+        self.diagnostics: list[Diagnostic] = []
+
+
+def read(source: Source) -> Reading:
+    """Read a whole text. Unbalanced brackets are reported and mended, so that later passes go on."""
+    reading = Reading(source)
+    lowered = source.text.translate(_LOWER)
+    top = Group("(", 0)
+    stack = [top]
+    items = top.items
+    for match in _TOKEN.finditer(lowered):
+        token = match.group()
+        first = token[0]
+        if first in "([":
+            group = Group(first, match.start())
+            items.append(group)
+            stack.append(group)
+            items = group.items
+            if len(stack) > MAX_DEPTH:
+                reading.diagnostics.append(_too_deep(source, match.start()))
+                break
+        elif first in ")]":
+            if len(stack) > 1 and (stack[-1].bracket == "(") == (first == ")"):
+                stack.pop().end = match.end()
+                items = stack[-1].items
+            elif not _mend(reading, stack, token, match.start()):
+                break
+            else:
+                items = stack[-1].items
+        elif first == ";":
+            reading.comments.append(Comment(source.text[match.start() : match.end()], match.start()))
+        elif not first.isspace():
+            items.append(Atom(token, match.start()))
+            if len(token) > MAX_TOKEN or (first == '"' and (len(token) == 1 or token[-1] != '"')):
+                reading.diagnostics.append(_bad_token(source, token, match.start()))
+                break
+    if not reading.diagnostics:
+        _report_unclosed(reading, stack)
+    for group in stack[1:]:
+        group.end = len(source.text)
+    reading.nodes = top.items
+    return reading
+
+
+def _mend(reading: Reading, stack: list[Group], token: str, at: int) -> bool:
+    """Report a closing bracket that closes nothing; whether reading can go on."""
+    span = Span(reading.source, at, at + 1)
+    if len(stack) == 1:
+        reading.diagnostics.append(
+            Diagnostic("unbalanced", f"this `{token}` closes nothing", span, help=f"remove this `{token}`")
+        )
+        return False
+    opened = stack.pop()
+    opened.end = at + 1
+    wanted = ")" if opened.bracket == "(" else "]"
+    line = reading.source.position(opened.start)[0]
+    reading.diagnostics.append(
+        Diagnostic(
+            "unbalanced",
+            f"`{opened.bracket}` is closed by `{token}`",
+            span,
+            label=f"wanted `{wanted}`",
+            help=f"close the `{opened.bracket}` of line {line} with `{wanted}`",
+        )
+    )
+    return True
+
+
+def _report_unclosed(reading: Reading, stack: list[Group]) -> None:
+    if len(stack) > 1:
+        start = stack[-1].start
+        reading.diagnostics.append(
+            Diagnostic(
+                "unbalanced",
+                f"`{stack[-1].bracket}` is never closed",
+                Span(reading.source, start, start + 1),
+                label=f"{len(stack) - 1} open here" if len(stack) > 2 else "",
+                help="add " + "".join(")" if g.bracket == "(" else "]" for g in reversed(stack[1:])),
+            )
+        )
+
+
+def _too_deep(source: Source, at: int) -> Diagnostic:
+    return Diagnostic(
+        "too-deep",
+        f"brackets nest deeper than {MAX_DEPTH}",
+        Span(source, at, at + 1),
+        help="name an inner part as a derived predicate",
+    )
+
+
+def _bad_token(source: Source, token: str, at: int) -> Diagnostic:
+    if token[0] == '"':
+        return Diagnostic(
+            "unclosed-string",
+            "this string is not closed on its line",
+            Span(source, at, at + 1),
+            help='close it with `"`',
+        )
+    return Diagnostic(
+        "too-long",
+        f"a name of {len(token):,} characters; {MAX_TOKEN:,} is the most",
+        Span(source, at, at + 20),
+        help="is this a text file?",
+    )

@@ -1,0 +1,1 @@
+"""Episodes, losses, and the trainer."""

@@ -1,0 +1,1 @@
+"""Networks that fill blanks and know nothing of domains."""

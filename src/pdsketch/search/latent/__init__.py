@@ -1,0 +1,1 @@
+"""Search over the latent states of a model, in tensor batches."""

@@ -1,0 +1,1 @@
+"""Search over grounded tasks, in compiled kernels."""

@@ -1,0 +1,42 @@
+"""What a search returns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, final
+
+Status = Literal["solved", "unsolvable", "out-of-time", "out-of-memory", "gave-up"]
+
+Step = tuple[Any, ...]
+"""An action's name, then its arguments: names of objects, or tuples of numbers for values."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The outcome of a search, with its counters.
+
+    ``plan`` is a list of steps if ``status`` is ``solved``, else None.
+    ``expanded`` counts nodes removed from the open list, ``evaluated`` calls of
+    the heuristic, ``generated`` successors made. ``seconds`` is the wall time of
+    the whole call; ``phases`` splits it (``ground``, ``search``, …). ``best`` is the
+    most promising trajectory of a search that found no plan, and ``reasons`` says
+    in words why there is none.
+    """
+
+    status: Status
+    plan: list[Step] | None = None
+    cost: float | None = None
+    expanded: int = 0
+    evaluated: int = 0
+    generated: int = 0
+    seconds: float = 0.0
+    phases: Mapping[str, float] = field(default_factory=dict)
+    best: list[Step] | None = None
+    reasons: tuple[str, ...] = ()
+
+    @property
+    def solved(self) -> bool:
+        """Whether there is a plan."""
+        return self.status == "solved"

@@ -1,0 +1,1 @@
+"""Domain and objects → the grounded task as flat integer arrays."""

@@ -1,0 +1,1 @@
+"""Domain → differentiable tensor program."""
