@@ -1,0 +1,187 @@
+"""``pdsketch COMMAND``: finds the command's module, and turns every way to fail into an exit code.
+
+A command is a module with three names:
+
+- ``EXAMPLE``: an invocation or a few, shown by ``--help``;
+- ``add_arguments(parser)``: its arguments (``--json`` is added here, for all);
+- ``run(args) -> int``: does the work and returns the exit code, mostly by
+  ``return output.finish(…)``. It lets `Error` and `OSError` pass.
+
+A module is imported only when its command is called, so that ``check`` starts
+at once and a command can be added by one line below.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, Final, NoReturn, Protocol, cast
+
+from pdsketch.cli import output
+from pdsketch.lang.diagnostics import Diagnostic, Error, as_json, did_you_mean
+
+COMMANDS: Final[dict[str, tuple[str, str]]] = {
+    "check": ("pdsketch.cli.check", "say what is wrong with sketches, domains and problems"),
+    "fmt": ("pdsketch.cli.fmt", "rewrite files in the canonical layout"),
+    "show": ("pdsketch.cli.show", "list what a file holds, blanks with signatures; draw its graph"),
+    "plan": ("pdsketch.cli.plan", "find a plan for a problem"),
+    "validate": ("pdsketch.cli.validate", "replay a plan and say whether it reaches the goal"),
+    "data": ("pdsketch.cli.data", "generate episodes to learn from"),
+    "train": ("pdsketch.cli.train", "learn a sketch's blanks from episodes"),
+    "eval": ("pdsketch.cli.evaluate", "measure a trained model on episodes"),
+    "rules": ("pdsketch.cli.rules", "print the rules that a model has learned"),
+    "export": ("pdsketch.cli.export", "write a learned model as an ordinary PDDL domain"),
+    "demo": ("pdsketch.cli.demo", "see the whole system at work in a minute"),
+    "reproduce": ("pdsketch.cli.reproduce", "run an experiment of the paper"),
+}
+"""Each command's module and its one-line help."""
+
+
+class Command(Protocol):
+    """What a command's module offers."""
+
+    EXAMPLE: str
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Declare the arguments."""
+
+    def run(self, args: argparse.Namespace) -> int:
+        """Do the work; the exit code."""
+
+
+class UsageError(Exception):
+    """The command line itself is wrong."""
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser whose errors are ours to print."""
+
+    def __init__(self, **settings: Any) -> None:
+        settings.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
+        super().__init__(allow_abbrev=False, **settings)
+
+    def error(self, message: str) -> NoReturn:
+        """Raise instead of exiting."""
+        raise UsageError(f"{message}\n{self.format_usage().rstrip()}")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code; nothing a user does shows a traceback."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # a path need not be valid text; printing it must not fail
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        code = _dispatch(words)
+        sys.stdout.flush()
+        return code
+    except KeyboardInterrupt:
+        return output.INTERRUPTED
+    except BrokenPipeError:
+        # The reader has gone (`pdsketch show … | head`); the interpreter's last flush must not complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return output.OK
+
+
+def _dispatch(words: list[str]) -> int:
+    json = "--json" in words
+    try:
+        return _run(words)
+    except UsageError as problem:
+        message, _, usage = str(problem).partition("\n")
+        output.say(f"pdsketch: {message}")
+        if usage:
+            output.say(usage)
+        if json:
+            wrong = as_json(Diagnostic("usage", message, file="<command line>"))
+            print(output.to_json({"ok": False, "diagnostics": [wrong]}))
+        return output.USAGE
+    except Error as problem:
+        return _fail(problem.diagnostics, json)
+    except BrokenPipeError:
+        raise
+    except ModuleNotFoundError as problem:
+        return _fail([_missing_package(problem)], json)
+    except OSError as problem:
+        name = os.fsdecode(problem.filename) if problem.filename is not None else "<input>"
+        reason = problem.strerror or str(problem)
+        return _fail([Diagnostic("file-error", reason.lower(), file=name)], json)
+    except MemoryError:
+        return _fail([Diagnostic("out-of-memory", "out of memory")], json, output.OUT_OF_MEMORY)
+
+
+def _run(words: list[str]) -> int:
+    if words[:1] == ["--json"]:
+        words = [*words[1:], "--json"]
+    if not words:
+        output.say(overview())
+        return output.USAGE
+    name, rest = words[0], words[1:]
+    if name in ("-h", "--help", "help"):
+        print(overview())
+        return output.OK
+    if name in ("-V", "--version"):
+        from pdsketch import __version__
+
+        print(f"pdsketch {__version__}")
+        return output.OK
+    if name not in COMMANDS:
+        hint = did_you_mean(name, COMMANDS)
+        raise UsageError(f"no command `{name[:80]}`" + (f"; {hint}" if hint else "") + "\n" + overview())
+    command = _load(name)
+    parser = parser_of(name, command)
+    return command.run(parser.parse_args(rest))
+
+
+def _load(name: str) -> Command:
+    """Import the module of a command; a command that is still to be built says so."""
+    module, purpose = COMMANDS[name]
+    if find_spec(module) is None:
+        raise Error(
+            [Diagnostic("not-yet", f"`pdsketch {name}` ({purpose}) is not built yet", file="<command line>")]
+        )
+    return cast(Command, import_module(module))
+
+
+def parser_of(name: str, command: Command) -> Parser:
+    """The argument parser of a command."""
+    purpose = COMMANDS[name][1]
+    parser = Parser(
+        prog=f"pdsketch {name}",
+        description=purpose[0].upper() + purpose[1:] + ".",
+        epilog="example:\n  " + "\n  ".join(command.EXAMPLE.strip().splitlines()),
+    )
+    command.add_arguments(parser)
+    parser.add_argument("--json", action="store_true", help="print one JSON object on stdout, for machines")
+    return parser
+
+
+def overview() -> str:
+    """What ``pdsketch --help`` prints."""
+    lines = ["usage: pdsketch COMMAND [--json] …", "", "commands:"]
+    lines += [f"  {name:10} {purpose}" for name, (_, purpose) in COMMANDS.items()]
+    lines += ["", "`pdsketch COMMAND --help` shows the arguments of a command and an example."]
+    return "\n".join(lines)
+
+
+def _fail(diagnostics: Sequence[Diagnostic], json: bool, code: int = output.BAD_INPUT) -> int:
+    return output.finish(code, {"ok": False}, json=json, diagnostics=diagnostics)
+
+
+def _missing_package(problem: ModuleNotFoundError) -> Diagnostic:
+    if problem.name is None or problem.name.split(".")[0] == "pdsketch":
+        raise problem
+    return Diagnostic(
+        "missing-package",
+        f"this command needs the package `{problem.name}`",
+        help="pip install 'pdsketch[experiments]'",
+        file="<command line>",
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
