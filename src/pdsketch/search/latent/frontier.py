@@ -1,0 +1,248 @@
+"""The open and closed lists of many searches at once, in flat arrays and compiled kernels.
+
+Each problem has an open list of its own: a pairing heap whose links stand in
+arrays over nodes, so that thousands of heaps need no room of their own. All
+problems share one closed table, from 128-bit fingerprints of quantised states
+to the best cost at which each was reached. Ties in the open list go to the
+smaller heuristic value, then to the older node.
+"""
+
+from __future__ import annotations
+
+from typing import Any, final
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+_NONE = -1
+
+
+@numba.njit(cache=True)
+def _before(f: Floats, h: Floats, a: int, b: int) -> bool:
+    if f[a] != f[b]:
+        return bool(f[a] < f[b])
+    if h[a] != h[b]:
+        return bool(h[a] < h[b])
+    return bool(a < b)
+
+
+@numba.njit(cache=True)
+def _meld(f: Floats, h: Floats, child: Ints, sibling: Ints, a: int, b: int) -> int:
+    if a == _NONE:
+        return b
+    if b == _NONE:
+        return a
+    if _before(f, h, b, a):
+        a, b = b, a
+    sibling[b] = child[a]
+    child[a] = b
+    return a
+
+
+@numba.njit(cache=True)
+def _push(
+    f: Floats, h: Floats, child: Ints, sibling: Ints, root: Ints, problem: Ints, first: int, n: int
+) -> None:
+    """Push nodes ``first … first + n − 1`` onto the heaps of their problems."""
+    for node in range(first, first + n):
+        child[node] = _NONE
+        sibling[node] = _NONE
+        root[problem[node]] = _meld(f, h, child, sibling, root[problem[node]], node)
+
+
+@numba.njit(cache=True)
+def _remove_root(f: Floats, h: Floats, child: Ints, sibling: Ints, top: int) -> int:
+    """The root of the heap without ``top``: two-pass pairing of its children."""
+    pairs = _NONE
+    node = child[top]
+    while node != _NONE:
+        second = sibling[node]
+        sibling[node] = _NONE
+        following = _NONE
+        if second != _NONE:
+            following = sibling[second]
+            sibling[second] = _NONE
+        merged = _meld(f, h, child, sibling, node, second)
+        sibling[merged] = pairs
+        pairs = merged
+        node = following
+    heap = _NONE
+    while pairs != _NONE:
+        following = sibling[pairs]
+        sibling[pairs] = _NONE
+        heap = _meld(f, h, child, sibling, heap, pairs)
+        pairs = following
+    return heap
+
+
+@numba.njit(cache=True)
+def _pop(
+    arrays: tuple[Floats, Floats, Floats, Ints, Ints, Ints],
+    root: Ints,
+    best_g: Floats,
+    who: Ints,
+    k: Ints,
+    out: Ints,
+) -> int:
+    """Remove up to ``k[i]`` best nodes of each problem ``who[i]``; stale nodes are dropped unseen."""
+    f, h, g, child, sibling, entry = arrays
+    n = 0
+    for i in range(len(who)):
+        problem = who[i]
+        taken = 0
+        while taken < k[i] and root[problem] != _NONE:
+            top = root[problem]
+            root[problem] = _remove_root(f, h, child, sibling, top)
+            if g[top] <= best_g[entry[top]]:
+                out[n] = top
+                n += 1
+                taken += 1
+    return n
+
+
+@numba.njit(cache=True)
+def _slot(table: Ints, prints: Ints, a: int, b: int) -> int:
+    """Where a fingerprint stands in the table, or the free slot where it belongs."""
+    mask = len(table) - 1
+    mixed = (a ^ (a >> 29)) * -4658895280553007687
+    at = (mixed ^ (mixed >> 32)) & mask
+    while table[at] != _NONE:
+        entry = table[at]
+        if prints[entry, 0] == a and prints[entry, 1] == b:
+            return int(at)
+        at = (at + 1) & mask
+    return int(at)
+
+
+@numba.njit(cache=True)
+def _rehash(table: Ints, prints: Ints, n: int) -> None:
+    for entry in range(n):
+        table[_slot(table, prints, prints[entry, 0], prints[entry, 1])] = entry
+
+
+@numba.njit(cache=True)
+def _admit(
+    table: Ints, prints: Ints, best_g: Floats, n: int, new: Ints, g: Floats, entry: Ints, keep: Bools
+) -> int:
+    """Mark what is new or cheaper than before; the number of entries afterwards."""
+    for i in range(len(g)):
+        at = _slot(table, prints, new[i, 0], new[i, 1])
+        known = table[at]
+        if known == _NONE:
+            table[at] = n
+            prints[n, 0] = new[i, 0]
+            prints[n, 1] = new[i, 1]
+            best_g[n] = g[i]
+            entry[i] = n
+            keep[i] = True
+            n += 1
+        elif g[i] < best_g[known] - 1e-9:
+            best_g[known] = g[i]
+            entry[i] = known
+            keep[i] = True
+        else:
+            entry[i] = known
+            keep[i] = False
+    return n
+
+
+def _grown(array: NDArray[Any], size: int) -> NDArray[Any]:
+    bigger = np.empty((size, *array.shape[1:]), dtype=array.dtype)
+    bigger[: len(array)] = array
+    return bigger
+
+
+@final
+class Frontier:
+    """The open lists of ``problems`` searches and their shared closed table.
+
+    A node is a number; ``parent``, ``action``, ``g``, ``h``, ``depth`` and ``problem`` hold
+    what is known of it.
+    """
+
+    def __init__(self, problems: int, capacity: int = 1024) -> None:
+        self.n = 0
+        self.entries = 0
+        self.root: Ints = np.full(problems, _NONE, dtype=np.int64)
+        self.problem: Ints = np.empty(capacity, dtype=np.int64)
+        self.parent: Ints = np.empty(capacity, dtype=np.int64)
+        self.action: Ints = np.empty(capacity, dtype=np.int64)
+        self.entry: Ints = np.empty(capacity, dtype=np.int64)
+        self.child: Ints = np.empty(capacity, dtype=np.int64)
+        self.sibling: Ints = np.empty(capacity, dtype=np.int64)
+        self.depth: Ints = np.empty(capacity, dtype=np.int64)
+        self.f: Floats = np.empty(capacity, dtype=np.float64)
+        self.g: Floats = np.empty(capacity, dtype=np.float64)
+        self.h: Floats = np.empty(capacity, dtype=np.float64)
+        self.prints: Ints = np.empty((capacity, 2), dtype=np.int64)
+        self.best_g: Floats = np.empty(capacity, dtype=np.float64)
+        self._table: Ints = np.full(4 * capacity, _NONE, dtype=np.int64)
+
+    @property
+    def nbytes(self) -> int:
+        """The memory that the lists take."""
+        return sum(value.nbytes for value in vars(self).values() if isinstance(value, np.ndarray))
+
+    def admit(self, prints: Ints, g: Floats) -> tuple[Bools, Ints]:
+        """Which states are new, or cheaper than before, and the entry of each in the table.
+
+        Fingerprints must differ between problems.
+        """
+        self._reserve_entries(self.entries + len(g))
+        keep = np.empty(len(g), dtype=np.bool_)
+        entry = np.empty(len(g), dtype=np.int64)
+        self.entries = _admit(self._table, self.prints, self.best_g, self.entries, prints, g, entry, keep)
+        return keep, entry
+
+    def add(self, **columns: NDArray[Any]) -> Ints:
+        """Append nodes, given as one column for each array over nodes, and open them."""
+        count = len(columns["g"])
+        first = self.n
+        self._reserve_nodes(first + count)
+        for name, column in columns.items():
+            getattr(self, name)[first : first + count] = column
+        _push(self.f, self.h, self.child, self.sibling, self.root, self.problem, first, count)
+        self.n += count
+        return np.arange(first, self.n)
+
+    def pop(self, who: Ints, k: Ints) -> Ints:
+        """Remove up to ``k[i]`` best nodes of each problem ``who[i]``, grouped by problem, best first."""
+        out = np.empty(int(k.sum()), dtype=np.int64)
+        arrays = (self.f, self.h, self.g, self.child, self.sibling, self.entry)
+        return out[: _pop(arrays, self.root, self.best_g, who, k, out)]
+
+    def least_f(self, who: Ints) -> Floats:
+        """A lower bound of the f of each problem's open nodes; infinity where none is open."""
+        roots = self.root[who]
+        return np.where(roots == _NONE, np.inf, self.f[np.maximum(roots, 0)])
+
+    def trace(self, node: int) -> list[int]:
+        """The actions from the root to a node."""
+        actions: list[int] = []
+        while self.parent[node] != _NONE:
+            actions.append(int(self.action[node]))
+            node = int(self.parent[node])
+        return actions[::-1]
+
+    def _reserve_nodes(self, needed: int) -> None:
+        if needed > len(self.g):
+            size = max(needed, 2 * len(self.g))
+            for name in ("problem", "parent", "action", "entry", "child", "sibling", "depth", "f", "g", "h"):
+                setattr(self, name, _grown(getattr(self, name), size))
+
+    def _reserve_entries(self, needed: int) -> None:
+        if needed > len(self.best_g):
+            size = max(needed, 2 * len(self.best_g))
+            self.prints = _grown(self.prints, size)
+            self.best_g = _grown(self.best_g, size)
+        if 2 * needed > len(self._table):
+            size = len(self._table)
+            while size < 4 * needed:
+                size *= 2
+            self._table = np.full(size, _NONE, dtype=np.int64)
+            _rehash(self._table, self.prints, self.entries)

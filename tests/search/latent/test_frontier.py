@@ -1,0 +1,81 @@
+"""The compiled lists against plain Python ones."""
+
+import heapq
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pdsketch.search.latent.frontier import Frontier
+
+batches = st.lists(
+    st.lists(st.tuples(st.integers(0, 2), st.integers(0, 12), st.integers(0, 5)), max_size=12), max_size=12
+)
+
+
+def add(frontier, rows):
+    """Admit and open (problem, state, g) rows; whether each was kept."""
+    problem = np.array([p for p, _, _ in rows], dtype=np.int64)
+    prints = np.array([(s * 7919 + p * 104729, p) for p, s, _ in rows], dtype=np.int64).reshape(-1, 2)
+    g = np.array([g for _, _, g in rows], dtype=np.float64)
+    keep, entry = frontier.admit(prints, g)
+    n = int(keep.sum())
+    frontier.add(
+        problem=problem[keep],
+        parent=np.full(n, -1),
+        action=np.zeros(n, dtype=np.int64),
+        entry=entry[keep],
+        g=g[keep],
+        h=np.zeros(n),
+        f=g[keep],
+        depth=np.zeros(n, dtype=np.int64),
+    )
+    return keep.tolist()
+
+
+@given(batches, st.integers(1, 4))
+@settings(max_examples=200, deadline=None)
+def test_nodes_leave_in_the_order_of_a_plain_heap(rounds, k):
+    frontier = Frontier(3, capacity=2)
+    best: dict[tuple[int, int], int] = {}
+    heaps: list[list[tuple[int, int, int]]] = [[], [], []]
+    count = 0
+    for rows in rounds:
+        expected = []
+        for problem, state, g in rows:
+            new = g < best.get((problem, state), 99)
+            expected.append(new)
+            if new:
+                best[problem, state] = g
+                heapq.heappush(heaps[problem], (g, count, state))
+                count += 1
+        assert add(frontier, rows) == expected
+        popped = frontier.pop(np.arange(3), np.full(3, k))
+        wanted = []
+        for problem, heap in enumerate(heaps):
+            taken = 0
+            while heap and taken < k:
+                g, node, state = heapq.heappop(heap)
+                if g <= best[problem, state]:
+                    wanted.append(node)
+                    taken += 1
+        assert popped.tolist() == wanted
+
+
+def test_a_trace_leads_from_the_root():
+    frontier = Frontier(1, capacity=1)
+    for node in range(40):
+        prints = np.array([[node, 0]])
+        _, entry = frontier.admit(prints, np.array([float(node)]))
+        frontier.add(
+            problem=np.array([0]),
+            parent=np.array([node - 1]),
+            action=np.array([node]),
+            entry=entry,
+            g=np.array([float(node)]),
+            h=np.zeros(1),
+            f=np.array([float(node)]),
+            depth=np.array([node]),
+        )
+    assert frontier.trace(39) == list(range(1, 40))
+    assert frontier.least_f(np.array([0])).tolist() == [0.0]
