@@ -1,0 +1,87 @@
+"""Values in plain Python: Booleans, numbers, and (nested) tuples of numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from itertools import product
+from operator import add, floordiv, mul, sub, truediv
+from typing import Any
+
+from pdsketch.lang.diagnostics import error
+from pdsketch.lang.domain import Fact
+from pdsketch.lang.source import Span
+from pdsketch.lang.types import ValueType
+
+
+def choices_of(type_: ValueType) -> tuple[Any, ...]:
+    """Every value of a type that has choices."""
+    if type_.prim == "bool" and type_.shape is not None:
+        scalars: tuple[Any, ...] = (False, True)
+    elif type_.choices is not None and type_.shape is not None:
+        scalars = tuple(range(type_.choices))
+    else:
+        raise error("no-choices", f"a variable cannot range over `{type_}`, which has no choices")
+    values = scalars
+    for size in reversed(type_.shape):
+        values = tuple(product(values, repeat=size))
+    return values
+
+
+def arithmetic(op: str, args: Sequence[Any], *, whole: bool, span: Span | None = None) -> Any:
+    """``+``, ``-``, ``*`` or ``/`` of numbers or vectors; ``whole``: division rounds down to an int."""
+    if op == "-" and len(args) == 1:
+        return elementwise(sub, 0, args[0])
+    if op == "/":
+        if any(divisor == 0 for divisor in flat(args[1])):
+            raise error("division-by-zero", "division by zero", span)
+        return elementwise(floordiv if whole else truediv, args[0], args[1])
+    value = args[0]
+    for other in args[1:]:
+        value = elementwise({"+": add, "-": sub, "*": mul}[op], value, other)
+    return value
+
+
+def elementwise(op: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
+    """Apply ``op`` to each pair of elements; a scalar goes with every element of a vector."""
+    if isinstance(a, tuple) and isinstance(b, tuple):
+        return tuple(elementwise(op, x, y) for x, y in zip(a, b, strict=True))
+    if isinstance(a, tuple):
+        return tuple(elementwise(op, x, b) for x in a)
+    if isinstance(b, tuple):
+        return tuple(elementwise(op, a, y) for y in b)
+    return op(a, b)
+
+
+def near(a: Any, b: Any, tolerance: float) -> bool:
+    """Whether two values have one shape, and their elements differ by no more than the tolerance."""
+    left, right = list(flat(a)), list(flat(b))
+    return len(left) == len(right) and all(
+        math.isclose(x, y, rel_tol=0, abs_tol=tolerance) for x, y in zip(left, right, strict=True)
+    )
+
+
+def plain(value: Any) -> Any:
+    """A value with tuples for lists."""
+    return tuple(map(plain, value)) if isinstance(value, list | tuple) else value
+
+
+def flat(value: Any) -> Iterator[Any]:
+    """The numbers in a value."""
+    if isinstance(value, tuple):
+        for element in value:
+            yield from flat(element)
+    else:
+        yield value
+
+
+def shown(value: Any) -> str:
+    """A value as the author would write it."""
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(shown, value))}]"
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def ground(atom: Fact | tuple[Any, ...]) -> str:
+    """A ground atom or a step as the author would write it: ``(move-to b#1 [0.1, 0.2])``."""
+    return f"({' '.join(map(shown, atom))})"

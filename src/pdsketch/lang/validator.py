@@ -1,0 +1,188 @@
+"""Does a plan do what it claims? Replayed step by step through the reference semantics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, final
+
+from pdsketch.lang.data import flat, ground, plain, shown
+from pdsketch.lang.diagnostics import Diagnostic, Error, did_you_mean
+from pdsketch.lang.domain import Action, Data, Fact, Problem
+from pdsketch.lang.semantics import Bindings, Moment, Step, World, apply_at, bind
+from pdsketch.lang.terms import Expr, Logic, Quantified, Variable, free_variables
+from pdsketch.lang.types import ObjectType
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether a plan is valid, what it costs, and if not, why.
+
+    ``step`` is the index of the first step that fails; None where every step
+    can be taken but the goal is not reached. ``cost`` is that of the steps
+    before it.
+    """
+
+    valid: bool
+    cost: float
+    step: int | None = None
+    reason: Diagnostic | None = None
+
+
+def validate(
+    problem: Problem,
+    plan: Sequence[Step],
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+) -> Verdict:
+    """Replay a plan from the initial state: each step must be applicable, and the goal hold at the end.
+
+    ``functions`` are the external predicates and blanks of the domain, as
+    `World` takes them.
+    """
+    world = World.of(problem, functions)
+    state: Mapping[Fact, Data] = problem.init
+    total = 0.0
+    for index, written in enumerate(plan):
+        try:
+            outcome = _take(world, state, written, problem.metric)
+        except Error as refused:
+            outcome = refused.diagnostics[0]
+        if isinstance(outcome, Diagnostic):
+            return Verdict(False, _tidy(total), index, _at_step(outcome, index, written))
+        state, paid = outcome
+        total += paid
+    try:
+        failure = _first_false(Moment(world, state), problem.goal, {})
+    except Error as refused:
+        return Verdict(False, _tidy(total), None, refused.diagnostics[0])
+    if failure is not None:
+        return Verdict(False, _tidy(total), None, _explain("goal-not-reached", "the goal", failure))
+    return Verdict(True, _tidy(total))
+
+
+def _take(
+    world: World, state: Mapping[Fact, Data], written: Step, metric: str
+) -> tuple[dict[Fact, Data], float] | Diagnostic:
+    """The next state and what the step cost, or why it cannot be taken."""
+    step = _resolve(world, written)
+    if isinstance(step, Diagnostic):
+        return step
+    action = world.domain.actions[step[0]]
+    moment = Moment(world, state)
+    bindings = bind(world, step)
+    failure = _first_false(moment, action.precondition, bindings)
+    if failure is not None:
+        return _explain("not-applicable", f"the precondition of `{action.name}`", failure)
+    paid = 1.0 if metric == "unit" else 0.0
+    if metric == "cost" and action.cost is not None:
+        paid = moment.value(action.cost, bindings)
+    return apply_at(moment, step), paid
+
+
+def _resolve(world: World, written: Step) -> Step | Diagnostic:
+    """The step in the domain's own names, or what is wrong with it."""
+    name = str(written[0]).lower() if written else ""
+    action = world.domain.actions.get(name)
+    if action is None:
+        return Diagnostic(
+            "unknown-action", f"there is no action `{name}`", help=did_you_mean(name, world.domain.actions)
+        )
+    if len(written) - 1 != len(action.parameters):
+        wanted = " ".join(p.name for p in action.parameters)
+        found = len(written) - 1
+        return Diagnostic(
+            "wrong-arity",
+            f"`{name}` takes {len(action.parameters)} arguments ({wanted}), and {found} are given",
+        )
+    arguments: list[Any] = []
+    for parameter, argument in zip(action.parameters, written[1:], strict=True):
+        resolved = argument.lower() if isinstance(argument, str) else plain(argument)
+        problem = _unfit(world, parameter, resolved, action)
+        if problem is not None:
+            return problem
+        arguments.append(resolved)
+    return (name, *arguments)
+
+
+def _unfit(world: World, parameter: Variable, argument: Any, action: Action) -> Diagnostic | None:
+    """Why an argument cannot stand for a parameter, if it cannot."""
+    type_ = parameter.type
+    wanted = f"`{parameter.name}` of `{action.name}` is a {type_}"
+    if isinstance(type_, ObjectType):
+        if not isinstance(argument, str):
+            return Diagnostic("type-mismatch", f"{wanted}, and {shown(argument)} is given")
+        if argument not in world.universe:
+            return Diagnostic(
+                "unknown-object",
+                f"there is no object `{argument}`",
+                help=did_you_mean(argument, world.universe),
+            )
+        if argument not in world.members(type_):
+            found = world.universe[argument]
+            return Diagnostic("type-mismatch", f"{wanted}, and `{argument}` is a {found}")
+        return None
+    numbers = list(flat(argument))
+    fits = not any(isinstance(n, str) for n in numbers) and (
+        type_.shape is None or _shape(argument) == type_.shape
+    )
+    if fits and type_.choices is not None:
+        fits = all(n in range(type_.choices) for n in numbers)
+    return None if fits else Diagnostic("type-mismatch", f"{wanted}, and {shown(argument)} is given")
+
+
+def _shape(value: Any) -> tuple[int, ...] | None:
+    """The shape of nested tuples; None if they are ragged."""
+    if not isinstance(value, tuple):
+        return ()
+    inner = {_shape(element) for element in value}
+    if len(inner) > 1 or None in inner:
+        return None
+    return (len(value), *next(iter(inner), ()))  # type: ignore[misc]
+
+
+def _first_false(moment: Moment, expr: Expr, bindings: Bindings) -> tuple[Expr, Bindings] | None:
+    """The first part of a conjunction that is false, with the bindings that make it so."""
+    match expr:
+        case Logic(op="and"):
+            for part in expr.args:
+                failure = _first_false(moment, part, bindings)
+                if failure is not None:
+                    return failure
+            return None
+        case Quantified(op="forall"):
+            names = [variable.name for variable in expr.variables]
+            for instance in moment.world.instances(expr.variables):
+                inner = {**bindings, **dict(zip(names, instance, strict=True))}
+                failure = _first_false(moment, expr.body, inner)
+                if failure is not None:
+                    return failure
+            return None
+        case _:
+            return None if moment.value(expr, bindings) else (expr, bindings)
+
+
+def _explain(code: str, whole: str, failure: tuple[Expr, Bindings]) -> Diagnostic:
+    """Which conjunct is false, in the author's words, and for which objects."""
+    expr, bindings = failure
+    words = "a conjunct" if expr.span is None else f"`{' '.join(expr.span.text.split())}`"
+    used = free_variables(expr)
+    values = ", ".join(f"{n} = {shown(v)}" for n, v in bindings.items() if n in used)
+    where = f" for {values}" if values else ""
+    return Diagnostic(code, f"{whole} does not hold: {words} is false{where}", expr.span, "false here")
+
+
+def _at_step(reason: Diagnostic, index: int, step: Step) -> Diagnostic:
+    return Diagnostic(
+        reason.code,
+        f"step {index + 1}, {ground(step)}: {reason.message}",
+        reason.span,
+        reason.label,
+        reason.help,
+        reason.notes,
+    )
+
+
+def _tidy(total: float) -> float:
+    """A whole cost without its decimal point."""
+    return int(total) if float(total).is_integer() else total
