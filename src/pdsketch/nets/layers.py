@@ -1,0 +1,35 @@
+"""Layers whose first weights come from a generator that the caller owns."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+WIDTH = 64
+"""The width of hidden layers: small enough for one CPU core, wide enough for grids and attributes."""
+
+
+def linear(inputs: int, outputs: int, generator: torch.Generator | None, *, zero: bool = False) -> nn.Linear:
+    """A linear layer, uniform in ±1/√inputs as PyTorch's own, or all zero."""
+    layer: nn.Linear = nn.utils.skip_init(nn.Linear, inputs, outputs)  # type: ignore[no-untyped-call]
+    _fill(layer.weight, 0.0 if zero else 1.0 / math.sqrt(max(1, inputs)), generator)
+    nn.init.zeros_(layer.bias)
+    return layer
+
+
+def convolution(inputs: int, outputs: int, generator: torch.Generator | None) -> nn.Conv2d:
+    """A 3×3 convolution that halves height and width."""
+    layer: nn.Conv2d = nn.utils.skip_init(  # type: ignore[no-untyped-call]
+        nn.Conv2d, inputs, outputs, 3, stride=2, padding=1
+    )
+    _fill(layer.weight, math.sqrt(6.0 / (9 * inputs)), generator)
+    if layer.bias is not None:
+        nn.init.zeros_(layer.bias)
+    return layer
+
+
+def _fill(weight: Tensor, bound: float, generator: torch.Generator | None) -> None:
+    with torch.no_grad():
+        weight.uniform_(-bound, bound, generator=generator) if bound else weight.zero_()

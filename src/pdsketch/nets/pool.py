@@ -1,0 +1,55 @@
+"""A weighted set → features that do not depend on the order of its elements."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor, nn
+
+from pdsketch.nets.encode import Relation, encoder
+from pdsketch.nets.layers import WIDTH, linear
+from pdsketch.nets.signature import Spec
+
+_OUT = WIDTH // 2
+
+
+class Pool(nn.Module):
+    """Each element goes through one network, with the single arguments beside it; then sum, mean and maximum.
+
+    ``kin`` are the single arguments of the elements' own type: each element
+    comes with its difference from them. An element of weight 0 leaves no trace;
+    an empty set gives zeros.
+    """
+
+    def __init__(
+        self, spec: Spec, kin: tuple[int, ...], context: int, generator: torch.Generator | None
+    ) -> None:
+        super().__init__()
+        self.axes = len(spec.axes)
+        self.kin = kin
+        self.encode = encoder(spec, generator)
+        self.relations = nn.ModuleList([Relation(spec) for _ in kin])
+        own = sum(self.encode.factors) + sum(sum(r.factors) for r in self.relations)  # type: ignore[misc, arg-type]
+        self.element = linear(own, WIDTH, generator)
+        self.context = linear(context, WIDTH, generator) if context else None
+        self.second = linear(WIDTH, _OUT, generator)
+        self.factors = (3 * _OUT + 1,)
+
+    def forward(
+        self, values: Tensor, weights: Tensor, context: Tensor | None, singles: Mapping[int, Tensor]
+    ) -> Tensor:
+        """``[..., n, *axes]`` and ``[..., n]`` → ``[..., features]``."""
+        parts = [self.encode(values)]
+        for i, relation in zip(self.kin, self.relations, strict=True):
+            parts.append(relation(values, singles[i].unsqueeze(-1 - self.axes)))
+        hidden = self.element(torch.cat(parts, dim=-1))
+        if self.context is not None and context is not None:
+            hidden = hidden + self.context(context).unsqueeze(-2)
+        elements = torch.relu(self.second(torch.relu(hidden))) * weights.unsqueeze(-1)
+        total = elements.sum(-2)
+        count = weights.sum(-1, keepdim=True)
+        # Under one element the mean would blow up weights near zero; it fades out instead.
+        mean = total / count.clamp_min(1.0)
+        most = elements.amax(-2) if elements.shape[-2] else total
+        return torch.cat([total, mean, most, count], dim=-1)
