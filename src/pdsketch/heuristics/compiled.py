@@ -1,0 +1,63 @@
+"""How kernels are compiled: by numba, once, into a cache that notices every change of a source.
+
+numba looks only at the file of the function that Python calls; the kernels of
+other files that were compiled into it could change without its knowing. All
+kernels therefore share one stamp, made of all the files that hold kernels.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+from numba import njit
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_PACKAGE = Path(__file__).resolve().parent.parent
+_ROOMS = (_PACKAGE / "heuristics", _PACKAGE / "search" / "packed")
+
+PATIENCE = 1.5
+"""Seconds after which a first call can only be compiling, and the user is told so."""
+
+
+def _stamp() -> tuple[float, int]:
+    """The newest change and the total size of all files that hold kernels."""
+    stats = [file.stat() for room in _ROOMS for file in sorted(room.glob("*.py"))]
+    return max(s.st_mtime for s in stats), sum(s.st_size for s in stats)
+
+
+_STAMP = _stamp()
+
+
+def kernel(function: F) -> F:
+    """Compile a function over flat arrays; keep the machine code on disk where that is possible."""
+    try:
+        compiled = njit(cache=True)(function)
+    except RuntimeError:  # neither the package's folder nor the user's cache can be written
+        return njit(function)  # type: ignore[no-any-return]
+    file = getattr(compiled._cache, "_cache_file", None)
+    if file is not None:
+        file._source_stamp = _STAMP
+    return compiled  # type: ignore[no-any-return]
+
+
+@contextmanager
+def announced() -> Iterator[None]:
+    """Tell the user what the wait is for, if what happens inside takes long enough to be compilation."""
+    timer = threading.Timer(PATIENCE, _announce)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def _announce() -> None:
+    sys.stderr.write("pdsketch: compiling the planner's kernels (once, up to a minute) ...\n")
+    sys.stderr.flush()

@@ -1,0 +1,68 @@
+"""Heuristic values of many states at once: the door for those who search elsewhere."""
+
+from __future__ import annotations
+
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pdsketch.heuristics.axioms import Axioms, evaluate_axioms, prepare_axioms
+from pdsketch.heuristics.bits import Words, n_words, pack
+from pdsketch.heuristics.compiled import announced, kernel
+from pdsketch.heuristics.explore import Work, make_work
+from pdsketch.heuristics.registry import evaluate, find_heuristic
+from pdsketch.heuristics.relaxation import Relaxation, relax
+from pdsketch.task.task import Floats, Ints, Task
+
+
+@final
+class Evaluator:
+    """A heuristic of a task, for any states of it.
+
+    >>> Evaluator(task, "ff").values(states)      # states: Bools[batch, facts]
+    array([3., 0., inf])
+
+    ``name`` is one of `registry.HEURISTICS`. ``costs`` stand in for the task's.
+    With ``per_effect`` hFF counts each conditional effect as an operator of its
+    own. An evaluator holds room to work in, and is not for several threads.
+    """
+
+    def __init__(
+        self, task: Task, name: str = "ff", *, costs: Floats | None = None, per_effect: bool = False
+    ) -> None:
+        self.task = task
+        self.heuristic = find_heuristic(name)
+        self._relaxation = relax(task, costs, per_effect=per_effect)
+        self._work = make_work(task, self._relaxation)
+        self._axioms = prepare_axioms(task)
+
+    def values(self, states: NDArray[np.bool_]) -> Floats:
+        """The value of each state; infinity where even the relaxed task has no plan.
+
+        A row gives the truth of every fact, or of the basic facts alone; derived
+        facts are computed anew from the basic ones in any case.
+        """
+        return self._run(states)[0]
+
+    def preferred(self, state: NDArray[np.bool_]) -> tuple[float, Ints]:
+        """The value of one state, and its preferred operators: applicable ones of the relaxed plan."""
+        values, count = self._run(state[None])
+        return float(values[0]), self._work.preferred[:count].copy()
+
+    def _run(self, states: NDArray[np.bool_]) -> tuple[Floats, int]:
+        words = pack(states[:, : self.task.n_basic], max(1, n_words(self.task.n_facts)))
+        values = np.zeros(len(states))
+        with announced():
+            count = _values(self.heuristic.code, self._relaxation, self._work, self._axioms, words, values)
+        return values, count
+
+
+@kernel
+def _values(  # noqa: PLR0913, PLR0917
+    code: int, relaxation: Relaxation, work: Work, axioms: Axioms, states: Words, values: Floats
+) -> int:
+    for i in range(len(states)):
+        evaluate_axioms(axioms, states[i])
+        values[i] = evaluate(code, relaxation, work, states[i])
+    return work.counts[0]  # type: ignore[no-any-return]

@@ -1,0 +1,242 @@
+"""The delete relaxation of a task: propositions, and unary operators that make them true.
+
+A *proposition* is a literal that some condition or the goal mentions, a fact
+and its negation alike. A *unary operator* is an operator with one of its
+effects (all unconditional ones together), or an axiom, which costs nothing.
+
+The negation of a derived fact holds if every rule for the fact is broken, that
+is, has a false literal in its body. This is relaxed as it stands, with one
+helper proposition a rule: "the rule is broken". A rule that depends on its own
+head is taken to be broken already; otherwise two facts that support each other
+could never be seen to vanish, and infinity would be wrong.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pdsketch.heuristics.recursion import components
+from pdsketch.heuristics.rows import gather, group, invert, owners_of, rows_of, stack, starts_of, unite
+from pdsketch.task.task import Bools, Floats, Ints, Rows, Task
+
+Longs = NDArray[np.int64]
+
+COUNT_BITS = 14
+"""An operator's state is ``cost << COUNT_BITS | unreached conditions``."""
+
+_MOST_CONDITIONS = (1 << COUNT_BITS) - 1
+_LARGEST_COST = float(1 << 28)
+
+
+class Relaxation(NamedTuple):
+    """What the relaxed exploration reads.
+
+    ``positive[f]`` and ``negative[f]`` are the propositions of a fact and of its
+    negation, or -1; ``negated`` lists the facts whose negation has one.
+    ``uses`` lists the unary operators a proposition is a condition of. ``initial``
+    is the state of each unary operator before the exploration. ``owner`` is the
+    operator of a unary operator, -1 for axioms; ``group`` is what hFF counts once.
+    Costs are integers: the task's, times ``scale``.
+    """
+
+    scale: float
+    positive: Ints
+    negative: Ints
+    negated: Ints
+    uses_starts: Ints
+    uses: Ints
+    conditions_starts: Ints
+    conditions: Ints
+    heads_starts: Ints
+    heads: Ints
+    initial: Longs
+    free: Ints
+    owner: Ints
+    group: Ints
+    base: Longs
+    preconditions_starts: Ints
+    preconditions: Ints
+    goal: Ints
+    is_goal: Bools
+    goal_literals: Ints
+    cheapest: float
+
+
+def scale_costs(costs: Floats) -> tuple[Longs, float]:
+    """The costs as integers, and the factor they were multiplied with.
+
+    Decimal costs become integers exactly; others are rounded down, so that an
+    admissible heuristic stays one.
+    """
+    top = float(costs.max(initial=0.0))
+    for scale in (1.0, 10.0, 100.0, 1000.0, 10000.0):
+        scaled = costs * scale
+        nearest = np.rint(scaled)
+        if top * scale <= _LARGEST_COST and bool(np.all(np.abs(scaled - nearest) <= 1e-9 * scale)):
+            return nearest.astype(np.int64), scale
+    scale = _LARGEST_COST / top
+    return np.floor(costs * scale).astype(np.int64), scale
+
+
+class _Unary(NamedTuple):
+    """Unary operators over literals: one row of conditions and one of heads each."""
+
+    conditions: Rows
+    heads: Rows
+    owner: Longs
+
+
+def _from_operators(task: Task) -> _Unary:
+    """One unary operator for all unconditional effects of an operator, one for each other effect."""
+    width = 2 * task.n_facts
+    owner = owners_of(task.effects)
+    effect = task.effects.items.astype(np.int64)
+    conditional = np.diff(task.conditions.starts)[effect] > 0
+    plain, place = np.unique(owner[~conditional], return_inverse=True)
+    unary = np.empty(len(owner), np.int64)
+    unary[~conditional] = place
+    unary[conditional] = len(plain) + np.arange(int(conditional.sum()))
+    owners = np.concatenate([plain, owner[conditional]])
+    heads = gather(task.heads, effect)
+    heads = unite(unary[owners_of(heads)], heads.items, len(owners), width)
+    before = gather(task.preconditions, owners)
+    extra = gather(task.conditions, effect[conditional])
+    conditions = unite(
+        np.concatenate([owners_of(before), len(plain) + owners_of(extra)]),
+        np.concatenate([before.items, extra.items]),
+        len(owners),
+        width,
+    )
+    return _Unary(conditions, heads, owners)
+
+
+def _from_axioms(task: Task) -> _Unary:
+    heads = 2 * task.axiom_heads.astype(np.int64)
+    count = len(heads)
+    return _Unary(task.axiom_bodies, group(np.arange(count), heads, count), np.full(count, -1, np.int64))
+
+
+def _from_negations(task: Task, needed: set[int]) -> _Unary:
+    """How the negations of derived facts come about, for those in ``needed``, which grows.
+
+    Helper propositions are numbered from ``2 * n_facts`` on, one a rule.
+    """
+    first = 2 * task.n_basic
+    wanted = [literal for literal in needed if literal >= first and literal & 1]
+    if not wanted:
+        return _Unary(rows_of([]), rows_of([]), np.zeros(0, np.int64))
+    rules = invert(Rows(np.arange(len(task.axiom_heads) + 1, dtype=np.int32), task.axiom_heads), task.n_facts)
+    component = components(task)
+    conditions: list[list[int]] = []
+    heads: list[list[int]] = []
+    seen = set(wanted)
+    while wanted:
+        fact = wanted.pop() >> 1
+        broken = []
+        for rule in rules[fact].tolist():
+            body = task.axiom_bodies[rule].tolist()
+            if any(component[literal >> 1] == component[fact] for literal in body):
+                continue
+            helper = 2 * task.n_facts + rule
+            broken.append(helper)
+            for literal in body:
+                conditions.append([literal ^ 1])
+                heads.append([helper])
+                if literal >= first and not literal & 1 and literal ^ 1 not in seen:
+                    seen.add(literal ^ 1)
+                    wanted.append(literal ^ 1)
+        conditions.append(broken)
+        heads.append([2 * fact + 1])
+    needed |= seen
+    return _Unary(rows_of(conditions), rows_of(heads), np.full(len(heads), -1, np.int64))
+
+
+def _numbered(task: Task, unary: _Unary) -> tuple[Longs, int]:
+    """A number for each literal and helper that some condition or the goal mentions, -1 for the others."""
+    numbers = np.full(2 * task.n_facts + len(task.axiom_heads), -1, np.int64)
+    mentioned = np.unique(np.concatenate([unary.conditions.items, task.goal]))
+    numbers[mentioned] = np.arange(len(mentioned))
+    return numbers, len(mentioned)
+
+
+def _useful(unary: _Unary, numbers: Longs, n_propositions: int) -> _Unary:
+    """Over propositions: heads that nobody needs, or that are conditions too, are left out."""
+    owners, heads = owners_of(unary.heads), numbers[unary.heads.items]
+    width = max(n_propositions, 1)
+    conditions = Rows(unary.conditions.starts, numbers[unary.conditions.items].astype(np.int32))
+    own = owners_of(conditions) * width + conditions.items
+    keep = (heads >= 0) & ~np.isin(owners * width + heads, own)
+    heads_rows = group(owners[keep], heads[keep], len(unary.owner))
+    picks = np.flatnonzero(np.diff(heads_rows.starts) > 0)
+    conditions = gather(conditions, picks)
+    if bool(np.any(np.diff(conditions.starts) > _MOST_CONDITIONS)):
+        conditions = _shortened(conditions)
+    return _Unary(conditions, gather(heads_rows, picks), unary.owner[picks])
+
+
+def _shortened(conditions: Rows) -> Rows:
+    """Rows cut to what an operator's counter can hold; fewer conditions relax more, and stay sound."""
+    counts = np.diff(conditions.starts)
+    place = np.arange(len(conditions.items)) - np.repeat(conditions.starts[:-1], counts)
+    kept = np.minimum(counts, _MOST_CONDITIONS)
+    return Rows(starts_of(kept), conditions.items[place < _MOST_CONDITIONS])
+
+
+def relax(task: Task, costs: Floats | None = None, *, per_effect: bool = False) -> Relaxation:
+    """The delete relaxation of ``task``.
+
+    ``costs`` stand in for the task's own. With ``per_effect``, hFF counts each
+    conditional effect as an operator of its own.
+    """
+    scaled, scale = scale_costs(task.costs if costs is None else costs)
+    parts = [_from_operators(task), _from_axioms(task)]
+    needed = set(np.unique(np.concatenate([*(p.conditions.items for p in parts), task.goal])).tolist())
+    parts.append(_from_negations(task, needed))
+    unary = _Unary(
+        stack([p.conditions for p in parts]),
+        stack([p.heads for p in parts]),
+        np.concatenate([p.owner for p in parts]),
+    )
+    numbers, count = _numbered(task, unary)
+    unary = _useful(unary, numbers, count)
+    return _assemble(task, unary, numbers, count, scaled, scale, per_effect)
+
+
+def _assemble(  # noqa: PLR0913, PLR0917
+    task: Task, unary: _Unary, numbers: Longs, count: int, scaled: Longs, scale: float, per_effect: bool
+) -> Relaxation:
+    owner = unary.owner
+    base = np.where(owner >= 0, np.append(scaled, 0)[owner], 0)
+    sizes = np.diff(unary.conditions.starts).astype(np.int64)
+    uses = invert(unary.conditions, count)
+    negative = numbers[1 : 2 * task.n_facts : 2].astype(np.int32)
+    goal = numbers[np.unique(task.goal)].astype(np.int32)
+    is_goal = np.zeros(count, np.bool_)
+    is_goal[goal] = True
+    groups = np.arange(len(owner)) + len(scaled) if per_effect else owner
+    return Relaxation(
+        scale=scale,
+        positive=numbers[0 : 2 * task.n_facts : 2].astype(np.int32),
+        negative=negative,
+        negated=np.flatnonzero(negative >= 0).astype(np.int32),
+        uses_starts=uses.starts,
+        uses=uses.items,
+        conditions_starts=unary.conditions.starts,
+        conditions=unary.conditions.items,
+        heads_starts=unary.heads.starts,
+        heads=unary.heads.items,
+        initial=(base << COUNT_BITS) | sizes,
+        free=np.flatnonzero(sizes == 0).astype(np.int32),
+        owner=owner.astype(np.int32),
+        group=groups.astype(np.int32),
+        base=base,
+        preconditions_starts=task.preconditions.starts.astype(np.int32),
+        preconditions=task.preconditions.items.astype(np.int32),
+        goal=goal,
+        is_goal=is_goal,
+        goal_literals=np.unique(task.goal).astype(np.int32),
+        cheapest=float(scaled.min(initial=1 << 28)) / scale if len(scaled) else 1.0,
+    )
