@@ -1,0 +1,63 @@
+"""Optimal costs by exhaustive search through the reference semantics: the oracle for planners."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from itertools import count
+from typing import Any
+
+from pdsketch.lang.semantics import Moment, Step, apply_at, bind, encode
+
+from .sample import Sample
+
+Key = frozenset[Any]
+
+
+@dataclass(frozen=True)
+class Reached:
+    """What uniform-cost search found.
+
+    ``cost`` and ``plan`` are those of the cheapest plan, None if there is none
+    among what was reached; ``complete`` says whether that was everything.
+    ``costs`` maps each state (see `key`) to what it takes to get there.
+    """
+
+    cost: float | None
+    plan: list[Step] | None
+    complete: bool
+    costs: dict[Key, float]
+    states: list[dict[Any, Any]]
+
+
+def key(state: Any) -> Key:
+    """A state as a set of its true atoms and its values."""
+    return frozenset((fact, value) for fact, value in state.items() if value is not False)
+
+
+def reachable(sample: Sample, limit: int = 500) -> Reached:
+    """Search all states in the order of their costs, at most ``limit`` of them."""
+    world, problem = sample.world, sample.problem
+    start = encode(world, problem.init)
+    ties = count()
+    queue: list[Any] = [(0.0, next(ties), start, ())]
+    costs: dict[Key, float] = {}
+    states: list[dict[Any, Any]] = []
+    best: tuple[float | None, list[Step] | None] = (None, None)
+    while queue and len(costs) < limit:
+        paid, _, state, plan = heappop(queue)
+        if key(state) in costs:
+            continue
+        costs[key(state)] = paid
+        states.append(state)
+        moment = Moment(world, state)
+        if best[0] is None and moment.value(problem.goal, {}):
+            best = (paid, list(plan))
+        for step in sample.steps:
+            action = sample.domain.actions[step[0]]
+            if moment.value(action.precondition, bind(world, step)):
+                price = 1.0
+                if problem.metric == "cost":
+                    price = 0.0 if action.cost is None else moment.value(action.cost, bind(world, step))
+                heappush(queue, (paid + price, next(ties), apply_at(moment, step), (*plan, step)))
+    return Reached(best[0], best[1], not queue, costs, states)

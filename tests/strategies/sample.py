@@ -1,0 +1,61 @@
+"""A random domain and problem, as text and as the language loads them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import product
+from typing import Any
+
+from pdsketch.lang.load import parse_domain, parse_problem
+
+from pdsketch.lang.domain import Domain, Problem
+from pdsketch.lang.semantics import Step, World
+from pdsketch.lang.types import ObjectType
+
+from .functions import Linear
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A domain, a problem, more closed formulas over its objects, and functions for what is blank.
+
+    ``candidates`` are values for parameters of value types without choices.
+    """
+
+    domain_text: str
+    problem_text: str
+    formulas: tuple[str, ...] = ()
+    functions: dict[str, Linear] = field(default_factory=dict)
+    candidates: dict[str, tuple[Any, ...]] = field(default_factory=dict)
+
+    @cached_property
+    def domain(self) -> Domain:
+        return parse_domain(self.domain_text)
+
+    @cached_property
+    def problem(self) -> Problem:
+        return parse_problem(self.problem_text, self.domain)
+
+    @cached_property
+    def world(self) -> World:
+        return World.of(self.problem, self.functions)
+
+    @cached_property
+    def steps(self) -> list[Step]:
+        """Every ground action."""
+        found: list[Step] = []
+        for action in self.domain.actions.values():
+            ranges = [self._range(parameter.type) for parameter in action.parameters]
+            found += [(action.name, *args) for args in product(*ranges)]
+        return found
+
+    def _range(self, type_: Any) -> tuple[Any, ...]:
+        if isinstance(type_, ObjectType) or type_.choices is not None:
+            return self.world.members(type_)
+        return self.candidates[type_.alias]
+
+    def __repr__(self) -> str:
+        parts = [self.domain_text, self.problem_text, *self.formulas]
+        parts += [f"; {name}: {function}" for name, function in self.functions.items()]
+        return "\n" + "\n".join(parts)
