@@ -1,0 +1,1 @@
+"""BabyAI: the paper's first domain, in Minigrid."""

@@ -1,0 +1,69 @@
+"""Observations as states of a sketch: each sketch takes of an observation what it declares."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pdsketch.envs.babyai.observation import Observation
+from pdsketch.lang.domain import Domain
+
+SKETCHES = Path(__file__).parent / "sketches"
+
+_ONE_HOT_SIZES = (11, 6, 3)  # PDS-Base: type, colour, state
+_DOOR, _OPEN = 4, 0
+
+
+@cache
+def load_sketch(name: str) -> Domain:
+    """One of the sketches that ship with the package: ``base``, ``abs`` or ``rob``."""
+    from pdsketch.lang.load import load_domain
+
+    return load_domain(SKETCHES / f"{name}.pdsketch")
+
+
+def objects_of(domain: Domain, observation: Observation) -> dict[str, list[str]]:
+    """The objects of the observation by type, as `State` takes them; the robot is the constant ``agent``."""
+    objects = {"item": [f"item#{i + 1}" for i in range(len(observation.item_pose))]}
+    if "wall" in domain.hierarchy.parents:
+        objects["wall"] = [f"wall#{i + 1}" for i in range(len(observation.wall_pose))]
+    return objects
+
+
+def values_of(domain: Domain, observation: Observation) -> dict[str, NDArray[Any]]:
+    """A value for each predicate that the sketch observes."""
+    if "robot-feature" in domain.predicates:
+        return _undivided(observation)
+    pose = np.concatenate([observation.item_pose, observation.wall_pose])
+    code = np.concatenate([observation.item_code, observation.wall_code])
+    values: dict[str, NDArray[Any]] = {
+        "robot-pose": observation.robot_pose[None],
+        "robot-direction": np.array([observation.robot_direction]),
+        "item-pose": pose,
+        "item-feature": code,
+    }
+    if "is-obstacle" in domain.predicates:
+        values["is-obstacle"] = ~((code[:, 0] == _DOOR) & (code[:, 2] == _OPEN))
+    return values
+
+
+def _undivided(observation: Observation) -> dict[str, NDArray[Any]]:
+    """PDS-Base's vectors: everything about the robot, or about an item, side by side."""
+    turned = np.eye(4, dtype=np.float32)[observation.robot_direction]
+    parts = [observation.item_pose]
+    parts += [np.eye(n, dtype=np.float32)[observation.item_code[:, i]] for i, n in enumerate(_ONE_HOT_SIZES)]
+    return {
+        "robot-feature": np.concatenate([observation.robot_pose, turned])[None],
+        "item-feature": np.concatenate(parts, axis=1),
+    }
+
+
+def to_state(domain: Domain, observation: Observation) -> Any:
+    """The observation as a `pdsketch.State` of the sketch."""
+    from pdsketch.tensor.state import State
+
+    return State(domain, objects=objects_of(domain, observation), values=values_of(domain, observation))
