@@ -1,0 +1,70 @@
+# Each goal sets up what it needs: a virtual environment in .venv, and the package with what the goal uses.
+# The stamps keep a second run from installing again.
+
+PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip install --disable-pip-version-check --quiet
+CHECKED := src tests benchmarks
+
+# One thread a process: the tests run in parallel already.
+export OMP_NUM_THREADS ?= 1
+
+.PHONY: help demo test quick lint format kernels fuzz bench clean
+
+help:  ## this list
+	@grep -hE '^[a-z]+: .*##|^[a-z]+:  ##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
+
+$(BIN)/python:
+	@test -n "$(PYTHON)" || { echo "pdsketch needs Python 3.11 or later" >&2; exit 1; }
+	$(PYTHON) -m venv .venv
+
+.venv/installed: pyproject.toml | $(BIN)/python
+	$(PIP) --editable '.[envs]'
+	@touch $@
+
+.venv/installed-dev: pyproject.toml | $(BIN)/python
+	$(PIP) --editable '.[dev]'
+	@touch .venv/installed $@
+
+demo: .venv/installed  ## see it work
+ifneq ($(wildcard src/pdsketch/cli/demo.py),)
+	$(BIN)/pdsketch demo
+else
+	$(BIN)/pdsketch check examples/*/*.pddl examples/*/*.pdsketch
+	$(BIN)/pdsketch show examples/kitchen/domain.pdsketch
+ifneq ($(wildcard src/pdsketch/cli/plan.py),)
+	$(BIN)/pdsketch plan examples/blocks/domain.pddl examples/blocks/p02.pddl
+endif
+endif
+
+test: .venv/installed-dev  ## all tests, on two cores
+	$(BIN)/python -m pytest -n 2
+
+quick: .venv/installed-dev  ## the tests of the language and of the command line
+	$(BIN)/python -m pytest tests/lang tests/cli
+
+lint: .venv/installed-dev  ## style, types, and which room may import which
+	$(BIN)/ruff check $(wildcard $(CHECKED))
+	$(BIN)/ruff format --check $(wildcard $(CHECKED))
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: .venv/installed-dev  ## put the code and the examples into canonical layout
+	$(BIN)/ruff format $(wildcard $(CHECKED))
+	$(BIN)/pdsketch fmt examples/*/*.pddl examples/*/*.pdsketch
+
+# Cached kernels ignore NUMBA_BOUNDSCHECK, hence the fresh cache.
+kernels: .venv/installed-dev  ## the tests of the compiled kernels, with array bounds checked
+	cache=$$(mktemp -d) && trap 'rm -rf "$$cache"' EXIT && \
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR="$$cache" $(BIN)/python -m pytest -n 2 \
+		$(wildcard tests/task tests/heuristics tests/search/packed)
+
+fuzz: .venv/installed-dev  ## 100,000 mutated files through the language; no crash, no hang
+	$(BIN)/python -m tests.fuzz --files 100000
+
+bench: .venv/installed-dev  ## loading speed beside other parsers (DIR=a folder of PDDL files)
+	$(BIN)/python benchmarks/parse.py $(if $(DIR),$(DIR),examples)
+
+clean:  ## remove what the other goals made
+	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
