@@ -1,0 +1,261 @@
+"""Runs a packed search under its limits, and says how it ended."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, final
+
+import numpy as np
+
+from pdsketch.heuristics.axioms import prepare_axioms
+from pdsketch.heuristics.bits import pack
+from pdsketch.heuristics.compiled import announced
+from pdsketch.heuristics.explore import make_work
+from pdsketch.heuristics.registry import Heuristic, find_heuristic
+from pdsketch.heuristics.relaxation import relax
+from pdsketch.lang.diagnostics import did_you_mean, error
+from pdsketch.search.packed import nodes as closed_list
+from pdsketch.search.packed import queue as open_list
+from pdsketch.search.packed.advance import (
+    CURRENT,
+    ENOUGH,
+    EVALUATED,
+    EXHAUSTED,
+    EXPANDED,
+    GENERATED,
+    GOAL,
+    GROW_NODES,
+    GROW_QUEUE,
+    N_COUNTERS,
+    SOLVED,
+    Knowledge,
+    Room,
+    Settings,
+    advance,
+)
+from pdsketch.search.packed.memory import Meter
+from pdsketch.search.packed.operators import prepare_operators, words_of
+from pdsketch.search.result import Status
+from pdsketch.task.task import Task
+
+SEARCHES = ("astar", "wastar", "gbfs", "lazy-gbfs")
+
+DEFAULT_WEIGHT = 3.0
+"""Of h in weighted A*."""
+
+_SLICE = 0.05
+"""Seconds that a kernel may run before Python looks at the clock."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to search, and how far.
+
+    ``weight`` is that of h in ``wastar``. ``deadline`` is a `time.monotonic` time;
+    ``memory`` counts the megabytes that planning may take. ``costs`` is what the
+    heuristic reads: the task's own, or each plus one (so that free operators
+    count as steps, too).
+    """
+
+    search: str = "lazy-gbfs"
+    heuristic: str = "ff"
+    weight: float = DEFAULT_WEIGHT
+    deadline: float = np.inf
+    memory: float = np.inf
+    max_expansions: int | None = None
+    costs: Literal["own", "plus-one"] = "own"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a search ended: operators of the plan if solved, counters, and the lowest h that was seen."""
+
+    status: Status
+    plan: tuple[int, ...] | None
+    cost: float | None
+    expanded: int
+    evaluated: int
+    generated: int
+    best_h: float
+    bytes: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What a search can say of itself while it runs."""
+
+    seconds: float
+    expanded: int
+    evaluated: int
+    best_h: float
+    bytes: int
+
+
+def find_search(name: str) -> str:
+    """The name itself; an `Error` that lists all searches if there is none of that name."""
+    if name in SEARCHES:
+        return name
+    known = ", ".join(f"`{known}`" for known in SEARCHES)
+    raise error(
+        "unknown-search", f"there is no search `{name}`; known are {known}", help=did_you_mean(name, SEARCHES)
+    )
+
+
+def search(
+    task: Task,
+    options: Options,
+    meter: Meter | None = None,
+    report: Callable[[Progress], None] | None = None,
+) -> Outcome:
+    """Search a task for a plan.
+
+    ``report`` is called every few slices of the search, for those who want to
+    watch. ``meter`` has counted memory since planning began.
+    """
+    return _Run(task, options, meter or Meter()).until_done(report)
+
+
+@final
+class _Run:
+    """One search: the arrays that kernels work on, and the loop that feeds them."""
+
+    def __init__(self, task: Task, options: Options, meter: Meter) -> None:
+        self.options = options
+        self.meter = meter
+        self.heuristic = find_heuristic(options.heuristic)
+        self.settings = _settings(options, self.heuristic)
+        basic, full = words_of(task)
+        relaxation = relax(task, task.costs + 1.0 if options.costs == "plus-one" else None)
+        self.know = Knowledge(
+            operators=prepare_operators(task),
+            axioms=prepare_axioms(task),
+            relaxation=relaxation,
+            work=make_work(task, relaxation),
+            init=pack(task.init[None, : task.n_basic], basic)[0],
+        )
+        n_operators = len(task.operators)
+        counters = np.zeros(N_COUNTERS, np.int64)
+        counters[[GOAL, CURRENT]] = -1
+        self.room = Room(
+            state=np.zeros(full, np.uint64),
+            after=np.zeros(full, np.uint64),
+            packed=np.zeros(basic, np.uint64),
+            found=np.zeros(n_operators + 1, np.int32),
+            counters=counters,
+            best=np.full(1, np.inf),
+            preferred_marks=np.full(n_operators + 1, -1, np.int64),
+        )
+        self.nodes = closed_list.make_nodes(1024, basic)
+        capacity = max(1024, 2 * n_operators)
+        self.queue = open_list.make_queue(capacity)
+        self.preferred = open_list.make_queue(capacity if self.settings.lazy else 1)
+
+    def until_done(self, report: Callable[[Progress], None] | None) -> Outcome:
+        started = time.monotonic()
+        with announced():
+            self._advance(0)
+        budget = 16
+        while True:
+            before = time.monotonic()
+            if before >= self.options.deadline:
+                return self._outcome("out-of-time")
+            answer = self._advance(budget)
+            spent = time.monotonic() - before
+            if answer == SOLVED:
+                return self._outcome("solved")
+            if answer == EXHAUSTED:
+                return self._outcome("unsolvable")
+            if answer == ENOUGH:
+                return self._outcome("gave-up")
+            if not self._make_room(answer):
+                return self._outcome("out-of-memory")
+            if spent < _SLICE / 2 and answer not in (GROW_NODES, GROW_QUEUE):
+                budget = min(2 * budget, 1 << 20)
+            elif spent > 2 * _SLICE:
+                budget = max(budget // 2, 1)
+            if report is not None:
+                report(self._progress(time.monotonic() - started))
+
+    def _advance(self, budget: int) -> int:
+        return advance(
+            self.know, self.settings, self.nodes, self.queue, self.preferred, self.room, budget
+        )
+
+    def _make_room(self, answer: int) -> bool:
+        """Grow what is full; False if that would take more memory than allowed."""
+        limit = self.options.memory * 1e6
+        if answer == GROW_NODES:
+            if len(self.nodes.g) >= 1 << 30 or self._bytes() + 2 * closed_list.n_bytes(self.nodes) > limit:
+                return False
+            self.nodes = closed_list.grown(self.nodes)
+        elif answer == GROW_QUEUE:
+            if self._bytes() + 2 * self.queue.keys.nbytes + 2 * self.preferred.keys.nbytes > limit:
+                return False
+            self.queue = open_list.grown(self.queue)
+            if self.settings.lazy:
+                self.preferred = open_list.grown(self.preferred)
+        return self.meter.bytes() <= limit
+
+    def _bytes(self) -> int:
+        queues = (self.queue, self.preferred)
+        return closed_list.n_bytes(self.nodes) + sum(q.keys.nbytes + q.items.nbytes for q in queues)
+
+    def _progress(self, seconds: float) -> Progress:
+        counters = self.room.counters
+        return Progress(
+            seconds=seconds,
+            expanded=int(counters[EXPANDED]),
+            evaluated=int(counters[EVALUATED]),
+            best_h=float(self.room.best[0]),
+            bytes=self._bytes(),
+        )
+
+    def _outcome(self, status: Status) -> Outcome:
+        counters = self.room.counters
+        goal = int(counters[GOAL])
+        plan: tuple[int, ...] | None = None
+        cost: float | None = None
+        if status == "solved":
+            plan = self._plan(goal)
+            cost = float(self.know.operators.costs[list(plan)].sum())
+        return Outcome(
+            status=status,
+            plan=plan,
+            cost=cost,
+            expanded=int(counters[EXPANDED]),
+            evaluated=int(counters[EVALUATED]),
+            generated=int(counters[GENERATED]),
+            best_h=float(self.room.best[0]),
+            bytes=self._bytes(),
+        )
+
+    def _plan(self, node: int) -> tuple[int, ...]:
+        steps = []
+        while self.nodes.parent[node] >= 0:
+            steps.append(int(self.nodes.operator[node]))
+            node = int(self.nodes.parent[node])
+        return tuple(reversed(steps))
+
+
+def _settings(options: Options, heuristic: Heuristic) -> Settings:
+    weights = {
+        "astar": (1.0, 1.0),
+        "wastar": (1.0, float(options.weight)),
+        "gbfs": (0.0, 1.0),
+        "lazy-gbfs": (0.0, 1.0),
+    }
+    g_weight, h_weight = weights[find_search(options.search)]
+    most = options.max_expansions
+    return Settings(
+        heuristic=heuristic.code,
+        lazy=options.search == "lazy-gbfs",
+        reopen=g_weight > 0,
+        g_weight=g_weight,
+        h_weight=h_weight,
+        most_expansions=(1 << 62) if most is None else max(int(most), 0),
+    )

@@ -1,0 +1,90 @@
+"""The open list: a binary heap with two keys; among equals, first in, first out."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pdsketch.heuristics.compiled import kernel
+from pdsketch.task.task import Floats
+
+
+class Queue(NamedTuple):
+    """Row ``i`` of ``keys`` is an entry's two keys, of ``items`` its number of arrival and what it holds.
+
+    ``counts`` is the number of entries, and of all arrivals so far.
+    """
+
+    keys: Floats
+    items: NDArray[np.int64]
+    counts: NDArray[np.int64]
+
+
+def make_queue(capacity: int) -> Queue:
+    """An empty queue with room for ``capacity`` entries."""
+    return Queue(np.empty((capacity, 2)), np.empty((capacity, 2), np.int64), np.zeros(2, np.int64))
+
+
+def grown(queue: Queue) -> Queue:
+    """The same queue with twice the room."""
+    size = int(queue.counts[0])
+    larger = make_queue(2 * len(queue.keys))
+    larger.keys[:size] = queue.keys[:size]
+    larger.items[:size] = queue.items[:size]
+    larger.counts[:] = queue.counts
+    return larger
+
+
+@kernel
+def push(queue: Queue, first: float, second: float, item: int) -> None:
+    """Add an entry."""
+    keys, items, counts = queue.keys, queue.items, queue.counts
+    at = counts[0]
+    while at > 0:
+        above = (at - 1) >> 1
+        if keys[above, 0] < first or (keys[above, 0] == first and keys[above, 1] <= second):
+            break
+        keys[at] = keys[above]
+        items[at] = items[above]
+        at = above
+    keys[at, 0], keys[at, 1] = first, second
+    items[at, 0], items[at, 1] = counts[1], item
+    counts[0] += 1
+    counts[1] += 1
+
+
+@kernel
+def before(queue: Queue, a: int, b: int) -> bool:
+    """Whether entry ``a`` comes before entry ``b``."""
+    keys = queue.keys
+    if keys[a, 0] != keys[b, 0]:
+        return keys[a, 0] < keys[b, 0]  # type: ignore[no-any-return]
+    if keys[a, 1] != keys[b, 1]:
+        return keys[a, 1] < keys[b, 1]  # type: ignore[no-any-return]
+    return queue.items[a, 0] < queue.items[b, 0]  # type: ignore[no-any-return]
+
+
+@kernel
+def pop(queue: Queue) -> int:
+    """Remove the first entry and return what it holds."""
+    keys, items, counts = queue.keys, queue.items, queue.counts
+    found = items[0, 1]
+    counts[0] -= 1
+    size = counts[0]
+    at = 0
+    while True:
+        below = 2 * at + 1
+        if below >= size:
+            break
+        if below + 1 < size and before(queue, below + 1, below):
+            below += 1
+        if before(queue, size, below):
+            break
+        keys[at] = keys[below]
+        items[at] = items[below]
+        at = below
+    keys[at] = keys[size]
+    items[at] = items[size]
+    return found  # type: ignore[no-any-return]
