@@ -53,10 +53,6 @@ class Command(Protocol):
         """Do the work; the exit code."""
 
 
-class UsageError(Exception):
-    """The command line itself is wrong."""
-
-
 class Parser(argparse.ArgumentParser):
     """An argument parser whose errors are ours to print."""
 
@@ -66,7 +62,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Raise instead of exiting."""
-        raise UsageError(f"{message}\n{self.format_usage().rstrip()}")
+        raise output.UsageError(f"{message}\n{self.format_usage().rstrip()}")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -91,7 +87,7 @@ def _dispatch(words: list[str]) -> int:
     json = "--json" in words
     try:
         return _run(words)
-    except UsageError as problem:
+    except output.UsageError as problem:
         message, _, usage = str(problem).partition("\n")
         output.say(f"pdsketch: {message}")
         if usage:
@@ -131,7 +127,9 @@ def _run(words: list[str]) -> int:
         return output.OK
     if name not in COMMANDS:
         hint = did_you_mean(name, COMMANDS)
-        raise UsageError(f"no command `{name[:80]}`" + (f"; {hint}" if hint else "") + "\n" + overview())
+        raise output.UsageError(
+            f"no command `{name[:80]}`" + (f"; {hint}" if hint else "") + "\n" + overview()
+        )
     command = _load(name)
     parser = parser_of(name, command)
     return command.run(parser.parse_args(rest))

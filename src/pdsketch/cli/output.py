@@ -36,6 +36,10 @@ EXIT_OF_STATUS: Final[Mapping[str, int]] = {
 """The exit code of each status of a search."""
 
 
+class UsageError(Exception):
+    """The command line itself is wrong: exit code 2. Further lines of the message show the usage."""
+
+
 def finish(
     code: int,
     payload: Mapping[str, Any],

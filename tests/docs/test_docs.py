@@ -1,0 +1,66 @@
+"""Every code block of the documents runs, and shows what it really prints.
+
+``python`` blocks of a page share one namespace. In ``console`` blocks, each line
+``$ pdsketch …`` is run, and the lines below it are its output (stdout, then
+stderr); a line ``…`` stands for any lines.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from pdsketch.cli.main import main
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")])
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture
+def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder in which the examples stand where the documents say."""
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.usefixtures("workplace")
+def test_every_block_of_a_page_runs(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names: dict[str, object] = {}
+    for kind, body in BLOCK.findall(page.read_text(encoding="utf-8")):
+        if kind == "python":
+            exec(compile(body, str(page), "exec"), names)
+        elif kind == "console":
+            for command, wanted in sessions(body):
+                main(command)
+                caught = capsys.readouterr()
+                assert matches(wanted, caught.out + caught.err), caught.out + caught.err
+
+
+def sessions(body: str) -> list[tuple[list[str], list[str]]]:
+    """The commands of a console block, each with the lines shown below it."""
+    found: list[tuple[list[str], list[str]]] = []
+    for line in body.splitlines():
+        if line.startswith("$ "):
+            words = shlex.split(line[2:])
+            assert words[0] == "pdsketch", f"a console block shows pdsketch alone: {line}"
+            found.append((words[1:], []))
+        elif found:
+            found[-1][1].append(line)
+    return found
+
+
+def matches(wanted: list[str], output: str) -> bool:
+    pattern = "".join(".*" if line == "…" else re.escape(line) + r"\n" for line in wanted)
+    return not wanted or re.fullmatch(pattern, output, re.DOTALL) is not None
+
+
+def test_the_documents_name_only_files_that_exist() -> None:
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
+            assert (page.parent / target).exists(), f"{page.name} points at {target}"
