@@ -1,0 +1,168 @@
+"""Many episodes as a few long arrays: how they are kept in memory and on disk.
+
+Nothing is padded here. The values of a predicate in all states of all episodes
+stand one after another; where each state begins follows from the number of its
+objects. One episode is made into `Episode` only when asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pdsketch.lang.diagnostics import error
+from pdsketch.lang.domain import Domain, Predicate
+from pdsketch.lang.types import ObjectType, ValueType
+from pdsketch.learn.episodes import ActionTuple, Episode
+from pdsketch.tensor.state import State
+from pdsketch.tensor.universe import Universe
+
+Array = NDArray[Any]
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """Episodes of one domain, in columns.
+
+    - per episode ``[n]``: ``length`` (number of states), ``universe`` and ``goal``
+      (indices into ``universes`` and ``goals``);
+    - per state: ``success`` (0 or 1), and in ``values`` each predicate's numbers,
+      flat; a predicate in ``fixed`` never changes within an episode and stands
+      there once per episode;
+    - per action, ``length − 1`` of each episode: ``action`` (index into
+      ``actions``), ``arguments`` ``[a, k]`` (places in the universe's universe, −1
+      for none), ``numbers`` ``[a, v]`` (value arguments side by side) and
+      ``executable`` (0, 1, or −1 where the data does not say).
+
+    ``shapes`` are the value axes of each predicate.
+    """
+
+    domain: Domain
+    universes: tuple[Universe, ...]
+    goals: tuple[str, ...]
+    actions: tuple[str, ...]
+    length: Array
+    universe: Array
+    goal: Array
+    success: Array
+    action: Array
+    arguments: Array
+    numbers: Array
+    executable: Array
+    values: Mapping[str, Array]
+    shapes: Mapping[str, tuple[int, ...]]
+    fixed: frozenset[str]
+
+    def __len__(self) -> int:
+        return len(self.length)
+
+    def __iter__(self) -> Iterator[Episode]:
+        return (self[at] for at in range(len(self)))
+
+    def __getitem__(self, at: int) -> Episode:
+        """The episode at a place, as states with tensors."""
+        if not -len(self) <= at < len(self):
+            raise IndexError(at)
+        at %= len(self)
+        universe = self.universes[self.universe[at]]
+        first, steps = self.starts[at], slice(self.starts[at] - at, self.starts[at + 1] - at - 1)
+        tables = {name: self.table(name, at) for name in self.values}
+        states = tuple(
+            State(self.domain, universe.objects, {name: table[t] for name, table in tables.items()})
+            for t in range(self.length[at])
+        )
+        executable = self.executable[steps]
+        return Episode(
+            states=states,
+            actions=tuple(self._action(i, universe) for i in range(steps.start, steps.stop)),
+            goal=self.goals[self.goal[at]],
+            success=tuple(self.success[first : first + self.length[at]].tolist()),
+            executable=tuple(map(bool, executable)) if len(executable) and executable.min() >= 0 else None,
+        )
+
+    @cached_property
+    def starts(self) -> Array:
+        """The place of each episode's first state among all states ``[n + 1]``."""
+        return np.concatenate([[0], np.cumsum(self.length, dtype=np.int64)])
+
+    @cached_property
+    def sizes(self) -> dict[str, Array]:
+        """How many numbers one state of each universe holds, by predicate ``[universes]``."""
+        return {
+            name: np.array(
+                [
+                    np.prod((*sizes_of(r, self.domain.predicates[name]), *self.shapes[name]))
+                    for r in self.universes
+                ],
+                dtype=np.int64,
+            ).reshape(-1)
+            for name in self.values
+        }
+
+    @cached_property
+    def offsets(self) -> dict[str, Array]:
+        """Where the numbers of each episode begin, by predicate ``[n + 1]``."""
+        found = {}
+        for name, sizes in self.sizes.items():
+            blocks = sizes[self.universe] if len(self.universes) else np.zeros(0, dtype=np.int64)
+            times = 1 if name in self.fixed else self.length
+            found[name] = np.concatenate([[0], np.cumsum(blocks * times, dtype=np.int64)])
+        return found
+
+    def table(self, name: str, at: int) -> Array:
+        """The values of a predicate in the states of one episode ``[t, *objects, *shape]``."""
+        universe = self.universes[self.universe[at]]
+        axes = (*sizes_of(universe, self.domain.predicates[name]), *self.shapes[name])
+        flat = self.values[name][self.offsets[name][at] : self.offsets[name][at + 1]]
+        if name in self.fixed:
+            return np.broadcast_to(flat.reshape(1, *axes), (int(self.length[at]), *axes))
+        return flat.reshape(int(self.length[at]), *axes)
+
+    def _action(self, at: int, universe: Universe) -> ActionTuple:
+        schema = self.domain.actions[self.actions[self.action[at]]]
+        names = tuple(universe.types)
+        words: list[Any] = [schema.name]
+        used = 0
+        for place, parameter in enumerate(schema.parameters):
+            if not isinstance(parameter.type, ValueType):
+                words.append(names[self.arguments[at, place]])
+                continue
+            width = width_of(parameter.type)
+            words.append(tuple(self.numbers[at, used : used + width].tolist()))
+            used += width
+        return tuple(words)
+
+
+def sizes_of(universe: Universe, predicate: Predicate) -> tuple[int, ...]:
+    """The object axes of a predicate's array."""
+    types = [p.type for p in predicate.parameters if isinstance(p.type, ObjectType)]
+    return tuple(len(universe.members(type_)) for type_ in types)
+
+
+def width_of(type_: ValueType) -> int:
+    """How many numbers a value argument of an action holds."""
+    if type_.shape is None:
+        raise error("unknown-dimensions", f"an action takes a `{type_}`, whose dimensions are not known")
+    return int(np.prod(type_.shape, dtype=np.int64))
+
+
+def narrow(values: Array) -> Array:
+    """The same numbers in the smallest dtype that holds them exactly."""
+    if values.dtype == np.bool_:
+        return values
+    for dtype in (np.int8, np.uint8, np.int16, np.int32):
+        limits = np.iinfo(dtype)
+        if not len(values):
+            return values.astype(dtype)
+        if values.min() < limits.min or values.max() > limits.max:
+            continue
+        small = values.astype(dtype)
+        if np.array_equal(small, values):
+            return small
+    return values

@@ -1,0 +1,180 @@
+"""Episodes: what happened, which goal was pursued, and where it held."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+
+from pdsketch.lang.diagnostics import Error, did_you_mean, error
+from pdsketch.lang.domain import Action, Domain
+from pdsketch.lang.load import parse_goal
+from pdsketch.lang.types import ObjectType, ValueType
+from pdsketch.tensor.state import State
+from pdsketch.tensor.universe import Universe
+
+ActionTuple = tuple[Any, ...]
+"""``("forward", "agent")``: the action's name, then its objects and value tuples."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Episode:
+    """States, the actions between them, a goal, and whether it held in each state.
+
+    ``len(actions) == len(states) − 1`` and ``len(success) == len(states)``.
+    ``executable``, where given, says of each action whether its controller
+    could run; the state after an action that could not is not learned from.
+    """
+
+    states: Sequence[State]
+    actions: Sequence[ActionTuple]
+    goal: str
+    success: Sequence[float]
+    executable: Sequence[bool] | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be an episode."""
+        if not len(self.states):
+            raise error("bad-episode", "an episode needs at least one state")
+        _check_lengths(len(self.states), len(self.actions), self.success, self.executable)
+        domain = self.states[0].domain
+        objects = _listed(self.states[0])
+        for at, state in enumerate(self.states):
+            if state.domain is not domain:
+                raise error("bad-episode", f"state {at} belongs to another domain than state 0")
+            if _listed(state) != objects:
+                raise error("bad-episode", f"state {at} holds other objects than state 0")
+        universe = Universe.of(domain, objects)
+        object.__setattr__(self, "actions", check_actions(universe, self.actions))
+        check_goal(universe, self.goal)
+
+
+def _listed(state: State) -> Mapping[str, tuple[str, ...]]:
+    return {type_: tuple(names) for type_, names in state.objects.items() if names}
+
+
+def _check_lengths(
+    states: int, actions: int, success: Sequence[float], executable: Sequence[bool] | None
+) -> None:
+    if actions != states - 1:
+        raise error(
+            "bad-episode", f"{states} states need {states - 1} actions between them, and there are {actions}"
+        )
+    if len(success) != states:
+        raise error(
+            "bad-episode", f"{states} states need {states} success values, and there are {len(success)}"
+        )
+    check_bits("success", success)
+    if executable is None:
+        return
+    if len(executable) != actions:
+        raise error(
+            "bad-episode",
+            f"{actions} actions need {actions} executable values, and there are {len(executable)}",
+        )
+    check_bits("executable", executable)
+
+
+def check_bits(what: str, values: Sequence[Any]) -> None:
+    """Refuse values other than 0, 1, true and false."""
+    try:
+        numbers = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise error("bad-episode", f"`{what}` must hold 0 and 1, not {values!r:.80}") from None
+    wrong = np.flatnonzero((numbers != 0) & (numbers != 1)) if numbers.ndim == 1 else np.array([0])
+    if len(wrong):
+        at = int(wrong[0])
+        raise error("bad-episode", f"`{what}` must hold 0 and 1; at step {at} it holds {values[at]!r:.40}")
+
+
+def check_goal(universe: Universe, goal: Any) -> None:
+    """Refuse a goal that does not fit the domain and the objects of its episode."""
+    if not isinstance(goal, str):
+        raise error("bad-episode", f"a goal is written as text, not as {type(goal).__name__}")
+    parse_goal(goal, universe.domain, universe.types)
+
+
+def check_actions(universe: Universe, actions: Sequence[Any]) -> tuple[ActionTuple, ...]:
+    """The actions in lower case; refuses unknown names, wrong arities and unfit arguments."""
+    known: dict[Any, ActionTuple] = {}
+    checked = []
+    for at, action in enumerate(actions):
+        try:
+            if action not in known:
+                known[action] = _check_action(universe, action)
+            checked.append(known[action])
+        except TypeError:  # unhashable: lists as value arguments
+            checked.append(_check_action(universe, action))
+        except Error as problem:
+            raise error(
+                "bad-action",
+                f"action {at}: {problem.diagnostics[0].message}",
+                help=problem.diagnostics[0].help,
+            ) from None
+    return tuple(checked)
+
+
+def _check_action(universe: Universe, action: Any) -> ActionTuple:
+    domain = universe.domain
+    if not isinstance(action, tuple | list) or not action or not isinstance(action[0], str):
+        raise error("bad-action", f'an action is a tuple such as ("move", "a", "b"), not {action!r:.80}')
+    name, *arguments = action
+    schema = domain.actions.get(name.lower())
+    if schema is None:
+        raise error("unknown-action", f"there is no action `{name}`", help=did_you_mean(name, domain.actions))
+    if len(arguments) != len(schema.parameters):
+        raise error(
+            "bad-action",
+            f"`{schema.name}` takes {len(schema.parameters)} arguments, and there are {len(arguments)}",
+        )
+    return (schema.name, *(_argument(universe, schema, i, a) for i, a in enumerate(arguments)))
+
+
+def _argument(universe: Universe, schema: Action, place: int, argument: Any) -> Any:
+    parameter = schema.parameters[place]
+    if isinstance(parameter.type, ObjectType):
+        name = argument.lower() if isinstance(argument, str) else None
+        if name not in universe.types:
+            raise error(
+                "unknown-object",
+                f"`{schema.name}` names the unknown object {argument!r:.60}",
+                help=did_you_mean(str(argument), universe.types),
+            )
+        if name not in universe.members(parameter.type):
+            raise error(
+                "type-mismatch",
+                f"`{parameter.name}` of `{schema.name}` takes a {parameter.type}, "
+                f"and `{name}` is a {universe.types[name]}",
+            )
+        return name
+    return _value(schema, parameter.name, parameter.type, argument)
+
+
+def _value(schema: Action, name: str, type_: ValueType, argument: Any) -> tuple[float, ...]:
+    try:
+        numbers = np.asarray(argument, dtype=np.float64)
+    except (TypeError, ValueError):
+        numbers = np.array(np.nan)
+    if not np.isfinite(numbers).all():
+        raise error("bad-action", f"`{name}` of `{schema.name}` takes a {type_}, not {argument!r:.60}")
+    flat = numbers.reshape(-1)
+    if type_.shape is not None and flat.size != int(np.prod(type_.shape, dtype=np.int64)):
+        raise error(
+            "bad-action",
+            f"`{name}` of `{schema.name}` takes a {type_} (shape {type_.shape}), not shape {numbers.shape}",
+        )
+    return tuple(flat.tolist())
+
+
+def domain_of(episodes: Sequence[Episode]) -> Domain:
+    """The one domain of all the episodes."""
+    if not len(episodes):
+        raise error("no-episodes", "there are no episodes to learn from")
+    domain = episodes[0].states[0].domain
+    for at, episode in enumerate(episodes):
+        if episode.states[0].domain is not domain:
+            raise error("bad-episode", f"episode {at} belongs to another domain than episode 0")
+    return domain

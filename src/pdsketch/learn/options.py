@@ -1,0 +1,122 @@
+"""The settings of a fit, checked."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields, replace
+from typing import Any, final, get_args
+
+from pdsketch.lang.diagnostics import did_you_mean, error
+from pdsketch.tensor.logic import TNorm
+
+
+@final
+@dataclass(frozen=True)
+class Options:
+    """How to fit; the defaults are what was seen to work.
+
+    - ``steps``, ``seed``, ``batch`` (states per step; fewer where there are fewer).
+    - ``learning_rate``, ``warmup`` (part of the steps), ``weight_decay``, ``clip``
+      (the largest norm of a gradient): AdamW, cosine schedule down to 1 %.
+    - ``goal``, ``transition``, ``lookahead``, ``precondition``: the weights of the
+      losses; ``horizon``: how many steps the lookahead looks ahead.
+    - ``sparsity``: how much networks prefer to read few of their inputs.
+    - ``tnorm``: the logic while training. ``balanced``: changed and unchanged
+      variables weigh alike. ``paper=True`` is ``tnorm="godel", balanced=False``.
+    - ``latent_gradient``: whether the encoded target of a transition is trained too.
+    - ``validation``: the part of the episodes held out (None: a tenth, of 200 or
+      more). ``evaluate_every`` steps it is measured; after ``patience``
+      measurements without a better loss the fit stops. Where anything is held
+      out and ``patience`` is given, the best weights are kept.
+    - ``time_limit`` in seconds. ``device``: None leaves the model where it is.
+    - ``checkpoint``: a file that is written every ``checkpoint_every`` steps;
+      ``resume`` goes on from it. ``log``: a CSV file. ``tensorboard``: a folder.
+      ``progress``: a bar on stderr.
+    """
+
+    steps: int = 2000
+    seed: int = 0
+    batch: int = 512
+    learning_rate: float = 3e-3
+    warmup: float = 0.05
+    weight_decay: float = 1e-3
+    clip: float = 10.0
+    goal: float = 1.0
+    transition: float = 1.0
+    lookahead: float = 0.1
+    precondition: float = 1.0
+    horizon: int = 1
+    sparsity: float = 3e-3
+    tnorm: TNorm = "product"
+    balanced: bool = True
+    paper: bool = False
+    latent_gradient: bool = False
+    validation: float | None = None
+    evaluate_every: int = 250
+    patience: int | None = None
+    time_limit: float | None = None
+    device: str | None = None
+    checkpoint: str | None = None
+    checkpoint_every: int = 250
+    resume: bool = False
+    log: str | None = None
+    tensorboard: str | None = None
+    progress: bool = False
+
+    @staticmethod
+    def of(**settings: Any) -> Options:
+        """Checked options; ``paper=True`` overrides the logic and the balance."""
+        known = {field.name for field in fields(Options)}
+        for name in settings:
+            if name not in known:
+                raise error("unknown-option", f"`fit` has no option `{name}`", help=did_you_mean(name, known))
+        options = Options(**settings)
+        _check(options)
+        return replace(options, tnorm="godel", balanced=False) if options.paper else options
+
+
+_COUNTS = {
+    "steps": 0,
+    "seed": 0,
+    "batch": 1,
+    "horizon": 1,
+    "evaluate_every": 1,
+    "checkpoint_every": 1,
+    "patience": 1,
+}
+_NUMBERS = {
+    "learning_rate": (0.0, math.inf),
+    "warmup": (0.0, 1.0),
+    "weight_decay": (0.0, math.inf),
+    "clip": (0.0, math.inf),
+    "goal": (0.0, math.inf),
+    "transition": (0.0, math.inf),
+    "lookahead": (0.0, math.inf),
+    "precondition": (0.0, math.inf),
+    "sparsity": (0.0, math.inf),
+    "validation": (0.0, 0.99),
+    "time_limit": (0.0, math.inf),
+}
+
+
+def _check(options: Options) -> None:
+    for name, least in _COUNTS.items():
+        value = getattr(options, name)
+        if value is None and name == "patience":
+            continue
+        if not isinstance(value, int) or isinstance(value, bool) or value < least:
+            raise error("bad-option", f"`{name}` must be an int of at least {least}, not {value!r:.40}")
+    for name, (low, high) in _NUMBERS.items():
+        value = getattr(options, name)
+        if value is None and name in ("validation", "time_limit"):
+            continue
+        if not isinstance(value, int | float) or isinstance(value, bool) or not low <= value <= high:
+            raise error(
+                "bad-option", f"`{name}` must be a number from {low:g} to {high:g}, not {value!r:.40}"
+            )
+    if options.tnorm not in get_args(TNorm):
+        raise error(
+            "bad-option", f"`tnorm` must be one of {', '.join(get_args(TNorm))}, not {options.tnorm!r:.40}"
+        )
+    if options.resume and options.checkpoint is None:
+        raise error("bad-option", "`resume` needs a `checkpoint` to resume from")

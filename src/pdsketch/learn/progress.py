@@ -1,0 +1,140 @@
+"""What a fit shows while it runs: a bar on stderr, a CSV file, TensorBoard."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Protocol, Self, final
+
+from pdsketch.learn.options import Options
+
+
+class Watcher(Protocol):
+    """Something that is told how a fit is going."""
+
+    def update(self, step: int, figures: Mapping[str, float]) -> None:
+        """The fit has made ``step`` steps."""
+
+    def close(self) -> None:
+        """The fit is over."""
+
+
+@final
+class Bar:
+    """A progress bar with the latest losses and accuracies."""
+
+    def __init__(self, steps: int) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+        self._progress = Progress(
+            TextColumn("fit"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[figures]}"),
+            console=Console(stderr=True),
+        )
+        self._task = self._progress.add_task("fit", total=steps, figures="")
+        self._progress.start()
+
+    def update(self, step: int, figures: Mapping[str, float]) -> None:
+        """Move the bar."""
+        text = "  ".join(f"{name} {value:.4g}" for name, value in figures.items() if math.isfinite(value))
+        self._progress.update(self._task, completed=step, figures=text)
+
+    def close(self) -> None:
+        """Leave the last state of the bar on the screen."""
+        self._progress.stop()
+
+
+@final
+class Csv:
+    """One line a measurement. A resumed fit drops the lines that it is about to write again."""
+
+    def __init__(self, path: str, start: int) -> None:
+        self._path = Path(path)
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        kept: list[dict[str, str]] = []
+        if start and self._path.exists():
+            with self._path.open(newline="", encoding="utf-8") as file:
+                kept = [row for row in csv.DictReader(file) if _step(row) <= start]
+        self._names = list(kept[0]) if kept else []
+        self._file = self._path.open("w", newline="", encoding="utf-8")
+        self._writer = csv.writer(self._file)
+        if kept:
+            self._writer.writerow(self._names)
+            self._writer.writerows([row[name] for name in self._names] for row in kept)
+
+    def update(self, step: int, figures: Mapping[str, float]) -> None:
+        """Write a line."""
+        if not self._names:
+            self._names = ["step", *figures]
+            self._writer.writerow(self._names)
+        row = {"step": step, **figures}
+        self._writer.writerow([row.get(name, "") for name in self._names])
+        self._file.flush()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+def _step(row: Mapping[str, str]) -> float:
+    try:
+        return float(row.get("step") or "inf")
+    except ValueError:
+        return math.inf
+
+
+@final
+class Board:
+    """TensorBoard's event files, if it is installed."""
+
+    def __init__(self, path: str) -> None:
+        from torch.utils.tensorboard import SummaryWriter
+
+        self._writer: Any = SummaryWriter(path)
+
+    def update(self, step: int, figures: Mapping[str, float]) -> None:
+        """Write the figures."""
+        for name, value in figures.items():
+            self._writer.add_scalar(name, value, step)
+
+    def close(self) -> None:
+        """Close the files."""
+        self._writer.close()
+
+
+@final
+class Watchers:
+    """All that a fit's options ask for, opened and closed together."""
+
+    def __init__(self, options: Options, start: int) -> None:
+        self._all: list[Watcher] = []
+        if options.progress:
+            self._all.append(Bar(options.steps))
+        if options.log is not None:
+            self._all.append(Csv(options.log, start))
+        if options.tensorboard is not None:
+            self._all.append(Board(options.tensorboard))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        problem: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for watcher in self._all:
+            watcher.close()
+
+    def update(self, step: int, figures: Mapping[str, float]) -> None:
+        """Tell all of them."""
+        for watcher in self._all:
+            watcher.update(step, figures)

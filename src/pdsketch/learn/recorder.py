@@ -1,0 +1,228 @@
+"""Episodes → columns: one `Recorder.add` an episode, with whole arrays and no `State` objects.
+
+Generators of data use it directly; a list of `Episode` goes the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, final
+
+import numpy as np
+
+from pdsketch.lang.diagnostics import did_you_mean, error
+from pdsketch.lang.domain import Domain, Predicate
+from pdsketch.lang.types import ValueType
+from pdsketch.learn.columns import Array, Columns, narrow, sizes_of, width_of
+from pdsketch.learn.episodes import ActionTuple, Episode, check_actions, check_bits, check_goal
+from pdsketch.tensor.universe import Universe
+
+_DTYPES = {"bool": np.dtype(np.bool_), "int64": np.dtype(np.int64), "float32": np.dtype(np.float32)}
+
+
+@final
+class Recorder:
+    """Collects episodes of one domain; `columns` is what was collected."""
+
+    def __init__(self, domain: Domain) -> None:
+        self.domain = domain
+        self._universes: dict[tuple[tuple[str, tuple[str, ...]], ...], int] = {}
+        self._universe_list: list[Universe] = []
+        self._goals: dict[str, int] = {}
+        self._checked_goals: set[tuple[int, int]] = set()
+        self._actions = {name: at for at, name in enumerate(domain.actions)}
+        self._shapes: dict[str, tuple[int, ...]] = {}
+        self._values: dict[str, list[Array]] = {}
+        self._heads: list[tuple[int, int, int]] = []
+        self._success: list[Array] = []
+        self._executable: list[Array] = []
+        self._steps: list[ActionTuple] = []
+        self._step_universes: list[Universe] = []
+
+    def add(
+        self,
+        objects: Mapping[str, Sequence[str]],
+        values: Mapping[str, Any],
+        actions: Sequence[ActionTuple],
+        goal: str,
+        success: Sequence[float],
+        executable: Sequence[bool] | None = None,
+    ) -> None:
+        """Add an episode; ``values`` holds one array ``[states, *objects, *shape]`` per predicate."""
+        universe_at = self._universe(objects)
+        universe = self._universe_list[universe_at]
+        count = len(success)
+        if count == 0 or len(actions) != count - 1:
+            raise error(
+                "bad-episode",
+                f"{count} success values go with {count} states and {max(0, count - 1)} actions, "
+                f"and there are {len(actions)} actions",
+            )
+        check_bits("success", success)
+        if executable is not None:
+            check_bits("executable", executable)
+            if len(executable) != len(actions):
+                raise error("bad-episode", f"{len(actions)} actions have {len(executable)} executable values")
+        tables = self._tables(universe, values, count)
+        checked = check_actions(universe, actions)
+        goal_at = self._goal(goal, universe, universe_at)
+        for name, table in tables.items():
+            self._values.setdefault(name, []).append(table)
+        self._heads.append((count, universe_at, goal_at))
+        self._success.append(np.asarray(success, dtype=np.uint8))
+        unknown = np.full(len(actions), -1, dtype=np.int8)
+        self._executable.append(unknown if executable is None else np.asarray(executable, dtype=np.int8))
+        self._steps.extend(checked)
+        self._step_universes.extend([universe] * len(checked))
+
+    def add_episode(self, episode: Episode) -> None:
+        """Add an episode made of states."""
+        first = episode.states[0]
+        names = tuple(first.values)
+        values = {
+            name: np.stack([np.asarray(state[name].detach().cpu()) for state in episode.states])
+            for name in names
+        }
+        self.add(first.objects, values, episode.actions, episode.goal, episode.success, episode.executable)
+
+    def columns(self) -> Columns:
+        """Everything added so far."""
+        heads = np.array(self._heads, dtype=np.int64).reshape(-1, 3)
+        action, arguments, numbers = self._encode_actions()
+        values, fixed = {}, set()
+        for name, tables in self._values.items():
+            if all(len(t) == 1 or bool((t == t[:1]).all()) for t in tables):
+                fixed.add(name)
+                tables = [t[:1] for t in tables]  # noqa: PLW2901
+            flat = np.concatenate([t.reshape(-1) for t in tables])
+            values[name] = narrow(flat)
+        return Columns(
+            domain=self.domain,
+            universes=tuple(self._universe_list),
+            goals=tuple(self._goals),
+            actions=tuple(self._actions),
+            length=heads[:, 0],
+            universe=heads[:, 1],
+            goal=heads[:, 2],
+            success=_join(self._success, np.uint8),
+            action=action,
+            arguments=arguments,
+            numbers=numbers,
+            executable=_join(self._executable, np.int8),
+            values=values,
+            shapes=dict(self._shapes),
+            fixed=frozenset(fixed),
+        )
+
+    def _universe(self, objects: Mapping[str, Sequence[str]]) -> int:
+        key = tuple((type_, tuple(names)) for type_, names in objects.items() if len(names))
+        if key not in self._universes:
+            self._universes[key] = len(self._universe_list)
+            self._universe_list.append(Universe.of(self.domain, dict(key)))
+        return self._universes[key]
+
+    def _goal(self, goal: str, universe: Universe, universe_at: int) -> int:
+        at = self._goals.get(goal, len(self._goals))
+        if (at, universe_at) not in self._checked_goals:
+            check_goal(universe, goal)
+            self._checked_goals.add((at, universe_at))
+        return self._goals.setdefault(goal, at)
+
+    def _tables(self, universe: Universe, values: Mapping[str, Any], count: int) -> dict[str, Array]:
+        lowered = {name.lower(): value for name, value in values.items()}
+        if self._values and lowered.keys() != self._values.keys():
+            odd = sorted(lowered.keys() ^ self._values.keys())
+            raise error("bad-episode", f"`{odd[0]}` is given in some episodes and not in others")
+        return {name: self._table(universe, name, value, count) for name, value in lowered.items()}
+
+    def _table(self, universe: Universe, name: str, value: Any, count: int) -> Array:
+        predicate = given(self.domain, name)
+        try:
+            table = np.asarray(value)
+        except (TypeError, ValueError):
+            table = np.zeros(0, dtype=object)
+        if not exact(table, predicate):
+            raise error("bad-value", f"`{name}` must hold numbers of type {predicate.type.prim}")
+        table = table.astype(_DTYPES[predicate.type.prim], copy=False)
+        objects = sizes_of(universe, predicate)
+        shape = self._shape(predicate, table.shape[1 + len(objects) :])
+        wanted = (count, *objects, *shape)
+        if table.shape != wanted:
+            raise error(
+                "bad-shape",
+                f"`{name}` has shape {table.shape}; {count} states with these objects need {wanted}",
+            )
+        check_numbers(predicate, table)
+        return table
+
+    def _shape(self, predicate: Predicate, found: tuple[int, ...]) -> tuple[int, ...]:
+        declared = predicate.type.shape
+        return self._shapes.setdefault(predicate.name, found if declared is None else declared)
+
+    def _encode_actions(self) -> tuple[Array, Array, Array]:
+        schemas = self.domain.actions.values()
+        arity = max((len(s.parameters) for s in schemas), default=0)
+        width = max((sum(map(width_of, value_types(s.parameters))) for s in schemas), default=0)
+        action = np.zeros(len(self._steps), dtype=np.int16)
+        arguments = np.full((len(self._steps), arity), -1, dtype=np.int32)
+        numbers = np.zeros((len(self._steps), width), dtype=np.float32)
+        known: dict[tuple[int, ActionTuple], tuple[list[int], list[float]]] = {}
+        for at, (step, universe) in enumerate(zip(self._steps, self._step_universes, strict=True)):
+            key = (id(universe), step)
+            if key not in known:
+                index = {name: i for i, name in enumerate(universe.types)}
+                places = [index[a] if isinstance(a, str) else -1 for a in step[1:]]
+                known[key] = places, [x for a in step[1:] if isinstance(a, tuple) for x in a]
+            places, given_numbers = known[key]
+            action[at] = self._actions[step[0]]
+            arguments[at, : len(places)] = places
+            numbers[at, : len(given_numbers)] = given_numbers
+        return action, arguments, numbers
+
+
+def value_types(parameters: Iterable[Any]) -> list[ValueType]:
+    """The value types among an action's parameters."""
+    return [p.type for p in parameters if isinstance(p.type, ValueType)]
+
+
+def given(domain: Domain, name: str) -> Predicate:
+    """The predicate of that name, if a state may give its values."""
+    predicate = domain.predicates.get(name)
+    if predicate is None:
+        hint = did_you_mean(name, domain.predicates)
+        raise error("unknown-predicate", f"there is no predicate `{name}`", help=hint)
+    if predicate.role not in ("observed", "raw", "encoded"):
+        raise error("bad-value", f"`{name}` is {predicate.role}: its values are not given with a state")
+    return predicate
+
+
+def exact(table: Array, predicate: Predicate) -> bool:
+    """Whether an array holds what the predicate's type holds, without rounding."""
+    kind = table.dtype.kind
+    if predicate.type.prim == "float32":
+        return kind in "fiub"
+    if predicate.type.prim == "bool":
+        return kind == "b" or (kind in "iuf" and bool(((table == 0) | (table == 1)).all()))
+    return kind in "iub" or (kind == "f" and bool((table == np.floor(table)).all()))
+
+
+def check_numbers(predicate: Predicate, table: Array) -> None:
+    """Refuse NaN, infinities, and ints outside their choices."""
+    if table.dtype.kind == "f" and not np.isfinite(table).all():
+        raise error("not-finite", f"`{predicate.name}` holds NaN or an infinity")
+    choices = predicate.type.choices
+    if choices is not None and table.size and (table.min() < 0 or table.max() >= choices):
+        bad = table.min() if table.min() < 0 else table.max()
+        raise error("bad-value", f"`{predicate.name}` holds {bad}, and its choices are 0 … {choices - 1}")
+
+
+def columns_of(episodes: Iterable[Episode], domain: Domain) -> Columns:
+    """Episodes as columns."""
+    recorder = Recorder(domain)
+    for episode in episodes:
+        recorder.add_episode(episode)
+    return recorder.columns()
+
+
+def _join(parts: list[Array], dtype: Any) -> Array:
+    return np.concatenate(parts) if parts else np.zeros(0, dtype=dtype)

@@ -1,0 +1,71 @@
+"""Which states each step of a fit sees: a function of the seed and the step alone.
+
+Nothing has to be remembered between steps, so that a resumed fit draws what an
+uninterrupted one would have drawn.
+"""
+
+from __future__ import annotations
+
+from typing import final
+
+import numpy as np
+
+from pdsketch.learn.columns import Array
+
+FLOOR = 16
+"""Each stratum gets at least this part (one in so many) of a batch, however rare it is."""
+
+
+@final
+class Sampler:
+    """Draws batches with a fixed number of states from each stratum.
+
+    A stratum holds the states from which one action was taken (or none) and in
+    which the goal held (or not). Within it, all states are gone through in
+    random order before one comes again.
+    """
+
+    def __init__(self, strata: Array, index: Array, batch: int, seed: int) -> None:
+        kinds, counts = np.unique(strata[index], return_counts=True)
+        self.kinds = kinds
+        self.seed = seed
+        self.members = [index[strata[index] == kind] for kind in kinds]
+        self.quotas = _quotas(counts, min(batch, len(index)))
+        self._orders: dict[int, tuple[int, Array]] = {}
+
+    @property
+    def batch(self) -> int:
+        """How many states a step sees."""
+        return int(self.quotas.sum())
+
+    def draw(self, step: int) -> Array:
+        """The states of a step, stratum by stratum."""
+        return np.concatenate([self._stretch(at, step) for at in range(len(self.kinds))])
+
+    def _stretch(self, stratum: int, step: int) -> Array:
+        """The next ``quota`` states of an endless sequence of shuffles."""
+        quota, size = int(self.quotas[stratum]), len(self.members[stratum])
+        first = step * quota
+        parts = []
+        while quota:
+            round_, at = divmod(first, size)
+            part = self._order(stratum, round_)[at : at + quota]
+            parts.append(part)
+            first += len(part)
+            quota -= len(part)
+        return np.concatenate(parts) if parts else self.members[stratum][:0]
+
+    def _order(self, stratum: int, round_: int) -> Array:
+        known = self._orders.get(stratum)
+        if known is None or known[0] != round_:
+            rng = np.random.default_rng([self.seed, int(self.kinds[stratum]) + 1, round_])
+            known = self._orders[stratum] = round_, rng.permutation(self.members[stratum])
+        return known[1]
+
+
+def _quotas(counts: Array, batch: int) -> Array:
+    """How many of each stratum: by its share, but never fewer than one in `FLOOR` of the batch."""
+    floor = max(1, batch // max(FLOOR, 2 * len(counts)))
+    shares = np.maximum(counts * (batch / counts.sum()), floor)
+    quotas: Array = np.maximum(1, np.round(shares * (batch / shares.sum()))).astype(np.int64)
+    return quotas
