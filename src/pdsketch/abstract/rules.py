@@ -1,0 +1,170 @@
+"""Conditions over what may hold, while a relaxed task is being written.
+
+A *condition* is a conjunction of literals: a sorted tuple, empty if it is true,
+None if it can never hold. A disjunction becomes a derived fact with one rule for
+each of its parts. Facts are numbered as they are met; `assemble` keeps those
+that can matter for the goal, and puts them into the order of a `Task`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, final
+
+import numpy as np
+
+from pdsketch.lang.domain import Fact
+from pdsketch.lang.terms import Expr
+from pdsketch.task.task import Rows, Task
+
+Condition = tuple[int, ...] | None
+"""Literals, ``2 * fact`` or ``2 * fact + 1``, all of which must hold; None: never."""
+
+TRUE: Condition = ()
+
+Kind = Literal["given", "optimistic", "derived"]
+
+
+def both(conditions: Iterable[Condition]) -> Condition:
+    """All of the conditions hold."""
+    literals: set[int] = set()
+    for condition in conditions:
+        if condition is None:
+            return None
+        literals.update(condition)
+    return tuple(sorted(literals))
+
+
+@final
+@dataclass(slots=True)
+class Operator:
+    """An operator being written: its name, what it needs, and its effects (condition, literal)."""
+
+    name: tuple[str, ...]
+    cost: float
+    precondition: tuple[int, ...]
+    effects: dict[tuple[tuple[int, ...], int], None] = field(default_factory=dict)
+
+    def write(self, condition: Condition, literal: int) -> None:
+        """The effect that makes a literal possible, under a condition."""
+        if condition is not None:
+            self.effects[condition, literal] = None
+
+
+@final
+@dataclass(slots=True)
+class Book:
+    """The facts and rules met so far."""
+
+    names: list[Fact] = field(default_factory=list)
+    kinds: list[Kind] = field(default_factory=list)
+    given: dict[int, Expr] = field(default_factory=dict)
+    rules: dict[int, tuple[tuple[int, ...], ...]] = field(default_factory=dict)
+    _either: dict[tuple[tuple[int, ...], ...], int] = field(default_factory=dict)
+
+    def fact(self, kind: Kind, name: Fact) -> int:
+        """A new fact."""
+        self.names.append(name)
+        self.kinds.append(kind)
+        return len(self.names) - 1
+
+    def either(self, conditions: Iterable[Condition]) -> Condition:
+        """Some of the conditions hold."""
+        parts = sorted({condition for condition in conditions if condition is not None})
+        if not parts:
+            return None
+        if len(parts) == 1 or parts[0] == TRUE:
+            return parts[0]
+        key = tuple(parts)
+        if key not in self._either:
+            fact = self.fact("derived", ("some", str(len(self.names))))
+            self._either[key] = fact
+            self.rules[fact] = key
+        return (2 * self._either[key],)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A task, and for its first facts the expressions whose truth a state gives them."""
+
+    task: Task
+    given: tuple[Expr, ...]
+    numbers: dict[int, int]
+
+
+def assemble(book: Book, operators: Sequence[Operator], goal: tuple[int, ...]) -> Written:
+    """The task that is left when all that cannot matter for the goal is taken away."""
+    needed, kept = _relevant(book, operators, goal)
+    order = [
+        fact for kind in ("given", "optimistic", "derived") for fact in needed if book.kinds[fact] == kind
+    ]
+    numbers = {fact: i for i, fact in enumerate(order)}
+    n_basic = sum(book.kinds[fact] != "derived" for fact in order)
+
+    def literal(old: int) -> int:
+        return 2 * numbers[old >> 1] | (old & 1)
+
+    def literals(old: Iterable[int]) -> list[int]:
+        return sorted(map(literal, old))
+
+    effects = [(i, effect) for i, (_, chosen) in enumerate(kept) for effect in chosen]
+    axioms = [(fact, body) for fact in order if book.kinds[fact] == "derived" for body in book.rules[fact]]
+    by_operator: list[list[int]] = [[] for _ in kept]
+    for number, (owner, _) in enumerate(effects):
+        by_operator[owner].append(number)
+    task = Task(
+        facts=tuple(book.names[fact] for fact in order),
+        n_basic=n_basic,
+        init=np.zeros(n_basic, np.bool_),
+        goal=np.array(literals(goal), np.int32),
+        operators=tuple(operator.name for operator, _ in kept),
+        costs=np.array([operator.cost for operator, _ in kept], np.float64),
+        preconditions=_rows([literals(operator.precondition) for operator, _ in kept]),
+        effects=_rows(by_operator),
+        conditions=_rows([literals(condition) for _, (condition, _) in effects]),
+        heads=_rows([[literal(head)] for _, (_, head) in effects]),
+        axiom_heads=np.array([numbers[fact] for fact, _ in axioms], np.int32),
+        axiom_bodies=_rows([literals(body) for _, body in axioms]),
+        axiom_layers=np.zeros(len(axioms), np.int32),
+    )
+    return Written(task, tuple(book.given[f] for f in order if book.kinds[f] == "given"), numbers)
+
+
+Effect = tuple[tuple[int, ...], int]
+
+
+def _relevant(
+    book: Book, operators: Sequence[Operator], goal: tuple[int, ...]
+) -> tuple[list[int], list[tuple[Operator, list[Effect]]]]:
+    """The facts that can matter for the goal, and the operators with those of their effects that can."""
+    writers: dict[int, list[tuple[int, Effect]]] = {}
+    for i, operator in enumerate(operators):
+        for effect in operator.effects:
+            writers.setdefault(effect[1], []).append((i, effect))
+    kept: dict[int, dict[Effect, None]] = {}
+    seen = set(goal)
+    agenda = list(goal)
+    while agenda:
+        literal = agenda.pop()
+        wanted = [x for body in book.rules.get(literal >> 1, ()) for x in body]
+        for i, effect in writers.get(literal, ()):
+            if i not in kept:
+                wanted.extend(operators[i].precondition)
+            kept.setdefault(i, {})[effect] = None
+            wanted.extend(effect[0])
+        fresh = [x for x in dict.fromkeys(wanted) if x not in seen]
+        seen.update(fresh)
+        agenda.extend(fresh)
+    facts = sorted({literal >> 1 for literal in seen})
+    chosen = [
+        (operators[i], [effect for effect in operators[i].effects if effect in kept[i]]) for i in sorted(kept)
+    ]
+    return facts, chosen
+
+
+def _rows(lists: Sequence[Sequence[int]]) -> Rows:
+    starts = np.zeros(len(lists) + 1, np.int32)
+    np.cumsum([len(row) for row in lists], out=starts[1:])
+    return Rows(starts, np.array([item for row in lists for item in row], np.int32))
