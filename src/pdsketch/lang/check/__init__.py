@@ -1,1 +1,7 @@
-"""Syntax → domain, one pass a module."""
+"""Syntax → checked domain and problem: one pass a module.
+
+``names`` declares, ``definitions`` checks bodies and actions (``expressions``,
+``effects``, ``numeric`` and ``blanks`` are its rules, ``knowledge`` what it
+infers), ``reads`` gives roles, ``strata`` orders, ``signatures`` collects
+blanks; ``domain`` and ``problem`` run them.
+"""

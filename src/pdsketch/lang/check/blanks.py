@@ -1,0 +1,233 @@
+"""Blanks and the sets they take; from all uses of a blank, its signature."""
+
+from __future__ import annotations
+
+from pdsketch.lang.check.context import BlankUse, Context, Scope
+from pdsketch.lang.check.fit import describe
+from pdsketch.lang.check.names import setting_type
+from pdsketch.lang.check.numbers import read_number
+from pdsketch.lang.check.tables import UNKNOWN
+from pdsketch.lang.check.typenames import resolve_type
+from pdsketch.lang.parser import is_settings, parse_settings
+from pdsketch.lang.reader import Atom, Group, Node
+from pdsketch.lang.syntax import Setting
+from pdsketch.lang.terms import TRUE, BlankCall, Each, Expr, Logic, Variable
+from pdsketch.lang.types import BOOL, ObjectType, Type, ValueType
+
+
+def check_blank(ctx: Context, node: Group, scope: Scope, want: Type | None) -> Expr | None:
+    """``(??f [settings] arg …)``; its full name begins with the definition it stands in."""
+    head = node.items[0]
+    assert isinstance(head, Atom)
+    if not _is_allowed(ctx, head):
+        return None
+    name = f"{ctx.owner}::{head.text[2:]}"
+    rest = node.items[1:]
+    settings: dict[str, object] = {}
+    declared: ValueType | None = None
+    if rest and is_settings(rest[0]):
+        bracket, rest = rest[0], rest[1:]
+        assert isinstance(bracket, Group)
+        declared, settings, is_right = _settings(ctx, bracket)
+        if not is_right:
+            return None
+    args = _arguments(ctx, rest, scope)
+    returns = _returns(ctx, name, declared, want, head)
+    if args is None or returns is None:
+        return None
+    returns = ctx.knowledge.refine(("blank", name), returns)
+    ctx.blanks.append(BlankUse(name, args, returns, ctx.span(node), settings))
+    return BlankCall(name, args, returns, ctx.span(node))
+
+
+def _is_allowed(ctx: Context, head: Atom) -> bool:
+    if head.text == "??" or len(head.text.strip("?")) == 0:
+        ctx.report.error("unnamed-blank", "this blank has no name", head, help="name it, for instance `??f`")
+        return False
+    if ctx.owner is None:
+        ctx.report.error(
+            "blank-in-goal",
+            "a goal holds no blanks: nothing could tell what it means",
+            head,
+            help="name it in the domain: (:derived (NAME …) (??f …))",
+        )
+        return False
+    return True
+
+
+def _settings(ctx: Context, bracket: Group) -> tuple[ValueType | None, dict[str, object], bool]:
+    """The declared return type, the author's other settings, and whether all of them are right."""
+    found: dict[str, object] = {}
+    declared: ValueType | None = None
+    before = len(ctx.report.diagnostics)
+    for setting in parse_settings(bracket, ctx.report):
+        if setting.key.text != "return_type":
+            found[setting.key.text] = _plain(setting)
+            continue
+        written = setting_type(setting, ctx.report)
+        if written is None:
+            continue
+        type_ = resolve_type(written, ctx.tables.hierarchy, ctx.tables.value_types, ctx.report)
+        if isinstance(type_, ObjectType):
+            ctx.report.error("unsupported-type", "a blank returns a value, not an object", written)
+        else:
+            declared = type_
+    return declared, found, len(ctx.report.diagnostics) == before
+
+
+def _plain(setting: Setting) -> object:
+    """A setting as a plain value: a number, a Boolean or a string."""
+    if isinstance(setting.value, Group):
+        return [item.text for item in setting.value.items if isinstance(item, Atom) and item.text != ","]
+    text = setting.value.text
+    if text in ("true", "false"):
+        return text == "true"
+    number = read_number(text)
+    return text.strip('"') if number is None else number
+
+
+def _returns(
+    ctx: Context, name: str, declared: ValueType | None, want: Type | None, head: Atom
+) -> ValueType | None:
+    if declared is not None:
+        ctx.knowledge.learn_blank(name, declared)
+        return declared
+    if isinstance(want, ValueType):
+        ctx.knowledge.learn_blank(name, want)
+        return want
+    known = ctx.knowledge.blanks.get(name)
+    if known is None:
+        ctx.report.error(
+            "unknown-return-type",
+            f"nothing tells what `{head.text}` returns here",
+            head,
+            help=f"say so: ({head.text} [return_type=vector[float32, 64]] …)",
+        )
+    return known
+
+
+def _arguments(ctx: Context, nodes: list[Node], scope: Scope) -> tuple[Expr, ...] | None:
+    found = [_argument(ctx, node, scope) for node in nodes]
+    args = tuple(arg for arg in found if arg is not None)
+    return args if len(args) == len(found) else None
+
+
+def _argument(ctx: Context, node: Node, scope: Scope) -> Expr | None:
+    """One argument: a value, or a set of values."""
+    parts = _set(ctx, node, scope)
+    if parts is None:
+        return None
+    variables, conditions, body, is_set = parts
+    if isinstance(body.type, ObjectType):
+        if body.type != UNKNOWN:
+            ctx.report.error(
+                "object-to-blank",
+                f"a blank takes values, and `{ctx.words(body.span or node)}` is {describe(body.type)}",
+                body.span or node,
+                help="pass a value of the object, for instance (item-feature ?o)",
+            )
+            return None
+        return body
+    if not is_set:
+        return body
+    condition: Expr = TRUE
+    if conditions:
+        condition = conditions[0] if len(conditions) == 1 else Logic("and", conditions, conditions[0].span)
+    return Each(variables, condition, body, ctx.span(node))
+
+
+Parts = tuple[tuple[Variable, ...], tuple[Expr, ...], Expr, bool]
+
+
+def _set(ctx: Context, node: Node, scope: Scope) -> Parts | None:
+    """``foreach``, ``when``, ``p::cond-select`` and ``(p ??)``, nested sets as one."""
+    head = node.items[0] if isinstance(node, Group) and node.bracket == "(" and node.items else None
+    if not isinstance(node, Group) or not isinstance(head, Atom):
+        return _value(ctx, node, scope)
+    if head.text == "foreach":
+        quantified = ctx.quantified(node, scope)
+        if quantified is None:
+            return None
+        variables, inner, rest = quantified
+        parts = _set(ctx, rest, inner)
+        return None if parts is None else ((*variables, *parts[0]), parts[1], parts[2], True)
+    if head.text == "when":
+        return _when(ctx, node, node.items[1:], scope)
+    predicate, colons, word = head.text.rpartition("::")
+    if colons and word == "cond-select" and predicate in ctx.tables.signatures:
+        if len(node.items) < 2:
+            ctx.report.error("arity-mismatch", f"wanted ({head.text} ARGUMENTS CONDITION)", node)
+            return None
+        return _when(ctx, node, [node.items[-1], read_of(node, predicate)], scope)
+    if head.text in ctx.tables.signatures:
+        return _wildcards(ctx, node, scope)
+    return _value(ctx, node, scope)
+
+
+def read_of(node: Group, predicate: str) -> Group:
+    """``(p a b)`` from ``(p::cond-select a b COND)``, at the same place."""
+    head = node.items[0]
+    read = Group("(", node.start)
+    read.end = node.end
+    read.items = [Atom(predicate, head.start), *node.items[1:-1]]
+    return read
+
+
+def _when(ctx: Context, node: Group, parts: list[Node], scope: Scope) -> Parts | None:
+    if len(parts) != 2:
+        ctx.report.error(
+            "arity-mismatch", f"wanted (when CONDITION VALUE), and here are {len(parts)} parts", node
+        )
+        return None
+    condition = ctx.expr(parts[0], scope, BOOL)
+    inner = _set(ctx, parts[1], scope)
+    if condition is None or inner is None:
+        return None
+    variables, conditions, body, _ = inner
+    return variables, (condition, *conditions), body, True
+
+
+def _wildcards(ctx: Context, node: Group, scope: Scope) -> Parts | None:
+    """``(p ?? a ??)``: each ``??`` its own variable of the parameter's type."""
+    expanded, entries = expand_wildcards(ctx, node, scope)
+    inner = {**scope, **{variable.name: variable for variable in entries}}
+    body = ctx.expr(expanded, inner)
+    return None if body is None else (entries, (), body, bool(entries))
+
+
+def expand_wildcards(ctx: Context, node: Group, scope: Scope) -> tuple[Group, tuple[Variable, ...]]:
+    """The list with a new variable for each ``??``, and those variables.
+
+    No name of the author's holds ``$``, so they cannot clash.
+    """
+    head = node.items[0]
+    assert isinstance(head, Atom)
+    if not any(isinstance(item, Atom) and item.text == "??" for item in node.items):
+        return node, ()
+    predicate = head.text.partition("::")[0]
+    signature = ctx.tables.signatures[predicate]
+    taken = {variable.name for variable in scope.values()}
+    expanded = Group(node.bracket, node.start)
+    expanded.end = node.end
+    variables: list[Variable] = []
+    for position, item in enumerate(node.items):
+        if not isinstance(item, Atom) or item.text != "??" or position > len(signature.parameters):
+            expanded.items.append(item)
+            continue
+        number = 0
+        while f"?${number}" in taken:
+            number += 1
+        name = f"?${number}"
+        taken.add(name)
+        parameter = signature.parameters[position - 1]
+        type_ = ctx.knowledge.type_of(parameter.span.start) if parameter.untyped else parameter.type
+        variable = Variable(name, type_, ctx.span(item))
+        ctx.check_range(variable)
+        variables.append(variable)
+        expanded.items.append(Atom(name, item.start))
+    return expanded, tuple(variables)
+
+
+def _value(ctx: Context, node: Node, scope: Scope) -> Parts | None:
+    body = ctx.expr(node, scope)
+    return None if body is None else ((), (), body, False)

@@ -1,0 +1,153 @@
+"""What a definition is checked against, and the scopes of its variables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import final
+
+from pdsketch.lang.check.knowledge import Knowledge
+from pdsketch.lang.check.tables import UNKNOWN, Slot, Tables
+from pdsketch.lang.check.typenames import resolve_type
+from pdsketch.lang.parser import parse_typed
+from pdsketch.lang.reader import Atom, Group, Node
+from pdsketch.lang.report import Placed, Report
+from pdsketch.lang.source import Span
+from pdsketch.lang.syntax import Typed
+from pdsketch.lang.terms import Apply, Arithmetic, BlankCall, Each, Expr, Variable
+from pdsketch.lang.types import OBJECT, Type, ValueType
+
+Scope = Mapping[str, Variable]
+"""The author's names of the variables in reach. No two stand for one `Variable` name."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class BlankUse:
+    """One occurrence of a blank. ``target`` is what the value is assigned to, if it is."""
+
+    name: str
+    args: tuple[Expr, ...]
+    returns: ValueType
+    span: Span
+    settings: Mapping[str, object]
+
+
+@final
+@dataclass(slots=True)
+class Context:
+    """One definition under check.
+
+    ``owner`` is ``derived::p`` or ``action::a``, the prefix of its blanks'
+    names, and None in a goal, which has no blanks. ``slots`` and ``untyped``
+    speak of its variables: where their dimensions are known, and which of them
+    have no declared type.
+    """
+
+    tables: Tables
+    knowledge: Knowledge
+    report: Report
+    owner: str | None
+    elaborate: Callable[[Context, Node, Scope, Type | None], Expr | None]
+    slots: dict[str, Slot] = field(default_factory=dict)
+    untyped: dict[str, int] = field(default_factory=dict)
+    blanks: list[BlankUse] = field(default_factory=list)
+
+    def expr(self, node: Node, scope: Scope, want: Type | None = None) -> Expr | None:
+        """The checked expression, or None where something in it is wrong (and reported)."""
+        return self.elaborate(self, node, scope, want)
+
+    def span(self, node: Placed) -> Span:
+        """The place of a node."""
+        return Span(self.report.source, node.start, node.end)
+
+    def words(self, node: Placed) -> str:
+        """The author's words, on one line and not too many."""
+        text = " ".join(self.report.source.text[node.start : min(node.end, node.start + 200)].split())
+        return text if len(text) <= 40 else f"{text[:39]}…"
+
+    def slot_of(self, expr: Expr) -> Slot | None:
+        """The slot whose dimensions an expression has."""
+        match expr:
+            case Variable():
+                return self.slots.get(expr.name)
+            case Apply():
+                return ("predicate", expr.predicate)
+            case BlankCall():
+                return ("blank", expr.blank)
+            case Each():
+                return self.slot_of(expr.body)
+            case Arithmetic():
+                open_ = (
+                    self.slot_of(a)
+                    for a in expr.args
+                    if isinstance(a.type, ValueType) and a.type.shape is None
+                )
+                return next((slot for slot in open_ if slot is not None), None)
+            case _:
+                return None
+
+    def bind(self, entries: Iterable[Typed], scope: Scope) -> tuple[tuple[Variable, ...], Scope]:
+        """New variables, and the scope with them. One that hides an outer variable is renamed apart."""
+        inner = dict(scope)
+        taken = {variable.name for variable in scope.values()}
+        found: dict[str, Variable] = {}
+        for entry in entries:
+            name = entry.name.text
+            if name in found:
+                self.report.error("duplicate-name", f"variable `{name}` stands twice", entry.name)
+                continue
+            fresh, number = name, 1
+            while fresh in taken:
+                fresh, number = f"{name}${number}", number + 1
+            taken.add(fresh)
+            variable = Variable(fresh, self._type_of(entry, fresh), self.span(entry.name))
+            found[name] = inner[name] = variable
+        return tuple(found.values()), inner
+
+    def _type_of(self, entry: Typed, name: str) -> Type:
+        self.untyped.pop(name, None)
+        if entry.type is not None:
+            found = resolve_type(entry.type, self.tables.hierarchy, self.tables.value_types, self.report)
+            return found or UNKNOWN
+        if self.tables.is_untyped:
+            return OBJECT
+        key = entry.name.start
+        self.untyped[name] = key
+        return self.knowledge.type_of(key)
+
+    def quantified(self, group: Group, scope: Scope) -> tuple[tuple[Variable, ...], Scope, Node] | None:
+        """The variables and the body of ``(forall (?x - t) body)``, ``exists`` or ``foreach``."""
+        head = group.items[0]
+        assert isinstance(head, Atom)
+        rest = group.items[1:]
+        if len(rest) >= 2 and isinstance(rest[0], Group) and rest[0].bracket == "(":
+            entries = parse_typed(rest[0].items, self.report, variables=True)
+            wrong = rest[2:]
+        else:
+            entries = parse_typed(rest[:-1], self.report, variables=True) if len(rest) > 1 else []
+            wrong = [] if entries else rest[:1] or [head]
+        if wrong:
+            self.report.error(
+                "bad-quantifier",
+                f"wanted ({head.text} (?x - TYPE) BODY)",
+                wrong[0],
+                help="join several formulas with `and`" if len(rest) > 2 else None,
+            )
+            return None
+        variables, inner = self.bind(entries, scope)
+        for variable in variables:
+            self.check_range(variable)
+        return variables, inner, rest[-1]
+
+    def check_range(self, variable: Variable) -> None:
+        """Only objects and ints with choices can be enumerated."""
+        type_ = variable.type
+        if isinstance(type_, ValueType) and not (type_.is_number and type_.choices):
+            assert variable.span is not None
+            self.report.error(
+                "needs-choices",
+                f"`{variable.name}` cannot range over {type_}, whose values are not finitely many",
+                variable.span,
+                help="quantify over objects, or over an int type such as int64[choices=4]",
+            )

@@ -1,0 +1,368 @@
+"""S-expressions → checked terms: names, logic, quantifiers, predicates.
+
+`check_expr` is the one way in. It returns None where it has reported an error,
+and a parent of None is None without another word, so that one slip gives one
+diagnostic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from pdsketch.lang.check.blanks import check_blank
+from pdsketch.lang.check.context import Context, Scope
+from pdsketch.lang.check.fit import describe, fit, mismatch, unify
+from pdsketch.lang.check.names import RESERVED
+from pdsketch.lang.check.numbers import number_of, prim_of, read_vector
+from pdsketch.lang.check.numeric import check_arithmetic, check_compare, check_equal
+from pdsketch.lang.check.tables import UNKNOWN, Signature
+from pdsketch.lang.diagnostics import Note, did_you_mean
+from pdsketch.lang.reader import Atom, Group, Node
+from pdsketch.lang.report import count
+from pdsketch.lang.terms import Apply, Equal, Expr, Logic, Object, Quantified, Value, Variable
+from pdsketch.lang.types import BOOL, FLOAT, INT, ObjectType, Type, ValueType
+
+EFFECT_WORDS = frozenset(("assign", "increase", "decrease", "scale-up", "scale-down"))
+SUGAR = ("assign", "cond-assign", "cond-select")
+
+
+def check_expr(ctx: Context, node: Node, scope: Scope, want: Type | None) -> Expr | None:
+    """The checked expression of a node; ``want`` is the type its place asks for, if any.
+
+    The result fits ``want``, its dimensions included.
+    """
+    if isinstance(node, Atom):
+        found = _atom(ctx, node, scope, want)
+    elif node.bracket == "[":
+        found = _vector(ctx, node)
+    else:
+        found = _list(ctx, node, scope, want)
+    if found is None or want is None:
+        return found
+    fitted = fit(ctx, found, want, node)
+    if fitted is not None and isinstance(want, ValueType) and want.shape is not None:
+        return fitted if unify(ctx, fitted, Value(0, want), node) else None
+    return fitted
+
+
+def check_condition(ctx: Context, node: Node | None, scope: Scope) -> Expr | None:
+    """A formula; nothing, or ``()``, is true."""
+    if node is None or (isinstance(node, Group) and node.bracket == "(" and not node.items):
+        return Logic("and", ())
+    return check_expr(ctx, node, scope, BOOL)
+
+
+def _atom(ctx: Context, node: Atom, scope: Scope, want: Type | None) -> Expr | None:
+    text = node.text
+    if text in ("true", "false"):
+        return Value(text == "true", BOOL, ctx.span(node))
+    if text[0] == "?":
+        return _variable(ctx, node, scope)
+    before = len(ctx.report.diagnostics)
+    number = number_of(node, ctx.report)
+    if number is not None:
+        return Value(number, INT if isinstance(number, int) else FLOAT, ctx.span(node))
+    if len(ctx.report.diagnostics) > before:
+        return None
+    if text in ctx.tables.objects:
+        type_ = ctx.tables.objects[text]
+        return None if type_ == UNKNOWN else Object(text, type_, ctx.span(node))
+    _unknown_word(ctx, node, want)
+    return None
+
+
+def _variable(ctx: Context, node: Atom, scope: Scope) -> Expr | None:
+    if node.text == "??":
+        ctx.report.error(
+            "misplaced-wildcard",
+            "`??` stands for all objects of a type, inside a blank's argument or an effect",
+            node,
+            help="for instance (??f (item-pose ??))",
+        )
+        return None
+    variable = scope.get(node.text)
+    if variable is None:
+        ctx.report.error(
+            "unbound-variable",
+            f"`{node.text}` is not bound here",
+            node,
+            help=did_you_mean(node.text, scope)
+            or f"add it to the parameters, or quantify: (exists ({node.text}) …)",
+        )
+        return None
+    return Variable(variable.name, variable.type, ctx.span(node))
+
+
+def _unknown_word(ctx: Context, node: Atom, want: Type | None) -> None:
+    text = node.text
+    if text in ctx.tables.signatures:
+        shown = str(ctx.tables.signatures[text])
+        ctx.report.error(
+            "unknown-object", f"`{text}` is a predicate", node, help=f"write it in parentheses: {shown}"
+        )
+        return
+    if text[0] == '"':
+        ctx.report.error("type-mismatch", "a string stands only in settings", node)
+        return
+    known = list(ctx.tables.objects)
+    kind = "object" if ctx.owner is None else "constant"
+    if want is not None and isinstance(want, ValueType):
+        kind = "value"
+    ctx.report.error(
+        "unknown-object",
+        f"there is no {kind} `{text}`",
+        node,
+        help=did_you_mean(text, known) or (f"did you mean `?{text}`?" if ctx.owner is not None else None),
+    )
+
+
+def _vector(ctx: Context, node: Group) -> Expr | None:
+    found = read_vector(node, ctx.report)
+    if found is None:
+        return None
+    value, shape = found
+    prim = prim_of(value)
+    if prim not in ("bool", "int64", "float32"):
+        ctx.report.error("bad-vector", "a vector holds numbers or Booleans, not both", node)
+        return None
+    return Value(value, ValueType(prim, shape), ctx.span(node))  # type: ignore[arg-type]
+
+
+Rule = Callable[[Context, Group, Scope, "Type | None"], "Expr | None"]
+
+
+def _list(ctx: Context, node: Group, scope: Scope, want: Type | None) -> Expr | None:
+    if not node.items:
+        ctx.report.error("empty-expression", "this list is empty", node, help="for true, write (and)")
+        return None
+    head = node.items[0]
+    if isinstance(head, Group):
+        ctx.report.error("bad-expression", "wanted a predicate or an operator first", head)
+        return None
+    text = head.text
+    if text in RULES:
+        return RULES[text](ctx, node, scope, want)
+    if text in ctx.tables.signatures:
+        return check_apply(ctx, node, scope)
+    if text.startswith("??"):
+        return check_blank(ctx, node, scope, want)
+    _not_an_expression(ctx, node, head)
+    return None
+
+
+def _not_an_expression(ctx: Context, node: Group, head: Atom) -> None:
+    """Report a head that gives no value."""
+    text = head.text
+    predicate, colons, word = text.rpartition("::")
+    if text in EFFECT_WORDS or (colons and word in ("assign", "cond-assign")):
+        ctx.report.error(
+            "effect-in-condition",
+            f"`{text}` changes the state; here a value is wanted",
+            head,
+            help="to compare, write (= …)",
+        )
+    elif text in ("when", "foreach") or (colons and word == "cond-select"):
+        ctx.report.error(
+            "misplaced-set",
+            f"`{text}` gives a set of values, which only a blank takes",
+            head,
+            help="in a formula, use `imply`, `forall` or `exists`",
+        )
+    else:
+        unknown_predicate(ctx, head)
+
+
+def unknown_predicate(ctx: Context, head: Atom) -> None:
+    """Report a head that names nothing."""
+    text = head.text
+    predicate, colons, word = text.rpartition("::")
+    before, colon, after = text.rpartition(":")
+    signatures = ctx.tables.signatures
+    if colons and predicate in signatures:
+        help_ = did_you_mean(word, SUGAR)
+        ctx.report.error(
+            "unknown-sugar",
+            f"there is no `::{word}`",
+            head,
+            help=help_ or "there are ::assign, ::cond-assign and ::cond-select",
+        )
+    elif not colons and colon and before in signatures and after in SUGAR:
+        ctx.report.error("single-colon", f"`{text}` lacks a colon", head, help=f"write `{before}::{after}`")
+    elif colons and word in SUGAR:
+        ctx.report.error(
+            "unknown-predicate",
+            f"there is no predicate `{predicate}`",
+            head,
+            help=did_you_mean(predicate, signatures),
+        )
+    elif text in ctx.tables.objects or text[0] == "?" or text[0] == ":":
+        ctx.report.error("bad-expression", f"wanted a predicate or an operator, found `{text}`", head)
+    else:
+        ctx.report.error(
+            "unknown-predicate",
+            f"there is no predicate `{text}`",
+            head,
+            help=did_you_mean(text, [*signatures, *RESERVED]),
+        )
+
+
+def check_apply(ctx: Context, node: Group, scope: Scope, *, target: bool = False) -> Expr | None:
+    """``(p a b)``. ``target``: it is written, not read, so that all arguments must be members."""
+    head = node.items[0]
+    assert isinstance(head, Atom)
+    signature = ctx.tables.signatures[head.text]
+    if signature.is_cost and not target:
+        ctx.report.error("misplaced-cost", "`total-cost` can be increased and minimised, not read", node)
+        return None
+    args = check_arguments(ctx, signature, node.items[1:], node, scope)
+    if args is None:
+        return None
+    type_ = ctx.knowledge.refine(("predicate", signature.name), signature.returns)
+    apply = Apply(signature.name, args, type_, ctx.span(node))
+    return apply if target else _restrict(ctx, apply, signature, node, scope)
+
+
+def check_arguments(
+    ctx: Context, signature: Signature, nodes: list[Node], at: Group, scope: Scope
+) -> tuple[Expr, ...] | None:
+    """The arguments of a predicate, each checked against its parameter."""
+    if len(nodes) != len(signature.parameters):
+        ctx.report.error(
+            "arity-mismatch",
+            f"`{signature.name}` takes {count(len(signature.parameters), 'argument')}, and here"
+            f" {'is' if len(nodes) == 1 else 'are'} {len(nodes)}",
+            at,
+            notes=[Note(signature.span, f"declared as {signature}")],
+        )
+        return None
+    found: list[Expr] = []
+    is_right = True
+    for position, (node, parameter) in enumerate(zip(nodes, signature.parameters, strict=True)):
+        wanted: Type = ctx.knowledge.type_of(parameter.span.start) if parameter.untyped else parameter.type
+        arg = _argument(ctx, node, wanted, signature, position, scope)
+        if arg is None:
+            is_right = False
+        else:
+            found.append(arg)
+    return tuple(found) if is_right else None
+
+
+def _argument(
+    ctx: Context, node: Node, wanted: Type, signature: Signature, position: int, scope: Scope
+) -> Expr | None:
+    of = f"`{signature.name}`"
+    if isinstance(wanted, ObjectType) and isinstance(node, Group):
+        if wanted != UNKNOWN:
+            ctx.report.error(
+                "type-mismatch",
+                f"{of} takes {describe(wanted)}, and `{ctx.words(node)}` is a value",
+                node,
+                label="wanted a variable or an object",
+            )
+            return None
+    if isinstance(wanted, ObjectType):
+        arg = check_expr(ctx, node, scope, None)
+        return None if arg is None else fit(ctx, arg, wanted, node, of=of)
+    slot = ("parameter", signature.name, str(position))
+    wanted = ctx.knowledge.refine(slot, wanted)
+    arg = check_expr(ctx, node, scope, None) if not is_blank(node) else check_expr(ctx, node, scope, wanted)
+    arg = None if arg is None else fit(ctx, arg, wanted, node, of=of)
+    if arg is None:
+        return None
+    # A stand-in for the parameter, so that its dimensions and the argument's are learned from each other.
+    name = f"?{signature.name}${position}"
+    ctx.slots[name] = slot
+    return arg if unify(ctx, Variable(name, wanted, signature.span), arg, node) else None
+
+
+def is_blank(node: Node) -> bool:
+    """Whether a node is ``(??f …)``."""
+    if isinstance(node, Atom) or not node.items:
+        return False
+    head = node.items[0]
+    return isinstance(head, Atom) and head.text.startswith("??")
+
+
+def widened(ctx: Context, apply: Apply, signature: Signature) -> list[int]:
+    """The positions whose argument may be an object outside the parameter's type."""
+    found = []
+    for position, (arg, parameter) in enumerate(zip(apply.args, signature.parameters, strict=True)):
+        have, want = arg.type, parameter.type
+        if isinstance(have, ObjectType) and isinstance(want, ObjectType) and UNKNOWN not in (have, want):
+            if not ctx.tables.hierarchy.is_subtype(have, want):
+                found.append(position)
+    return found
+
+
+def stand_ins(
+    apply: Apply, signature: Signature, positions: list[int], scope: Scope
+) -> tuple[Apply, tuple[Variable, ...], tuple[Expr, ...]]:
+    """The predicate on members only: new variables of the parameters' types, equal to the arguments."""
+    taken = {variable.name for variable in scope.values()}
+    args = list(apply.args)
+    variables: list[Variable] = []
+    equal: list[Expr] = []
+    for position in positions:
+        number = 0
+        while f"?${number}" in taken:
+            number += 1
+        taken.add(f"?${number}")
+        variable = Variable(f"?${number}", signature.parameters[position].type, apply.args[position].span)
+        equal.append(Equal(args[position], variable, 0.0, apply.span))
+        args[position] = variable
+        variables.append(variable)
+    return Apply(apply.predicate, tuple(args), apply.type, apply.span), tuple(variables), tuple(equal)
+
+
+def _restrict(ctx: Context, apply: Apply, signature: Signature, node: Group, scope: Scope) -> Expr | None:
+    """A Boolean predicate is false of objects outside its type; another has no value there."""
+    positions = widened(ctx, apply, signature)
+    if not positions:
+        return apply
+    if not apply.type.is_bool:
+        at = node.items[1 + positions[0]]
+        parameter = signature.parameters[positions[0]]
+        mismatch(ctx, apply.args[positions[0]], parameter.type, at, f"`{signature.name}`")
+        return None
+    inner, variables, equal = stand_ins(apply, signature, positions, scope)
+    return Quantified("exists", variables, Logic("and", (*equal, inner), apply.span), apply.span)
+
+
+def _junction(ctx: Context, node: Group, scope: Scope, want: Type | None) -> Expr | None:
+    head = node.items[0]
+    assert isinstance(head, Atom)
+    op = "implies" if head.text == "imply" else head.text
+    parts = node.items[1:]
+    wanted = {"not": 1, "implies": 2}.get(op)
+    if wanted is not None and len(parts) != wanted:
+        ctx.report.error(
+            "arity-mismatch",
+            f"`{head.text}` takes {count(wanted, 'formula')}, and here are {len(parts)}",
+            node,
+        )
+        return None
+    found = [check_expr(ctx, part, scope, BOOL) for part in parts]
+    args = tuple(part for part in found if part is not None)
+    return Logic(op, args, ctx.span(node)) if len(args) == len(found) else None  # type: ignore[arg-type]
+
+
+def _quantifier(ctx: Context, node: Group, scope: Scope, want: Type | None) -> Expr | None:
+    head = node.items[0]
+    assert isinstance(head, Atom)
+    parts = ctx.quantified(node, scope)
+    if parts is None:
+        return None
+    variables, inner, body = parts
+    checked = check_expr(ctx, body, inner, BOOL)
+    if checked is None:
+        return None
+    return Quantified(head.text, variables, checked, ctx.span(node))  # type: ignore[arg-type]
+
+
+RULES: dict[str, Rule] = {
+    **dict.fromkeys(("and", "or", "not", "implies", "imply"), _junction),
+    **dict.fromkeys(("forall", "exists"), _quantifier),
+    **dict.fromkeys(("=", "eq", "equal"), check_equal),
+    **dict.fromkeys(("<", "<=", ">", ">="), check_compare),
+    **dict.fromkeys(("+", "-", "*", "/"), check_arithmetic),
+}

@@ -1,0 +1,178 @@
+"""Equality, comparisons and arithmetic."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pdsketch.lang.check.context import Context, Scope
+from pdsketch.lang.check.fit import describe, fit, unify
+from pdsketch.lang.check.tables import UNKNOWN
+from pdsketch.lang.reader import Atom, Group, Node
+from pdsketch.lang.report import count
+from pdsketch.lang.terms import Arithmetic, Compare, Equal, Expr, Value, Variable
+from pdsketch.lang.types import DEFAULT_TOLERANCE, FLOAT, ObjectType, Type, ValueType
+
+
+def _operands(ctx: Context, node: Group, scope: Scope, want: Type | None) -> list[Expr] | None:
+    """The operands; one whose type only its neighbours tell (a blank) is checked behind them."""
+    parts = node.items[1:]
+    found: dict[int, Expr | None] = {}
+    later = [i for i, part in enumerate(parts) if _needs_context(ctx, part, scope)]
+    for position, part in enumerate(parts):
+        if position not in later:
+            found[position] = ctx.expr(part, scope)
+    known = [e for e in found.values() if e is not None and e.type != UNKNOWN]
+    literal = next((e.type for e in known), None) if want is None else want
+    hint = next((e.type for e in known if not isinstance(e, Value)), literal)
+    for position in later:
+        found[position] = ctx.expr(parts[position], scope, hint if isinstance(hint, ValueType) else None)
+    operands = [found[position] for position in range(len(parts))]
+    return None if None in operands else [e for e in operands if e is not None]
+
+
+def _needs_context(ctx: Context, node: Node, scope: Scope) -> bool:
+    """Whether a node is a blank, or an untyped variable whose type is still open."""
+    if isinstance(node, Atom):
+        variable = scope.get(node.text)
+        return variable is not None and variable.type == UNKNOWN
+    if not node.items:
+        return False
+    head = node.items[0]
+    return isinstance(head, Atom) and head.text.startswith("??")
+
+
+def _wrong_count(ctx: Context, node: Group, wanted: str) -> None:
+    head = node.items[0]
+    assert isinstance(head, Atom)
+    ctx.report.error(
+        "arity-mismatch", f"`{head.text}` takes {wanted}, and here are {len(node.items) - 1}", node
+    )
+
+
+def check_equal(ctx: Context, node: Group, scope: Scope, want: Type | None) -> Expr | None:
+    """``(= a b)`` of two objects or of two values of one kind."""
+    if len(node.items) != 3:
+        _wrong_count(ctx, node, count(2, "argument"))
+        return None
+    operands = _operands(ctx, node, scope, None)
+    if operands is None:
+        return None
+    left, right = operands
+    if UNKNOWN in (left.type, right.type):
+        _demand_value(ctx, left, right)
+        return Equal(left, right, 0.0, ctx.span(node))
+    if isinstance(left.type, ObjectType) and isinstance(right.type, ObjectType):
+        if not ctx.tables.hierarchy.overlap(left.type, right.type):
+            ctx.report.warning(
+                "never-equal",
+                f"{describe(left.type)} is never {describe(right.type)}",
+                node,
+                label="always false",
+            )
+        return Equal(left, right, 0.0, ctx.span(node))
+    return _equal_values(ctx, left, right, node)
+
+
+def _demand_value(ctx: Context, left: Expr, right: Expr) -> None:
+    for one, other in ((left, right), (right, left)):
+        if isinstance(one, Variable) and one.name in ctx.untyped and isinstance(other.type, ValueType):
+            ctx.knowledge.demand(ctx.untyped[one.name], other.type)
+
+
+def _equal_values(ctx: Context, left: Expr, right: Expr, node: Group) -> Expr | None:
+    """Literals take the type of the other side; an int beside a float is compared as a float."""
+    _demand_value(ctx, left, right)
+    a, b = left.type, right.type
+    first, second = node.items[1], node.items[2]
+    if isinstance(a, ObjectType):
+        return None if fit(ctx, right, a, second) is None else None
+    if isinstance(b, ObjectType):
+        return None if fit(ctx, left, b, first) is None else None
+    swap = isinstance(left, Value) or (a.prim == "int64" and b.prim == "float32")
+    wide, narrow = (right, left) if swap else (left, right)
+    assert isinstance(wide.type, ValueType)
+    fitted = fit(ctx, narrow, wide.type, first if swap else second)
+    if fitted is None or not unify(ctx, wide, fitted, node):
+        return None
+    tolerance = _tolerance(a, b)
+    return Equal(*((fitted, wide) if swap else (wide, fitted)), tolerance, ctx.span(node))
+
+
+def _tolerance(a: ValueType, b: ValueType) -> float:
+    """Of two floats, the tolerance that was declared, or the larger one; 0 for all else."""
+    if "float32" not in (a.prim, b.prim):
+        return 0.0
+    declared = {t.tolerance for t in (a, b) if t.prim == "float32" and t.tolerance != DEFAULT_TOLERANCE}
+    return max(declared, default=DEFAULT_TOLERANCE)
+
+
+def check_compare(ctx: Context, node: Group, scope: Scope, want: Type | None) -> Expr | None:
+    """``(< a b)`` of two scalar numbers."""
+    head = node.items[0]
+    assert isinstance(head, Atom)
+    if len(node.items) != 3:
+        _wrong_count(ctx, node, count(2, "number"))
+        return None
+    operands = _operands(ctx, node, scope, FLOAT)
+    if operands is None:
+        return None
+    for operand, part in zip(operands, node.items[1:], strict=True):
+        if not _is_numeric(ctx, operand, part):
+            return None
+        if not unify(ctx, operand, Value(0, FLOAT), part):
+            return None
+    left, right = operands
+    return Compare(head.text, left, right, ctx.span(node))  # type: ignore[arg-type]
+
+
+def _is_numeric(ctx: Context, operand: Expr, at: Node) -> bool:
+    if isinstance(operand, Variable) and operand.type == UNKNOWN:
+        if operand.name in ctx.untyped:
+            ctx.knowledge.demand(ctx.untyped[operand.name], FLOAT)
+        return True
+    if isinstance(operand.type, ObjectType) or operand.type.prim == "bool":
+        ctx.report.error(
+            "type-mismatch",
+            f"wanted a number, and `{ctx.words(at)}` is {describe(operand.type)}",
+            at,
+            label=describe(operand.type),
+        )
+        return False
+    return True
+
+
+_LEAST = {"+": 2, "*": 2, "-": 1, "/": 2}
+_MOST = {"-": 2, "/": 2}
+
+
+def check_arithmetic(ctx: Context, node: Group, scope: Scope, want: Type | None) -> Expr | None:
+    """``(+ a b …)``, ``(* a b …)``, ``(- a)``, ``(- a b)``, ``(/ a b)``."""
+    head = node.items[0]
+    assert isinstance(head, Atom)
+    op = head.text
+    size = len(node.items) - 1
+    if not _LEAST[op] <= size <= _MOST.get(op, size):
+        _wrong_count(ctx, node, {"-": "1 or 2 numbers", "/": "2 numbers"}.get(op, "2 or more numbers"))
+        return None
+    operands = _operands(ctx, node, scope, want or FLOAT)
+    if operands is None:
+        return None
+    for operand, part in zip(operands, node.items[1:], strict=True):
+        if not _is_numeric(ctx, operand, part):
+            return None
+    wide = operands[0]
+    for operand in operands[1:]:
+        if not unify(ctx, wide, operand, node, broadcast=True):
+            return None
+        if isinstance(wide.type, ValueType) and wide.type.shape == ():
+            wide = operand
+    types = [e.type for e in operands if isinstance(e.type, ValueType)]
+    is_float = op == "/" or any(t.prim == "float32" for t in types)
+    tolerance = max(
+        (t.tolerance for t in types if t.tolerance != DEFAULT_TOLERANCE), default=DEFAULT_TOLERANCE
+    )
+    base = wide.type if isinstance(wide.type, ValueType) else FLOAT
+    type_ = replace(
+        base, prim="float32" if is_float else "int64", choices=None, tolerance=tolerance, alias=None
+    )
+    return Arithmetic(op, tuple(operands), type_, ctx.span(node))  # type: ignore[arg-type]

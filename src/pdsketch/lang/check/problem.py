@@ -1,0 +1,161 @@
+"""A problem, checked against its domain."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from pdsketch.lang.check.context import Context
+from pdsketch.lang.check.definitions import MAX_ROUNDS
+from pdsketch.lang.check.expressions import check_condition, check_expr
+from pdsketch.lang.check.init import check_init
+from pdsketch.lang.check.knowledge import Knowledge
+from pdsketch.lang.check.names import check_requirements, duplicate
+from pdsketch.lang.check.tables import UNKNOWN, tables_of
+from pdsketch.lang.check.typenames import resolve_type
+from pdsketch.lang.diagnostics import did_you_mean
+from pdsketch.lang.domain import Domain, Problem
+from pdsketch.lang.parser import parse_typed
+from pdsketch.lang.reader import Atom, Group, Node
+from pdsketch.lang.report import Report
+from pdsketch.lang.source import Source
+from pdsketch.lang.syntax import ProblemSyntax, TypeSyntax
+from pdsketch.lang.terms import Expr
+from pdsketch.lang.types import OBJECT, ObjectType, Type, ValueType
+
+
+def check_problem(syntax: ProblemSyntax, domain: Domain, source: Source, report: Report) -> Problem | None:
+    """The checked problem; None if anything is wrong with it (then the report says what)."""
+    check_requirements(syntax.requirements, report)
+    _check_domain_name(syntax, domain, report)
+    own = _objects(syntax, domain, report)
+    universe = {**domain.constants, **own}
+    init = check_init(syntax.init, domain, universe, report)
+    goal = _goal(syntax, domain, own, report)
+    metric = _metric(syntax.metric, domain, report)
+    if report.has_errors or goal is None:
+        return None
+    groups: dict[str, list[str]] = {}
+    for name, type_ in own.items():
+        groups.setdefault(str(type_), []).append(name)
+    return Problem(
+        syntax.name.text,
+        domain,
+        source,
+        {type_: tuple(names) for type_, names in groups.items()},
+        universe,
+        init,
+        goal,
+        metric,
+        tuple(report.diagnostics),
+    )
+
+
+def check_goal(node: Node, domain: Domain, objects: Mapping[str, ObjectType], report: Report) -> Expr | None:
+    """A formula over the domain's predicates, its constants and the given objects."""
+    knowledge = Knowledge()
+    goal: Expr | None = None
+    tables = tables_of(domain, objects)
+    inner = report
+    # Until the untyped variables have their types; only the last round reports.
+    for _ in range(MAX_ROUNDS):
+        knowledge.begin_round()
+        inner = Report(report.source)
+        ctx = Context(tables, knowledge, inner, None, check_expr)
+        goal = check_condition(ctx, node, {})
+        knowledge.settle(domain.hierarchy)
+        if not knowledge.changed and not knowledge.settle_rest():
+            break
+    report.diagnostics += inner.diagnostics
+    return goal
+
+
+def _check_domain_name(syntax: ProblemSyntax, domain: Domain, report: Report) -> None:
+    if syntax.domain is None:
+        report.error(
+            "missing-section",
+            f"problem `{syntax.name.text}` does not name its domain",
+            syntax.name,
+            help=f"add (:domain {domain.name})",
+        )
+    elif syntax.domain.text != domain.name and syntax.domain.text:
+        report.error(
+            "wrong-domain",
+            f"this problem is for domain `{syntax.domain.text}`, and the domain is `{domain.name}`",
+            syntax.domain,
+        )
+
+
+def _objects(syntax: ProblemSyntax, domain: Domain, report: Report) -> dict[str, ObjectType]:
+    found: dict[str, ObjectType] = {}
+    first: dict[str, Atom] = {}
+    value_types = dict(domain.value_types)
+    last: TypeSyntax | None = None
+    type_: Type | None = OBJECT
+    for section in syntax.objects:
+        for entry in parse_typed(section.items[1:], report):
+            name = entry.name.text
+            if entry.type is None:
+                type_, last = OBJECT, None
+            elif entry.type is not last:
+                last = entry.type
+                type_ = resolve_type(last, domain.hierarchy, value_types, report)
+                if isinstance(type_, ValueType):
+                    report.error(
+                        "type-mismatch", f"an object is not a value, and `{type_}` is a value type", last
+                    )
+                    type_ = None
+            if name in first:
+                duplicate("object", entry.name, first[name], report)
+            elif name in domain.constants:
+                report.error(
+                    "duplicate-name", f"object `{name}` is already a constant of the domain", entry.name
+                )
+            else:
+                found[name] = type_ if isinstance(type_, ObjectType) else UNKNOWN
+                first[name] = entry.name
+    return found
+
+
+def _goal(
+    syntax: ProblemSyntax, domain: Domain, objects: Mapping[str, ObjectType], report: Report
+) -> Expr | None:
+    if syntax.goal is None:
+        if not any(d.code == "bad-section" for d in report.diagnostics):
+            report.error(
+                "missing-section",
+                f"problem `{syntax.name.text}` has no goal",
+                syntax.name,
+                help="add (:goal …)",
+            )
+        return None
+    return check_goal(syntax.goal, domain, objects, report)
+
+
+def _metric(section: Group | None, domain: Domain, report: Report) -> Literal["cost", "unit"]:
+    """Only ``(:metric minimize (total-cost))``, or nothing."""
+    if section is None:
+        return "unit"
+    parts = section.items[1:]
+    if len(parts) == 2 and isinstance(parts[0], Atom) and parts[0].text == "minimize":
+        of = parts[1]
+        name = of.items[0] if isinstance(of, Group) and len(of.items) == 1 else of
+        if isinstance(name, Atom) and name.text == "total-cost":
+            predicate = domain.predicates.get("total-cost")
+            if predicate is None or predicate.role != "cost":
+                report.error(
+                    "unknown-predicate",
+                    "the domain has no `total-cost`",
+                    name,
+                    help=did_you_mean("total-cost", domain.predicates)
+                    or "declare it: (:functions (total-cost))",
+                )
+                return "unit"
+            return "cost"
+    report.error(
+        "unsupported-metric",
+        "this metric is not yet supported",
+        section,
+        help="(:metric minimize (total-cost)) is",
+    )
+    return "unit"

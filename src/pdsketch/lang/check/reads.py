@@ -1,0 +1,180 @@
+"""What reads and writes what; from that, the role of each predicate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from pdsketch.lang.check.definitions import Definitions
+from pdsketch.lang.check.tables import Signature, Tables
+from pdsketch.lang.diagnostics import Note
+from pdsketch.lang.domain import Action, Domain, Role
+from pdsketch.lang.report import Report
+from pdsketch.lang.terms import Apply, BlankCall, Expr, Update, walk
+
+
+def reads(expr: Expr) -> frozenset[str]:
+    """The predicates that an expression names."""
+    return frozenset(node.predicate for node in walk(expr) if isinstance(node, Apply))
+
+
+def has_blank(expr: Expr) -> bool:
+    """Whether an expression holds a blank."""
+    return any(isinstance(node, BlankCall) for node in walk(expr))
+
+
+def _expressions(action: Action) -> Iterator[Expr]:
+    yield action.precondition
+    if action.cost is not None:
+        yield action.cost
+    for update in action.effects:
+        yield update.condition
+        yield from update.target.args
+        if update.value is not None:
+            yield update.value
+
+
+def assign_roles(tables: Tables, found: Definitions, report: Report) -> dict[str, Role]:
+    """The role of each predicate. Wrong writes and stale encodings are reported."""
+    written: dict[str, Update] = {}
+    for action in found.actions.values():
+        for update in action.effects:
+            written.setdefault(update.target.predicate, update)
+    body_reads = {name: reads(body) for name, body in found.bodies.items()}
+    roles: dict[str, Role] = {}
+    for name, signature in tables.signatures.items():
+        roles[name] = _role(signature, name in written)
+    for name, update in written.items():
+        if roles.get(name) == "encoded" and tables.signatures[name].returns.is_bool:
+            _check_encoded(tables.signatures[name], update, found.bodies, body_reads, report)
+    for name in _raw(roles, body_reads, found.actions.values(), written):
+        roles[name] = "raw"
+    _warn_stale(tables, found, roles, body_reads, report)
+    return roles
+
+
+def _role(signature: Signature, is_written: bool) -> Role:
+    if signature.is_cost:
+        return "cost"
+    if signature.has_body:
+        return "encoded" if is_written else "derived"
+    return "external" if signature.is_external else "observed"
+
+
+def _check_encoded(
+    signature: Signature,
+    update: Update,
+    bodies: Mapping[str, Expr],
+    body_reads: Mapping[str, frozenset[str]],
+    report: Report,
+) -> None:
+    """As in PDDL, no action writes a Boolean that is derived by logic alone."""
+    below = closure(signature.name, body_reads)
+    if signature.name not in bodies or any(has_blank(bodies[name]) for name in below if name in bodies):
+        return
+    assert update.span is not None
+    report.error(
+        "derived-assigned",
+        f"`{signature.name}` is derived, so no action can write it",
+        update.span,
+        notes=[Note(signature.span, "derived here")],
+        help="write what it is derived from; only a predicate with a blank in its body is encoded and written",
+    )
+
+
+def closure(
+    name: str, body_reads: Mapping[str, frozenset[str]], *, stop: Iterable[str] = ()
+) -> frozenset[str]:
+    """The predicate and all that its body reads, directly or through others; not beyond ``stop``."""
+    ends = frozenset(stop)
+    seen = {name}
+    stack = [name]
+    while stack:
+        for read in body_reads.get(stack.pop(), ()):
+            if read not in seen:
+                seen.add(read)
+                if read not in ends:
+                    stack.append(read)
+    return frozenset(seen)
+
+
+def _raw(
+    roles: Mapping[str, Role],
+    body_reads: Mapping[str, frozenset[str]],
+    actions: Iterable[Action],
+    written: Mapping[str, Update],
+) -> list[str]:
+    """Observed, never written, and read by nothing but the encoder (directly or through derived predicates)."""
+    by_action = frozenset().union(*(reads(expr) for action in actions for expr in _expressions(action)))
+    readers: dict[str, set[str]] = {}
+    for reader, names in body_reads.items():
+        for name in names:
+            readers.setdefault(name, set()).add(reader)
+    # The largest set of derived predicates that the encoder alone reads: start from all, drop the others.
+    inner = {n for n, role in roles.items() if role == "derived" and n not in by_action and readers.get(n)}
+    changed = True
+    while changed:
+        kept = {n for n in inner if all(r in inner or roles[r] == "encoded" for r in readers[n])}
+        kept = {n for n in kept if _reaches_encoder(n, readers, roles)}
+        changed = kept != inner
+        inner = kept
+    return [
+        name
+        for name, role in roles.items()
+        if role == "observed"
+        and name not in written
+        and name not in by_action
+        and readers.get(name)
+        and all(r in inner or roles[r] == "encoded" for r in readers[name])
+    ]
+
+
+def _reaches_encoder(name: str, readers: Mapping[str, set[str]], roles: Mapping[str, Role]) -> bool:
+    """Whether an encoded body reads the predicate, and not only a circle of derived ones."""
+    seen = {name}
+    stack = [name]
+    while stack:
+        for reader in readers.get(stack.pop(), ()):
+            if roles[reader] == "encoded":
+                return True
+            if reader not in seen:
+                seen.add(reader)
+                stack.append(reader)
+    return False
+
+
+def _warn_stale(
+    tables: Tables,
+    found: Definitions,
+    roles: Mapping[str, Role],
+    body_reads: Mapping[str, frozenset[str]],
+    report: Report,
+) -> None:
+    """An action that writes what an encoded body reads, but not the encoded variable itself."""
+    encoded = [name for name, role in roles.items() if role == "encoded"]
+    for action in found.actions.values():
+        updates = {update.target.predicate: update for update in reversed(action.effects)}
+        for name in encoded:
+            sources = closure(name, body_reads, stop=encoded) - {name}
+            stale = next((updates[s] for s in updates if s in sources), None)
+            if stale is None or name in updates or stale.span is None:
+                continue
+            report.warning(
+                "stale-encoding",
+                f"action `{action.name}` writes `{stale.target.predicate}`, which `{name}` is encoded from,"
+                f" but not `{name}`",
+                stale.span,
+                help=f"assign `{name}` too, or it keeps its value from before",
+            )
+
+
+def absent_reads(expr: Expr, domain: Domain) -> tuple[str, ...]:
+    """The raw predicates that an expression reads, directly or through derived ones: absent after a step."""
+    body_reads = {
+        p.name: reads(p.body)
+        for p in domain.predicates.values()
+        if p.body is not None and p.role == "derived"
+    }
+    seen: set[str] = set()
+    for name in reads(expr):
+        seen |= closure(name, body_reads)
+    return tuple(name for name, p in domain.predicates.items() if name in seen and p.role == "raw")

@@ -1,0 +1,157 @@
+"""The order in which derived predicates are evaluated, and which of them are recursive."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from pdsketch.lang.check.reads import has_blank, reads
+from pdsketch.lang.check.tables import Signature
+from pdsketch.lang.diagnostics import Note
+from pdsketch.lang.report import Report
+from pdsketch.lang.terms import Apply, Expr, Logic, Quantified, children
+from pdsketch.lang.types import ValueType
+
+
+def order_bodies(
+    signatures: Mapping[str, Signature], bodies: Mapping[str, Expr], report: Report
+) -> tuple[tuple[tuple[str, ...], ...], frozenset[str]]:
+    """The components, callees first, and the recursive predicates. Bad recursion is reported."""
+    graph = {name: [r for r in sorted(reads(body)) if r in bodies] for name, body in bodies.items()}
+    components = tuple(_components(graph))
+    recursive: set[str] = set()
+    for component in components:
+        if len(component) > 1 or component[0] in graph[component[0]]:
+            recursive.update(component)
+            _check_recursion(component, signatures, bodies, graph, report)
+    return components, frozenset(recursive)
+
+
+def _components(graph: Mapping[str, list[str]]) -> Iterator[tuple[str, ...]]:
+    """Tarjan's strongly connected components, callees first, without recursion."""
+    index: dict[str, int] = {}
+    low: dict[str, int] = {}
+    open_: list[str] = []
+    closed: set[str] = set()
+    for start in graph:
+        if start in index:
+            continue
+        work = [(start, iter(graph[start]))]
+        index[start] = low[start] = len(index)
+        open_.append(start)
+        while work:
+            name, callees = work[-1]
+            callee = next(callees, None)
+            if callee is None:
+                work.pop()
+                if work:
+                    low[work[-1][0]] = min(low[work[-1][0]], low[name])
+                if low[name] == index[name]:
+                    at = open_.index(name)
+                    yield tuple(open_[at:])
+                    closed.update(open_[at:])
+                    del open_[at:]
+            elif callee not in index:
+                index[callee] = low[callee] = len(index)
+                open_.append(callee)
+                work.append((callee, iter(graph[callee])))
+            elif callee not in closed:
+                low[name] = min(low[name], index[callee])
+
+
+def _check_recursion(
+    component: tuple[str, ...],
+    signatures: Mapping[str, Signature],
+    bodies: Mapping[str, Expr],
+    graph: Mapping[str, list[str]],
+    report: Report,
+) -> None:
+    """Only Booleans over objects, without blanks, and never through their own negation."""
+    members = frozenset(component)
+    for name in component:
+        signature = signatures[name]
+        if not signature.returns.is_bool or any(isinstance(p.type, ValueType) for p in signature.parameters):
+            _report(name, name, "value-cycle", "through a value", signatures, graph, members, report)
+            return
+        if has_blank(bodies[name]):
+            _report(name, name, "blank-cycle", "through a blank", signatures, graph, members, report)
+            return
+    for name in component:
+        for callee in _negated(bodies[name]):
+            if callee in members:
+                _report(
+                    name, callee, "negative-cycle", "through negation", signatures, graph, members, report
+                )
+                return
+
+
+def _report(
+    name: str,
+    callee: str,
+    code: str,
+    how: str,
+    signatures: Mapping[str, Signature],
+    graph: Mapping[str, list[str]],
+    members: frozenset[str],
+    report: Report,
+) -> None:
+    cycle = (
+        [name, *_path(callee, name, graph, members)] if callee != name else _path_from(name, graph, members)
+    )
+    notes = [
+        Note(signatures[other].span, f"reads `{after}`")
+        for other, after in zip(cycle[1:], cycle[2:], strict=False)
+    ]
+    report.error(
+        code,
+        f"`{name}` depends on itself {how}: {' → '.join(cycle)}",
+        signatures[name].span,
+        label=f"reads `{cycle[1]}`",
+        notes=notes,
+        help="recursion is for Boolean predicates without blanks, and not through `not`",
+    )
+
+
+def _path_from(name: str, graph: Mapping[str, list[str]], members: frozenset[str]) -> list[str]:
+    if name in graph[name]:
+        return [name, name]
+    first = next(c for c in graph[name] if c in members)
+    return [name, *_path(first, name, graph, members)]
+
+
+def _path(start: str, end: str, graph: Mapping[str, list[str]], members: frozenset[str]) -> list[str]:
+    """A shortest way from one member to another."""
+    before: dict[str, str | None] = {start: None}
+    queue = [start]
+    for name in queue:
+        if name == end:
+            break
+        for callee in graph[name]:
+            if callee in members and callee not in before:
+                before[callee] = name
+                queue.append(callee)
+    path = [end]
+    while (previous := before[path[-1]]) is not None:
+        path.append(previous)
+    return path[::-1]
+
+
+def _negated(expr: Expr) -> frozenset[str]:
+    """The predicates that an expression reads with negative polarity (or with both)."""
+    found: set[str] = set()
+    stack: list[tuple[Expr, int]] = [(expr, 1)]
+    while stack:
+        node, sign = stack.pop()
+        match node:
+            case Apply():
+                if sign <= 0:
+                    found.add(node.predicate)
+                stack += [(arg, 0) for arg in node.args]
+            case Logic(op="not"):
+                stack.append((node.args[0], -sign))
+            case Logic(op="implies"):
+                stack += [(node.args[0], -sign), (node.args[1], sign)]
+            case Logic() | Quantified():
+                stack += [(child, sign) for child in children(node)]
+            case _:
+                stack += [(child, 0) for child in children(node)]
+    return frozenset(found)

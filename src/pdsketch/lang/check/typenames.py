@@ -1,0 +1,133 @@
+"""Type names → types: object types, ``either``, value types with their settings."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import cast
+
+from pdsketch.lang.check.numbers import read_number
+from pdsketch.lang.diagnostics import did_you_mean
+from pdsketch.lang.parser import parse_settings
+from pdsketch.lang.reader import Atom, Group
+from pdsketch.lang.report import Report
+from pdsketch.lang.syntax import Either, Setting, TypeName, TypeSyntax
+from pdsketch.lang.types import BOOL, FLOAT, INT, Hierarchy, ObjectType, Prim, Type, ValueType
+
+PRIMITIVES: dict[str, ValueType] = {
+    "bool": BOOL,
+    "int64": INT,
+    "float32": FLOAT,
+    "number": replace(FLOAT, alias="number"),
+}
+MAX_ELEMENTS = 1 << 28
+"""The largest value that a type may describe, in numbers."""
+
+
+def resolve_type(
+    syntax: TypeSyntax, hierarchy: Hierarchy, value_types: dict[str, ValueType], report: Report
+) -> Type | None:
+    """The type that a name stands for; None where there is none (reported)."""
+    if isinstance(syntax, Either):
+        members = [resolve_type(m, hierarchy, value_types, report) for m in syntax.members]
+        names: dict[str, None] = {}
+        for part, member in zip(syntax.members, members, strict=True):
+            if isinstance(member, ValueType):
+                report.error(
+                    "type-mismatch", f"`either` joins object types, and `{part.name.text}` is a value", part
+                )
+            elif member is not None:
+                names.update(dict.fromkeys(member.names))
+        return ObjectType(tuple(names)) if len(names) == len(set(members)) else None
+    name = syntax.name.text
+    if name == "vector":
+        return _vector(syntax, report)
+    if name in PRIMITIVES or name in value_types:
+        base = value_types.get(name) or PRIMITIVES[name]
+        return base if syntax.bracket is None else _with_settings(base, syntax.bracket, report)
+    if name == "object" or name in hierarchy.parents:
+        if syntax.bracket is not None:
+            report.error("bad-type", f"`{name}` is an object type; it takes no settings", syntax.bracket)
+        return ObjectType((name,))
+    known = [*hierarchy.names, *value_types, *PRIMITIVES, "vector"]
+    report.error(
+        "unknown-type",
+        f"there is no type `{name}`",
+        syntax.name,
+        help=did_you_mean(name, known) or f"declare it: (:types {name})",
+    )
+    return None
+
+
+def _vector(syntax: TypeName, report: Report) -> ValueType | None:
+    """``vector[PRIM]``, ``vector[PRIM, n]``, ``vector[PRIM, h, w, c]``, with settings."""
+    bracket = syntax.bracket
+    prim = bracket.items[0] if bracket is not None and bracket.items else None
+    if bracket is None or not isinstance(prim, Atom) or prim.text not in ("bool", "int64", "float32"):
+        found = f", found `{prim.text}`" if isinstance(prim, Atom) else ""
+        report.error(
+            "bad-type",
+            f"a vector holds bool, int64 or float32{found}",
+            prim or syntax.name,
+            help="for instance vector[float32, 2]",
+        )
+        return None
+    dims: list[int] = []
+    settings: list[Setting] = []
+    at = 1
+    items = [item for item in bracket.items if not (isinstance(item, Atom) and item.text == ",")]
+    while at < len(items):
+        item = items[at]
+        if isinstance(item, Atom) and item.text.isdecimal() and len(item.text) < 10 and int(item.text) > 0:
+            dims.append(int(item.text))
+            at += 1
+            continue
+        rest = Group("[", item.start)
+        rest.items, rest.end = items[at:], bracket.end
+        if isinstance(item, Group) or "=" not in "".join(
+            i.text for i in items[at : at + 2] if isinstance(i, Atom)
+        ):
+            report.error("bad-type", "wanted a dimension, a whole number above 0", item)
+            return None
+        settings = list(parse_settings(rest, report))
+        break
+    shape = tuple(dims) if dims else None
+    size = 1
+    for dim in dims:
+        size *= dim
+    if size > MAX_ELEMENTS:
+        report.error("bad-type", f"{size:,} numbers are more than a value may hold", syntax)
+        return None
+    return _apply_settings(ValueType(cast(Prim, prim.text), shape), settings, report)
+
+
+def _with_settings(base: ValueType, bracket: Group, report: Report) -> ValueType | None:
+    return _apply_settings(replace(base, alias=None), list(parse_settings(bracket, report)), report)
+
+
+def _apply_settings(base: ValueType, settings: list[Setting], report: Report) -> ValueType | None:
+    """The type with ``choices`` and ``tolerance`` set."""
+    for setting in settings:
+        key = setting.key.text
+        number = read_number(setting.value.text) if isinstance(setting.value, Atom) else None
+        if key == "choices":
+            if base.prim != "int64":
+                report.error("bad-type", f"only ints have choices, and this is {base}", setting.key)
+                return None
+            if not isinstance(number, int) or not 1 <= number <= 1 << 20:
+                report.error("bad-type", "`choices` is a whole number from 1 to 1,048,576", setting.value)
+                return None
+            base = replace(base, choices=number)
+        elif key == "tolerance":
+            if number is None or not 0 <= number < float("inf"):
+                report.error("bad-type", "`tolerance` is a number, 0 or more", setting.value)
+                return None
+            base = replace(base, tolerance=float(number))
+        else:
+            report.error(
+                "unknown-setting",
+                f"a value type has no setting `{key}`",
+                setting.key,
+                help=did_you_mean(key, ("choices", "tolerance")) or "there are `choices` and `tolerance`",
+            )
+            return None
+    return base

@@ -1,0 +1,501 @@
+"""S-expressions → syntax. Goes on after an error, and collects them all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import final
+
+from pdsketch.lang.diagnostics import Note, did_you_mean
+from pdsketch.lang.reader import Atom, Group, Node
+from pdsketch.lang.report import Report
+from pdsketch.lang.syntax import (
+    ActionSyntax,
+    DerivedSyntax,
+    DomainSyntax,
+    Either,
+    PredicateSyntax,
+    ProblemSyntax,
+    Setting,
+    Typed,
+    TypeName,
+    TypeSyntax,
+)
+
+SECTIONS = {
+    "domain": (":requirements", ":types", ":constants", ":predicates", ":functions", ":derived", ":action"),
+    "problem": (":domain", ":requirements", ":objects", ":init", ":goal", ":metric"),
+}
+UNSUPPORTED_SECTIONS = {
+    ":durative-action": "durative actions",
+    ":process": "processes",
+    ":event": "events",
+    ":constraints": "constraints",
+    ":length": "plan lengths",
+    ":modules": "modules",
+    ":axiom": "axioms in the form of PDDL 1.2",
+    ":safety": "safety constraints",
+    ":method": "task networks",
+    ":task": "task networks",
+    ":htn": "task networks",
+    ":observe": "sensing actions",
+}
+
+
+@final
+class Definition:
+    """The one ``(define …)`` of a file: its kind, its name and its sections."""
+
+    __slots__ = ("kind", "name", "sections")
+
+    def __init__(self, kind: str, name: Atom, sections: list[Node]) -> None:
+        self.kind = kind
+        self.name = name
+        self.sections = sections
+
+
+def parse_definition(nodes: Sequence[Node], report: Report, kind: str | None = None) -> Definition | None:
+    """The definition that a file holds; None (reported) if it holds none, or one of another kind."""
+    if not nodes:
+        report.error(
+            "empty-file",
+            f"this file holds no {kind or 'domain or problem'}",
+            _Place(0, 0),
+            help=f"begin with (define ({kind or 'domain'} NAME) …)",
+        )
+        return None
+    for extra in nodes[1:]:
+        report.error("trailing-text", "something stands behind the end of the definition", extra)
+        break
+    top = nodes[0]
+    if not _is_list(top) or not isinstance(top, Group) or not _is_word(top.items, 0, "define"):
+        report.error(
+            "not-a-definition",
+            f"wanted (define ({kind or 'domain'} NAME) …)",
+            top if isinstance(top, Atom) else _Place(top.start, top.start + 1),
+        )
+        return None
+    return _header(top, report, kind)
+
+
+def _header(top: Group, report: Report, kind: str | None) -> Definition | None:
+    """Both ``(define (domain d) …)`` and the paper's ``(define domain (domain d) …)``."""
+    at = 2 if _is_word(top.items, 1, "domain") or _is_word(top.items, 1, "problem") else 1
+    header = top.items[at] if len(top.items) > at else top.items[0]
+    if (
+        isinstance(header, Group)
+        and header.bracket == "("
+        and len(header.items) == 2
+        and all(isinstance(item, Atom) for item in header.items)
+    ):
+        found, name = header.items
+        assert isinstance(found, Atom) and isinstance(name, Atom)
+        if found.text in SECTIONS and (at == 1 or _is_word(top.items, 1, found.text)):
+            if kind is not None and kind != found.text:
+                report.error(
+                    "wrong-kind",
+                    f"wanted a {kind}, and this is a {found.text}",
+                    found,
+                    label=f"a {found.text}",
+                )
+                return None
+            return Definition(found.text, name, top.items[at + 1 :])
+    report.error("not-a-definition", f"wanted ({kind or 'domain'} NAME) behind `define`", header)
+    return None
+
+
+def parse_domain_syntax(definition: Definition, report: Report) -> DomainSyntax:
+    """The declarations of a domain."""
+    requirements: list[Atom] = []
+    types: list[Typed] = []
+    constants: list[Typed] = []
+    predicates: list[PredicateSyntax] = []
+    derived: list[DerivedSyntax] = []
+    actions: list[ActionSyntax] = []
+    for keyword, section in _sections(definition, report):
+        items = section.items[1:]
+        match keyword:
+            case ":requirements":
+                requirements += _atoms(items, report)
+            case ":types":
+                types += parse_typed(items, report)
+            case ":constants":
+                constants += parse_typed(items, report)
+            case ":predicates":
+                predicates += _predicates(items, report)
+            case ":functions":
+                predicates += _functions(items, report)
+            case ":derived":
+                derived += _derived(section, report)
+            case _:
+                actions += _action(section, report)
+    return DomainSyntax(
+        definition.name,
+        tuple(requirements),
+        tuple(types),
+        tuple(constants),
+        tuple(predicates),
+        tuple(derived),
+        tuple(actions),
+    )
+
+
+def parse_problem_syntax(definition: Definition, report: Report) -> ProblemSyntax:
+    """The declarations of a problem."""
+    first: dict[str, Group] = {}
+    requirements: list[Atom] = []
+    objects: list[Group] = []
+    init: list[Group] = []
+    for keyword, section in _sections(definition, report):
+        match keyword:
+            case ":requirements":
+                requirements += _atoms(section.items[1:], report)
+            case ":objects":
+                objects.append(section)
+            case ":init":
+                init.append(section)
+            case _ if keyword in first:
+                report.error(
+                    "duplicate-section",
+                    f"`{keyword}` stands twice",
+                    section.items[0],
+                    notes=[Note(report.span(first[keyword].items[0]), "first here")],
+                )
+            case _:
+                first[keyword] = section
+    return ProblemSyntax(
+        definition.name,
+        _domain_of(first.get(":domain"), report),
+        tuple(requirements),
+        tuple(objects),
+        tuple(init),
+        _goal_of(first.get(":goal"), report),
+        first.get(":metric"),
+    )
+
+
+def _domain_of(section: Group | None, report: Report) -> Atom | None:
+    if section is None:
+        return None
+    if len(section.items) == 2 and isinstance(section.items[1], Atom):
+        return section.items[1]
+    report.error("bad-section", "wanted (:domain NAME)", section)
+    return Atom("", section.start)
+
+
+def _goal_of(section: Group | None, report: Report) -> Node | None:
+    if section is None:
+        return None
+    if len(section.items) != 2:
+        found = "nothing" if len(section.items) == 1 else f"{len(section.items) - 1} formulas"
+        report.error(
+            "bad-section",
+            f"a goal is one formula, and here are {found}" if found != "nothing" else "this goal is empty",
+            section,
+            help="join several with `and`: (:goal (and …))",
+        )
+        return Group("(", section.start) if len(section.items) == 1 else None
+    return section.items[1]
+
+
+def _sections(definition: Definition, report: Report) -> Iterable[tuple[str, Group]]:
+    """The sections with a known keyword; the others are reported."""
+    known = SECTIONS[definition.kind]
+    for section in definition.sections:
+        if not isinstance(section, Group) or section.bracket != "(" or not section.items:
+            report.error("bad-section", f"wanted a section such as ({known[1]} …)", section, help=None)
+            continue
+        head = section.items[0]
+        if not isinstance(head, Atom):
+            report.error("bad-section", f"wanted a keyword such as `{known[1]}`", head)
+        elif head.text in known:
+            yield head.text, section
+        elif head.text in UNSUPPORTED_SECTIONS:
+            report.error(
+                "unsupported-section",
+                f"{UNSUPPORTED_SECTIONS[head.text]} (`{head.text}`) are not supported",
+                head,
+            )
+        else:
+            _unknown_section(head, definition.kind, report)
+
+
+def _unknown_section(head: Atom, kind: str, report: Report) -> None:
+    other = "problem" if kind == "domain" else "domain"
+    bare = f":{head.text}"
+    if head.text in SECTIONS[other]:
+        help_ = f"`{head.text}` belongs in a {other}"
+    elif bare in SECTIONS[kind]:
+        help_ = f"did you mean `{bare}`?"
+    else:
+        help_ = did_you_mean(head.text, SECTIONS[kind]) or f"a {kind} holds {', '.join(SECTIONS[kind])}"
+    report.error("unknown-section", f"a {kind} has no section `{head.text}`", head, help=help_)
+
+
+def parse_typed(items: Sequence[Node], report: Report, *, variables: bool = False) -> list[Typed]:
+    """``a b - t c``: names (or variables) with the type written behind them."""
+    found: list[Typed] = []
+    waiting: list[Atom] = []
+    at = 0
+    while at < len(items):
+        item = items[at]
+        if isinstance(item, Atom) and item.text == "-":
+            type_, at = _type_at(items, at + 1, item, report)
+            if not waiting:
+                report.error("bad-typed-list", "no name stands before this type", item)
+            found += [Typed(name, type_) for name in waiting]
+            waiting = []
+            continue
+        at += 1
+        if isinstance(item, Group) or not is_name(item, variable=variables):
+            wanted = "a variable such as `?x`" if variables else "a name"
+            shown = f"`{item.text}`" if isinstance(item, Atom) else "a list"
+            hint = f"did you mean `?{item.text}`?" if variables and isinstance(item, Atom) else None
+            report.error("bad-name", f"wanted {wanted}, found {shown}", item, help=hint)
+        else:
+            waiting.append(item)
+    return found + [Typed(name) for name in waiting]
+
+
+def is_name(atom: Atom, *, variable: bool = False) -> bool:
+    """Whether an atom can name something: a variable, or anything else."""
+    text = atom.text
+    if variable:
+        return len(text) > 1 and text[0] == "?" and text[1] != "?" and "$" not in text
+    return text[0] not in '?:"$,=' and text != "-" and "$" not in text
+
+
+def _type_at(items: Sequence[Node], at: int, dash: Atom, report: Report) -> tuple[TypeSyntax | None, int]:
+    """The type that begins at an index, and the index behind it."""
+    if at >= len(items):
+        report.error("bad-typed-list", "no type stands behind this `-`", dash)
+        return None, at
+    item = items[at]
+    if isinstance(item, Group):
+        return _either(item, report), at + 1
+    bracket = items[at + 1] if at + 1 < len(items) else None
+    if isinstance(bracket, Group) and bracket.bracket == "[" and bracket.start == item.end:
+        return TypeName(item, bracket), at + 2
+    return TypeName(item), at + 1
+
+
+def _either(group: Group, report: Report) -> TypeSyntax | None:
+    if group.bracket == "(" and _is_word(group.items, 0, "either") and len(group.items) > 1:
+        members: list[TypeName] = []
+        for item in group.items[1:]:
+            if isinstance(item, Atom):
+                members.append(TypeName(item))
+            else:
+                report.error("bad-typed-list", "`either` takes names of object types", item)
+        if members:
+            return Either(tuple(members), group.start, group.end)
+        return None
+    report.error("bad-typed-list", "wanted a type, or (either TYPE …)", group)
+    return None
+
+
+def parse_settings(group: Group, report: Report) -> tuple[Setting, ...]:
+    """``[key=value, …]``; the value is a word, a string, a number or a type."""
+    found: list[Setting] = []
+    items = [item for item in group.items if not (isinstance(item, Atom) and item.text == ",")]
+    at = 0
+    while at < len(items):
+        setting, at = _setting_at(items, at, report)
+        if setting is not None:
+            found.append(setting)
+    return tuple(found)
+
+
+def _setting_at(items: list[Node], at: int, report: Report) -> tuple[Setting | None, int]:
+    """``key=value``, ``key= value``, ``key =value`` or ``key = value``, read from an index."""
+    first = items[at]
+    if isinstance(first, Group):
+        report.error("bad-setting", "wanted KEY=VALUE", first)
+        return None, at + 1
+    key_text, equals, rest = first.text.partition("=")
+    at += 1
+    if not equals and at < len(items):
+        second = items[at]
+        if isinstance(second, Atom) and second.text.startswith("="):
+            equals, rest, at = "=", second.text[1:], at + 1
+            first = Atom(first.text, second.start - len(first.text))
+    value: Node | None = None
+    if rest:
+        value = Atom(rest, first.start + len(key_text) + 1)
+    elif equals and at < len(items):
+        value, at = items[at], at + 1
+    if not key_text or value is None:
+        report.error("bad-setting", "wanted KEY=VALUE", first, help="for instance [return_type=float32]")
+        return None, at
+    bracket = items[at] if at < len(items) else None
+    if isinstance(value, Atom) and isinstance(bracket, Group) and bracket.start == value.end:
+        return Setting(Atom(key_text, first.start), value, bracket), at + 1
+    return Setting(Atom(key_text, first.start), value), at
+
+
+def is_settings(node: Node) -> bool:
+    """Whether a bracket holds settings rather than the numbers of a vector."""
+    return (
+        isinstance(node, Group)
+        and node.bracket == "["
+        and (not node.items or any(isinstance(item, Atom) and "=" in item.text for item in node.items))
+    )
+
+
+def _predicate(node: Node, report: Report, *, what: str) -> PredicateSyntax | None:
+    if not isinstance(node, Group) or node.bracket != "(" or not node.items:
+        report.error("bad-predicate", f"wanted {what} such as (name ?x - type)", node)
+        return None
+    name = node.items[0]
+    if not isinstance(name, Atom) or not is_name(name):
+        report.error("bad-name", f"wanted the name of {what}", name)
+        return None
+    rest = node.items[1:]
+    settings: tuple[Setting, ...] = ()
+    if rest and isinstance(rest[0], Group) and rest[0].bracket == "[":
+        settings = parse_settings(rest[0], report)
+        rest = rest[1:]
+    return PredicateSyntax(name, settings, tuple(parse_typed(rest, report, variables=True)))
+
+
+def _predicates(items: Sequence[Node], report: Report) -> list[PredicateSyntax]:
+    found = (_predicate(item, report, what="a predicate") for item in items)
+    return [predicate for predicate in found if predicate is not None]
+
+
+def _functions(items: Sequence[Node], report: Report) -> list[PredicateSyntax]:
+    """``(f ?x) (g ?x) - number``: the type behind a dash holds for all functions before it."""
+    found: list[PredicateSyntax] = []
+    waiting: list[PredicateSyntax] = []
+    at = 0
+
+    def settle(type_: TypeSyntax | None) -> None:
+        found.extend(
+            PredicateSyntax(f.name, f.settings, f.parameters, is_function=True, returns=type_)
+            for f in waiting
+        )
+        waiting.clear()
+
+    while at < len(items):
+        item = items[at]
+        if isinstance(item, Atom) and item.text == "-":
+            type_, at = _type_at(items, at + 1, item, report)
+            settle(type_)
+            continue
+        at += 1
+        function = _predicate(item, report, what="a function")
+        if function is not None:
+            waiting.append(function)
+    settle(None)
+    return found
+
+
+def _derived(section: Group, report: Report) -> list[DerivedSyntax]:
+    items = section.items
+    if len(items) != 3:
+        report.error(
+            "bad-section",
+            "a derived predicate is (:derived (NAME PARAMETERS) BODY)",
+            items[0],
+            label=f"{len(items) - 1} parts behind this, wanted 2",
+        )
+        return []
+    head = _predicate(items[1], report, what="a derived predicate")
+    return [] if head is None else [DerivedSyntax(head, items[2])]
+
+
+_ACTION_KEYWORDS = (":parameters", ":parameter", ":precondition", ":effect")
+
+
+def _action(section: Group, report: Report) -> list[ActionSyntax]:
+    items = section.items
+    name = items[1] if len(items) > 1 else None
+    if not isinstance(name, Atom) or not is_name(name):
+        report.error("bad-name", "wanted the name of an action", name or items[0])
+        return []
+    at = 3 if len(items) > 2 and is_settings(items[2]) else 2
+    parts: dict[str, tuple[Atom, Node]] = {}
+    while at < len(items):
+        key = items[at]
+        at += 1
+        if not isinstance(key, Atom) or key.text not in _ACTION_KEYWORDS:
+            _not_a_keyword(key, name, report)
+            if isinstance(key, Atom) and key.text.startswith(":"):
+                at += 1
+            continue
+        if at >= len(items) or (isinstance(value := items[at], Atom) and value.text in _ACTION_KEYWORDS):
+            report.error("bad-section", f"nothing stands behind `{key.text}`", key)
+            continue
+        at += 1
+        text = ":parameters" if key.text == ":parameter" else key.text
+        if text in parts:
+            report.error(
+                "duplicate-section",
+                f"`{text}` stands twice in action `{name.text}`",
+                key,
+                notes=[Note(report.span(parts[text][0]), "first here")],
+            )
+        else:
+            parts[text] = (key, value)
+    return [
+        ActionSyntax(
+            name,
+            _parameters(parts.get(":parameters"), report),
+            parts[":precondition"][1] if ":precondition" in parts else None,
+            parts[":effect"][1] if ":effect" in parts else None,
+        )
+    ]
+
+
+def _not_a_keyword(key: Node, name: Atom, report: Report) -> None:
+    if isinstance(key, Atom) and key.text.startswith(":"):
+        help_ = did_you_mean(key.text, _ACTION_KEYWORDS)
+        report.error("unknown-section", f"an action has no part `{key.text}`", key, help=help_)
+    else:
+        report.error(
+            "bad-section",
+            f"wanted `:parameters`, `:precondition` or `:effect` in action `{name.text}`",
+            key,
+            help="join several formulas with `and`",
+        )
+
+
+def _parameters(part: tuple[Atom, Node] | None, report: Report) -> tuple[Typed, ...]:
+    if part is None:
+        return ()
+    key, value = part
+    if not isinstance(value, Group) or value.bracket != "(":
+        report.error("bad-section", f"wanted a list in parentheses behind `{key.text}`", value)
+        return ()
+    return tuple(parse_typed(value.items, report, variables=True))
+
+
+def _atoms(items: Sequence[Node], report: Report) -> list[Atom]:
+    found = []
+    for item in items:
+        if isinstance(item, Atom):
+            found.append(item)
+        else:
+            report.error("bad-section", "wanted a keyword such as `:typing`", item)
+    return found
+
+
+def _is_word(items: Sequence[Node], at: int, word: str) -> bool:
+    if at >= len(items):
+        return False
+    item = items[at]
+    return isinstance(item, Atom) and item.text == word
+
+
+def _is_list(node: Node) -> bool:
+    return isinstance(node, Group) and node.bracket == "("
+
+
+@final
+class _Place:
+    """A place without a node."""
+
+    __slots__ = ("end", "start")
+
+    def __init__(self, start: int, end: int) -> None:
+        self.start = start
+        self.end = end

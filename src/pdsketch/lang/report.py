@@ -1,0 +1,72 @@
+"""What the passes found wrong, collected."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol, final
+
+from pdsketch.lang.diagnostics import Diagnostic, Note, Severity
+from pdsketch.lang.source import Source, Span
+
+
+class Placed(Protocol):
+    """Anything with a place in the source: reader nodes, types, spans."""
+
+    @property
+    def start(self) -> int:
+        """The offset of the first character."""
+
+    @property
+    def end(self) -> int:
+        """The offset behind the last character."""
+
+
+@final
+class Report:
+    """The diagnostics of one source."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.diagnostics: list[Diagnostic] = []
+
+    def span(self, at: Placed) -> Span:
+        """The place of a node."""
+        return at if isinstance(at, Span) else Span(self.source, at.start, at.end)
+
+    def error(
+        self,
+        code: str,
+        message: str,
+        at: Placed,
+        *,
+        label: str = "",
+        help: str | None = None,
+        notes: Iterable[Note] = (),
+        severity: Severity = "error",
+    ) -> None:
+        """Note one diagnostic."""
+        self.diagnostics.append(
+            Diagnostic(code, message, self.span(at), label, help, tuple(notes), severity=severity)
+        )
+
+    def warning(
+        self, code: str, message: str, at: Placed, *, label: str = "", help: str | None = None
+    ) -> None:
+        """Note something that loads, but is probably not meant."""
+        self.error(code, message, at, label=label, help=help, severity="warning")
+
+    @property
+    def has_errors(self) -> bool:
+        """Whether anything is wrong enough to refuse the file."""
+        return any(d.severity == "error" for d in self.diagnostics)
+
+
+def a(noun: object) -> str:
+    """The noun with its article: ``an item``, ``a robot``."""
+    text = str(noun)
+    return f"{'an' if text[:1] in 'aeiou' else 'a'} {text}"
+
+
+def count(number: int, noun: str) -> str:
+    """``1 argument``, ``3 arguments``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

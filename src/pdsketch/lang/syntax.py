@@ -1,0 +1,128 @@
+"""The tree as the author wrote it: declarations around S-expressions.
+
+Names, types and settings keep the reader's nodes, so every part knows its
+place. Expressions and effects stay S-expressions: their form is uniform, and
+the checker gives them meaning. The ``:objects`` and ``:init`` blocks of a
+problem stay as read too, because they may hold a hundred thousand entries.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+from pdsketch.lang.reader import Atom, Group, Node
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TypeName:
+    """``item``, ``vector[float32, 2]``, ``int64[choices=4]``: a name and its bracket, if any."""
+
+    name: Atom
+    bracket: Group | None = None
+
+    @property
+    def start(self) -> int:
+        """The offset of the first character."""
+        return self.name.start
+
+    @property
+    def end(self) -> int:
+        """The offset behind the last character."""
+        return self.name.end if self.bracket is None else self.bracket.end
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Either:
+    """``(either a b)``: any of several object types."""
+
+    members: tuple[TypeName, ...]
+    start: int
+    end: int
+
+
+TypeSyntax = TypeName | Either
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """A name or a variable with the type written behind it, if any."""
+
+    name: Atom
+    type: TypeSyntax | None = None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """``key=value`` in brackets; ``bracket`` belongs to a value such as ``vector[float32]``."""
+
+    key: Atom
+    value: Node
+    bracket: Group | None = None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PredicateSyntax:
+    """``(name [settings] parameters)``: in ``:predicates``, in ``:functions`` or before a body.
+
+    ``returns`` is the type behind a function, ``- number`` for instance.
+    """
+
+    name: Atom
+    settings: tuple[Setting, ...]
+    parameters: tuple[Typed, ...]
+    is_function: bool = False
+    returns: TypeSyntax | None = None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class DerivedSyntax:
+    """``(:derived (name …) body)``."""
+
+    head: PredicateSyntax
+    body: Node
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ActionSyntax:
+    """``(:action name :parameters (…) :precondition … :effect …)``."""
+
+    name: Atom
+    parameters: tuple[Typed, ...]
+    precondition: Node | None
+    effect: Node | None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class DomainSyntax:
+    """``(define (domain name) …)`` with the entries of all blocks of one kind together."""
+
+    name: Atom
+    requirements: tuple[Atom, ...] = ()
+    types: tuple[Typed, ...] = ()
+    constants: tuple[Typed, ...] = ()
+    predicates: tuple[PredicateSyntax, ...] = ()
+    derived: tuple[DerivedSyntax, ...] = ()
+    actions: tuple[ActionSyntax, ...] = ()
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ProblemSyntax:
+    """``(define (problem name) …)``."""
+
+    name: Atom
+    domain: Atom | None = None
+    requirements: tuple[Atom, ...] = ()
+    objects: tuple[Group, ...] = ()
+    init: tuple[Group, ...] = ()
+    goal: Node | None = None
+    metric: Group | None = None
