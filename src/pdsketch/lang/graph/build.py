@@ -102,7 +102,7 @@ def _gate(update: Update) -> str:
 
 def _next_box(update: Update) -> GraphNode:
     over = f"for all {_typed(update.variables)}" if update.variables else ""
-    return GraphNode(_call(update.target.predicate, update.target.args) + " ′", "next", over)
+    return GraphNode(_call(update.target.predicate + "′", update.target.args), "next", over)
 
 
 @final
@@ -234,7 +234,7 @@ def _outline(domain: Domain) -> Graph:
             _feed(domain, graph, expr, box)
         for update in action.effects:
             written = domain.predicates[update.target.predicate]
-            graph.arrow(box, graph.node(("next", written.name), GraphNode(f"{written.name} ′", "next")))
+            graph.arrow(box, graph.node(("next", written.name), GraphNode(f"{written.name}′", "next")))
     return graph
 
 
@@ -265,7 +265,7 @@ def _feed(domain: Domain, graph: Graph, expr: Expr, target: int) -> None:
 def _around(graph: Graph, name: str) -> Graph:
     """The part of an outline that touches one predicate."""
     centre = graph.node(("predicate", name), GraphNode(name, "observed"))
-    writes = graph.node(("next", name), GraphNode(f"{name} ′", "next"))
+    writes = graph.node(("next", name), GraphNode(f"{name}′", "next"))
     part = Graph(f"{name} in {graph.title}")
     for arrow in graph.arrows:
         if {arrow.source, arrow.target} & {centre, writes}:

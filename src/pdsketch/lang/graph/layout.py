@@ -22,6 +22,7 @@ LINE: Final = 16.0
 _GAP: Final = 14.0
 _COLUMN_GAP: Final = 54.0
 _LABEL_CHARACTER: Final = 6.2
+_PORT: Final = 11.0
 _SWEEPS: Final = 12
 
 
@@ -79,6 +80,7 @@ def lay_out(graph: Graph) -> Layout:
     for arrow, chain in zip(arrows, chains, strict=True):
         inner = [(spans[columns[n]], ys[n]) for n in chain[1:-1]]
         routes.append(Route(arrow, _points(boxes[arrow.source], boxes[arrow.target], inner)))
+    routes = _with_ports(routes, boxes)
     height = max((box.y + box.height for box in boxes), default=0.0)
     return Layout(tuple(boxes), tuple(routes), width, height)
 
@@ -92,6 +94,22 @@ def _points(
     for (left, right), y in inner:
         points += [(left, y), (right, y)] if forward else [(right, y), (left, y)]
     return (*points, (end.x if forward else end.x + end.width, end.middle))
+
+
+def _with_ports(routes: Sequence[Route], boxes: Sequence[Box]) -> list[Route]:
+    """Let the arrows into a box end below each other, in the order in which they come."""
+    into: dict[int, list[int]] = defaultdict(list)
+    for number, route in enumerate(routes):
+        into[route.arrow.target].append(number)
+    placed = list(routes)
+    for target, numbers in into.items():
+        numbers.sort(key=lambda number: routes[number].points[-2][1])
+        step = min(_PORT, 0.7 * boxes[target].height / len(numbers))
+        for at, number in enumerate(numbers):
+            *points, (x, y) = routes[number].points
+            end = (x, y + step * (at - (len(numbers) - 1) / 2))
+            placed[number] = Route(routes[number].arrow, (*points, end))
+    return placed
 
 
 def size(node: GraphNode) -> tuple[float, float]:

@@ -90,15 +90,14 @@ def _arrow(route: Route) -> str:
 
 
 def _arrow_label(route: Route) -> str:
-    """The label stands just before the tip, on a white ground so that lines do not strike it through."""
-    x, y = route.points[-1]
-    side = -1 if route.points[0][0] <= x else 1
+    """The label stands on the middle of the last bend, on a white ground."""
+    (x, y), (next_x, next_y) = route.points[-2:]
     wide = len(route.arrow.label) * 6.2 + 4
-    left = x + side * 12 - (wide if side < 0 else 0)
+    left, middle = (x + next_x - wide) / 2, (y + next_y) / 2
     return (
-        f'<rect x="{left:.1f}" y="{y - 7:.1f}" width="{wide:.1f}" height="14" fill="#ffffff"'
-        ' fill-opacity="0.85"/>'
-        f'<text x="{left + 2:.1f}" y="{y + 3.5:.1f}" font-size="10.3" fill="#8a3a00">'
+        f'<rect x="{left:.1f}" y="{middle - 7:.1f}" width="{wide:.1f}" height="14" fill="#ffffff"'
+        ' fill-opacity="0.9"/>'
+        f'<text x="{left + 2:.1f}" y="{middle + 3.5:.1f}" font-size="10.3" fill="#8a3a00">'
         f"{_escape(route.arrow.label)}</text>"
     )
 
