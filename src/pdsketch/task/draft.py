@@ -1,0 +1,232 @@
+"""Instances of rules become operators, effects and axioms over numbered facts, before anything is pruned."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import final
+
+import numpy as np
+
+from pdsketch.lang.diagnostics import error
+from pdsketch.lang.domain import Action, Problem
+from pdsketch.task.database import Database
+from pdsketch.task.formula import Atom, Same
+from pdsketch.task.numeric import Numbers
+from pdsketch.task.residue import Ground, Residues, Table, grouped
+from pdsketch.task.rules import Rule, mark
+from pdsketch.task.task import Bools, Floats, Ints, Rows
+
+
+@final
+@dataclass(slots=True)
+class Lists:
+    """Rows of literals, collected piece by piece."""
+
+    rows: list[Ints] = field(default_factory=list)
+    items: list[Ints] = field(default_factory=list)
+    n_rows: int = 0
+
+    def add(self, rows: Ints, items: Ints) -> None:
+        """Put ``items[i]`` into row ``rows[i]``."""
+        self.rows.append(rows)
+        self.items.append(items)
+
+    def add_table(self, first: int, table: Ints) -> None:
+        """Put each row of a table into a row of its own, from ``first`` on."""
+        n, width = table.shape
+        self.add(np.repeat(np.arange(first, first + n, dtype=np.int32), width), table.reshape(-1))
+
+    def finish(self, n_rows: int) -> Rows:
+        """The rows as flat arrays."""
+        if not self.rows:
+            return Rows(np.zeros(n_rows + 1, np.int32), np.zeros(0, np.int32))
+        starts, items = grouped(np.concatenate(self.rows), np.concatenate(self.items), n_rows)
+        return Rows(starts, items.astype(np.int32))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A ground task whose facts are numbered as the database numbers them, then the new disjunctions.
+
+    Effect ``i`` is the unconditional effect of operator ``i``; conditional ones
+    follow, and ``owners`` are the operators of all. Operator ``i`` is instance
+    ``origins[i]`` of rule ``rules[i]``.
+    """
+
+    rules: Ints
+    origins: Ints
+    costs: Floats
+    preconditions: Rows
+    owners: Ints
+    conditions: Rows
+    heads: Rows
+    axiom_heads: Ints
+    axiom_bodies: Rows
+    goal: Ints
+    possible: bool
+
+
+@final
+class Drafter:
+    """Turns tables of instances into a `Draft`."""
+
+    def __init__(self, problem: Problem, rules: Sequence[Rule], residues: Residues, numbers: Numbers) -> None:
+        self.problem = problem
+        self.rules = rules
+        self.residues = residues
+        self.numbers = numbers
+        self.database: Database = residues.database
+        self.tables = self.database.instances(len(rules))
+
+    def draft(self, goal: Ground) -> Draft:
+        """Everything, in the order actions, effects, axioms."""
+        pre, heads = Lists(), Lists()
+        owner_rules, origins, costs, marks = [], [], [], []
+        n_ops = 0
+        for number, rule in enumerate(self.rules):
+            if rule.kind != "action":
+                continue
+            priced = self._costs(rule, self.tables[number])
+            # Where a cost has no value, the reference semantics refuses the step.
+            kept, count = self._conditions(number, pre, n_ops, never=np.isnan(priced))
+            table = self.tables[number][kept]
+            self._heads(rule, table, n_ops, heads)
+            owner_rules.append(np.full(count, number, np.int32))
+            origins.append(np.nonzero(kept)[0].astype(np.int32))
+            costs.append(priced[kept])
+            marked = rule.heads and rule.heads[-1].predicate == mark(rule.name)
+            marks.append(table[:, -1] if marked else np.full(count, -1, np.int32))
+            n_ops += count
+        owners, conditions = self._effects(_joined(marks), n_ops, heads)
+        axiom_heads, bodies = self._axioms()
+        return Draft(
+            rules=_joined(owner_rules),
+            origins=_joined(origins),
+            costs=np.concatenate(costs) if costs else np.zeros(0),
+            preconditions=pre.finish(n_ops),
+            owners=owners,
+            conditions=conditions.finish(len(owners)),
+            heads=heads.finish(len(owners)),
+            axiom_heads=axiom_heads,
+            axiom_bodies=bodies,
+            goal=np.unique(goal.literals).astype(np.int32),
+            possible=not goal.dead[0],
+        )
+
+    def _conditions(
+        self, number: int, lists: Lists, first: int, skip: int = 0, never: Bools | None = None
+    ) -> tuple[Bools, int]:
+        """Collect the conditions of a rule's instances; which of them can hold, and how many."""
+        rule, found = self.rules[number], self.tables[number]
+        n_vars, n_body = (int(n) for n in self.database.program.rules[number, :2])
+        whole = Table({v: found[:, i] for i, v in enumerate(rule.variables)}, len(found))
+        grounds = [self.residues.ground(item, whole) for item in rule.items if self._is_left(item)]
+        dead = np.zeros(len(found), np.bool_) if never is None else never
+        for ground in grounds:
+            dead = dead | ground.dead
+        kept = ~dead
+        count = int(kept.sum())
+        lists.add_table(first, 2 * found[kept, n_vars + skip : n_vars + n_body])
+        place = np.cumsum(kept, dtype=np.int32) - 1 + first
+        for ground in grounds:
+            alive = kept[ground.rows]
+            lists.add(place[ground.rows[alive]].astype(np.int32), ground.literals[alive])
+        return kept, count
+
+    def _is_left(self, item: object) -> bool:
+        """Whether the joins did not see to a condition already."""
+        if isinstance(item, Same):
+            return False
+        if isinstance(item, Atom):
+            return not item.positive and not self.database.relations[item.predicate].static
+        return True
+
+    def _heads(self, rule: Rule, table: Ints, first: int, heads: Lists) -> None:
+        """Collect what the instances of a rule add and delete."""
+        n_adds = len(rule.heads)
+        adds = table[:, table.shape[1] - n_adds :]
+        if rule.kind == "action" and rule.heads and rule.heads[-1].predicate == mark(rule.name):
+            adds = adds[:, :-1]
+        heads.add_table(first, 2 * adds)
+        columns = Table({v: table[:, i] for i, v in enumerate(rule.variables)}, len(table))
+        for atom in rule.deletes:
+            found = self.database.find(atom.predicate, [columns.column(t) for t in atom.args], len(table))
+            rows = np.nonzero(found >= 0)[0].astype(np.int32)
+            heads.add(rows + np.int32(first), 2 * found[rows] + 1)
+
+    def _effects(self, marks: Ints, n_ops: int, heads: Lists) -> tuple[Ints, Lists]:
+        """Owners and conditions of all effects; a conditional one is copied to each operator it is of."""
+        owners = [np.arange(n_ops, dtype=np.int32)]
+        conditions, total = Lists(), n_ops
+        order = np.argsort(marks, kind="stable").astype(np.int32)
+        sorted_marks = marks[order]
+        for number, rule in enumerate(self.rules):
+            if rule.kind != "effect":
+                continue
+            whole_conditions, whole_heads = Lists(), Lists()
+            kept, count = self._conditions(number, whole_conditions, 0, skip=1)
+            table = self.tables[number][kept]
+            self._heads(rule, table, 0, whole_heads)
+            own = table[:, len(rule.variables)]
+            low, high = np.searchsorted(sorted_marks, own), np.searchsorted(sorted_marks, own, side="right")
+            copies = high - low
+            source = np.repeat(np.arange(count, dtype=np.int32), copies)
+            within = np.arange(len(source)) - np.repeat(np.cumsum(copies) - copies, copies)
+            owners.append(order[np.repeat(low, copies) + within])
+            _copy(whole_conditions.finish(count), source, total, conditions)
+            _copy(whole_heads.finish(count), source, total, heads)
+            total += len(source)
+        return np.concatenate(owners), conditions
+
+    def _axioms(self) -> tuple[Ints, Rows]:
+        """The axioms of derived predicates, then those of the new disjunctions."""
+        heads, bodies, total = [], Lists(), 0
+        for number, rule in enumerate(self.rules):
+            if rule.kind == "axiom":
+                kept, count = self._conditions(number, bodies, total)
+                heads.append(self.tables[number][kept][:, -1])
+                total += count
+        # By now every residue has been ground: their axioms are complete.
+        for new_heads, new_bodies in zip(self.residues.heads, self.residues.bodies, strict=True):
+            heads.append(new_heads)
+            for body in new_bodies:
+                bodies.add(np.full(len(body), total, np.int32), body)
+                total += 1
+        return _joined(heads), bodies.finish(total)
+
+    def _costs(self, rule: Rule, table: Ints) -> Floats:
+        action = self.problem.domain.actions[rule.name]
+        if self.problem.metric == "unit":
+            return np.ones(len(table))
+        if action.cost is None:
+            return np.zeros(len(table))
+        scope = {p.name: table[:, i] for i, p in enumerate(action.parameters)}
+        costs = self.numbers.value(action.cost, scope, len(table))
+        if (costs < 0).any():
+            raise self._negative(action, table[np.argmin(costs)], float(costs.min()))
+        return costs
+
+    def _negative(self, action: Action, row: Ints, cost: float) -> Exception:
+        names = self.residues.words.names
+        step = " ".join([action.name, *(names[row[i]] for i in range(len(action.parameters)))])
+        span = action.cost.span if action.cost is not None else None
+        return error(
+            "negative-cost",
+            f"`({step})` costs {cost:g}, and costs must not be negative",
+            span or action.span,
+            help="make every increase of `total-cost` zero or more",
+        )
+
+
+def _joined(parts: Sequence[Ints]) -> Ints:
+    return np.concatenate(parts) if parts else np.zeros(0, np.int32)
+
+
+def _copy(rows: Rows, source: Ints, first: int, lists: Lists) -> None:
+    """Put row ``source[i]`` into row ``first + i`` of the lists."""
+    counts = np.diff(rows.starts)[source]
+    targets = np.repeat(np.arange(first, first + len(source), dtype=np.int32), counts)
+    within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+    lists.add(targets, rows.items[np.repeat(rows.starts[:-1][source], counts) + within])

@@ -1,0 +1,101 @@
+"""What classical planning covers: Boolean facts over objects, and numbers that never change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pdsketch.lang.diagnostics import Diagnostic, in_order
+from pdsketch.lang.domain import Domain, Problem
+from pdsketch.lang.terms import Apply, BlankCall, Each, Equal, Expr, Update, Variable, walk
+from pdsketch.lang.types import ObjectType, ValueType
+
+
+def unsupported(problem: Problem) -> tuple[Diagnostic, ...]:
+    """Why a problem cannot be ground: empty if it can.
+
+    The code is ``needs-model`` where a blank or an external function has to be
+    filled in first, and ``not-yet`` where values other than Booleans change or
+    are compared.
+    """
+    domain = problem.domain
+    changed = {u.target.predicate for a in domain.actions.values() for u in a.effects}
+    found: list[Diagnostic] = []
+    for action in domain.actions.values():
+        for parameter in action.parameters:
+            if not isinstance(parameter.type, ObjectType):
+                found.append(_not_yet(f"the value parameter `{parameter.name}`", parameter, "over values"))
+        for update in action.effects:
+            found += _of_update(domain, update, changed)
+        for expr in (action.precondition, *([] if action.cost is None else [action.cost])):
+            found += _of_expr(domain, expr, changed)
+    for component in domain.components:
+        for name in component:
+            body = domain.predicates[name].body
+            found += _of_expr(domain, body, changed) if body is not None else []
+    found += _of_expr(domain, problem.goal, changed)
+    return tuple(in_order(found))
+
+
+def _not_yet(what: str, node: Expr | Update, why: str) -> Diagnostic:
+    return Diagnostic(
+        "not-yet",
+        f"planning with {what} is not there yet",
+        node.span,
+        label=why,
+        help="classical planning takes Boolean predicates, and numbers that no action changes",
+    )
+
+
+def _of_update(domain: Domain, update: Update, changed: set[str]) -> Iterator[Diagnostic]:
+    target = domain.predicates[update.target.predicate]
+    if not target.type.is_bool:
+        word = "numeric" if target.type.is_number else "value-typed"
+        yield _not_yet(f"the {word} fluent `{target.name}`", update, "changes it")
+    elif update.value is not None:
+        yield from _of_expr(domain, update.value, changed)
+    yield from _of_expr(domain, update.condition, changed)
+
+
+def _of_expr(domain: Domain, expr: Expr, changed: set[str]) -> Iterator[Diagnostic]:
+    for node in walk(expr):
+        match node:
+            case BlankCall() | Each():
+                name = node.blank if isinstance(node, BlankCall) else "foreach"
+                yield Diagnostic(
+                    "needs-model",
+                    f"the blank `{name}` must be filled in before planning",
+                    node.span,
+                    label="left for learning",
+                    help="train a model and plan with `--model DIR`",
+                )
+            case Apply():
+                yield from _of_apply(domain, node, changed)
+            case Equal() if _is_vector(node.left):
+                yield _not_yet("vectors", node, "compares vectors")
+            case Variable() if isinstance(node.type, ValueType) and node.type.shape != ():
+                yield _not_yet("vectors", node, "a vector")
+            case _:
+                pass
+
+
+def _is_vector(expr: Expr) -> bool:
+    return isinstance(expr.type, ValueType) and expr.type.shape != ()
+
+
+def _of_apply(domain: Domain, node: Apply, changed: set[str]) -> Iterator[Diagnostic]:
+    predicate = domain.predicates[node.predicate]
+    if predicate.role == "external":
+        yield Diagnostic(
+            "needs-model",
+            f"`{predicate.name}` is a function that must be registered before planning",
+            node.span,
+            label="an external function",
+            help=f'give it in `pds.Model(domain, modules={{"{predicate.name}": …}})`',
+        )
+    elif predicate.type.is_bool:
+        if any(not isinstance(p.type, ObjectType) for p in predicate.parameters):
+            yield _not_yet(f"`{predicate.name}`, which takes values,", node, "takes values")
+    elif not predicate.type.is_number or predicate.role not in ("observed", "cost"):
+        yield _not_yet(f"the value of `{predicate.name}`", node, f"holds {predicate.type}")
+    elif predicate.name in changed:
+        yield _not_yet(f"the numeric fluent `{predicate.name}`", node, "reads it")

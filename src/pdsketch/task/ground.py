@@ -1,0 +1,201 @@
+"""From a problem to a grounded task, in one page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from pdsketch.lang.diagnostics import Error
+from pdsketch.lang.domain import Fact, Problem
+from pdsketch.lang.source import Span
+from pdsketch.task.database import Database
+from pdsketch.task.draft import Draft, Drafter
+from pdsketch.task.formula import Formula, atoms_of
+from pdsketch.task.fragment import unsupported
+from pdsketch.task.limits import Limits
+from pdsketch.task.normal import Vocabulary, normalize
+from pdsketch.task.numeric import Numbers
+from pdsketch.task.program import Relation, compile_rules, relation_of
+from pdsketch.task.residue import Residues, Table
+from pdsketch.task.rules import Rule, Rules, mark
+from pdsketch.task.simplify import Facts, Small, simplify
+from pdsketch.task.task import Task
+
+
+def ground(problem: Problem, limits: Limits | None = None) -> Task:
+    """The grounded task of a problem: join, draft, simplify, name.
+
+    Raises `Error` where the problem is outside the classical fragment or its
+    grounding too large, and `OutOfTimeError` after the deadline.
+    """
+    return Grounding(problem, limits or Limits()).task()
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Relations:
+    """The relations of a problem, and the facts of its initial state."""
+
+    by_name: dict[str, Relation]
+    static: list[tuple[str, tuple[int, ...]]]
+    fluent: list[tuple[str, tuple[int, ...]]]
+
+
+@final
+class Grounding:
+    """A problem, and what grounding finds out about it."""
+
+    def __init__(self, problem: Problem, limits: Limits) -> None:
+        if diagnostics := unsupported(problem):
+            raise Error(diagnostics)
+        self.problem = problem
+        self.words = Vocabulary(problem)
+        self.rules, self.goal = _all_rules(problem, self.words)
+        relations = _relations(problem, self.words, self.rules, self.goal)
+        program = compile_rules(self.words, relations.by_name, self.rules.rules)
+        self.database = Database(program, relations.by_name, relations.static, relations.fluent)
+        self.database.saturate(self.rules.rules, limits, _spans(problem))
+        numbers = Numbers(problem, self.words)
+        self.residues = Residues(self.words, self.database, numbers, limits)
+        goal = self.residues.ground(self.goal, Table({}, 1))
+        drafter = Drafter(problem, self.rules.rules, self.residues, numbers)
+        self.draft: Draft = drafter.draft(goal)
+        self._tables = drafter.tables
+        limits.check_time()
+        self.small: Small = simplify(self.draft, self._facts())
+
+    def _facts(self) -> Facts:
+        """Initial truth, derivedness and layer of every fact of the draft."""
+        n_known, n_new = self.database.n_facts, len(self.residues.facts)
+        layers = _layers(self.rules.rules, self.residues.parents)
+        names = self.database.names
+        layer = np.array([layers.get(name, 0) for name in names], np.int32)[self.database.relation]
+        derived = np.array([name in layers for name in names], np.bool_)[self.database.relation]
+        new = np.array([layers[name] for name in self.residues.owners], np.int32)
+        init = np.zeros(n_known + n_new, np.bool_)
+        init[: self.database.n_init] = True
+        return Facts(init, np.concatenate([derived, np.ones(n_new, np.bool_)]), np.concatenate([layer, new]))
+
+    def name(self, facts: Iterable[int]) -> list[Fact]:
+        """The names of facts of the draft."""
+        objects, names, n = self.words.names, self.database.names, self.database.n_facts
+        arity = self.database.program.arity
+        relation, args = self.database.relation, self.database.args
+        return [
+            (names[relation[f]], *(objects[o] for o in args[f, : arity[relation[f]]]))
+            if f < n
+            else self.residues.facts[f - n]
+            for f in facts
+        ]
+
+    def task(self) -> Task:
+        """The task with its names."""
+        small = self.small
+        facts, goal, init, n_basic = self.name(small.kept.tolist()), small.goal, small.init, small.n_basic
+        if not small.solvable:
+            # One fact that nothing makes true stands for whatever part of the goal is out of reach.
+            facts, goal, n_basic = [("unreachable-goal",)], np.zeros(1, np.int32), 1
+            init = np.zeros(1, np.bool_)
+        return Task(
+            facts=tuple(facts),
+            n_basic=n_basic,
+            init=init,
+            goal=goal,
+            operators=tuple(self._operators()),
+            costs=small.costs,
+            preconditions=small.preconditions,
+            effects=small.effects,
+            conditions=small.conditions,
+            heads=small.heads,
+            axiom_heads=small.axiom_heads,
+            axiom_bodies=small.axiom_bodies,
+            axiom_layers=small.axiom_layers,
+        )
+
+    def _operators(self) -> list[tuple[str, ...]]:
+        found: list[tuple[str, ...]] = []
+        rules, origins = self.draft.rules[self.small.chosen], self.draft.origins[self.small.chosen]
+        objects = np.array([*self.words.names, ""], object)
+        for number in np.unique(rules):
+            rule = self.rules.rules[number]
+            own = self._tables[number][origins[rules == number], : rule.n_named]
+            columns = [objects[own[:, i]].tolist() for i in range(rule.n_named)]
+            found += zip([rule.name] * len(own), *columns, strict=True)
+        return found
+
+
+def _all_rules(problem: Problem, words: Vocabulary) -> tuple[Rules, Formula]:
+    rules = Rules(words)
+    for action in problem.domain.actions.values():
+        rules.add_action(action)
+    for component in problem.domain.components:
+        for name in component:
+            rules.add_derived(problem, name)
+    goal = rules.residual(normalize(problem.goal, {}, words))
+    return rules, goal
+
+
+def _relations(problem: Problem, words: Vocabulary, rules: Rules, goal: Formula) -> _Relations:
+    """The predicates that rules mention; static are those that no rule changes."""
+    domain = problem.domain
+    changed = {a.predicate for rule in rules.rules for a in (*rule.heads, *rule.deletes)}
+    changed |= {name for component in domain.components for name in component} | set(rules.invented)
+    mentioned = dict.fromkeys(a.predicate for a in atoms_of(goal))
+    for rule in rules.rules:
+        for item in rule.items:
+            mentioned.update(dict.fromkeys(a.predicate for a in atoms_of(item)))
+        mentioned.update(dict.fromkeys(a.predicate for a in (*rule.heads, *rule.deletes)))
+    init: dict[str, list[tuple[int, ...]]] = {name: [] for name in mentioned}
+    for (name, *args), value in problem.init.items():
+        if value is True and name in init:
+            init[name].append(tuple(words.objects[a] for a in args))
+    by_name = {}
+    for number, name in enumerate(mentioned):
+        sizes = _sizes(problem, words, rules, name)
+        by_name[name] = relation_of(number, len(sizes), name not in changed, init[name], sizes)
+    static = [(n, f) for n, facts in init.items() if n not in changed for f in facts]
+    fluent = [(n, f) for n, facts in init.items() if n in changed for f in facts]
+    return _Relations(by_name, static, fluent)
+
+
+def _sizes(problem: Problem, words: Vocabulary, rules: Rules, name: str) -> list[int]:
+    """How many objects each argument of a relation ranges over."""
+    if name in rules.invented:
+        types = [words.types[v] for v in rules.invented[name]]
+    elif name.startswith("@"):
+        action = next(a for a in problem.domain.actions.values() if mark(a.name) == name)
+        types = [p.type for p in action.parameters]  # type: ignore[misc]
+    else:
+        types = [p.type for p in problem.domain.predicates[name].parameters]  # type: ignore[misc]
+    return [len(words.members(t)) for t in types]
+
+
+def _spans(problem: Problem) -> Mapping[str, Span | None]:
+    domain = problem.domain
+    spans: dict[str, Span | None] = {name: p.span for name, p in domain.predicates.items()}
+    return {**spans, **{name: action.span for name, action in domain.actions.items()}}
+
+
+def _layers(rules: Sequence[Rule], parents: Mapping[str, Formula]) -> dict[str, int]:
+    """A layer for each derived relation: not below those it reads, above those it reads negated."""
+    reads: dict[str, set[tuple[str, bool]]] = {}
+    for rule in rules:
+        if rule.kind == "axiom":
+            edges = reads.setdefault(rule.name, set())
+            for item in rule.items:
+                edges |= {(a.predicate, a.positive) for a in atoms_of(item)}
+    for name, formula in parents.items():
+        reads[name] = {(a.predicate, a.positive) for a in atoms_of(formula)}
+    layers = dict.fromkeys(reads, 0)
+    changed = True
+    while changed:
+        changed = False
+        for name, edges in reads.items():
+            wanted = max((layers[p] + (not positive) for p, positive in edges if p in layers), default=0)
+            if wanted > layers[name]:
+                layers[name] = wanted
+                changed = True
+    return layers

@@ -1,0 +1,240 @@
+"""Kernels that make a ground task smaller: what can hold, what must hold, what matters.
+
+Each works on literals (``2 * fact`` and its negation ``2 * fact + 1``) and flat
+rows (a start for each row, and the items).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from pdsketch.task.task import Bools, Ints
+
+
+@njit(cache=True)
+def _all(marked: Bools, starts: Ints, items: Ints, row: int) -> bool:
+    """Whether every item of a row is marked."""
+    for i in range(starts[row], starts[row + 1]):  # noqa: SIM110 - a kernel
+        if not marked[items[i]]:
+            return False
+    return True
+
+
+@njit(cache=True)
+def _any(marked: Bools, starts: Ints, items: Ints, row: int) -> bool:
+    """Whether some item of a row is marked."""
+    for i in range(starts[row], starts[row + 1]):  # noqa: SIM110 - a kernel
+        if marked[items[i]]:
+            return True
+    return False
+
+
+@njit(cache=True)
+def spread_possible(
+    possible: Bools,
+    operators: tuple[Bools, Ints, Ints],
+    effects: tuple[Bools, Ints, Ints, Ints, Ints, Ints],
+    axioms: tuple[Bools, Ints, Ints, Ints],
+) -> None:
+    """Mark every literal that some sequence of effects and axioms may make true, and those as reached.
+
+    Positive and negative literals are made true independently of each other.
+    """
+    op_reached, pre_starts, pre = operators
+    reached, owners, cond_starts, conds, head_starts, heads = effects
+    ax_reached, ax_heads, body_starts, bodies = axioms
+    changed = True
+    while changed:
+        changed = False
+        for op in range(op_reached.shape[0]):
+            if not op_reached[op] and _all(possible, pre_starts, pre, op):
+                op_reached[op] = True
+                changed = True
+        for effect in range(owners.shape[0]):
+            if reached[effect] or not op_reached[owners[effect]]:
+                continue
+            if _all(possible, cond_starts, conds, effect):
+                reached[effect] = True
+                for i in range(head_starts[effect], head_starts[effect + 1]):
+                    if not possible[heads[i]]:
+                        possible[heads[i]] = True
+                        changed = True
+        for axiom in range(ax_heads.shape[0]):
+            if not ax_reached[axiom] and _all(possible, body_starts, bodies, axiom):
+                ax_reached[axiom] = True
+                possible[2 * ax_heads[axiom]] = True
+                changed = True
+
+
+@njit(cache=True)
+def derive_certain(certain: Bools, ax_heads: Ints, body_starts: Ints, bodies: Ints) -> bool:
+    """Mark every derived fact that some axiom derives in all states; whether there is a new one."""
+    found, changed = False, True
+    while changed:
+        changed = False
+        for axiom in range(ax_heads.shape[0]):
+            head = 2 * ax_heads[axiom]
+            if not certain[head] and _all(certain, body_starts, bodies, axiom):
+                certain[head] = True
+                changed = found = True
+    return found
+
+
+@njit(cache=True)
+def spread_relevant(
+    relevant: Bools,
+    operators: tuple[Ints, Ints],
+    effects: tuple[Bools, Ints, Ints, Ints, Ints, Ints],
+    axioms: tuple[Ints, Ints, Ints],
+) -> None:
+    """Mark every literal that may help the marked ones to come true, and the effects that do."""
+    pre_starts, pre = operators
+    useful, owners, cond_starts, conds, head_starts, heads = effects
+    ax_heads, body_starts, bodies = axioms
+    changed = True
+    while changed:
+        changed = False
+        for effect in range(owners.shape[0] - 1, -1, -1):
+            if not useful[effect] and _any(relevant, head_starts, heads, effect):
+                useful[effect] = True
+                changed = True
+                for i in range(cond_starts[effect], cond_starts[effect + 1]):
+                    relevant[conds[i]] = True
+                for i in range(pre_starts[owners[effect]], pre_starts[owners[effect] + 1]):
+                    relevant[pre[i]] = True
+        for axiom in range(ax_heads.shape[0] - 1, -1, -1):
+            for sign in range(2):
+                if relevant[2 * ax_heads[axiom] + sign]:
+                    for i in range(body_starts[axiom], body_starts[axiom + 1]):
+                        if not relevant[bodies[i] ^ sign]:
+                            relevant[bodies[i] ^ sign] = True
+                            changed = True
+
+
+@njit(cache=True)
+def tidy_conditions(
+    drop: Bools, outer: tuple[Ints, Ints, Ints], starts: Ints, items: Ints, stamp: Ints
+) -> tuple[Bools, Ints, Ints]:
+    """Rows without the literals that are dropped, repeated, or among those of the row's owner.
+
+    ``outer`` gives each row an owner, and the owners their literals. Returns
+    which rows can hold (no literal with its negation), and the new rows.
+    """
+    owners, outer_starts, outer_items = outer
+    n = starts.shape[0] - 1
+    fine = np.ones(n, np.bool_)
+    new_starts = np.zeros(n + 1, np.int32)
+    new_items = np.empty_like(items)
+    end = 0
+    for row in range(n):
+        if owners.shape[0] > 0:
+            for i in range(outer_starts[owners[row]], outer_starts[owners[row] + 1]):
+                stamp[outer_items[i]] = row
+        for i in range(starts[row], starts[row + 1]):
+            literal = items[i]
+            if stamp[literal ^ 1] == row:
+                fine[row] = False
+            if not drop[literal] and stamp[literal] != row:
+                stamp[literal] = row
+                new_items[end] = literal
+                end += 1
+        new_starts[row + 1] = end
+    return fine, new_starts, new_items[:end]
+
+
+@njit(cache=True)
+def tidy_heads(
+    drop: Bools,
+    operators: tuple[Ints, Ints],
+    op_effects: tuple[Ints, Ints],
+    effects: tuple[Ints, Ints, Ints, Ints],
+    stamps: tuple[Ints, Ints, Ints],
+) -> tuple[Ints, Ints]:
+    """The heads of each effect, without those that change nothing.
+
+    Adding wins over deleting, so a delete goes where the operator adds
+    anyway; an add goes where the fact is true before and nothing deletes it. The
+    unconditional effect of each operator comes first among its effects.
+    """
+    pre_starts, pre = operators
+    own_starts, own = op_effects
+    cond_starts, conds, head_starts, heads = effects
+    before, added, deleted = stamps
+    keep = np.zeros(heads.shape[0], np.bool_)
+    for op in range(own_starts.shape[0] - 1):
+        for i in range(pre_starts[op], pre_starts[op + 1]):
+            before[pre[i]] = op
+        for k in range(own_starts[op], own_starts[op + 1]):
+            effect = own[k]
+            always = cond_starts[effect] == cond_starts[effect + 1]
+            for i in range(head_starts[effect], head_starts[effect + 1]):
+                if always and heads[i] & 1 == 0:
+                    added[heads[i] >> 1] = op
+        for k in range(own_starts[op], own_starts[op + 1]):
+            effect = own[k]
+            for i in range(head_starts[effect], head_starts[effect + 1]):
+                literal = heads[i]
+                if literal & 1 == 0 or drop[literal] or added[literal >> 1] == op or before[literal] == op:
+                    continue
+                if not _has(cond_starts, conds, effect, literal):
+                    keep[i] = not _has_upto(head_starts, heads, effect, i)
+                    deleted[literal >> 1] = op
+        for k in range(own_starts[op], own_starts[op + 1]):
+            effect = own[k]
+            always = cond_starts[effect] == cond_starts[effect + 1]
+            for i in range(head_starts[effect], head_starts[effect + 1]):
+                literal = heads[i]
+                if literal & 1 == 0 and not drop[literal] and (always or added[literal >> 1] != op):
+                    held = before[literal] == op or _has(cond_starts, conds, effect, literal)
+                    if not held or deleted[literal >> 1] == op:
+                        keep[i] = not _has_upto(head_starts, heads, effect, i)
+    return _kept(keep, head_starts, heads)
+
+
+@njit(cache=True)
+def _has(starts: Ints, items: Ints, row: int, item: int) -> bool:
+    for i in range(starts[row], starts[row + 1]):  # noqa: SIM110 - a kernel
+        if items[i] == item:
+            return True
+    return False
+
+
+@njit(cache=True)
+def _has_upto(starts: Ints, items: Ints, row: int, end: int) -> bool:
+    """Whether the item at ``end`` stands earlier in its row too."""
+    for i in range(starts[row], end):  # noqa: SIM110 - a kernel
+        if items[i] == items[end]:
+            return True
+    return False
+
+
+@njit(cache=True)
+def _kept(keep: Bools, starts: Ints, items: Ints) -> tuple[Ints, Ints]:
+    """Rows with only the items that are kept."""
+    new_starts = np.zeros_like(starts)
+    new_items = np.empty_like(items)
+    end = 0
+    for row in range(starts.shape[0] - 1):
+        for i in range(starts[row], starts[row + 1]):
+            if keep[i]:
+                new_items[end] = items[i]
+                end += 1
+        new_starts[row + 1] = end
+    return new_starts, new_items[:end]
+
+
+@njit(cache=True)
+def select_rows(rows: Ints, starts: Ints, items: Ints, renumber: Ints) -> tuple[Ints, Ints]:
+    """Some rows, their literals renumbered; those whose fact has no new number are left out."""
+    new_starts = np.zeros(rows.shape[0] + 1, np.int32)
+    new_items = np.empty_like(items)
+    end = 0
+    for k in range(rows.shape[0]):
+        for i in range(starts[rows[k]], starts[rows[k] + 1]):
+            fact = renumber[items[i] >> 1]
+            if fact >= 0:
+                new_items[end] = 2 * fact + (items[i] & 1)
+                end += 1
+        new_starts[k + 1] = end
+    return new_starts, new_items[:end]

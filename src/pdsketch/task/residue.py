@@ -1,0 +1,194 @@
+"""Conditions that joins leave over are ground here, over whole tables of instances at once.
+
+The result is a conjunction of ground literals for each row. What stays a
+disjunction becomes a derived fact of its own, with one axiom for each way to
+make it true.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pdsketch.task.database import Database
+from pdsketch.task.formula import Atom, Both, Either, Every, Formula, Same, Some, Term, Test, variables_of
+from pdsketch.task.limits import Limits
+from pdsketch.task.normal import Vocabulary
+from pdsketch.task.numeric import Numbers
+from pdsketch.task.task import Bools, Ints
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Columns of objects, by variable."""
+
+    columns: Mapping[str, Ints]
+    rows: int
+
+    def column(self, term: Term) -> Ints:
+        """The objects that a term stands for, row by row."""
+        return self.columns[term] if isinstance(term, str) else np.full(self.rows, term, np.int32)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """A conjunction for each row: ``literals[i]`` belongs to row ``rows[i]``; ``dead`` rows are false."""
+
+    rows: Ints
+    literals: Ints
+    dead: Bools
+
+
+@final
+@dataclass(slots=True)
+class Residues:
+    """Grounds formulas, and collects the disjunctions that became facts."""
+
+    words: Vocabulary
+    database: Database
+    numbers: Numbers
+    limits: Limits
+    facts: list[tuple[str, ...]] = field(default_factory=list)
+    heads: list[Ints] = field(default_factory=list)
+    bodies: list[list[Ints]] = field(default_factory=list)
+    parents: dict[str, Formula] = field(default_factory=dict)
+    owners: list[str] = field(default_factory=list)
+
+    def ground(self, formula: Formula, table: Table) -> Ground:
+        """The conjunction of ground literals that the formula amounts to, row by row."""
+        match formula:
+            case Atom():
+                return self._atom(formula, table)
+            case Same():
+                same = table.column(formula.left) == table.column(formula.right)
+                return _tested(same == formula.positive)
+            case Test():
+                return _tested(self.numbers.holds(formula, table.columns, table.rows))
+            case Both():
+                return _joined([self.ground(part, table) for part in formula.parts], table.rows)
+            case Every():
+                return self._projected(formula, table, self._every)
+            case Either():
+                return self._projected(formula, table, self._either)
+            case Some():
+                raise AssertionError("existential quantifiers are gone")
+
+    def _atom(self, atom: Atom, table: Table) -> Ground:
+        """Static atoms are true or false; others are literals, if they can become true at all."""
+        found = self.database.find(atom.predicate, [table.column(t) for t in atom.args], table.rows)
+        if self.database.relations[atom.predicate].static:
+            return _tested((found >= 0) == atom.positive)
+        rows = np.nonzero(found >= 0)[0].astype(np.int32)
+        literals = 2 * found[rows] + (0 if atom.positive else 1)
+        dead: Bools = np.less(found, 0) & np.bool_(atom.positive)
+        return Ground(rows, literals, dead)
+
+    def _projected(self, formula: Formula, table: Table, ground: object) -> Ground:
+        """Ground a formula once for each combination of the objects it depends on."""
+        free = variables_of(formula)
+        key = np.zeros(table.rows, np.int64)
+        for name in free:
+            # Numbered anew after each column, so that the key cannot overflow.
+            key = np.unique(key * len(self.words.names) + table.columns[name], return_inverse=True)[1]
+        _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
+        small = Table({name: table.columns[name][first] for name in free}, len(first))
+        assert callable(ground)
+        return _spread(ground(formula, small), inverse.astype(np.int64))
+
+    def _every(self, formula: Every, table: Table) -> Ground:
+        domains = [self.words.members(self.words.types[v]) for v in formula.variables]
+        size = prod(map(len, domains))
+        self._guard(size * table.rows, formula)
+        repeated = {name: np.repeat(column, size) for name, column in table.columns.items()}
+        grid = np.meshgrid(*(np.array(d, np.int32) for d in domains), indexing="ij")
+        for name, axis in zip(formula.variables, grid, strict=True):
+            repeated[name] = np.tile(axis.reshape(-1), table.rows)
+        inner = self.ground(formula.body, Table(repeated, size * table.rows))
+        dead = inner.dead.reshape(table.rows, size).any(axis=1)
+        return Ground((inner.rows // max(size, 1)).astype(np.int32), inner.literals, dead)
+
+    def _guard(self, cells: int, formula: Every) -> None:
+        self.limits.check_time()
+        if cells > self.limits.cells:
+            names = " ".join(v.split("~")[0] for v in formula.variables)
+            raise self.limits.too_large({f"forall ({names})": cells}, {})
+
+    def _either(self, formula: Either, table: Table) -> Ground:
+        """True where a part is; the one part that can hold, where there is only one; else a new fact."""
+        parts = [self.ground(part, table) for part in formula.parts]
+        counts = [np.bincount(part.rows, minlength=table.rows) for part in parts]
+        alive = np.array([~part.dead for part in parts]).reshape(len(parts), table.rows)
+        true = np.zeros(table.rows, np.bool_)
+        for live, count in zip(alive, counts, strict=True):
+            true |= live & (count == 0)
+        ways = alive.sum(axis=0)
+        single, many = (ways == 1) & ~true, (ways > 1) & ~true
+        rows, literals = [], []
+        for part, live in zip(parts, alive, strict=True):
+            kept = (single & live)[part.rows]
+            rows.append(part.rows[kept])
+            literals.append(part.literals[kept])
+        chosen = np.nonzero(many)[0].astype(np.int32)
+        rows.append(chosen)
+        literals.append(2 * self._new_facts(formula, table, chosen, parts, alive))
+        return Ground(np.concatenate(rows), np.concatenate(literals), ways == 0)
+
+    def _new_facts(
+        self, formula: Either, table: Table, chosen: Ints, parts: Sequence[Ground], alive: Bools
+    ) -> Ints:
+        """A fact for each chosen row, with an axiom for each part that can hold there."""
+        free = variables_of(formula)
+        name = f"or#{len(self.words.types)}.{len(self.parents)}"
+        self.parents[name] = formula
+        first = self.database.n_facts + len(self.facts)
+        objects = [table.columns[v][chosen].tolist() for v in free]
+        for i in range(len(chosen)):
+            self.facts.append((name, *(self.words.names[column[i]] for column in objects)))
+        self.owners += [name] * len(chosen)
+        number = np.full(table.rows, -1, np.int32)
+        number[chosen] = np.arange(first, first + len(chosen), dtype=np.int32)
+        for part, live in zip(parts, alive, strict=True):
+            with_axiom = np.nonzero(live & (number >= 0))[0]
+            starts, items = grouped(part.rows, part.literals, table.rows)
+            self.heads.append(number[with_axiom])
+            self.bodies.append([items[starts[row] : starts[row + 1]] for row in with_axiom])
+        return number[chosen]
+
+
+def _tested(true: Bools) -> Ground:
+    empty = np.zeros(0, np.int32)
+    return Ground(empty, empty, ~true)
+
+
+def _joined(parts: Sequence[Ground], rows: int) -> Ground:
+    if not parts:
+        return _tested(np.ones(rows, np.bool_))
+    return Ground(
+        np.concatenate([p.rows for p in parts]),
+        np.concatenate([p.literals for p in parts]),
+        np.logical_or.reduce([p.dead for p in parts]),
+    )
+
+
+def grouped(rows: Ints, items: Ints, n_rows: int) -> tuple[Ints, Ints]:
+    """Items sorted by row, with the start of each row."""
+    order = np.argsort(rows, kind="stable")
+    starts = np.searchsorted(rows[order], np.arange(n_rows + 1)).astype(np.int32)
+    return starts, items[order]
+
+
+def _spread(ground: Ground, inverse: NDArray[np.int64]) -> Ground:
+    """The ground conjunctions of distinct rows, handed to all rows that share them."""
+    starts, items = grouped(ground.rows, ground.literals, len(ground.dead))
+    counts = np.diff(starts)[inverse]
+    rows = np.repeat(np.arange(len(inverse), dtype=np.int32), counts)
+    within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+    literals = items[np.repeat(starts[:-1][inverse], counts) + within]
+    return Ground(rows, literals.astype(np.int32), ground.dead[inverse])

@@ -1,0 +1,277 @@
+"""A drafted task without what can never happen, what is always so, and what does not matter."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from pdsketch.task.draft import Draft
+from pdsketch.task.prune import (
+    derive_certain,
+    select_rows,
+    spread_possible,
+    spread_relevant,
+    tidy_conditions,
+    tidy_heads,
+)
+from pdsketch.task.residue import grouped
+from pdsketch.task.task import Bools, Floats, Ints, Rows
+
+_NONE = np.zeros(0, np.int32)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known of each fact of a draft: its initial truth, whether it is derived, and its layer."""
+
+    init: Bools
+    derived: Bools
+    layer: Ints
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Small:
+    """A task without names. ``kept`` are the facts of the draft that are left, ``chosen`` the operators.
+
+    ``possible`` says of every literal of the draft whether it can hold. An
+    impossible goal leaves the goal as it was, with nothing that could reach it.
+    """
+
+    kept: Ints
+    n_basic: int
+    init: Bools
+    goal: Ints
+    chosen: Ints
+    costs: Floats
+    preconditions: Rows
+    effects: Rows
+    conditions: Rows
+    heads: Rows
+    axiom_heads: Ints
+    axiom_bodies: Rows
+    axiom_layers: Ints
+    possible: Bools
+    solvable: bool
+
+
+@final
+@dataclass(slots=True)
+class _Work:
+    """The draft, as it shrinks. Operators, effects and axioms that are out are False in their masks."""
+
+    pre: Rows
+    owners: Ints
+    cond: Rows
+    heads: Rows
+    ax_heads: Ints
+    bodies: Rows
+    ops: Bools
+    effects: Bools
+    axioms: Bools
+
+
+def simplify(draft: Draft, facts: Facts) -> Small:
+    """Everything at once: forward reachability, constants, idle effects, backward relevance."""
+    work = _Work(
+        draft.preconditions,
+        draft.owners,
+        draft.conditions,
+        draft.heads,
+        draft.axiom_heads,
+        draft.axiom_bodies,
+        np.ones(len(draft.rules), np.bool_),
+        np.ones(len(draft.owners), np.bool_),
+        np.ones(len(draft.axiom_heads), np.bool_),
+    )
+    possible = _reach(work, facts)
+    solvable = draft.possible and bool(possible[draft.goal].all())
+    certain = ~possible[np.arange(len(possible)) ^ 1]
+    _tidy(work, certain)
+    goal = draft.goal[~certain[draft.goal]] if solvable else draft.goal[~possible[draft.goal]]
+    if solvable:
+        _keep_relevant(work, goal, len(facts.init))
+    else:
+        work.ops[:] = work.effects[:] = work.axioms[:] = False
+    return _finish(work, draft, facts, goal, possible, solvable)
+
+
+def _reach(work: _Work, facts: Facts) -> Bools:
+    """Which literals can hold; what can never happen is put out.
+
+    A derived fact that is certain makes its negation impossible, which may make
+    more things impossible: then reachability is computed anew.
+    """
+    n = len(facts.init)
+    certain = np.zeros(2 * n, np.bool_)
+    while True:
+        possible = np.empty(2 * n, np.bool_)
+        possible[0::2] = facts.init
+        possible[1::2] = ~facts.init & ~certain[0::2]
+        work.ops[:] = work.effects[:] = work.axioms[:] = False
+        spread_possible(
+            possible,
+            (work.ops, work.pre.starts, work.pre.items),
+            (
+                work.effects,
+                work.owners,
+                work.cond.starts,
+                work.cond.items,
+                work.heads.starts,
+                work.heads.items,
+            ),
+            (work.axioms, work.ax_heads, work.bodies.starts, work.bodies.items),
+        )
+        if not len(work.ax_heads):
+            return possible
+        before = certain
+        certain = ~possible[np.arange(2 * n) ^ 1] | before
+        if not derive_certain(certain, work.ax_heads, work.bodies.starts, work.bodies.items):
+            return possible
+
+
+def _tidy(work: _Work, certain: Bools) -> None:
+    """Take out certain literals and idle effects; what has become unconditional is merged."""
+    n_facts, n_ops, n_effects = len(certain) // 2, len(work.ops), len(work.effects)
+
+    def stamp(size: int = 2 * n_facts) -> Ints:
+        return np.full(size, -1, np.int32)
+
+    empty = (_NONE, _NONE, _NONE)
+    fine, starts, items = tidy_conditions(certain, empty, work.pre.starts, work.pre.items, stamp())
+    work.ops &= fine
+    work.pre = Rows(starts, items)
+    if len(work.cond.items) or n_effects > n_ops:
+        outer = (work.owners, work.pre.starts, work.pre.items)
+        fine, starts, items = tidy_conditions(certain, outer, work.cond.starts, work.cond.items, stamp())
+        work.effects &= fine
+        work.cond = Rows(starts, items)
+    work.effects &= work.ops[work.owners]
+    _merge_unconditional(work)
+    op_starts, own = grouped(work.owners[work.effects], np.nonzero(work.effects)[0].astype(np.int32), n_ops)
+    starts, items = tidy_heads(
+        certain,
+        (work.pre.starts, work.pre.items),
+        (op_starts, own),
+        (work.cond.starts, work.cond.items, work.heads.starts, work.heads.items),
+        (stamp(), stamp(n_facts), stamp(n_facts)),
+    )
+    work.heads = Rows(starts, items)
+    if len(work.ax_heads):
+        fine, starts, items = tidy_conditions(certain, empty, work.bodies.starts, work.bodies.items, stamp())
+        work.axioms &= fine & ~certain[2 * work.ax_heads]
+        work.bodies = Rows(starts, items)
+
+
+def _merge_unconditional(work: _Work) -> None:
+    """Give the heads of conditional effects without conditions to the operator's unconditional effect."""
+    n_ops, n_effects = len(work.ops), len(work.effects)
+    if n_effects == n_ops:
+        return
+    numbers = np.arange(n_effects, dtype=np.int32)
+    always = (np.diff(work.cond.starts) == 0) & (numbers >= n_ops)
+    target = np.where(always, work.owners, numbers).astype(np.int32)
+    alive = np.repeat(work.effects, np.diff(work.heads.starts))
+    rows = np.repeat(target, np.diff(work.heads.starts))[alive]
+    starts, items = grouped(rows, work.heads.items[alive], n_effects)
+    work.heads = Rows(starts, items)
+    work.effects &= ~always
+    work.effects[:n_ops] = work.ops
+
+
+def _keep_relevant(work: _Work, goal: Ints, n_facts: int) -> None:
+    """Put out effects that help nothing, operators without effects, axioms of facts that do not matter."""
+    relevant = np.zeros(2 * n_facts, np.bool_)
+    relevant[goal] = True
+    useful = ~work.effects
+    bodies = _without(work.bodies, ~work.axioms)
+    spread_relevant(
+        relevant,
+        (work.pre.starts, work.pre.items),
+        (useful, work.owners, work.cond.starts, work.cond.items, work.heads.starts, work.heads.items),
+        (work.ax_heads, bodies.starts, bodies.items),
+    )
+    matters = relevant[0::2] | relevant[1::2]
+    useful &= work.effects
+    helped = np.zeros(len(work.ops), np.bool_)
+    helped[work.owners[useful]] = True
+    work.ops &= helped
+    touched = np.repeat(np.arange(len(work.effects)), np.diff(work.heads.starts))
+    busy = np.zeros(len(work.effects), np.bool_)
+    busy[touched[matters[work.heads.items >> 1]]] = True
+    work.effects &= work.ops[work.owners] & busy
+    work.axioms &= matters[work.ax_heads]
+    work.heads = _filtered(work.heads, matters)
+
+
+def _without(rows: Rows, out: Bools) -> Rows:
+    """The rows, those that are out made empty."""
+    kept = np.repeat(~out, np.diff(rows.starts))
+    counts = np.where(out, 0, np.diff(rows.starts))
+    return Rows(np.concatenate([[0], np.cumsum(counts)]).astype(np.int32), rows.items[kept])
+
+
+def _filtered(rows: Rows, matters: Bools) -> Rows:
+    """The rows, without the literals of facts that do not matter."""
+    kept = matters[rows.items >> 1]
+    ends = np.concatenate([[0], np.cumsum(kept)]).astype(np.int32)
+    return Rows(ends[rows.starts], rows.items[kept])
+
+
+def _finish(work: _Work, draft: Draft, facts: Facts, goal: Ints, possible: Bools, solvable: bool) -> Small:
+    """Number what is left, basic facts first, and lay it out."""
+    chosen = np.nonzero(work.ops)[0].astype(np.int32)
+    effects = np.nonzero(work.effects)[0].astype(np.int32)
+    axioms = np.nonzero(work.axioms)[0].astype(np.int32)
+    axioms = axioms[np.argsort(facts.layer[work.ax_heads[axioms]], kind="stable")]
+    n = len(facts.init)
+    used = np.zeros(n, np.bool_)
+    used[goal >> 1] = True
+    used[work.ax_heads[axioms]] = True
+    for rows, picked in (
+        (work.pre, chosen),
+        (work.cond, effects),
+        (work.heads, effects),
+        (work.bodies, axioms),
+    ):
+        used[rows.items[_positions(rows, picked)] >> 1] = True
+    kept = np.concatenate([np.nonzero(used & ~facts.derived)[0], np.nonzero(used & facts.derived)[0]])
+    renumber = np.full(n, -1, np.int32)
+    renumber[kept] = np.arange(len(kept), dtype=np.int32)
+
+    def renumbered(rows: Rows, picked: Ints) -> Rows:
+        return Rows(*select_rows(picked, rows.starts, rows.items, renumber))
+
+    op_number = np.full(len(work.ops), -1, np.int32)
+    op_number[chosen] = np.arange(len(chosen), dtype=np.int32)
+    own_starts, own = grouped(
+        op_number[work.owners[effects]], np.arange(len(effects), dtype=np.int32), len(chosen)
+    )
+    return Small(
+        kept=kept.astype(np.int32),
+        n_basic=int((used & ~facts.derived).sum()),
+        init=facts.init[kept],
+        goal=(2 * renumber[goal >> 1] + (goal & 1)).astype(np.int32),
+        chosen=chosen,
+        costs=draft.costs[chosen],
+        preconditions=renumbered(work.pre, chosen),
+        effects=Rows(own_starts, own),
+        conditions=renumbered(work.cond, effects),
+        heads=renumbered(work.heads, effects),
+        axiom_heads=renumber[work.ax_heads[axioms]],
+        axiom_bodies=renumbered(work.bodies, axioms),
+        axiom_layers=facts.layer[work.ax_heads[axioms]].astype(np.int32),
+        possible=possible,
+        solvable=solvable,
+    )
+
+
+def _positions(rows: Rows, picked: Ints) -> Ints:
+    """Where the items of some rows stand."""
+    counts = np.diff(rows.starts)[picked]
+    within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+    positions: Ints = (np.repeat(rows.starts[:-1][picked], counts) + within).astype(np.int32)
+    return positions
