@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from os import PathLike
-from typing import Any
+from os import PathLike, fspath
+from os.path import dirname, isfile, join
 
 from pdsketch.lang.check.domain import check_domain
 from pdsketch.lang.check.problem import check_goal, check_problem
@@ -15,6 +15,7 @@ from pdsketch.lang.parser import Definition, parse_definition, parse_domain_synt
 from pdsketch.lang.reader import read
 from pdsketch.lang.report import Report
 from pdsketch.lang.source import Source
+from pdsketch.lang.syntax import ProblemSyntax
 from pdsketch.lang.terms import Expr
 from pdsketch.lang.types import ObjectType
 
@@ -26,7 +27,7 @@ Path = str | PathLike[str]
 
 def load_domain(path: Path) -> Domain:
     """Load and check a domain file. Raises `Error` with everything that is wrong with it."""
-    return _domain(load_source(path))
+    return _domain(read_source(path))
 
 
 def parse_domain(text: str, name: str = "<domain>") -> Domain:
@@ -36,7 +37,7 @@ def parse_domain(text: str, name: str = "<domain>") -> Domain:
 
 def load_problem(path: Path, domain: Domain) -> Problem:
     """Load a problem file and check it against its domain."""
-    return _problem(load_source(path), domain)
+    return _problem(read_source(path), domain)
 
 
 def parse_problem(text: str, domain: Domain, name: str = "<problem>") -> Problem:
@@ -44,20 +45,25 @@ def parse_problem(text: str, domain: Domain, name: str = "<problem>") -> Problem
     return _problem(Source(name, text), domain)
 
 
-def parse_goal(text: str, domain: Domain, objects: Any, name: str = "<goal>") -> Expr:
-    """Check a formula. ``objects`` maps names to types, or has such a ``universe`` (a problem, a state)."""
+def parse_goal(
+    text: str,
+    domain: Domain | Problem,
+    objects: Mapping[str, ObjectType] | None = None,
+    name: str = "<goal>",
+) -> Expr:
+    """Check a formula over a domain and objects with their types, or over a problem and its objects."""
     source = Source(name, text)
     report = Report(source)
     reading = read(source)
     report.diagnostics += reading.diagnostics
+    if len(reading.nodes) != 1:
+        report.diagnostics.append(_not_one_formula(source, len(reading.nodes)))
     if not report.has_errors:
-        if len(reading.nodes) == 1:
-            universe: Mapping[str, ObjectType] = getattr(objects, "universe", objects)
-            goal = check_goal(reading.nodes[0], domain, universe, report)
-            if goal is not None and not report.has_errors:
-                return goal
-        else:
-            report.diagnostics.append(_not_one_formula(source, len(reading.nodes)))
+        universe = domain.universe if isinstance(domain, Problem) else objects or {}
+        of = domain.domain if isinstance(domain, Problem) else domain
+        goal = check_goal(reading.nodes[0], of, universe, report)
+        if goal is not None and not report.has_errors:
+            return goal
     raise Error(in_order(report.diagnostics))
 
 
@@ -71,6 +77,72 @@ def _not_one_formula(source: Source, number: int) -> Diagnostic:
         file=source.name,
         help="join several with `and`" if number else "for a goal that always holds, write (and)",
     )
+
+
+def load_file(path: Path) -> Domain | Problem:
+    """Load whichever a file holds, a problem with the ``domain.pddl`` beside it."""
+    source = read_source(path)
+    definition = _definition(source, Report(source), None)
+    if definition is None or definition.kind == "domain":
+        return _domain(source)
+    return _problem(source, load_domain(_beside(path)))
+
+
+def check_files(paths: Iterable[Path]) -> list[Diagnostic]:
+    """Everything that is wrong with some files, in their order.
+
+    A problem is checked against the domain of its name among them, else against
+    the ``domain.pddl`` beside it, else by itself. Never raises for bad input.
+    """
+    found: list[Diagnostic] = []
+    domains: dict[str, Domain | None] = {}
+    problems: list[tuple[int, Source, ProblemSyntax]] = []
+    by_file: list[list[Diagnostic]] = []
+    for path in dict.fromkeys(fspath(path) for path in paths):
+        by_file.append([])
+        try:
+            source = read_source(path)
+        except Error as problem:
+            by_file[-1] += problem.diagnostics
+            continue
+        report = Report(source)
+        definition = _definition(source, report, None)
+        if definition is not None and definition.kind == "problem":
+            problems.append((len(by_file) - 1, source, parse_problem_syntax(definition, report)))
+        elif definition is not None:
+            domain = check_domain(parse_domain_syntax(definition, report), source, report)
+            domains.setdefault(definition.name.text, domain)
+        by_file[-1] += report.diagnostics
+    for at, source, syntax in problems:
+        by_file[at] += _check_with_domain(source, syntax, domains)
+    for diagnostics in by_file:
+        found += in_order(diagnostics)
+    return found
+
+
+def _check_with_domain(
+    source: Source, syntax: ProblemSyntax, domains: dict[str, Domain | None]
+) -> list[Diagnostic]:
+    """What is wrong with a problem in the eyes of its domain, and with that domain if it was not given."""
+    name = syntax.domain.text if syntax.domain is not None else ""
+    beside = _beside(source.name)
+    if name in domains:
+        domain = domains[name]
+    elif isfile(beside):
+        try:
+            domain = load_domain(beside)
+        except Error as problem:
+            return list(problem.diagnostics)
+    else:
+        domain = None
+    report = Report(source)
+    if domain is not None:
+        check_problem(syntax, domain, source, report)
+    return report.diagnostics
+
+
+def _beside(path: Path) -> str:
+    return join(dirname(fspath(path)), "domain.pddl")
 
 
 def _domain(source: Source) -> Domain:
@@ -102,9 +174,9 @@ def _definition(source: Source, report: Report, kind: str | None) -> Definition 
     return None if report.has_errors else parse_definition(reading.nodes, report, kind)
 
 
-def load_source(path: Path) -> Source:
+def read_source(path: Path) -> Source:
     """The text of a file. Raises `Error` for what is not a text file."""
-    name = str(path)
+    name = fspath(path)
     try:
         with open(path, "rb") as file:
             data = file.read(MAX_BYTES + 1)
@@ -115,17 +187,18 @@ def load_source(path: Path) -> Source:
     except (OSError, ValueError) as problem:
         reason = getattr(problem, "strerror", None) or str(problem)
         raise error("cannot-read", f"this file cannot be read: {reason}", file=name) from None
+    return decode_source(name, data)
+
+
+def decode_source(name: str, data: bytes) -> Source:
+    """The text of bytes, a byte-order mark left out. Raises `Error` where it is no text."""
     if len(data) > MAX_BYTES:
         raise error("file-too-large", f"this file is larger than {MAX_BYTES >> 20} MB", file=name)
-    return _decode(data, name)
-
-
-def _decode(data: bytes, name: str) -> Source:
     if b"\0" in data:
         line = data.count(b"\n", 0, data.index(b"\0")) + 1
         raise error("binary-file", f"this is not a text file: line {line} holds a NUL byte", file=name)
     try:
-        text = data.decode("utf-8-sig")
+        return Source(name, data.decode("utf-8-sig"))
     except UnicodeDecodeError as problem:
         line = data.count(b"\n", 0, problem.start) + 1
         raise error(
@@ -134,4 +207,3 @@ def _decode(data: bytes, name: str) -> Source:
             file=name,
             help="save the file as UTF-8",
         ) from None
-    return Source(name, text)

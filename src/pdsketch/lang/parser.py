@@ -6,18 +6,17 @@ from collections.abc import Iterable, Sequence
 from typing import final
 
 from pdsketch.lang.diagnostics import Note, did_you_mean
+from pdsketch.lang.lists import is_name, is_settings, is_word, parse_settings, parse_typed, type_at
 from pdsketch.lang.reader import Atom, Group, Node
 from pdsketch.lang.report import Report
 from pdsketch.lang.syntax import (
     ActionSyntax,
     DerivedSyntax,
     DomainSyntax,
-    Either,
     PredicateSyntax,
     ProblemSyntax,
     Setting,
     Typed,
-    TypeName,
     TypeSyntax,
 )
 
@@ -67,7 +66,7 @@ def parse_definition(nodes: Sequence[Node], report: Report, kind: str | None = N
         report.error("trailing-text", "something stands behind the end of the definition", extra)
         break
     top = nodes[0]
-    if not _is_list(top) or not isinstance(top, Group) or not _is_word(top.items, 0, "define"):
+    if not _is_list(top) or not isinstance(top, Group) or not is_word(top.items, 0, "define"):
         report.error(
             "not-a-definition",
             f"wanted (define ({kind or 'domain'} NAME) …)",
@@ -79,26 +78,23 @@ def parse_definition(nodes: Sequence[Node], report: Report, kind: str | None = N
 
 def _header(top: Group, report: Report, kind: str | None) -> Definition | None:
     """Both ``(define (domain d) …)`` and the paper's ``(define domain (domain d) …)``."""
-    at = 2 if _is_word(top.items, 1, "domain") or _is_word(top.items, 1, "problem") else 1
+    at = 2 if is_word(top.items, 1, "domain") or is_word(top.items, 1, "problem") else 1
     header = top.items[at] if len(top.items) > at else top.items[0]
+    words = header.items if isinstance(header, Group) and header.bracket == "(" else []
+    found, name = words if len(words) == 2 else (header, header)
     if (
-        isinstance(header, Group)
-        and header.bracket == "("
-        and len(header.items) == 2
-        and all(isinstance(item, Atom) for item in header.items)
+        isinstance(found, Atom)
+        and isinstance(name, Atom)
+        and found is not name
+        and found.text in SECTIONS
+        and (at == 1 or is_word(top.items, 1, found.text))
     ):
-        found, name = header.items
-        assert isinstance(found, Atom) and isinstance(name, Atom)
-        if found.text in SECTIONS and (at == 1 or _is_word(top.items, 1, found.text)):
-            if kind is not None and kind != found.text:
-                report.error(
-                    "wrong-kind",
-                    f"wanted a {kind}, and this is a {found.text}",
-                    found,
-                    label=f"a {found.text}",
-                )
-                return None
+        if kind is None or kind == found.text:
             return Definition(found.text, name, top.items[at + 1 :])
+        report.error(
+            "wrong-kind", f"wanted a {kind}, and this is a {found.text}", found, label=f"a {found.text}"
+        )
+        return None
     report.error("not-a-definition", f"wanted ({kind or 'domain'} NAME) behind `define`", header)
     return None
 
@@ -231,116 +227,6 @@ def _unknown_section(head: Atom, kind: str, report: Report) -> None:
     report.error("unknown-section", f"a {kind} has no section `{head.text}`", head, help=help_)
 
 
-def parse_typed(items: Sequence[Node], report: Report, *, variables: bool = False) -> list[Typed]:
-    """``a b - t c``: names (or variables) with the type written behind them."""
-    found: list[Typed] = []
-    waiting: list[Atom] = []
-    at = 0
-    while at < len(items):
-        item = items[at]
-        if isinstance(item, Atom) and item.text == "-":
-            type_, at = _type_at(items, at + 1, item, report)
-            if not waiting:
-                report.error("bad-typed-list", "no name stands before this type", item)
-            found += [Typed(name, type_) for name in waiting]
-            waiting = []
-            continue
-        at += 1
-        if isinstance(item, Group) or not is_name(item, variable=variables):
-            wanted = "a variable such as `?x`" if variables else "a name"
-            shown = f"`{item.text}`" if isinstance(item, Atom) else "a list"
-            hint = f"did you mean `?{item.text}`?" if variables and isinstance(item, Atom) else None
-            report.error("bad-name", f"wanted {wanted}, found {shown}", item, help=hint)
-        else:
-            waiting.append(item)
-    return found + [Typed(name) for name in waiting]
-
-
-def is_name(atom: Atom, *, variable: bool = False) -> bool:
-    """Whether an atom can name something: a variable, or anything else."""
-    text = atom.text
-    if variable:
-        return len(text) > 1 and text[0] == "?" and text[1] != "?" and "$" not in text
-    return text[0] not in '?:"$,=' and text != "-" and "$" not in text
-
-
-def _type_at(items: Sequence[Node], at: int, dash: Atom, report: Report) -> tuple[TypeSyntax | None, int]:
-    """The type that begins at an index, and the index behind it."""
-    if at >= len(items):
-        report.error("bad-typed-list", "no type stands behind this `-`", dash)
-        return None, at
-    item = items[at]
-    if isinstance(item, Group):
-        return _either(item, report), at + 1
-    bracket = items[at + 1] if at + 1 < len(items) else None
-    if isinstance(bracket, Group) and bracket.bracket == "[" and bracket.start == item.end:
-        return TypeName(item, bracket), at + 2
-    return TypeName(item), at + 1
-
-
-def _either(group: Group, report: Report) -> TypeSyntax | None:
-    if group.bracket == "(" and _is_word(group.items, 0, "either") and len(group.items) > 1:
-        members: list[TypeName] = []
-        for item in group.items[1:]:
-            if isinstance(item, Atom):
-                members.append(TypeName(item))
-            else:
-                report.error("bad-typed-list", "`either` takes names of object types", item)
-        if members:
-            return Either(tuple(members), group.start, group.end)
-        return None
-    report.error("bad-typed-list", "wanted a type, or (either TYPE …)", group)
-    return None
-
-
-def parse_settings(group: Group, report: Report) -> tuple[Setting, ...]:
-    """``[key=value, …]``; the value is a word, a string, a number or a type."""
-    found: list[Setting] = []
-    items = [item for item in group.items if not (isinstance(item, Atom) and item.text == ",")]
-    at = 0
-    while at < len(items):
-        setting, at = _setting_at(items, at, report)
-        if setting is not None:
-            found.append(setting)
-    return tuple(found)
-
-
-def _setting_at(items: list[Node], at: int, report: Report) -> tuple[Setting | None, int]:
-    """``key=value``, ``key= value``, ``key =value`` or ``key = value``, read from an index."""
-    first = items[at]
-    if isinstance(first, Group):
-        report.error("bad-setting", "wanted KEY=VALUE", first)
-        return None, at + 1
-    key_text, equals, rest = first.text.partition("=")
-    at += 1
-    if not equals and at < len(items):
-        second = items[at]
-        if isinstance(second, Atom) and second.text.startswith("="):
-            equals, rest, at = "=", second.text[1:], at + 1
-            first = Atom(first.text, second.start - len(first.text))
-    value: Node | None = None
-    if rest:
-        value = Atom(rest, first.start + len(key_text) + 1)
-    elif equals and at < len(items):
-        value, at = items[at], at + 1
-    if not key_text or value is None:
-        report.error("bad-setting", "wanted KEY=VALUE", first, help="for instance [return_type=float32]")
-        return None, at
-    bracket = items[at] if at < len(items) else None
-    if isinstance(value, Atom) and isinstance(bracket, Group) and bracket.start == value.end:
-        return Setting(Atom(key_text, first.start), value, bracket), at + 1
-    return Setting(Atom(key_text, first.start), value), at
-
-
-def is_settings(node: Node) -> bool:
-    """Whether a bracket holds settings rather than the numbers of a vector."""
-    return (
-        isinstance(node, Group)
-        and node.bracket == "["
-        and (not node.items or any(isinstance(item, Atom) and "=" in item.text for item in node.items))
-    )
-
-
 def _predicate(node: Node, report: Report, *, what: str) -> PredicateSyntax | None:
     if not isinstance(node, Group) or node.bracket != "(" or not node.items:
         report.error("bad-predicate", f"wanted {what} such as (name ?x - type)", node)
@@ -378,7 +264,7 @@ def _functions(items: Sequence[Node], report: Report) -> list[PredicateSyntax]:
     while at < len(items):
         item = items[at]
         if isinstance(item, Atom) and item.text == "-":
-            type_, at = _type_at(items, at + 1, item, report)
+            type_, at = type_at(items, at + 1, item, report)
             settle(type_)
             continue
         at += 1
@@ -477,13 +363,6 @@ def _atoms(items: Sequence[Node], report: Report) -> list[Atom]:
         else:
             report.error("bad-section", "wanted a keyword such as `:typing`", item)
     return found
-
-
-def _is_word(items: Sequence[Node], at: int, word: str) -> bool:
-    if at >= len(items):
-        return False
-    item = items[at]
-    return isinstance(item, Atom) and item.text == word
 
 
 def _is_list(node: Node) -> bool:

@@ -12,7 +12,7 @@ from typing import Final, final
 from pdsketch.lang.diagnostics import Diagnostic
 from pdsketch.lang.source import Source, Span
 
-MAX_DEPTH: Final = 128
+MAX_DEPTH: Final = 100
 """No honest file nests deeper; the passes behind the reader recurse."""
 
 MAX_TOKEN: Final = 1000

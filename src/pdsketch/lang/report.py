@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Protocol, final
 
 from pdsketch.lang.diagnostics import Diagnostic, Note, Severity
+from pdsketch.lang.reader import Atom
 from pdsketch.lang.source import Source, Span
 
 
@@ -59,6 +60,18 @@ class Report:
     def has_errors(self) -> bool:
         """Whether anything is wrong enough to refuse the file."""
         return any(d.severity == "error" for d in self.diagnostics)
+
+
+def duplicate(what: str, atom: Atom, first: Placed, report: Report) -> None:
+    """Report a name that is declared twice, with both places."""
+    report.error(
+        "duplicate-name",
+        f"{what} `{atom.text}` is declared twice",
+        atom,
+        label="again here",
+        notes=[Note(report.span(first), "first here")],
+        help="rename or remove one of them",
+    )
 
 
 def a(noun: object) -> str:

@@ -8,7 +8,7 @@ from pdsketch.lang.check.names import setting_type
 from pdsketch.lang.check.numbers import read_number
 from pdsketch.lang.check.tables import UNKNOWN
 from pdsketch.lang.check.typenames import resolve_type
-from pdsketch.lang.parser import is_settings, parse_settings
+from pdsketch.lang.lists import is_settings, parse_settings
 from pdsketch.lang.reader import Atom, Group, Node
 from pdsketch.lang.syntax import Setting
 from pdsketch.lang.terms import TRUE, BlankCall, Each, Expr, Logic, Variable

@@ -9,7 +9,7 @@ from typing import final
 from pdsketch.lang.check.knowledge import Knowledge
 from pdsketch.lang.check.tables import UNKNOWN, Slot, Tables
 from pdsketch.lang.check.typenames import resolve_type
-from pdsketch.lang.parser import parse_typed
+from pdsketch.lang.lists import parse_typed
 from pdsketch.lang.reader import Atom, Group, Node
 from pdsketch.lang.report import Placed, Report
 from pdsketch.lang.source import Span

@@ -10,11 +10,11 @@ from pdsketch.lang.check.effects import check_effect
 from pdsketch.lang.check.expressions import check_condition, check_expr
 from pdsketch.lang.check.fit import unify
 from pdsketch.lang.check.knowledge import Knowledge
-from pdsketch.lang.check.names import declare_parameters, duplicate
+from pdsketch.lang.check.names import declare_parameters
 from pdsketch.lang.check.tables import UNKNOWN, Parameter, Signature, Tables
 from pdsketch.lang.diagnostics import Note
 from pdsketch.lang.domain import Action
-from pdsketch.lang.report import Report
+from pdsketch.lang.report import Report, duplicate
 from pdsketch.lang.source import Source
 from pdsketch.lang.syntax import ActionSyntax, DerivedSyntax, DomainSyntax
 from pdsketch.lang.terms import TRUE, Apply, Equal, Expr, Logic, Quantified, Variable
@@ -39,6 +39,7 @@ def check_definitions(
 ) -> tuple[Definitions, Knowledge, Report]:
     """Every derived predicate and action, with types and dimensions inferred across all of them."""
     knowledge = Knowledge()
+    found, report = Definitions(), Report(source)
     for number in range(MAX_ROUNDS):
         knowledge.begin_round()
         report = Report(source)

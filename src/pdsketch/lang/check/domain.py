@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pdsketch.lang.check.definitions import Definitions, check_definitions
 from pdsketch.lang.check.knowledge import Knowledge
-from pdsketch.lang.check.names import check_requirements, declare
+from pdsketch.lang.check.names import declare
 from pdsketch.lang.check.reads import assign_roles
+from pdsketch.lang.check.requirements import check_requirements
 from pdsketch.lang.check.signatures import collect_blanks
 from pdsketch.lang.check.strata import order_bodies
 from pdsketch.lang.check.tables import Parameter, Signature, Tables

@@ -38,7 +38,9 @@ NUMERIC: dict[str, UpdateOp] = {
     "scale-up": "scale-up",
     "scale-down": "scale-down",
 }
-CONDITION_WORDS = frozenset(["or", "imply", "implies", "exists", "=", "eq", "equal", "<", "<=", ">", ">=", "+", "-", "*", "/"])
+CONDITION_WORDS = frozenset(
+    ["or", "imply", "implies", "exists", "=", "eq", "equal", "<", "<=", ">", ">=", "+", "-", "*", "/"]
+)
 
 
 @final

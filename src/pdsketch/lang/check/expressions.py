@@ -12,10 +12,10 @@ from collections.abc import Callable
 from pdsketch.lang.check.blanks import check_blank
 from pdsketch.lang.check.context import Context, Scope
 from pdsketch.lang.check.fit import describe, fit, mismatch, unify
-from pdsketch.lang.check.names import RESERVED
 from pdsketch.lang.check.numbers import number_of, prim_of, read_vector
 from pdsketch.lang.check.numeric import check_arithmetic, check_compare, check_equal
 from pdsketch.lang.check.tables import UNKNOWN, Signature
+from pdsketch.lang.check.typenames import RESERVED
 from pdsketch.lang.diagnostics import Note, did_you_mean
 from pdsketch.lang.reader import Atom, Group, Node
 from pdsketch.lang.report import count
@@ -153,7 +153,7 @@ def _list(ctx: Context, node: Group, scope: Scope, want: Type | None) -> Expr | 
 def _not_an_expression(ctx: Context, node: Group, head: Atom) -> None:
     """Report a head that gives no value."""
     text = head.text
-    predicate, colons, word = text.rpartition("::")
+    _, colons, word = text.rpartition("::")
     if text in EFFECT_WORDS or (colons and word in ("assign", "cond-assign")):
         ctx.report.error(
             "effect-in-condition",
@@ -251,15 +251,14 @@ def _argument(
     ctx: Context, node: Node, wanted: Type, signature: Signature, position: int, scope: Scope
 ) -> Expr | None:
     of = f"`{signature.name}`"
-    if isinstance(wanted, ObjectType) and isinstance(node, Group):
-        if wanted != UNKNOWN:
-            ctx.report.error(
-                "type-mismatch",
-                f"{of} takes {describe(wanted)}, and `{ctx.words(node)}` is a value",
-                node,
-                label="wanted a variable or an object",
-            )
-            return None
+    if isinstance(wanted, ObjectType) and wanted != UNKNOWN and isinstance(node, Group):
+        ctx.report.error(
+            "type-mismatch",
+            f"{of} takes {describe(wanted)}, and `{ctx.words(node)}` is a value",
+            node,
+            label="wanted a variable or an object",
+        )
+        return None
     if isinstance(wanted, ObjectType):
         arg = check_expr(ctx, node, scope, None)
         return None if arg is None else fit(ctx, arg, wanted, node, of=of)
@@ -285,13 +284,14 @@ def is_blank(node: Node) -> bool:
 
 def widened(ctx: Context, apply: Apply, signature: Signature) -> list[int]:
     """The positions whose argument may be an object outside the parameter's type."""
-    found = []
-    for position, (arg, parameter) in enumerate(zip(apply.args, signature.parameters, strict=True)):
-        have, want = arg.type, parameter.type
-        if isinstance(have, ObjectType) and isinstance(want, ObjectType) and UNKNOWN not in (have, want):
-            if not ctx.tables.hierarchy.is_subtype(have, want):
-                found.append(position)
-    return found
+
+    def is_wider(have: Type, want: Type) -> bool:
+        if not isinstance(have, ObjectType) or not isinstance(want, ObjectType):
+            return False
+        return UNKNOWN not in (have, want) and not ctx.tables.hierarchy.is_subtype(have, want)
+
+    pairs = zip(apply.args, signature.parameters, strict=True)
+    return [position for position, (arg, parameter) in enumerate(pairs) if is_wider(arg.type, parameter.type)]
 
 
 def stand_ins(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import final
+from typing import Any, final
 
 from pdsketch.lang.check.fit import describe
 from pdsketch.lang.check.numbers import as_float, number_of, prim_of, read_vector
@@ -164,7 +164,8 @@ def _fact(init: _Init, node: Group) -> Fact | None:
         found = len(node.items) - 1
         report.error(
             "arity-mismatch",
-            f"`{head.text}` takes {count(of.size - 1, 'argument')}, and here {'is' if found == 1 else 'are'} {found}",
+            f"`{head.text}` takes {count(of.size - 1, 'argument')},"
+            f" and here {'is' if found == 1 else 'are'} {found}",
             node,
             notes=notes,
         )
@@ -232,7 +233,7 @@ def _literal(init: _Init, node: Node, predicate: Predicate, fact: Fact) -> Data 
     """A value of the predicate's type; None (reported) if it is none."""
     report, type_ = init.report, predicate.type
     shape: tuple[int, ...] = ()
-    value: object
+    value: Any
     if isinstance(node, Group) and node.bracket == "[":
         found = read_vector(node, report)
         if found is None:
@@ -256,10 +257,10 @@ def _literal(init: _Init, node: Node, predicate: Predicate, fact: Fact) -> Data 
         )
         return None
     if type_.prim == "float32":
-        value = as_float(value)  # type: ignore[arg-type]
+        value = as_float(value)
     if not _shape_fits(init, predicate, shape, node) or not _choices_fit(init, type_, value, node):
         return None
-    return value  # type: ignore[return-value]
+    return value  # type: ignore[no-any-return]
 
 
 def _shape_fits(init: _Init, predicate: Predicate, shape: tuple[int, ...], node: Node) -> bool:
@@ -288,7 +289,7 @@ def _dims(shape: tuple[int, ...]) -> str:
     return "none (a scalar)" if shape == () else "×".join("n" if d < 0 else str(d) for d in shape)
 
 
-def _choices_fit(init: _Init, type_: ValueType, value: object, node: Node) -> bool:
+def _choices_fit(init: _Init, type_: ValueType, value: Any, node: Node) -> bool:
     if type_.choices is None:
         return True
     parts = list(value) if isinstance(value, tuple) else [value]
@@ -296,7 +297,7 @@ def _choices_fit(init: _Init, type_: ValueType, value: object, node: Node) -> bo
         part = parts.pop()
         if isinstance(part, tuple):
             parts.extend(part)
-        elif not 0 <= part < type_.choices:  # type: ignore[operator]
+        elif not 0 <= part < type_.choices:
             init.report.error("out-of-range", f"{type_} goes from 0 to {type_.choices - 1}", node)
             return False
     return True

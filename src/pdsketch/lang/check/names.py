@@ -2,87 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from pdsketch.lang.check.tables import NUMBER, UNKNOWN, Parameter, Signature, Tables
-from pdsketch.lang.check.typenames import PRIMITIVES, resolve_type
+from pdsketch.lang.check.typedecls import declare_types
+from pdsketch.lang.check.typenames import RESERVED, resolve_type
 from pdsketch.lang.diagnostics import Note, did_you_mean
-from pdsketch.lang.parser import is_name
+from pdsketch.lang.lists import is_name
 from pdsketch.lang.reader import Atom
-from pdsketch.lang.report import Placed, Report, count
+from pdsketch.lang.report import Report, count, duplicate
 from pdsketch.lang.syntax import (
     DerivedSyntax,
     DomainSyntax,
-    Either,
     PredicateSyntax,
     Setting,
     Typed,
     TypeName,
     TypeSyntax,
 )
-from pdsketch.lang.types import BOOL, OBJECT, Hierarchy, ObjectType, Type, ValueType
-
-RESERVED = frozenset(
-    ["and", "or", "not", "imply", "implies", "forall", "exists", "foreach", "when", "assign", "increase", "decrease", "scale-up", "scale-down", "=", "eq", "equal", "<", "<=", ">", ">=", "+", "-", "*", "/", "true", "false"]
-)
-
-SUPPORTED = frozenset(
-    [":strips", ":typing", ":equality", ":negative-preconditions", ":disjunctive-preconditions", ":existential-preconditions", ":universal-preconditions", ":quantified-preconditions", ":conditional-effects", ":adl", ":derived-predicates", ":action-costs", ":fluents", ":numeric-fluents", ":pdsketch"]
-)
-UNSUPPORTED = {
-    ":durative-actions": "durative actions",
-    ":duration-inequalities": "durative actions",
-    ":continuous-effects": "continuous effects",
-    ":time": "processes and events",
-    ":timed-initial-literals": "timed initial literals",
-    ":timed-effects": "timed effects",
-    ":preferences": "preferences",
-    ":constraints": "trajectory constraints",
-    ":object-fluents": "functions that return objects",
-    ":goal-utilities": "goal utilities",
-    ":hierarchy": "task networks",
-    ":htn": "task networks",
-    ":multi-agent": "several agents",
-    ":unfactored-privacy": "several agents",
-    ":factored-privacy": "several agents",
-    ":probabilistic-effects": "probabilistic effects",
-    ":rewards": "rewards",
-    ":mdp": "rewards",
-    ":non-deterministic": "non-deterministic effects",
-    ":partial-observability": "partial observability",
-    ":open-world": "open worlds",
-    ":true-negation": "open worlds",
-    ":ucpop": "the extensions of UCPOP",
-    ":action-expansions": "action expansions",
-    ":foreach-expansions": "action expansions",
-    ":dag-expansions": "action expansions",
-    ":subgoal-through-axioms": "the axioms of PDDL 1.2",
-    ":safety-constraints": "safety constraints",
-    ":expression-evaluation": "expression evaluation",
-    ":domain-axioms": "the axioms of PDDL 1.2",
-}
-
-
-def check_requirements(requirements: Iterable[Atom], report: Report) -> tuple[str, ...]:
-    """The requirements, each one supported; the others are reported."""
-    for atom in requirements:
-        if atom.text in UNSUPPORTED:
-            report.error(
-                "unsupported-requirement", f"`{atom.text}`: {UNSUPPORTED[atom.text]} are not supported", atom
-            )
-        elif atom.text not in SUPPORTED:
-            report.error(
-                "unsupported-requirement",
-                f"there is no requirement `{atom.text}`",
-                atom,
-                help=did_you_mean(atom.text, [*SUPPORTED, *UNSUPPORTED]),
-            )
-    return tuple(dict.fromkeys(atom.text for atom in requirements))
+from pdsketch.lang.types import BOOL, OBJECT, ObjectType, Type, ValueType
 
 
 def declare(domain: DomainSyntax, report: Report) -> Tables:
     """The tables of a domain."""
-    tables = _types(domain.types, report)
+    tables = declare_types(domain.types, report)
     tables.objects.update(_constants(domain.constants, tables, report))
     for predicate in domain.predicates:
         _declare_predicate(predicate, tables, report)
@@ -91,134 +34,6 @@ def declare(domain: DomainSyntax, report: Report) -> Tables:
     for signature in tables.signatures.values():
         _check_parameters(signature, report)
     return tables
-
-
-def duplicate(what: str, atom: Atom, first: Placed, report: Report) -> None:
-    """Report a name that is declared twice, with both places."""
-    report.error(
-        "duplicate-name",
-        f"{what} `{atom.text}` is declared twice",
-        atom,
-        label="again here",
-        notes=[Note(report.span(first), "first here")],
-        help="rename or remove one of them",
-    )
-
-
-def _types(entries: Sequence[Typed], report: Report) -> Tables:
-    """Object types form the hierarchy; whatever stands on a value type is a value type."""
-    before = len(report.diagnostics)
-    first: dict[str, Typed] = {}
-    for entry in entries:
-        name = entry.name.text
-        if name in PRIMITIVES or name == "vector" or name in RESERVED:
-            report.error("reserved-name", f"`{name}` is a word of the language", entry.name)
-        elif name in first:
-            duplicate("type", entry.name, first[name].name, report)
-        else:
-            first[name] = entry
-    values = _value_names(first)
-    parents = {
-        name: tuple(p for p in _parent_names(entry.type) if p in first or p == "object")
-        for name, entry in first.items()
-        if name not in values
-    }
-    cyclic = _report_cycles(first, report)
-    hierarchy = Hierarchy(
-        {
-            n: tuple(p for p in up if n not in cyclic and p != n) or ("object",) * (n != "object")
-            for n, up in parents.items()
-        }
-    )
-    value_types: dict[str, ValueType] = {}
-    for name in _in_order(values, first):
-        type_ = first[name].type
-        if name in cyclic or type_ is None:
-            continue
-        found = resolve_type(type_, hierarchy, value_types, report)
-        if isinstance(found, ValueType):
-            value_types[name] = ValueType(found.prim, found.shape, found.choices, found.tolerance, alias=name)
-    for name, entry in first.items():
-        if name not in values and entry.type is not None:
-            resolve_type(entry.type, hierarchy, value_types, report)
-    ordered = {name: value_types[name] for name in first if name in value_types}
-    return Tables(hierarchy, ordered, {}, {}, has_wrong_types=len(report.diagnostics) > before)
-
-
-def _parent_names(type_: TypeSyntax | None) -> tuple[str, ...]:
-    match type_:
-        case None:
-            return ("object",)
-        case TypeName():
-            return (type_.name.text,)
-        case Either():
-            return tuple(member.name.text for member in type_.members)
-
-
-def _value_names(first: dict[str, Typed]) -> set[str]:
-    """The declared names that stand, directly or through others, on a value type."""
-    values: set[str] = set()
-    base = {*PRIMITIVES, "vector"}
-    changed = True
-    while changed:
-        changed = False
-        for name, entry in first.items():
-            if (
-                name not in values
-                and isinstance(entry.type, TypeName)
-                and entry.type.name.text in base | values
-            ):
-                values.add(name)
-                changed = True
-    return values
-
-
-def _in_order(values: set[str], first: dict[str, Typed]) -> list[str]:
-    """Value types, each behind the one it stands on."""
-    done: dict[str, None] = {}
-    for name in first:
-        chain: list[str] = []
-        at = name
-        while at in values and at not in done and at not in chain:
-            chain.append(at)
-            at = _parent_names(first[at].type)[0]
-        done.update(dict.fromkeys(reversed(chain)))
-    return list(done)
-
-
-def _report_cycles(first: dict[str, Typed], report: Report) -> set[str]:
-    """The types that stand above themselves."""
-    up = {name: [p for p in _parent_names(entry.type) if p in first] for name, entry in first.items()}
-    cyclic: set[str] = set()
-    settled: set[str] = set()
-    for start in up:
-        path: list[str] = []
-        on_path: set[str] = set()
-        stack = [(start, iter(up[start]))] if start not in settled else []
-        if stack:
-            path.append(start)
-            on_path.add(start)
-        while stack:
-            name, parents = stack[-1]
-            parent = next(parents, None)
-            if parent is None:
-                stack.pop()
-                settled.add(name)
-                on_path.discard(path.pop())
-            elif parent in on_path:
-                if not (parent == name == "object"):
-                    cycle = path[path.index(parent) :]
-                    cyclic.update(cycle)
-                    report.error(
-                        "type-cycle",
-                        f"type `{parent}` stands above itself: {' - '.join([*cycle, parent])}",
-                        first[name].name,
-                    )
-            elif parent not in settled:
-                stack.append((parent, iter(up[parent])))
-                path.append(parent)
-                on_path.add(parent)
-    return cyclic
 
 
 def _constants(entries: Sequence[Typed], tables: Tables, report: Report) -> dict[str, ObjectType]:
@@ -287,7 +102,8 @@ def _declare_derived(derived: DerivedSyntax, tables: Tables, report: Report) -> 
     if len(parameters) != len(known.parameters):
         report.error(
             "arity-mismatch",
-            f"`{name}` is declared with {count(len(known.parameters), 'parameter')}, and derived with {len(parameters)}",
+            f"`{name}` is declared with {count(len(known.parameters), 'parameter')},"
+            f" and derived with {len(parameters)}",
             head.name,
             notes=[Note(report.span(known.span), "declared here")],
         )
@@ -376,5 +192,5 @@ def _check_parameters(signature: Signature, report: Report) -> None:
             f"`{signature.name}` has no body and takes both objects and values",
             odd.span,
             label="a value",
-            help="an observed predicate takes objects, an external function values; a derived predicate may mix them",
+            help="observed predicates take objects, external functions values, derived ones both",
         )

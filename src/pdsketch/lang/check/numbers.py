@@ -34,10 +34,11 @@ def number_of(atom: Atom, report: Report) -> int | float | None:
     if number is None:
         return None
     if (isinstance(number, int) and not -MAX_INT - 1 <= number <= MAX_INT) or (
-        isinstance(number, float) and (("." not in atom.text and "e" not in atom.text) or not isfinite(number))
+        isinstance(number, float)
+        and (("." not in atom.text and "e" not in atom.text) or not isfinite(number))
     ):
         report.error(
-            "bad-number", "this number is too large", atom, help="ints have 64 bits, floats end at 1e308"
+            "bad-number", "this number is too large", atom, help="ints have 64 bits, floats end near 1e308"
         )
         return None
     return number

@@ -85,9 +85,11 @@ def _equal_values(ctx: Context, left: Expr, right: Expr, node: Group) -> Expr | 
     a, b = left.type, right.type
     first, second = node.items[1], node.items[2]
     if isinstance(a, ObjectType):
-        return None if fit(ctx, right, a, second) is None else None
+        fit(ctx, right, a, second)
+        return None
     if isinstance(b, ObjectType):
-        return None if fit(ctx, left, b, first) is None else None
+        fit(ctx, left, b, first)
+        return None
     swap = isinstance(left, Value) or (a.prim == "int64" and b.prim == "float32")
     wide, narrow = (right, left) if swap else (left, right)
     assert isinstance(wide.type, ValueType)
@@ -95,7 +97,8 @@ def _equal_values(ctx: Context, left: Expr, right: Expr, node: Group) -> Expr | 
     if fitted is None or not unify(ctx, wide, fitted, node):
         return None
     tolerance = _tolerance(a, b)
-    return Equal(*((fitted, wide) if swap else (wide, fitted)), tolerance, ctx.span(node))
+    left, right = (fitted, wide) if swap else (wide, fitted)
+    return Equal(left, right, tolerance, ctx.span(node))
 
 
 def _tolerance(a: ValueType, b: ValueType) -> float:

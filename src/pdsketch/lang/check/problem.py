@@ -10,14 +10,14 @@ from pdsketch.lang.check.definitions import MAX_ROUNDS
 from pdsketch.lang.check.expressions import check_condition, check_expr
 from pdsketch.lang.check.init import check_init
 from pdsketch.lang.check.knowledge import Knowledge
-from pdsketch.lang.check.names import check_requirements, duplicate
+from pdsketch.lang.check.requirements import check_requirements
 from pdsketch.lang.check.tables import UNKNOWN, tables_of
 from pdsketch.lang.check.typenames import resolve_type
 from pdsketch.lang.diagnostics import did_you_mean
 from pdsketch.lang.domain import Domain, Problem
-from pdsketch.lang.parser import parse_typed
+from pdsketch.lang.lists import parse_typed
 from pdsketch.lang.reader import Atom, Group, Node
-from pdsketch.lang.report import Report
+from pdsketch.lang.report import Report, duplicate
 from pdsketch.lang.source import Source
 from pdsketch.lang.syntax import ProblemSyntax, TypeSyntax
 from pdsketch.lang.terms import Expr

@@ -77,7 +77,7 @@ def _check_encoded(
         f"`{signature.name}` is derived, so no action can write it",
         update.span,
         notes=[Note(signature.span, "derived here")],
-        help="write what it is derived from; only a predicate with a blank in its body is encoded and written",
+        help="write what it is derived from; only a predicate with a blank in its body can be written",
     )
 
 
@@ -103,7 +103,7 @@ def _raw(
     actions: Iterable[Action],
     written: Mapping[str, Update],
 ) -> list[str]:
-    """Observed, never written, and read by nothing but the encoder (directly or through derived predicates)."""
+    """Observed, never written, and read by the encoder alone, directly or through derived predicates."""
     by_action = frozenset().union(*(reads(expr) for action in actions for expr in _expressions(action)))
     readers: dict[str, set[str]] = {}
     for reader, names in body_reads.items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 
 from pdsketch.lang.check.reads import has_blank, reads
 from pdsketch.lang.check.tables import Signature
@@ -97,10 +98,7 @@ def _report(
     cycle = (
         [name, *_path(callee, name, graph, members)] if callee != name else _path_from(name, graph, members)
     )
-    notes = [
-        Note(signatures[other].span, f"reads `{after}`")
-        for other, after in zip(cycle[1:], cycle[2:], strict=False)
-    ]
+    notes = [Note(signatures[other].span, f"reads `{after}`") for other, after in pairwise(cycle[1:])]
     report.error(
         code,
         f"`{name}` depends on itself {how}: {' → '.join(cycle)}",

@@ -7,7 +7,7 @@ from typing import cast
 
 from pdsketch.lang.check.numbers import read_number
 from pdsketch.lang.diagnostics import did_you_mean
-from pdsketch.lang.parser import parse_settings
+from pdsketch.lang.lists import parse_settings
 from pdsketch.lang.reader import Atom, Group
 from pdsketch.lang.report import Report
 from pdsketch.lang.syntax import Either, Setting, TypeName, TypeSyntax
@@ -19,6 +19,12 @@ PRIMITIVES: dict[str, ValueType] = {
     "float32": FLOAT,
     "number": replace(FLOAT, alias="number"),
 }
+RESERVED = frozenset(
+    ("and", "or", "not", "imply", "implies", "forall", "exists", "foreach", "when", "assign", "increase")
+) | frozenset(("decrease", "scale-up", "scale-down", "=", "eq", "equal", "<", "<=", ">", ">=", "+", "-"))
+RESERVED |= frozenset(("*", "/", "true", "false"))
+"""The words of the language, which name nothing else."""
+
 MAX_ELEMENTS = 1 << 28
 """The largest value that a type may describe, in numbers."""
 
