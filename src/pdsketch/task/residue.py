@@ -111,7 +111,7 @@ class Residues:
         for name, axis in zip(formula.variables, grid, strict=True):
             repeated[name] = np.tile(axis.reshape(-1), table.rows)
         inner = self.ground(formula.body, Table(repeated, size * table.rows))
-        dead = inner.dead.reshape(table.rows, size).any(axis=1)
+        dead: Bools = np.logical_or.reduce(inner.dead.reshape(table.rows, size), axis=1)
         return Ground((inner.rows // max(size, 1)).astype(np.int32), inner.literals, dead)
 
     def _guard(self, cells: int, formula: Every) -> None:

@@ -101,12 +101,13 @@ class Rules:
         adds, deletes, conditional = self._effects(action.effects, scope)
         if conditional:
             adds.append(Atom(mark(action.name), params))
-        for clause in self.clauses(condition, SPLIT_ACTIONS, SPLIT_EXISTS):
+        ways = self.clauses(condition, SPLIT_ACTIONS, SPLIT_EXISTS)
+        for clause in ways:
             variables = params + clause.variables
             self.rules.append(
                 Rule("action", action.name, variables, len(params), clause.items, tuple(adds), tuple(deletes))
             )
-        for names, when, group in conditional:
+        for names, when, group in conditional if ways else ():
             for clause in self.clauses(when, SPLIT_AXIOMS):
                 items = (Atom(mark(action.name), params), *clause.items)
                 variables = params + names + clause.variables

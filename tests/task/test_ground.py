@@ -1,0 +1,49 @@
+"""Grounding keeps the meaning: the same optimal costs as the reference semantics, and plans that replay."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.strategies.classical import classical
+from tests.strategies.oracle import key, reachable
+from tests.task.interpreter import optimum
+
+from pdsketch.lang.load import parse_goal
+from pdsketch.lang.validator import validate
+from pdsketch.task.ground import ground
+
+SETTINGS = settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
+)
+
+
+@SETTINGS
+@given(classical())
+def test_optimal_cost_is_that_of_the_reference(sample):
+    reference = reachable(sample, limit=150)
+    if not reference.complete:
+        return
+    cost, plan = optimum(ground(sample.problem))
+    assert cost == pytest.approx(reference.cost)
+    if cost is not None:
+        verdict = validate(sample.problem, plan)
+        assert verdict.valid, verdict.reason
+        assert verdict.cost == pytest.approx(cost)
+
+
+@SETTINGS
+@given(classical(), st.data())
+def test_any_formula_is_reached_at_the_reference_cost(sample, data):
+    reference = reachable(sample, limit=80)
+    if not reference.complete:
+        return
+    goal = parse_goal(data.draw(st.sampled_from(sample.formulas)), sample.problem)
+    problem = replace(sample.problem, goal=goal)
+    from pdsketch.lang.semantics import holds
+
+    costs = [reference.costs[key(s)] for s in reference.states if holds(sample.world, s, goal)]
+    cost, _ = optimum(ground(problem))
+    assert cost == pytest.approx(min(costs, default=None))
