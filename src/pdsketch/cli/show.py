@@ -8,7 +8,7 @@ from pathlib import Path
 from pdsketch.cli import output
 from pdsketch.cli.describe import describe_domain, describe_problem, in_words
 from pdsketch.lang.domain import Domain, Problem
-from pdsketch.lang.load import load_file
+from pdsketch.lang.load import load_domain, load_file, load_problem
 
 EXAMPLE = """\
 pdsketch show examples/kitchen/domain.pdsketch
@@ -20,6 +20,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "file", metavar="FILE", help="a sketch, a domain, or a problem with its domain.pddl beside it"
     )
+    parser.add_argument(
+        "--domain", metavar="FILE", help="the domain of a problem, if not domain.pddl beside it"
+    )
     parser.add_argument("--graph", metavar="OUT", help="draw the computation graph into OUT (.svg or .dot)")
     parser.add_argument("--of", metavar="NAME", help="the predicate or action to draw; else the whole sketch")
 
@@ -30,7 +33,7 @@ def run(args: argparse.Namespace) -> int:
         raise output.UsageError(f"--graph {args.graph}: a picture's name ends in .svg or .dot")
     if args.of and not args.graph:
         raise output.UsageError("--of says what to draw; add where to: --graph OUT.svg")
-    loaded = load_file(args.file)
+    loaded = load_problem(args.file, load_domain(args.domain)) if args.domain else load_file(args.file)
     if isinstance(loaded, Problem):
         domain, summary = loaded.domain, describe_problem(loaded)
     else:

@@ -1,0 +1,202 @@
+"""The frame around the commands: exit codes, streams, JSON, and no traceback whatever happens."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import types
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from pdsketch.cli import main as cli
+from pdsketch.cli.main import COMMANDS, main
+from pdsketch.cli.output import finish, to_json
+from pdsketch.lang.diagnostics import Diagnostic
+
+ROOT = Path(__file__).parents[2]
+BLOCKS = str(ROOT / "examples/blocks/domain.pddl")
+BUILT = [name for name, (module, _) in COMMANDS.items() if find_spec(module) is not None]
+
+
+def only_json(text: str) -> dict:
+    """The one object on stdout."""
+    assert text.count("\n") == 1
+    return json.loads(text)
+
+
+@pytest.fixture
+def fake(monkeypatch: pytest.MonkeyPatch):
+    """Registers a command that does what the test wants."""
+
+    def register(run) -> None:
+        module = types.ModuleType("fake_command")
+        module.EXAMPLE = "pdsketch fake"
+        module.add_arguments = lambda parser: None
+        module.run = run
+        monkeypatch.setitem(sys.modules, "fake_command", module)
+        monkeypatch.setattr(cli, "find_spec", lambda name: object())
+        monkeypatch.setitem(COMMANDS, "fake", ("fake_command", "a command of the test"))
+
+    return register
+
+
+def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"]) == 0
+    out = capsys.readouterr().out
+    assert all(re.search(rf"^  {name} ", out, re.MULTILINE) for name in COMMANDS)
+
+
+@pytest.mark.parametrize("name", BUILT)
+def test_the_help_of_every_command_has_an_example_and_json(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main([name, "--help"])
+    assert caught.value.code == 0
+    out = capsys.readouterr().out
+    assert "--json" in out
+    assert f"example:\n  pdsketch {name} " in out
+
+
+def test_no_command_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 2
+    caught = capsys.readouterr()
+    assert caught.out == ""
+    assert "usage: pdsketch" in caught.err
+
+
+def test_a_misspelt_command_is_a_usage_error_with_a_hint(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["chekc", "x"]) == 2
+    assert "did you mean `check`?" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "words", [["check"], ["check", "--nonsense", "x"], ["show", "a", "b"], ["show", "a", "--of", "p"]]
+)
+def test_usage_errors_exit_2_and_speak_json_too(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(words) == 2
+    plain = capsys.readouterr()
+    assert plain.out == ""
+    assert main([*words, "--json"]) == 2
+    machine = capsys.readouterr()
+    assert machine.err == plain.err
+    assert only_json(machine.out)["diagnostics"][0]["code"] == "usage"
+
+
+def test_a_command_that_is_not_built_says_so(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(COMMANDS, "dream", ("pdsketch.cli.dream", "sleep on it"))
+    assert main(["dream", "x", "--json"]) == 31
+    caught = capsys.readouterr()
+    assert "error[not-yet]" in caught.err
+    assert only_json(caught.out)["diagnostics"][0]["code"] == "not-yet"
+
+
+def test_json_before_the_command_is_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--json", "check", BLOCKS]) == 0
+    assert only_json(capsys.readouterr().out)["ok"]
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert re.fullmatch(r"pdsketch \d+\.\d+\.\d+\n", capsys.readouterr().out)
+
+
+def raising(problem: BaseException):
+    def run(args: argparse.Namespace) -> int:
+        raise problem
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("problem", "code", "says"),
+    [
+        (
+            FileNotFoundError(2, "No such file or directory", "out/x.plan"),
+            31,
+            "out/x.plan:1:1: error[file-error]",
+        ),
+        (PermissionError(13, "Permission denied", b"x"), 31, "x:1:1: error[file-error]: permission denied"),
+        (OSError("strange"), 31, "strange"),
+        (ModuleNotFoundError("No module named 'minigrid'", name="minigrid"), 31, "error[missing-package]"),
+        (MemoryError(), 22, "error[out-of-memory]"),
+        (KeyboardInterrupt(), 130, ""),
+    ],
+)
+def test_every_way_to_fail_has_an_exit_code(problem, code, says, fake, capsys) -> None:
+    fake(raising(problem))
+    assert main(["fake", "--json"]) == code
+    caught = capsys.readouterr()
+    assert says in caught.err
+    if says:
+        assert not only_json(caught.out)["ok"]
+
+
+def test_a_mistake_of_ours_is_not_hidden(fake) -> None:
+    fake(raising(ModuleNotFoundError("No module named 'pdsketch.nowhere'", name="pdsketch.nowhere")))
+    with pytest.raises(ModuleNotFoundError):
+        main(["fake"])
+
+
+def test_stderr_is_the_same_with_json(capsys: pytest.CaptureFixture[str]) -> None:
+    wrong = Diagnostic("some-code", "some message", help="some help")
+    finish(31, {"ok": False}, json=False, diagnostics=[wrong], text="text")
+    plain = capsys.readouterr()
+    finish(31, {"ok": False}, json=True, diagnostics=[wrong], text="text")
+    machine = capsys.readouterr()
+    assert plain.err == machine.err == "<input>:1:1: error[some-code]: some message\nhelp: some help\n"
+    assert plain.out == "text\n"
+    assert only_json(machine.out)["diagnostics"][0]["help"] == "some help"
+
+
+def test_json_is_strict() -> None:
+    class Array:
+        def tolist(self) -> list[float]:
+            return [1.0, float("nan")]
+
+    text = to_json({"cost": float("inf"), "plan": [("a", (0.5, 1))], "x": Array(), 3: Path("p")})
+    assert json.loads(text) == {"cost": None, "plan": [["a", [0.5, 1]]], "x": [1.0, None], "3": "p"}
+
+
+def pdsketch(*words: str, **settings) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "pdsketch", *words],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        **settings,
+    )
+
+
+def test_a_closed_pipe_is_not_a_traceback() -> None:
+    command = f"{sys.executable} -m pdsketch show {BLOCKS} --json | true"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60, check=False)
+    assert done.stderr == ""
+
+
+def test_a_name_that_is_no_text_can_be_printed(tmp_path: Path) -> None:
+    name = os.fsencode(tmp_path) + b"/\xff.pddl"
+    done = pdsketch("check", "--json", os.fsdecode(name))
+    assert done.returncode == 1
+    assert "no-such-file" in done.stderr
+    assert only_json(done.stdout)["diagnostics"][0]["line"] == 1
+
+
+def test_nothing_slow_is_imported_by_check() -> None:
+    code = (
+        "import sys; from pdsketch.cli.main import main; main(['check', sys.argv[1]]);"
+        "print(sorted({'torch', 'numpy', 'numba', 'rich', 'dataclasses'} & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, BLOCKS], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert not {"torch", "numpy", "numba", "rich"} & set(eval(done.stdout.splitlines()[-1]))
