@@ -118,10 +118,8 @@ def test_same_seed_same_data_and_other_seed_other_data():
     once, twice = list(demonstrations(config)), list(demonstrations(config))
     for a, b in zip(once, twice, strict=True):
         assert (a.actions, a.goal, a.success) == (b.actions, b.goal, b.success)
-        assert all(
-            np.array_equal(x.item_pose, y.item_pose) and np.array_equal(x.item_code, y.item_code)
-            for x, y in zip(a.observations, b.observations, strict=True)
-        )
+        assert np.array_equal(a.states.item_pose, b.states.item_pose)
+        assert np.array_equal(a.states.item_code, b.states.item_code)
     other = list(demonstrations(DataConfig(20, seed=4)))
     assert [e.actions for e in other] != [e.actions for e in once]
     held_out = list(demonstrations(DataConfig(20, seed=3, split="test")))
@@ -131,7 +129,7 @@ def test_same_seed_same_data_and_other_seed_other_data():
 def test_episodes_end_at_their_first_success():
     for episode in demonstrations(DataConfig(100, seed=1)):
         assert not any(episode.success[:-1])
-        assert len(episode.success) == len(episode.observations) == len(episode.actions) + 1
+        assert len(episode.success) == len(episode.states.item_pose) == len(episode.actions) + 1
 
 
 def test_failures_are_as_many_as_asked_for():

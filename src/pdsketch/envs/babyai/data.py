@@ -11,11 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, final
 
-import numpy as np
-
 from pdsketch.envs.babyai.expert import ACTION_NAMES, path_to_face, solve
 from pdsketch.envs.babyai.goals import mission_goal
-from pdsketch.envs.babyai.observation import Observation, look, observe
+from pdsketch.envs.babyai.observation import Observation, look, read
 from pdsketch.envs.babyai.world import ActionObjDoor, problem_seed
 
 RANDOM_STEPS = 5
@@ -38,9 +36,9 @@ class DataConfig:
 @final
 @dataclass(frozen=True, slots=True)
 class Demonstration:
-    """One episode: an observation more than actions, and the verifier's word on each."""
+    """One episode: states along a first axis, the actions between them, and the verifier's word on each."""
 
-    observations: tuple[Observation, ...]
+    states: Observation
     actions: tuple[int, ...]
     goal: str
     success: tuple[bool, ...]
@@ -70,15 +68,15 @@ def demonstrate(env: Any, seed: int, failures: float) -> Demonstration:
     elif wrong:
         actions += rng.integers(len(ACTION_NAMES), size=RANDOM_STEPS).tolist()
     goal = mission_goal(env, scene)
-    observations, success = [observe(env, scene)], [False]
+    rows, success = [read(env, scene)], [False]
     for taken, action in enumerate(actions):
         _, _, done, _, _ = env.step(action)
-        observations.append(observe(env, scene))
+        rows.append(read(env, scene))
         success.append(done)
         if done:
             actions = actions[: taken + 1]
             break
-    return Demonstration(tuple(observations), tuple(actions), goal, tuple(success))
+    return Demonstration(Observation.of(rows, scene), tuple(actions), goal, tuple(success))
 
 
 def _wrong_approach(env: Any, items: tuple[Any, ...]) -> list[int] | None:
@@ -91,8 +89,3 @@ def _wrong_approach(env: Any, items: tuple[Any, ...]) -> list[int] | None:
         if path is not None:
             return path
     return None
-
-
-def mean_length(episodes: list[Demonstration]) -> float:
-    """Steps per episode."""
-    return float(np.mean([len(episode.actions) for episode in episodes])) if episodes else 0.0

@@ -14,6 +14,7 @@ robot may come to stand.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -26,20 +27,49 @@ HELD = (-1, -1)
 GONE = (-2, -2)
 """The pose of a box that was toggled: Minigrid deletes it, but an episode keeps its set of objects."""
 
-_NEIGHBOURS = ((1, 0), (0, 1), (-1, 0), (0, -1))
+_WALL_CODE = (2, 5, 0)
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """One state, object by object. Codes are Minigrid's (type, colour, state) integers."""
+    """One state, or the states of an episode along a first axis, object by object.
 
-    robot_pose: NDArray[np.float32]  # [2]
-    robot_direction: int
-    item_pose: NDArray[np.float32]  # [items, 2]
-    item_code: NDArray[np.int64]  # [items, 3]
+    Codes are Minigrid's (type, colour, state) integers. Walls stay as they are,
+    so that they have no axis of time.
+    """
+
+    robot_pose: NDArray[np.float32]  # [(states,) 2]
+    robot_direction: NDArray[np.int64]  # [(states)]
+    item_pose: NDArray[np.float32]  # [(states,) items, 2]
+    item_code: NDArray[np.int64]  # [(states,) items, 3]
     wall_pose: NDArray[np.float32]  # [walls, 2]
     wall_code: NDArray[np.int64]  # [walls, 3]
+
+    @staticmethod
+    def of(rows: Sequence[Row], scene: Scene) -> Observation:
+        """The states that were read, along a first axis."""
+        poses, codes, robots, directions = zip(*rows, strict=True)
+        items = len(scene.items)
+        return Observation(
+            np.array(robots, dtype=np.float32),
+            np.array(directions, dtype=np.int64),
+            np.array(poses, dtype=np.float32).reshape(len(rows), items, 2),
+            np.array(codes, dtype=np.int64).reshape(len(rows), items, 3),
+            scene.wall_pose,
+            scene.wall_code,
+        )
+
+    def at(self, step: int) -> Observation:
+        """One state of an episode."""
+        return Observation(
+            self.robot_pose[step],
+            self.robot_direction[step],
+            self.item_pose[step],
+            self.item_code[step],
+            self.wall_pose,
+            self.wall_code,
+        )
 
 
 @final
@@ -66,35 +96,37 @@ class Scene:
 def look(env: Any) -> Scene:
     """The scene of an environment that has just been reset: the room in which the agent stands."""
     room = env.room_from_pos(*env.agent_pos)
-    left, top = room.top
-    width, height = room.size
-    items, standing = [], []
+    (left, top), (width, height) = room.top, room.size
+    grid, side = env.grid.grid, env.grid.width
+    items: list[Any] = []
+    faced: set[int] = set()
     for y in range(top, top + height):
-        for x in range(left, left + width):
-            cell = env.grid.grid[y * env.grid.width + x]
-            if cell is None or cell.type == "door":
-                standing.append((x, y))
-            if cell is not None and cell.type != "wall":
-                items.append(cell)
-                if cell.type != "door":
-                    standing.append((x, y))  # it may be carried away
-    walls = _walls_beside(env, standing)
-    pose = np.array(walls, dtype=np.float32).reshape(-1, 2) - np.array([left, top], dtype=np.float32)
-    return Scene(tuple(items), (left, top), pose, np.tile(np.array([[2, 5, 0]]), (len(walls), 1)))
-
-
-def _walls_beside(env: Any, standing: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The wall cells that can be faced from one of these cells."""
-    side, grid = env.grid.width, env.grid.grid
-    faced = {(x + dx, y + dy) for x, y in standing for dx, dy in _NEIGHBOURS}
-    inside = ((x, y) for x, y in faced if 0 <= x < side and 0 <= y < env.grid.height)
-    return sorted(
-        (x, y) for x, y in inside if (cell := grid[y * side + x]) is not None and cell.type == "wall"
+        for at in range(y * side + left, y * side + left + width):
+            thing = grid[at]
+            if thing is not None:
+                if thing.type == "wall":
+                    continue
+                items.append(thing)
+            # The robot may come to stand here: what is not a wall can be opened or carried away.
+            faced.update((at + 1, at - 1, at + side, at - side))
+    walls = sorted(
+        at for at in faced if 0 <= at < len(grid) and (thing := grid[at]) is not None and thing.type == "wall"
+    )
+    pose = [(at % side - left, at // side - top) for at in walls]
+    return Scene(
+        tuple(items),
+        (left, top),
+        np.array(pose, dtype=np.float32).reshape(-1, 2),
+        np.array([_WALL_CODE] * len(walls), dtype=np.int64).reshape(-1, 3),
     )
 
 
-def observe(env: Any, scene: Scene) -> Observation:
-    """The present values of the scene's things."""
+Row = tuple[list[tuple[int, int]], list[tuple[int, int, int]], tuple[int, int], int]
+"""Items' poses and codes, the robot's pose and direction, as plain numbers."""
+
+
+def read(env: Any, scene: Scene) -> Row:
+    """The present values of the scene's things, as plain numbers."""
     left, top = scene.top
     grid, side, carrying = env.grid.grid, env.grid.width, env.carrying
     poses, codes = [], []
@@ -103,14 +135,12 @@ def observe(env: Any, scene: Scene) -> Observation:
             poses.append(HELD)
         else:
             x, y = item.cur_pos
-            poses.append((x - left, y - top) if grid[y * side + x] is item else GONE)
+            poses.append((int(x) - left, int(y) - top) if grid[y * side + x] is item else GONE)
         codes.append(item.encode())
     x, y = env.agent_pos
-    return Observation(
-        np.array((x - left, y - top), dtype=np.float32),
-        int(env.agent_dir),
-        np.array(poses, dtype=np.float32).reshape(-1, 2),
-        np.array(codes, dtype=np.int64).reshape(-1, 3),
-        scene.wall_pose,
-        scene.wall_code,
-    )
+    return poses, codes, (int(x) - left, int(y) - top), int(env.agent_dir)
+
+
+def observe(env: Any, scene: Scene) -> Observation:
+    """The present values of the scene's things."""
+    return Observation.of([read(env, scene)], scene).at(0)

@@ -28,37 +28,41 @@ def load_sketch(name: str) -> Domain:
 
 def objects_of(domain: Domain, observation: Observation) -> dict[str, list[str]]:
     """The objects of the observation by type, as `State` takes them; the robot is the constant ``agent``."""
-    objects = {"item": [f"item#{i + 1}" for i in range(len(observation.item_pose))]}
+    objects = {"item": [f"item#{i + 1}" for i in range(observation.item_pose.shape[-2])]}
     if "wall" in domain.hierarchy.parents:
         objects["wall"] = [f"wall#{i + 1}" for i in range(len(observation.wall_pose))]
     return objects
 
 
 def values_of(domain: Domain, observation: Observation) -> dict[str, NDArray[Any]]:
-    """A value for each predicate that the sketch observes."""
+    """A value for each predicate that the sketch observes; an axis of time comes first where there is one."""
+    pose, code = observation.item_pose, observation.item_code
+    robot, direction = observation.robot_pose[..., None, :], observation.robot_direction[..., None]
     if "robot-feature" in domain.predicates:
-        return _undivided(observation)
-    pose = np.concatenate([observation.item_pose, observation.wall_pose])
-    code = np.concatenate([observation.item_code, observation.wall_code])
+        return _undivided(robot, direction, pose, code)
+    time, walls = pose.shape[:-2], observation.wall_pose.shape[0]
+    code = np.concatenate([code, np.broadcast_to(observation.wall_code, (*time, walls, 3))], axis=-2)
     values: dict[str, NDArray[Any]] = {
-        "robot-pose": observation.robot_pose[None],
-        "robot-direction": np.array([observation.robot_direction]),
-        "item-pose": pose,
+        "robot-pose": robot,
+        "robot-direction": direction,
+        "item-pose": np.concatenate(
+            [pose, np.broadcast_to(observation.wall_pose, (*time, walls, 2))], axis=-2
+        ),
         "item-feature": code,
     }
     if "is-obstacle" in domain.predicates:
-        values["is-obstacle"] = ~((code[:, 0] == _DOOR) & (code[:, 2] == _OPEN))
+        values["is-obstacle"] = ~((code[..., 0] == _DOOR) & (code[..., 2] == _OPEN))
     return values
 
 
-def _undivided(observation: Observation) -> dict[str, NDArray[Any]]:
+def _undivided(
+    robot: NDArray[Any], direction: NDArray[Any], pose: NDArray[Any], code: NDArray[Any]
+) -> dict[str, NDArray[Any]]:
     """PDS-Base's vectors: everything about the robot, or about an item, side by side."""
-    turned = np.eye(4, dtype=np.float32)[observation.robot_direction]
-    parts = [observation.item_pose]
-    parts += [np.eye(n, dtype=np.float32)[observation.item_code[:, i]] for i, n in enumerate(_ONE_HOT_SIZES)]
+    parts = [pose, *(np.eye(n, dtype=np.float32)[code[..., i]] for i, n in enumerate(_ONE_HOT_SIZES))]
     return {
-        "robot-feature": np.concatenate([observation.robot_pose, turned])[None],
-        "item-feature": np.concatenate(parts, axis=1),
+        "robot-feature": np.concatenate([robot, np.eye(4, dtype=np.float32)[direction]], axis=-1),
+        "item-feature": np.concatenate(parts, axis=-1),
     }
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from pdsketch.envs.extras import missing_extra
+from pdsketch.lang.diagnostics import error
 
 try:
     import gymnasium
@@ -24,8 +25,8 @@ try:
     from minigrid.envs.babyai.core.roomgrid_level import BabyAIMissionSpace
     from minigrid.envs.babyai.core.verifier import GoToInstr, Instr, ObjDesc, OpenInstr, PickupInstr
     from minigrid.minigrid_env import MiniGridEnv
-except ImportError as error:
-    raise missing_extra("minigrid", "envs") from error
+except ImportError as problem:
+    raise missing_extra("minigrid", "envs") from problem
 
 ROOM_SIZE = 7
 """Cells along one side of the room, both walls included."""
@@ -61,9 +62,10 @@ class ActionObjDoor(MiniGridEnv):  # type: ignore[misc]
         self, objects: int = 4, doors: int = 4, max_steps: int = 64, images: bool = False, **kwargs: Any
     ) -> None:
         if not 0 <= objects <= _MOST_OBJECTS or not 0 <= doors <= len(_DOOR_CELLS):
-            raise ValueError(f"the room holds up to {_MOST_OBJECTS} objects and {len(_DOOR_CELLS)} doors")
+            most = f"{_MOST_OBJECTS} objects and {len(_DOOR_CELLS)} doors"
+            raise error("bad-setting", f"the room holds up to {most}")
         if objects + doors == 0:
-            raise ValueError("a mission needs an object or a door")
+            raise error("bad-setting", "a mission needs an object or a door")
         self.objects, self.doors, self.images = objects, doors, images
         self.instrs: Instr
         self.room = Room((_FIRST, _FIRST), (ROOM_SIZE, ROOM_SIZE))

@@ -1,0 +1,34 @@
+"""Demonstrations as the columns that learning takes, for one of the sketches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pdsketch.envs.babyai.data import DataConfig, Demonstration, demonstrations
+from pdsketch.envs.babyai.states import objects_of, values_of
+from pdsketch.lang.domain import Domain
+from pdsketch.learn.columns import Columns
+from pdsketch.learn.recorder import Recorder
+
+
+def record(episodes: Iterable[Demonstration], domain: Domain) -> Columns:
+    """The demonstrations as episodes of a sketch.
+
+    ``executable`` is left open: Minigrid takes every action, and a step into a
+    wall is an outcome to learn from. PDS-Rob's own precondition excludes it.
+    """
+    recorder = Recorder(domain)
+    for episode in episodes:
+        recorder.add(
+            objects_of(domain, episode.states),
+            values_of(domain, episode.states),
+            [(name, "agent") for name in episode.action_names],
+            episode.goal,
+            episode.success,
+        )
+    return recorder.columns()
+
+
+def generate(config: DataConfig, domain: Domain) -> Columns:
+    """A data set of a sketch."""
+    return record(demonstrations(config), domain)

@@ -1,0 +1,207 @@
+"""BabyAI: train a sketch, then plan and act in Minigrid on held-out problems."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, final
+
+import numpy as np
+
+from pdsketch.envs.babyai.data import DataConfig
+from pdsketch.envs.babyai.expert import ACTION_NAMES
+from pdsketch.envs.babyai.goals import mission_goal
+from pdsketch.envs.babyai.modules import SketchName, rob_functions
+from pdsketch.envs.babyai.observation import Scene, look, observe
+from pdsketch.envs.babyai.record import generate
+from pdsketch.envs.babyai.states import load_sketch, to_state, values_of
+from pdsketch.envs.babyai.world import ActionObjDoor, problem_seed
+
+MOST_STEPS = 64
+"""An episode that acts longer than this has failed."""
+
+MOST_ROUNDS = 12
+"""How often closed-loop acting may plan anew."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TrainConfig:
+    """One trained model: which sketch, how many demonstrations, the seed of data and weights."""
+
+    sketch: SketchName = "abs"
+    episodes: int = 1000
+    seed: int = 0
+    steps: int = 2000
+    objects: int = 4
+    doors: int = 4
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class SearchConfig:
+    """How plans are found. The limit is on expansions, never on time."""
+
+    search: str = "astar"
+    heuristic: str = "blind"
+    max_expansions: int = 500
+    snap: bool = False
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class SuccessConfig:
+    """A model and the problems it is tried on: rooms of (objects, doors), so many of each."""
+
+    train: TrainConfig
+    search: SearchConfig = field(default_factory=SearchConfig)
+    problems: int = 500
+    rooms: tuple[tuple[int, int], ...] = ((4, 4), (8, 6))
+
+
+@final
+@dataclass(slots=True, eq=False)
+class Trial:
+    """One problem under way: an environment, the scene at its start, the goal, and what was done."""
+
+    env: Any
+    scene: Scene
+    goal: str
+    taken: list[str] = field(default_factory=list)
+    solved: bool = False
+    failed: bool = False
+
+    @property
+    def active(self) -> bool:
+        """Whether there is still something to try."""
+        return not (self.solved or self.failed or len(self.taken) >= MOST_STEPS)
+
+    def act(self, name: str) -> None:
+        """Take one step in Minigrid; its verifier says whether the mission is accomplished."""
+        _, _, done, _, _ = self.env.step(ACTION_NAMES.index(name))
+        self.taken.append(name)
+        self.solved = bool(done)
+
+
+def train(config: TrainConfig) -> tuple[Any, dict[str, Any]]:
+    """A model trained on fresh demonstrations, and what the training reported."""
+    import pdsketch as pds
+
+    domain = load_sketch(config.sketch)
+    data = generate(DataConfig(config.episodes, config.objects, config.doors, config.seed), domain)
+    model = new_model(config.sketch, config.seed)
+    begin = time.perf_counter()
+    report = pds.fit(model, data, steps=config.steps, seed=config.seed)
+    return model, {"seconds": time.perf_counter() - begin, "report": report}
+
+
+def new_model(sketch: SketchName, seed: int = 0) -> Any:
+    """An untrained model: default networks in every blank, and PDS-Rob's functions where it names them."""
+    import pdsketch as pds
+
+    domain = load_sketch(sketch)
+    return pds.Model(domain, modules=rob_functions() if sketch == "rob" else {})
+
+
+def held_out(objects: int, doors: int, problems: int, seed: int = 0) -> list[Trial]:
+    """Problems that no training set holds."""
+    trials = []
+    for index in range(problems):
+        env = ActionObjDoor(objects, doors, max_steps=MOST_STEPS + 1)
+        env.reset(seed=problem_seed(seed, index, "test"))
+        scene = look(env)
+        trials.append(Trial(env, scene, mission_goal(env, scene)))
+    return trials
+
+
+def plans_for(model: Any, trials: Sequence[Trial], search: SearchConfig) -> list[Any]:
+    """A search result for each trial, from the state it is in."""
+    import pdsketch as pds
+
+    states = [to_state(model.domain, observe(trial.env, trial.scene)) for trial in trials]
+    return list(
+        pds.plan_many(
+            model,
+            states,
+            [trial.goal for trial in trials],
+            search=search.search,
+            heuristic=search.heuristic,
+            max_expansions=search.max_expansions,
+            time_limit=None,
+            snap=search.snap,
+        )
+    )
+
+
+def open_loop(model: Any, trials: Sequence[Trial], search: SearchConfig) -> dict[str, float]:
+    """Plan once, act blindly; the part of problems that Minigrid calls solved."""
+    results = plans_for(model, trials, search)
+    for trial, result in zip(trials, results, strict=True):
+        for name, *_ in result.plan or ():
+            if trial.active:
+                trial.act(name)
+    return _summary(trials, results)
+
+
+def closed_loop(model: Any, trials: Sequence[Trial], search: SearchConfig) -> dict[str, float]:
+    """Plan, act while the world does as predicted, and plan anew from what is seen."""
+    first: list[Any] = []
+    for _ in range(MOST_ROUNDS):
+        waiting = [trial for trial in trials if trial.active]
+        if not waiting:
+            break
+        results = plans_for(model, waiting, search)
+        first = first or results
+        for trial, result in zip(waiting, results, strict=True):
+            follow(model, trial, result.plan or ())
+    return _summary(trials, first)
+
+
+def follow(model: Any, trial: Trial, plan: Sequence[tuple[Any, ...]]) -> None:
+    """Act until the plan ends, the mission is accomplished, or the world deviates from the model."""
+    if not plan:
+        trial.failed = True
+        return
+    state = to_state(model.domain, observe(trial.env, trial.scene))
+    for action in plan:
+        if not trial.active:
+            return
+        state = model.step(state, action, crisp=True)
+        trial.act(action[0])
+        seen = values_of(model.domain, observe(trial.env, trial.scene))
+        if not agrees(state, seen):
+            return
+
+
+def agrees(predicted: Any, seen: Mapping[str, Any], tolerance: float = 0.3) -> bool:
+    """Whether a predicted state is what is seen, predicate by predicate."""
+    return all(
+        bool((np.abs(np.asarray(predicted[name], dtype=np.float32) - value) < tolerance).all())
+        for name, value in seen.items()
+    )
+
+
+def _summary(trials: Sequence[Trial], results: Sequence[Any]) -> dict[str, float]:
+    return {
+        "success": float(np.mean([trial.solved for trial in trials])),
+        "planned": float(np.mean([result.status == "solved" for result in results])),
+        "expanded": float(np.mean([result.expanded for result in results])),
+        "steps": float(np.mean([len(trial.taken) for trial in trials if trial.solved] or [0])),
+    }
+
+
+Loop = Literal["open", "closed"]
+
+
+def measure_success(config: SuccessConfig) -> dict[str, Any]:
+    """Train, then try both kinds of acting in each kind of room."""
+    model, report = train(config.train)
+    measured: dict[str, Any] = {}
+    for objects, doors in config.rooms:
+        seed = config.train.seed
+        measured[f"{objects}+{doors}"] = {
+            "open": open_loop(model, held_out(objects, doors, config.problems, seed), config.search),
+            "closed": closed_loop(model, held_out(objects, doors, config.problems, seed), config.search),
+        }
+    return {"success": measured, "training_steps": config.train.steps}
