@@ -53,11 +53,18 @@ class Command(Protocol):
         """Do the work; the exit code."""
 
 
+class _Help(argparse.RawDescriptionHelpFormatter):
+    """Help of a fixed width: asking for the terminal's would import a good deal more."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=28, width=100)
+
+
 class Parser(argparse.ArgumentParser):
     """An argument parser whose errors are ours to print."""
 
     def __init__(self, **settings: Any) -> None:
-        settings.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
+        settings.setdefault("formatter_class", _Help)
         super().__init__(allow_abbrev=False, **settings)
 
     def error(self, message: str) -> NoReturn:
