@@ -18,7 +18,9 @@ MAX_DEPTH: Final = 100
 MAX_TOKEN: Final = 1000
 """The longest name or number, in characters."""
 
-_TOKEN = re.compile(r"""[^\s()\[\],;"]+|[()\[\],]|;[^\n]*|"[^"\n]*"?|\s+""")
+# A list of words alone is one token: most of a large problem consists of those.
+_TOKEN = re.compile(r"""\([^()\[\],;"]*\)|[^\s()\[\],;"]+|[()\[\],]|;[^\n]*|"[^"\n]*"?""")
+_WORD = re.compile(r"\S+")
 _LOWER = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
 
 
@@ -47,15 +49,38 @@ class Atom:
 
 @final
 class Group:
-    """A list in parentheses (``bracket`` is ``"("``) or in brackets (``"["``)."""
+    """A list in parentheses (``bracket`` is ``"("``) or in brackets (``"["``).
 
-    __slots__ = ("bracket", "end", "items", "start")
+    A list that holds nothing but words keeps them as text; its ``items`` are
+    made when somebody asks for them.
+    """
 
-    def __init__(self, bracket: str, start: int) -> None:
+    __slots__ = ("_items", "_text", "bracket", "end", "start")
+
+    def __init__(self, bracket: str, start: int, text: str | None = None) -> None:
         self.bracket = bracket
         self.start = start
-        self.end = start + 1
-        self.items: list[Node] = []
+        self.end = start + (1 if text is None else len(text))
+        self._text = text
+        self._items: list[Node] | None = [] if text is None else None
+
+    @property
+    def items(self) -> list[Node]:
+        """The parts, in order."""
+        if self._items is None:
+            text, start = self._text or "", self.start
+            self._items = [Atom(m[0], start + m.start()) for m in _WORD.finditer(text, 1, len(text) - 1)]
+        return self._items
+
+    @items.setter
+    def items(self, items: list[Node]) -> None:
+        self._items = items
+        self._text = None
+
+    @property
+    def words(self) -> list[str] | None:
+        """The texts of the parts, where it is known at once that all of them are words."""
+        return None if self._text is None else self._text[1:-1].split()
 
     def __repr__(self) -> str:
         return f"Group({self.bracket!r}, {self.items!r})"
@@ -91,14 +116,21 @@ class Reading:
 def read(source: Source) -> Reading:
     """Read a whole text. Unbalanced brackets are reported and mended, so that later passes go on."""
     reading = Reading(source)
-    lowered = source.text.translate(_LOWER)
+    lowered = source.text.lower() if source.text.isascii() else source.text.translate(_LOWER)
     top = Group("(", 0)
     stack = [top]
     items = top.items
     for match in _TOKEN.finditer(lowered):
-        token = match.group()
+        token = match[0]
         first = token[0]
-        if first in "([":
+        if first == "(" and len(token) > 1:
+            items.append(Group(first, match.start(), token))
+            if len(stack) >= MAX_DEPTH:
+                reading.diagnostics.append(_too_deep(source, match.start()))
+                break
+            if len(token) > MAX_TOKEN and _holds_too_long(reading, token, match.start()):
+                break
+        elif first in "([":
             group = Group(first, match.start())
             items.append(group)
             stack.append(group)
@@ -116,7 +148,7 @@ def read(source: Source) -> Reading:
                 items = stack[-1].items
         elif first == ";":
             reading.comments.append(Comment(source.text[match.start() : match.end()], match.start()))
-        elif not first.isspace():
+        else:
             items.append(Atom(token, match.start()))
             if len(token) > MAX_TOKEN or (first == '"' and (len(token) == 1 or token[-1] != '"')):
                 reading.diagnostics.append(_bad_token(source, token, match.start()))
@@ -127,6 +159,15 @@ def read(source: Source) -> Reading:
         group.end = len(source.text)
     reading.nodes = top.items
     return reading
+
+
+def _holds_too_long(reading: Reading, token: str, at: int) -> bool:
+    """Report a word of a flat list that is too long, if there is one."""
+    for match in _WORD.finditer(token, 1, len(token) - 1):
+        if len(match[0]) > MAX_TOKEN:
+            reading.diagnostics.append(_bad_token(reading.source, match[0], at + match.start()))
+            return True
+    return False
 
 
 def _mend(reading: Reading, stack: list[Group], token: str, at: int) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, final
+from typing import Any, Literal, final
 
 Prim = Literal["bool", "int64", "float32"]
 
@@ -83,6 +83,9 @@ class Hierarchy:
     """
 
     parents: Mapping[str, tuple[str, ...]]
+    _known: dict[tuple[str, Any, Any], bool] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -106,13 +109,22 @@ class Hierarchy:
 
     def is_subtype(self, inner: ObjectType, outer: ObjectType) -> bool:
         """Whether everything of type ``inner`` is of type ``outer``."""
-        return all(any(o in self.ancestors(i) for o in outer.names) for i in inner.names)
+        key = ("is_subtype", inner, outer)
+        found = self._known.get(key)
+        if found is None:
+            found = all(any(o in self.ancestors(i) for o in outer.names) for i in inner.names)
+            self._known[key] = found
+        return found
 
     def overlap(self, a: ObjectType, b: ObjectType) -> bool:
         """Whether an object could be of both types."""
-        below_a = set().union(*(self.descendants(n) for n in a.names))
-        below_b = set().union(*(self.descendants(n) for n in b.names))
-        return bool(below_a & below_b)
+        key = ("overlap", a, b)
+        found = self._known.get(key)
+        if found is None:
+            below_a = set().union(*(self.descendants(n) for n in a.names))
+            below_b = set().union(*(self.descendants(n) for n in b.names))
+            found = self._known[key] = bool(below_a & below_b)
+        return found
 
     def members(self, type_: ObjectType, objects: Mapping[str, ObjectType]) -> tuple[str, ...]:
         """The objects of a type, in the order in which ``objects`` lists them."""

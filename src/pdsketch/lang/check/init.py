@@ -72,20 +72,17 @@ def check_init(
     known, facts = init.known, init.facts
     for section in sections:
         for node in section.items[1:]:
-            try:
-                words = [item.text for item in node.items]  # type: ignore[union-attr]
-                of = known[words[0]]
-            except (AttributeError, KeyError, IndexError):
+            words = node.words if isinstance(node, Group) else None
+            of = known.get(words[0]) if words else None
+            if of is None or words is None or len(words) != of.size or not of.is_plain:
                 _entry(init, node)
                 continue
-            if len(words) == of.size and of.is_plain and node.bracket == "(":  # type: ignore[union-attr]
-                for word, members in zip(words[1:], of.members, strict=True):
-                    if word not in members:
-                        break
-                else:
-                    facts[tuple(words)] = True
-                    continue
-            _entry(init, node)
+            for word, members in zip(words[1:], of.members, strict=True):
+                if word not in members:
+                    _entry(init, node)
+                    break
+            else:
+                facts[tuple(words)] = True
     _warn_undefined(init, sections)
     return facts
 

@@ -15,7 +15,7 @@ from pdsketch.lang.check.tables import UNKNOWN, tables_of
 from pdsketch.lang.check.typenames import resolve_type
 from pdsketch.lang.diagnostics import did_you_mean
 from pdsketch.lang.domain import Domain, Problem
-from pdsketch.lang.lists import parse_typed
+from pdsketch.lang.lists import is_name, parse_typed
 from pdsketch.lang.reader import Atom, Group, Node
 from pdsketch.lang.report import Report, duplicate
 from pdsketch.lang.source import Source
@@ -88,33 +88,67 @@ def _check_domain_name(syntax: ProblemSyntax, domain: Domain, report: Report) ->
 
 def _objects(syntax: ProblemSyntax, domain: Domain, report: Report) -> dict[str, ObjectType]:
     found: dict[str, ObjectType] = {}
+    for section in syntax.objects:
+        before = len(found)
+        names = _plain_objects(section, domain)
+        if names is not None and not found.keys() & names.keys():
+            found.update(names)
+        if names is None or len(found) != before + len(names):
+            _declare_objects(section, domain, found, report)
+    return found
+
+
+def _plain_objects(section: Group, domain: Domain) -> dict[str, ObjectType] | None:
+    """The objects of a section in which everything is right: one quick look at its words."""
+    words = section.words
+    if words is None:
+        return None
+    types = {name: ObjectType((name,)) for name in domain.hierarchy.names}
+    found: dict[str, ObjectType] = {}
+    begin, size = 1, 0
+    while begin < len(words):
+        try:
+            end = words.index("-", begin)
+            type_ = types[words[end + 1]]
+        except ValueError:
+            end, type_ = len(words), OBJECT
+        except (KeyError, IndexError):
+            return None
+        names = words[begin:end]
+        size += len(names)
+        found.update(dict.fromkeys(names, type_))
+        begin = end + 2
+    if len(found) != size or found.keys() & domain.constants.keys():
+        return None
+    return found if all(is_name(Atom(name, 0)) for name in found) else None
+
+
+def _declare_objects(section: Group, domain: Domain, found: dict[str, ObjectType], report: Report) -> None:
+    """As above with care: every slip is reported."""
     first: dict[str, Atom] = {}
     value_types = dict(domain.value_types)
     last: TypeSyntax | None = None
     type_: Type | None = OBJECT
-    for section in syntax.objects:
-        for entry in parse_typed(section.items[1:], report):
-            name = entry.name.text
-            if entry.type is None:
-                type_, last = OBJECT, None
-            elif entry.type is not last:
-                last = entry.type
-                type_ = resolve_type(last, domain.hierarchy, value_types, report)
-                if isinstance(type_, ValueType):
-                    report.error(
-                        "type-mismatch", f"an object is not a value, and `{type_}` is a value type", last
-                    )
-                    type_ = None
-            if name in first:
-                duplicate("object", entry.name, first[name], report)
-            elif name in domain.constants:
+    for entry in parse_typed(section.items[1:], report):
+        name = entry.name.text
+        if entry.type is None:
+            type_, last = OBJECT, None
+        elif entry.type is not last:
+            last = entry.type
+            type_ = resolve_type(last, domain.hierarchy, value_types, report)
+            if isinstance(type_, ValueType):
                 report.error(
-                    "duplicate-name", f"object `{name}` is already a constant of the domain", entry.name
+                    "type-mismatch", f"an object is not a value, and `{type_}` is a value type", last
                 )
-            else:
-                found[name] = type_ if isinstance(type_, ObjectType) else UNKNOWN
-                first[name] = entry.name
-    return found
+                type_ = None
+        if name in first:
+            duplicate("object", entry.name, first[name], report)
+        elif name in found or name in domain.constants:
+            whose = "is already a constant of the domain" if name in domain.constants else "is declared twice"
+            report.error("duplicate-name", f"object `{name}` {whose}", entry.name)
+        else:
+            found[name] = type_ if isinstance(type_, ObjectType) else UNKNOWN
+            first[name] = entry.name
 
 
 def _goal(
