@@ -249,7 +249,10 @@ def relaxed_plan(relaxation: Relaxation, work: Work, state: Words) -> int:
                 size += 1
         operator = relaxation.owner[unary]
         if ready and operator >= 0 and work.operator_marks[operator] != mark:
-            first, end = relaxation.preconditions_starts[operator], relaxation.preconditions_starts[operator + 1]
+            first, end = (
+                relaxation.preconditions_starts[operator],
+                relaxation.preconditions_starts[operator + 1],
+            )
             if all_hold(relaxation.preconditions, first, end, state):
                 work.operator_marks[operator] = mark
                 work.preferred[found] = operator

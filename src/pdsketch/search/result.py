@@ -22,7 +22,8 @@ class Result:
     the heuristic, ``generated`` successors made. ``seconds`` is the wall time of
     the whole call; ``phases`` splits it (``ground``, ``search``, …). ``best`` is the
     most promising trajectory of a search that found no plan, and ``reasons`` says
-    in words why there is none.
+    in words why there is none. ``best_h`` is the lowest heuristic value that was
+    seen, None where nothing was evaluated.
     """
 
     status: Status
@@ -35,6 +36,7 @@ class Result:
     phases: Mapping[str, float] = field(default_factory=dict)
     best: list[Step] | None = None
     reasons: tuple[str, ...] = ()
+    best_h: float | None = None
 
     @property
     def solved(self) -> bool:

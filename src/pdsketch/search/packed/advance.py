@@ -116,7 +116,9 @@ def _enqueue(settings: Settings, nodes: Nodes, queue: Queue, node: int) -> None:
 
 
 @kernel
-def _first(know: Knowledge, settings: Settings, nodes: Nodes, queue: Queue, preferred: Queue, room: Room) -> int:
+def _first(
+    know: Knowledge, settings: Settings, nodes: Nodes, queue: Queue, preferred: Queue, room: Room
+) -> int:
     """Enter the initial state."""
     room.packed[:] = know.init
     _unpack(room.packed, know.axioms, room.after)
@@ -219,9 +221,7 @@ def _lazy_step(  # noqa: PLR0913, PLR0917
 ) -> int:
     """Take an operator from one of the open lists, make its state, and expand that if it is new."""
     counters = room.counters
-    if preferred.counts[0] > 0 and (
-        queue.counts[0] == 0 or counters[PREFERRED_TURN] <= counters[TURN]
-    ):
+    if preferred.counts[0] > 0 and (queue.counts[0] == 0 or counters[PREFERRED_TURN] <= counters[TURN]):
         counters[PREFERRED_TURN] += 1
         item = pop(preferred)
     elif queue.counts[0] > 0:

@@ -182,9 +182,7 @@ class _Run:
                 report(self._progress(time.monotonic() - started))
 
     def _advance(self, budget: int) -> int:
-        return advance(
-            self.know, self.settings, self.nodes, self.queue, self.preferred, self.room, budget
-        )
+        return advance(self.know, self.settings, self.nodes, self.queue, self.preferred, self.room, budget)
 
     def _make_room(self, answer: int) -> bool:
         """Grow what is full; False if that would take more memory than allowed."""

@@ -147,7 +147,9 @@ def applicable(operators: Operators, state: Words, found: Ints) -> int:
             fact = word * 64 + lowest(bits)
             bits &= bits - ONE
             if operators.roots[fact] < operators.roots_end[fact]:
-                count = _walk(operators, state, operators.roots[fact], operators.roots_end[fact], found, count)
+                count = _walk(
+                    operators, state, operators.roots[fact], operators.roots_end[fact], found, count
+                )
     return _walk(operators, state, operators.negative, len(operators.nodes), found, count)
 
 

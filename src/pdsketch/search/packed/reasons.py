@@ -1,0 +1,56 @@
+"""Why a search found no plan, in words: a proof, or the limit that was hit and what to try next."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pdsketch.heuristics.registry import HEURISTICS
+from pdsketch.lang.domain import Problem
+from pdsketch.search.packed.engine import Options, Outcome
+from pdsketch.task.explain import explain
+from pdsketch.task.task import Task
+
+
+def why_not(problem: Problem, task: Task, options: Options, outcome: Outcome) -> tuple[str, ...]:
+    """The reasons, one a line; none if the problem is solved."""
+    match outcome.status:
+        case "solved":
+            return ()
+        case "unsolvable":
+            return _proof(problem, task, options, outcome)
+        case "out-of-time":
+            limit = "the time limit was reached"
+        case "out-of-memory":
+            limit = f"the memory limit of {options.memory:g} MB was reached"
+        case "gave-up":
+            limit = f"the limit of {options.max_expansions} expansions was reached"
+    return (limit, _seen(options, outcome), _advice(options, outcome))
+
+
+def _proof(problem: Problem, task: Task, options: Options, outcome: Outcome) -> tuple[str, ...]:
+    if not np.isfinite(outcome.best_h):
+        words = explain(problem, task)
+        return ("the goal cannot be reached, even if nothing ever became false again", *words)
+    dead = " or shown to be dead ends" if HEURISTICS[options.heuristic].relaxed else ""
+    states = "1 state was" if outcome.expanded == 1 else f"{outcome.expanded} states were"
+    return (f"the goal cannot be reached: {states} searched, and there are no others{dead}",)
+
+
+def _seen(options: Options, outcome: Outcome) -> str:
+    best = (
+        f"; the lowest h ({options.heuristic}) was {outcome.best_h:g}" if np.isfinite(outcome.best_h) else ""
+    )
+    return f"{outcome.expanded} states were expanded and {outcome.evaluated} evaluated{best}"
+
+
+def _advice(options: Options, outcome: Outcome) -> str:
+    """One thing to try next."""
+    if options.search in ("astar", "wastar"):
+        return "try `--search lazy-gbfs`, which does not ask for a cheapest plan"
+    if options.heuristic in ("blind", "goalcount", "max"):
+        return "try `--heuristic ff`, which sees further"
+    if options.search == "lazy-gbfs" and options.heuristic == "ff":
+        more = {"out-of-time": "--time-limit", "out-of-memory": "--memory-limit"}
+        flag = more.get(outcome.status, "--max-expansions")
+        return f"try `--search gbfs`, which follows h more closely, or a larger `{flag}`"
+    return "try `--search lazy-gbfs --heuristic ff`"

@@ -1,0 +1,144 @@
+"""Heuristics on tasks small enough to work out by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pdsketch.heuristics.evaluator import Evaluator
+from pdsketch.heuristics.registry import HEURISTICS, find_heuristic
+from pdsketch.lang.diagnostics import Error
+from tests.heuristics.tasks import chain, make_task
+
+RELAXED = [name for name, heuristic in HEURISTICS.items() if heuristic.relaxed]
+
+
+def value(task, name, state=None, **options):
+    row = task.init if state is None else state
+    return Evaluator(task, name, **options).values(row[None])[0]
+
+
+def bits(task, words):
+    names = [fact[0] for fact in task.facts]
+    row = np.zeros(task.n_facts, np.bool_)
+    row[[names.index(word) for word in words.split()]] = True
+    return row
+
+
+@pytest.mark.parametrize("name", HEURISTICS)
+def test_every_heuristic_is_zero_on_goals_and_positive_elsewhere(name):
+    task = chain(4, cost=0.5)
+    states = np.eye(5, dtype=np.bool_)
+    values = Evaluator(task, name).values(states)
+    assert values[4] == 0
+    assert (values[:4] > 0).all()
+
+
+@pytest.mark.parametrize("name", RELAXED)
+def test_a_chain_costs_what_its_steps_cost(name):
+    assert value(chain(7, cost=3.0), name) == 21
+    assert value(chain(7, cost=0.25), name) == 1.75
+
+
+@pytest.mark.parametrize("name", RELAXED)
+def test_costs_without_a_decimal_form_are_kept_within_rounding(name):
+    assert value(chain(3, cost=1 / 3), name) == pytest.approx(1, abs=1e-6)
+    assert value(chain(3, cost=1 / 3), name) <= 1
+
+
+@pytest.mark.parametrize("name", RELAXED)
+def test_large_costs_leave_the_buckets_for_the_heap(name):
+    assert value(chain(6, cost=100_000.0), name) == 600_000
+
+
+@pytest.mark.parametrize("name", RELAXED)
+def test_infinity_only_where_the_relaxed_task_is_unsolvable(name):
+    task = make_task("a b c", "a", "b", [("make", "c", "b", 1)])
+    assert value(task, name) == np.inf
+    assert value(task, name, bits(task, "c")) == 1
+
+
+def test_the_three_differ_where_goals_share_a_step():
+    # Both goals need a; hmax sees one of them, hadd counts a twice, hFF once.
+    task = make_task("s a b c", "s", "b c", [("a", "s", "a", 4), ("b", "a", "b", 1), ("c", "a", "c", 2)])
+    assert [value(task, name) for name in ("max", "add", "ff")] == [6, 11, 7]
+
+
+def test_free_operators_count_nothing_unless_each_costs_one_more():
+    task = make_task("a b c", "a", "c", [("walk", "a", "b", 0), ("push", "b", "c", 1)])
+    assert value(task, "ff") == 1
+    assert value(task, "ff", costs=task.costs + 1) == 3
+
+
+def test_negative_conditions_are_propositions_of_their_own():
+    task = make_task("a b", "a", "~a b", [("drop", "a", "~a", 2), ("make", "~a", "b", 3)])
+    assert [value(task, name) for name in ("max", "add", "ff")] == [5, 7, 5]
+
+
+def test_a_goal_of_negations_can_start_true():
+    task = make_task("a", "", "~a", [("make", "", "a", 1)])
+    assert all(value(task, name) == 0 for name in HEURISTICS)
+
+
+def test_conditional_effects_are_separate_and_an_operator_is_counted_once():
+    task = make_task("s a b c", "s a b", "c", [("press", "s", ("a > b", "b > c"), 5)])
+    assert value(task, "ff") == 5
+    task = make_task("s a b c", "s a", "b c", [("press", "s", ("a > b", "b > c"), 5)])
+    assert value(task, "max") == 10
+    assert value(task, "ff") == 5
+    assert value(task, "ff", per_effect=True) == 10
+
+
+def test_operators_without_preconditions_start_the_exploration():
+    task = make_task("a b", "", "b", [("make", "", "a", 1), ("go", "a", "b", 1)])
+    assert [value(task, name) for name in RELAXED] == [2] * len(RELAXED)
+
+
+def test_axioms_are_free():
+    task = make_task(
+        "a b", "a", "x", [("go", "a", "b", 3)], derived="x y", axioms=[(0, "y", "b"), (0, "x", "y")]
+    )
+    assert [value(task, name) for name in RELAXED] == [3] * len(RELAXED)
+    assert value(task, "goalcount", bits(task, "b")) == 0
+
+
+def test_a_derived_fact_vanishes_when_each_of_its_rules_is_broken():
+    axioms = [(0, "x", "a b"), (0, "x", "c")]
+    operators = [("da", "", "~a", 1), ("db", "", "~b", 2), ("dc", "", "~c", 4)]
+    task = make_task("a b c", "a b c", "~x", operators, derived="x", axioms=axioms)
+    assert value(task, "max") == 4
+    assert value(task, "add") == 5
+    assert value(task, "ff") == 5
+    assert value(task, "ff", bits(task, "a")) == 0
+
+
+def test_facts_that_support_each_other_may_vanish_together():
+    axioms = [(0, "x", "y"), (0, "y", "x"), (0, "x", "a")]
+    task = make_task("a", "a", "~x ~y", [("da", "", "~a", 1)], derived="x y", axioms=axioms)
+    assert value(task, "max") <= 1
+    assert value(task, "ff") < np.inf
+
+
+def test_negated_derived_conditions_refer_to_complete_layers():
+    axioms = [(0, "x", "a"), (1, "z", "~x"), (2, "w", "~z b")]
+    task = make_task("a b", "a b", "w", [("no", "", "~a", 1)], derived="x z w", axioms=axioms)
+    assert value(task, "goalcount") == 0
+    assert value(task, "goalcount", bits(task, "b")) == 1
+
+
+def test_preferred_operators_are_the_applicable_ones_of_the_relaxed_plan():
+    operators = [("a", "s", "a", 1), ("idle", "s", "t", 1), ("b", "a", "b", 1)]
+    task = make_task("s a b t", "s", "b", operators)
+    h, preferred = Evaluator(task, "ff").preferred(task.init)
+    assert (h, preferred.tolist()) == (2, [0])
+
+
+def test_many_facts_cross_the_words_of_a_state():
+    task = chain(200)
+    values = Evaluator(task, "ff").values(np.eye(201, dtype=np.bool_))
+    assert values.tolist() == list(range(200, -1, -1))
+
+
+def test_an_unknown_heuristic_is_an_error_with_a_hint():
+    with pytest.raises(Error, match="did you mean `max`"):
+        find_heuristic("maxx")

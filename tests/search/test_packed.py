@@ -1,0 +1,168 @@
+"""Searches over packed states, against brute force on the grounded task."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from pdsketch.heuristics.evaluator import Evaluator
+from pdsketch.heuristics.registry import HEURISTICS
+from pdsketch.lang.diagnostics import Error
+from pdsketch.search.packed.engine import SEARCHES, Options, find_search, search
+from tests.heuristics.tasks import chain, make_task
+from tests.search.random_tasks import closed, is_goal, optimum, replay, successors, tasks
+
+PAIRS = [(s, h) for s in SEARCHES for h in HEURISTICS]
+
+
+def grid(size):
+    """A robot on a grid that is to visit two corners: many states, easy plans."""
+    last = size - 1
+    corners = (f"{last}_0", f"0_{last}")
+    operators = []
+    for i in range(size):
+        for j in range(size):
+            for k, m in ((i + 1, j), (i - 1, j), (i, j + 1), (i, j - 1)):
+                if 0 <= k < size and 0 <= m < size:
+                    seen = f" v{k}_{m}" if f"{k}_{m}" in corners else ""
+                    made = f"a{k}_{m} ~a{i}_{j}{seen}"
+                    operators.append((f"go{i}_{j}_{k}_{m}", f"a{i}_{j}", made, 1.0))
+    cells = [f"{i}_{j}" for i in range(size) for j in range(size)]
+    facts = " ".join([*(f"a{c}" for c in cells), *(f"v{c}" for c in corners)])
+    return make_task(facts, "a0_0", " ".join(f"v{c}" for c in corners), operators)
+
+
+@settings(max_examples=150, deadline=None)
+@given(tasks())
+def test_every_search_agrees_with_brute_force(task):
+    best = optimum(task)
+    for name, heuristic in PAIRS:
+        found = search(task, Options(search=name, heuristic=heuristic))
+        assert found.status == ("solved" if best < np.inf else "unsolvable"), (name, heuristic)
+        if found.plan is None:
+            continue
+        assert replay(task, found.plan) == pytest.approx(found.cost)
+        if name == "astar" and HEURISTICS[heuristic].admissible:
+            assert found.cost == pytest.approx(best)
+
+
+@settings(max_examples=150, deadline=None)
+@given(tasks())
+def test_heuristics_keep_their_promises_in_all_reachable_states(task):
+    states = [closed(task, task.init)]
+    for state in states:
+        states += [after for _, after in successors(task, state) if after not in states]
+    rows = np.array(states, np.bool_)
+    for name, heuristic in HEURISTICS.items():
+        values = Evaluator(task, name).values(rows)
+        for state, value in zip(states, values, strict=True):
+            true = optimum(task, state)
+            assert value == 0 or not is_goal(task, state), name
+            assert value < np.inf or true == np.inf, name
+            if heuristic.admissible:
+                assert value <= true + 1e-9, name
+
+
+@settings(max_examples=100, deadline=None)
+@given(tasks(axioms=False))
+def test_without_axioms_and_free_operators_only_goals_are_zero(task):
+    if not (task.costs > 0).all():
+        return
+    states = np.array(list(np.ndindex(*[2] * task.n_basic)), np.bool_)
+    for name in HEURISTICS:
+        for state, value in zip(states, Evaluator(task, name).values(states), strict=True):
+            assert (value == 0) == is_goal(task, state), name
+
+
+@pytest.mark.parametrize(("name", "heuristic"), PAIRS)
+def test_all_searches_solve_a_grid(name, heuristic):
+    task = grid(5)
+    found = search(task, Options(search=name, heuristic=heuristic))
+    assert found.status == "solved"
+    assert replay(task, found.plan) == found.cost >= 12
+    if name == "astar" and heuristic in ("blind", "max"):
+        assert found.cost == 12
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_arrays_grow_as_far_as_needed(name):
+    # More states than the first arrays hold, and none of them a goal.
+    task = make_task(
+        " ".join(f"x{i}" for i in range(12)) + " never",
+        "",
+        "never",
+        [(f"s{i}", f"~x{i}", f"x{i}", 1.0) for i in range(12)],
+    )
+    found = search(task, Options(search=name, heuristic="goalcount"))
+    assert (found.status, found.expanded) == ("unsolvable", 4096)
+
+
+def test_an_unreachable_goal_is_proven_without_expansion():
+    found = search(make_task("a b", "a", "b", []), Options())
+    assert (found.status, found.expanded, found.best_h) == ("unsolvable", 0, np.inf)
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_the_limit_of_expansions_holds(name):
+    found = search(grid(6), Options(search=name, heuristic="blind", max_expansions=7))
+    assert (found.status, found.expanded) == ("gave-up", 7)
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_the_time_limit_holds(name):
+    facts = " ".join(f"x{i}" for i in range(60)) + " never"
+    flips = [(f"s{i}", f"~x{i}", f"x{i}", 1.0) for i in range(60)]
+    task = make_task(facts, "", "never", [*flips, *((f"r{i}", f"x{i}", f"~x{i}", 1.0) for i in range(60))])
+    start = time.monotonic()
+    found = search(task, Options(search=name, heuristic="goalcount", deadline=start + 0.5))
+    assert found.status == "out-of-time"
+    assert 0.4 < time.monotonic() - start < 2
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_the_memory_limit_holds(name):
+    facts = " ".join(f"x{i}" for i in range(60)) + " never"
+    task = make_task(facts, "", "never", [(f"s{i}", f"~x{i}", f"x{i}", 1.0) for i in range(60)])
+    found = search(task, Options(search=name, heuristic="goalcount", memory=4))
+    assert found.status == "out-of-memory"
+    assert found.bytes <= 4e6
+
+
+def test_a_goal_that_holds_needs_no_step():
+    for name in SEARCHES:
+        found = search(make_task("a", "a", "a", []), Options(search=name))
+        assert (found.status, found.plan, found.cost) == ("solved", (), 0)
+
+
+def test_tasks_without_facts_and_operators_work():
+    for name, heuristic in PAIRS:
+        assert search(make_task("", "", "", []), Options(search=name, heuristic=heuristic)).plan == ()
+
+
+def test_a_star_opens_a_state_again_when_it_is_reached_more_cheaply():
+    # The heuristic goalcount misleads: the dear way is seen first.
+    operators = [("dear", "s", "a ~s", 10.0), ("cheap1", "s", "b ~s", 1.0), ("cheap2", "b", "a ~b", 1.0)]
+    operators += [("end", "a", "g", 20.0)]
+    task = make_task("s a b g", "s", "g", operators)
+    assert search(task, Options(search="astar", heuristic="blind")).cost == 22
+
+
+def test_expanded_counts_the_goal_when_a_star_removes_it():
+    assert search(chain(3), Options(search="astar", heuristic="max")).expanded == 4
+    assert search(chain(3), Options(search="gbfs", heuristic="max")).expanded == 3
+
+
+def test_progress_is_reported():
+    seen = []
+    task = grid(12)
+    search(task, Options(search="astar", heuristic="blind", max_expansions=5000), report=seen.append)
+    assert seen
+    assert seen[-1].evaluated >= seen[0].evaluated > 0
+
+
+def test_an_unknown_search_is_an_error_with_a_hint():
+    with pytest.raises(Error, match="did you mean `astar`"):
+        find_search("a-star")
