@@ -6,7 +6,9 @@ from hypothesis import strategies as st
 
 from pdsketch.lang.types import Hierarchy, ObjectType
 
-from .formulas import Draw, Scope, applied, formula, quantify
+from .choices import Choices, Draw, chosen
+from .formulas import Scope, applied, formula, literals, quantify
+from .oracle import far_goal, reachable
 from .sample import Sample
 from .vocabulary import Signature, Vocabulary
 
@@ -22,106 +24,124 @@ HIERARCHIES: tuple[dict[str, tuple[str, ...]], ...] = (
 @st.composite
 def classical(draw: Draw, *, axioms: bool = True, costs: bool = True) -> Sample:
     """A PDDL domain and problem: hierarchy, either, constants, ADL, axioms, costs."""
-    hierarchy = Hierarchy(draw(st.sampled_from(HIERARCHIES)))
-    objects = _objects(draw, hierarchy)
-    constants = dict(list(objects.items())[: draw(st.integers(0, 1))])
-    basic = tuple(_signature(draw, hierarchy, f"p{i}") for i in range(draw(st.integers(1, 4))))
+    return chosen(draw, lambda chance: classical_from(chance, axioms=axioms, costs=costs), lively)
+
+
+def lively(sample: Sample) -> bool:
+    """Whether there is something to search."""
+    return len(reachable(sample, 8).states) == 8
+
+
+def classical_from(chance: Choices, *, axioms: bool = True, costs: bool = True) -> Sample:
+    """`classical`, where the choices come from."""
+    hierarchy = Hierarchy(chance.pick(HIERARCHIES))
+    objects = _objects(chance, hierarchy)
+    constants = dict(list(objects.items())[: chance.number(0, 1)])
+    basic = tuple(_signature(chance, hierarchy, f"p{i}") for i in range(chance.number(2, 4)))
     words = Vocabulary(hierarchy, constants, basic)
     axiom_texts: list[str] = []
-    for layer in range(draw(st.integers(0, 2)) if axioms else 0):
-        words, texts = recursive_predicates(draw, words, layer)
+    for layer in range(chance.number(0, 2) if axioms else 0):
+        words, texts = recursive_predicates(chance, words, layer)
         axiom_texts += texts
-    costly = costs and draw(st.booleans())
+    costly = costs and chance.coin()
     weight = Signature("weight", (ObjectType(("object",)),), "number") if costly else None
-    actions = [_action(draw, words, f"act{i}", weight) for i in range(draw(st.integers(1, 3)))]
-    declared = words.predicates if draw(st.booleans()) else basic
+    plain = chance.number(0, 2) < 2
+    actions = [_action(chance, words, f"act{i}", weight, plain) for i in range(chance.number(2, 4))]
+    declared = words.predicates if chance.coin() else basic
     domain = _domain_text(words, declared, axiom_texts, actions, costly)
     whole = Vocabulary(hierarchy, objects, words.predicates)
-    problem = _problem_text(draw, whole, basic, constants, costly)
-    formulas = tuple(formula(draw, whole, {}, 3) for _ in range(2))
-    return Sample(domain, problem, formulas)
+    problem = _problem_text(chance, whole, basic, constants, costly)
+    far = chance.number(0, 2) > 0
+    goal = far_goal(Sample(domain, problem.format(goal="(and)"))) if far else formula(chance, whole, {}, 2)
+    formulas = tuple(formula(chance, whole, {}, 3) for _ in range(2))
+    return Sample(domain, problem.format(goal=goal), formulas)
 
 
-def _objects(draw: Draw, hierarchy: Hierarchy) -> dict[str, ObjectType]:
-    types = draw(st.lists(st.sampled_from(hierarchy.names), min_size=1, max_size=4))
+def _objects(chance: Choices, hierarchy: Hierarchy) -> dict[str, ObjectType]:
+    types = chance.some(hierarchy.names, 2, 4)
     return {f"o{i}": ObjectType((name,)) for i, name in enumerate(types)}
 
 
-def _type(draw: Draw, hierarchy: Hierarchy) -> ObjectType:
+def _type(chance: Choices, hierarchy: Hierarchy) -> ObjectType:
     singles = [ObjectType((name,)) for name in hierarchy.names]
     if len(hierarchy.parents) < 2:
-        return draw(st.sampled_from(singles))
+        return chance.pick(singles)
     names = list(hierarchy.parents)
-    return draw(st.sampled_from([*singles, ObjectType((names[0], names[-1]))]))
+    return chance.pick([*singles, ObjectType((names[0], names[-1]))])
 
 
-def _signature(draw: Draw, hierarchy: Hierarchy, name: str, role: str = "observed") -> Signature:
-    types = tuple(_type(draw, hierarchy) for _ in range(draw(st.integers(0, 2))))
+def _signature(chance: Choices, hierarchy: Hierarchy, name: str, role: str = "observed") -> Signature:
+    types = tuple(_type(chance, hierarchy) for _ in range(chance.pick([1, 1, 2, 0])))
     return Signature(name, types, role=role)
 
 
-def recursive_predicates(draw: Draw, words: Vocabulary, layer: int) -> tuple[Vocabulary, list[str]]:
+def recursive_predicates(chance: Choices, words: Vocabulary, layer: int) -> tuple[Vocabulary, list[str]]:
     """One or two derived predicates that may call each other, and whatever came before."""
-    count = draw(st.integers(1, 2))
-    component = tuple(_signature(draw, words.hierarchy, f"d{layer}{i}", "derived") for i in range(count))
+    count = chance.number(1, 2)
+    component = tuple(_signature(chance, words.hierarchy, f"d{layer}{i}", "derived") for i in range(count))
     inside = Vocabulary(words.hierarchy, words.objects, component)
-    texts = [f"(:derived {d.header} {_positive(draw, words, inside, d.scope, 3)})" for d in component]
+    texts = [f"(:derived {d.header} {_positive(chance, words, inside, d.scope, 3)})" for d in component]
     return words.with_predicates(*component), texts
 
 
-def _positive(draw: Draw, words: Vocabulary, component: Vocabulary, scope: Scope, depth: int) -> str:
+def _positive(chance: Choices, words: Vocabulary, component: Vocabulary, scope: Scope, depth: int) -> str:
     """A formula in which the component stands under no negation."""
     calls = component.usable(scope, "bool")
     shapes = ["other", *(["call"] if calls else []), *(["and", "or", "forall", "exists"] if depth else [])]
-    shape = draw(st.sampled_from(shapes))
+    shape = chance.pick(shapes)
     match shape:
         case "other":
-            return formula(draw, words, scope, max(depth - 1, 0))
+            return formula(chance, words, scope, max(depth - 1, 0))
         case "call":
-            return applied(draw, component, scope, draw(st.sampled_from(calls)), 0)
+            return applied(chance, component, scope, chance.pick(calls), 0)
         case "and" | "or":
-            parts = [_positive(draw, words, component, scope, depth - 1) for _ in range(2)]
+            parts = [_positive(chance, words, component, scope, depth - 1) for _ in range(2)]
             return f"({' '.join([shape, *parts])})"
         case _:
-            inner, binder = quantify(draw, words, scope)
-            return f"({shape} ({binder}) {_positive(draw, words, component, inner, depth - 1)})"
+            inner, binder = quantify(chance, words, scope)
+            return f"({shape} ({binder}) {_positive(chance, words, component, inner, depth - 1)})"
 
 
-def _action(draw: Draw, words: Vocabulary, name: str, weight: Signature | None) -> str:
-    header = _signature(draw, words.hierarchy, name)
+def _action(chance: Choices, words: Vocabulary, name: str, weight: Signature | None, plain: bool) -> str:
+    """An action; a plain one has literals in its precondition and few conditions in its effects."""
+    header = _signature(chance, words.hierarchy, name)
     scope = header.scope
-    effects = [_effect(draw, words, scope, 2) for _ in range(draw(st.integers(1, 3)))]
-    if weight is not None and draw(st.booleans()):
-        amount = str(draw(st.integers(0, 3)))
-        if scope and draw(st.booleans()):
-            amount = f"(weight {draw(st.sampled_from(sorted(scope)))})"
+    effects = [_effect(chance, words, scope, int(not plain) * 2) for _ in range(chance.number(1, 3))]
+    if plain and chance.coin():
+        effects.append(_effect(chance, words, scope, 1))
+    if weight is not None and chance.coin():
+        amount = str(chance.number(0, 3))
+        if scope and chance.coin():
+            amount = f"(weight {chance.pick(sorted(scope))})"
         effects.append(f"(increase (total-cost) {amount})")
-    condition = formula(draw, words, scope, 2)
-    precondition = f"\n  :precondition {condition}" if draw(st.booleans()) else ""
+    precondition = ""
+    if plain or chance.coin():
+        condition = literals(chance, words, scope, 2) if plain else formula(chance, words, scope, 2)
+        precondition = f"\n  :precondition {condition}"
     return (
         f"(:action {name}\n  :parameters ({' '.join(header.typed_parameters)}){precondition}\n"
         f"  :effect (and {' '.join(effects)}))"
     )
 
 
-def _effect(draw: Draw, words: Vocabulary, scope: Scope, depth: int) -> str:
+def _effect(chance: Choices, words: Vocabulary, scope: Scope, depth: int) -> str:
     targets = words.usable(scope, "bool", ("observed",))
     shapes = (["add", "delete"] if targets else ["nothing"]) + (["when", "forall", "and"] if depth else [])
-    shape = draw(st.sampled_from(shapes))
+    shape = chance.pick(shapes)
     match shape:
         case "nothing":
             return "(and)"
         case "add" | "delete":
-            literal = applied(draw, words, scope, draw(st.sampled_from(targets)), 0)
+            literal = applied(chance, words, scope, chance.pick(targets), 0)
             return literal if shape == "add" else f"(not {literal})"
         case "when":
-            return f"(when {formula(draw, words, scope, 1)} {_effect(draw, words, scope, depth - 1)})"
+            return f"(when {formula(chance, words, scope, 1)} {_effect(chance, words, scope, depth - 1)})"
         case "and":
-            parts = [_effect(draw, words, scope, depth - 1) for _ in range(2)]
+            parts = [_effect(chance, words, scope, depth - 1) for _ in range(2)]
             return f"(and {' '.join(parts)})"
         case _:
-            inner, binder = quantify(draw, words, scope)
-            return f"(forall ({binder}) {_effect(draw, words, inner, depth - 1)})"
+            inner, binder = quantify(chance, words, scope)
+            return f"(forall ({binder}) {_effect(chance, words, inner, depth - 1)})"
 
 
 def declared_types(hierarchy: Hierarchy) -> str:
@@ -150,21 +170,21 @@ def _domain_text(
 
 
 def _problem_text(
-    draw: Draw,
+    chance: Choices,
     words: Vocabulary,
     basic: tuple[Signature, ...],
     constants: dict[str, ObjectType],
     costly: bool,
 ) -> str:
     possible = [atom for p in basic for atom in ground_atoms(words, p)]
-    chosen = draw(st.lists(st.sampled_from(possible), unique=True, max_size=6)) if possible else []
+    chosen = chance.some(possible, 0, 6, unique=True) if possible else []
     if costly:
-        chosen += [f"(= (weight {name}) {draw(st.integers(0, 3))})" for name in words.objects]
+        chosen += [f"(= (weight {name}) {chance.number(0, 3)})" for name in words.objects]
     own = {name: type_ for name, type_ in words.objects.items() if name not in constants}
-    metric = "\n(:metric minimize (total-cost))" if costly and draw(st.booleans()) else ""
+    metric = "\n(:metric minimize (total-cost))" if costly and chance.coin() else ""
     return (
         f"(define (problem sample) (:domain random)\n(:objects {listed(own)})\n"
-        f"(:init {' '.join(chosen)})\n(:goal {formula(draw, words, {}, 2)}){metric})"
+        f"(:init {' '.join(chosen)})\n(:goal {{goal}}){metric})"
     )
 
 

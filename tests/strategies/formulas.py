@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
-
-from hypothesis import strategies as st
 
 from pdsketch.lang.types import ObjectType
 
+from .choices import Choices
 from .functions import Linear
 from .vocabulary import BOOL, Signature, Vocabulary
 
-Draw = Callable[[st.SearchStrategy[Any]], Any]
 Scope = dict[str, ObjectType | str]
 
 RETURNS = {
@@ -25,45 +22,56 @@ RETURNS = {
 """What a plain function of each value type of the strategies returns."""
 
 
-def formula(draw: Draw, words: Vocabulary, scope: Scope, depth: int) -> str:
+def formula(chance: Choices, words: Vocabulary, scope: Scope, depth: int) -> str:
     """A Boolean expression over the variables in scope."""
     shapes = ["atom", "atom", "literal", "equal"]
     if depth > 0:
         shapes += ["and", "or", "implies", "forall", "exists", "not"]
-    shape = draw(st.sampled_from(shapes))
+    shape = chance.pick(shapes)
     match shape:
         case "atom":
-            return atom(draw, words, scope, depth)
+            return atom(chance, words, scope, depth)
         case "literal":
-            return f"(not {atom(draw, words, scope, depth)})"
+            return f"(not {atom(chance, words, scope, depth)})"
         case "equal":
-            return _equal(draw, words, scope)
+            return _equal(chance, words, scope)
         case "and" | "or":
-            parts = [formula(draw, words, scope, depth - 1) for _ in range(draw(st.integers(0, 3)))]
+            parts = [formula(chance, words, scope, depth - 1) for _ in range(chance.number(0, 3))]
             return f"({' '.join([shape, *parts])})"
         case "implies":
-            word = draw(st.sampled_from(["imply", "implies"]))
-            left, right = (formula(draw, words, scope, depth - 1) for _ in range(2))
+            word = chance.pick(["imply", "implies"])
+            left, right = (formula(chance, words, scope, depth - 1) for _ in range(2))
             return f"({word} {left} {right})"
         case "not":
-            return f"(not {formula(draw, words, scope, depth - 1)})"
+            return f"(not {formula(chance, words, scope, depth - 1)})"
         case _:
-            inner, binder = quantify(draw, words, scope)
-            return f"({shape} ({binder}) {formula(draw, words, inner, depth - 1)})"
+            inner, binder = quantify(chance, words, scope)
+            return f"({shape} ({binder}) {formula(chance, words, inner, depth - 1)})"
 
 
-def quantify(draw: Draw, words: Vocabulary, scope: Scope, *, objects_only: bool = False) -> tuple[Scope, str]:
+def literals(chance: Choices, words: Vocabulary, scope: Scope, most: int, *, depth: int = 0) -> str:
+    """A conjunction of literals, most of them positive: what makes plans long."""
+    parts = []
+    for _ in range(chance.number(1, most)):
+        part = atom(chance, words, scope, depth)
+        parts.append(f"(not {part})" if chance.number(0, 3) == 3 else part)
+    return f"(and {' '.join(parts)})"
+
+
+def quantify(
+    chance: Choices, words: Vocabulary, scope: Scope, *, objects_only: bool = False
+) -> tuple[Scope, str]:
     """A larger scope, and the variables it adds as a quantifier writes them."""
     types: list[ObjectType | str] = [ObjectType((name,)) for name in words.hierarchy.names]
     if "kind" in words.values and not objects_only:
         types.append("kind")
-    chosen = draw(st.lists(st.sampled_from(types), min_size=1, max_size=2))
+    chosen = chance.some(types, 1, 2)
     variables = {f"?v{len(scope) + i}": type_ for i, type_ in enumerate(chosen)}
     binder = " ".join(f"{name} - {type_}" for name, type_ in variables.items())
     return {**scope, **variables}, binder
 
 
-def atom(draw: Draw, words: Vocabulary, scope: Scope, depth: int) -> str:
+def atom(chance: Choices, words: Vocabulary, scope: Scope, depth: int) -> str:
     """A predicate of terms in scope, a blank, or a comparison of values."""
     shapes = [p for p in words.usable(scope, BOOL) if depth > 0 or not _takes_values(p)]
     others = []
@@ -72,35 +80,35 @@ def atom(draw: Draw, words: Vocabulary, scope: Scope, depth: int) -> str:
     if words.blanks is not None:
         others.append("blank")
     if not shapes and not others:
-        return draw(st.sampled_from(["true", "false", "(and)", "(or)"]))
-    choice = draw(st.sampled_from([*shapes, *others]))
+        return chance.pick(["true", "false", "(and)", "(or)"])
+    choice = chance.pick([*shapes, *others])
     match choice:
         case "=":
-            type_ = draw(st.sampled_from(sorted(words.values)))
-            left, right = (value(draw, words, scope, type_, depth - 1) for _ in range(2))
-            return f"({draw(st.sampled_from(['=', 'equal', 'eq']))} {left} {right})"
+            type_ = chance.pick(sorted(words.values))
+            left, right = (value(chance, words, scope, type_, depth - 1) for _ in range(2))
+            return f"({chance.pick(['=', 'equal', 'eq'])} {left} {right})"
         case "<":
-            type_ = draw(st.sampled_from(["level", "kind", "count"]))
-            left, right = (value(draw, words, scope, type_, depth - 1) for _ in range(2))
-            return f"({draw(st.sampled_from(['<', '<=', '>', '>=']))} {left} {right})"
+            type_ = chance.pick(["level", "kind", "count"])
+            left, right = (value(chance, words, scope, type_, depth - 1) for _ in range(2))
+            return f"({chance.pick(['<', '<=', '>', '>='])} {left} {right})"
         case "blank":
-            return blank(draw, words, scope, BOOL, depth)
+            return blank(chance, words, scope, BOOL, depth)
         case _:
-            return applied(draw, words, scope, choice, depth)
+            return applied(chance, words, scope, choice, depth)
 
 
-def applied(draw: Draw, words: Vocabulary, scope: Scope, predicate: Signature, depth: int) -> str:
+def applied(chance: Choices, words: Vocabulary, scope: Scope, predicate: Signature, depth: int) -> str:
     """``(p …)`` with terms that fit."""
     args = [
-        value(draw, words, scope, type_, depth - 1)
+        value(chance, words, scope, type_, depth - 1)
         if isinstance(type_, str)
-        else draw(st.sampled_from(words.terms(scope, type_)))
+        else chance.pick(words.terms(scope, type_))
         for type_ in predicate.parameters
     ]
     return f"({' '.join([predicate.name, *args])})"
 
 
-def value(draw: Draw, words: Vocabulary, scope: Scope, type_: str, depth: int) -> str:
+def value(chance: Choices, words: Vocabulary, scope: Scope, type_: str, depth: int) -> str:
     """An expression of a value type."""
     plain: list[Any] = [name for name, own in scope.items() if own == type_]
     plain += [p for p in words.usable(scope, type_) if depth > 0 or not _takes_values(p)]
@@ -108,69 +116,67 @@ def value(draw: Draw, words: Vocabulary, scope: Scope, type_: str, depth: int) -
     if depth > 0:
         compound += ["arithmetic"] if type_ in ("level", "pose", "count") else []
         compound += ["blank"] if words.blanks is not None and type_ != "count" else []
-    choice = draw(st.sampled_from([*plain, *plain, *compound]))
+    choice = chance.pick([*plain, *plain, *compound])
     match choice:
         case "literal":
-            return draw(st.sampled_from(words.values[type_]))
+            return chance.pick(words.values[type_])
         case "arithmetic":
-            left = value(draw, words, scope, type_, depth - 1)
-            right = value(draw, words, scope, type_, depth - 1)
+            left = value(chance, words, scope, type_, depth - 1)
+            right = value(chance, words, scope, type_, depth - 1)
             half = "2" if type_ == "count" else "0.5"
-            return draw(
-                st.sampled_from(
-                    [f"(+ {left} {right})", f"(- {left} {right})", f"(- {left})", f"(* {half} {left})"]
-                )
+            return chance.pick(
+                [f"(+ {left} {right})", f"(- {left} {right})", f"(- {left})", f"(* {half} {left})"]
             )
         case "blank":
-            return blank(draw, words, scope, type_, depth)
+            return blank(chance, words, scope, type_, depth)
         case Signature():
-            return applied(draw, words, scope, choice, depth)
+            return applied(chance, words, scope, choice, depth)
         case _:
             return choice
 
 
-def blank(draw: Draw, words: Vocabulary, scope: Scope, returns: str, depth: int) -> str:
+def blank(chance: Choices, words: Vocabulary, scope: Scope, returns: str, depth: int) -> str:
     """``(??f …)`` of values, Booleans and sets; its plain function is noted with the vocabulary."""
     assert words.blanks is not None
     simple = words.without("external")
     args = []
-    for _ in range(draw(st.integers(0 if depth <= 0 else 1, 2))):
-        type_ = draw(st.sampled_from([BOOL, *sorted(words.values)]))
-        over_sets = depth > 0 and draw(st.booleans())
-        args.append(_set(draw, simple, scope, type_) if over_sets else _input(draw, simple, scope, type_))
-    weights = tuple(draw(st.sampled_from([1, -1, 2])) for _ in args)
-    name = words.blanks.fresh(Linear(weights, draw(st.integers(-1, 2)), RETURNS[returns]))
+    for _ in range(chance.number(0 if depth <= 0 else 1, 2)):
+        type_ = chance.pick([BOOL, *sorted(words.values)])
+        over_sets = depth > 0 and chance.coin()
+        args.append(_set(chance, simple, scope, type_) if over_sets else _input(chance, simple, scope, type_))
+    weights = tuple(chance.pick([1, -1, 2]) for _ in args)
+    name = words.blanks.fresh(Linear(weights, chance.number(-1, 2), RETURNS[returns]))
     return f"({' '.join([f'??{name}', *args])})"
 
 
-def _input(draw: Draw, words: Vocabulary, scope: Scope, type_: str) -> str:
+def _input(chance: Choices, words: Vocabulary, scope: Scope, type_: str) -> str:
     found = words.usable(scope, type_, ("observed", "encoded", "derived", "raw"))
     found = [p for p in found if not _takes_values(p)]
     if found:
-        return applied(draw, words, scope, draw(st.sampled_from(found)), 0)
-    return "true" if type_ == BOOL else draw(st.sampled_from(words.values[type_]))
+        return applied(chance, words, scope, chance.pick(found), 0)
+    return "true" if type_ == BOOL else chance.pick(words.values[type_])
 
 
-def _set(draw: Draw, words: Vocabulary, scope: Scope, type_: str) -> str:
+def _set(chance: Choices, words: Vocabulary, scope: Scope, type_: str) -> str:
     """A set of values: ``foreach`` with or without ``when``, or ``when`` alone."""
-    shape = draw(st.sampled_from(["foreach", "foreach-when", "when"]))
+    shape = chance.pick(["foreach", "foreach-when", "when"])
     if shape == "when":
-        return f"(when {_input(draw, words, scope, BOOL)} {_input(draw, words, scope, type_)})"
-    inner, binder = quantify(draw, words, scope, objects_only=True)
-    body = _input(draw, words, inner, type_)
+        return f"(when {_input(chance, words, scope, BOOL)} {_input(chance, words, scope, type_)})"
+    inner, binder = quantify(chance, words, scope, objects_only=True)
+    body = _input(chance, words, inner, type_)
     if shape == "foreach-when":
-        body = f"(when {_input(draw, words, inner, BOOL)} {body})"
+        body = f"(when {_input(chance, words, inner, BOOL)} {body})"
     return f"(foreach ({binder}) {body})"
 
 
-def _equal(draw: Draw, words: Vocabulary, scope: Scope) -> str:
+def _equal(chance: Choices, words: Vocabulary, scope: Scope) -> str:
     """``=`` of two terms of one object type."""
     terms = words.terms(scope, ObjectType(("object",)))
     if not terms:
         return "(and)"
-    left = draw(st.sampled_from(terms))
+    left = chance.pick(terms)
     known = {**words.objects, **scope}
-    right = draw(st.sampled_from([t for t in terms if known[t] == known[left]]))
+    right = chance.pick([t for t in terms if known[t] == known[left]])
     return f"(= {left} {right})"
 
 

@@ -29,7 +29,7 @@ def modules_of(sample: Sample) -> dict[str, Callable[..., Tensor]]:
 
 
 def as_module(function: Linear, types: list[ValueType], *, one_hot: bool) -> Callable[..., Tensor]:
-    """A plain function over tensors; ints with choices come and go one-hot (blanks) or as int64 (external)."""
+    """A plain function over tensors; ints with choices are one-hot for blanks, int64 for external ones."""
 
     def call(*args: Any) -> Tensor:
         total = torch.zeros(())

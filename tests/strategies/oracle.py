@@ -7,6 +7,7 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import Any
 
+from pdsketch.lang.data import shown
 from pdsketch.lang.semantics import Moment, Step, apply_at, bind, encode
 
 from .sample import Sample
@@ -35,10 +36,29 @@ def key(state: Any) -> Key:
     return frozenset((fact, value) for fact, value in state.items() if value is not False)
 
 
+def far_goal(sample: Sample, limit: int = 60) -> str:
+    """A goal that only the states hardest to reach satisfy: what makes plans long."""
+    states = reachable(sample, limit).states
+    first, last = states[0], states[-1]
+    changed = [fact for fact in {**first, **last} if first.get(fact, False) != last.get(fact, False)]
+    parts = []
+    for fact in changed[:6]:
+        atom, value = f"({' '.join(fact)})", last.get(fact, False)
+        if isinstance(value, bool):
+            parts.append(atom if value else f"(not {atom})")
+        else:
+            parts.append(f"(= {atom} {shown(value)})")
+    return f"(and {' '.join(parts)})"
+
+
 def reachable(sample: Sample, limit: int = 500) -> Reached:
-    """Search all states in the order of their costs, at most ``limit`` of them."""
+    """Search all states in the order of their costs, at most ``limit`` of them.
+
+    What only the encoder reads is left out from the beginning.
+    """
     world, problem = sample.world, sample.problem
-    start = encode(world, problem.init)
+    raw = {p.name for p in sample.domain.predicates.values() if p.role == "raw"}
+    start = {fact: value for fact, value in encode(world, problem.init).items() if fact[0] not in raw}
     ties = count()
     queue: list[Any] = [(0.0, next(ties), start, ())]
     costs: dict[Key, float] = {}
