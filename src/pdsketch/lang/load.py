@@ -91,11 +91,12 @@ def load_file(path: Path) -> Domain | Problem:
 def check_files(paths: Iterable[Path]) -> list[Diagnostic]:
     """Everything that is wrong with some files, in their order.
 
-    A problem is checked against the domain of its name among them, else against
-    the ``domain.pddl`` beside it, else by itself. Never raises for bad input.
+    A problem is checked against the domain of its name among them (of several,
+    the one in its own folder), else against the ``domain.pddl`` beside it, else by
+    itself. Never raises for bad input.
     """
     found: list[Diagnostic] = []
-    domains: dict[str, Domain | None] = {}
+    domains: _Domains = {}
     problems: list[tuple[int, Source, ProblemSyntax]] = []
     by_file: list[list[Diagnostic]] = []
     for path in dict.fromkeys(fspath(path) for path in paths):
@@ -111,7 +112,7 @@ def check_files(paths: Iterable[Path]) -> list[Diagnostic]:
             problems.append((len(by_file) - 1, source, parse_problem_syntax(definition, report)))
         elif definition is not None:
             domain = check_domain(parse_domain_syntax(definition, report), source, report)
-            domains.setdefault(definition.name.text, domain)
+            domains.setdefault(definition.name.text, {}).setdefault(dirname(path), domain)
         by_file[-1] += report.diagnostics
     for at, source, syntax in problems:
         by_file[at] += _check_with_domain(source, syntax, domains)
@@ -120,14 +121,17 @@ def check_files(paths: Iterable[Path]) -> list[Diagnostic]:
     return found
 
 
-def _check_with_domain(
-    source: Source, syntax: ProblemSyntax, domains: dict[str, Domain | None]
-) -> list[Diagnostic]:
+_Domains = dict[str, dict[str, Domain | None]]
+"""The domains among some files by name, then by folder; None for one that is wrong."""
+
+
+def _check_with_domain(source: Source, syntax: ProblemSyntax, domains: _Domains) -> list[Diagnostic]:
     """What is wrong with a problem in the eyes of its domain, and with that domain if it was not given."""
     name = syntax.domain.text if syntax.domain is not None else ""
     beside = _beside(source.name)
-    if name in domains:
-        domain = domains[name]
+    given = domains.get(name)
+    if given:
+        domain = given.get(dirname(source.name), next(iter(given.values())))
     elif isfile(beside):
         try:
             domain = load_domain(beside)
