@@ -1,0 +1,204 @@
+"""The tensor program of a domain, on batches: what the model, the trainer and the planners run.
+
+A `Run` is one evaluation of one batch. Everything asked of the same run shares
+what was computed: a planner opens one run for its frontier, asks for the goal,
+then for each action's preconditions and successors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import final
+
+import torch
+from torch import Tensor
+
+from pdsketch.lang.domain import Domain
+from pdsketch.lang.terms import Expr, Variable
+from pdsketch.lang.types import ObjectType
+from pdsketch.tensor.blanks import Functions
+from pdsketch.tensor.effects import Program, compile_action, written
+from pdsketch.tensor.logic import CRISP, Logic
+from pdsketch.tensor.lower import Lowering
+from pdsketch.tensor.node import Axis, Node, Run, aligned
+from pdsketch.tensor.read import Along
+from pdsketch.tensor.state import StateBatch
+from pdsketch.tensor.universe import Layout
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Grounding:
+    """All ground instances of an action in the states of a layout, by its object parameters.
+
+    ``places[?p]`` is ``[universe or 1, n]``: where the instance's object stands
+    on the axis of the parameter's type. ``real`` says which instances exist
+    ``[universe, n]`` (None: all). The instances of each universe are in the order
+    of the axes, the last parameter changing fastest.
+    """
+
+    places: Mapping[str, Tensor]
+    count: int
+    real: Tensor | None
+
+    def of(self, batch: StateBatch) -> dict[str, Tensor]:
+        """The places for each state of a batch, ``[state or 1, n]``."""
+        return {name: _by_row(table, batch) for name, table in self.places.items()}
+
+    def real_of(self, batch: StateBatch) -> Tensor | None:
+        """Which instances exist in each state, ``[state, n]``; None: all."""
+        return None if self.real is None else _by_row(self.real, batch)
+
+
+def _by_row(table: Tensor, batch: StateBatch) -> Tensor:
+    return table if batch.rows is None or table.shape[0] == 1 else table.index_select(0, batch.rows)
+
+
+@final
+class Engine:
+    """The compiled forms of a domain's expressions and actions under each logic."""
+
+    def __init__(self, domain: Domain, functions: Functions) -> None:
+        self.domain = domain
+        self.functions = functions
+        self._lowerings: dict[str, Lowering] = {}
+        self._programs: dict[tuple[str, str], Program] = {}
+        self._formulas: dict[tuple[str, int], tuple[Expr, Node]] = {}
+        self._groundings: dict[tuple[int, str], tuple[Layout, Grounding]] = {}
+
+    def open(self, batch: StateBatch, *, checked: bool = True) -> Run:
+        """Begin an evaluation of a batch. ``checked``: look for NaN in what modules return (on the CPU)."""
+        return Run(batch, self.functions, checked=checked)
+
+    def lowering(self, logic: Logic) -> Lowering:
+        """The nodes under a logic."""
+        found = self._lowerings.get(logic.name)
+        if found is None:
+            found = self._lowerings[logic.name] = Lowering(self.domain, logic)
+        return found
+
+    def node(self, expr: Expr, logic: Logic = CRISP) -> Node:
+        """The node of a closed expression."""
+        key = (logic.name, id(expr))
+        found = self._formulas.get(key)
+        if found is None:
+            if len(self._formulas) > 4096:
+                self._formulas.clear()
+            found = self._formulas[key] = (expr, self.lowering(logic).lower(expr))
+        return found[1]
+
+    def truth(self, run: Run, expr: Expr, logic: Logic = CRISP) -> Tensor:
+        """The truth of a closed formula in each state, ``[state]``; Boolean under `CRISP`."""
+        value = self.node(expr, logic)(run)
+        return value if value.shape[0] == run.batch.size else value.expand(run.batch.size, *value.shape[1:])
+
+    def table(self, run: Run, expr: Expr, variables: Sequence[Variable], logic: Logic = CRISP) -> Tensor:
+        """The value of an open expression for all objects, ``[state, *variables, *value]``."""
+        axes = tuple(Axis(level, v.type) for level, v in enumerate(variables))
+        node = self.lowering(logic).lower(
+            expr, {v.name: Along(a) for v, a in zip(variables, axes, strict=True)}
+        )
+        tensor = aligned(node, axes)(run)
+        return tensor.expand(run.batch.size, *map(run.size, axes), *tensor.shape[1 + len(axes) :])
+
+    def predicate(self, run: Run, name: str, logic: Logic = CRISP) -> Tensor:
+        """The values of a predicate, derived or not, ``[state, *objects, *value]``."""
+        predicate = self.domain.predicates[name]
+        tensor = self.lowering(logic).table(predicate)(run)
+        sizes = [
+            run.batch.layout.size(p.type) for p in predicate.parameters if isinstance(p.type, ObjectType)
+        ]
+        return tensor.expand(run.batch.size, *sizes, *tensor.shape[1 + len(sizes) :])
+
+    def encode(self, run: Run, logic: Logic) -> StateBatch:
+        """The batch with every encoded predicate that it does not hold yet."""
+        tensors = run.batch.tensors
+        missing = [
+            p.name for p in self.domain.predicates.values() if p.role == "encoded" and p.name not in tensors
+        ]
+        if not missing:
+            return run.batch
+        found = {name: self.predicate(run, name, logic).contiguous() for name in missing}
+        return run.batch.with_tensors({**tensors, **found})
+
+    def program(self, action: str, logic: Logic = CRISP) -> Program:
+        """The compiled action."""
+        key = (action, logic.name)
+        found = self._programs.get(key)
+        if found is None:
+            found = compile_action(self.domain.actions[action], self.lowering(logic))
+            self._programs[key] = found
+        return found
+
+    def precondition(self, run: Run, action: str, logic: Logic = CRISP) -> Tensor:
+        """The precondition of each ground instance of a run, ``[state, instance]``."""
+        return self._per_instance(run, self.program(action, logic).precondition)
+
+    def cost(self, run: Run, action: str) -> Tensor | None:
+        """What each ground instance costs, ``[state, instance]``; None: the action does not say."""
+        node = self.program(action, CRISP).cost
+        return None if node is None else self._per_instance(run, node)
+
+    def _per_instance(self, run: Run, node: Node) -> Tensor:
+        value = node(run)
+        if not node.axes:
+            value = value.unsqueeze(1)
+        return value.expand(run.batch.size, run.instances)
+
+    def successors(
+        self, run: Run, action: str, logic: Logic = CRISP, keep: Tensor | None = None
+    ) -> StateBatch:
+        """The states after each ground instance: state 0 with all instances, then state 1, …
+
+        The batch must be encoded. ``keep``: places among these ``state · n + instance`` to return alone.
+        """
+        batch = run.batch
+        new = written(self.program(action, logic), run)
+        rest = {name: t for name, t in _carried(batch).items() if name not in new}
+        if keep is not None:
+            new = {name: tensor.index_select(0, keep) for name, tensor in new.items()}
+            parents = keep if run.instances == 1 else torch.div(keep, run.instances, rounding_mode="floor")
+            kept = batch.with_tensors(rest).select(parents)
+            return kept.with_tensors({**kept.tensors, **new})
+        if run.instances != 1:
+            rest = {name: t.repeat_interleave(run.instances, 0) for name, t in rest.items()}
+        return batch.with_tensors({**rest, **new}, batch.size * run.instances)
+
+    def ground(self, batch: StateBatch, action: str) -> Grounding:
+        """All ground instances of an action by its object parameters; value parameters are left out."""
+        key = (id(batch.layout), action)
+        found = self._groundings.get(key)
+        if found is None:
+            if len(self._groundings) > 1024:
+                self._groundings.clear()
+            found = self._groundings[key] = (batch.layout, self._grounding(batch.layout, action))
+        return found[1]
+
+    def _grounding(self, layout: Layout, action: str) -> Grounding:
+        variables = [p for p in self.domain.actions[action].parameters if isinstance(p.type, ObjectType)]
+        columns = []
+        for universe in layout.universes:
+            sizes = [len(universe.members(v.type)) for v in variables if isinstance(v.type, ObjectType)]
+            grids = torch.meshgrid(*map(torch.arange, sizes), indexing="ij") if sizes else ()
+            columns.append([grid.flatten() for grid in grids])
+        counts = [len(column[0]) if column else 1 for column in columns]
+        count = max(counts, default=0)
+        with torch.inference_mode(False):
+            places = {}
+            for i, variable in enumerate(variables):
+                padded = [torch.nn.functional.pad(c[i], (0, count - len(c[i]))) for c in columns]
+                table = torch.stack(padded).to(layout.device)
+                alike = all(torch.equal(padded[0], other) for other in padded)
+                places[variable.name] = table[:1].clone() if alike else table
+            real = None
+            if any(n != count for n in counts):
+                real = torch.arange(count) < torch.tensor(counts)[:, None]
+                real = real.to(layout.device)
+        return Grounding(places, count, real)
+
+
+def _carried(batch: StateBatch) -> dict[str, Tensor]:
+    """What is carried over a step: everything but what the encoder alone reads."""
+    predicates = batch.domain.predicates
+    return {name: t for name, t in batch.tensors.items() if predicates[name].is_state}

@@ -1,0 +1,181 @@
+"""The connectives and quantifiers of each t-norm, and of two-valued logic.
+
+A logic has a binary ``conj`` and ``disj``, which it also folds along axes
+(``every``, ``some``), ``neg`` and ``implies``. On truth values 0 and 1 all four
+agree. Gradients are finite everywhere: products are plain products, never
+logarithms.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Literal, final
+
+import torch
+from torch import Tensor
+
+from pdsketch.lang.diagnostics import did_you_mean, error
+
+TNorm = Literal["godel", "product", "lukasiewicz"]
+
+
+class Logic(ABC):
+    """What the connectives mean. ``true`` and ``false`` are the neutral elements of ``conj`` and ``disj``."""
+
+    name: str
+    crisp = False
+    dtype = torch.float32
+
+    @abstractmethod
+    def conj(self, a: Tensor, b: Tensor) -> Tensor:
+        """Both."""
+
+    @abstractmethod
+    def disj(self, a: Tensor, b: Tensor) -> Tensor:
+        """One or both."""
+
+    @abstractmethod
+    def every(self, a: Tensor, axes: tuple[int, ...]) -> Tensor:
+        """All along some axes, none of which is empty."""
+
+    @abstractmethod
+    def some(self, a: Tensor, axes: tuple[int, ...]) -> Tensor:
+        """At least one along some axes, none of which is empty."""
+
+    def neg(self, a: Tensor) -> Tensor:
+        """Not."""
+        return 1.0 - a
+
+    def implies(self, a: Tensor, b: Tensor) -> Tensor:
+        """If the first, then the second."""
+        return self.disj(self.neg(a), b)
+
+
+@final
+class Godel(Logic):
+    """min, max, 1 − p: what defines the meaning."""
+
+    name = "godel"
+
+    def conj(self, a: Tensor, b: Tensor) -> Tensor:
+        """``min(a, b)``."""
+        return torch.minimum(a, b)
+
+    def disj(self, a: Tensor, b: Tensor) -> Tensor:
+        """``max(a, b)``."""
+        return torch.maximum(a, b)
+
+    def every(self, a: Tensor, axes: tuple[int, ...]) -> Tensor:
+        """The minimum."""
+        return a.amin(axes)
+
+    def some(self, a: Tensor, axes: tuple[int, ...]) -> Tensor:
+        """The maximum."""
+        return a.amax(axes)
+
+
+@final
+class Product(Logic):
+    """ab, a + b − ab: every conjunct and every object receives a gradient."""
+
+    name = "product"
+
+    def conj(self, a: Tensor, b: Tensor) -> Tensor:
+        """``ab``."""
+        return a * b
+
+    def disj(self, a: Tensor, b: Tensor) -> Tensor:
+        """``1 − (1 − a)(1 − b)``, which is exact where either is 0 or 1."""
+        return 1.0 - (1.0 - a) * (1.0 - b)
+
+    def implies(self, a: Tensor, b: Tensor) -> Tensor:
+        """``1 − a(1 − b)``."""
+        return 1.0 - a * (1.0 - b)
+
+    def every(self, a: Tensor, axes: tuple[int, ...]) -> Tensor:
+        """The product."""
+        for axis in sorted(axes, reverse=True):
+            a = _product(a, axis)
+        return a
+
+    def some(self, a: Tensor, axes: tuple[int, ...]) -> Tensor:
+        """One minus the product of the complements."""
+        return 1.0 - self.every(1.0 - a, axes)
+
+
+def _product(a: Tensor, axis: int) -> Tensor:
+    """The product along an axis by halving: its gradient is right at zeros, and needs no synchronisation."""
+    while (n := a.shape[axis]) > 1:
+        half = n // 2
+        folded = a.narrow(axis, 0, half) * a.narrow(axis, half, half)
+        if n % 2:
+            folded = torch.cat([folded, a.narrow(axis, n - 1, 1)], dim=axis)
+        a = folded
+    return a.squeeze(axis)
+
+
+@final
+class Lukasiewicz(Logic):
+    """max(0, a + b − 1), min(1, a + b)."""
+
+    name = "lukasiewicz"
+
+    def conj(self, a: Tensor, b: Tensor) -> Tensor:
+        """``max(0, a + b − 1)``."""
+        return (a + b - 1.0).clamp(min=0.0)
+
+    def disj(self, a: Tensor, b: Tensor) -> Tensor:
+        """``min(1, a + b)``."""
+        return (a + b).clamp(max=1.0)
+
+    def every(self, a: Tensor, axes: tuple[int, ...]) -> Tensor:
+        """``max(0, 1 − Σ(1 − a))``."""
+        return (1.0 - (1.0 - a).sum(axes)).clamp(min=0.0)
+
+    def some(self, a: Tensor, axes: tuple[int, ...]) -> Tensor:
+        """``min(1, Σa)``."""
+        return a.sum(axes).clamp(max=1.0)
+
+
+@final
+class Crisp(Logic):
+    """Two-valued logic on Boolean tensors: Gödel on rounded values."""
+
+    name = "crisp"
+    crisp = True
+    dtype = torch.bool
+
+    def conj(self, a: Tensor, b: Tensor) -> Tensor:
+        """And."""
+        return a & b
+
+    def disj(self, a: Tensor, b: Tensor) -> Tensor:
+        """Or."""
+        return a | b
+
+    def neg(self, a: Tensor) -> Tensor:
+        """Not."""
+        return ~a
+
+    def every(self, a: Tensor, axes: tuple[int, ...]) -> Tensor:
+        """All."""
+        return a.all(axes[0]) if len(axes) == 1 else a.all(axes)
+
+    def some(self, a: Tensor, axes: tuple[int, ...]) -> Tensor:
+        """Any."""
+        return a.any(axes[0]) if len(axes) == 1 else a.any(axes)
+
+
+CRISP = Crisp()
+LOGICS: dict[str, Logic] = {logic.name: logic for logic in (Godel(), Product(), Lukasiewicz())}
+
+
+def logic_of(tnorm: str) -> Logic:
+    """The logic of a t-norm by its name."""
+    if tnorm not in LOGICS:
+        raise error(
+            "unknown-tnorm",
+            f"there is no t-norm `{tnorm}`",
+            help=did_you_mean(str(tnorm), LOGICS) or f"choose from {', '.join(LOGICS)}",
+        )
+    return LOGICS[tnorm]

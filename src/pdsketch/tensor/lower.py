@@ -1,0 +1,410 @@
+"""Term → tensor function over named axes. Shared subterms become one node, computed once a run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import reduce
+from typing import Any, Final, final
+
+import torch
+from torch import Tensor
+
+from pdsketch.lang.diagnostics import error
+from pdsketch.lang.domain import Domain, Predicate
+from pdsketch.lang.terms import (
+    TRUE,
+    Apply,
+    Arithmetic,
+    BlankCall,
+    Compare,
+    Each,
+    Equal,
+    Expr,
+    Object,
+    Quantified,
+    Value,
+    Variable,
+    free_variables,
+)
+from pdsketch.lang.terms import Logic as Connective
+from pdsketch.lang.types import BOOL, ObjectType, ValueType
+from pdsketch.tensor.calls import Callee, SetArgument, axis_levels, call
+from pdsketch.tensor.compare import compare, equal
+from pdsketch.tensor.fixpoint import fixpoint
+from pdsketch.tensor.logic import Logic
+from pdsketch.tensor.node import Axes, Axis, Compute, Node, Run, aligned, union
+from pdsketch.tensor.read import Along, Named, Parameter, Place, axes_of, identity_of, read
+from pdsketch.tensor.values import convert, harden, numbers, soften
+
+Binding = Along | Parameter | Named | Node
+"""What a variable stands for: an axis of objects, a parameter of the action, an object, or a value."""
+
+Env = Mapping[str, Binding]
+
+_NOTHING: Final[Env] = {}
+
+
+@final
+class Lowering:
+    """The nodes of one domain under one logic. Equal terms in equal scopes give the same node."""
+
+    def __init__(self, domain: Domain, logic: Logic) -> None:
+        self.domain = domain
+        self.logic = logic
+        self._nodes: dict[Any, Node] = {}
+        self._tables: dict[str, Node] = {}
+        self._open: dict[str, Node] = {}
+        self._callees: dict[str, Callee] = {}
+        self._component = {name: c for c in domain.components for name in c if name in domain.recursive}
+
+    def lower(self, expr: Expr, env: Env = _NOTHING) -> Node:
+        """The node of an expression; ``env`` says what its free variables stand for."""
+        scope = {name: env[name] for name in free_variables(expr)}
+        key = (expr, tuple(sorted(scope.items(), key=lambda item: item[0])), tuple(self._open))
+        node = self._nodes.get(key)
+        if node is None:
+            node = self._nodes[key] = self._node(expr, scope)
+        return node
+
+    def _node(self, expr: Expr, env: Env) -> Node:
+        match expr:
+            case Variable():
+                bound = env[expr.name]
+                assert isinstance(bound, Node)
+                return bound
+            case Value():
+                return self._constant(expr)
+            case Apply():
+                return self._apply(expr, env)
+            case BlankCall():
+                return self._blank(expr, env)
+            case Connective():
+                return self._connective(expr, env)
+            case Quantified():
+                return self._quantified(expr, env)
+            case Equal():
+                return self._equal(expr, env)
+            case Compare():
+                sides = [self._side(e, env) for e in (expr.left, expr.right)]
+                op = expr.op
+                return self._over(sides, lambda a, b: compare(self.logic, op, a, b))
+            case Arithmetic():
+                return self._arithmetic(expr, env)
+            case Object() | Each():
+                raise TypeError(f"{type(expr).__name__} is no value of its own")
+
+    # -- values ---------------------------------------------------------------
+
+    def _constant(self, expr: Value) -> Node:
+        value = expr.value
+        kinds = {"bool": self.logic.dtype, "int64": torch.int64, "float32": torch.float32}
+        dtype = kinds[expr.type.prim]
+        kept: dict[torch.device, Tensor] = {}
+
+        def compute(run: Run) -> Tensor:
+            device = run.batch.device
+            if device not in kept:
+                with torch.inference_mode(False):
+                    kept[device] = torch.tensor([value], dtype=dtype, device=device)
+            return kept[device]
+
+        return Node((), compute)
+
+    def _apply(self, expr: Apply, env: Env) -> Node:
+        predicate = self.domain.predicates[expr.predicate]
+        if predicate.role == "external":
+            types = [p.type for p in predicate.parameters if isinstance(p.type, ValueType)]
+            arguments = [self.as_type(a, t, env) for a, t in zip(expr.args, types, strict=True)]
+            return call(self._external(predicate), arguments, self.logic)
+        if any(isinstance(p.type, ValueType) for p in predicate.parameters):
+            return self._inlined(predicate, expr, env)
+        objects = [p.type for p in predicate.parameters if isinstance(p.type, ObjectType)]
+        return read(self.table(predicate), objects, [place(a, env) for a in expr.args])
+
+    def _inlined(self, predicate: Predicate, expr: Apply, env: Env) -> Node:
+        """A derived predicate over values: its body, with the arguments in place of the parameters."""
+        assert predicate.body is not None
+        if predicate.name in self._component:
+            raise error(
+                "not-yet",
+                f"`{predicate.name}` is recursive and has a parameter that is a value: not yet in a Model",
+                predicate.span,
+            )
+        inner: dict[str, Binding] = {}
+        for parameter, argument in zip(predicate.parameters, expr.args, strict=True):
+            if isinstance(parameter.type, ValueType):
+                inner[parameter.name] = self.as_type(argument, parameter.type, env)
+            else:
+                inner[parameter.name] = place(argument, env)
+        return self.as_type(predicate.body, predicate.type, inner)
+
+    def table(self, predicate: Predicate) -> Node:
+        """The values of a predicate for all objects, ``[state, *objects, *value]``."""
+        name = predicate.name
+        if name in self._open:
+            return self._open[name]
+        if name not in self._tables:
+            if name in self._component:
+                self._tables.update(self._recursive(self._component[name]))
+            else:
+                self._tables[name] = self._table(predicate)
+        return self._tables[name]
+
+    def _table(self, predicate: Predicate) -> Node:
+        axes, env = parameters(predicate)
+        name, type_ = predicate.name, predicate.type
+        form = harden if self.logic.crisp else soften
+
+        def held(run: Run) -> Tensor:
+            return form(run.batch.tensor(name), type_)
+
+        if predicate.body is None:
+            return Node(axes, held)
+        body = self.as_type(predicate.body, type_, env)
+        derive = aligned(body, axes)
+        if predicate.role != "encoded":
+            return body if body.axes == axes else Node(axes, derive, loop=body.loop)
+        return Node(axes, lambda run: held(run) if name in run.batch.tensors else derive(run))
+
+    def _recursive(self, component: tuple[str, ...]) -> dict[str, Node]:
+        """The least fixpoint of predicates that are defined by each other."""
+        predicates = [self.domain.predicates[name] for name in component]
+        outer, scopes = self._open, [parameters(p) for p in predicates]
+        holders = {
+            p.name: Node(axes, _unset, loop=True) for p, (axes, _) in zip(predicates, scopes, strict=True)
+        }
+        self._open = {**outer, **holders}
+        try:
+            bodies = []
+            for predicate, (axes, env) in zip(predicates, scopes, strict=True):
+                assert predicate.body is not None
+                bodies.append((axes, aligned(self.lower(predicate.body, env), axes)))
+        finally:
+            self._open = outer
+        return fixpoint(component, list(holders.values()), bodies, self.logic)
+
+    def as_type(self, expr: Expr, type_: ValueType, env: Env) -> Node:
+        """The node of an expression, as a value of a type that it may be assigned to."""
+        node = self.lower(expr, env)
+        given = expr.type
+        assert isinstance(given, ValueType)
+        if given.prim == type_.prim and (given.choices == type_.choices or type_.prim == "bool"):
+            return node
+        return Node(node.axes, lambda run: convert(node(run), given, type_), loop=node.loop)
+
+    # -- functions ------------------------------------------------------------
+
+    def _external(self, predicate: Predicate) -> Callee:
+        if predicate.name not in self._callees:
+            types = tuple(p.type for p in predicate.parameters if isinstance(p.type, ValueType))
+            signature = f"{predicate.name}({', '.join(map(str, types))}) -> {predicate.type}"
+            callee = Callee(
+                predicate.name, signature, types, predicate.type, external=True, span=predicate.span
+            )
+            self._callees[predicate.name] = callee
+        return self._callees[predicate.name]
+
+    def _blank(self, expr: BlankCall, env: Env) -> Node:
+        name = expr.blank
+        if name not in self._callees:
+            blank = self.domain.blanks[name]
+            types = tuple(i.type for i in blank.inputs)
+            span = blank.spans[0] if blank.spans else expr.span
+            self._callees[name] = Callee(
+                name, blank.signature, types, blank.returns, external=False, span=span
+            )
+        callee = self._callees[name]
+        level = level_of(env)
+        arguments: list[Node | SetArgument] = []
+        for argument, type_ in zip(expr.args, callee.inputs, strict=True):
+            if isinstance(argument, Each):
+                arguments.append(self._set(argument, type_, env, level))
+            else:
+                arguments.append(self.as_type(argument, type_, env))
+        return call(callee, arguments, self.logic)
+
+    def _set(self, expr: Each, type_: ValueType, env: Env, level: int) -> SetArgument:
+        own, inner = self.bound(expr.variables, env, level)
+        weight = None if expr.condition == TRUE else self.lower(expr.condition, inner)
+        return SetArgument(self.as_type(expr.body, type_, inner), weight, own)
+
+    # -- formulas -------------------------------------------------------------
+
+    def _connective(self, expr: Connective, env: Env) -> Node:
+        parts = [self.lower(a, env) for a in expr.args]
+        logic = self.logic
+        if not parts:
+            return self.lower(Value(expr.op == "and", BOOL))
+        if expr.op == "not":
+            return self._mapped(parts, logic.neg)
+        if expr.op == "implies":
+            return self._mapped(parts, logic.implies)
+        # The parts over fewest objects first, so that little is expanded.
+        parts.sort(key=lambda node: len(node.axes))
+        return reduce(
+            lambda a, b: self._mapped([a, b], logic.conj if expr.op == "and" else logic.disj), parts
+        )
+
+    def _mapped(self, parts: Sequence[Node], op: Callable[..., Tensor]) -> Node:
+        """A function of truth values, element by element."""
+        axes = union(parts)
+        loop = any(p.loop for p in parts)
+        gets = [aligned(p, axes) for p in parts]
+        if len(gets) == 1:
+            only = gets[0]
+            return Node(axes, lambda run: op(only(run)), loop=loop)
+        first, second = gets
+        return Node(axes, lambda run: op(first(run), second(run)), loop=loop)
+
+    def _quantified(self, expr: Quantified, env: Env) -> Node:
+        own, inner = self.bound(expr.variables, env, level_of(env))
+        body = self.lower(expr.body, inner)
+        return over(body, own, self.logic, every=expr.op == "forall")
+
+    def bound(self, variables: Iterable[Variable], env: Env, level: int) -> tuple[Axes, Env]:
+        """New axes for variables, deeper than all in scope."""
+        inner = dict(env)
+        own: list[Axis] = []
+        for variable in variables:
+            axis = Axis(level + len(own), variable.type)
+            own.append(axis)
+            inner[variable.name] = (
+                Along(axis) if isinstance(variable.type, ObjectType) else self._choices(axis)
+            )
+        return tuple(own), inner
+
+    def _choices(self, axis: Axis) -> Node:
+        """The values that a variable over a value type ranges over."""
+        key = ("choices", axis)
+        if key not in self._nodes:
+            type_ = axis.type
+            assert isinstance(type_, ValueType)
+            form = harden if self.logic.crisp else soften
+            self._nodes[key] = Node((axis,), lambda run: form(run.choices(type_), type_).unsqueeze(0))
+        return self._nodes[key]
+
+    def _equal(self, expr: Equal, env: Env) -> Node:
+        if isinstance(expr.left.type, ObjectType):
+            return self._same_object(place(expr.left, env), place(expr.right, env))
+        sides = [self._side(e, env) for e in (expr.left, expr.right)]
+        tolerance = expr.tolerance
+        own = max(_own_rank(t) for _, t in sides)
+        return self._over(sides, lambda a, b: equal(self.logic, a, b, tolerance, own))
+
+    def _same_object(self, left: Place, right: Place) -> Node:
+        axes = axes_of([left, right])
+        dtype = self.logic.dtype
+
+        def compute(run: Run) -> Tensor:
+            return (identity_of(run, left, axes) == identity_of(run, right, axes)).to(dtype)
+
+        return Node(axes, compute)
+
+    def _side(self, expr: Expr, env: Env) -> tuple[Node, ValueType]:
+        assert isinstance(expr.type, ValueType)
+        return self.lower(expr, env), expr.type
+
+    def _over(self, sides: Sequence[tuple[Node, ValueType]], op: Callable[..., Tensor]) -> Node:
+        """A function of two values, with the types by which to read them."""
+        axes = union(node for node, _ in sides)
+        (first, a), (second, b) = [(aligned(node, axes), type_) for node, type_ in sides]
+        loop = any(node.loop for node, _ in sides)
+        return Node(axes, lambda run: op((first(run), a), (second(run), b)), loop=loop)
+
+    def _arithmetic(self, expr: Arithmetic, env: Env) -> Node:
+        sides = [self._side(a, env) for a in expr.args]
+        axes = union(node for node, _ in sides)
+        gets = [(aligned(node, axes), type_) for node, type_ in sides]
+        most = max(_own_rank(type_) for _, type_ in gets)
+        op, whole = expr.op, expr.type.prim == "int64"
+
+        def compute(run: Run) -> Tensor:
+            values = []
+            for get, type_ in gets:
+                value = numbers(get(run), type_)
+                for _ in range(most - _own_rank(type_)):
+                    value = value.unsqueeze(-1)
+                values.append(value)
+            return _calculated(op, values, whole=whole)
+
+        return Node(axes, compute, loop=any(node.loop for node, _ in sides))
+
+
+def _unset(run: Run) -> Tensor:
+    raise AssertionError("a recursive predicate was read outside of its fixpoint")
+
+
+def _own_rank(type_: ValueType) -> int:
+    return 1 if type_.shape is None else len(type_.shape)
+
+
+def _calculated(op: str, values: list[Tensor], *, whole: bool) -> Tensor:
+    if op == "-" and len(values) == 1:
+        return -values[0]
+    if op == "/":
+        above, below = values
+        if not whole:
+            return above / below
+        # An int divided by zero has no value; 0 stands for it where nothing may fail.
+        safe = torch.where(below == 0, torch.ones_like(below), below)
+        return torch.where(below == 0, torch.zeros_like(above), torch.div(above, safe, rounding_mode="floor"))
+    operation: Callable[[Tensor, Tensor], Tensor] = _OPERATIONS[op]
+    return reduce(operation, values)
+
+
+_OPERATIONS: Mapping[str, Callable[..., Tensor]] = {"+": torch.add, "-": torch.sub, "*": torch.mul}
+
+
+def parameters(predicate: Predicate) -> tuple[Axes, Env]:
+    """An axis for each object parameter of a predicate, in order, and what its variables stand for."""
+    axes = tuple(Axis(level, p.type) for level, p in enumerate(predicate.parameters))
+    return axes, {p.name: Along(axis) for p, axis in zip(predicate.parameters, axes, strict=True)}
+
+
+def level_of(env: Env) -> int:
+    """The first level below everything in scope."""
+    axes: list[Axis] = []
+    for bound in env.values():
+        axes += [bound.axis] if isinstance(bound, Along) else bound.axes if isinstance(bound, Node) else ()
+    return axis_levels(axes)
+
+
+def place(expr: Expr, env: Env) -> Place:
+    """Where to find an object argument."""
+    if isinstance(expr, Object):
+        return Named(expr.name)
+    assert isinstance(expr, Variable)
+    bound = env[expr.name]
+    assert not isinstance(bound, Node)
+    return bound
+
+
+def over(body: Node, own: Axes, logic: Logic, *, every: bool) -> Node:
+    """``forall`` or ``exists`` over some axes: the body reduced, under the masks."""
+    if not own:
+        return body
+    axes = tuple(sorted({*body.axes, *own}, key=lambda axis: axis.level))
+    get: Compute = aligned(body, axes)
+    places = [(1 + axes.index(axis), axis) for axis in own]
+    dims = tuple(place for place, _ in places)
+    fold = logic.every if every else logic.some
+    rest = tuple(axis for axis in axes if axis not in own)
+
+    def compute(run: Run) -> Tensor:
+        tensor = get(run)
+        for dim, axis in places:
+            size = run.size(axis)
+            if size == 0:
+                shape = [n for i, n in enumerate(tensor.shape) if i not in dims]
+                return torch.full(shape, every, dtype=tensor.dtype, device=tensor.device)
+            mask = run.mask(axis)
+            if mask is not None:
+                ready = mask.reshape(mask.shape[0], *(1,) * (dim - 1), size, *(1,) * (len(axes) - dim))
+                tensor = torch.where(
+                    ready, tensor, torch.full((), every, dtype=tensor.dtype, device=tensor.device)
+                )
+            elif tensor.shape[dim] != size:
+                tensor = tensor.expand(*tensor.shape[:dim], size, *tensor.shape[dim + 1 :])
+        return fold(tensor, dims)
+
+    return Node(rest, compute, loop=body.loop)

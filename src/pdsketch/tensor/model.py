@@ -1,0 +1,288 @@
+"""The sketch and its networks as one differentiable program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar, cast
+
+import torch
+from torch import Tensor, nn
+
+from pdsketch.lang.diagnostics import error
+from pdsketch.lang.domain import Action, Domain
+from pdsketch.lang.load import parse_goal
+from pdsketch.lang.terms import Expr
+from pdsketch.lang.types import BOOL, ObjectType
+from pdsketch.tensor.arguments import Step, action_of, bind, is_step
+from pdsketch.tensor.blanks import Functions
+from pdsketch.tensor.engine import Engine
+from pdsketch.tensor.logic import CRISP, Logic, TNorm, logic_of
+from pdsketch.tensor.node import Run
+from pdsketch.tensor.state import State, StateBatch, concat, same_domain
+from pdsketch.tensor.universe import Universe
+
+States = TypeVar("States", State, StateBatch)
+Formula = str | Expr
+
+_MOST_FORMULAS = 1024
+
+
+class Model(nn.Module):
+    """A domain whose blanks are filled with modules: encode, evaluate a formula, apply an action.
+
+    ``modules`` gives a module or a function for a blank by its full name
+    (``derived::is-red::f``) or for an external predicate by its name. A blank
+    that is not named gets a default network made from its signature. ``tnorm``
+    is the logic of soft evaluation: ``godel`` (which defines the meaning),
+    ``product`` or ``lukasiewicz``. ``seed`` determines the default networks'
+    weights; without one they follow torch's own seed. ``notes`` are plain data
+    kept with the model (`save` writes them as JSON).
+    """
+
+    def __init__(
+        self,
+        domain: Domain,
+        modules: Mapping[str, Callable[..., Any]] | None = None,
+        *,
+        tnorm: TNorm = "godel",
+        seed: int | None = None,
+    ) -> None:
+        super().__init__()
+        if not isinstance(domain, Domain):
+            found = type(domain).__name__
+            raise error("bad-domain", f"a Model takes a Domain, and a {found} was given")
+        self.domain = domain
+        self.logic = logic_of(tnorm)
+        self.seed = int(torch.randint(2**31, ()).item()) if seed is None else seed
+        self.blanks = Functions(domain, modules or {}, self.seed)
+        self.engine = Engine(domain, self.blanks)
+        self.notes: dict[str, Any] = {}
+        self.bound: dict[str, tuple[int, ...]] = {}
+        self._open = [p.name for p in domain.predicates.values() if p.type.shape is None and p.body is None]
+        self.register_buffer("_anchor", torch.zeros(0), persistent=False)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the model is; states move there."""
+        return cast(Tensor, self._anchor).device
+
+    # -- the pinned interface -----------------------------------------------------
+
+    def encode(self, state: States, *, crisp: bool = False) -> States:
+        """A new state with every encoded variable, computed from the observation unless it has it already."""
+        batch = self.ready(state)
+        return _like(state, self.engine.encode(self.engine.open(batch), self._logic(crisp, None)))
+
+    def holds(
+        self,
+        state: State | StateBatch,
+        formula: Formula | Sequence[Formula],
+        crisp: bool = False,
+        *,
+        tnorm: TNorm | None = None,
+    ) -> Tensor:
+        """The truth of a formula, in [0, 1]: a scalar for a State, ``[n]`` for a batch.
+
+        A batch may also be given a list of formulas, one a state.
+        """
+        batch = self.ready(state)
+        logic = self._logic(crisp, tnorm)
+        if isinstance(formula, list | tuple):
+            truth = self._each_holds(batch, formula, logic)
+        else:
+            run = self.engine.open(batch)
+            truth = self.engine.truth(run, self.formula(batch, cast(Formula, formula)), logic)
+        truth = truth.to(torch.float32)
+        if not crisp and bool(torch.isnan(truth).any()):
+            raise error(
+                "not-a-number", "the formula's truth is NaN", help="a value that it reads is not a number"
+            )
+        return truth[0] if isinstance(state, State) else truth
+
+    def step(
+        self,
+        state: States,
+        action: Step | Sequence[Step],
+        crisp: bool = False,
+        *,
+        tnorm: TNorm | None = None,
+    ) -> States:
+        """The predicted next state. Preconditions are not asked for.
+
+        A batch takes one action for all of its states, or a list with one a state.
+        """
+        batch = self.encode(self.ready(state), crisp=crisp)
+        logic = self._logic(crisp, tnorm)
+        parts, places = [], []
+        for schema, rows, run in self._grouped(batch, action):
+            parts.append(self.engine.successors(run, schema.name, logic))
+            places.append(rows)
+        after = concat(parts)
+        if len(parts) > 1:
+            after = after.select(torch.cat([p for p in places if p is not None]).argsort())
+        self._check_numbers(after)
+        return _like(state, after)
+
+    def applicable(
+        self,
+        state: State | StateBatch,
+        action: Step | Sequence[Step],
+        crisp: bool = False,
+        *,
+        tnorm: TNorm | None = None,
+    ) -> Tensor:
+        """The truth of the precondition: a scalar for a State, ``[n]`` for a batch."""
+        batch = self.ready(state)
+        logic = self._logic(crisp, tnorm)
+        parts, places = [], []
+        for schema, rows, run in self._grouped(batch, action):
+            parts.append(self.engine.precondition(run, schema.name, logic)[:, 0])
+            places.append(rows)
+        truth = torch.cat(parts).to(torch.float32)
+        if len(parts) > 1:
+            truth = truth[torch.cat([p for p in places if p is not None]).argsort()]
+        return truth[0] if isinstance(state, State) else truth
+
+    def forward(self, state: State | StateBatch, formula: Formula | Sequence[Formula]) -> Tensor:
+        """`holds`."""
+        return self.holds(state, formula)
+
+    def save(self, folder: str) -> None:
+        """Write the sketch, the architecture and the weights into a folder."""
+        from pdsketch.tensor.store import save_model
+
+        save_model(self, folder)
+
+    # -- for the trainer and the planners -------------------------------------------
+
+    def bind(self, state: State | StateBatch) -> None:
+        """Let a state say the dimensions that the sketch leaves out; make the networks that waited."""
+        self.ready(state)
+
+    def ready(self, state: State | StateBatch) -> StateBatch:
+        """The batch of a state, checked, and on the model's device."""
+        if isinstance(state, State):
+            batch = state.batch
+        elif isinstance(state, StateBatch):
+            batch = state
+        else:
+            found = type(state).__name__
+            raise error("bad-state", f"a State or a StateBatch was wanted, and a {found} was given")
+        if batch.domain is not self.domain and not same_domain(batch.domain, self.domain):
+            raise error(
+                "other-domain",
+                f"this is a state of `{batch.domain.name}`, and the model is of `{self.domain.name}`",
+            )
+        if batch.layout.device != self.device:
+            batch = batch.to(self.device)
+        if self._open:
+            self._check_dimensions(batch)
+        return batch
+
+    def formula(self, batch: StateBatch, formula: Formula) -> Expr:
+        """The checked form of a formula over the objects of a batch."""
+        if isinstance(formula, str):
+            return _parsed(formula, batch.layout.universes[0], self.domain)
+        if getattr(formula, "type", None) != BOOL:
+            found = type(formula).__name__
+            raise error(
+                "bad-goal", f"a formula is text or a checked Boolean expression, and this is a {found}"
+            )
+        return formula
+
+    def _logic(self, crisp: bool, tnorm: TNorm | None) -> Logic:
+        return CRISP if crisp else self.logic if tnorm is None else logic_of(tnorm)
+
+    def _each_holds(self, batch: StateBatch, formulas: Sequence[Formula], logic: Logic) -> Tensor:
+        """One formula a state: each different one is evaluated on the states that ask for it."""
+        if len(formulas) != batch.size:
+            raise error("bad-batch", f"{len(formulas)} formulas were given for {batch.size} states")
+        groups: dict[Any, list[int]] = {}
+        for i, formula in enumerate(formulas):
+            groups.setdefault(formula, []).append(i)
+        truth: list[Tensor] = []
+        for formula, rows in groups.items():
+            part = batch if len(groups) == 1 else batch.select(torch.tensor(rows, device=batch.device))
+            expr = _parsed(formula, part.universe(0), self.domain) if isinstance(formula, str) else formula
+            truth.append(self.engine.truth(self.engine.open(part), self.formula(part, expr), logic))
+        order = torch.tensor([i for rows in groups.values() for i in rows], device=batch.device)
+        return torch.cat(truth)[order.argsort()]
+
+    def _grouped(
+        self, batch: StateBatch, action: Step | Sequence[Step]
+    ) -> Iterable[tuple[Action, Tensor | None, Run]]:
+        """The states by the action they take, each with its arguments bound."""
+        steps: list[Any] = [action] * batch.size if is_step(action) else _listed(action)
+        groups: dict[str, list[int]] = {}
+        for i, step in enumerate(steps):
+            groups.setdefault(action_of(self.domain, step).name, []).append(i)
+        if len(steps) != batch.size:
+            raise error("bad-batch", f"{len(steps)} actions were given for {batch.size} states")
+        for name, rows in groups.items():
+            schema = self.domain.actions[name]
+            index = None if len(groups) == 1 else torch.tensor(rows, device=batch.device)
+            part = batch if index is None else batch.select(index)
+            run = self.engine.open(part)
+            yield schema, index, run.ground(bind(part, schema, [steps[i] for i in rows]), 1)
+
+    def _check_dimensions(self, batch: StateBatch) -> None:
+        """Bind open dimensions at the first state, and hold later ones to them."""
+        unbound = self.blanks.unbound
+        for name in self._open:
+            tensor = batch.tensors.get(name)
+            if tensor is None or tensor.numel() == 0:
+                continue
+            axes = sum(isinstance(p.type, ObjectType) for p in self.domain.predicates[name].parameters)
+            own = tuple(tensor.shape[1 + axes :])
+            if self.bound.setdefault(name, own) != own:
+                raise error(
+                    "shape-mismatch",
+                    f"`{name}` has values of shape {own}; the first state had {self.bound[name]}",
+                    self.domain.predicates[name].span,
+                )
+        if unbound and all(name in batch.tensors for name in self._open):
+            self._touch(batch)
+
+    def _touch(self, batch: StateBatch) -> None:
+        """Evaluate everything once, so that every network is made."""
+        with torch.no_grad():
+            one = batch.select(torch.zeros(1, dtype=torch.int64, device=batch.device))
+            run = self.engine.open(self.engine.encode(self.engine.open(one), self.logic))
+            for predicate in self.domain.predicates.values():
+                plain = all(isinstance(p.type, ObjectType) for p in predicate.parameters)
+                if predicate.role == "derived" and plain:
+                    self.engine.predicate(run, predicate.name, self.logic)
+            for action in self.domain.actions.values():
+                if all(isinstance(p.type, ObjectType) for p in action.parameters):
+                    grounding = self.engine.ground(one, action.name)
+                    ground = run.ground(grounding.of(one), grounding.count)
+                    self.engine.precondition(ground, action.name, self.logic)
+                    self.engine.successors(ground, action.name, self.logic)
+
+    def _check_numbers(self, batch: StateBatch) -> None:
+        for name, tensor in batch.tensors.items():
+            if tensor.is_floating_point() and tensor.numel() and bool(torch.isnan(tensor.detach().sum())):
+                raise error(
+                    "not-a-number", f"`{name}` is NaN after the step", self.domain.predicates[name].span
+                )
+
+
+def _like(state: States, batch: StateBatch) -> States:
+    """A batch as whatever was given: a State, or a batch."""
+    if isinstance(state, State):
+        return State._of(batch)
+    return batch
+
+
+def _listed(actions: Any) -> list[Any]:
+    """A list of steps; anything else is taken for one bad step."""
+    return list(actions) if isinstance(actions, list | tuple) and actions else [actions]
+
+
+def _parsed(text: str, universe: Universe, domain: Domain) -> Expr:
+    found = universe.formulas.get(text)
+    if found is None:
+        if len(universe.formulas) >= _MOST_FORMULAS:
+            universe.formulas.clear()
+        found = universe.formulas[text] = parse_goal(text, domain, universe.types)
+    return cast(Expr, found)

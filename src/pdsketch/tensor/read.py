@@ -1,0 +1,175 @@
+"""Reading the table of a predicate at arguments: variables, objects, parameters of an action."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+
+import torch
+from torch import Tensor
+
+from pdsketch.lang.types import ObjectType
+from pdsketch.tensor.node import INSTANCE, Axes, Axis, Compute, Node, Run, spread
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Along:
+    """A variable that has an axis of its own."""
+
+    axis: Axis
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """An object parameter of an action: an index into the axis of its type for each ground instance."""
+
+    name: str
+    type: ObjectType
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Named:
+    """An object by its name."""
+
+    name: str
+
+
+Place = Along | Parameter | Named
+"""What an object argument is."""
+
+
+def axes_of(places: Sequence[Place]) -> Axes:
+    """The axes over which arguments range."""
+    found = {place.axis for place in places if isinstance(place, Along)}
+    if any(isinstance(place, Parameter) for place in places):
+        found.add(INSTANCE)
+    return tuple(sorted(found, key=lambda axis: axis.level))
+
+
+def index_of(run: Run, place: Place, type_: ObjectType, axes: Axes) -> Tensor:
+    """Where an argument stands on the axis of ``type_``, broadcasting over ``[state, *axes]``."""
+    match place:
+        case Named():
+            found = run.batch.lookup(place.name, type_)
+            return found.reshape(-1, *(1,) * len(axes))
+        case Parameter():
+            index = run.parameters[place.name]
+            if place.type != type_:
+                table = run.batch.map(place.type, type_)
+                index = index if table is None else table.expand(index.shape[0], -1).gather(1, index)
+            return spread(index, axes.index(INSTANCE), len(axes))
+        case Along():
+            assert isinstance(place.axis.type, ObjectType)
+            table = run.batch.map(place.axis.type, type_)
+            if table is None:
+                table = torch.arange(run.size(place.axis), device=run.batch.device)[None]
+            return spread(table, axes.index(place.axis), len(axes))
+
+
+def identity_of(run: Run, place: Place, axes: Axes) -> Tensor:
+    """Which object an argument is: an id that can be compared across types."""
+    match place:
+        case Along():
+            assert isinstance(place.axis.type, ObjectType)
+            return spread(run.batch.ids(place.axis.type), axes.index(place.axis), len(axes))
+        case Parameter():
+            index = run.parameters[place.name]
+            ids = run.batch.ids(place.type).expand(index.shape[0], -1).gather(1, index)
+            return spread(ids, axes.index(INSTANCE), len(axes))
+        case Named():
+            own = ObjectType(("object",))
+            at = run.batch.lookup(place.name, own)
+            ids = run.batch.ids(own).expand(at.shape[0], -1).gather(1, at[:, None])
+            return ids.reshape(-1, *(1,) * len(axes))
+
+
+def read(table: Node, types: Sequence[ObjectType], places: Sequence[Place]) -> Node:
+    """The node of ``(p a b …)`` from that of p's table, ``[state, *types, *value]``."""
+    if not places:
+        return table
+    axes = axes_of(places)
+    gather = _gather(table, types, places, axes)
+    direct = _direct(table, places, axes)
+    if direct is None:
+        return Node(axes, _when_single(table, types, places, axes, gather), loop=table.loop)
+    casts = [
+        (place.axis.type, type_)
+        for place, type_ in zip(places, types, strict=True)
+        if isinstance(place, Along) and isinstance(place.axis.type, ObjectType) and place.axis.type != type_
+    ]
+    if not casts:
+        return Node(axes, direct, loop=table.loop)
+
+    def cast(run: Run) -> Tensor:
+        moved = any(run.batch.map(inner, outer) is not None for inner, outer in casts)
+        return gather(run) if moved else direct(run)
+
+    return Node(axes, cast, loop=table.loop)
+
+
+def _direct(table: Node, places: Sequence[Place], axes: Axes) -> Compute | None:
+    """The table itself, its axes in order, where each argument is a variable of its own."""
+    along = [place.axis for place in places if isinstance(place, Along)]
+    if len(along) < len(places) or len(set(along)) < len(along):
+        return None
+    order = [along.index(axis) for axis in axes]
+    if order == sorted(order):
+        return table
+    first = [1 + i for i in order]
+
+    def permuted(run: Run) -> Tensor:
+        tensor = table(run)
+        return tensor.permute(0, *first, *range(1 + len(first), tensor.dim()))
+
+    return permuted
+
+
+def _when_single(
+    table: Node, types: Sequence[ObjectType], places: Sequence[Place], axes: Axes, gather: Compute
+) -> Compute:
+    """The table as it is where all of its axes have one place (one robot), else a gather."""
+    single = torch.Size([1] * len(places))
+    named = [(p.name, t) for p, t in zip(places, types, strict=True) if isinstance(p, Named)]
+
+    def compute(run: Run) -> Tensor:
+        tensor = table(run)
+        if tensor.shape[1 : 1 + len(places)] != single:
+            return gather(run)
+        for name, type_ in named:
+            run.batch.lookup(name, type_)  # an unknown object is an error all the same
+        if len(axes) == len(places):
+            return tensor
+        return tensor.reshape(tensor.shape[0], *(1,) * len(axes), *tensor.shape[1 + len(places) :])
+
+    return compute
+
+
+def _gather(table: Node, types: Sequence[ObjectType], places: Sequence[Place], axes: Axes) -> Compute:
+    """The table indexed at every combination of the arguments."""
+
+    def compute(run: Run) -> Tensor:
+        tensor = table(run)
+        batch = tensor.shape[0]
+        if not axes and run.batch.rows is None:
+            for place, type_ in zip(places, types, strict=True):
+                assert isinstance(place, Named)
+                at = run.batch.layout.universes[0].at(place.name, type_)
+                tensor = tensor.select(1, at if tensor.shape[1] > 1 else 0)
+            return tensor
+        index: list[Tensor] = []
+        for i, (place, type_) in enumerate(zip(places, types, strict=True)):
+            found = index_of(run, place, type_, axes)
+            index.append(torch.zeros_like(found) if tensor.shape[1 + i] == 1 else found)
+        if batch == 1:
+            return tensor[0][tuple(index)]
+        if all(i.shape[0] == 1 for i in index) and len(index) == 1:
+            moved = tensor.index_select(1, index[0].flatten())
+            return moved.reshape(batch, *index[0].shape[1:], *moved.shape[2:])
+        states = torch.arange(batch, device=tensor.device).reshape(-1, *(1,) * len(axes))
+        return tensor[(states, *index)]
+
+    return compute
