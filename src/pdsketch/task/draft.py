@@ -120,7 +120,7 @@ class Drafter:
     ) -> tuple[Bools, int]:
         """Collect the conditions of a rule's instances; which of them can hold, and how many."""
         rule, found = self.rules[number], self.tables[number]
-        n_vars, n_body = (int(n) for n in self.database.program.rules[number, :2])
+        n_vars, n_body, _ = self.database.program.widths[number]
         whole = Table({v: found[:, i] for i, v in enumerate(rule.variables)}, len(found))
         grounds = [self.residues.ground(item, whole) for item in rule.items if self._is_left(item)]
         dead = np.zeros(len(found), np.bool_) if never is None else never

@@ -82,10 +82,10 @@ class Grounding:
     def name(self, facts: Iterable[int]) -> list[Fact]:
         """The names of facts of the draft."""
         objects, names, n = self.words.names, self.database.names, self.database.n_facts
-        arity = self.database.program.arity
-        relation, args = self.database.relation, self.database.args
+        arity = [self.database.relations[name].arity for name in names]
+        relation, args = self.database.relation.tolist(), self.database.args.tolist()
         return [
-            (names[relation[f]], *(objects[o] for o in args[f, : arity[relation[f]]]))
+            (names[relation[f]], *(objects[o] for o in args[f][: arity[relation[f]]]))
             if f < n
             else self.residues.facts[f - n]
             for f in facts
