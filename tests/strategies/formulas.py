@@ -128,15 +128,20 @@ def value(chance: Choices, words: Vocabulary, scope: Scope, type_: str, depth: i
                 [f"(+ {left} {right})", f"(- {left} {right})", f"(- {left})", f"(* {half} {left})"]
             )
         case "blank":
-            return blank(chance, words, scope, type_, depth)
+            return blank(chance, words, scope, type_, depth, stated=True)
         case Signature():
             return applied(chance, words, scope, choice, depth)
         case _:
             return choice
 
 
-def blank(chance: Choices, words: Vocabulary, scope: Scope, returns: str, depth: int) -> str:
-    """``(??f …)`` of values, Booleans and sets; its plain function is noted with the vocabulary."""
+def blank(
+    chance: Choices, words: Vocabulary, scope: Scope, returns: str, depth: int, *, stated: bool = False
+) -> str:
+    """``(??f …)`` of values, Booleans and sets; its plain function is noted with the vocabulary.
+
+    What it returns is ``stated`` where its place may not tell.
+    """
     assert words.blanks is not None
     simple = words.without("external")
     args = []
@@ -146,7 +151,8 @@ def blank(chance: Choices, words: Vocabulary, scope: Scope, returns: str, depth:
         args.append(_set(chance, simple, scope, type_) if over_sets else _input(chance, simple, scope, type_))
     weights = tuple(chance.pick([1, -1, 2]) for _ in args)
     name = words.blanks.fresh(Linear(weights, chance.number(-1, 2), RETURNS[returns]))
-    return f"({' '.join([f'??{name}', *args])})"
+    head = f"??{name} [return_type={returns}]" if stated else f"??{name}"
+    return f"({' '.join([head, *args])})"
 
 
 def _input(chance: Choices, words: Vocabulary, scope: Scope, type_: str) -> str:
