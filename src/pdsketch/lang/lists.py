@@ -29,6 +29,8 @@ def parse_typed(items: Sequence[Node], report: Report, *, variables: bool = Fals
             shown = f"`{item.text}`" if isinstance(item, Atom) else "a list"
             hint = f"did you mean `?{item.text}`?" if variables and isinstance(item, Atom) else None
             report.error("bad-name", f"wanted {wanted}, found {shown}", item, help=hint)
+            if variables and isinstance(item, Atom) and item.text[0] not in "?:":
+                waiting.append(Atom(f"?{item.text}", item.start))
         else:
             waiting.append(item)
     return found + [Typed(name) for name in waiting]

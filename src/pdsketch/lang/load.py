@@ -22,6 +22,9 @@ from pdsketch.lang.types import ObjectType
 MAX_BYTES = 256 * 1024 * 1024
 """The largest file that is read."""
 
+BOM = "\N{ZERO WIDTH NO-BREAK SPACE}"
+"""The byte-order mark, as text."""
+
 Path = str | PathLike[str]
 
 
@@ -32,7 +35,7 @@ def load_domain(path: Path) -> Domain:
 
 def parse_domain(text: str, name: str = "<domain>") -> Domain:
     """Check a domain given as text; ``name`` stands in its diagnostics."""
-    return _domain(Source(name, text))
+    return _domain(Source(name, text.removeprefix(BOM)))
 
 
 def load_problem(path: Path, domain: Domain) -> Problem:
@@ -42,7 +45,7 @@ def load_problem(path: Path, domain: Domain) -> Problem:
 
 def parse_problem(text: str, domain: Domain, name: str = "<problem>") -> Problem:
     """Check a problem given as text against its domain."""
-    return _problem(Source(name, text), domain)
+    return _problem(Source(name, text.removeprefix(BOM)), domain)
 
 
 def parse_goal(
@@ -198,11 +201,8 @@ def decode_source(name: str, data: bytes) -> Source:
     """The text of bytes, a byte-order mark left out. Raises `Error` where it is no text."""
     if len(data) > MAX_BYTES:
         raise error("file-too-large", f"this file is larger than {MAX_BYTES >> 20} MB", file=name)
-    if b"\0" in data:
-        line = data.count(b"\n", 0, data.index(b"\0")) + 1
-        raise error("binary-file", f"this is not a text file: line {line} holds a NUL byte", file=name)
     try:
-        return Source(name, data.decode("utf-8-sig"))
+        source = Source(name, data.decode("utf-8-sig"))
     except UnicodeDecodeError as problem:
         line = data.count(b"\n", 0, problem.start) + 1
         raise error(
@@ -211,3 +211,6 @@ def decode_source(name: str, data: bytes) -> Source:
             file=name,
             help="save the file as UTF-8",
         ) from None
+    if "\0" in source.text:
+        raise Error(read(source).diagnostics)
+    return source

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import final
 
-from pdsketch.lang.diagnostics import Note, did_you_mean
+from pdsketch.lang.diagnostics import Note, nearest
 from pdsketch.lang.lists import is_name, is_settings, is_word, parse_settings, parse_typed, type_at
 from pdsketch.lang.reader import Atom, Group, Node
 from pdsketch.lang.report import Report
@@ -212,19 +213,22 @@ def _sections(definition: Definition, report: Report) -> Iterable[tuple[str, Gro
                 head,
             )
         else:
-            _unknown_section(head, definition.kind, report)
+            meant = _unknown_section(head, definition.kind, report)
+            if meant is not None:
+                yield meant, section
 
 
-def _unknown_section(head: Atom, kind: str, report: Report) -> None:
+def _unknown_section(head: Atom, kind: str, report: Report) -> str | None:
+    """Report a section that there is not; the one that was probably meant, so that checking goes on."""
     other = "problem" if kind == "domain" else "domain"
-    bare = f":{head.text}"
+    meant = nearest(head.text, SECTIONS[kind])
     if head.text in SECTIONS[other]:
         help_ = f"`{head.text}` belongs in a {other}"
-    elif bare in SECTIONS[kind]:
-        help_ = f"did you mean `{bare}`?"
+        meant = None
     else:
-        help_ = did_you_mean(head.text, SECTIONS[kind]) or f"a {kind} holds {', '.join(SECTIONS[kind])}"
+        help_ = f"did you mean `{meant}`?" if meant else f"a {kind} holds {', '.join(SECTIONS[kind])}"
     report.error("unknown-section", f"a {kind} has no section `{head.text}`", head, help=help_)
+    return meant
 
 
 def _predicate(node: Node, report: Report, *, what: str) -> PredicateSyntax | None:
@@ -235,12 +239,14 @@ def _predicate(node: Node, report: Report, *, what: str) -> PredicateSyntax | No
     if not isinstance(name, Atom) or not is_name(name):
         report.error("bad-name", f"wanted the name of {what}", name)
         return None
+    before = len(report.diagnostics)
     rest = node.items[1:]
     settings: tuple[Setting, ...] = ()
     if rest and isinstance(rest[0], Group) and rest[0].bracket == "[":
         settings = parse_settings(rest[0], report)
         rest = rest[1:]
-    return PredicateSyntax(name, settings, tuple(parse_typed(rest, report, variables=True)))
+    parameters = tuple(parse_typed(rest, report, variables=True))
+    return PredicateSyntax(name, settings, parameters, is_wrong=len(report.diagnostics) > before)
 
 
 def _predicates(items: Sequence[Node], report: Report) -> list[PredicateSyntax]:
@@ -255,10 +261,7 @@ def _functions(items: Sequence[Node], report: Report) -> list[PredicateSyntax]:
     at = 0
 
     def settle(type_: TypeSyntax | None) -> None:
-        found.extend(
-            PredicateSyntax(f.name, f.settings, f.parameters, is_function=True, returns=type_)
-            for f in waiting
-        )
+        found.extend(replace(function, is_function=True, returns=type_) for function in waiting)
         waiting.clear()
 
     while at < len(items):
@@ -334,7 +337,7 @@ def _action(section: Group, report: Report) -> list[ActionSyntax]:
 
 def _not_a_keyword(key: Node, name: Atom, report: Report) -> None:
     if isinstance(key, Atom) and key.text.startswith(":"):
-        help_ = did_you_mean(key.text, _ACTION_KEYWORDS)
+        help_ = report.near(key.text, _ACTION_KEYWORDS)
         report.error("unknown-section", f"an action has no part `{key.text}`", key, help=help_)
     else:
         report.error(

@@ -116,6 +116,11 @@ class Reading:
 def read(source: Source) -> Reading:
     """Read a whole text. Unbalanced brackets are reported and mended, so that later passes go on."""
     reading = Reading(source)
+    if "\0" in source.text:
+        at = source.text.index("\0")
+        message = "this is not a text: it holds a NUL byte"
+        reading.diagnostics.append(Diagnostic("binary-file", message, Span(source, at, at + 1)))
+        return reading
     lowered = source.text.lower() if source.text.isascii() else source.text.translate(_LOWER)
     top = Group("(", 0)
     stack = [top]
@@ -155,6 +160,8 @@ def read(source: Source) -> Reading:
                 break
     if not reading.diagnostics:
         _report_unclosed(reading, stack)
+        if "$" in lowered:
+            _report_dollars(reading, lowered)
     for group in stack[1:]:
         group.end = len(source.text)
     reading.nodes = top.items
@@ -192,6 +199,17 @@ def _mend(reading: Reading, stack: list[Group], token: str, at: int) -> bool:
         )
     )
     return True
+
+
+def _report_dollars(reading: Reading, lowered: str) -> None:
+    """``$`` marks the variables that checking makes, so that they cannot clash with the author's."""
+    for match in _TOKEN.finditer(lowered):
+        if match[0][0] not in ';"' and "$" in match[0]:
+            at = match.start() + match[0].index("$")
+            span = Span(reading.source, at, at + 1)
+            message = "`$` cannot stand in a name"
+            reading.diagnostics.append(Diagnostic("bad-character", message, span, help="leave it out"))
+            return
 
 
 def _report_unclosed(reading: Reading, stack: list[Group]) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import islice
 from typing import Protocol, final
 
-from pdsketch.lang.diagnostics import Diagnostic, Note, Severity
+from pdsketch.lang.diagnostics import Diagnostic, Note, Severity, did_you_mean
 from pdsketch.lang.reader import Atom
 from pdsketch.lang.source import Source, Span
 
@@ -22,6 +23,13 @@ class Placed(Protocol):
         """The offset behind the last character."""
 
 
+MOST = 200
+"""So many errors, and as many warnings, of one source are kept."""
+
+MOST_HINTS = 40
+"""So many names of one source are compared with all known ones: that takes time."""
+
+
 @final
 class Report:
     """The diagnostics of one source."""
@@ -29,6 +37,8 @@ class Report:
     def __init__(self, source: Source) -> None:
         self.source = source
         self.diagnostics: list[Diagnostic] = []
+        self._hints = MOST_HINTS
+        self._counts = {"error": 0, "warning": 0}
 
     def span(self, at: Placed) -> Span:
         """The place of a node."""
@@ -45,7 +55,18 @@ class Report:
         notes: Iterable[Note] = (),
         severity: Severity = "error",
     ) -> None:
-        """Note one diagnostic."""
+        """Note one diagnostic, up to a limit."""
+        self._counts[severity] += 1
+        if self._counts[severity] > MOST:
+            return
+        if self._counts[severity] == MOST:
+            code, message, label, help, notes = (
+                "too-many-errors",
+                "more is wrong; the rest is left out",
+                "",
+                None,
+                (),
+            )
         self.diagnostics.append(
             Diagnostic(code, message, self.span(at), label, help, tuple(notes), severity=severity)
         )
@@ -55,6 +76,11 @@ class Report:
     ) -> None:
         """Note something that loads, but is probably not meant."""
         self.error(code, message, at, label=label, help=help, severity="warning")
+
+    def near(self, name: str, known: Iterable[str]) -> str | None:
+        """A help line for a name that is not known, while there is time for it."""
+        self._hints -= 1
+        return did_you_mean(name, islice(known, 5000)) if self._hints >= 0 else None
 
     @property
     def has_errors(self) -> bool:

@@ -70,7 +70,8 @@ class Setting:
 class PredicateSyntax:
     """``(name [settings] parameters)``: in ``:predicates``, in ``:functions`` or before a body.
 
-    ``returns`` is the type behind a function, ``- number`` for instance.
+    ``returns`` is the type behind a function, ``- number`` for instance. One
+    ``is_wrong`` if a part of it could not be understood.
     """
 
     name: Atom
@@ -78,6 +79,7 @@ class PredicateSyntax:
     parameters: tuple[Typed, ...]
     is_function: bool = False
     returns: TypeSyntax | None = None
+    is_wrong: bool = False
 
 
 @final

@@ -220,8 +220,7 @@ def expand_wildcards(ctx: Context, node: Group, scope: Scope) -> tuple[Group, tu
         name = f"?${number}"
         taken.add(name)
         parameter = signature.parameters[position - 1]
-        type_ = ctx.knowledge.type_of(parameter.span.start) if parameter.untyped else parameter.type
-        variable = Variable(name, type_, ctx.span(item))
+        variable = Variable(name, ctx.parameter_type(parameter), ctx.span(item))
         ctx.check_range(variable)
         variables.append(variable)
         expanded.items.append(Atom(name, item.start))

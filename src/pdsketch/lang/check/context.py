@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import final
 
 from pdsketch.lang.check.knowledge import Knowledge
-from pdsketch.lang.check.tables import UNKNOWN, Slot, Tables
+from pdsketch.lang.check.tables import UNKNOWN, Parameter, Slot, Tables
 from pdsketch.lang.check.typenames import resolve_type
 from pdsketch.lang.lists import parse_typed
 from pdsketch.lang.reader import Atom, Group, Node
@@ -115,6 +115,10 @@ class Context:
         key = entry.name.start
         self.untyped[name] = key
         return self.knowledge.type_of(key)
+
+    def parameter_type(self, parameter: Parameter) -> Type:
+        """The type of a predicate's parameter, as far as it is known."""
+        return self.knowledge.type_of(parameter.span.start) if parameter.untyped else parameter.type
 
     def quantified(self, group: Group, scope: Scope) -> tuple[tuple[Variable, ...], Scope, Node] | None:
         """The variables and the body of ``(forall (?x - t) body)``, ``exists`` or ``foreach``."""

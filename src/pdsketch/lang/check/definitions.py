@@ -20,7 +20,7 @@ from pdsketch.lang.syntax import ActionSyntax, DerivedSyntax, DomainSyntax
 from pdsketch.lang.terms import TRUE, Apply, Equal, Expr, Logic, Quantified, Variable
 from pdsketch.lang.types import OBJECT, ObjectType, ValueType
 
-MAX_ROUNDS = 60
+MAX_ROUNDS = 30
 """More than this only a chain of that many untyped predicates would need."""
 
 
@@ -55,7 +55,7 @@ def check_definitions(
 def _round(domain: DomainSyntax, tables: Tables, knowledge: Knowledge, report: Report) -> Definitions:
     found = Definitions()
     for signature in tables.signatures.values():
-        if signature.bodies:
+        if signature.bodies and not signature.is_wrong:
             body = _bodies(signature, Shared(tables, knowledge, report), found)
             if body is not None:
                 found.bodies[signature.name] = body

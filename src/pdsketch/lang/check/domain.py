@@ -24,8 +24,6 @@ def check_domain(syntax: DomainSyntax, source: Source, report: Report) -> Domain
     tables = declare(syntax, report)
     found, knowledge, inner = check_definitions(syntax, tables, source)
     report.diagnostics += inner.diagnostics
-    if report.has_errors:
-        return None
     _settle_parameters(tables, knowledge)
     roles = assign_roles(tables, found, report)
     components, recursive = order_bodies(tables.signatures, found.bodies, report)

@@ -30,7 +30,7 @@ from pdsketch.lang.terms import (
     Value,
     Variable,
 )
-from pdsketch.lang.types import BOOL, ValueType
+from pdsketch.lang.types import BOOL, FLOAT, ValueType
 
 NUMERIC: dict[str, UpdateOp] = {
     "increase": "increase",
@@ -182,6 +182,8 @@ def _target(ctx: Context, node: Node, frame: Frame) -> tuple[Apply, Frame] | Non
         unknown_predicate(ctx, head)
         return None
     signature = ctx.tables.signatures[head.text]
+    if signature.is_wrong:
+        return None
     expanded, extra = expand_wildcards(ctx, node, frame.scope)
     scope = {**frame.scope, **{v.name: v for v in extra}}
     target = check_apply(ctx, expanded, scope, target=True)
@@ -192,10 +194,14 @@ def _target(ctx: Context, node: Node, frame: Frame) -> tuple[Apply, Frame] | Non
     if positions and not target.type.is_bool:
         at = node.items[1 + positions[0]]
         mismatch(
-            ctx, target.args[positions[0]], signature.parameters[positions[0]].type, at, f"`{signature.name}`"
+            ctx,
+            target.args[positions[0]],
+            ctx.parameter_type(signature.parameters[positions[0]]),
+            at,
+            f"`{signature.name}`",
         )
         return None
-    target, more, equal = stand_ins(target, signature, positions, scope)
+    target, more, equal = stand_ins(ctx, target, signature, positions, scope)
     scope = {**scope, **{v.name: v for v in more}}
     return target, Frame(scope, (*frame.variables, *extra, *more), (*frame.conditions, *equal))
 
@@ -272,7 +278,7 @@ def _cost(ctx: Context, op: UpdateOp, value_node: Node, at: Group, frame: Frame,
             help="split the action into one for each cost",
         )
         return
-    value = check_expr(ctx, value_node, frame.scope, None)
+    value = check_expr(ctx, value_node, frame.scope, FLOAT if is_blank(value_node) else None)
     if value is None:
         return
     if not isinstance(value.type, ValueType) or not value.type.is_number:
@@ -292,6 +298,8 @@ def _sugar(ctx: Context, node: Group, head: Atom, frame: Frame, effects: Effects
     """``(p::assign ARGS VALUE)`` and ``(p::cond-assign ARGS COND VALUE)``."""
     predicate, _, word = head.text.rpartition("::")
     signature = ctx.tables.signatures.get(predicate)
+    if signature is not None and signature.is_wrong:
+        return
     if signature is None or word not in ("assign", "cond-assign"):
         if signature is not None and word == "cond-select":
             ctx.report.error(

@@ -16,7 +16,7 @@ from pdsketch.lang.check.numbers import number_of, prim_of, read_vector
 from pdsketch.lang.check.numeric import check_arithmetic, check_compare, check_equal
 from pdsketch.lang.check.tables import UNKNOWN, Signature
 from pdsketch.lang.check.typenames import RESERVED
-from pdsketch.lang.diagnostics import Note, did_you_mean
+from pdsketch.lang.diagnostics import Note
 from pdsketch.lang.reader import Atom, Group, Node
 from pdsketch.lang.report import count
 from pdsketch.lang.terms import Apply, Equal, Expr, Logic, Object, Quantified, Value, Variable
@@ -93,7 +93,7 @@ def _variable(ctx: Context, node: Atom, scope: Scope) -> Expr | None:
             "unbound-variable",
             f"`{node.text}` is not bound here",
             node,
-            help=did_you_mean(node.text, scope)
+            help=ctx.report.near(node.text, scope)
             or f"add it to the parameters, or quantify: (exists ({node.text}) …)",
         )
         return None
@@ -119,7 +119,7 @@ def _unknown_word(ctx: Context, node: Atom, want: Type | None) -> None:
         "unknown-object",
         f"there is no {kind} `{text}`",
         node,
-        help=did_you_mean(text, known) or (f"did you mean `?{text}`?" if ctx.owner is not None else None),
+        help=ctx.report.near(text, known) or (f"did you mean `?{text}`?" if ctx.owner is not None else None),
     )
 
 
@@ -186,7 +186,7 @@ def unknown_predicate(ctx: Context, head: Atom) -> None:
     before, colon, after = text.rpartition(":")
     signatures = ctx.tables.signatures
     if colons and predicate in signatures:
-        help_ = did_you_mean(word, SUGAR)
+        help_ = ctx.report.near(word, SUGAR)
         ctx.report.error(
             "unknown-sugar",
             f"there is no `::{word}`",
@@ -200,7 +200,7 @@ def unknown_predicate(ctx: Context, head: Atom) -> None:
             "unknown-predicate",
             f"there is no predicate `{predicate}`",
             head,
-            help=did_you_mean(predicate, signatures),
+            help=ctx.report.near(predicate, signatures),
         )
     elif text in ctx.tables.objects or text[0] == "?" or text[0] == ":":
         ctx.report.error("bad-expression", f"wanted a predicate or an operator, found `{text}`", head)
@@ -209,7 +209,7 @@ def unknown_predicate(ctx: Context, head: Atom) -> None:
             "unknown-predicate",
             f"there is no predicate `{text}`",
             head,
-            help=did_you_mean(text, [*signatures, *RESERVED]),
+            help=ctx.report.near(text, [*signatures, *RESERVED]),
         )
 
 
@@ -218,6 +218,8 @@ def check_apply(ctx: Context, node: Group, scope: Scope, *, target: bool = False
     head = node.items[0]
     assert isinstance(head, Atom)
     signature = ctx.tables.signatures[head.text]
+    if signature.is_wrong:
+        return None
     if signature.is_cost and not target:
         ctx.report.error("misplaced-cost", "`total-cost` can be increased and minimised, not read", node)
         return None
@@ -245,12 +247,9 @@ def check_arguments(
     found: list[Expr] = []
     is_right = True
     for position, (node, parameter) in enumerate(zip(nodes, signature.parameters, strict=True)):
-        wanted = parameter.type
-        arg = _plain_argument(ctx, node, wanted) if isinstance(node, Atom) else None
+        arg = _plain_argument(ctx, node, parameter.type) if isinstance(node, Atom) else None
         if arg is None:
-            if parameter.untyped:
-                wanted = ctx.knowledge.type_of(parameter.span.start)
-            arg = _argument(ctx, node, wanted, signature, position, scope)
+            arg = _argument(ctx, node, ctx.parameter_type(parameter), signature, position, scope)
         if arg is None:
             is_right = False
         else:
@@ -307,7 +306,7 @@ def widened(ctx: Context, apply: Apply, signature: Signature) -> list[int]:
     """The positions whose argument may be an object outside the parameter's type."""
     found = []
     for position, (arg, parameter) in enumerate(zip(apply.args, signature.parameters, strict=True)):
-        have, want = arg.type, parameter.type
+        have, want = arg.type, ctx.parameter_type(parameter)
         if have == want or isinstance(have, ValueType) or isinstance(want, ValueType):
             continue
         if UNKNOWN not in (have, want) and not ctx.tables.hierarchy.is_subtype(have, want):
@@ -316,7 +315,7 @@ def widened(ctx: Context, apply: Apply, signature: Signature) -> list[int]:
 
 
 def stand_ins(
-    apply: Apply, signature: Signature, positions: list[int], scope: Scope
+    ctx: Context, apply: Apply, signature: Signature, positions: list[int], scope: Scope
 ) -> tuple[Apply, tuple[Variable, ...], tuple[Expr, ...]]:
     """The predicate on members only: new variables of the parameters' types, equal to the arguments."""
     taken = {variable.name for variable in scope.values()}
@@ -328,7 +327,9 @@ def stand_ins(
         while f"?${number}" in taken:
             number += 1
         taken.add(f"?${number}")
-        variable = Variable(f"?${number}", signature.parameters[position].type, apply.args[position].span)
+        variable = Variable(
+            f"?${number}", ctx.parameter_type(signature.parameters[position]), apply.args[position].span
+        )
         equal.append(Equal(args[position], variable, 0.0, apply.span))
         args[position] = variable
         variables.append(variable)
@@ -342,10 +343,10 @@ def _restrict(ctx: Context, apply: Apply, signature: Signature, node: Group, sco
         return apply
     if not apply.type.is_bool:
         at = node.items[1 + positions[0]]
-        parameter = signature.parameters[positions[0]]
-        mismatch(ctx, apply.args[positions[0]], parameter.type, at, f"`{signature.name}`")
+        wanted = ctx.parameter_type(signature.parameters[positions[0]])
+        mismatch(ctx, apply.args[positions[0]], wanted, at, f"`{signature.name}`")
         return None
-    inner, variables, equal = stand_ins(apply, signature, positions, scope)
+    inner, variables, equal = stand_ins(ctx, apply, signature, positions, scope)
     return Quantified("exists", variables, Logic("and", (*equal, inner), apply.span), apply.span)
 
 

@@ -125,7 +125,8 @@ def unify_shapes(
 ) -> bool:
     """As `unify`, of two expressions with their types."""
     (a_expr, a_type), (b_expr, b_type) = left, right
-    if a_type.shape is not None and b_type.shape is not None:
+    shapes = (a_type.shape, b_type.shape)
+    if None not in shapes or () in shapes:
         if a_type.shape == b_type.shape:
             return True
         notes = [n for n in (_origin(ctx, a_expr, a_type), _origin(ctx, b_expr, b_type)) if n is not None]
@@ -156,7 +157,7 @@ def _dimension_help(a_expr: Expr, a_type: ValueType, b_expr: Expr, b_type: Value
 
 
 def _shape(type_: ValueType) -> str:
-    return "a scalar" if type_.shape == () else "×".join(map(str, type_.shape or ("?",)))
+    return "a scalar" if type_.shape == () else "×".join(map(str, type_.shape or ("n",)))
 
 
 def _origin(ctx: Context, expr: Expr, type_: ValueType) -> Note | None:

@@ -8,7 +8,7 @@ from typing import Any, final
 from pdsketch.lang.check.fit import describe
 from pdsketch.lang.check.numbers import as_float, number_of, prim_of, read_vector
 from pdsketch.lang.check.tables import UNKNOWN
-from pdsketch.lang.diagnostics import Note, did_you_mean
+from pdsketch.lang.diagnostics import Note
 from pdsketch.lang.domain import Data, Domain, Fact, Predicate
 from pdsketch.lang.reader import Atom, Group, Node
 from pdsketch.lang.report import Report, count
@@ -152,7 +152,10 @@ def _fact(init: _Init, node: Group) -> Fact | None:
     if not isinstance(head, Atom) or head.text not in init.known:
         name = head.text if isinstance(head, Atom) else ""
         report.error(
-            "unknown-predicate", f"there is no predicate `{name}`", head, help=did_you_mean(name, init.known)
+            "unknown-predicate",
+            f"there is no predicate `{name}`",
+            head,
+            help=init.report.near(name, init.known),
         )
         return None
     of = init.known[head.text]
@@ -185,7 +188,7 @@ def _not_a_member(init: _Init, item: Atom, type_: object, name: str) -> None:
             "unknown-object",
             f"there is no object `{item.text}`",
             item,
-            help=did_you_mean(item.text, init.universe),
+            help=init.report.near(item.text, init.universe),
         )
     elif isinstance(type_, ObjectType):
         init.report.error(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pdsketch.lang.check.tables import NUMBER, UNKNOWN, Parameter, Signature, Tables
 from pdsketch.lang.check.typedecls import declare_types
 from pdsketch.lang.check.typenames import RESERVED, resolve_type
-from pdsketch.lang.diagnostics import Note, did_you_mean
+from pdsketch.lang.diagnostics import Note
 from pdsketch.lang.lists import is_name
 from pdsketch.lang.reader import Atom
 from pdsketch.lang.report import Report, count, duplicate
@@ -67,9 +67,12 @@ def _declare_predicate(syntax: PredicateSyntax, tables: Tables, report: Report) 
     if name in tables.signatures:
         duplicate("predicate", syntax.name, tables.signatures[name].span, report)
         return
-    parameters = _parameters(syntax, tables, report, default=OBJECT)
+    before = len(report.diagnostics)
+    parameters = declare_parameters(syntax.parameters, tables, report, default=OBJECT)
+    returns = _returns(syntax, tables, report) or BOOL
+    is_wrong = syntax.is_wrong or len(report.diagnostics) > before
     tables.signatures[name] = Signature(
-        name, report.span(syntax.name), parameters, _returns(syntax, tables, report) or BOOL
+        name, report.span(syntax.name), parameters, returns, is_wrong=is_wrong
     )
 
 
@@ -85,7 +88,8 @@ def _declare_derived(derived: DerivedSyntax, tables: Tables, report: Report) -> 
         duplicate("derived predicate", head.name, known.bodies[0].head.name, report)
         return
     default = UNKNOWN if known is None and not tables.is_untyped else OBJECT
-    parameters = _parameters(head, tables, report, default=default)
+    before = len(report.diagnostics)
+    parameters = declare_parameters(head.parameters, tables, report, default=default)
     returns = _returns(head, tables, report)
     if known is None:
         tables.signatures[name] = Signature(
@@ -97,7 +101,11 @@ def _declare_derived(derived: DerivedSyntax, tables: Tables, report: Report) -> 
             [parameters],
             is_declared=False,
             has_body=True,
+            is_wrong=head.is_wrong or len(report.diagnostics) > before,
         )
+        return
+    if known.is_wrong or head.is_wrong:
+        known.has_body = known.is_wrong = True
         return
     if len(parameters) != len(known.parameters):
         report.error(
@@ -124,12 +132,6 @@ def _declare_derived(derived: DerivedSyntax, tables: Tables, report: Report) -> 
             for own, declared, typed in zip(parameters, known.parameters, head.parameters, strict=True)
         )
     )
-
-
-def _parameters(
-    syntax: PredicateSyntax, tables: Tables, report: Report, *, default: ObjectType
-) -> tuple[Parameter, ...]:
-    return declare_parameters(syntax.parameters, tables, report, default=default)
 
 
 def declare_parameters(
@@ -161,7 +163,7 @@ def _returns(syntax: PredicateSyntax, tables: Tables, report: Report) -> ValueTy
                 "unknown-setting",
                 f"a predicate has no setting `{setting.key.text}`",
                 setting.key,
-                help=did_you_mean(setting.key.text, ("return_type",)) or "there is `return_type`",
+                help=report.near(setting.key.text, ("return_type",)) or "there is `return_type`",
             )
     if written is None:
         return NUMBER if syntax.is_function else None

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from pdsketch.lang.check.context import Context, Scope
 from pdsketch.lang.check.fit import describe, fit, unify
+from pdsketch.lang.check.numbers import as_float
 from pdsketch.lang.check.tables import UNKNOWN
 from pdsketch.lang.reader import Atom, Group, Node
 from pdsketch.lang.report import count
@@ -124,6 +125,8 @@ def check_compare(ctx: Context, node: Group, scope: Scope, want: Type | None) ->
             return None
         if not unify(ctx, operand, Value(0, FLOAT), part):
             return None
+    if any(isinstance(e.type, ValueType) and e.type.prim == "float32" for e in operands):
+        operands = [_as_float(operand) for operand in operands]
     left, right = operands
     return Compare(head.text, left, right, ctx.span(node))  # type: ignore[arg-type]
 
@@ -142,6 +145,13 @@ def _is_numeric(ctx: Context, operand: Expr, at: Node) -> bool:
         )
         return False
     return True
+
+
+def _as_float(operand: Expr) -> Expr:
+    """A literal beside floats is a float."""
+    if not isinstance(operand, Value) or operand.type.prim != "int64":
+        return operand
+    return Value(as_float(operand.value), replace(operand.type, prim="float32"), operand.span)  # type: ignore[arg-type]
 
 
 _LEAST = {"+": 2, "*": 2, "-": 1, "/": 2}
@@ -178,4 +188,6 @@ def check_arithmetic(ctx: Context, node: Group, scope: Scope, want: Type | None)
     type_ = replace(
         base, prim="float32" if is_float else "int64", choices=None, tolerance=tolerance, alias=None
     )
+    if is_float:
+        operands = [_as_float(operand) for operand in operands]
     return Arithmetic(op, tuple(operands), type_, ctx.span(node))  # type: ignore[arg-type]

@@ -13,14 +13,13 @@ from pdsketch.lang.check.knowledge import Knowledge
 from pdsketch.lang.check.requirements import check_requirements
 from pdsketch.lang.check.tables import UNKNOWN, tables_of
 from pdsketch.lang.check.typenames import resolve_type
-from pdsketch.lang.diagnostics import did_you_mean
-from pdsketch.lang.domain import Domain, Problem
+from pdsketch.lang.domain import Data, Domain, Fact, Problem
 from pdsketch.lang.lists import is_name, parse_typed
 from pdsketch.lang.reader import Atom, Group, Node
 from pdsketch.lang.report import Report, duplicate
 from pdsketch.lang.source import Source
 from pdsketch.lang.syntax import ProblemSyntax, TypeSyntax
-from pdsketch.lang.terms import Expr
+from pdsketch.lang.terms import Apply, Expr
 from pdsketch.lang.types import OBJECT, ObjectType, Type, ValueType
 
 
@@ -33,6 +32,8 @@ def check_problem(syntax: ProblemSyntax, domain: Domain, source: Source, report:
     init = check_init(syntax.init, domain, universe, report)
     goal = _goal(syntax, domain, own, report)
     metric = _metric(syntax.metric, domain, report)
+    if metric == "cost":
+        _check_costs(syntax, domain, init, report)
     if report.has_errors or goal is None:
         return None
     groups: dict[str, list[str]] = {}
@@ -166,6 +167,19 @@ def _goal(
     return check_goal(syntax.goal, domain, objects, report)
 
 
+def _check_costs(syntax: ProblemSyntax, domain: Domain, init: Mapping[Fact, Data], report: Report) -> None:
+    """A function that is an action's cost has no negative values."""
+    costs = {a.cost.predicate for a in domain.actions.values() if isinstance(a.cost, Apply)}
+    for fact, value in init.items():
+        if fact[0] in costs and isinstance(value, float) and value < 0:
+            report.error(
+                "negative-cost",
+                f"`({' '.join(fact)})` is the cost of an action, so it cannot be {value:g}",
+                syntax.init[0].items[0],
+                help="costs are 0 or more",
+            )
+
+
 def _metric(section: Group | None, domain: Domain, report: Report) -> Literal["cost", "unit"]:
     """Only ``(:metric minimize (total-cost))``, or nothing."""
     if section is None:
@@ -181,7 +195,7 @@ def _metric(section: Group | None, domain: Domain, report: Report) -> Literal["c
                     "unknown-predicate",
                     "the domain has no `total-cost`",
                     name,
-                    help=did_you_mean("total-cost", domain.predicates)
+                    help=report.near("total-cost", domain.predicates)
                     or "declare it: (:functions (total-cost))",
                 )
                 return "unit"

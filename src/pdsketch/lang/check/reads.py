@@ -45,7 +45,7 @@ def assign_roles(tables: Tables, found: Definitions, report: Report) -> dict[str
         roles[name] = _role(signature, name in written)
     for name, update in written.items():
         if roles.get(name) == "encoded" and tables.signatures[name].returns.is_bool:
-            _check_encoded(tables.signatures[name], update, found.bodies, body_reads, report)
+            _check_encoded(tables.signatures, update, found.bodies, body_reads, report)
     for name in _raw(roles, body_reads, found.actions.values(), written):
         roles[name] = "raw"
     _warn_stale(tables, found, roles, body_reads, report)
@@ -61,15 +61,16 @@ def _role(signature: Signature, is_written: bool) -> Role:
 
 
 def _check_encoded(
-    signature: Signature,
+    signatures: Mapping[str, Signature],
     update: Update,
     bodies: Mapping[str, Expr],
     body_reads: Mapping[str, frozenset[str]],
     report: Report,
 ) -> None:
     """As in PDDL, no action writes a Boolean that is derived by logic alone."""
-    below = closure(signature.name, body_reads)
-    if signature.name not in bodies or any(has_blank(bodies[name]) for name in below if name in bodies):
+    signature = signatures[update.target.predicate]
+    below = [name for name in closure(signature.name, body_reads) if signatures[name].has_body]
+    if any(name not in bodies or has_blank(bodies[name]) for name in below):
         return
     assert update.span is not None
     report.error(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pdsketch.lang.diagnostics import did_you_mean
 from pdsketch.lang.reader import Atom
 from pdsketch.lang.report import Report
 
@@ -71,6 +70,6 @@ def check_requirements(requirements: Iterable[Atom], report: Report) -> tuple[st
                 "unsupported-requirement",
                 f"there is no requirement `{atom.text}`",
                 atom,
-                help=did_you_mean(atom.text, [*SUPPORTED, *UNSUPPORTED]),
+                help=report.near(atom.text, [*SUPPORTED, *UNSUPPORTED]),
             )
     return tuple(dict.fromkeys(atom.text for atom in requirements))

@@ -9,13 +9,15 @@ from pdsketch.lang.diagnostics import Note
 from pdsketch.lang.domain import Action, Blank, BlankInput
 from pdsketch.lang.report import Report
 from pdsketch.lang.terms import BlankCall, Each, Expr
-from pdsketch.lang.types import ValueType
+from pdsketch.lang.types import ObjectType, ValueType
 
 
 def collect_blanks(uses: Iterable[BlankUse], actions: Iterable[Action], report: Report) -> dict[str, Blank]:
     """The blanks of a domain in the order of their first use."""
     by_name: dict[str, list[BlankUse]] = {}
     for use in uses:
+        if any(isinstance(arg.type, ObjectType) for arg in use.args):
+            continue  # a variable whose type is wrong, and reported
         by_name.setdefault(use.name, []).append(use)
     residuals = _residuals(actions)
     found: dict[str, Blank] = {}

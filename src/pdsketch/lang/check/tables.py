@@ -35,7 +35,11 @@ class Parameter:
 @final
 @dataclass(slots=True)
 class Signature:
-    """A predicate as declared, and the bodies that derive it."""
+    """A predicate as declared, and the bodies that derive it.
+
+    ``heads`` are the parameters of those bodies. One whose declaration is wrong
+    is kept, so that its uses are not called unknown.
+    """
 
     name: str
     span: Span
@@ -45,6 +49,7 @@ class Signature:
     heads: list[tuple[Parameter, ...]] = field(default_factory=list)
     is_declared: bool = True
     has_body: bool = False
+    is_wrong: bool = False
 
     @property
     def is_external(self) -> bool:
@@ -75,7 +80,6 @@ class Tables:
     value_types: dict[str, ValueType]
     signatures: dict[str, Signature]
     objects: dict[str, ObjectType]
-    has_wrong_types: bool = False
 
     @property
     def is_untyped(self) -> bool:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from pdsketch.lang.check.tables import Tables
-from pdsketch.lang.check.typenames import PRIMITIVES, RESERVED, resolve_type
+from pdsketch.lang.check.typenames import PRIMITIVES, RESERVED, WRONG, resolve_type
 from pdsketch.lang.report import Report, duplicate
 from pdsketch.lang.syntax import Either, Typed, TypeName, TypeSyntax
 from pdsketch.lang.types import Hierarchy, ValueType
@@ -13,7 +14,6 @@ from pdsketch.lang.types import Hierarchy, ValueType
 
 def declare_types(entries: Sequence[Typed], report: Report) -> Tables:
     """Object types form the hierarchy; whatever stands on a value type is a value type."""
-    before = len(report.diagnostics)
     first: dict[str, Typed] = {}
     for entry in entries:
         name = entry.name.text
@@ -39,16 +39,13 @@ def declare_types(entries: Sequence[Typed], report: Report) -> Tables:
     value_types: dict[str, ValueType] = {}
     for name in _in_order(values, first):
         type_ = first[name].type
-        if name in cyclic or type_ is None:
-            continue
-        found = resolve_type(type_, hierarchy, value_types, report)
-        if isinstance(found, ValueType):
-            value_types[name] = ValueType(found.prim, found.shape, found.choices, found.tolerance, alias=name)
+        found = resolve_type(type_, hierarchy, value_types, report) if type_ and name not in cyclic else None
+        value_types[name] = replace(found, alias=name) if isinstance(found, ValueType) else WRONG
     for name, entry in first.items():
         if name not in values and entry.type is not None:
             resolve_type(entry.type, hierarchy, value_types, report)
     ordered = {name: value_types[name] for name in first if name in value_types}
-    return Tables(hierarchy, ordered, {}, {}, has_wrong_types=len(report.diagnostics) > before)
+    return Tables(hierarchy, ordered, {}, {})
 
 
 def _parent_names(type_: TypeSyntax | None) -> tuple[str, ...]:

@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import cast
 
 from pdsketch.lang.check.numbers import read_number
-from pdsketch.lang.diagnostics import did_you_mean
 from pdsketch.lang.lists import parse_settings
 from pdsketch.lang.reader import Atom, Group
 from pdsketch.lang.report import Report
@@ -24,6 +23,9 @@ RESERVED = frozenset(
 ) | frozenset(("decrease", "scale-up", "scale-down", "=", "eq", "equal", "<", "<=", ">", ">=", "+", "-"))
 RESERVED |= frozenset(("*", "/", "true", "false"))
 """The words of the language, which name nothing else."""
+
+WRONG = ValueType("float32", None, alias="?")
+"""Stands for a declared value type that is wrong, so that its uses are not called unknown."""
 
 MAX_ELEMENTS = 1 << 28
 """The largest value that a type may describe, in numbers."""
@@ -49,6 +51,8 @@ def resolve_type(
         return _vector(syntax, report)
     if name in PRIMITIVES or name in value_types:
         base = value_types.get(name) or PRIMITIVES[name]
+        if base is WRONG:
+            return None
         return base if syntax.bracket is None else _with_settings(base, syntax.bracket, report)
     if name == "object" or name in hierarchy.parents:
         if syntax.bracket is not None:
@@ -59,7 +63,7 @@ def resolve_type(
         "unknown-type",
         f"there is no type `{name}`",
         syntax.name,
-        help=did_you_mean(name, known) or f"declare it: (:types {name})",
+        help=report.near(name, known) or f"declare it: (:types {name})",
     )
     return None
 
@@ -133,7 +137,7 @@ def _apply_settings(base: ValueType, settings: list[Setting], report: Report) ->
                 "unknown-setting",
                 f"a value type has no setting `{key}`",
                 setting.key,
-                help=did_you_mean(key, ("choices", "tolerance")) or "there are `choices` and `tolerance`",
+                help=report.near(key, ("choices", "tolerance")) or "there are `choices` and `tolerance`",
             )
             return None
     return base
