@@ -1,0 +1,204 @@
+"""Plan → policy: execute, watch, replan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol, final
+
+from pdsketch.act.deviation import Deviation, deviations
+from pdsketch.lang.diagnostics import did_you_mean, error
+from pdsketch.learn.episodes import Episode
+from pdsketch.search.plan import plan
+from pdsketch.search.result import Result, Step
+from pdsketch.tensor.model import Model
+from pdsketch.tensor.state import State
+
+
+class Environment(Protocol):
+    """What `Policy.run` needs of an environment: Gymnasium's ``step``, taking our actions.
+
+    It may return Gymnasium's five values; ``terminated`` or ``truncated`` end the episode.
+    """
+
+    def step(self, action: Step, /) -> Any:
+        """Carry out an action such as ``("forward", "agent")``."""
+
+
+Controller = Callable[..., Any]
+"""``controller(env, *args)`` runs the primitive policy of an action; returns whether it was executed."""
+
+Observer = Callable[[Any], State]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """One step of a run: what was done and why, and how the world answered."""
+
+    action: Step
+    replanned: bool
+    executed: bool
+    deviations: tuple[Deviation, ...]
+
+
+@final
+@dataclass(slots=True)
+class _Intention:
+    """The rest of a plan, and what the world should look like now."""
+
+    goal: str
+    rest: list[Step]
+    predicted: State | None = None
+
+
+@final
+@dataclass(slots=True)
+class Policy:
+    """A model and a planner as a goal-conditioned policy, with replanning.
+
+    The policy follows its plan as long as each observation agrees with what the
+    model predicted, up to ``tolerance`` (default: that of each variable's type),
+    and plans anew when it does not. ``options`` go to `pdsketch.plan`.
+    ``result`` is the outcome of the latest planning, ``trace`` the steps of the
+    latest run.
+    """
+
+    model: Model
+    search: str = "astar"
+    heuristic: str = "opt"
+    controllers: Mapping[str, Controller] = field(default_factory=dict)
+    generators: Mapping[str, Any] = field(default_factory=dict)
+    tolerance: float | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    result: Result | None = None
+    trace: list[Moment] = field(default_factory=list)
+    _intention: _Intention | None = None
+    _replanned: bool = False
+    _deviations: tuple[Deviation, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in self.controllers:
+            if name not in self.model.domain.actions:
+                raise error(
+                    "unknown-action",
+                    f"a controller is given for `{name}`, and the domain has no such action",
+                    help=did_you_mean(name, self.model.domain.actions),
+                )
+
+    def act(self, state: State, goal: str, *, refused: frozenset[Step] = frozenset()) -> Step | None:
+        """The next action towards the goal; None when it holds or no plan was found (see ``result``).
+
+        ``refused`` are actions that a controller would not execute in this very state.
+        """
+        state = self.model.encode(state)
+        intention = self._intention
+        self._deviations = ()
+        if intention is not None and intention.predicted is not None:
+            self._deviations = deviations(intention.predicted, state, self.tolerance)
+        follows = intention is not None and intention.goal == goal and not refused
+        self._replanned = not follows or bool(self._deviations) or not (intention and intention.rest)
+        if self._replanned:
+            self.result = plan(
+                self.model,
+                state,
+                goal,
+                search=self.search,
+                heuristic=self.heuristic,
+                generators=self.generators,
+                refused=refused,
+                **self.options,
+            )
+            intention = self._intention = _Intention(goal, list(self.result.plan or ()))
+        if intention is None or not intention.rest:
+            self._intention = None
+            return None
+        action = intention.rest.pop(0)
+        intention.predicted = self.model.step(state, action, crisp=True)
+        return action
+
+    def reset(self) -> None:
+        """Forget the current plan."""
+        self._intention = None
+
+    def run(
+        self,
+        env: Environment,
+        goal: str,
+        *,
+        observe: Observer,
+        max_steps: int = 50,
+        success: Callable[[Any], bool] | None = None,
+    ) -> Episode:
+        """Act in an environment, as it stands, until success, a dead end or ``max_steps``.
+
+        ``observe(env)`` returns the state. Success is what ``success(env)`` says; else
+        what ``info["success"]`` says, or a positive reward at termination; else
+        the goal's truth in the observed state. Steps that a controller refused
+        are kept in the episode, marked in ``executable``.
+        """
+        self.reset()
+        self.trace = []
+        states = [observe(env)]
+        labels = [self._judge(env, states[0], goal, None, success)]
+        actions: list[Step] = []
+        executed: list[bool] = []
+        refused: frozenset[Step] = frozenset()
+        while len(actions) < max_steps and not labels[-1]:
+            action = self.act(states[-1], goal, refused=refused)
+            if action is None:
+                break
+            replanned, deviated = self._replanned, self._deviations
+            done, answer = self._execute(env, action)
+            refused = frozenset() if done else refused | {action}
+            if not done:
+                self.reset()
+            actions.append(action)
+            executed.append(done)
+            states.append(observe(env))
+            labels.append(self._judge(env, states[-1], goal, answer, success))
+            self.trace.append(Moment(action, replanned, done, deviated))
+            if _ended(answer):
+                break
+        return Episode(
+            states=states,
+            actions=actions,
+            goal=goal,
+            success=labels,
+            executable=executed if self.controllers else None,
+        )
+
+    def _execute(self, env: Environment, action: Step) -> tuple[bool, Any]:
+        """Whether the action was executed, and what the environment returned."""
+        controller = self.controllers.get(action[0])
+        if controller is None:
+            return True, env.step(action)
+        return bool(controller(env, *action[1:])), None
+
+    def _judge(
+        self, env: Environment, state: State, goal: str, answer: Any, success: Callable[[Any], bool] | None
+    ) -> int:
+        if success is not None:
+            return int(bool(success(env)))
+        told = _told_success(answer)
+        if told is not None:
+            return int(told)
+        return int(self.model.holds(state, goal, crisp=True) > 0.5)
+
+
+def _is_gymnasium(answer: Any) -> bool:
+    return isinstance(answer, tuple) and len(answer) == 5
+
+
+def _told_success(answer: Any) -> bool | None:
+    """What the environment says of success, if it says anything."""
+    if not _is_gymnasium(answer):
+        return None
+    _, reward, terminated, _, info = answer
+    if isinstance(info, Mapping) and "success" in info:
+        return bool(info["success"])
+    return True if terminated and reward > 0 else None
+
+
+def _ended(answer: Any) -> bool:
+    return _is_gymnasium(answer) and bool(answer[2] or answer[3])

@@ -1,0 +1,333 @@
+"""Best-first search over latent batches: many problems, the k best open nodes of each at a time.
+
+``astar`` orders by g + h, ``wastar`` by g + w·h, ``gbfs`` by h. Goal truth is stored
+when a node is generated. A* stops when the cheapest goal generated costs no more
+than any remaining f (with k = 1: when it is removed, as textbooks have it);
+greedy search stops at once. A state that is reached more cheaply is opened again.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Literal, final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from pdsketch.search.latent.frontier import Frontier
+from pdsketch.search.latent.guide import Guide
+from pdsketch.search.latent.judge import Judge
+from pdsketch.search.latent.space import Children, Space, joined
+from pdsketch.search.result import Status, Step
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+Search = Literal["astar", "wastar", "gbfs"]
+
+MOST_CHILDREN: Final = 65_536
+"""About how many successors are made in one go."""
+
+_SHIFT: Final = 40
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """When to stop: wall time (of ``time.monotonic``), bytes, expansions of a problem, depth of a node."""
+
+    deadline: float
+    memory: float
+    expansions: int | None
+    depth: int | None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How to search.
+
+    ``k`` nodes of each problem are expanded together. ``exact``: no two different
+    states are taken for one and all actions are tried, so that running out of
+    states proves that there is no plan. ``refused`` are not tried at the roots.
+    """
+
+    search: Search
+    weight: float
+    k: int
+    limits: Limits
+    exact: bool
+    refused: frozenset[Step] = frozenset()
+    watch: Callable[[Progress], None] | None = None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How a search is going."""
+
+    seconds: float
+    expanded: int
+    generated: int
+    open_problems: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How the search for one problem ended. ``node`` is a goal; ``best`` the node of least h; -1: none."""
+
+    status: Status
+    node: int
+    best: int
+    best_h: float
+    expanded: int
+    evaluated: int
+    generated: int
+    limit: str = ""
+
+
+@final
+class Engine:
+    """One search for all problems of a space."""
+
+    def __init__(self, space: Space, judge: Judge, guide: Guide, settings: Settings) -> None:
+        self.space = space
+        self.judge = judge
+        self.guide = guide
+        self.settings = settings
+        self.limits = settings.limits
+        self.search = settings.search
+        n = space.roots.size
+        self.frontier = Frontier(n)
+        self.expanded = np.zeros(n, dtype=np.int64)
+        self.evaluated = np.zeros(n, dtype=np.int64)
+        self.generated = np.zeros(n, dtype=np.int64)
+        self.goal = np.full(n, -1, dtype=np.int64)
+        self.goal_cost = np.full(n, np.inf)
+        self.best = np.full(n, -1, dtype=np.int64)
+        self.best_h = np.full(n, np.inf)
+        self._is_goal = np.zeros(0, dtype=np.bool_)
+        self._cut = np.zeros(n, dtype=np.bool_)
+        self._status: list[Status | None] = [None] * n
+        self._limit = [""] * n
+
+    def run(self) -> list[Outcome]:
+        """Search until every problem has an answer or a limit is hit."""
+        started = told = time.monotonic()
+        self._begin()
+        while (active := self._active()).size:
+            now = time.monotonic()
+            if now >= self.limits.deadline:
+                self._stop(active, "out-of-time", "time")
+                break
+            if self.space.nbytes + self.frontier.nbytes > self.limits.memory:
+                self._stop(active, "out-of-memory", "memory")
+                break
+            if self.settings.watch is not None and now - told > 1.0:
+                told = now
+                total, made = int(self.expanded.sum()), int(self.generated.sum())
+                self.settings.watch(Progress(now - started, total, made, active.size))
+            self._round(active)
+        return [self._outcome(p) for p in range(len(self._status))]
+
+    def _begin(self) -> None:
+        roots = self.space.start()
+        problems = torch.arange(len(roots), device=self.space.device)
+        self._open(roots, problems, np.zeros(len(roots)), np.full(len(roots), -1), np.zeros(len(roots)))
+        for problem in np.flatnonzero(self.goal >= 0):
+            self._status[problem] = "solved"
+
+    def _active(self) -> Ints:
+        return np.array([p for p, status in enumerate(self._status) if status is None], dtype=np.int64)
+
+    def _round(self, active: Ints) -> None:
+        """Remove and expand the best nodes of each active problem."""
+        active = self._drop_finished(active)
+        if not active.size:
+            return
+        room = np.full(active.size, self.settings.k, dtype=np.int64)
+        if self.limits.expansions is not None:
+            room = np.minimum(room, self.limits.expansions - self.expanded[active])
+        nodes = self.frontier.pop(active, room)
+        owners = self.frontier.problem[nodes]
+        np.add.at(self.expanded, owners, 1)
+        empty = np.setdiff1d(active, owners)
+        for problem in empty:
+            self._exhausted(int(problem))
+        nodes = self._take_goals(nodes)
+        if self.limits.depth is not None:
+            deep = self.frontier.depth[nodes] >= self.limits.depth
+            self._cut[self.frontier.problem[nodes[deep]]] = True
+            nodes = nodes[~deep]
+        per_node = max(1, sum(i.count for i in self.space.instances))
+        size = max(1, MOST_CHILDREN // per_node)
+        for first in range(0, len(nodes), size):
+            self._expand(nodes[first : first + size])
+            if time.monotonic() >= self.limits.deadline:
+                return
+
+    def _drop_finished(self, active: Ints) -> Ints:
+        """The problems that go on; those with a goal that nothing can beat, or without room, are settled."""
+        if self.settings.k > 1 and self.search != "gbfs":
+            done = self.goal_cost[active] <= self.frontier.least_f(active)
+            for problem in active[done]:
+                self._status[problem] = "solved"
+            active = active[~done]
+        if self.limits.expansions is not None:
+            spent = self.expanded[active] >= self.limits.expansions
+            self._stop(active[spent], "gave-up", "expansions")
+            active = active[~spent]
+        return active
+
+    def _take_goals(self, nodes: Ints) -> Ints:
+        """Removed goal nodes settle their problem (k = 1); what is left to expand."""
+        if self.settings.k > 1 or self.search == "gbfs" or not nodes.size:
+            return nodes
+        reached = self._is_goal[nodes]
+        for node in nodes[reached]:
+            problem = self.frontier.problem[node]
+            self.goal[problem] = node
+            self._status[problem] = "solved"
+        return nodes[~reached]
+
+    def _expand(self, nodes: Ints) -> None:
+        if not nodes.size:
+            return
+        places = torch.from_numpy(nodes).to(self.space.device)
+        batch = self.space.batch(places)
+        owners = self.space.problems(places)
+        g = self.frontier.g[nodes]
+        parts = self.space.expand(batch, places)
+        if self.settings.refused and (nodes < self.space.roots.size).any():
+            parts = [self._without_refused(part, nodes) for part in parts]
+        kept, costs, entries = [], [], []
+        for part in parts:
+            parent = part.parent.cpu().numpy()
+            problems = owners.index_select(0, part.parent)
+            np.add.at(self.generated, self.frontier.problem[nodes[parent]], 1)
+            cost = g[parent] + part.cost.cpu().numpy()
+            prints = self.space.fingerprint(part, problems).cpu().numpy()
+            keep, entry = self.frontier.admit(prints, cost)
+            index = np.flatnonzero(keep)
+            if index.size:
+                kept.append(part.select(torch.from_numpy(index).to(self.space.device)).completed(batch))
+                costs.append(cost[index])
+                entries.append(entry[index])
+        if kept:
+            children = joined(kept)
+            parents = nodes[children.parent.cpu().numpy()]
+            problems = owners.index_select(0, children.parent)
+            self._open(
+                children,
+                problems,
+                np.concatenate(costs),
+                parents,
+                self.frontier.depth[parents] + 1,
+                np.concatenate(entries),
+            )
+
+    def _without_refused(self, part: Children, nodes: Ints) -> Children:
+        """Successors of a root by other actions than those that a controller refused there."""
+        keep = []
+        for i, parent in enumerate(part.parent.tolist()):
+            root = nodes[parent] < self.space.roots.size
+            step = (
+                self.space.step(int(nodes[parent]), int(part.action[i]), int(part.instance[i]))
+                if root
+                else None
+            )
+            if step not in self.settings.refused:
+                keep.append(i)
+        return part.select(torch.tensor(keep, dtype=torch.int64, device=self.space.device))
+
+    def _open(
+        self,
+        children: Children,
+        problems: Tensor,
+        g: Floats,
+        parents: Ints,
+        depth: Floats | Ints,
+        entries: Ints | None = None,
+    ) -> None:
+        """Judge, evaluate, store and open states that were admitted (roots are admitted here)."""
+        owners = problems.cpu().numpy()
+        if entries is None:
+            _, entries = self.frontier.admit(self.space.fingerprint(children, problems).cpu().numpy(), g)
+        states = self.space.states({name: children.table(name) for name in children.tables}, problems)
+        goals: Bools = self.judge.truth(states, problems).cpu().numpy()
+        h = self.guide.values(states, problems, goals)
+        np.add.at(self.evaluated, owners, 1)
+        codes: Ints = (children.action << _SHIFT | children.instance).cpu().numpy()
+        first = self.frontier.n
+        columns = {"problem": owners, "parent": parents, "action": codes, "entry": entries, "depth": depth}
+        self.frontier.add(**columns, g=g, h=h, f=self._priority(g, h))
+        self.space.store(children, problems)
+        self._remember(first, owners, g, h, goals)
+
+    def _priority(self, g: Floats, h: Floats) -> Floats:
+        if self.search == "gbfs":
+            return h
+        return g + h if self.search == "astar" else g + self.settings.weight * h
+
+    def _remember(self, first: int, owners: Ints, g: Floats, h: Floats, goals: Bools) -> None:
+        """Note goals, and the most promising node of each problem."""
+        needed = first + len(owners)
+        if needed > len(self._is_goal):
+            grown = np.zeros(max(needed, 2 * len(self._is_goal)), dtype=np.bool_)
+            grown[: len(self._is_goal)] = self._is_goal
+            self._is_goal = grown
+        self._is_goal[first:needed] = goals
+        better = np.flatnonzero(h < self.best_h[owners])
+        for i in better[np.argsort(-h[better], kind="stable")]:
+            self.best[owners[i]] = first + i
+            self.best_h[owners[i]] = h[i]
+        for i in np.flatnonzero(goals):
+            if g[i] < self.goal_cost[owners[i]]:
+                self.goal[owners[i]] = first + i
+                self.goal_cost[owners[i]] = g[i]
+                if self.search == "gbfs":
+                    self._status[owners[i]] = "solved"
+
+    def _exhausted(self, problem: int) -> None:
+        """No open node is left: a plan was found before, or there is none, or it was out of sight."""
+        hopeless = np.isinf(self.frontier.h[problem])
+        if self.goal[problem] >= 0:
+            self._status[problem] = "solved"
+        elif hopeless or (self.settings.exact and not self._cut[problem]):
+            self._status[problem] = "unsolvable"
+        else:
+            self._status[problem] = "gave-up"
+            self._limit[problem] = "depth" if self._cut[problem] else "space"
+
+    def _stop(self, problems: Ints, status: Status, limit: str) -> None:
+        """Settle problems at a limit; a plan that was found by then counts."""
+        for problem in problems:
+            self._status[problem] = "solved" if self.goal[problem] >= 0 else status
+            self._limit[problem] = limit
+
+    def _outcome(self, problem: int) -> Outcome:
+        status = self._status[problem]
+        assert status is not None
+        return Outcome(
+            status,
+            int(self.goal[problem]) if status == "solved" else -1,
+            int(self.best[problem]),
+            float(self.best_h[problem]),
+            int(self.expanded[problem]),
+            int(self.evaluated[problem]),
+            int(self.generated[problem]),
+            self._limit[problem],
+        )
+
+    def steps(self, node: int) -> list[Step]:
+        """The actions that lead to a node."""
+        problem = int(self.frontier.problem[node])
+        mask = (1 << _SHIFT) - 1
+        codes = self.frontier.trace(node)
+        return [self.space.step(problem, code >> _SHIFT, code & mask) for code in codes]

@@ -1,0 +1,176 @@
+"""Heuristics for latent states: blind, and hFF, hadd and hmax over the optimistic compilation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol, final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from pdsketch.abstract.facts import Form, by_form
+from pdsketch.abstract.opt import Optimistic, compile_optimistic
+from pdsketch.heuristics.evaluator import Evaluator
+from pdsketch.lang.diagnostics import did_you_mean, error
+from pdsketch.lang.terms import Expr
+from pdsketch.lang.types import ObjectType
+from pdsketch.search.latent.judge import open_node
+from pdsketch.tensor.model import Model
+from pdsketch.tensor.node import Node
+from pdsketch.tensor.state import StateBatch
+from pdsketch.tensor.universe import Universe
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+OPTIMISTIC = {"opt": "ff", "ff": "ff", "add": "add", "max": "max"}
+"""The heuristics over the optimistic compilation, and what each evaluates there."""
+
+HEURISTICS = ("blind", *OPTIMISTIC)
+
+
+class Guide(Protocol):
+    """What is left to do, by estimate."""
+
+    def values(self, batch: StateBatch, problems: Tensor, goals: Bools) -> Floats:
+        """An estimate for each state; infinity only where there is no plan. ``goals``: its goal holds."""
+
+
+@final
+class Blind:
+    """0 where the goal holds, else the cost of the cheapest action."""
+
+    def __init__(self, cheapest: float) -> None:
+        self._cheapest = cheapest
+
+    def values(self, batch: StateBatch, problems: Tensor, goals: Bools) -> Floats:
+        """An estimate for each state."""
+        del batch, problems
+        return np.where(goals, 0.0, self._cheapest)
+
+
+@final
+class _Question:
+    """One form of facts for all problems that ask it: where their objects stand, and which facts they are."""
+
+    def __init__(self, node: Node, problems: int) -> None:
+        self.node = node
+        self.rows: list[list[tuple[int, ...]]] = [[] for _ in range(problems)]
+        self.facts: list[list[int]] = [[] for _ in range(problems)]
+        self.names: tuple[str, ...] = ()
+
+    def seal(self, nowhere: int, device: torch.device) -> None:
+        """Make the tables: ``places`` ``[problem, n]`` for each variable, ``into`` ``[problem, n]``."""
+        most = max(map(len, self.rows))
+        blank = (0,) * len(self.names)
+        rows = torch.tensor([row + [blank] * (most - len(row)) for row in self.rows], dtype=torch.int64)
+        rows = rows.reshape(len(self.rows), most, len(self.names)).to(device)
+        self.places = {name: rows[..., i].contiguous() for i, name in enumerate(self.names)}
+        into = [facts + [nowhere] * (most - len(facts)) for facts in self.facts]
+        self.into = torch.tensor(into, dtype=torch.int64, device=device)
+        self.asked = torch.tensor([bool(row) for row in self.rows], device=device)
+        self.count = most
+
+
+@final
+class Optimism:
+    """A heuristic over the optimistic compilation of each problem's goal (OPT).
+
+    Compiled once for each goal and set of objects. To evaluate a batch, each
+    form of facts is computed once for all states that need it; then one kernel
+    call for each compiled goal evaluates its states.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        goals: Sequence[Expr],
+        universes: Sequence[Universe],
+        name: str,
+        cost: Callable[[tuple[str, ...]], float] | None = None,
+    ) -> None:
+        self._engine = model.engine
+        compiled: dict[tuple[int, Expr], int] = {}
+        self.tasks: list[Optimistic] = []
+        self.task_of = np.empty(len(goals), dtype=np.int64)
+        for problem, (goal, universe) in enumerate(zip(goals, universes, strict=True)):
+            key = (id(universe), goal)
+            if key not in compiled:
+                compiled[key] = len(self.tasks)
+                self.tasks.append(compile_optimistic(model.domain, universe.types, goal, cost))
+            self.task_of[problem] = compiled[key]
+        self._evaluators = [Evaluator(o.task, OPTIMISTIC[name]) for o in self.tasks]
+        self._width = max((len(o.expressions) for o in self.tasks), default=0)
+        self._questions = self._ask(model, universes)
+
+    def _ask(self, model: Model, universes: Sequence[Universe]) -> list[_Question]:
+        forms = [by_form(o.expressions, model.domain) for o in self.tasks]
+        questions: dict[tuple[Expr, tuple[str, ...]], _Question] = {}
+        for problem, universe in enumerate(universes):
+            for form in forms[self.task_of[problem]]:
+                names = tuple(variable.name for variable in form.variables)
+                key = (form.expr, (*names, *(str(v.type) for v in form.variables)))
+                if key not in questions:
+                    questions[key] = _Question(open_node(form, model), len(universes))
+                    questions[key].names = names
+                questions[key].rows[problem] += _placed(form, universe)
+                questions[key].facts[problem] += form.places
+        for question in questions.values():
+            question.seal(self._width, model.device)
+        return list(questions.values())
+
+    def facts(self, batch: StateBatch, problems: Tensor) -> Bools:
+        """The truth of every fact of each state's task, ``[state, fact]``."""
+        facts = torch.zeros(batch.size, self._width + 1, dtype=torch.bool, device=batch.device)
+        run = self._engine.open(batch)
+        for question in self._questions:
+            everyone = bool(question.asked.all())
+            here = None if everyone else question.asked[problems].nonzero().squeeze(1)
+            if here is not None and not here.shape[0]:
+                continue
+            owners = problems if here is None else problems[here]
+            some = run if here is None else self._engine.open(batch.select(here))
+            places = {name: table[owners] for name, table in question.places.items()}
+            truth = question.node(some.ground(places, question.count))
+            truth = truth.reshape(truth.shape[0], -1).expand(owners.shape[0], question.count)
+            if here is None:
+                facts.scatter_(1, question.into[owners], truth)
+            else:
+                facts[here] |= torch.zeros_like(facts[here]).scatter_(1, question.into[owners], truth)
+        found: Bools = facts[:, : self._width].cpu().numpy()
+        return found
+
+    def values(self, batch: StateBatch, problems: Tensor, goals: Bools) -> Floats:
+        """An estimate for each state; 0 where the goal holds."""
+        facts = self.facts(batch, problems)
+        tasks = self.task_of[problems.cpu().numpy()]
+        values = np.empty(batch.size)
+        for number in np.unique(tasks):
+            rows = np.flatnonzero(tasks == number)
+            optimistic = self.tasks[number]
+            states = np.zeros((len(rows), optimistic.task.n_basic), dtype=np.bool_)
+            given = len(optimistic.expressions)
+            states[:, :given] = facts[rows, :given]
+            values[rows] = self._evaluators[number].values(states)
+        values[goals] = 0.0
+        return values
+
+
+def _placed(form: Form, universe: Universe) -> list[tuple[int, ...]]:
+    types = [v.type for v in form.variables if isinstance(v.type, ObjectType)]
+    return [tuple(universe.at(n, t) for n, t in zip(row, types, strict=True)) for row in form.rows]
+
+
+def find_guide(name: str) -> str:
+    """The name of a heuristic, or an error that offers one."""
+    if name == "ao":
+        raise error("not-yet", "the heuristic `ao` is not built yet", help="use `opt`")
+    if name not in HEURISTICS:
+        raise error(
+            "unknown-heuristic",
+            f"there is no heuristic `{name}` for models",
+            help=did_you_mean(name, HEURISTICS) or f"choose one of {', '.join(HEURISTICS)}",
+        )
+    return name

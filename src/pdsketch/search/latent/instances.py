@@ -1,0 +1,148 @@
+"""The ground instances of every action, for problems with different objects and candidate values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, final
+
+import torch
+from torch import Tensor
+
+from pdsketch.lang.diagnostics import error
+from pdsketch.lang.domain import Action, Domain
+from pdsketch.lang.types import ObjectType, ValueType
+from pdsketch.search.result import Step
+from pdsketch.tensor.universe import Universe
+
+MOST_INSTANCES = 1_000_000
+"""Ground instances of one action beyond which a search is refused."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """The values that an action's value parameters may take in one problem, by type: ``[n, *shape]``."""
+
+    values: Mapping[ValueType, Tensor]
+
+    def of(self, type_: ValueType) -> Tensor:
+        """The candidates of a type."""
+        return self.values[type_]
+
+
+@final
+class Instances:
+    """The ground instances of one action.
+
+    ``index[kind[p], j, i]`` is where argument ``i`` of instance ``j`` stands in
+    problem ``p``: on the axis of its object type, or among the candidates of its
+    value type. ``valid[kind[p], j]`` says which instances exist; None: all do.
+    """
+
+    def __init__(
+        self,
+        action: Action,
+        universes: Sequence[Universe],
+        candidates: Sequence[Candidates],
+        device: torch.device,
+    ) -> None:
+        self.action = action
+        self._universes = universes
+        self._candidates = candidates
+        self._device = device
+        counts = [self._counts(p) for p in range(len(universes))]
+        kinds = {count: i for i, count in enumerate(dict.fromkeys(counts))}
+        self._refuse_too_many(kinds)
+        self.kind = torch.tensor([kinds[count] for count in counts], device=device)
+        tables = [_grid(count) for count in kinds]
+        self.count = max(table.shape[0] for table in tables)
+        self.index = torch.stack([_padded(table, self.count) for table in tables]).to(device)
+        sizes = torch.tensor([table.shape[0] for table in tables], device=device)
+        full = bool((sizes == self.count).all())
+        self.valid = None if full else torch.arange(self.count, device=device) < sizes[:, None]
+        self._pools = {
+            i: self._pool(parameter.type)
+            for i, parameter in enumerate(action.parameters)
+            if isinstance(parameter.type, ValueType)
+        }
+
+    def arguments(self, problems: Tensor) -> dict[str, Tensor]:
+        """The arguments of all instances for some problems: ``[row, instance, *value]``."""
+        kinds = self.kind.index_select(0, problems)
+        index = self.index.index_select(0, kinds)
+        found = {}
+        for i, parameter in enumerate(self.action.parameters):
+            places = index[..., i]
+            pool = self._pools.get(i)
+            found[parameter.name] = places if pool is None else pool[problems[:, None], places]
+        return found
+
+    def existing(self, problems: Tensor) -> Tensor | None:
+        """Which instances exist, ``[row, instance]``; None: all do."""
+        return None if self.valid is None else self.valid[self.kind[problems]]
+
+    def step(self, problem: int, instance: int) -> Step:
+        """An instance as a step of a plan."""
+        index = self.index[self.kind[problem], instance].tolist()
+        args: list[Any] = []
+        for place, parameter in zip(index, self.action.parameters, strict=True):
+            if isinstance(parameter.type, ObjectType):
+                args.append(self._universes[problem].members(parameter.type)[place])
+            else:
+                args.append(as_data(self._candidates[problem].of(parameter.type)[place]))
+        return (self.action.name, *args)
+
+    def _counts(self, problem: int) -> tuple[int, ...]:
+        counts = []
+        for parameter in self.action.parameters:
+            if isinstance(parameter.type, ObjectType):
+                counts.append(len(self._universes[problem].members(parameter.type)))
+            else:
+                counts.append(self._candidates[problem].of(parameter.type).shape[0])
+        return tuple(counts)
+
+    def _pool(self, type_: ValueType) -> Tensor:
+        """The candidates of every problem, ``[problem, n, *shape]``."""
+        pools = [c.of(type_).to(self._device) for c in self._candidates]
+        return torch.stack([_padded(pool, max(p.shape[0] for p in pools)) for pool in pools])
+
+    def _refuse_too_many(self, kinds: Mapping[tuple[int, ...], int]) -> None:
+        most = max(int(torch.Size(count).numel()) for count in kinds)
+        if most > MOST_INSTANCES:
+            raise error(
+                "too-many-instances",
+                f"`{self.action.name}` has {most:,} ground instances; {MOST_INSTANCES:,} is the most",
+                self.action.span,
+                help="plan with fewer objects or fewer candidate values",
+            )
+
+
+def _grid(counts: tuple[int, ...]) -> Tensor:
+    """Every combination of places, ``[n, len(counts)]``, the last varying fastest."""
+    if len(counts) == 0:
+        return torch.zeros(1, 0, dtype=torch.int64)
+    grids = torch.meshgrid(*(torch.arange(c) for c in counts), indexing="ij")
+    return torch.stack([grid.reshape(-1) for grid in grids], dim=-1)
+
+
+def _padded(table: Tensor, rows: int) -> Tensor:
+    """The table with zero rows behind it."""
+    return torch.cat([table, table.new_zeros(rows - table.shape[0], *table.shape[1:])])
+
+
+def as_data(value: Tensor) -> Any:
+    """A value as plans hold it: a number, or (nested) tuples of numbers."""
+
+    def tupled(data: Any) -> Any:
+        return tuple(tupled(part) for part in data) if isinstance(data, list) else data
+
+    return tupled(value.tolist())
+
+
+def value_types(domain: Domain) -> tuple[ValueType, ...]:
+    """The types of all value parameters of actions."""
+    found = {
+        p.type: None for a in domain.actions.values() for p in a.parameters if isinstance(p.type, ValueType)
+    }
+    return tuple(found)

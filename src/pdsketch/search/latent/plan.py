@@ -1,0 +1,262 @@
+"""`pdsketch.plan` and `plan_many` for models: options, rounds of candidate values, replay, reasons."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, final
+
+import numpy as np
+import torch
+
+from pdsketch.lang.check.reads import absent_reads
+from pdsketch.lang.diagnostics import did_you_mean, error
+from pdsketch.lang.terms import Expr
+from pdsketch.search.latent.candidates import Generator, candidates_of
+from pdsketch.search.latent.engine import Engine, Limits, Outcome, Progress, Search, Settings
+from pdsketch.search.latent.guide import Blind, Guide, Optimism, find_guide
+from pdsketch.search.latent.instances import Candidates, value_types
+from pdsketch.search.latent.judge import Judge
+from pdsketch.search.latent.reasons import why_not
+from pdsketch.search.latent.replay import replay
+from pdsketch.search.latent.space import Space
+from pdsketch.search.result import Result, Step
+from pdsketch.tensor.arguments import bind
+from pdsketch.tensor.model import Model
+from pdsketch.tensor.state import State, StateBatch
+
+SEARCHES: Final[tuple[Search, ...]] = ("astar", "wastar", "gbfs")
+MEGABYTE: Final = 1_000_000
+MOST_ROUNDS: Final = 8
+FIRST_ROUND: Final = 256
+"""Expansions of the first round of candidate values, where more rounds may follow; each doubles it."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to plan with a model.
+
+    ``k`` nodes are expanded together; 1 is textbook search. ``max_depth`` bounds
+    the length of plans. ``snap`` rounds floats to their codes after each step.
+    ``generators`` propose values for value parameters, by the name of their
+    type. ``costs``: let actions cost what they say; by default, where some
+    action says so. ``refused`` are not tried as a first step.
+    """
+
+    search: Search = "astar"
+    heuristic: str = "opt"
+    time_limit: float | None = 20.0
+    memory_limit: float = 2000.0
+    max_expansions: int | None = None
+    max_depth: int | None = None
+    k: int = 1
+    weight: float = 5.0
+    snap: bool = False
+    costs: bool | None = None
+    generators: Mapping[str, Generator] = field(default_factory=dict)
+    refused: frozenset[Step] = frozenset()
+    watch: Callable[[Progress], None] | None = None
+
+
+def plan_model(model: Model, state: State, goal: str | Expr, **options: Any) -> Result:
+    """Find a plan from a state to a goal; see `Options`."""
+    return plan_models(model, [state], [goal], **options)[0]
+
+
+def plan_models(
+    model: Model, states: Sequence[State], goals: Sequence[str | Expr] | str | Expr, **options: Any
+) -> list[Result]:
+    """Find a plan for each state and goal; the frontiers share tensor batches.
+
+    ``goals`` is one goal for all states, or one for each. The limits of
+    expansions and depth hold for each problem, those of time and memory for all
+    of them together.
+    """
+    started = time.monotonic()
+    chosen = _options(model, options)
+    states = _states(model, states)
+    if not states:
+        return []
+    wanted = _goals(model, states, goals)
+    with torch.inference_mode():
+        encoded = [model.encode(state, crisp=True).crisp() for state in states]
+        return _Planning(model, encoded, wanted, chosen, started).results()
+
+
+@final
+class _Planning:
+    """One call: rounds of candidate values, each a search for the problems still open."""
+
+    def __init__(
+        self, model: Model, states: Sequence[State], goals: Sequence[Expr], options: Options, started: float
+    ) -> None:
+        self.model = model
+        self.states = states
+        self.goals = goals
+        self.options = options
+        self.started = started
+        limit = options.time_limit
+        self.deadline = np.inf if limit is None else started + limit
+        self.costs = model.domain.has_costs if options.costs is None else options.costs
+        self.spent = np.zeros(len(states), dtype=np.int64)
+        self.counts = np.zeros((len(states), 3), dtype=np.int64)
+
+    def results(self) -> list[Result]:
+        """The result of each problem."""
+        found: dict[int, Result] = {}
+        pools: list[Candidates | None] = [None] * len(self.states)
+        rounds = MOST_ROUNDS if self.options.generators and value_types(self.model.domain) else 1
+        for number in range(rounds):
+            left = [i for i in range(len(self.states)) if i not in found]
+            if not left:
+                break
+            for i in left:
+                pools[i] = candidates_of(
+                    self.model, self.states[i], self.options.generators, number, pools[i]
+                )
+            last = number == rounds - 1
+            ready = [pool for i in left if (pool := pools[i]) is not None]
+            for i, result in zip(left, self._search(left, ready, number, last=last), strict=True):
+                if result is not None:
+                    found[i] = result
+        return [found[i] for i in range(len(self.states))]
+
+    def _search(
+        self, left: Sequence[int], pools: Sequence[Candidates], number: int, *, last: bool
+    ) -> list[Result | None]:
+        """One round; None for a problem that the next round may still solve."""
+        roots = StateBatch.of([self.states[i] for i in left])
+        goals = [self.goals[i] for i in left]
+        space = Space(self.model, roots, pools, snap=self.options.snap, costs=self.costs)
+        guide = self._guide(space, goals)
+        judge = Judge(self.model, goals, space.universes)
+        engine = Engine(space, judge, guide, self._settings(space, left, number, last=last))
+        results: list[Result | None] = []
+        for place, (i, outcome) in enumerate(zip(left, engine.run(), strict=True)):
+            self.counts[i] += (outcome.expanded, outcome.evaluated, outcome.generated)
+            self.spent[i] += outcome.expanded
+            again = not last and outcome.status == "gave-up" and self._has_room(i)
+            results.append(None if again else self._result(i, place, outcome, engine, guide))
+        return results
+
+    def _settings(self, space: Space, left: Sequence[int], number: int, *, last: bool) -> Settings:
+        options = self.options
+        cap = options.max_expansions
+        room = None if cap is None else cap - int(self.spent[list(left)].max())
+        if not last:
+            room = min(FIRST_ROUND << number, room if room is not None else FIRST_ROUND << number)
+        limits = Limits(self.deadline, options.memory_limit * MEGABYTE, room, options.max_depth)
+        sampled = any(t.choices is None and t.prim != "bool" for t in value_types(self.model.domain))
+        exact = all(p.exact for p in space.prints.values()) and not sampled and not options.refused
+        return Settings(
+            options.search, options.weight, options.k, limits, exact, options.refused, options.watch
+        )
+
+    def _has_room(self, i: int) -> bool:
+        limit = self.options.max_expansions
+        return time.monotonic() < self.deadline and (limit is None or int(self.spent[i]) < limit)
+
+    def _guide(self, space: Space, goals: Sequence[Expr]) -> Guide:
+        cost = _ground_cost(self.model, space.roots) if self.costs else None
+        if self.options.heuristic == "blind":
+            return Blind(0.0 if self.costs else 1.0)
+        return Optimism(self.model, goals, space.universes, self.options.heuristic, cost)
+
+    def _result(self, i: int, place: int, outcome: Outcome, engine: Engine, guide: Guide) -> Result:
+        expanded, evaluated, generated = map(int, self.counts[i])
+        result = Result(
+            outcome.status,
+            expanded=expanded,
+            evaluated=evaluated,
+            generated=generated,
+            seconds=time.monotonic() - self.started,
+        )
+        state, goal = self.states[i], self.goals[i]
+        if outcome.status == "solved":
+            plan = engine.steps(outcome.node)
+            failure = replay(self.model, state, goal, plan, snap=self.options.snap)
+            if failure is None:
+                return replace(result, plan=plan, cost=float(engine.frontier.g[outcome.node]))
+            return replace(result, status="gave-up", best=plan, reasons=(failure,))
+        best = engine.steps(outcome.best) if outcome.best >= 0 else []
+        reasons = why_not(self.model, state, goal, outcome, best, self.options, guide, place)
+        return replace(result, best=best, reasons=reasons)
+
+
+def _options(model: Model, given: Mapping[str, Any]) -> Options:
+    known = Options.__dataclass_fields__
+    for name in given:
+        if name not in known:
+            raise error(
+                "unknown-option",
+                f"planning with a model has no option `{name}`",
+                help=did_you_mean(name, known),
+            )
+    options = Options(**given)
+    if options.search not in SEARCHES:
+        raise error(
+            "unknown-search",
+            f"there is no search `{options.search}` for models",
+            help=did_you_mean(str(options.search), SEARCHES) or f"choose one of {', '.join(SEARCHES)}",
+        )
+    find_guide(options.heuristic)
+    for name in ("k", "max_depth"):
+        value = getattr(options, name)
+        if value is not None and (not isinstance(value, int) or value < (name == "k")):
+            raise error(
+                "bad-limit", f"`{name}` is a whole number, {int(name == 'k')} or more; {value!r} is given"
+            )
+    for name in options.generators:
+        if name not in model.domain.value_types:
+            raise error(
+                "unknown-type",
+                f"a generator is given for `{name}`, and the domain has no such value type",
+                help=did_you_mean(name, model.domain.value_types),
+            )
+    return options
+
+
+def _states(model: Model, states: Sequence[State]) -> list[State]:
+    if isinstance(states, State | StateBatch):
+        states = list(StateBatch.of(states))
+    for state in states:
+        if not isinstance(state, State):
+            raise error("bad-state", f"a State was wanted, and a {type(state).__name__} was given")
+        model.ready(state)
+    return list(states)
+
+
+def _goals(model: Model, states: Sequence[State], goals: Sequence[str | Expr] | str | Expr) -> list[Expr]:
+    each = list(goals) if isinstance(goals, list | tuple) else [goals] * len(states)
+    if len(each) != len(states):
+        raise error("bad-goals", f"{len(each)} goals were given for {len(states)} states")
+    found = []
+    for state, goal in zip(states, each, strict=True):
+        checked = model.formula(state.batch, goal)  # type: ignore[arg-type]
+        absent = absent_reads(checked, model.domain)
+        if absent:
+            raise error(
+                "absent-predicate",
+                f"the goal reads `{absent[0]}`, which only the encoder reads: it is absent after a step",
+                checked.span,
+                help="read an encoded predicate instead",
+            )
+        found.append(checked)
+    return found
+
+
+def _ground_cost(model: Model, roots: StateBatch) -> Callable[[tuple[str, ...]], float]:
+    """What a ground action costs in the first root; an action over values is taken to cost nothing."""
+    state = roots[0]
+
+    def cost(step: tuple[str, ...]) -> float:
+        action = model.domain.actions[step[0]]
+        if action.cost is None or any(argument.startswith("?") for argument in step[1:]):
+            return 0.0
+        run = model.engine.open(state.batch).ground(bind(state.batch, action, [step]), 1)
+        found = model.engine.cost(run, action.name)
+        return 0.0 if found is None else float(found)
+
+    return cost

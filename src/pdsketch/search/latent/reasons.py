@@ -1,0 +1,117 @@
+"""Why there is no plan, in words: the limit, the goal's parts at the best node, untrained blanks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+
+from pdsketch.lang.source import Span
+from pdsketch.lang.terms import Apply, BlankCall, Expr, Logic, walk
+from pdsketch.search.latent.engine import Outcome
+from pdsketch.search.latent.guide import Guide, Optimism
+from pdsketch.search.latent.replay import follow
+from pdsketch.search.result import Step
+from pdsketch.tensor.model import Model
+from pdsketch.tensor.state import State
+
+if TYPE_CHECKING:
+    from pdsketch.search.latent.plan import Options
+
+_MOST_PARTS: Final = 12
+
+
+def why_not(
+    model: Model,
+    state: State,
+    goal: Expr,
+    outcome: Outcome,
+    best: Sequence[Step],
+    options: Options,
+    guide: Guide,
+    place: int,
+) -> tuple[str, ...]:
+    """One sentence a reason, the most important first."""
+    reasons = [_ending(outcome, options)]
+    if outcome.status == "unsolvable" and isinstance(guide, Optimism):
+        reasons += _unreachable(guide, place)
+    reached = follow(model, state, best, snap=options.snap)
+    if isinstance(reached, State) and outcome.status != "unsolvable":
+        where = f"after {len(best)} steps, at the most promising state" if best else "in the initial state"
+        for part in _conjuncts(goal):
+            truth = float(model.holds(reached, part))
+            if truth <= 0.5:
+                reasons.append(f"{where}, {_words(part)} has truth {truth:.2f}{_at(part.span)}")
+    reasons += [f"blank `{name}` was never trained{at}" for name, at in _untrained(model, goal)]
+    return tuple(reasons[:_MOST_PARTS])
+
+
+def _ending(outcome: Outcome, options: Options) -> str:
+    seen = f"best h {outcome.best_h:g} after {outcome.expanded} expansions"
+    match outcome.status, outcome.limit:
+        case "unsolvable", _:
+            return "there is no plan: no reachable state can satisfy the goal"
+        case "out-of-time", _:
+            return f"the time limit of {options.time_limit:g} s was reached ({seen}): raise it, or try k=64"
+        case "out-of-memory", _:
+            return f"the memory limit of {options.memory_limit:g} MB was reached ({seen}): raise memory_limit"
+        case _, "expansions":
+            return f"the limit of expansions was reached ({seen}): raise max_expansions, or try search='gbfs'"
+        case _, "depth":
+            return f"no plan within max_depth={options.max_depth} was found ({seen}): raise max_depth"
+        case _:
+            return (
+                f"all states that could be told apart were searched ({seen}), which proves nothing: "
+                "values are quantised or sampled"
+            )
+
+
+def _unreachable(guide: Optimism, place: int) -> list[str]:
+    """The parts of the goal that no action can bring about, even optimistically."""
+    optimistic = guide.tasks[guide.task_of[place]]
+    return [
+        f"no action can make {_words(part)} true, whatever the networks compute{_at(part.span)}"
+        for part, literals in optimistic.goal_parts
+        if literals is None
+    ]
+
+
+def _untrained(model: Model, goal: Expr) -> Iterator[tuple[str, str]]:
+    """The blanks that the goal or some action reads and that no training reached."""
+    trained = model.notes.get("trained")
+    if trained is None:
+        return
+    for name in blanks_read(model, goal):
+        if name not in trained and name in model.domain.blanks:
+            spans = model.domain.blanks[name].spans
+            yield name, _at(spans[0] if spans else None)
+
+
+def blanks_read(model: Model, expr: Expr) -> tuple[str, ...]:
+    """The blanks that an expression reads, through derived predicates too."""
+    found: dict[str, None] = {}
+    seen: set[str] = set()
+    agenda = [expr]
+    while agenda:
+        for node in walk(agenda.pop()):
+            if isinstance(node, BlankCall):
+                found[node.blank] = None
+            elif isinstance(node, Apply) and node.predicate not in seen:
+                seen.add(node.predicate)
+                body = model.domain.predicates[node.predicate].body
+                if body is not None:
+                    agenda.append(body)
+    return tuple(found)
+
+
+def _conjuncts(goal: Expr) -> list[Expr]:
+    if isinstance(goal, Logic) and goal.op == "and":
+        return [part for argument in goal.args for part in _conjuncts(argument)]
+    return [goal]
+
+
+def _words(expr: Expr) -> str:
+    return f"`{' '.join(expr.span.text.split())}`" if expr.span is not None else "the goal"
+
+
+def _at(span: Span | None) -> str:
+    return "" if span is None else f" ({span.source.name}:{span.line}:{span.column})"

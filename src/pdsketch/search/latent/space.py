@@ -1,0 +1,305 @@
+"""The latent states of many searches in shared tensors: roots, expansion, fingerprints.
+
+Only what actions write is stored for each node; everything else is read from
+the root of its problem.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import final
+
+import torch
+from torch import Tensor
+
+from pdsketch.lang.diagnostics import error
+from pdsketch.lang.terms import TRUE
+from pdsketch.lang.types import ObjectType
+from pdsketch.search.latent.fingerprint import Fingerprint, fingerprints, of_problem
+from pdsketch.search.latent.instances import Candidates, Instances
+from pdsketch.search.result import Step
+from pdsketch.tensor.codes import codes_of
+from pdsketch.tensor.effects import Program, written
+from pdsketch.tensor.model import Model
+from pdsketch.tensor.node import Run
+from pdsketch.tensor.state import StateBatch
+
+Tables = dict[str, Tensor]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Children:
+    """States on their way into the store.
+
+    ``parent[i]`` counts within the expanded nodes; ``action`` and ``instance`` say
+    what was done; ``shares`` are those of each changing predicate in the
+    fingerprint. A table that the action does not write is None: it is the
+    parent's, and is fetched for those that are kept.
+    """
+
+    parent: Tensor
+    action: Tensor
+    instance: Tensor
+    cost: Tensor
+    shares: Tensor
+    tables: dict[str, Tensor | None]
+
+    def __len__(self) -> int:
+        return self.parent.shape[0]
+
+    def select(self, index: Tensor) -> Children:
+        """Some of them."""
+        parent, action, instance, cost, shares = (c.index_select(0, index) for c in self.columns)
+        tables = {name: None if t is None else t.index_select(0, index) for name, t in self.tables.items()}
+        return Children(parent, action, instance, cost, shares, tables)
+
+    @property
+    def columns(self) -> tuple[Tensor, ...]:
+        """What is known of each child, besides its tables."""
+        return (self.parent, self.action, self.instance, self.cost, self.shares)
+
+    def table(self, name: str) -> Tensor:
+        """A table that is there."""
+        found = self.tables[name]
+        assert found is not None
+        return found
+
+    def completed(self, parents: StateBatch) -> Children:
+        """With the parents' tables in place of those that were not written."""
+        tables: dict[str, Tensor | None] = {
+            name: parents.tensor(name).index_select(0, self.parent) if table is None else table
+            for name, table in self.tables.items()
+        }
+        return Children(self.parent, self.action, self.instance, self.cost, self.shares, tables)
+
+
+def joined(parts: Sequence[Children]) -> Children:
+    """Completed children, one part after the other."""
+    if len(parts) == 1:
+        return parts[0]
+    parent, action, instance, cost, shares = map(torch.cat, zip(*(p.columns for p in parts), strict=True))
+    tables: dict[str, Tensor | None] = {
+        name: torch.cat([part.table(name) for part in parts]) for name in parts[0].tables
+    }
+    return Children(parent, action, instance, cost, shares, tables)
+
+
+@final
+class Space:
+    """The states of the nodes of several problems, and how they grow."""
+
+    def __init__(
+        self, model: Model, roots: StateBatch, candidates: Sequence[Candidates], *, snap: bool, costs: bool
+    ) -> None:
+        self.model = model
+        self.domain = model.domain
+        self.roots = roots
+        self.device = roots.device
+        self.snap = snap
+        self._costs = costs
+        self.universes = [roots.universe(p) for p in range(roots.size)]
+        actions = self.domain.actions.values()
+        self.instances = [Instances(a, self.universes, candidates, self.device) for a in actions]
+        self._programs: list[Program] = [model.engine.program(a.name) for a in actions]
+        changing = {update.target.predicate for a in actions for update in a.effects}
+        self.changing = tuple(p for p in self.domain.state_predicates if p.name in changing)
+        self.prints: Mapping[str, Fingerprint] = fingerprints(
+            self.changing, codes_of(model.notes), self.device
+        )
+        self._order = {p.name: i for i, p in enumerate(self.changing)}
+        self.size = 0
+        self._tables: Tables = {}
+        self._shares = torch.empty(0, len(self.changing), 2, dtype=torch.int64, device=self.device)
+        self._problem = torch.empty(0, dtype=torch.int64, device=self.device)
+
+    @property
+    def nbytes(self) -> int:
+        """The memory that the states take."""
+        tensors = [*self._tables.values(), self._shares, self._problem]
+        return sum(t.numel() * t.element_size() for t in tensors)
+
+    def start(self) -> Children:
+        """The roots, as children of nothing."""
+        n = self.roots.size
+        problems = torch.arange(n, device=self.device)
+        tables = {p.name: self.roots.tensor(p.name) for p in self.changing}
+        shares = torch.zeros(n, len(self.changing), 2, dtype=torch.int64, device=self.device)
+        for name, table in tables.items():
+            shares[:, self._order[name]] = self._share(name, table, problems)
+        zeros = torch.zeros(n, dtype=torch.int64, device=self.device)
+        return Children(problems, zeros, zeros, zeros.double(), shares, dict(tables))
+
+    def store(self, children: Children, problems: Tensor) -> None:
+        """Keep the states of nodes, one behind the other."""
+        n = self.size + len(children)
+        self._reserve(n, children)
+        for name in children.tables:
+            self._tables[name][self.size : n] = children.table(name)
+        self._shares[self.size : n] = children.shares
+        self._problem[self.size : n] = problems
+        self.size = n
+
+    def batch(self, nodes: Tensor) -> StateBatch:
+        """The states of stored nodes."""
+        tables = {name: table.index_select(0, nodes) for name, table in self._tables.items()}
+        return self.states(tables, self._problem.index_select(0, nodes))
+
+    def states(self, tables: Tables, problems: Tensor) -> StateBatch:
+        """Whole states from what changes: the rest is that of each problem's root."""
+        alone = self.roots.size == 1
+        tensors = {}
+        for name, root in self.roots.tensors.items():
+            if name in tables:
+                tensors[name] = tables[name]
+            elif self.domain.predicates[name].is_state:
+                n = problems.shape[0]
+                tensors[name] = root.expand(n, *root.shape[1:]) if alone else root.index_select(0, problems)
+        rows = None if self.roots.rows is None else self.roots.rows.index_select(0, problems)
+        return StateBatch(self.domain, self.roots.layout, rows, problems.shape[0], tensors)
+
+    def fingerprint(self, children: Children, problems: Tensor) -> Tensor:
+        """The fingerprints of states, ``[state, 2]``; they differ between problems."""
+        return children.shares.sum(1) + of_problem(problems)
+
+    def expand(self, batch: StateBatch, nodes: Tensor) -> list[Children]:
+        """All successors of stored nodes, whose states are ``batch``: one tensor call for each action."""
+        problems = self.problems(nodes)
+        shares = self._shares.index_select(0, nodes)
+        run = self.model.engine.open(batch)
+        parts = (self._apply(i, run, problems, shares) for i in range(len(self._programs)))
+        return [part for part in parts if part is not None and len(part)]
+
+    def problems(self, nodes: Tensor) -> Tensor:
+        """The problem of each stored node."""
+        return self._problem.index_select(0, nodes)
+
+    def step(self, problem: int, action: int, instance: int) -> Step:
+        """An action as a step of a plan."""
+        return self.instances[action].step(problem, instance)
+
+    def _apply(self, number: int, states: Run, problems: Tensor, shares: Tensor) -> Children | None:
+        """The successors by one action, where its precondition holds."""
+        instances, program = self.instances[number], self._programs[number]
+        if instances.count == 0:
+            return None
+        batch = states.batch
+        run = states.ground(instances.arguments(problems), instances.count)
+        allowed = self._allowed(program, run, instances.existing(problems))
+        if allowed is not None and int(allowed.sum()) < allowed.numel() // 2:
+            return self._apply_few(number, batch, problems, shares, allowed)
+        new = self._checked(program, written(program, run))
+        parent = torch.arange(batch.size, device=self.device).repeat_interleave(instances.count)
+        instance = torch.arange(instances.count, device=self.device).repeat(batch.size)
+        made = self._children(number, run, parent, instance, problems, shares, new)
+        return made if allowed is None else made.select(allowed.reshape(-1).nonzero().squeeze(1))
+
+    def _apply_few(
+        self, number: int, batch: StateBatch, problems: Tensor, shares: Tensor, allowed: Tensor
+    ) -> Children | None:
+        """The same where few instances are allowed: those alone."""
+        parent, instance = allowed.nonzero(as_tuple=True)
+        if parent.shape[0] == 0:
+            return None
+        instances, program = self.instances[number], self._programs[number]
+        chosen = batch.select(parent)
+        arguments = {
+            name: value[parent, instance].unsqueeze(1)
+            for name, value in instances.arguments(problems).items()
+        }
+        run = self.model.engine.open(chosen).ground(arguments, 1)
+        new = self._checked(program, written(program, run))
+        return self._children(number, run, parent, instance, problems, shares, new)
+
+    def _children(
+        self,
+        number: int,
+        run: Run,
+        parent: Tensor,
+        instance: Tensor,
+        problems: Tensor,
+        shares: Tensor,
+        new: Tables,
+    ) -> Children:
+        shares = shares.index_select(0, parent)
+        owners = problems.index_select(0, parent)
+        tables: dict[str, Tensor | None] = dict.fromkeys(self._order)
+        for name, table in new.items():
+            tables[name] = rounded = self.prints[name].snap(table) if self.snap else table
+            shares[:, self._order[name]] = self._share(name, rounded, owners)
+        cost = self._cost(self._programs[number], run)
+        return Children(parent, torch.full_like(parent, number), instance, cost, shares, tables)
+
+    def _cost(self, program: Program, run: Run) -> Tensor:
+        """What each instance costs: 1, or what the action says."""
+        n = run.batch.size * run.instances
+        if not self._costs:
+            return torch.ones(n, dtype=torch.float64, device=self.device)
+        if program.cost is None:
+            return torch.zeros(n, dtype=torch.float64, device=self.device)
+        return _spread(program.cost(run), run).reshape(-1).double()
+
+    def _allowed(self, program: Program, run: Run, existing: Tensor | None) -> Tensor | None:
+        """Which instances may be applied, ``[state, instance]``; None: all."""
+        if program.action.precondition == TRUE:
+            return existing
+        held = _spread(program.precondition(run), run)
+        return held if existing is None else held & existing
+
+    def _checked(self, program: Program, new: Tables) -> Tables:
+        for name, table in new.items():
+            if table.is_floating_point() and not bool(torch.isfinite(table).all()):
+                raise error(
+                    "not-finite",
+                    f"the model predicts a `{name}` after `{program.action.name}` that is not finite",
+                    program.action.span,
+                    help="train the model, or check the modules that you gave it",
+                )
+        return new
+
+    def _share(self, name: str, table: Tensor, problems: Tensor) -> Tensor:
+        return self.prints[name].shares(table, self._real(name, problems))
+
+    def _real(self, name: str, problems: Tensor) -> Tensor | None:
+        """Which entries of a table stand for objects, ``[state, *objects]``; None: all do."""
+        types = [p.type for p in self.domain.predicates[name].parameters if isinstance(p.type, ObjectType)]
+        masks = [self.roots.layout.mask(type_) for type_ in types]
+        if all(mask is None for mask in masks):
+            return None
+        rows = self.roots.rows
+        assert rows is not None
+        found = torch.ones(problems.shape[0], *(1,) * len(types), dtype=torch.bool, device=self.device)
+        for i, (type_, mask) in enumerate(zip(types, masks, strict=True)):
+            size = self.roots.layout.size(type_)
+            one = (
+                torch.ones(1, size, dtype=torch.bool, device=self.device)
+                if mask is None
+                else mask[rows[problems]]
+            )
+            found = found & one.reshape(one.shape[0], *(1,) * i, size, *(1,) * (len(types) - i - 1))
+        return found
+
+    def _reserve(self, needed: int, children: Children) -> None:
+        capacity = self._problem.shape[0]
+        if needed <= capacity:
+            return
+        size = max(needed, 2 * capacity, 256)
+        for name in children.tables:
+            old = self._tables.get(name, children.table(name)[:0])
+            self._tables[name] = _grown(old, size)
+        self._shares = _grown(self._shares, size)
+        self._problem = _grown(self._problem, size)
+
+
+def _grown(old: Tensor, size: int) -> Tensor:
+    bigger = old.new_empty(size, *old.shape[1:])
+    bigger[: old.shape[0]] = old
+    return bigger
+
+
+def _spread(value: Tensor, run: Run) -> Tensor:
+    """A value over states and instances, in full: ``[state, instance]``."""
+    if value.dim() == 1:
+        value = value.unsqueeze(1)
+    return value.expand(run.batch.size, run.instances)
