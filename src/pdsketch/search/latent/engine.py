@@ -175,7 +175,7 @@ class Engine:
     def _drop_finished(self, active: Ints) -> Ints:
         """The problems that go on; those with a goal that nothing can beat, or without room, are settled."""
         if self.settings.k > 1 and self.search != "gbfs":
-            done = self.goal_cost[active] <= self.frontier.least_f(active)
+            done = (self.goal[active] >= 0) & (self.goal_cost[active] <= self.frontier.least_f(active))
             for problem in active[done]:
                 self._status[problem] = "solved"
             active = active[~done]

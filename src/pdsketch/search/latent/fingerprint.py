@@ -41,6 +41,8 @@ class Fingerprint:
 
         ``real`` says which entries stand for objects, ``[state, *objects]``; the others do not count.
         """
+        if not table.numel():
+            return torch.zeros(table.shape[0], 2, dtype=torch.int64, device=table.device)
         flat = self.codes(table).reshape(table.shape[0], -1)
         if real is not None:
             flat = flat * _repeated(real, flat.shape[1])
