@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.heuristics.tasks import chain, make_task
 
 from pdsketch.heuristics.evaluator import Evaluator
 from pdsketch.heuristics.registry import HEURISTICS, find_heuristic
 from pdsketch.lang.diagnostics import Error
-from tests.heuristics.tasks import chain, make_task
 
 RELAXED = [name for name, heuristic in HEURISTICS.items() if heuristic.relaxed]
 

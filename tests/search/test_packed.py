@@ -7,13 +7,13 @@ import time
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from tests.heuristics.tasks import chain, make_task
+from tests.search.random_tasks import closed, is_goal, optimum, replay, successors, tasks
 
 from pdsketch.heuristics.evaluator import Evaluator
 from pdsketch.heuristics.registry import HEURISTICS
 from pdsketch.lang.diagnostics import Error
 from pdsketch.search.packed.engine import SEARCHES, Options, find_search, search
-from tests.heuristics.tasks import chain, make_task
-from tests.search.random_tasks import closed, is_goal, optimum, replay, successors, tasks
 
 PAIRS = [(s, h) for s in SEARCHES for h in HEURISTICS]
 

@@ -13,8 +13,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
+from zlib import crc32
 
-from numba import njit
+import numba
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -25,10 +26,11 @@ PATIENCE = 1.5
 """Seconds after which a first call can only be compiling, and the user is told so."""
 
 
-def _stamp() -> tuple[float, int]:
-    """The newest change and the total size of all files that hold kernels."""
-    stats = [file.stat() for room in _ROOMS for file in sorted(room.glob("*.py"))]
-    return max(s.st_mtime for s in stats), sum(s.st_size for s in stats)
+def _stamp() -> tuple[int, int]:
+    """A checksum and the size of all files that hold kernels."""
+    files = [file.read_bytes() for room in _ROOMS for file in sorted(room.glob("*.py"))]
+    text = b"".join(file for file in files if b"import kernel" in file)
+    return crc32(text), len(text)
 
 
 _STAMP = _stamp()
@@ -36,10 +38,11 @@ _STAMP = _stamp()
 
 def kernel(function: F) -> F:
     """Compile a function over flat arrays; keep the machine code on disk where that is possible."""
+    compiled: Any
     try:
-        compiled = njit(cache=True)(function)
+        compiled = numba.njit(cache=True)(function)
     except RuntimeError:  # neither the package's folder nor the user's cache can be written
-        return njit(function)  # type: ignore[no-any-return]
+        compiled = numba.njit(function)
     file = getattr(compiled._cache, "_cache_file", None)
     if file is not None:
         file._source_stamp = _STAMP

@@ -59,7 +59,7 @@ class Evaluator:
 
 
 @kernel
-def _values(  # noqa: PLR0913, PLR0917
+def _values(
     code: int, relaxation: Relaxation, work: Work, axioms: Axioms, states: Words, values: Floats
 ) -> int:
     for i in range(len(states)):

@@ -19,10 +19,10 @@ def components(task: Task) -> list[int]:
     low: dict[int, int] = {}
     open_: list[int] = []
     is_open: set[int] = set()
-    for root in below:
+    for root, reads in below.items():
         if root in index:
             continue
-        walk = [(root, iter(below[root]))]
+        walk = [(root, iter(reads))]
         index[root] = low[root] = len(index)
         open_.append(root)
         is_open.add(root)

@@ -205,7 +205,7 @@ def relax(task: Task, costs: Floats | None = None, *, per_effect: bool = False) 
     return _assemble(task, unary, numbers, count, scaled, scale, per_effect)
 
 
-def _assemble(  # noqa: PLR0913, PLR0917
+def _assemble(
     task: Task, unary: _Unary, numbers: Longs, count: int, scaled: Longs, scale: float, per_effect: bool
 ) -> Relaxation:
     owner = unary.owner

@@ -38,7 +38,7 @@ N_COUNTERS = 11
 
 
 class Settings(NamedTuple):
-    """Which search: the heuristic's code, whether lazy, whether to close improved states again, and the weights."""
+    """Which search: the heuristic's code, lazy or not, whether to open improved states again, the weights."""
 
     heuristic: int
     lazy: bool
@@ -216,7 +216,7 @@ def _expand_lazily(
 
 
 @kernel
-def _lazy_step(  # noqa: PLR0913, PLR0917
+def _lazy_step(
     know: Knowledge, settings: Settings, nodes: Nodes, queue: Queue, preferred: Queue, room: Room
 ) -> int:
     """Take an operator from one of the open lists, make its state, and expand that if it is new."""
@@ -254,7 +254,7 @@ def _lazy_step(  # noqa: PLR0913, PLR0917
 
 
 @kernel
-def advance(  # noqa: PLR0911, PLR0912, PLR0913, PLR0917
+def advance(
     know: Knowledge,
     settings: Settings,
     nodes: Nodes,

@@ -64,7 +64,7 @@ class Options:
     heuristic: str = "ff"
     weight: float = DEFAULT_WEIGHT
     deadline: float = np.inf
-    memory: float = np.inf
+    memory: float = 2000.0
     max_expansions: int | None = None
     costs: Literal["own", "plus-one"] = "own"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from pdsketch.heuristics.bits import Words
 from pdsketch.heuristics.compiled import kernel
 from pdsketch.task.task import Floats, Ints
+
+Scalar = TypeVar("Scalar", bound=np.generic)
 
 OPEN, CLOSED, DEAD = 0, 1, 2
 
@@ -49,11 +51,18 @@ def make_nodes(capacity: int, words: int) -> Nodes:
 def grown(nodes: Nodes) -> Nodes:
     """The same nodes with twice the room. The table comes empty: the next `advance` fills it."""
     capacity = len(nodes.g)
-    parts = [_doubled(part) for part in nodes[:-1]]
-    return Nodes(*parts, table=np.full(4 * capacity, -1, np.int32))
+    return Nodes(
+        states=_doubled(nodes.states),
+        parent=_doubled(nodes.parent),
+        operator=_doubled(nodes.operator),
+        g=_doubled(nodes.g),
+        h=_doubled(nodes.h),
+        status=_doubled(nodes.status),
+        table=np.full(4 * capacity, -1, np.int32),
+    )
 
 
-def _doubled(array: NDArray[np.generic]) -> NDArray[np.generic]:
+def _doubled(array: NDArray[Scalar]) -> NDArray[Scalar]:
     larger = np.empty((2 * len(array), *array.shape[1:]), array.dtype)
     larger[: len(array)] = array
     return larger
@@ -71,7 +80,7 @@ def hashed(state: Words) -> int:
     for word in state:
         value = (value ^ word) * _MULTIPLIER
         value ^= value >> _HALF
-    return np.int64(value >> np.uint64(1))
+    return np.int64(value >> np.uint64(1))  # type: ignore[return-value]
 
 
 @kernel

@@ -80,7 +80,7 @@ def prepare_operators(task: Task) -> Operators:
 def _sorted_preconditions(
     rows: Rows, n_literals: int
 ) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]:
-    """Preconditions as rows of a table padded with -1, in the order of the tree, with lengths and operators."""
+    """Preconditions as rows padded with -1, in the order of the tree; their lengths and operators."""
     counts = np.bincount(rows.items, minlength=n_literals)
     literals = np.arange(n_literals)
     rank = np.empty(n_literals, np.int64)
@@ -155,7 +155,7 @@ def applicable(operators: Operators, state: Words, found: Ints) -> int:
 
 @kernel
 def apply(operators: Operators, state: Words, operator: int, after: Words) -> None:
-    """Write the basic facts after ``operator`` into ``after``; where a fact is both made false and true, it is true."""
+    """Write the basic facts after ``operator`` into ``after``. Adds win over deletes."""
     last = len(after) - 1
     for word in range(len(after)):
         after[word] = state[word]

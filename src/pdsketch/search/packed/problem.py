@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Literal
+from dataclasses import replace
 
 import numpy as np
 
@@ -13,11 +13,12 @@ from pdsketch.lang.diagnostics import Error
 from pdsketch.lang.domain import Problem
 from pdsketch.lang.validator import validate
 from pdsketch.search.packed.engine import (
-    DEFAULT_WEIGHT,
     Options,
     Outcome,
     Progress,
     find_search,
+)
+from pdsketch.search.packed.engine import (
     search as run,
 )
 from pdsketch.search.packed.memory import Meter
@@ -27,40 +28,27 @@ from pdsketch.task.ground import ground
 from pdsketch.task.limits import Limits, OutOfTimeError
 from pdsketch.task.task import Task
 
-DEFAULT_SEARCH = "lazy-gbfs"
-DEFAULT_HEURISTIC = "ff"
-DEFAULT_MEMORY = 2000.0
-"""Megabytes that planning may take."""
-
 Watcher = Callable[[Progress], None]
 
 
 def plan_problem(
     problem: Problem,
+    options: Options | None = None,
     *,
-    search: str = DEFAULT_SEARCH,
-    heuristic: str = DEFAULT_HEURISTIC,
     time_limit: float | None = None,
-    memory_limit: float = DEFAULT_MEMORY,
-    max_expansions: int | None = None,
-    weight: float = DEFAULT_WEIGHT,
-    costs: Literal["own", "plus-one"] = "own",
     watch: Watcher | None = None,
 ) -> Result:
     """Find a plan for a problem whose state is Boolean; see `pdsketch.plan`.
 
-    ``watch`` is told now and then how the search is going.
+    ``time_limit`` counts from now, grounding included. ``watch`` is told now and
+    then how the search is going.
     """
     started = time.monotonic()
-    options = Options(
-        search=find_search(search),
-        heuristic=find_heuristic(heuristic).name,
-        weight=weight,
-        deadline=np.inf if time_limit is None else started + time_limit,
-        memory=memory_limit,
-        max_expansions=max_expansions,
-        costs=costs,
-    )
+    options = options or Options()
+    find_search(options.search)
+    find_heuristic(options.heuristic)
+    if time_limit is not None:
+        options = replace(options, deadline=started + time_limit)
     meter = Meter()
     try:
         task = ground(problem, Limits(deadline=None if time_limit is None else options.deadline))
@@ -83,7 +71,7 @@ def plan_problem(
         generated=outcome.generated,
         seconds=ended - started,
         phases={"ground": grounded - started, "search": ended - grounded},
-        reasons=why_not(problem, task, options, outcome),
+        reasons=why_not(problem, options, outcome),
         best_h=outcome.best_h if np.isfinite(outcome.best_h) else None,
     )
 

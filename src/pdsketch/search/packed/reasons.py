@@ -7,29 +7,27 @@ import numpy as np
 from pdsketch.heuristics.registry import HEURISTICS
 from pdsketch.lang.domain import Problem
 from pdsketch.search.packed.engine import Options, Outcome
-from pdsketch.task.explain import explain
-from pdsketch.task.task import Task
 
 
-def why_not(problem: Problem, task: Task, options: Options, outcome: Outcome) -> tuple[str, ...]:
+def why_not(problem: Problem, options: Options, outcome: Outcome) -> tuple[str, ...]:
     """The reasons, one a line; none if the problem is solved."""
-    match outcome.status:
-        case "solved":
-            return ()
-        case "unsolvable":
-            return _proof(problem, task, options, outcome)
-        case "out-of-time":
-            limit = "the time limit was reached"
-        case "out-of-memory":
-            limit = f"the memory limit of {options.memory:g} MB was reached"
-        case "gave-up":
-            limit = f"the limit of {options.max_expansions} expansions was reached"
-    return (limit, _seen(options, outcome), _advice(options, outcome))
+    if outcome.status == "solved":
+        return ()
+    if outcome.status == "unsolvable":
+        return _proof(problem, options, outcome)
+    limits = {
+        "out-of-time": "the time limit was reached",
+        "out-of-memory": f"the memory limit of {options.memory:g} MB was reached",
+        "gave-up": f"the limit of {options.max_expansions} expansions was reached",
+    }
+    return (limits[outcome.status], _seen(options, outcome), _advice(options, outcome))
 
 
-def _proof(problem: Problem, task: Task, options: Options, outcome: Outcome) -> tuple[str, ...]:
+def _proof(problem: Problem, options: Options, outcome: Outcome) -> tuple[str, ...]:
     if not np.isfinite(outcome.best_h):
-        words = explain(problem, task)
+        from pdsketch.task.explain import explain  # needed for few problems
+
+        words = explain(problem)
         return ("the goal cannot be reached, even if nothing ever became false again", *words)
     dead = " or shown to be dead ends" if HEURISTICS[options.heuristic].relaxed else ""
     states = "1 state was" if outcome.expanded == 1 else f"{outcome.expanded} states were"

@@ -1,0 +1,116 @@
+"""``pdsketch plan DOMAIN PROBLEM``: a plan on stdout, reasons on stderr, the outcome in the exit code."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from pdsketch.cli import output
+from pdsketch.cli.progress import Ticker
+from pdsketch.lang.data import ground
+from pdsketch.lang.load import load_domain, load_problem
+from pdsketch.search.result import Result
+
+EXAMPLE = """pdsketch plan examples/blocks/domain.pddl examples/blocks/p01.pddl
+pdsketch plan examples/lights/domain.pddl examples/lights/p01.pddl --search astar --heuristic max -o plan"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Files, the search and its limits."""
+    parser.add_argument("domain", metavar="DOMAIN", help="a domain or a sketch")
+    parser.add_argument("problem", metavar="PROBLEM", help="a problem of that domain")
+    parser.add_argument("--model", metavar="DIR", help="plan with a trained model")
+    parser.add_argument(
+        "--search",
+        metavar="NAME",
+        help="astar, wastar, gbfs or lazy-gbfs, the default (models: astar, the default, wastar, gbfs)",
+    )
+    parser.add_argument(
+        "--heuristic",
+        metavar="NAME",
+        help="ff, the default, add, max, goalcount or blind (models: opt, the default, ao, blind)",
+    )
+    parser.add_argument("--weight", type=_number, metavar="W", help="of h in wastar (default 3)")
+    parser.add_argument(
+        "--time-limit", type=_number, metavar="S", help="seconds, parsing included (default none)"
+    )
+    parser.add_argument("--memory-limit", type=_number, metavar="MB", help="for planning (default 2000)")
+    parser.add_argument(
+        "--max-expansions", type=_count, metavar="N", help="nodes to expand (default no limit)"
+    )
+    parser.add_argument("-o", "--output", metavar="FILE", help="write the plan there, not to stdout")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Exit codes are Fast Downward's: 0, 11, 12, 22, 23; 31 for bad input."""
+    started = time.monotonic()
+    problem = load_problem(args.problem, load_domain(args.domain))
+    parsed = time.monotonic() - started
+    result = _plan(args, problem, parsed)
+    seconds = {
+        "parse": parsed,
+        "ground": 0.0,
+        "search": 0.0,
+        **result.phases,
+        "total": time.monotonic() - started,
+    }
+    text = plan_text(result) if result.solved else ""
+    if result.solved and args.output is not None:
+        Path(args.output).write_text(text, encoding="utf-8")
+        text = ""
+    for reason in result.reasons:
+        output.say(f"pdsketch: {reason}")
+    payload = {
+        "status": result.status,
+        "plan": result.plan,
+        "cost": result.cost,
+        "expanded": result.expanded,
+        "evaluated": result.evaluated,
+        "generated": result.generated,
+        "seconds": seconds,
+        "reasons": result.reasons,
+        "best_h": result.best_h,
+    }
+    code = output.EXIT_OF_STATUS[result.status]
+    return output.finish(code, payload, json=args.json, diagnostics=problem.warnings, text=text.rstrip("\n"))
+
+
+def _plan(args: argparse.Namespace, problem: Any, spent: float) -> Result:
+    from pdsketch.search.plan import needs_model, plan
+
+    names = ("search", "heuristic", "weight", "memory_limit", "max_expansions")
+    options = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
+    if args.time_limit is not None:
+        options["time_limit"] = max(0.0, args.time_limit - spent)
+    if args.model is not None:
+        from pdsketch import load_model
+
+        return plan(load_model(args.model), problem.state, problem.goal, **options)
+    if needs_model(problem.domain):
+        return plan(problem, **options)
+    with Ticker(sys.stderr) as ticker:
+        return plan(problem, watch=ticker, **options)
+
+
+def plan_text(result: Result) -> str:
+    """The plan as the IPC writes it: a step a line, then the cost."""
+    lines = [ground(step) for step in result.plan or ()]
+    cost = result.cost or 0
+    return "\n".join([*lines, f"; cost = {int(cost) if float(cost).is_integer() else cost}"]) + "\n"
+
+
+def _number(text: str) -> float:
+    value = float(text)
+    if not value >= 0:
+        raise argparse.ArgumentTypeError(f"wanted a number that is not negative, found {text}")
+    return value
+
+
+def _count(text: str) -> int:
+    value = int(text)
+    if value < 0:
+        raise argparse.ArgumentTypeError(f"wanted a count, found {text}")
+    return value

@@ -1,0 +1,153 @@
+"""`pdsketch.plan`: one door for problems and for models.
+
+A problem without values or blanks is ground and searched over packed states
+(here). Everything else is searched through a `Model`, in the latent space, by
+``pdsketch.search.latent``, which is imported only then, for it needs torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+from pdsketch.lang.diagnostics import did_you_mean, error
+from pdsketch.lang.domain import Domain, Problem
+from pdsketch.lang.types import ObjectType
+from pdsketch.search.result import Result
+
+_LATENT = "pdsketch.search.latent.plan"
+
+
+def plan(
+    target: Any,
+    state: Any = None,
+    goal: Any = None,
+    *,
+    search: str | None = None,
+    heuristic: str | None = None,
+    time_limit: float | None = None,
+    memory_limit: float | None = None,
+    max_expansions: int | None = None,
+    **options: Any,
+) -> Result:
+    """Find a plan: for a `Problem` as it stands, or for a `Model`, a state and a goal.
+
+    - Problems: ``search`` is ``astar``, ``wastar``, ``gbfs`` or ``lazy-gbfs`` (the
+      default); ``heuristic`` is ``blind``, ``goalcount``, ``max``, ``add`` or ``ff``
+      (the default). ``state`` (ground atoms to values) and ``goal`` (text) stand in
+      for the problem's own. There is no time limit unless one is given.
+    - Models, and problems with values: ``astar`` and ``opt`` are the defaults, and
+      20 seconds; see `pdsketch.search.latent` for more options.
+
+    ``time_limit`` is in seconds, ``memory_limit`` in megabytes that this call may
+    take (2000 unless given), ``max_expansions`` a number of nodes; ``weight`` is
+    that of h in ``wastar``. A returned plan has been replayed.
+    """
+    limits = {
+        "search": search,
+        "heuristic": heuristic,
+        "time_limit": time_limit,
+        "memory_limit": memory_limit,
+        "max_expansions": max_expansions,
+    }
+    _check_limits(limits)
+    if isinstance(target, Problem):
+        problem = _changed(target, state, goal)
+        if not needs_model(problem.domain):
+            return _packed(problem, {**_given(limits), **options})
+        model = import_module("pdsketch.tensor.model").Model(problem.domain)
+        return _latent("plan_model")(model, problem.state, problem.goal, **_given(limits), **options)  # type: ignore[no-any-return]
+    if isinstance(target, Domain):
+        target = import_module("pdsketch.tensor.model").Model(target)
+    if state is None or goal is None:
+        raise error(
+            "missing-argument", "a model is planned with from a state and a goal: plan(model, state, goal)"
+        )
+    return _latent("plan_model")(target, state, goal, **_given(limits), **options)  # type: ignore[no-any-return]
+
+
+def plan_many(model: Any, states: Sequence[Any], goals: Sequence[Any] | str, **options: Any) -> list[Result]:
+    """Plan for many states at once, in shared batches; ``goals`` is one goal for all, or one for each."""
+    return _latent("plan_models")(model, states, goals, **options)  # type: ignore[no-any-return]
+
+
+def needs_model(domain: Domain) -> bool:
+    """Whether a problem of this domain is searched through a `Model`: it has values that change, or blanks.
+
+    Numbers that no action changes (distances, costs) are left to grounding.
+    """
+    if domain.blanks or any(p.role in ("external", "encoded", "raw") for p in domain.predicates.values()):
+        return True
+    if any(not p.type.is_bool and not p.type.is_number for p in domain.state_predicates):
+        return True
+    for action in domain.actions.values():
+        if any(not isinstance(p.type, ObjectType) and p.type.choices is None for p in action.parameters):
+            return True
+        if any(not domain.predicates[u.target.predicate].type.is_bool for u in action.effects):
+            return True
+    return False
+
+
+def _given(options: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def _packed(problem: Problem, options: dict[str, Any]) -> Result:
+    """Plan for an ordinary problem."""
+    # numba takes a while to import: only when it is needed.
+    from pdsketch.search.packed.engine import Options
+    from pdsketch.search.packed.problem import plan_problem
+
+    known = (
+        "search",
+        "heuristic",
+        "weight",
+        "memory_limit",
+        "max_expansions",
+        "costs",
+        "time_limit",
+        "watch",
+    )
+    for name in options:
+        if name not in known:
+            raise error(
+                "unknown-option",
+                f"planning for a problem has no option `{name}`",
+                help=did_you_mean(name, known),
+            )
+    time_limit, watch = options.pop("time_limit", None), options.pop("watch", None)
+    if "memory_limit" in options:
+        options["memory"] = options.pop("memory_limit")
+    return plan_problem(problem, Options(**options), time_limit=time_limit, watch=watch)
+
+
+def _check_limits(limits: Mapping[str, Any]) -> None:
+    for name in ("time_limit", "memory_limit", "max_expansions"):
+        value = limits[name]
+        if value is None:
+            continue
+        if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0:
+            raise error("bad-limit", f"`{name}` is a number and not negative; {value!r} is given")
+
+
+def _changed(problem: Problem, state: Any, goal: Any) -> Problem:
+    """The problem from another state or with another goal."""
+    if goal is not None:
+        if isinstance(goal, str):
+            goal = import_module("pdsketch.lang.load").parse_goal(goal, problem)
+        problem = replace(problem, goal=goal)
+    if state is not None:
+        if not isinstance(state, Mapping):
+            raise error("bad-state", "a problem's state is a mapping from ground atoms to values")
+        problem = replace(problem, init=dict(state))
+    return problem
+
+
+def _latent(name: str) -> Callable[..., Any]:
+    """A function of the latent search, if that is there."""
+    if find_spec(_LATENT) is None:
+        raise error("not-yet", "searching in the latent space of a model is not built yet")
+    return getattr(import_module(_LATENT), name)  # type: ignore[no-any-return]
