@@ -31,7 +31,7 @@ class Form:
     """Expressions that differ in their objects alone.
 
     The expression number ``places[i]`` is ``expr`` with the objects ``rows[i]`` for
-    ``variables``. Two variables of a row are two objects.
+    ``variables``.
     """
 
     expr: Expr

@@ -1,14 +1,18 @@
-"""Expressions over given objects: substitution, and which state variables an expression reads."""
+"""Expressions of a domain over numbered objects.
+
+Expressions are never written out for each object: an expression and a `Scope`,
+which says what its free variables stand for, are one ground expression.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import product
+from itertools import count, product
 from typing import final
 
-from pdsketch.lang.data import choices_of, shown
-from pdsketch.lang.domain import Domain, Fact
+from pdsketch.lang.data import choices_of
+from pdsketch.lang.domain import Domain
 from pdsketch.lang.terms import (
     Apply,
     Arithmetic,
@@ -26,147 +30,171 @@ from pdsketch.lang.terms import (
 )
 from pdsketch.lang.types import ObjectType, Type
 
-Scope = Mapping[str, Expr]
-"""What each variable stands for: an object, a value, or an expression without free variables."""
+Thing = int | Value | None
+"""What a variable stands for: an object by its number, a value, or None: a value yet to be chosen."""
+
+Scope = Mapping[str, Thing]
 
 
-def substitute(expr: Expr, scope: Scope) -> Expr:
-    """The expression with its free variables replaced."""
+def substitute(expr: Expr, by: Mapping[str, Expr]) -> Expr:
+    """The expression with its free variables replaced; bound variables must not occur in ``by``."""
     match expr:
         case Variable():
-            return scope.get(expr.name, expr)
+            return by.get(expr.name, expr)
         case Object() | Value():
             return expr
         case Apply() | BlankCall() | Logic() | Arithmetic():
-            return replace(expr, args=tuple(substitute(a, scope) for a in expr.args))
+            return replace(expr, args=tuple(substitute(a, by) for a in expr.args))
         case Equal() | Compare():
-            return replace(expr, left=substitute(expr.left, scope), right=substitute(expr.right, scope))
+            return replace(expr, left=substitute(expr.left, by), right=substitute(expr.right, by))
         case Quantified():
-            return replace(expr, body=substitute(expr.body, _outside(scope, expr.variables)))
+            return replace(expr, body=substitute(expr.body, _without(by, expr.variables)))
         case Each():
-            inner = _outside(scope, expr.variables)
+            inner = _without(by, expr.variables)
             return replace(
                 expr, condition=substitute(expr.condition, inner), body=substitute(expr.body, inner)
             )
 
 
-def _outside(scope: Scope, bound: tuple[Variable, ...]) -> Scope:
+def _without(by: Mapping[str, Expr], bound: tuple[Variable, ...]) -> Mapping[str, Expr]:
     names = {variable.name for variable in bound}
-    return {name: expr for name, expr in scope.items() if name not in names}
+    return {name: expr for name, expr in by.items() if name not in names}
 
 
 @final
-@dataclass(frozen=True, slots=True, eq=False)
-class Universe:
-    """The objects at hand, and what variables range over."""
+@dataclass(slots=True, eq=False)
+class Grounding:
+    """The objects at hand, the constants first, and what the expressions of a domain mean over them."""
 
     domain: Domain
-    objects: Mapping[str, ObjectType]
-    _members: dict[Type, tuple[Expr, ...]] = field(default_factory=dict, repr=False)
+    types: tuple[ObjectType, ...]
+    _members: dict[Type, tuple[Thing, ...]] = field(default_factory=dict)
+    _numbers: dict[str, int] = field(default_factory=dict)
+    _free: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    _inlined: dict[int, Expr] = field(default_factory=dict)
+    _fresh: count[int] = field(default_factory=count)
 
-    def members(self, type_: Type) -> tuple[Expr, ...]:
-        """The objects of a type, or the choices of a value type, as expressions."""
+    def __post_init__(self) -> None:
+        self._numbers = {name: i for i, name in enumerate(self.domain.constants)}
+
+    def members(self, type_: Type) -> tuple[Thing, ...]:
+        """What a variable of a type ranges over."""
         if type_ not in self._members:
             if isinstance(type_, ObjectType):
-                names = self.domain.hierarchy.members(type_, self.objects)
-                self._members[type_] = tuple(Object(name, self.objects[name]) for name in names)
+                fits = self.domain.hierarchy.is_subtype
+                below = {own for own in dict.fromkeys(self.types) if fits(own, type_)}
+                self._members[type_] = tuple(i for i, own in enumerate(self.types) if own in below)
             else:
                 self._members[type_] = tuple(Value(value, type_) for value in choices_of(type_))
         return self._members[type_]
 
-    def instances(self, variables: tuple[Variable, ...]) -> Iterator[dict[str, Expr]]:
-        """Every way to give the variables something to stand for."""
+    def scopes(self, variables: tuple[Variable, ...], outer: Scope) -> Iterator[Scope]:
+        """The scope with every choice for some more variables."""
+        if not variables:
+            yield outer
+            return
         names = [variable.name for variable in variables]
         for chosen in product(*(self.members(variable.type) for variable in variables)):
-            yield dict(zip(names, chosen, strict=True))
+            yield {**outer, **dict(zip(names, chosen, strict=True))}
 
-    def unfolds(self, atom: Apply) -> bool:
-        """Whether a derived atom can be replaced by its body, again and again, and come to an end.
+    def thing(self, expr: Expr, scope: Scope) -> Thing:
+        """What a variable, an object or a value stands for."""
+        match expr:
+            case Variable():
+                return scope[expr.name]
+            case Object():
+                return self._numbers[expr.name]
+            case Value():
+                return expr
+            case _:
+                raise AssertionError(f"{type(expr).__name__} is computed")
 
-        A recursive predicate whose arguments are computed may meet new ones for ever.
-        """
-        known = all(isinstance(argument, Object | Value) for argument in atom.args)
-        return known or atom.predicate not in self.domain.recursive
+    def things(self, atom: Apply, scope: Scope) -> tuple[Thing, ...] | None:
+        """What the arguments of an atom stand for; None if one of them is computed."""
+        if all(isinstance(a, Variable | Object | Value) for a in atom.args):
+            return tuple([self.thing(a, scope) for a in atom.args])
+        return None
 
-    def body(self, atom: Apply) -> Expr:
-        """The body of a derived predicate, with the arguments for its parameters."""
+    def free(self, expr: Expr) -> tuple[str, ...]:
+        """The free variables of an expression of the domain or the goal, sorted."""
+        if id(expr) not in self._free:
+            inside = {name for child in children(expr) for name in self.free(child)}
+            if isinstance(expr, Variable):
+                inside = {expr.name}
+            elif isinstance(expr, Quantified | Each):
+                inside -= {variable.name for variable in expr.variables}
+            self._free[id(expr)] = tuple(sorted(inside))
+        return self._free[id(expr)]
+
+    def called(self, atom: Apply, things: tuple[Thing, ...]) -> tuple[Expr, Scope]:
+        """The body of a derived predicate, and the scope in which its parameters stand for things."""
         predicate = self.domain.predicates[atom.predicate]
         assert predicate.body is not None
-        names = (parameter.name for parameter in predicate.parameters)
-        return substitute(predicate.body, dict(zip(names, atom.args, strict=True)))
+        return predicate.body, {p.name: t for p, t in zip(predicate.parameters, things, strict=True)}
+
+    def inlined(self, atom: Apply) -> Expr:
+        """The body of a derived predicate with computed arguments in the place of its parameters."""
+        if id(atom) not in self._inlined:
+            predicate = self.domain.predicates[atom.predicate]
+            assert predicate.body is not None
+            by = {p.name: a for p, a in zip(predicate.parameters, atom.args, strict=True)}
+            self._inlined[id(atom)] = substitute(self._renamed(predicate.body, {}), by)
+        return self._inlined[id(atom)]
+
+    def _renamed(self, expr: Expr, names: Mapping[str, Expr]) -> Expr:
+        """The expression with new names for its bound variables, which no argument can hold."""
+        match expr:
+            case Quantified() | Each():
+                fresh = tuple(replace(v, name=f"{v.name}@{next(self._fresh)}") for v in expr.variables)
+                inner = {**names, **{v.name: f for v, f in zip(expr.variables, fresh, strict=True)}}
+                if isinstance(expr, Quantified):
+                    return replace(expr, variables=fresh, body=self._renamed(expr.body, inner))
+                condition, body = self._renamed(expr.condition, inner), self._renamed(expr.body, inner)
+                return replace(expr, variables=fresh, condition=condition, body=body)
+            case Apply() | BlankCall() | Logic() | Arithmetic():
+                return replace(expr, args=tuple(self._renamed(a, names) for a in expr.args))
+            case Equal() | Compare():
+                left, right = self._renamed(expr.left, names), self._renamed(expr.right, names)
+                return replace(expr, left=left, right=right)
+            case Variable() | Object() | Value():
+                return substitute(expr, names)
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Reads:
-    """What an expression reads: ground state variables, and perhaps a value that is yet to be chosen."""
-
-    variables: tuple[Fact, ...]
-    chosen: bool
+Variables = dict[tuple[str, tuple[Thing, ...]], None]
+"""Ground state variables: a predicate and the numbers of its objects."""
 
 
-def reads(expr: Expr, universe: Universe) -> Reads:
-    """Every state variable on which a ground expression may depend.
+def reads(expr: Expr, scope: Scope, ground: Grounding) -> Variables | None:
+    """Every state variable on which a ground expression may depend; None if that cannot be told.
 
     Sets and quantifiers are written out over all objects; derived predicates
-    are followed to what they read in turn. A variable that is still free is
-    the value parameter of an action.
+    are followed to what they read in turn.
     """
-    found: dict[Fact, None] = {}
-    seen: set[Apply] = set()
-    chosen = False
-    agenda: list[Expr] = [expr]
+    found: Variables = {}
+    seen: set[tuple[str, tuple[Thing, ...]]] = set()
+    agenda: list[tuple[Expr, Scope]] = [(expr, scope)]
     while agenda:
-        node = agenda.pop()
+        node, here = agenda.pop()
         match node:
-            case Variable():
-                chosen = True
-            case Apply():
-                role = universe.domain.predicates[node.predicate].role
-                if role in ("observed", "encoded"):
-                    found[atom_of(node)] = None
-                elif role == "derived" and node not in seen:
-                    seen.add(node)
-                    if universe.unfolds(node):
-                        agenda.append(universe.body(node))
-                    else:
-                        chosen = True
-                agenda.extend(reversed(node.args))
             case Quantified() | Each():
-                for scope in reversed(list(universe.instances(node.variables))):
-                    agenda.extend(substitute(child, scope) for child in reversed(children(node)))
+                for inner in ground.scopes(node.variables, here):
+                    agenda.extend((child, inner) for child in children(node))
+            case Apply() if ground.domain.predicates[node.predicate].role in (
+                "derived",
+                "observed",
+                "encoded",
+            ):
+                things = ground.things(node, here)
+                if ground.domain.predicates[node.predicate].role != "derived":
+                    assert things is not None
+                    found[node.predicate, things] = None
+                elif things is not None and (node.predicate, things) not in seen:
+                    seen.add((node.predicate, things))
+                    agenda.append(ground.called(node, things))
+                elif things is None and node.predicate in ground.domain.recursive:
+                    return None  # it may be called with ever new values
+                elif things is None:
+                    agenda.append((ground.inlined(node), here))
             case _:
-                agenda.extend(reversed(children(node)))
-    return Reads(tuple(found), chosen)
-
-
-def atom_of(expr: Apply) -> Fact:
-    """The ground atom of a predicate of objects and values."""
-    return (expr.predicate, *map(in_words, expr.args))
-
-
-def in_words(expr: Expr) -> str:
-    """An expression as the author might have written it."""
-    match expr:
-        case Variable() | Object():
-            return expr.name
-        case Value():
-            return shown(expr.value)
-        case Apply():
-            return _list(expr.predicate, expr.args)
-        case BlankCall():
-            return _list(f"??{expr.blank}", expr.args)
-        case Logic() | Arithmetic():
-            return _list(expr.op, expr.args)
-        case Equal():
-            return _list("=", (expr.left, expr.right))
-        case Compare():
-            return _list(expr.op, (expr.left, expr.right))
-        case Quantified() | Each():
-            word = expr.op if isinstance(expr, Quantified) else "foreach"
-            bound = " ".join(f"{v.name} - {v.type}" for v in expr.variables)
-            return f"({word} ({bound}) {' '.join(map(in_words, children(expr)))})"
-
-
-def _list(head: str, args: tuple[Expr, ...]) -> str:
-    return f"({' '.join([head, *map(in_words, args)])})"
+                agenda.extend((child, here) for child in children(node))
+    return found

@@ -14,6 +14,7 @@ from typing import Literal, final
 
 import numpy as np
 
+from pdsketch.abstract.ground import Thing
 from pdsketch.lang.domain import Fact
 from pdsketch.lang.terms import Expr
 from pdsketch.task.task import Rows, Task
@@ -59,7 +60,7 @@ class Book:
 
     names: list[Fact] = field(default_factory=list)
     kinds: list[Kind] = field(default_factory=list)
-    given: dict[int, Expr] = field(default_factory=dict)
+    given: dict[int, tuple[Expr, tuple[Thing, ...]]] = field(default_factory=dict)
     rules: dict[int, tuple[tuple[int, ...], ...]] = field(default_factory=dict)
     _either: dict[tuple[tuple[int, ...], ...], int] = field(default_factory=dict)
 
@@ -87,10 +88,10 @@ class Book:
 @final
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A task, and for its first facts the expressions whose truth a state gives them."""
+    """A task, and for its first facts the ground expressions whose truth a state gives them."""
 
     task: Task
-    given: tuple[Expr, ...]
+    given: tuple[tuple[Expr, tuple[Thing, ...]], ...]
     numbers: dict[int, int]
 
 
