@@ -146,6 +146,9 @@ class Policy:
         refused: frozenset[Step] = frozenset()
         while len(actions) < max_steps and not labels[-1]:
             action = self.act(states[-1], goal, refused=refused)
+            if action is None and refused:
+                # Nothing else leads to the goal: what was refused once may be accepted later.
+                action = self.act(states[-1], goal)
             if action is None:
                 break
             replanned, deviated = self._replanned, self._deviations
