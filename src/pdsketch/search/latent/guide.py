@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from pdsketch.abstract.facts import Form, by_form
+from pdsketch.abstract.facts import Form
 from pdsketch.abstract.opt import Optimistic, compile_optimistic
 from pdsketch.heuristics.evaluator import Evaluator
 from pdsketch.lang.diagnostics import did_you_mean, error
@@ -80,7 +80,7 @@ class Optimism:
 
     Compiled once for each goal and set of objects. To evaluate a batch, each
     form of facts is computed once for all states that need it; then one kernel
-    call for each compiled goal evaluates its states.
+    call for each compiled task evaluates its states.
     """
 
     def __init__(
@@ -101,15 +101,18 @@ class Optimism:
                 compiled[key] = len(self.tasks)
                 self.tasks.append(compile_optimistic(model.domain, universe.types, goal, cost))
             self.task_of[problem] = compiled[key]
-        self._evaluators = [Evaluator(o.task, OPTIMISTIC[name]) for o in self.tasks]
-        self._width = max((len(o.expressions) for o in self.tasks), default=0)
+        # Problems that differ in the names of their objects alone share a task, and its evaluator.
+        shared = {id(o.task): o for o in self.tasks}
+        numbers = {task: i for i, task in enumerate(shared)}
+        self._shape_of = np.array([numbers[id(o.task)] for o in self.tasks], dtype=np.int64)
+        self._shapes = [(o, Evaluator(o.task, OPTIMISTIC[name])) for o in shared.values()]
+        self._width = max((o.n_given for o in self.tasks), default=0)
         self._questions = self._ask(model, universes)
 
     def _ask(self, model: Model, universes: Sequence[Universe]) -> list[_Question]:
-        forms = [by_form(o.expressions, model.domain) for o in self.tasks]
         questions: dict[tuple[Expr, tuple[str, ...]], _Question] = {}
         for problem, universe in enumerate(universes):
-            for form in forms[self.task_of[problem]]:
+            for form in self.tasks[self.task_of[problem]].forms:
                 names = tuple(variable.name for variable in form.variables)
                 key = (form.expr, (*names, *(str(v.type) for v in form.variables)))
                 if key not in questions:
@@ -145,15 +148,14 @@ class Optimism:
     def values(self, batch: StateBatch, problems: Tensor, goals: Bools) -> Floats:
         """An estimate for each state; 0 where the goal holds."""
         facts = self.facts(batch, problems)
-        tasks = self.task_of[problems.cpu().numpy()]
+        shapes = self._shape_of[self.task_of[problems.cpu().numpy()]]
         values = np.empty(batch.size)
-        for number in np.unique(tasks):
-            rows = np.flatnonzero(tasks == number)
-            optimistic = self.tasks[number]
+        for number in np.unique(shapes):
+            rows = np.flatnonzero(shapes == number)
+            optimistic, evaluator = self._shapes[number]
             states = np.zeros((len(rows), optimistic.task.n_basic), dtype=np.bool_)
-            given = len(optimistic.expressions)
-            states[:, :given] = facts[rows, :given]
-            values[rows] = self._evaluators[number].values(states)
+            states[:, : optimistic.n_given] = facts[rows, : optimistic.n_given]
+            values[rows] = evaluator.values(states)
         values[goals] = 0.0
         return values
 
