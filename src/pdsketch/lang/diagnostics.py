@@ -138,7 +138,7 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     candidates: Sequence[str] = sorted(known)
     if len(name) > 200:
         return None
-    found = get_close_matches(name, candidates, n=1, cutoff=0.7)
+    found = get_close_matches(name, candidates, n=1, cutoff=0.65)
     return found[0] if found else None
 
 

@@ -52,6 +52,9 @@ def type_at(items: Sequence[Node], at: int, dash: Atom, report: Report) -> tuple
     item = items[at]
     if isinstance(item, Group):
         return _either(item, report), at + 1
+    if not is_name(item):
+        report.error("bad-typed-list", f"wanted a type, found `{item.text}`", item)
+        return None, at if item.text == "-" else at + 1
     bracket = items[at + 1] if at + 1 < len(items) else None
     if isinstance(bracket, Group) and bracket.bracket == "[" and bracket.start == item.end:
         return TypeName(item, bracket), at + 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from os import PathLike, fspath
+from os import PathLike, fspath, fstat
 from os.path import dirname, isfile, join
 
 from pdsketch.lang.check.domain import check_domain
@@ -186,11 +186,15 @@ def read_source(path: Path) -> Source:
     name = fspath(path)
     try:
         with open(path, "rb") as file:
-            data = file.read(MAX_BYTES + 1)
+            if fstat(file.fileno()).st_size > MAX_BYTES:
+                raise error("file-too-large", f"this file is larger than {MAX_BYTES >> 20} MB", file=name)
+            data = file.read(MAX_BYTES)
     except IsADirectoryError:
         raise error("is-a-directory", "this is a directory, not a file", file=name) from None
     except FileNotFoundError:
         raise error("no-such-file", "there is no such file", file=name) from None
+    except Error:
+        raise
     except (OSError, ValueError) as problem:
         reason = getattr(problem, "strerror", None) or str(problem)
         raise error("cannot-read", f"this file cannot be read: {reason}", file=name) from None
@@ -199,8 +203,6 @@ def read_source(path: Path) -> Source:
 
 def decode_source(name: str, data: bytes) -> Source:
     """The text of bytes, a byte-order mark left out. Raises `Error` where it is no text."""
-    if len(data) > MAX_BYTES:
-        raise error("file-too-large", f"this file is larger than {MAX_BYTES >> 20} MB", file=name)
     try:
         source = Source(name, data.decode("utf-8-sig"))
     except UnicodeDecodeError as problem:

@@ -9,7 +9,7 @@ from typing import final
 from pdsketch.lang.diagnostics import Note, nearest
 from pdsketch.lang.lists import is_name, is_settings, is_word, parse_settings, parse_typed, type_at
 from pdsketch.lang.reader import Atom, Group, Node
-from pdsketch.lang.report import Report
+from pdsketch.lang.report import Report, count
 from pdsketch.lang.syntax import (
     ActionSyntax,
     DerivedSyntax,
@@ -30,7 +30,6 @@ UNSUPPORTED_SECTIONS = {
     ":process": "processes",
     ":event": "events",
     ":constraints": "constraints",
-    ":length": "plan lengths",
     ":modules": "modules",
     ":axiom": "axioms in the form of PDDL 1.2",
     ":safety": "safety constraints",
@@ -206,6 +205,8 @@ def _sections(definition: Definition, report: Report) -> Iterable[tuple[str, Gro
             report.error("bad-section", f"wanted a keyword such as `{known[1]}`", head)
         elif head.text in known:
             yield head.text, section
+        elif head.text == ":length" and definition.kind == "problem":
+            report.warning("ignored-section", "`:length` is ignored: plans may have any length", head)
         elif head.text in UNSUPPORTED_SECTIONS:
             report.error(
                 "unsupported-section",
@@ -285,7 +286,7 @@ def _derived(section: Group, report: Report) -> list[DerivedSyntax]:
             "bad-section",
             "a derived predicate is (:derived (NAME PARAMETERS) BODY)",
             items[0],
-            label=f"{len(items) - 1} parts behind this, wanted 2",
+            label=f"{count(len(items) - 1, 'part')} behind this, wanted 2",
         )
         return []
     head = _predicate(items[1], report, what="a derived predicate")

@@ -106,6 +106,11 @@ def a(noun: object) -> str:
     return f"{'an' if text[:1] in 'aeiou' else 'a'} {text}"
 
 
+def here(number: int) -> str:
+    """``here is 1``, ``here are 3``."""
+    return f"here is {number}" if number == 1 else f"here are {number}"
+
+
 def count(number: int, noun: str) -> str:
     """``1 argument``, ``3 arguments``."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -10,6 +10,7 @@ from pdsketch.lang.check.tables import UNKNOWN
 from pdsketch.lang.check.typenames import resolve_type
 from pdsketch.lang.lists import is_settings, parse_settings
 from pdsketch.lang.reader import Atom, Group, Node
+from pdsketch.lang.report import here
 from pdsketch.lang.syntax import Setting
 from pdsketch.lang.terms import TRUE, BlankCall, Each, Expr, Logic, Variable
 from pdsketch.lang.types import BOOL, ObjectType, Type, ValueType
@@ -176,7 +177,7 @@ def read_of(node: Group, predicate: str) -> Group:
 def _when(ctx: Context, node: Group, parts: list[Node], scope: Scope) -> Parts | None:
     if len(parts) != 2:
         ctx.report.error(
-            "arity-mismatch", f"wanted (when CONDITION VALUE), and here are {len(parts)} parts", node
+            "arity-mismatch", f"wanted (when CONDITION VALUE), and {here(len(parts))} of these two", node
         )
         return None
     condition = ctx.expr(parts[0], scope, BOOL)

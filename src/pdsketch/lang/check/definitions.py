@@ -8,7 +8,6 @@ from typing import final
 from pdsketch.lang.check.context import BlankUse, Context, Scope
 from pdsketch.lang.check.effects import check_effect
 from pdsketch.lang.check.expressions import check_condition, check_expr
-from pdsketch.lang.check.fit import unify
 from pdsketch.lang.check.knowledge import Knowledge
 from pdsketch.lang.check.names import declare_parameters
 from pdsketch.lang.check.tables import UNKNOWN, Parameter, Signature, Tables
@@ -121,8 +120,8 @@ def _body(
     if returns.is_bool:
         body = check_condition(ctx, derived.body, scope)
     else:
-        body = check_expr(ctx, derived.body, scope, returns)
-    if body is None or not unify(ctx, Apply(signature.name, (), returns), body, derived.body):
+        body = check_expr(ctx, derived.body, scope, returns, Apply(signature.name, (), returns))
+    if body is None:
         return None
     if narrowed:
         equal = [Equal(outer, inner, 0.0, body.span) for outer, inner in narrowed]

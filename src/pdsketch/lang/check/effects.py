@@ -19,6 +19,7 @@ from pdsketch.lang.check.fit import describe, fit, mismatch, unify
 from pdsketch.lang.check.tables import Signature
 from pdsketch.lang.diagnostics import Note
 from pdsketch.lang.reader import Atom, Group, Node
+from pdsketch.lang.report import here
 from pdsketch.lang.terms import (
     TRUE,
     Apply,
@@ -129,7 +130,7 @@ def _when(ctx: Context, node: Group, frame: Frame, effects: Effects) -> None:
     if len(node.items) != 3:
         ctx.report.error(
             "arity-mismatch",
-            f"wanted (when CONDITION EFFECT), and here are {len(node.items) - 1} parts",
+            f"wanted (when CONDITION EFFECT), and {here(len(node.items) - 1)} of these two",
             node,
         )
         return
@@ -228,7 +229,7 @@ def _write(ctx: Context, node: Group, frame: Frame, effects: Effects) -> None:
     if len(node.items) != 3:
         ctx.report.error(
             "arity-mismatch",
-            f"wanted ({head.text} (f ?x) VALUE), and here are {len(node.items) - 1} parts",
+            f"wanted ({head.text} (f ?x) VALUE), and {here(len(node.items) - 1)} of these two",
             node,
         )
         return
@@ -252,11 +253,11 @@ def _update(
         )
         return
     # Numeric changes take a scalar for a vector; only an assignment (or a blank) must have its dimensions.
-    want = target.type if op == "assign" or is_blank(value_node) else None
-    value = check_expr(ctx, value_node, wider.scope, want)
-    if value is None:
-        return
-    value = fit(ctx, value, target.type, value_node)
+    if op == "assign" or is_blank(value_node):
+        value = check_expr(ctx, value_node, wider.scope, target.type, target)
+    else:
+        value = check_expr(ctx, value_node, wider.scope, None)
+        value = None if value is None else fit(ctx, value, target.type, value_node)
     if value is None or not unify(ctx, target, value, value_node, broadcast=op != "assign"):
         return
     if op == "scale-down" and target.type.prim == "int64":
@@ -314,8 +315,7 @@ def _sugar(ctx: Context, node: Group, head: Atom, frame: Frame, effects: Effects
         parts = " ".join([*(p.name for p in signature.parameters), *["CONDITION"][: behind - 1], "VALUE"])
         ctx.report.error(
             "arity-mismatch",
-            f"wanted ({head.text} {parts}), and here {'is' if len(node.items) == 2 else 'are'}"
-            f" {len(node.items) - 1} of {wanted} parts",
+            f"wanted ({head.text} {parts}), and {here(len(node.items) - 1)} of {wanted} parts",
             node,
             notes=[Note(signature.span, f"declared as {signature}")],
         )

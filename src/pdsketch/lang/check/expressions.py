@@ -18,7 +18,7 @@ from pdsketch.lang.check.tables import UNKNOWN, Signature
 from pdsketch.lang.check.typenames import RESERVED
 from pdsketch.lang.diagnostics import Note
 from pdsketch.lang.reader import Atom, Group, Node
-from pdsketch.lang.report import count
+from pdsketch.lang.report import count, here
 from pdsketch.lang.terms import Apply, Equal, Expr, Logic, Object, Quantified, Value, Variable
 from pdsketch.lang.types import BOOL, FLOAT, INT, ObjectType, Type, ValueType
 
@@ -26,10 +26,13 @@ EFFECT_WORDS = frozenset(("assign", "increase", "decrease", "scale-up", "scale-d
 SUGAR = ("assign", "cond-assign", "cond-select")
 
 
-def check_expr(ctx: Context, node: Node, scope: Scope, want: Type | None) -> Expr | None:
+def check_expr(
+    ctx: Context, node: Node, scope: Scope, want: Type | None, against: Expr | None = None
+) -> Expr | None:
     """The checked expression of a node; ``want`` is the type its place asks for, if any.
 
-    The result fits ``want``, its dimensions included.
+    The result fits ``want``, and has the dimensions of ``against``, the expression
+    that it is assigned to, compared with or passed as (for want of one, of ``want``).
     """
     if isinstance(node, Atom):
         found = _atom(ctx, node, scope, want)
@@ -40,9 +43,9 @@ def check_expr(ctx: Context, node: Node, scope: Scope, want: Type | None) -> Exp
     if found is None or want is None:
         return found
     fitted = fit(ctx, found, want, node)
-    if fitted is not None and isinstance(want, ValueType) and want.shape is not None:
-        return fitted if unify(ctx, fitted, Value(0, want), node) else None
-    return fitted
+    if fitted is None or isinstance(want, ObjectType) or (want.shape is None and against is None):
+        return fitted
+    return fitted if unify(ctx, against or Value(0, want), fitted, node) else None
 
 
 def check_condition(ctx: Context, node: Node | None, scope: Scope) -> Expr | None:
@@ -160,15 +163,16 @@ def _list(ctx: Context, node: Group, scope: Scope, want: Type | None) -> Expr | 
 def _not_an_expression(ctx: Context, node: Group, head: Atom) -> None:
     """Report a head that gives no value."""
     text = head.text
-    _, colons, word = text.rpartition("::")
-    if text in EFFECT_WORDS or (colons and word in ("assign", "cond-assign")):
+    predicate, _, word = text.rpartition("::")
+    is_sugar = predicate in ctx.tables.signatures
+    if text in EFFECT_WORDS or (is_sugar and word in ("assign", "cond-assign")):
         ctx.report.error(
             "effect-in-condition",
             f"`{text}` changes the state; here a value is wanted",
             head,
             help="to compare, write (= …)",
         )
-    elif text in ("when", "foreach") or (colons and word == "cond-select"):
+    elif text in ("when", "foreach") or (is_sugar and word == "cond-select"):
         ctx.report.error(
             "misplaced-set",
             f"`{text}` gives a set of values, which only a blank takes",
@@ -238,8 +242,8 @@ def check_arguments(
     if len(nodes) != len(signature.parameters):
         ctx.report.error(
             "arity-mismatch",
-            f"`{signature.name}` takes {count(len(signature.parameters), 'argument')}, and here"
-            f" {'is' if len(nodes) == 1 else 'are'} {len(nodes)}",
+            f"`{signature.name}` takes {count(len(signature.parameters), 'argument')},"
+            f" and {here(len(nodes))}",
             at,
             notes=[Note(signature.span, f"declared as {signature}")],
         )
@@ -284,14 +288,15 @@ def _argument(
         return None if arg is None else fit(ctx, arg, wanted, node, of=of)
     slot = ("parameter", signature.name, str(position))
     wanted = ctx.knowledge.refine(slot, wanted)
-    arg = check_expr(ctx, node, scope, None) if not is_blank(node) else check_expr(ctx, node, scope, wanted)
-    arg = None if arg is None else fit(ctx, arg, wanted, node, of=of)
-    if arg is None:
-        return None
     # A stand-in for the parameter, so that its dimensions and the argument's are learned from each other.
     name = f"?{signature.name}${position}"
     ctx.slots[name] = slot
-    return arg if unify(ctx, Variable(name, wanted, signature.span), arg, node) else None
+    stand_in = Variable(name, wanted, signature.span)
+    if is_blank(node):
+        return check_expr(ctx, node, scope, wanted, stand_in)
+    arg = check_expr(ctx, node, scope, None)
+    arg = None if arg is None else fit(ctx, arg, wanted, node, of=of)
+    return arg if arg is not None and unify(ctx, stand_in, arg, node) else None
 
 
 def is_blank(node: Node) -> bool:
@@ -359,7 +364,7 @@ def _junction(ctx: Context, node: Group, scope: Scope, want: Type | None) -> Exp
     if wanted is not None and len(parts) != wanted:
         ctx.report.error(
             "arity-mismatch",
-            f"`{head.text}` takes {count(wanted, 'formula')}, and here are {len(parts)}",
+            f"`{head.text}` takes {count(wanted, 'formula')}, and {here(len(parts))}",
             node,
         )
         return None

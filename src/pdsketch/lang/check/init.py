@@ -8,6 +8,7 @@ from typing import Any, final
 from pdsketch.lang.check.fit import describe
 from pdsketch.lang.check.numbers import as_float, number_of, prim_of, read_vector
 from pdsketch.lang.check.tables import UNKNOWN
+from pdsketch.lang.check.typenames import RESERVED
 from pdsketch.lang.diagnostics import Note
 from pdsketch.lang.domain import Data, Domain, Fact, Predicate
 from pdsketch.lang.reader import Atom, Group, Node
@@ -66,8 +67,8 @@ def _members(type_: ObjectType, domain: Domain, universe: Mapping[str, ObjectTyp
 
 def check_init(
     sections: Iterable[Group], domain: Domain, universe: Mapping[str, ObjectType], report: Report
-) -> dict[Fact, Data]:
-    """The values of the ground atoms that ``:init`` names."""
+) -> tuple[dict[Fact, Data], dict[Fact, Node]]:
+    """The values of the ground atoms that ``:init`` names, and the places of those that are not plain."""
     init = _Init(domain, universe, report)
     known, facts = init.known, init.facts
     for section in sections:
@@ -83,8 +84,9 @@ def check_init(
                     break
             else:
                 facts[tuple(words)] = True
-    _warn_undefined(init, sections)
-    return facts
+    if not report.has_errors:
+        _warn_undefined(init, sections)
+    return facts, init.places
 
 
 def _entry(init: _Init, node: Node) -> None:
@@ -98,6 +100,8 @@ def _entry(init: _Init, node: Node) -> None:
         _value(init, node)
     elif head.text == "not":
         _negation(init, node)
+    elif head.text in RESERVED:
+        report.error("bad-init", f"`:init` lists atoms and values, not `{head.text}`", head)
     elif head.text == "at" and len(node.items) == 3 and _is_timed(node):
         report.error("unsupported-init", "timed initial literals are not supported", node)
     else:
@@ -176,8 +180,10 @@ def _fact(init: _Init, node: Group) -> Fact | None:
             report.error("type-mismatch", f"`{head.text}` takes objects", item)
             is_right = False
         elif item.text not in members:
-            is_right = False
             _not_a_member(init, item, variable.type, head.text)
+            is_right = False
+            if isinstance(variable.type, ValueType):
+                break
     return tuple(item.text for item in node.items if isinstance(item, Atom)) if is_right else None
 
 

@@ -9,7 +9,7 @@ from pdsketch.lang.check.fit import describe, fit, unify
 from pdsketch.lang.check.numbers import as_float
 from pdsketch.lang.check.tables import UNKNOWN
 from pdsketch.lang.reader import Atom, Group, Node
-from pdsketch.lang.report import count
+from pdsketch.lang.report import count, here
 from pdsketch.lang.terms import Arithmetic, Compare, Equal, Expr, Value, Variable
 from pdsketch.lang.types import DEFAULT_TOLERANCE, FLOAT, ObjectType, Type, ValueType
 
@@ -45,9 +45,7 @@ def _needs_context(ctx: Context, node: Node, scope: Scope) -> bool:
 def _wrong_count(ctx: Context, node: Group, wanted: str) -> None:
     head = node.items[0]
     assert isinstance(head, Atom)
-    ctx.report.error(
-        "arity-mismatch", f"`{head.text}` takes {wanted}, and here are {len(node.items) - 1}", node
-    )
+    ctx.report.error("arity-mismatch", f"`{head.text}` takes {wanted}, and {here(len(node.items) - 1)}", node)
 
 
 def check_equal(ctx: Context, node: Group, scope: Scope, want: Type | None) -> Expr | None:

@@ -29,11 +29,11 @@ def check_problem(syntax: ProblemSyntax, domain: Domain, source: Source, report:
     _check_domain_name(syntax, domain, report)
     own = _objects(syntax, domain, report)
     universe = {**domain.constants, **own}
-    init = check_init(syntax.init, domain, universe, report)
+    init, places = check_init(syntax.init, domain, universe, report)
     goal = _goal(syntax, domain, own, report)
     metric = _metric(syntax.metric, domain, report)
     if metric == "cost":
-        _check_costs(syntax, domain, init, report)
+        _check_costs(domain, init, places, report)
     if report.has_errors or goal is None:
         return None
     groups: dict[str, list[str]] = {}
@@ -167,7 +167,9 @@ def _goal(
     return check_goal(syntax.goal, domain, objects, report)
 
 
-def _check_costs(syntax: ProblemSyntax, domain: Domain, init: Mapping[Fact, Data], report: Report) -> None:
+def _check_costs(
+    domain: Domain, init: Mapping[Fact, Data], places: Mapping[Fact, Node], report: Report
+) -> None:
     """A function that is an action's cost has no negative values."""
     costs = {a.cost.predicate for a in domain.actions.values() if isinstance(a.cost, Apply)}
     for fact, value in init.items():
@@ -175,7 +177,7 @@ def _check_costs(syntax: ProblemSyntax, domain: Domain, init: Mapping[Fact, Data
             report.error(
                 "negative-cost",
                 f"`({' '.join(fact)})` is the cost of an action, so it cannot be {value:g}",
-                syntax.init[0].items[0],
+                places[fact],
                 help="costs are 0 or more",
             )
 

@@ -11,6 +11,7 @@ SUPPORTED = (
     ":strips",
     ":typing",
     ":equality",
+    ":negation",
     ":negative-preconditions",
     ":disjunctive-preconditions",
     ":existential-preconditions",

@@ -7,6 +7,8 @@ from dataclasses import replace
 
 from pdsketch.lang.check.tables import Tables
 from pdsketch.lang.check.typenames import PRIMITIVES, RESERVED, WRONG, resolve_type
+from pdsketch.lang.diagnostics import nearest
+from pdsketch.lang.lists import is_name
 from pdsketch.lang.report import Report, duplicate
 from pdsketch.lang.syntax import Either, Typed, TypeName, TypeSyntax
 from pdsketch.lang.types import Hierarchy, ValueType
@@ -15,26 +17,30 @@ from pdsketch.lang.types import Hierarchy, ValueType
 def declare_types(entries: Sequence[Typed], report: Report) -> Tables:
     """Object types form the hierarchy; whatever stands on a value type is a value type."""
     first: dict[str, Typed] = {}
+    more: dict[str, list[Typed]] = {}
     for entry in entries:
         name = entry.name.text
         if name in PRIMITIVES or name == "vector" or name in RESERVED:
             report.error("reserved-name", f"`{name}` is a word of the language", entry.name)
         elif name in first:
-            duplicate("type", entry.name, first[name].name, report)
+            more.setdefault(name, []).append(entry)
         else:
             first[name] = entry
+    _declare_parents(first, report)
     values = _value_names(first)
+    above = {name: list(_parent_names(entry.type)) for name, entry in first.items()}
+    for name, again in more.items():
+        _redeclare(name, again, first, values, above, report)
+    cyclic = _report_cycles(first, above, report)
     parents = {
-        name: tuple(p for p in _parent_names(entry.type) if p in first or p == "object")
-        for name, entry in first.items()
+        name: tuple(
+            p for p in dict.fromkeys(up) if (p in first or p == "object") and p not in (*values, name)
+        )
+        for name, up in above.items()
         if name not in values
     }
-    cyclic = _report_cycles(first, report)
     hierarchy = Hierarchy(
-        {
-            n: tuple(p for p in up if n not in cyclic and p != n) or ("object",) * (n != "object")
-            for n, up in parents.items()
-        }
+        {n: (up if n not in cyclic else ()) or ("object",) * (n != "object") for n, up in parents.items()}
     )
     value_types: dict[str, ValueType] = {}
     for name in _in_order(values, first):
@@ -46,6 +52,49 @@ def declare_types(entries: Sequence[Typed], report: Report) -> Tables:
             resolve_type(entry.type, hierarchy, value_types, report)
     ordered = {name: value_types[name] for name in first if name in value_types}
     return Tables(hierarchy, ordered, {}, {})
+
+
+def _declare_parents(first: dict[str, Typed], report: Report) -> None:
+    """A type that stands only above others is an object type too, unless it looks like a slip."""
+    known = {*first, *PRIMITIVES, "vector", "object"}
+    for entry in list(first.values()):
+        members = entry.type.members if isinstance(entry.type, Either) else (entry.type,)
+        for member in members:
+            if member is None or member.name.text in known or member.bracket is not None:
+                continue
+            if is_name(member.name) and nearest(member.name.text, known) is None:
+                known.add(member.name.text)
+                first[member.name.text] = Typed(member.name)
+                report.warning(
+                    "undeclared-type",
+                    f"type `{member.name.text}` stands above others, but is not declared itself",
+                    member.name,
+                    help=f"declare it: {member.name.text} - object",
+                )
+
+
+def _redeclare(
+    name: str,
+    again: list[Typed],
+    first: dict[str, Typed],
+    values: set[str],
+    above: dict[str, list[str]],
+    report: Report,
+) -> None:
+    """An object type that stands again under another one has both parents; all else is a slip."""
+    for entry in again:
+        parents = [p for p in _parent_names(entry.type) if p not in above[name]]
+        is_value = name in values or any(p in values or p in PRIMITIVES or p == "vector" for p in parents)
+        if is_value or not parents or entry.type is None:
+            duplicate("type", entry.name, first[name].name, report)
+            continue
+        above[name] += parents
+        report.warning(
+            "repeated-type",
+            f"type `{name}` is declared again, and now stands under {' and '.join(above[name])}",
+            entry.name,
+            help=f"declare it once: {name} - (either {' '.join(above[name])})",
+        )
 
 
 def _parent_names(type_: TypeSyntax | None) -> tuple[str, ...]:
@@ -89,21 +138,21 @@ def _in_order(values: set[str], first: dict[str, Typed]) -> list[str]:
     return list(done)
 
 
-def _report_cycles(first: dict[str, Typed], report: Report) -> set[str]:
+def _report_cycles(first: dict[str, Typed], above: dict[str, list[str]], report: Report) -> set[str]:
     """The types that stand above themselves."""
-    up = {name: [p for p in _parent_names(entry.type) if p in first] for name, entry in first.items()}
+    up = {name: [p for p in parents if p in first] for name, parents in above.items()}
     cyclic: set[str] = set()
     settled: set[str] = set()
-    for start, above in up.items():
+    for start, parents in up.items():
         path: list[str] = []
         on_path: set[str] = set()
-        stack = [(start, iter(above))] if start not in settled else []
+        stack = [(start, iter(parents))] if start not in settled else []
         if stack:
             path.append(start)
             on_path.add(start)
         while stack:
-            name, parents = stack[-1]
-            parent = next(parents, None)
+            name, rest = stack[-1]
+            parent = next(rest, None)
             if parent is None:
                 stack.pop()
                 settled.add(name)
