@@ -166,9 +166,10 @@ def test_two_inputs_of_one_type_generalise_over_position():
         net(*draw(0, 5)[:2])
     for _ in range(500):
         a, b, y = draw(0, 5)
-        loss = torch.nn.functional.binary_cross_entropy(net(a, b)[..., 0], y) + 1e-2 * net.penalty()
+        loss = torch.nn.functional.binary_cross_entropy(net(a, b)[..., 0], y)
         optimiser.zero_grad()
         loss.backward()
+        net.add_sparsity(1e-2)
         optimiser.step()
     a, b, y = draw(5, 9)
     assert ((net(a, b)[..., 0] > 0.5).float() == y).float().mean() > 0.97
@@ -206,12 +207,21 @@ def test_recording_normalises_once_and_only_once():
     assert torch.allclose(normalise(x).std(0), torch.ones(2), atol=1e-2)
 
 
-def test_the_penalty_has_one_group_per_factor():
+def test_sparsity_is_the_gradient_of_the_norms_of_the_factors():
     net = make(Signature((Input(SPECS["choices"]), Input(FLOAT2)), SPECS["bool"]), generator())
     assert isinstance(net, Network)
     assert net.factors == [(0, 5), (5, 10), (10, 15), (15, 17)]
-    net.penalty().backward()
-    assert net.first.weight.grad is not None
+    net.add_sparsity(0.3)
+    assert net.first.weight.grad is None  # nothing learned, nothing shrunk
+    read = torch.cat([net.first.weight, net.head.layer.weight[:, -17:]])
+    norms = [(read[:, a:b].square().sum() + 1e-8).sqrt() for a, b in net.factors]
+    (0.3 * torch.stack(norms).sum()).backward()
+    wanted = [net.first.weight.grad.clone(), net.head.layer.weight.grad.clone()]
+    net.first.weight.grad.zero_()
+    net.head.layer.weight.grad.zero_()
+    net.add_sparsity(0.3)
+    assert torch.allclose(net.first.weight.grad, wanted[0], atol=1e-6)
+    assert torch.allclose(net.head.layer.weight.grad, wanted[1], atol=1e-6)
 
 
 def test_numbers_to_expect_set_the_scale_of_the_output():

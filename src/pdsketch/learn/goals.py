@@ -1,18 +1,19 @@
 """Many goals over one batch: goals that differ only in their predicates are evaluated together.
 
 ``(exists (?o - item) (and (is-red ?o) (is-box ?o)))`` and the same with *blue*
-and *key* have one skeleton. Each derived predicate is computed once, for the
-states whose goals mention it; then the skeleton is evaluated once for all of
-them, on tables whose rows come from the predicate that the row's goal names.
+and *key* have one skeleton, ``(exists (?o - item) (and ($0 ?o) ($1 ?o)))``. Each
+derived predicate is computed once, for the states whose goals mention it; then
+the skeleton is evaluated once for all of them, on tables whose rows come from
+the predicate that the row's goal names.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
-from typing import Any, final
+from dataclasses import dataclass, replace
+from typing import final
 
-from pdsketch.lang.domain import Domain
+from pdsketch.lang.domain import Domain, Predicate
 from pdsketch.lang.terms import (
     Apply,
     Arithmetic,
@@ -28,6 +29,7 @@ from pdsketch.lang.terms import (
     Variable,
     walk,
 )
+from pdsketch.lang.types import ObjectType
 
 
 @final
@@ -35,13 +37,12 @@ from pdsketch.lang.terms import (
 class Family:
     """Goals of one skeleton.
 
-    ``model`` is one of them, which is evaluated for all; ``slots`` are its
-    derived predicates, each once. ``members`` maps each goal's index to the
-    predicates that take the slots' places.
+    ``domain`` declares the skeleton's slots ``$0``, ``$1`` … as if they were
+    observed. ``members`` maps each goal's index to the predicates in the slots.
     """
 
-    model: Expr
-    slots: tuple[str, ...]
+    skeleton: Expr
+    domain: Domain
     members: dict[int, tuple[str, ...]]
 
 
@@ -50,103 +51,127 @@ def families(domain: Domain, goals: Iterable[Expr]) -> list[Family]:
     found: dict[Hashable, Family] = {}
     for at, goal in enumerate(goals):
         slots: dict[str, int] = {}
-        key = _key(goal, domain, slots, {})
-        family = found.setdefault(key, Family(goal, tuple(slots), {}))
+        skeleton = _skeleton(goal, domain, slots, {})
+        signatures = tuple(signature(domain.predicates[name]) for name in slots)
+        family = found.get((skeleton, signatures))
+        if family is None:
+            declared = [
+                Predicate(
+                    f"${i}", domain.predicates[name].parameters, domain.predicates[name].type, "observed"
+                )
+                for i, name in enumerate(slots)
+            ]
+            wider = replace(domain, predicates={**domain.predicates, **{p.name: p for p in declared}})
+            family = found[skeleton, signatures] = Family(skeleton, wider, {})
         family.members[at] = tuple(slots)
     return list(found.values())
 
 
-def _key(expr: Expr, domain: Domain, slots: dict[str, int], names: dict[str, int]) -> Hashable:
-    """What goals of one skeleton have in common: derived predicates become slots, variables numbers."""
+def signature(predicate: Predicate) -> tuple[Hashable, ...]:
+    """What two predicates must share for their tables to take each other's place."""
+    return (*(p.type for p in predicate.parameters), predicate.type)
 
-    def parts(*inner: Expr) -> tuple[Hashable, ...]:
-        return tuple(_key(part, domain, slots, names) for part in inner)
+
+def _skeleton(expr: Expr, domain: Domain, slots: dict[str, int], names: dict[str, str]) -> Expr:
+    """The expression with slots for derived predicates, and variables named by their place."""
+
+    def inside(part: Expr) -> Expr:
+        return _skeleton(part, domain, slots, names)
 
     match expr:
         case Variable():
-            return ("variable", names.get(expr.name, expr.name))
-        case Object():
-            return ("object", expr.name)
-        case Value():
-            return ("value", expr.value, expr.type)
+            return Variable(names.get(expr.name, expr.name), expr.type)
+        case Object() | Value():
+            return expr
         case Apply():
-            predicate = domain.predicates[expr.predicate]
-            signature = (*(p.type for p in predicate.parameters), predicate.type)
-            head: Hashable = expr.predicate
-            if predicate.role == "derived" and is_table(domain, expr.predicate):
-                head = slots.setdefault(expr.predicate, len(slots))
-            return ("apply", head, signature, *parts(*expr.args))
+            name = expr.predicate
+            if is_derived_table(domain, name):
+                name = f"${slots.setdefault(name, len(slots))}"
+            return Apply(name, tuple(map(inside, expr.args)), expr.type)
         case BlankCall():
-            return ("blank", expr.blank, *parts(*expr.args))
+            return BlankCall(expr.blank, tuple(map(inside, expr.args)), expr.type)
         case Logic() | Arithmetic():
-            return (expr.op, *parts(*expr.args))
+            return replace(expr, args=tuple(map(inside, expr.args)))
         case Quantified() | Each():
-            inside = dict(names)
+            inner = dict(names)
             for variable in expr.variables:
-                inside[variable.name] = len(inside)
-            kind = expr.op if isinstance(expr, Quantified) else "each"
-            bodies = (expr.body,) if isinstance(expr, Quantified) else (expr.condition, expr.body)
-            types = tuple(v.type for v in expr.variables)
-            return (kind, types, *(_key(body, domain, slots, inside) for body in bodies))
-        case Equal():
-            return ("=", expr.tolerance, *parts(expr.left, expr.right))
-        case Compare():
-            return (expr.op, *parts(expr.left, expr.right))
+                inner[variable.name] = f"?{len(inner)}"
+            variables = tuple(Variable(inner[v.name], v.type) for v in expr.variables)
+            body = _skeleton(expr.body, domain, slots, inner)
+            if isinstance(expr, Quantified):
+                return Quantified(expr.op, variables, body)
+            return Each(variables, _skeleton(expr.condition, domain, slots, inner), body)
+        case Equal() | Compare():
+            return replace(expr, left=inside(expr.left), right=inside(expr.right))
 
 
-def is_table(domain: Domain, name: str) -> bool:
-    """Whether a predicate ranges over objects alone, so that its values form a table."""
-    from pdsketch.lang.types import ObjectType
-
-    return all(isinstance(p.type, ObjectType) for p in domain.predicates[name].parameters)
+def is_derived_table(domain: Domain, name: str) -> bool:
+    """Whether a predicate is derived and ranges over objects alone, so that its values form a table."""
+    predicate = domain.predicates[name]
+    return predicate.role == "derived" and all(isinstance(p.type, ObjectType) for p in predicate.parameters)
 
 
 @final
 class Reads:
-    """Which state variables expressions read, through derived predicates; and which an action writes."""
+    """What expressions and actions read and write, through derived predicates."""
 
     def __init__(self, domain: Domain) -> None:
         self.domain = domain
-        self._of: dict[str, frozenset[str]] = {}
+        self._state: dict[str, frozenset[str]] = {}
 
     def predicate(self, name: str) -> frozenset[str]:
-        """What the value of a predicate depends on."""
-        if name not in self._of:
-            predicate = self.domain.predicates[name]
-            if predicate.role in ("derived",) and predicate.body is not None:
-                self._of[name] = frozenset()  # recursion ends here
-                self._of[name] = self.expression(predicate.body)
-            else:
-                self._of[name] = frozenset({name})
-        return self._of[name]
+        """The state variables (and raw predicates) on which the value of a predicate depends."""
+        if name not in self._state:
+            seen, agenda = {name}, [name]
+            while agenda:
+                predicate = self.domain.predicates[agenda.pop()]
+                if predicate.role == "derived" and predicate.body is not None:
+                    named = {node.predicate for node in walk(predicate.body) if isinstance(node, Apply)}
+                    agenda += sorted(named - seen)
+                    seen |= named
+            given = ("observed", "raw", "encoded")
+            self._state[name] = frozenset(n for n in seen if self.domain.predicates[n].role in given)
+        return self._state[name]
 
     def expression(self, expr: Expr) -> frozenset[str]:
-        """What the value of an expression depends on."""
+        """The state variables on which the value of an expression depends."""
         names = {node.predicate for node in walk(expr) if isinstance(node, Apply)}
-        return frozenset().union(*(self.predicate(name) for name in names))
+        return frozenset().union(*(self.predicate(name) for name in sorted(names)))
 
-    def action(self, name: str) -> frozenset[str]:
-        """What the effects of an action depend on."""
-        found: set[str] = set()
-        for update in self.domain.actions[name].effects:
-            found |= self.expression(update.condition) | {update.target.predicate}
-            if update.value is not None:
-                found |= self.expression(update.value)
-        return frozenset(found)
+    def effects(self, action: str) -> frozenset[str]:
+        """The state variables that the effects of an action read or write."""
+        found = frozenset(self.written(action))
+        return found.union(*(self.expression(expr) for expr in self._right_hand_sides(action)))
 
-    def written(self, name: str) -> tuple[str, ...]:
+    def written(self, action: str) -> tuple[str, ...]:
         """What an action writes, each once."""
-        return tuple(dict.fromkeys(u.target.predicate for u in self.domain.actions[name].effects))
+        return tuple(dict.fromkeys(u.target.predicate for u in self.domain.actions[action].effects))
 
+    def tables(self, expressions: Iterable[Expr]) -> tuple[str, ...]:
+        """The derived tables that expressions name, through others too, callees first."""
+        found: dict[str, None] = {}
 
-def derived_in(domain: Domain, expressions: Iterable[Any]) -> tuple[str, ...]:
-    """The derived predicates with tables that expressions name directly, each once."""
-    found = dict.fromkeys(
-        node.predicate
-        for expr in expressions
-        for node in walk(expr)
-        if isinstance(node, Apply)
-        and domain.predicates[node.predicate].role == "derived"
-        and is_table(domain, node.predicate)
-    )
-    return tuple(found)
+        def visit(expr: Expr) -> None:
+            for node in walk(expr):
+                if isinstance(node, Apply) and node.predicate not in found:
+                    body = self.domain.predicates[node.predicate].body
+                    if self.domain.predicates[node.predicate].role != "derived" or body is None:
+                        continue
+                    if node.predicate in self.domain.recursive:
+                        found[node.predicate] = None
+                        continue
+                    visit(body)
+                    if is_derived_table(self.domain, node.predicate):
+                        found[node.predicate] = None
+
+        for expr in expressions:
+            visit(expr)
+        return tuple(name for name in found if is_derived_table(self.domain, name))
+
+    def action_tables(self, action: str) -> tuple[str, ...]:
+        """The derived tables that the effects of an action read."""
+        return self.tables(self._right_hand_sides(action))
+
+    def _right_hand_sides(self, action: str) -> list[Expr]:
+        effects = self.domain.actions[action].effects
+        return [u.condition for u in effects] + [u.value for u in effects if u.value is not None]

@@ -115,8 +115,9 @@ class Watchers:
 
     def __init__(self, options: Options, start: int) -> None:
         self._all: list[Watcher] = []
-        if options.progress:
-            self._all.append(Bar(options.steps))
+        self._bar = Bar(options.steps) if options.progress else None
+        if self._bar is not None:
+            self._all.append(self._bar)
         if options.log is not None:
             self._all.append(Csv(options.log, start))
         if options.tensorboard is not None:
@@ -138,3 +139,8 @@ class Watchers:
         """Tell all of them."""
         for watcher in self._all:
             watcher.update(step, figures)
+
+    def bar(self, step: int, figures: Mapping[str, float]) -> None:
+        """Tell the bar alone, between measurements."""
+        if self._bar is not None:
+            self._bar.update(step, figures)

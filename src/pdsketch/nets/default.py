@@ -56,9 +56,8 @@ class Network(nn.Module):
     """A multilayer perceptron over the features of all arguments.
 
     ``factors`` are the (start, stop) of the independent parts of its input;
-    `penalty` is the group norm over them, by which a fit with few examples
-    prefers functions of few factors (the colour, and not the colour and the
-    type together).
+    `add_sparsity` makes a fit with few examples prefer functions of few of them
+    (the colour, and not the colour and the type together).
     """
 
     def __init__(self, signature: Signature, generator: torch.Generator | None) -> None:
@@ -76,6 +75,10 @@ class Network(nn.Module):
                 self.pools[str(i)] = Pool(one.spec, kin, sum(context), generator)
         widths = [*context, *_widths(self.pools.values())]
         self.factors = _spans(widths)
+        member = torch.zeros(sum(widths), len(widths))
+        for at, (start, stop) in enumerate(self.factors):
+            member[start:stop, at] = 1.0
+        self.register_buffer("member", member, persistent=False)
         features = sum(widths)
         self.first = linear(features, WIDTH, generator)
         self.second = linear(WIDTH, WIDTH, generator)
@@ -102,12 +105,34 @@ class Network(nn.Module):
         around = None if before is None else cast(Tensor, args[before])
         return cast(Tensor, self.head(torch.cat([hidden, features], dim=-1), around))
 
-    def penalty(self) -> Tensor:
-        """The sum over input factors of the norm of the weights that read them."""
-        read = torch.cat([self.first.weight, self.head.layer.weight[:, WIDTH:]], dim=0)
-        squares = read.square().sum(0)
-        groups = torch.stack([squares[start:stop].sum() for start, stop in self.factors])
-        return (groups + 1e-8).sqrt().sum()
+    @torch.no_grad()
+    def add_sparsity(self, weight: float) -> None:
+        """Add to the gradients that of ``weight · Σ norm`` over the factors' weights.
+
+        Nothing is added where nothing was learned: a network that no example
+        reached stays as it is.
+        """
+        first, direct = self.first.weight, self.head.layer.weight
+        if first.grad is None or direct.grad is None:
+            return
+        member = cast(Tensor, self.member)
+        squares = first.square().sum(0) + direct[:, WIDTH:].square().sum(0)
+        shrink = weight * (member @ (squares @ member + 1e-8).rsqrt())
+        first.grad.addcmul_(first, shrink)
+        direct.grad[:, WIDTH:].addcmul_(direct[:, WIDTH:], shrink)
+
+
+def add_sparsity(module: nn.Module, weight: float) -> None:
+    """Make every default network within a module prefer functions of few input factors."""
+    for part in module.modules():
+        if isinstance(part, Network):
+            part.add_sparsity(weight)
+
+
+def expect(module: nn.Module | None, mean: Tensor, scale: Tensor) -> None:
+    """Tell a default network what numbers it will have to return; others are left alone."""
+    if isinstance(module, Network | Constant):
+        module.head.expect(mean, scale)
 
 
 def _kindred(a: Input, b: Input) -> bool:

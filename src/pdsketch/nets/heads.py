@@ -49,12 +49,14 @@ class Head(nn.Module):
         if spec.prim == "float":
             self.register_buffer("out_mean", torch.zeros(spec.size))
             self.register_buffer("out_scale", torch.ones(spec.size))
+            self.register_buffer("told", torch.zeros((), dtype=torch.bool))
 
     def expect(self, mean: Tensor, scale: Tensor) -> None:
-        """Say what numbers to expect, so that the weights may stay near one."""
-        if self.spec.prim == "float":
+        """Say, once, what numbers to expect, so that the weights may stay near one."""
+        if self.spec.prim == "float" and not bool(self.told):
             cast(Tensor, self.out_mean).copy_(mean.flatten())
             cast(Tensor, self.out_scale).copy_(scale.flatten())
+            cast(Tensor, self.told).fill_(True)
 
     def forward(self, features: Tensor, before: Tensor | None) -> Tensor:
         """``[..., features]`` → ``[..., *axes]``."""

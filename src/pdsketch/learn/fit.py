@@ -1,0 +1,149 @@
+"""`fit`: episodes in, a trained model and a report out."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from pdsketch.lang.diagnostics import error
+from pdsketch.lang.domain import Domain
+from pdsketch.learn.columns import Array, Columns
+from pdsketch.learn.episodes import Episode
+from pdsketch.learn.files import load_episodes
+from pdsketch.learn.frame import encode
+from pdsketch.learn.measure import Measures, blank_reports, measure
+from pdsketch.learn.options import Options
+from pdsketch.learn.packed import Packed, pack
+from pdsketch.learn.recorder import columns_of
+from pdsketch.learn.report import Report
+from pdsketch.learn.study import Study
+from pdsketch.learn.trainer import Trainer
+from pdsketch.tensor.codes import Codes, note_codes
+from pdsketch.tensor.logic import CRISP
+from pdsketch.tensor.model import Model
+from pdsketch.tensor.state import same_domain
+
+Source = Columns | Iterable[Episode] | str | os.PathLike[str]
+
+_ENOUGH_TO_SPLIT = 200
+_MOST_SEEN = 50_000
+
+
+def fit(model: Model, episodes: Source, steps: int = 2000, seed: int = 0, **settings: Any) -> Report:
+    """Train the blanks of a model on episodes: a list, columns, or a folder on disk.
+
+    ``settings`` are the fields of `Options`. The model is changed in place and
+    left in evaluation mode; it also remembers (``model.notes``) which blanks were
+    trained and how finely its variables are told apart.
+    """
+    options = Options.of(steps=steps, seed=seed, **settings)
+    started = time.perf_counter()
+    if not isinstance(model, Model):
+        raise error("bad-model", f"`fit` takes a Model, not a {type(model).__name__}")
+    device = torch.device(options.device) if options.device is not None else model.device
+    columns = gather(episodes, model.domain)
+    model.to(device)
+    packed = pack(columns, device)
+    study = open_study(model, packed)
+    train, held_out = _split(packed, options)
+    trainer = Trainer(study, options, train, held_out)
+    loaded = time.perf_counter() - started
+    model.train()
+    try:
+        status = trainer.run()
+    finally:
+        model.eval()
+    _take_notes(study, trainer)
+    trainer.seconds["data"] += loaded
+    return _report(trainer, status, time.perf_counter() - started)
+
+
+def gather(episodes: Source, domain: Domain) -> Columns:
+    """Episodes from wherever they are, as columns of the domain."""
+    if isinstance(episodes, str | os.PathLike):
+        columns = load_episodes(Path(episodes), domain)
+    elif isinstance(episodes, Columns):
+        columns = episodes
+    else:
+        listed = list(episodes)
+        for at, episode in enumerate(listed):
+            if not isinstance(episode, Episode):
+                raise error("bad-episode", f"episode {at} is a {type(episode).__name__}, not an Episode")
+            if not same_domain(episode.states[0].domain, domain):
+                raise error("other-domain", f"episode {at} belongs to another domain than the model")
+        columns = columns_of(listed, domain)
+    if not len(columns):
+        raise error("no-episodes", "there are no episodes to learn from")
+    if not same_domain(columns.domain, domain):
+        raise error("other-domain", "the episodes belong to another domain than the model")
+    return columns
+
+
+def open_study(model: Model, packed: Packed) -> Study:
+    """A study; the model learns the dimensions that its sketch leaves out."""
+    needed = [p.name for p in model.domain.predicates.values() if p.role == "observed"]
+    for name in needed:
+        if name not in packed.states.tensors:
+            raise error("no-value", f"the episodes hold no values for `{name}`")
+    first = packed.states.select(torch.zeros(1, dtype=torch.int64, device=packed.device))
+    model.bind(first)
+    return Study(model, packed)
+
+
+def _split(packed: Packed, options: Options) -> tuple[Array, Array]:
+    """The states of the training episodes, and of those held out."""
+    count = len(packed.columns)
+    share = options.validation
+    if share is None:
+        share = 0.1 if count >= _ENOUGH_TO_SPLIT else 0.0
+    out = min(count - 1, round(share * count))
+    order = np.random.default_rng([options.seed, 0]).permutation(count)
+    held = np.zeros(count, dtype=np.bool_)
+    held[order[:out]] = True
+    of_state = held[packed.episode]
+    return np.flatnonzero(~of_state), np.flatnonzero(of_state)
+
+
+@torch.no_grad()
+def _take_notes(study: Study, trainer: Trainer) -> None:
+    """Remember on the model which blanks were trained, and the codes of its variables."""
+    model = study.model
+    before = list(model.notes.get("trained", ()))
+    model.notes["trained"] = sorted({*before, *trainer.reached()})
+    codes = {}
+    states = trainer.train[:_MOST_SEEN]
+    encoded = encode(study, states, CRISP)
+    seen = {**study.observed(states, [p.name for p in study.domain.state_predicates]), **encoded}
+    for name, tensor in seen.items():
+        predicate = study.domain.predicates[name]
+        if predicate.type.prim == "float32" and tensor.numel():
+            own = tensor.shape[1 + len(predicate.parameters) :]
+            codes[name] = Codes.of(tensor.reshape(-1, *own))
+    note_codes(model.notes, codes)
+
+
+def _report(trainer: Trainer, status: str, total: float) -> Report:
+    study = trainer.study
+    train = measure(study, trainer.train)
+    held_out: Measures | None = measure(study, trainer.held_out) if len(trainer.held_out) else None
+    last = trainer.history[-1] if trainer.history else {}
+    known = ("goal", "transition", "lookahead", "precondition")
+    episodes = study.packed.episode
+    return Report(
+        status=status,
+        steps=trainer.step,
+        episodes=len(np.unique(episodes[trainer.train])),
+        held_out_episodes=len(np.unique(episodes[trainer.held_out])),
+        losses={name: last[name] for name in known if name in last},
+        train=train,
+        held_out=held_out,
+        blanks=blank_reports(study, trainer.train),
+        seconds={**trainer.seconds, "total": total},
+        history=trainer.history,
+    )

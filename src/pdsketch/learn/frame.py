@@ -1,0 +1,258 @@
+"""States, real or predicted, on which goals are evaluated and from which actions are taken.
+
+A frame holds rows. Derived tables are computed once a frame, each only for the
+rows that need it: those whose goal names the predicate, and those whose action
+reads it. A predicted frame takes over a table from the frame before it for the
+rows whose action wrote nothing that the table depends on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import final
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from pdsketch.learn.columns import Array
+from pdsketch.learn.study import Study
+from pdsketch.tensor.effects import written
+from pdsketch.tensor.logic import Logic
+from pdsketch.tensor.node import Run
+from pdsketch.tensor.state import StateBatch
+from pdsketch.tensor.values import fully_soft, is_categorical, unify
+
+
+@final
+class Move:
+    """One action in some rows of a frame: where (``first`` row of the next frame), and what it wrote."""
+
+    def __init__(self, action: int, rows: Array, first: int, new: Mapping[str, Tensor]) -> None:
+        self.action = action
+        self.rows = rows
+        self.first = first
+        self.new = new
+
+
+@final
+class Frame:
+    """Rows of states under one logic.
+
+    ``states`` are the states of the data that the rows are, or that they
+    predict. ``before`` and ``moves`` say how predicted rows came about.
+    """
+
+    def __init__(
+        self,
+        study: Study,
+        logic: Logic,
+        states: Array,
+        before: Frame | None = None,
+        moves: tuple[Move, ...] = (),
+    ) -> None:
+        self.study = study
+        self.logic = logic
+        self.states = states
+        self.before = before
+        self.moves = moves
+        self.goal = study.packed.goal[states]
+        self.action = study.packed.action[states]
+        self._tables: dict[int, Tensor] = {}
+        self._places = np.full((len(study.tables), len(states)), -1, dtype=np.int64)
+        self._pools: dict[Hashable, tuple[Tensor, Array]] = {}
+        self._encoded: dict[str, Tensor] | None = None
+
+    def __len__(self) -> int:
+        return len(self.states)
+
+    # -- values -------------------------------------------------------------------
+
+    def value(self, name: str, rows: Array) -> Tensor:
+        """A state variable in some rows (in ascending order)."""
+        if self.before is not None:
+            return self._predicted(name, rows)
+        if self.study.domain.predicates[name].role == "encoded":
+            encoded = self._encode()
+            if name in encoded:
+                return encoded[name] if len(rows) == len(self) else encoded[name][self._at(rows)]
+        return self.study.packed.states.tensor(name).index_select(0, self._at(self.states[rows]))
+
+    def _predicted(self, name: str, rows: Array) -> Tensor:
+        assert self.before is not None
+        parts = []
+        for move in self.moves:
+            own = rows[(rows >= move.first) & (rows < move.first + len(move.rows))] - move.first
+            if not len(own):
+                continue
+            if name not in move.new:
+                parts.append(self.before.value(name, move.rows[own]))
+            elif len(own) == len(move.rows):
+                parts.append(move.new[name])
+            else:
+                parts.append(move.new[name].index_select(0, self._at(own)))
+        whole = unify(parts, self.study.domain.predicates[name].type)
+        return whole[0] if len(whole) == 1 else torch.cat(whole)
+
+    def _encode(self) -> dict[str, Tensor]:
+        """Every encoded variable that the data does not give, in all rows."""
+        if self._encoded is None:
+            self._encoded = encode(self.study, self.states, self.logic)
+        return self._encoded
+
+    def batch(self, rows: Array, names: Iterable[str]) -> StateBatch:
+        """Some rows as a batch that holds the given state variables."""
+        tensors = {name: self.value(name, rows) for name in names if self._holds(name)}
+        return self.study.batch(self.states[rows], tensors)
+
+    def _holds(self, name: str) -> bool:
+        predicate = self.study.domain.predicates[name]
+        return predicate.role == "encoded" or name in self.study.packed.states.tensors
+
+    def _at(self, index: Array) -> Tensor:
+        return self.study.packed.place(index)
+
+    # -- derived tables -------------------------------------------------------------
+
+    def prepare(self, *, goals: bool, step: bool) -> None:
+        """Compute the tables that the goals of all rows need, and their actions, callees first."""
+        plan = self.study.plan
+        wanted = np.zeros((len(self), len(self.study.tables)), dtype=np.bool_)
+        if goals:
+            wanted |= plan.goal_wants[self.goal]
+        if step:
+            wanted |= plan.action_wants[self.action] & self.moving[:, None]
+        for table in np.flatnonzero(wanted.any(0)).tolist():
+            self._compute(table, np.flatnonzero(wanted[:, table]))
+
+    @property
+    def moving(self) -> Array:
+        """The rows whose action was carried out."""
+        found: Array = self.study.executed[self.states]
+        return found
+
+    def _compute(self, table: int, rows: Array) -> None:
+        """A table in some rows: taken over where nothing changed, else computed."""
+        study = self.study
+        same = self._unchanged(table, rows)
+        kept, fresh = rows[same], rows[~same]
+        parts = []
+        if len(kept):
+            assert self.before is not None
+            parts.append(self.before.table(table, self._origin[kept]))
+        if len(fresh):
+            run = self._open(fresh, study.plan.table_reads[table], study.plan.callees[table])
+            name = study.tables[table]
+            found = study.engine.predicate(run, name, self.logic)
+            type_ = study.domain.predicates[name].type
+            parts.append(found if self.logic.crisp or not is_categorical(type_) else fully_soft(found, type_))
+        self._places[table, np.concatenate([kept, fresh])] = np.arange(len(rows))
+        self._tables[table] = parts[0] if len(parts) == 1 else torch.cat(parts)
+
+    def _open(self, rows: Array, names: Iterable[str], tables: Sequence[int]) -> Run:
+        """A run over some rows that knows the tables already computed."""
+        run = self.study.engine.open(self.batch(rows, names), checked=False)
+        nodes = [self.study.table_node(table, self.logic) for table in tables]
+        run.remember(nodes, [self.table(table, rows) for table in tables])
+        return run
+
+    def _unchanged(self, table: int, rows: Array) -> Array:
+        """Which rows have, for this table, the values of the frame before."""
+        same = np.zeros(len(self), dtype=np.bool_)
+        if self.before is not None and table in self.before._tables:
+            for move in self.moves:
+                untouched = self.study.plan.table_reads[table].isdisjoint(move.new)
+                same[move.first : move.first + len(move.rows)] = untouched
+            same &= self.before._places[table, self._origin] >= 0
+        found: Array = same[rows]
+        return found
+
+    @cached_property
+    def _origin(self) -> Array:
+        """The rows of the frame before that these came from."""
+        return np.concatenate([move.rows for move in self.moves])
+
+    def table(self, table: int, rows: Array) -> Tensor:
+        """A table that was computed, in some rows."""
+        places = self._places[table, rows]
+        found = self._tables[table]
+        if len(places) == len(found) and np.array_equal(places, np.arange(len(found))):
+            return found
+        return found.index_select(0, self._at(places))
+
+    # -- goals and actions ------------------------------------------------------------
+
+    def truth(self) -> Tensor:
+        """The truth of each row's goal, in the order of the rows."""
+        family = self.study.plan.family[self.goal]
+        parts, order = [], []
+        for at in np.unique(family).tolist():
+            rows = np.flatnonzero(family == at)
+            parts.append(self._family_truth(at, rows).expand(len(rows)))
+            order.append(rows)
+        if len(parts) == 1:
+            return parts[0]
+        return torch.cat(parts).index_select(0, self._at(np.argsort(np.concatenate(order))))
+
+    def _family_truth(self, at: int, rows: Array) -> Tensor:
+        plan = self.study.plan
+        node = self.study.skeleton(at, self.logic)
+        batch = self.batch(rows, plan.direct[at])
+        slots = plan.slots[self.goal[rows]]
+        for slot in range(slots.shape[1]):
+            if slots[0, slot] >= 0:
+                batch.tensors[f"${slot}"] = self._slot(slots[:, slot], rows)
+        return node(self.study.engine.open(batch, checked=False))
+
+    def _slot(self, tables: Array, rows: Array) -> Tensor:
+        """The table of a slot: each row from the predicate that its goal names."""
+        if (tables == tables[0]).all():
+            return self.table(int(tables[0]), rows)
+        pool, offsets = self._pool(self.study.plan.signatures[int(tables[0])])
+        return pool.index_select(0, self._at(offsets[tables] + self._places[tables, rows]))
+
+    def _pool(self, key: Hashable) -> tuple[Tensor, Array]:
+        """All tables of one signature, one after the other, and where each begins."""
+        if key not in self._pools:
+            alike = [t for t in self._tables if self.study.plan.signatures[t] == key]
+            offsets = np.zeros(len(self.study.tables), dtype=np.int64)
+            offsets[alike] = np.cumsum([0, *(len(self._tables[t]) for t in alike)])[:-1]
+            self._pools[key] = torch.cat([self._tables[t] for t in alike]), offsets
+        return self._pools[key]
+
+    def step(self) -> Frame:
+        """The predicted next states of the rows that moved."""
+        plan = self.study.plan
+        moves, first = [], 0
+        for at, action in enumerate(self.study.actions):
+            rows = np.flatnonzero(self.moving & (self.action == at))
+            if not len(rows):
+                continue
+            run = self._open(rows, plan.action_reads[at], plan.action_tables[at])
+            ground = run.ground(self.study.parameters(at, self.states[rows]), 1)
+            new = written(self.study.engine.program(action.name, self.logic), ground)
+            moves.append(Move(at, rows, first, new))
+            first += len(rows)
+        states = np.concatenate([self.states[move.rows] + 1 for move in moves] or [self.states[:0]])
+        return Frame(self.study, self.logic, states, self, tuple(moves))
+
+
+def encode(study: Study, states: Array, logic: Logic) -> dict[str, Tensor]:
+    """The encoded variables of some states of the data, where it does not give them."""
+    tensors = study.packed.states.tensors
+    missing = [
+        p.name for p in study.domain.predicates.values() if p.role == "encoded" and p.name not in tensors
+    ]
+    if not missing:
+        return {}
+    names = {n for name in missing for n in _encoder_reads(study, name)}
+    run = study.engine.open(study.batch(states, study.observed(states, names)), checked=False)
+    return {name: study.engine.predicate(run, name, logic) for name in missing}
+
+
+def _encoder_reads(study: Study, name: str) -> frozenset[str]:
+    body = study.domain.predicates[name].body
+    found = frozenset[str]() if body is None else study.reads.expression(body)
+    encoded = {n for n in found if study.domain.predicates[n].role == "encoded" and n != name}
+    return (found - encoded).union(*(_encoder_reads(study, n) for n in encoded))

@@ -1,0 +1,212 @@
+"""The losses of a batch: goals, transitions, lookahead, preconditions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import final
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from pdsketch.lang.domain import Predicate
+from pdsketch.lang.types import ObjectType
+from pdsketch.learn.columns import Array
+from pdsketch.learn.frame import Frame, Move, encode
+from pdsketch.learn.options import Options
+from pdsketch.learn.study import Study
+from pdsketch.tensor.logic import logic_of
+from pdsketch.tensor.values import fully_soft, is_categorical, rank
+
+_LEAST = 1e-6
+"""Truth values stay this far from 0 and 1 in a logarithm."""
+
+
+@final
+class Losses:
+    """The terms of the loss for batches of states of a study.
+
+    ``spread`` is the standard deviation of each observed number, by which its
+    error is divided, so that no unit of measurement outweighs another; the
+    paper's plain L1 divides by nothing.
+    """
+
+    def __init__(self, study: Study, options: Options) -> None:
+        self.study = study
+        self.options = options
+        self.logic = logic_of(options.tnorm)
+        self.spread = {} if options.paper else _spreads(study)
+
+    def terms(self, states: Array) -> dict[str, Tensor]:
+        """The loss terms, not yet weighted; those without any example are left out."""
+        options = self.options
+        frame = Frame(self.study, self.logic, states)
+        wants_step = bool(options.transition or options.lookahead)
+        frame.prepare(goals=bool(options.goal or options.lookahead), step=wants_step)
+        found: dict[str, Tensor] = {}
+        if options.goal:
+            found["goal"] = self._goal_loss(frame)
+        if options.precondition:
+            self._add(found, "precondition", self._precondition_loss(frame))
+        after = frame.step() if wants_step else None
+        if after is not None and len(after) and options.transition:
+            self._add(found, "transition", self._transition_loss(frame, after))
+        if options.lookahead:
+            self._add(found, "lookahead", self._lookahead_loss(after))
+        return found
+
+    def total(self, terms: Mapping[str, Tensor]) -> Tensor | None:
+        """The weighted sum."""
+        weighted = [term * float(getattr(self.options, name)) for name, term in terms.items()]
+        return torch.stack(weighted).sum() if weighted else None
+
+    @staticmethod
+    def _add(found: dict[str, Tensor], name: str, term: Tensor | None) -> None:
+        if term is not None:
+            found[name] = term
+
+    # -- goals ------------------------------------------------------------------------
+
+    def _goal_loss(self, frame: Frame) -> Tensor:
+        return self._balanced_entropy(frame.truth(), self.study.packed.outcomes[frame.states])
+
+    def _lookahead_loss(self, frame: Frame | None) -> Tensor | None:
+        """The goal on the predicted states, one step ahead and further."""
+        parts = []
+        for ahead in range(1, self.options.horizon + 1):
+            if frame is None or not len(frame):
+                break
+            last = ahead == self.options.horizon
+            frame.prepare(goals=True, step=not last)
+            parts.append(self._goal_loss(frame))
+            frame = None if last else frame.step()
+        return torch.stack(parts).mean() if parts else None
+
+    def _balanced_entropy(self, truth: Tensor, labels: Array) -> Tensor:
+        """Binary cross-entropy in which all positives together weigh as much as all negatives."""
+        positive = int(labels.sum())
+        negative = len(labels) - positive
+        both = bool(positive and negative)
+        weights = np.where(labels, 0.5 / max(1, positive), 0.5 / max(1, negative))
+        weights = weights if both else np.full(len(labels), 1.0 / len(labels))
+        table = torch.from_numpy(np.stack([labels, weights]).astype(np.float32)).to(truth.device)
+        target, weight = table[0], table[1]
+        inside = truth.clamp(_LEAST, 1.0 - _LEAST)
+        entropy = torch.nn.functional.binary_cross_entropy(inside, target, reduction="none")
+        return (entropy * weight).sum()
+
+    # -- transitions ------------------------------------------------------------------
+
+    def _transition_loss(self, frame: Frame, after: Frame) -> Tensor | None:
+        """L1 between what actions were predicted to write and what came about.
+
+        Balanced: changed and unchanged variables weigh alike, and so do actions.
+        Plain: the mean over all variables that were written.
+        """
+        parts, counts = [], []
+        for move in after.moves:
+            targets = self._targets(after, move)
+            for name, new in move.new.items():
+                errors, changed, real = self._errors(frame, move, name, new, targets[name])
+                parts.append(_combined(errors, changed, real, balanced=self.options.balanced))
+                counts.append(1.0 if self.options.balanced else float(len(move.rows)))
+        if not parts:
+            return None
+        weights = torch.tensor(counts, device=parts[0].device)
+        weights = weights / (len(after.moves) if self.options.balanced else weights.sum())
+        return (torch.stack(parts) * weights).sum()
+
+    def _targets(self, after: Frame, move: Move) -> dict[str, Tensor]:
+        """What the data says of the variables that an action writes, in the states after it."""
+        states = after.states[move.first : move.first + len(move.rows)]
+        found = self.study.observed(states, move.new)
+        if len(found) < len(move.new):
+            with torch.set_grad_enabled(self.options.latent_gradient):
+                found |= encode(self.study, states, self.logic)
+        return found
+
+    def _errors(
+        self, frame: Frame, move: Move, name: str, new: Tensor, target: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor | None]:
+        """Each ground variable's error, whether it changed, and whether it exists ``[row, *objects]``."""
+        predicate = self.study.domain.predicates[name]
+        before = frame.value(name, move.rows)
+        changed = differs(before, target, predicate)
+        wanted, found = fully_soft(target, predicate.type), fully_soft(new, predicate.type)
+        errors = (found - wanted).abs()
+        if is_categorical(predicate.type):
+            errors = 0.5 * errors.sum(-1)
+        elif name in self.spread:
+            errors = errors / self.spread[name]
+        own = rank(predicate.type)
+        errors = errors.flatten(-own).mean(-1) if own else errors
+        return errors, changed, real_entries(self.study, frame.states[move.rows], predicate)
+
+    # -- preconditions ------------------------------------------------------------------
+
+    def _precondition_loss(self, frame: Frame) -> Tensor | None:
+        """The precondition against the controller's word, where the data has it and blanks are in it."""
+        study, parts = self.study, []
+        known = study.packed.executable[frame.states]
+        for at, action in enumerate(study.actions):
+            rows = np.flatnonzero((frame.action == at) & (known >= 0))
+            if not len(rows) or not study.has_blanks(action.precondition):
+                continue
+            batch = frame.batch(rows, sorted(study.reads.expression(action.precondition)))
+            run = study.engine.open(batch, checked=False)
+            ground = run.ground(study.parameters(at, frame.states[rows]), 1)
+            truth = study.engine.precondition(ground, action.name, self.logic)[:, 0]
+            parts.append(self._balanced_entropy(truth, known[rows] > 0))
+        return torch.stack(parts).mean() if parts else None
+
+
+def _combined(errors: Tensor, changed: Tensor, real: Tensor | None, *, balanced: bool) -> Tensor:
+    """The mean error, or the mean of the changed variables' and the unchanged ones' mean errors."""
+    if not balanced:
+        return errors.mean() if real is None else (errors * real).sum() / real.sum().clamp_min(1.0)
+    moved = changed.to(errors.dtype)
+    stayed = 1.0 - moved
+    if real is not None:
+        moved, stayed = moved * real, stayed * real
+    total = (errors * moved).sum() / moved.sum().clamp_min(1.0)
+    return 0.5 * (total + (errors * stayed).sum() / stayed.sum().clamp_min(1.0))
+
+
+def differs(before: Tensor, after: Tensor, predicate: Predicate) -> Tensor:
+    """Which ground variables changed."""
+    with torch.no_grad():
+        if before.dtype != after.dtype:
+            before, after = fully_soft(before, predicate.type), fully_soft(after, predicate.type)
+        unequal = before != after
+        own = unequal.dim() - 1 - len(predicate.parameters)
+        return unequal.flatten(-own).any(-1) if own else unequal
+
+
+def real_entries(study: Study, states: Array, predicate: Predicate) -> Tensor | None:
+    """Which entries of a padded table are variables of real objects ``[row, *objects]``; None: all."""
+    whole = study.packed.states
+    found: Tensor | None = None
+    types = [p.type for p in predicate.parameters if isinstance(p.type, ObjectType)]
+    for at, type_ in enumerate(types):
+        mask = whole.layout.mask(type_)
+        if mask is None:
+            continue
+        if whole.rows is not None:
+            mask = mask.index_select(0, whole.rows.index_select(0, study.packed.place(states)))
+        shaped = mask.reshape(-1, *(1,) * at, mask.shape[1], *(1,) * (len(types) - at - 1)).to(torch.float32)
+        found = shaped if found is None else found * shaped
+    if found is None:
+        return None
+    return found.expand(len(states), *(whole.layout.size(t) for t in types))
+
+
+def _spreads(study: Study) -> dict[str, Tensor]:
+    """The standard deviation of each number of the observed float variables."""
+    found = {}
+    for name, tensor in study.packed.states.tensors.items():
+        predicate = study.domain.predicates[name]
+        if predicate.type.prim == "float32" and predicate.role == "observed" and tensor.numel():
+            flat = tensor.reshape(-1, *tensor.shape[1 + len(predicate.parameters) :]).double()
+            spread = flat.std(0, correction=0)
+            found[name] = torch.where(spread > 1e-8, spread, torch.ones_like(spread)).float()
+    return found

@@ -1,0 +1,280 @@
+"""The loop: draw, compute, step, and now and then measure, log and write a checkpoint."""
+
+from __future__ import annotations
+
+import math
+import time
+import zlib
+from dataclasses import asdict
+from typing import Any, Literal, final
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from pdsketch.lang.diagnostics import error
+from pdsketch.learn.checkpoint import (
+    Checkpoint,
+    check_alike,
+    load_checkpoint,
+    moments_of,
+    restore_moments,
+    save_checkpoint,
+)
+from pdsketch.learn.columns import Array
+from pdsketch.learn.losses import Losses
+from pdsketch.learn.measure import measure
+from pdsketch.learn.options import Options
+from pdsketch.learn.prepare import prepare_networks
+from pdsketch.learn.progress import Watchers
+from pdsketch.learn.sampler import Sampler
+from pdsketch.learn.study import Study
+from pdsketch.nets.default import add_sparsity
+
+Status = Literal["finished", "stopped-early", "out-of-time"]
+
+LOWEST = 0.01
+"""The learning rate ends at this part of its peak."""
+
+_BARS = 25
+_MEASURED = 4096
+_NOT_PART_OF_THE_RESULT = (
+    "resume",
+    "checkpoint",
+    "checkpoint_every",
+    "log",
+    "tensorboard",
+    "progress",
+    "time_limit",
+)
+
+
+@final
+class Trainer:
+    """A fit under way. ``seconds`` are split into data, forward, backward and optimiser."""
+
+    def __init__(self, study: Study, options: Options, train: Array, held_out: Array) -> None:
+        self.study = study
+        self.options = options
+        self.train = train
+        self.held_out = held_out
+        self.losses = Losses(study, options)
+        strata = (study.packed.action + 1) * 2 + study.packed.outcomes
+        self.sampler = Sampler(strata, train, options.batch, options.seed)
+        self.model: nn.Module = study.model
+        self.parameters = [p for p in self.model.parameters() if p.requires_grad]
+        self.optimiser = _optimiser(self.parameters, options)
+        self.step = 0
+        self.seconds = dict.fromkeys(("data", "forward", "backward", "optimiser"), 0.0)
+        self.history: list[dict[str, float]] = []
+        self.synchronise = False
+        self._sums: dict[str, Tensor] = {}
+        self._counts: dict[str, int] = {}
+        self._best: dict[str, Tensor] = {}
+        self._best_loss = math.inf
+        self._waited = 0
+        self._states: Array | None = None
+
+    # -- one step ---------------------------------------------------------------------
+
+    def advance(self) -> None:
+        """Make one step."""
+        clock = time.perf_counter()
+        states = self.sampler.draw(self.step)
+        clock = self._spent("data", clock)
+        terms = self.losses.terms(states)
+        loss = self.losses.total(terms)
+        clock = self._spent("forward", clock)
+        self.optimiser.zero_grad(set_to_none=True)
+        if loss is not None and loss.requires_grad:
+            loss.backward()  # type: ignore[no-untyped-call]
+            clock = self._spent("backward", clock)
+            self._update()
+        self._spent("optimiser", clock)
+        for name, term in terms.items():
+            self._sums[name] = self._sums.get(name, 0.0) + term.detach().double()
+            self._counts[name] = self._counts.get(name, 0) + 1
+        self.step += 1
+
+    def _update(self) -> None:
+        options = self.options
+        if options.sparsity:
+            add_sparsity(self.model, options.sparsity)
+        if options.clip:
+            nn.utils.clip_grad_norm_(self.parameters, options.clip, foreach=True)
+        for group in self.optimiser.param_groups:
+            group["lr"] = options.learning_rate * _schedule(self.step, options)
+        self.optimiser.step()
+
+    def _spent(self, what: str, since: float) -> float:
+        if self.synchronise and self.study.packed.device.type == "cuda":
+            torch.cuda.synchronize()
+        now = time.perf_counter()
+        self.seconds[what] += now - since
+        return now
+
+    # -- the whole ----------------------------------------------------------------------
+
+    def run(self) -> Status:
+        """All steps, from the checkpoint on if there is one to resume from."""
+        options = self.options
+        started = time.monotonic()
+        if not self._resumed():
+            prepare_networks(self.losses, self.sampler, self.train)
+        with Watchers(options, self.step) as watchers:
+            while self.step < options.steps and self.parameters:
+                if options.time_limit is not None and time.monotonic() - started > options.time_limit:
+                    return "out-of-time"
+                self.advance()
+                last = self.step == options.steps
+                if self.step % options.evaluate_every == 0 or last:
+                    figures = self._measured()
+                    watchers.update(self.step, figures)
+                    if self._enough(figures):
+                        self._restore_best()
+                        return "stopped-early"
+                elif options.progress and self.step % _BARS == 0:
+                    watchers.bar(self.step, self._figures())
+                if options.checkpoint and (self.step % options.checkpoint_every == 0 or last):
+                    self._save()
+        self._restore_best()
+        return "finished"
+
+    def _figures(self) -> dict[str, float]:
+        """The mean of each loss since the last measurement."""
+        found = {name: float(total) / self._counts[name] for name, total in self._sums.items()}
+        for name, value in found.items():
+            if not math.isfinite(value):
+                raise error(
+                    "diverged",
+                    f"the {name} loss is no longer a number at step {self.step}",
+                    help="lower `learning_rate`, or look for extreme values in the data",
+                )
+        return found
+
+    def _measured(self) -> dict[str, float]:
+        """The figures of a measurement: losses, and accuracies on training and held-out states."""
+        figures = self._figures()
+        self._sums, self._counts = {}, {}
+        found = measure(self.study, self.train, _MEASURED)
+        figures |= {"accuracy": found.goal_accuracy, "step_accuracy": found.step_accuracy}
+        if len(self.held_out):
+            held = measure(self.study, self.held_out, _MEASURED)
+            figures |= {
+                "held_out_loss": self._held_out_loss(),
+                "held_out_accuracy": held.goal_accuracy,
+                "held_out_step_accuracy": held.step_accuracy,
+            }
+        self.history.append({"step": float(self.step), **figures})
+        return figures
+
+    @torch.no_grad()
+    def _held_out_loss(self) -> float:
+        some = self.held_out[: 4 * _MEASURED]
+        total, count = 0.0, 0
+        for part in np.array_split(some, max(1, -(-len(some) // _MEASURED))):
+            loss = self.losses.total(self.losses.terms(part))
+            total += 0.0 if loss is None else float(loss) * len(part)
+            count += len(part)
+        return total / max(1, count)
+
+    def _enough(self, figures: dict[str, float]) -> bool:
+        """Whether to stop early; remembers the best weights on the way."""
+        if self.options.patience is None or "held_out_loss" not in figures:
+            return False
+        if figures["held_out_loss"] < self._best_loss:
+            self._best_loss, self._waited = figures["held_out_loss"], 0
+            self._best = {name: t.detach().clone() for name, t in self.model.state_dict().items()}
+            return False
+        self._waited += 1
+        return self._waited >= self.options.patience
+
+    def _restore_best(self) -> None:
+        if self._best:
+            self.model.load_state_dict(self._best)
+
+    # -- checkpoints ----------------------------------------------------------------------
+
+    @property
+    def setup(self) -> dict[str, Any]:
+        """What must be the same for a fit to be resumed: settings and data."""
+        columns = self.study.packed.columns
+        mark = 0
+        for array in (columns.success, columns.action, columns.goal, *columns.values.values()):
+            mark = zlib.crc32(np.ascontiguousarray(array).tobytes(), mark)
+        settings = {k: v for k, v in asdict(self.options).items() if k not in _NOT_PART_OF_THE_RESULT}
+        return {"options": settings, "data": mark, "episodes": len(columns)}
+
+    def _save(self) -> None:
+        assert self.options.checkpoint is not None
+        facts = {
+            "step": self.step,
+            "setup": self.setup,
+            "history": self.history,
+            "sums": {name: float(total) for name, total in self._sums.items()},
+            "counts": self._counts,
+            "best_loss": None if math.isinf(self._best_loss) else self._best_loss,
+            "waited": self._waited,
+        }
+        moments = moments_of(self.model, self.optimiser)
+        save_checkpoint(
+            self.options.checkpoint, Checkpoint(self.model.state_dict(), moments, self._best, facts)
+        )
+
+    def _resumed(self) -> bool:
+        """Take over the checkpoint, if there is one and it was asked for."""
+        path = self.options.checkpoint
+        found = load_checkpoint(path) if self.options.resume and path is not None else None
+        if found is None or path is None:
+            return False
+        check_alike(path, found, self.model, self.setup)
+        device = self.study.packed.device
+        self.model.load_state_dict(dict(found.weights))
+        restore_moments(self.model, self.optimiser, found.moments)
+        facts = found.facts
+        self.step = int(facts["step"])
+        self.history = list(facts["history"])
+        self._sums = {
+            name: torch.tensor(total, dtype=torch.float64, device=device)
+            for name, total in facts["sums"].items()
+        }
+        self._counts = dict(facts["counts"])
+        self._best_loss = math.inf if facts["best_loss"] is None else float(facts["best_loss"])
+        self._waited = int(facts["waited"])
+        self._best = {name: t.to(device) for name, t in found.best.items()}
+        return True
+
+    def reached(self) -> list[str]:
+        """The blanks whose networks received a gradient."""
+        study, found = self.study, []
+        for name in study.domain.blanks:
+            network = study.model.blanks.network(name)
+            if network is not None and any(self._moved(p) for p in network.parameters()):
+                found.append(name)
+        return found
+
+    def _moved(self, parameter: Tensor) -> bool:
+        state = self.optimiser.state.get(parameter)
+        return state is not None and "exp_avg_sq" in state and bool(state["exp_avg_sq"].sum() > 0)
+
+
+def _schedule(step: int, options: Options) -> float:
+    """Warm up linearly, then follow a cosine down."""
+    warm = max(1, round(options.warmup * options.steps))
+    if step < warm:
+        return (step + 1) / warm
+    done = (step - warm) / max(1, options.steps - warm)
+    return LOWEST + (1.0 - LOWEST) * 0.5 * (1.0 + math.cos(math.pi * done))
+
+
+def _optimiser(parameters: list[Any], options: Options) -> torch.optim.Optimizer:
+    """AdamW; what is not a matrix (biases, constants) does not decay."""
+    matrices = [p for p in parameters if p.dim() > 1]
+    others = [p for p in parameters if p.dim() <= 1]
+    groups = [
+        {"params": matrices, "weight_decay": options.weight_decay},
+        {"params": others, "weight_decay": 0.0},
+    ]
+    fused = all(p.dtype == torch.float32 for p in parameters)
+    chosen = [g for g in groups if g["params"]] or [{"params": [torch.zeros(1, requires_grad=True)]}]
+    return torch.optim.AdamW(chosen, lr=options.learning_rate, fused=fused)
