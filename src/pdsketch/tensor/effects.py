@@ -90,7 +90,7 @@ def written(program: Program, run: Run) -> dict[str, Tensor]:
         sizes = [run.batch.layout.size(t) for t in target.writers[0].types]
         own = new.shape[2 + len(sizes) :]
         full = new.expand(run.batch.size, run.instances, *sizes, *own)
-        after[target.predicate.name] = full.reshape(-1, *sizes, *own)
+        after[target.predicate.name] = full.reshape(run.batch.size * run.instances, *sizes, *own)
     return after
 
 

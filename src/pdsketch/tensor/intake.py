@@ -169,7 +169,7 @@ def _shaped(universe: Universe, predicate: Predicate, tensor: Tensor, *, soft: b
     found = tuple(tensor.shape)
     if 0 in axes and tensor.numel() == 0:
         rest = found[len(axes) :] if own is None else own
-        return tensor.reshape(*axes, *rest)
+        return tensor.reshape((*axes, *rest))
     probabilities = (
         soft and is_categorical(predicate.type) and found == (*axes, *(own or ()), predicate.type.choices)
     )
@@ -238,5 +238,5 @@ def _filled(universe: Universe, predicate: Predicate, given: Mapping[tuple[str, 
         )
     array = np.array(flat)
     if not flat and predicate.type.shape is not None:
-        return array.reshape(*shape, *predicate.type.shape)
-    return array.reshape(*shape, *array.shape[1:])
+        return array.reshape((*shape, *predicate.type.shape))
+    return array.reshape((*shape, *array.shape[1:]))

@@ -9,7 +9,7 @@ from typing import final
 import torch
 from torch import Tensor
 
-from pdsketch.lang.types import ObjectType
+from pdsketch.lang.types import OBJECT, ObjectType
 from pdsketch.tensor.node import INSTANCE, Axes, Axis, Compute, Node, Run, spread
 
 
@@ -60,7 +60,7 @@ def index_of(run: Run, place: Place, type_: ObjectType, axes: Axes) -> Tensor:
             index = run.parameters[place.name]
             if place.type != type_:
                 table = run.batch.map(place.type, type_)
-                index = index if table is None else table.expand(index.shape[0], -1).gather(1, index)
+                index = index if table is None else _picked(table, index)
             return spread(index, axes.index(INSTANCE), len(axes))
         case Along():
             assert isinstance(place.axis.type, ObjectType)
@@ -78,13 +78,18 @@ def identity_of(run: Run, place: Place, axes: Axes) -> Tensor:
             return spread(run.batch.ids(place.axis.type), axes.index(place.axis), len(axes))
         case Parameter():
             index = run.parameters[place.name]
-            ids = run.batch.ids(place.type).expand(index.shape[0], -1).gather(1, index)
+            ids = _picked(run.batch.ids(place.type), index)
             return spread(ids, axes.index(INSTANCE), len(axes))
         case Named():
-            own = ObjectType(("object",))
-            at = run.batch.lookup(place.name, own)
-            ids = run.batch.ids(own).expand(at.shape[0], -1).gather(1, at[:, None])
-            return ids.reshape(-1, *(1,) * len(axes))
+            # On the axis of all objects, an object's place is its identity.
+            return run.batch.lookup(place.name, OBJECT).reshape(-1, *(1,) * len(axes))
+
+
+def _picked(table: Tensor, index: Tensor) -> Tensor:
+    """The entries ``[state or 1, n]`` of a table ``[state or 1, m]`` at places ``[state or 1, n]``."""
+    if table.shape[0] == 1:
+        return table[0][index]
+    return table.gather(1, index.expand(table.shape[0], -1))
 
 
 def read(table: Node, types: Sequence[ObjectType], places: Sequence[Place]) -> Node:

@@ -94,7 +94,9 @@ class Writer:
                 continue
             mask, size = run.mask(axis), run.size(axis)
             if mask is not None:
-                gate = gate * mask.reshape(-1, *(1,) * (i - 1), size, *(1,) * (len(self._whole) - i))
+                gate = gate * mask.reshape(
+                    mask.shape[0], *(1,) * (i - 1), size, *(1,) * (len(self._whole) - i)
+                )
             elif gate.shape[i] != size:
                 gate = gate.expand(*gate.shape[:i], size, *gate.shape[i + 1 :])
         return gate
