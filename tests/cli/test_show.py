@@ -111,7 +111,8 @@ def test_boxes_do_not_overlap_and_arrows_run_to_the_right(path: str) -> None:
             apart_y = a.y >= b.y + b.height - 0.01 or b.y >= a.y + a.height - 0.01
             assert apart_x or apart_y
     for route in layout.routes:
-        assert [x for x, _ in route.points] == sorted(x for x, _ in route.points)
+        xs = [round(x, 3) for x, _ in route.points]
+        assert xs == sorted(xs)
 
 
 def test_a_cycle_of_derived_predicates_is_drawn() -> None:

@@ -78,22 +78,24 @@ def lay_out(graph: Graph) -> Layout:
         boxes.append(Box(x, ys[node] - sizes[node][1] / 2, *sizes[node]))
     routes = []
     for arrow, chain in zip(arrows, chains, strict=True):
-        inner = [(spans[columns[n]], ys[n]) for n in chain[1:-1]]
-        routes.append(Route(arrow, _points(boxes[arrow.source], boxes[arrow.target], inner)))
+        crossed = [(spans[columns[n]], ys[n]) for n in chain]
+        routes.append(Route(arrow, _points(boxes[arrow.source], boxes[arrow.target], crossed)))
     routes = _with_ports(routes, boxes)
     height = max((box.y + box.height for box in boxes), default=0.0)
     return Layout(tuple(boxes), tuple(routes), width, height)
 
 
 def _points(
-    start: Box, end: Box, inner: Sequence[tuple[tuple[float, float], float]]
+    start: Box, end: Box, crossed: Sequence[tuple[tuple[float, float], float]]
 ) -> tuple[tuple[float, float], ...]:
-    """The points of an arrow, which crosses the columns between level; one that closes a cycle runs left."""
+    """The points of an arrow, which runs level inside every column; one that closes a cycle runs left."""
     forward = start.x <= end.x
-    points = [(start.x + start.width if forward else start.x, start.middle)]
-    for (left, right), y in inner:
-        points += [(left, y), (right, y)] if forward else [(right, y), (left, y)]
-    return (*points, (end.x if forward else end.x + end.width, end.middle))
+    points = [point for (left, right), y in crossed for point in ((left, y), (right, y))]
+    if not forward:
+        points = [point for (left, right), y in crossed for point in ((right, y), (left, y))]
+    points[0] = (start.x + start.width if forward else start.x, start.middle)
+    points[-1] = (end.x if forward else end.x + end.width, end.middle)
+    return tuple(points)
 
 
 def _with_ports(routes: Sequence[Route], boxes: Sequence[Box]) -> list[Route]:
@@ -103,12 +105,12 @@ def _with_ports(routes: Sequence[Route], boxes: Sequence[Box]) -> list[Route]:
         into[route.arrow.target].append(number)
     placed = list(routes)
     for target, numbers in into.items():
-        numbers.sort(key=lambda number: routes[number].points[-2][1])
+        numbers.sort(key=lambda number: routes[number].points[-3][1])
         step = min(_PORT, 0.7 * boxes[target].height / len(numbers))
         for at, number in enumerate(numbers):
-            *points, (x, y) = routes[number].points
-            end = (x, y + step * (at - (len(numbers) - 1) / 2))
-            placed[number] = Route(routes[number].arrow, (*points, end))
+            *points, (before, _), (x, y) = routes[number].points
+            y += step * (at - (len(numbers) - 1) / 2)
+            placed[number] = Route(routes[number].arrow, (*points, (before, y), (x, y)))
     return placed
 
 

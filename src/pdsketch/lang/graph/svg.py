@@ -91,7 +91,7 @@ def _arrow(route: Route) -> str:
 
 def _arrow_label(route: Route) -> str:
     """The label stands on the middle of the last bend, on a white ground."""
-    (x, y), (next_x, next_y) = route.points[-2:]
+    (x, y), (next_x, next_y) = route.points[-3:-1]
     wide = len(route.arrow.label) * 6.2 + 4
     left, middle = (x + next_x - wide) / 2, (y + next_y) / 2
     return (
