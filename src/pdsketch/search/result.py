@@ -12,6 +12,10 @@ Step = tuple[Any, ...]
 """An action's name, then its arguments: names of objects, or tuples of numbers for values."""
 
 
+class UntrainedWarning(UserWarning):
+    """A goal reads a blank that was never trained."""
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class Result:
@@ -36,6 +40,7 @@ class Result:
     phases: Mapping[str, float] = field(default_factory=dict)
     best: list[Step] | None = None
     reasons: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
     best_h: float | None = None
 
     @property

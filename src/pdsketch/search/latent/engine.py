@@ -140,8 +140,11 @@ class Engine:
         roots = self.space.start()
         problems = torch.arange(len(roots), device=self.space.device)
         self._open(roots, problems, np.zeros(len(roots)), np.full(len(roots), -1), np.zeros(len(roots)))
-        for problem in np.flatnonzero(self.goal >= 0):
-            self._status[problem] = "solved"
+        for problem in range(len(roots)):
+            if self.goal[problem] >= 0:
+                self._status[problem] = "solved"
+            elif np.isinf(self.frontier.h[problem]):
+                self._status[problem] = "unsolvable"
 
     def _active(self) -> Ints:
         return np.array([p for p, status in enumerate(self._status) if status is None], dtype=np.int64)
@@ -263,6 +266,13 @@ class Engine:
         goals: Bools = self.judge.truth(states, problems).cpu().numpy()
         h = self.guide.values(states, problems, goals)
         np.add.at(self.evaluated, owners, 1)
+        if self.frontier.n and np.isinf(h).any():
+            # An infinite estimate says that there is no plan from there.
+            alive = np.flatnonzero(np.isfinite(h))
+            index = torch.from_numpy(alive).to(self.space.device)
+            children, problems = children.select(index), problems.index_select(0, index)
+            owners, parents, depth, entries = owners[alive], parents[alive], depth[alive], entries[alive]
+            g, h, goals = g[alive], h[alive], goals[alive]
         codes: Ints = (children.action << _SHIFT | children.instance).cpu().numpy()
         first = self.frontier.n
         columns = {"problem": owners, "parent": parents, "action": codes, "entry": entries, "depth": depth}
@@ -296,10 +306,9 @@ class Engine:
 
     def _exhausted(self, problem: int) -> None:
         """No open node is left: a plan was found before, or there is none, or it was out of sight."""
-        hopeless = np.isinf(self.frontier.h[problem])
         if self.goal[problem] >= 0:
             self._status[problem] = "solved"
-        elif hopeless or (self.settings.exact and not self._cut[problem]):
+        elif self.settings.exact and not self._cut[problem]:
             self._status[problem] = "unsolvable"
         else:
             self._status[problem] = "gave-up"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Protocol, final
 
 import numpy as np
@@ -158,6 +159,21 @@ class Optimism:
             values[rows] = evaluator.values(states)
         values[goals] = 0.0
         return values
+
+    def unreachable(self, batch: StateBatch, problem: int) -> list[Expr]:
+        """The parts of a problem's goal that no actions from its state, the batch, can bring about."""
+        optimistic = self.tasks[self.task_of[problem]]
+        states = np.zeros((1, optimistic.task.n_basic), dtype=np.bool_)
+        given = len(optimistic.expressions)
+        states[:, :given] = self.facts(batch, torch.tensor([problem], device=batch.device))[:, :given]
+        found = []
+        for part, literals in optimistic.goal_parts:
+            if literals is not None:
+                task = replace(optimistic.task, goal=np.array(literals, dtype=np.int32))
+                if np.isfinite(Evaluator(task, "max").values(states)[0]):
+                    continue
+            found.append(part)
+        return found
 
 
 def _placed(form: Form, universe: Universe) -> list[tuple[int, ...]]:

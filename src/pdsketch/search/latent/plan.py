@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, final
@@ -18,10 +19,10 @@ from pdsketch.search.latent.engine import Engine, Limits, Outcome, Progress, Sea
 from pdsketch.search.latent.guide import Blind, Guide, Optimism, find_guide
 from pdsketch.search.latent.instances import Candidates, value_types
 from pdsketch.search.latent.judge import Judge
-from pdsketch.search.latent.reasons import why_not
+from pdsketch.search.latent.reasons import untrained, why_not
 from pdsketch.search.latent.replay import replay
 from pdsketch.search.latent.space import Space
-from pdsketch.search.result import Result, Step
+from pdsketch.search.result import Result, Step, UntrainedWarning
 from pdsketch.tensor.arguments import bind
 from pdsketch.tensor.model import Model
 from pdsketch.tensor.state import State, StateBatch
@@ -102,6 +103,9 @@ class _Planning:
         self.costs = model.domain.has_costs if options.costs is None else options.costs
         self.spent = np.zeros(len(states), dtype=np.int64)
         self.counts = np.zeros((len(states), 3), dtype=np.int64)
+        self.doubts = [untrained(model, goal) for goal in goals]
+        for doubt in dict.fromkeys(doubt for doubts in self.doubts for doubt in doubts):
+            warnings.warn(doubt, UntrainedWarning, stacklevel=2)
 
     def results(self) -> list[Result]:
         """The result of each problem."""
@@ -172,6 +176,8 @@ class _Planning:
             evaluated=evaluated,
             generated=generated,
             seconds=time.monotonic() - self.started,
+            warnings=self.doubts[i],
+            best_h=None if np.isinf(outcome.best_h) else outcome.best_h,
         )
         state, goal = self.states[i], self.goals[i]
         if outcome.status == "solved":

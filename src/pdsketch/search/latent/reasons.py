@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from pdsketch.lang.source import Span
@@ -33,7 +33,7 @@ def why_not(
     """One sentence a reason, the most important first."""
     reasons = [_ending(outcome, options)]
     if outcome.status == "unsolvable" and isinstance(guide, Optimism):
-        reasons += _unreachable(guide, place)
+        reasons += _unreachable(guide, state, place)
     reached = follow(model, state, best, snap=options.snap)
     if isinstance(reached, State) and outcome.status != "unsolvable":
         where = f"after {len(best)} steps, at the most promising state" if best else "in the initial state"
@@ -41,7 +41,7 @@ def why_not(
             truth = float(model.holds(reached, part))
             if truth <= 0.5:
                 reasons.append(f"{where}, {_words(part)} has truth {truth:.2f}{_at(part.span)}")
-    reasons += [f"blank `{name}` was never trained{at}" for name, at in _untrained(model, goal)]
+    reasons += untrained(model, goal)
     return tuple(reasons[:_MOST_PARTS])
 
 
@@ -65,25 +65,24 @@ def _ending(outcome: Outcome, options: Options) -> str:
             )
 
 
-def _unreachable(guide: Optimism, place: int) -> list[str]:
-    """The parts of the goal that no action can bring about, even optimistically."""
-    optimistic = guide.tasks[guide.task_of[place]]
+def _unreachable(guide: Optimism, state: State, place: int) -> list[str]:
+    """The parts of the goal that no actions can bring about, even optimistically."""
     return [
-        f"no action can make {_words(part)} true, whatever the networks compute{_at(part.span)}"
-        for part, literals in optimistic.goal_parts
-        if literals is None
+        f"no actions can make {_words(part)} true, whatever the networks compute{_at(part.span)}"
+        for part in guide.unreachable(state.batch, place)
     ]
 
 
-def _untrained(model: Model, goal: Expr) -> Iterator[tuple[str, str]]:
-    """The blanks that the goal or some action reads and that no training reached."""
-    trained = model.notes.get("trained")
-    if trained is None:
-        return
+def untrained(model: Model, goal: Expr) -> tuple[str, ...]:
+    """What to say of each blank that the goal reads and no training reached (given modules need none)."""
+    trained = {*model.notes.get("trained", ()), *model.blanks.given}
+    found = []
     for name in blanks_read(model, goal):
-        if name not in trained and name in model.domain.blanks:
+        if name not in trained:
             spans = model.domain.blanks[name].spans
-            yield name, _at(spans[0] if spans else None)
+            at = _at(spans[0] if spans else None)
+            found.append(f"the goal reads the blank `{name}`, which was never trained{at}")
+    return tuple(found)
 
 
 def blanks_read(model: Model, expr: Expr) -> tuple[str, ...]:
