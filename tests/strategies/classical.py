@@ -54,7 +54,8 @@ def classical_from(chance: Choices, *, axioms: bool = True, costs: bool = True) 
     far = chance.number(0, 2) > 0
     goal = far_goal(Sample(domain, problem.format(goal="(and)"))) if far else formula(chance, whole, {}, 2)
     formulas = tuple(formula(chance, whole, {}, 3) for _ in range(2))
-    return Sample(domain, problem.format(goal=goal), formulas)
+    roles = {p.name: p.role for p in words.predicates}
+    return Sample(domain, problem.format(goal=goal), formulas, roles=roles)
 
 
 def _objects(chance: Choices, hierarchy: Hierarchy) -> dict[str, ObjectType]:

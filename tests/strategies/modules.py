@@ -56,6 +56,6 @@ def _result(function: Linear, total: Tensor, one_hot: bool) -> Tensor:
     kind, size = function.returns
     if kind == "int":
         number = (torch.floor(total) + function.bias).remainder(size).long()
-        return 10.0 * torch.nn.functional.one_hot(number, size) if one_hot else number[..., None]
+        return 100.0 * torch.nn.functional.one_hot(number, size) if one_hot else number[..., None]
     dimensions = torch.arange(size[0] if size else 1)
     return (torch.floor(2 * total)[..., None] + function.bias + dimensions).remainder(PERIOD) / 2

@@ -7,9 +7,8 @@ from functools import cached_property
 from itertools import product
 from typing import Any
 
-from pdsketch.lang.load import parse_domain, parse_problem
-
 from pdsketch.lang.domain import Domain, Problem
+from pdsketch.lang.load import parse_domain, parse_problem
 from pdsketch.lang.semantics import Step, World
 from pdsketch.lang.types import ObjectType
 
@@ -20,7 +19,8 @@ from .functions import Linear
 class Sample:
     """A domain, a problem, more closed formulas over its objects, and functions for what is blank.
 
-    ``candidates`` are values for parameters of value types without choices.
+    ``candidates`` are values for parameters of value types without choices;
+    ``roles`` are what the generator meant each predicate to be.
     """
 
     domain_text: str
@@ -28,6 +28,7 @@ class Sample:
     formulas: tuple[str, ...] = ()
     functions: dict[str, Linear] = field(default_factory=dict)
     candidates: dict[str, tuple[Any, ...]] = field(default_factory=dict)
+    roles: dict[str, str] = field(default_factory=dict)
 
     @cached_property
     def domain(self) -> Domain:

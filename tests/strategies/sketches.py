@@ -86,9 +86,10 @@ def sketch_from(chance: Choices, *, value_parameters: bool = True) -> Sample:
     problem = _problem(chance, whole, (*observed, *raw), constants)
     formulas = tuple(formula(chance, whole, {}, 2) for _ in range(2))
     candidates = {"pose": DATA["pose"], "level": DATA["level"]}
+    roles = {p.name: p.role for p in (*author.words.predicates, *raw)}
 
     def sample(goal: str) -> Sample:
-        return Sample(domain, problem.format(goal=goal), formulas, author.functions, candidates)
+        return Sample(domain, problem.format(goal=goal), formulas, author.functions, candidates, roles)
 
     far = chance.number(0, 2) > 0
     return sample(far_goal(sample("(and)")) if far else formula(chance, whole, {}, 2))
