@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="ff, the default, add, max, goalcount or blind (models: opt, the default, ao, blind)",
     )
-    parser.add_argument("--weight", type=_number, metavar="W", help="of h in wastar (default 3)")
+    parser.add_argument("--weight", type=_number, metavar="W", help="of h in wastar (default 5)")
     parser.add_argument(
         "--time-limit", type=_number, metavar="S", help="seconds, parsing included (default none)"
     )

@@ -42,7 +42,7 @@ from pdsketch.task.task import Task
 
 SEARCHES = ("astar", "wastar", "gbfs", "lazy-gbfs")
 
-DEFAULT_WEIGHT = 3.0
+DEFAULT_WEIGHT = 5.0
 """Of h in weighted A*."""
 
 _SLICE = 0.05

@@ -71,7 +71,7 @@ def plan_problem(
         generated=outcome.generated,
         seconds=ended - started,
         phases={"ground": grounded - started, "search": ended - grounded},
-        reasons=why_not(problem, options, outcome),
+        reasons=why_not(problem, task, options, outcome),
         best_h=outcome.best_h if np.isfinite(outcome.best_h) else None,
     )
 

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+from time import monotonic
+
 import numpy as np
 
+from pdsketch.heuristics.evaluator import unreached_goals
 from pdsketch.heuristics.registry import HEURISTICS
+from pdsketch.lang.data import ground
 from pdsketch.lang.domain import Problem
 from pdsketch.search.packed.engine import Options, Outcome
+from pdsketch.task.limits import Limits, OutOfTimeError
+from pdsketch.task.task import Task
+
+EXPLANATION_SECONDS = 10.0
 
 
-def why_not(problem: Problem, options: Options, outcome: Outcome) -> tuple[str, ...]:
+def why_not(problem: Problem, task: Task, options: Options, outcome: Outcome) -> tuple[str, ...]:
     """The reasons, one a line; none if the problem is solved."""
     if outcome.status == "solved":
         return ()
     if outcome.status == "unsolvable":
-        return _proof(problem, options, outcome)
+        return _proof(problem, task, options, outcome)
     limits = {
         "out-of-time": "the time limit was reached",
         "out-of-memory": f"the memory limit of {options.memory:g} MB was reached",
@@ -23,15 +31,31 @@ def why_not(problem: Problem, options: Options, outcome: Outcome) -> tuple[str, 
     return (limits[outcome.status], _seen(options, outcome), _advice(options, outcome))
 
 
-def _proof(problem: Problem, options: Options, outcome: Outcome) -> tuple[str, ...]:
+def _proof(problem: Problem, task: Task, options: Options, outcome: Outcome) -> tuple[str, ...]:
     if not np.isfinite(outcome.best_h):
-        from pdsketch.task.explain import explain  # needed for few problems
-
-        words = explain(problem)
-        return ("the goal cannot be reached, even if nothing ever became false again", *words)
+        return (
+            "the goal cannot be reached, even if nothing ever stopped holding",
+            *_in_the_way(problem, task),
+        )
     dead = " or shown to be dead ends" if HEURISTICS[options.heuristic].relaxed else ""
     states = "1 state was" if outcome.expanded == 1 else f"{outcome.expanded} states were"
     return (f"the goal cannot be reached: {states} searched, and there are no others{dead}",)
+
+
+def _in_the_way(problem: Problem, task: Task) -> tuple[str, ...]:
+    """What keeps the goal out of reach, in the author's words; else the facts that stay out of reach."""
+    from pdsketch.task.explain import explain  # needed for few problems
+
+    try:
+        words = explain(problem, Limits(deadline=monotonic() + EXPLANATION_SECONDS))
+    except OutOfTimeError:
+        words = ()
+    if words:
+        return words
+    return tuple(
+        f"{'not ' * (literal & 1)}{ground(task.facts[literal >> 1])} is out of reach"
+        for literal in unreached_goals(task)
+    )
 
 
 def _seen(options: Options, outcome: Outcome) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from tests.heuristics.tasks import chain, make_task
-from tests.search.random_tasks import closed, is_goal, optimum, replay, successors, tasks
+from tests.search.packed.random_tasks import closed, is_goal, optimum, replay, successors, tasks
 
 from pdsketch.heuristics.evaluator import Evaluator
 from pdsketch.heuristics.registry import HEURISTICS

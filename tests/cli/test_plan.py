@@ -1,0 +1,240 @@
+"""``pdsketch plan`` and ``pdsketch validate`` as their users meet them: streams, files, exit codes."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pdsketch.cli.main import main
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+BLOCKS = str(EXAMPLES / "blocks" / "domain.pddl")
+TOWER = str(EXAMPLES / "blocks" / "p01.pddl")
+
+SWITCHES = """
+(define (domain switches)
+  (:requirements :strips :negative-preconditions)
+  (:predicates (on ?s) (broken ?s) (never))
+  (:action up :parameters (?s) :precondition (and (not (on ?s)) (not (broken ?s))) :effect (on ?s))
+  (:action down :parameters (?s) :precondition (on ?s) :effect (not (on ?s)))
+  (:action win :parameters (?s ?t) :precondition (and (on ?s) (not (on ?s))) :effect (never)))
+"""
+
+PARITY = """
+(define (domain parity)
+  (:requirements :adl)
+  (:predicates (on ?s))
+  (:action turn :parameters (?a ?b) :precondition (not (= ?a ?b)) :effect (and
+    (when (on ?a) (not (on ?a))) (when (not (on ?a)) (on ?a))
+    (when (on ?b) (not (on ?b))) (when (not (on ?b)) (on ?b)))))
+"""
+
+KEYS = ("status", "plan", "cost", "expanded", "evaluated", "seconds")
+
+
+def switches(folder, goal, count=3, init=""):
+    domain, problem = folder / "domain.pddl", folder / "p.pddl"
+    domain.write_text(SWITCHES)
+    objects = " ".join(f"s{i}" for i in range(count))
+    problem.write_text(
+        f"(define (problem p) (:domain switches) (:objects {objects}) (:init {init}) (:goal {goal}))"
+    )
+    return str(domain), str(problem)
+
+
+def parity(folder, count):
+    """Switches that turn in pairs, and one is to be on: no plan, but the relaxed task has one."""
+    domain, problem = folder / "domain.pddl", folder / "p.pddl"
+    domain.write_text(PARITY)
+    objects = " ".join(f"s{i}" for i in range(count))
+    others = " ".join(f"(not (on s{i}))" for i in range(1, count))
+    problem.write_text(
+        f"(define (problem p) (:domain parity) (:objects {objects}) (:init) (:goal (and (on s0) {others})))"
+    )
+    return str(domain), str(problem)
+
+
+def run(capsys, *words):
+    code = main([*words])
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def test_a_plan_is_all_that_stdout_holds(capsys):
+    code, out, _ = run(capsys, "plan", BLOCKS, TOWER)
+    *steps, cost = out.splitlines()
+    assert code == 0
+    assert all(re.fullmatch(r"\([a-z-]+( [a-z0-9]+)*\)", step) for step in steps)
+    assert cost == f"; cost = {len(steps)}"
+
+
+def test_with_an_output_file_stdout_is_empty_and_the_file_validates(capsys, tmp_path):
+    file = str(tmp_path / "plan")
+    code, out, _ = run(capsys, "plan", BLOCKS, TOWER, "-o", file)
+    assert (code, out) == (0, "")
+    assert run(capsys, "validate", BLOCKS, TOWER, file)[0] == 0
+
+
+def test_json_is_one_object_and_stderr_is_as_without_it(capsys, tmp_path):
+    _, _, plain = run(capsys, "plan", *switches(tmp_path, "(never)"))
+    code, out, err = run(capsys, "plan", *switches(tmp_path, "(never)"), "--json")
+    told = json.loads(out)
+    assert code == 11
+    assert (told["status"], told["plan"], told["cost"]) == ("unsolvable", None, None)
+    assert set(KEYS) <= set(told)
+    assert err == plain != ""
+
+
+def test_json_names_the_phases(capsys):
+    code, out, _ = run(capsys, "plan", BLOCKS, TOWER, "--json")
+    told = json.loads(out)
+    assert code == 0
+    assert set(told["seconds"]) == {"parse", "ground", "search", "total"}
+    assert told["cost"] == len(told["plan"])
+    assert told["diagnostics"] == []
+
+
+@pytest.mark.parametrize("search", ["astar", "wastar", "gbfs", "lazy-gbfs"])
+@pytest.mark.parametrize("heuristic", ["ff", "add", "max", "goalcount", "blind"])
+def test_every_search_and_heuristic_can_be_named(capsys, search, heuristic):
+    code, out, _ = run(capsys, "plan", BLOCKS, TOWER, "--search", search, "--heuristic", heuristic)
+    assert code == 0
+    assert search != "astar" or heuristic == "add" or out.endswith("; cost = 4\n")
+
+
+def test_a_goal_that_is_out_of_reach_is_explained_at_its_place(capsys, tmp_path):
+    domain, problem = switches(tmp_path, "(and (on s1) (on s0))", init="(broken s1)")
+    code, out, err = run(capsys, "plan", domain, problem)
+    assert (code, out) == (11, "")
+    assert "(on s1)" in err
+    assert "(on s0)" not in err
+
+
+def test_an_exhausted_space_proves_that_there_is_no_plan(capsys, tmp_path):
+    code, out, err = run(capsys, "plan", *parity(tmp_path, 4))
+    assert (code, out) == (11, "")
+    assert "cannot be reached: 8 states were searched" in err
+
+
+def test_giving_up_says_which_limit_and_what_to_try(capsys, tmp_path):
+    domain, problem = switches(tmp_path, "(and (on s1) (on s2))", 8)
+    options = ("--search", "astar", "--heuristic", "blind", "--max-expansions", "2")
+    code, out, err = run(capsys, "plan", domain, problem, *options)
+    assert (code, out) == (12, "")
+    assert "limit of 2 expansions" in err
+    assert "lowest h" in err
+    assert "try" in err
+
+
+def test_the_time_limit_has_its_own_code(capsys, tmp_path):
+    code, out, err = run(capsys, "plan", *parity(tmp_path, 30), "--time-limit", "0.5")
+    assert (code, out) == (23, "")
+    assert "time limit" in err
+
+
+def test_the_memory_limit_has_its_own_code(capsys, tmp_path):
+    words = ("--memory-limit", "5", "--time-limit", "60", "--heuristic", "goalcount")
+    code, out, err = run(capsys, "plan", *parity(tmp_path, 30), *words)
+    assert (code, out) == (22, "")
+    assert "memory limit" in err
+
+
+def test_bad_input_has_a_place_and_code_31(capsys, tmp_path):
+    domain, problem = switches(tmp_path, "(of s0)")
+    code, out, err = run(capsys, "plan", domain, problem)
+    assert (code, out) == (31, "")
+    assert re.match(rf"{re.escape(problem)}:1:\d+: error\[[a-z-]+\]: ", err)
+
+
+def test_bad_input_is_one_json_object_too(capsys, tmp_path):
+    domain, problem = switches(tmp_path, "(of s0)")
+    code, out, _ = run(capsys, "plan", domain, problem, "--json")
+    (found,) = json.loads(out)["diagnostics"]
+    assert code == 31
+    assert {"code", "message", "file", "line", "column", "help"} <= set(found)
+
+
+@pytest.mark.parametrize("option", ["--search", "--heuristic"])
+def test_unknown_names_are_bad_input(capsys, option):
+    code, out, err = run(capsys, "plan", BLOCKS, TOWER, option, "fff")
+    assert (code, out) == (31, "")
+    assert "`fff`" in err
+
+
+@pytest.mark.parametrize(
+    "words", [["--time-limit", "soon"], ["--time-limit", "-1"], ["--max-expansions", "x"]]
+)
+def test_limits_must_be_numbers(capsys, words):
+    assert run(capsys, "plan", BLOCKS, TOWER, *words)[0] == 2
+
+
+def test_a_missing_file_is_named(capsys):
+    code, _, err = run(capsys, "plan", BLOCKS, "nowhere.pddl")
+    assert code == 31
+    assert err.startswith("nowhere.pddl:1:1: error[")
+
+
+def test_the_command_itself_keeps_its_streams_apart(tmp_path):
+    words = [sys.executable, "-m", "pdsketch", "plan", *switches(tmp_path, "(on s2)")]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stdout) == (0, "(up s2)\n; cost = 1\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("(up s0)\n(up s1)\n", 0),
+        ("; a comment\n\n  (UP S1) ; and another\n(Up s0)", 0),
+        ("(up s0)\n", 1),
+        ("(up s0)\n(up s0)\n(up s1)\n", 1),
+        ("", 1),
+        ("(fly s0)\n", 1),
+        ("(up nobody)\n", 1),
+        ("(up)\n", 1),
+        ("(up s0 s1)\n", 1),
+        ("(up [1, 2])\n", 1),
+        ("(up s0\n", 31),
+        ("up s0\n", 31),
+        ("()\n", 31),
+        ("((up s0))\n", 31),
+    ],
+)
+def test_validate_judges_plans(capsys, tmp_path, text, code):
+    domain, problem = switches(tmp_path, "(and (on s0) (on s1))")
+    plan = tmp_path / "plan"
+    plan.write_text(text)
+    found, _, err = run(capsys, "validate", domain, problem, str(plan))
+    assert found == code
+    assert (err == "") == (code == 0)
+    found, out, _ = run(capsys, "validate", domain, problem, str(plan), "--json")
+    assert found == code
+    assert json.loads(out).get("valid", False) == (code == 0)
+
+
+def test_validate_counts_the_cost(capsys, tmp_path):
+    plan = tmp_path / "plan"
+    plan.write_text("(up s0)\n(up s1)\n")
+    code, out, _ = run(capsys, "validate", *switches(tmp_path, "(on s1)"), str(plan))
+    assert (code, out) == (0, "valid: 2 steps, cost = 2\n")
+
+
+def test_validate_says_which_step_fails_and_why(capsys, tmp_path):
+    plan = tmp_path / "plan"
+    plan.write_text("(up s0)\n(up s1)\n")
+    code, _, err = run(capsys, "validate", *switches(tmp_path, "(on s0)", init="(broken s1)"), str(plan))
+    assert code == 1
+    assert "step 2" in err
+    assert "(not (broken ?s))" in err
+
+
+def test_an_object_may_have_a_number_for_a_name(capsys, tmp_path):
+    domain, problem = switches(tmp_path, "(on s1)")
+    Path(problem).write_text(Path(problem).read_text().replace("s1", "nan"))
+    plan = tmp_path / "plan"
+    plan.write_text("(up nan)\n")
+    assert run(capsys, "validate", domain, problem, str(plan))[0] == 0
