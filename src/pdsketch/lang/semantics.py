@@ -84,7 +84,10 @@ def apply(world: World, state: State, step: Step) -> dict[Fact, Data]:
 def apply_at(moment: Moment, step: Step) -> dict[Fact, Data]:
     """`apply`, in a state from which something may have been derived already."""
     predicates = moment.world.domain.predicates
-    new = {f: value for f, value in moment.encoded().items() if predicates[f[0]].role != "raw"}
+    new = moment.encoded()
+    raw = {name for name, predicate in predicates.items() if predicate.role == "raw"}
+    if raw:
+        new = {fact: value for fact, value in new.items() if fact[0] not in raw}
     action = moment.world.domain.actions[step[0]]
     fired = list(moment.updates(action.effects, bind(moment.world, step)))
     writers: dict[Fact, list[tuple[Update, Any]]] = {}
