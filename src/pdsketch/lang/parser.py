@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import final
 
 from pdsketch.lang.diagnostics import Note, nearest
@@ -262,7 +261,7 @@ def _functions(items: Sequence[Node], report: Report) -> list[PredicateSyntax]:
     at = 0
 
     def settle(type_: TypeSyntax | None) -> None:
-        found.extend(replace(function, is_function=True, returns=type_) for function in waiting)
+        found.extend(function._replace(is_function=True, returns=type_) for function in waiting)
         waiting.clear()
 
     while at < len(items):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import Protocol, final
 
@@ -26,7 +26,7 @@ class Placed(Protocol):
 MOST = 200
 """So many errors, and as many warnings, of one source are kept."""
 
-MOST_HINTS = 40
+MOST_HINTS = 20
 """So many names of one source are compared with all known ones: that takes time."""
 
 
@@ -80,7 +80,7 @@ class Report:
     def near(self, name: str, known: Iterable[str]) -> str | None:
         """A help line for a name that is not known, while there is time for it."""
         self._hints -= 1
-        return did_you_mean(name, islice(known, 5000)) if self._hints >= 0 else None
+        return did_you_mean(name, islice(known, 2000)) if self._hints >= 0 else None
 
     @property
     def has_errors(self) -> bool:
@@ -104,6 +104,12 @@ def a(noun: object) -> str:
     """The noun with its article: ``an item``, ``a robot``."""
     text = str(noun)
     return f"{'an' if text[:1] in 'aeiou' else 'a'} {text}"
+
+
+def path(names: Sequence[str], arrow: str) -> str:
+    """Names along a way, its middle left out if it is long."""
+    shown = [*names[:4], "…", *names[-3:]] if len(names) > 8 else names
+    return arrow.join(shown)
 
 
 def here(number: int) -> str:

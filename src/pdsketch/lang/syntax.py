@@ -4,19 +4,20 @@ Names, types and settings keep the reader's nodes, so every part knows its
 place. Expressions and effects stay S-expressions: their form is uniform, and
 the checker gives them meaning. The ``:objects`` and ``:init`` blocks of a
 problem stay as read too, because they may hold a hundred thousand entries.
+
+Named tuples, because they are made four times faster than dataclasses when the
+program starts.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import final
+from typing import NamedTuple, final
 
 from pdsketch.lang.reader import Atom, Group, Node
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class TypeName:
+class TypeName(NamedTuple):
     """``item``, ``vector[float32, 2]``, ``int64[choices=4]``: a name and its bracket, if any."""
 
     name: Atom
@@ -34,8 +35,7 @@ class TypeName:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Either:
+class Either(NamedTuple):
     """``(either a b)``: any of several object types."""
 
     members: tuple[TypeName, ...]
@@ -47,8 +47,7 @@ TypeSyntax = TypeName | Either
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Typed:
+class Typed(NamedTuple):
     """A name or a variable with the type written behind it, if any."""
 
     name: Atom
@@ -56,8 +55,7 @@ class Typed:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Setting:
+class Setting(NamedTuple):
     """``key=value`` in brackets; ``bracket`` belongs to a value such as ``vector[float32]``."""
 
     key: Atom
@@ -66,8 +64,7 @@ class Setting:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class PredicateSyntax:
+class PredicateSyntax(NamedTuple):
     """``(name [settings] parameters)``: in ``:predicates``, in ``:functions`` or before a body.
 
     ``returns`` is the type behind a function, ``- number`` for instance. One
@@ -83,8 +80,7 @@ class PredicateSyntax:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class DerivedSyntax:
+class DerivedSyntax(NamedTuple):
     """``(:derived (name …) body)``."""
 
     head: PredicateSyntax
@@ -92,8 +88,7 @@ class DerivedSyntax:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class ActionSyntax:
+class ActionSyntax(NamedTuple):
     """``(:action name :parameters (…) :precondition … :effect …)``."""
 
     name: Atom
@@ -103,8 +98,7 @@ class ActionSyntax:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class DomainSyntax:
+class DomainSyntax(NamedTuple):
     """``(define (domain name) …)`` with the entries of all blocks of one kind together."""
 
     name: Atom
@@ -117,8 +111,7 @@ class DomainSyntax:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class ProblemSyntax:
+class ProblemSyntax(NamedTuple):
     """``(define (problem name) …)``."""
 
     name: Atom

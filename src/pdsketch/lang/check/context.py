@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import final
+from typing import NamedTuple, final
 
 from pdsketch.lang.check.knowledge import Knowledge
 from pdsketch.lang.check.tables import UNKNOWN, Parameter, Slot, Tables
@@ -22,9 +22,8 @@ Scope = Mapping[str, Variable]
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class BlankUse:
-    """One occurrence of a blank. ``target`` is what the value is assigned to, if it is."""
+class BlankUse(NamedTuple):
+    """One occurrence of a blank."""
 
     name: str
     args: tuple[Expr, ...]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import final
+from typing import NamedTuple, final
 
 from pdsketch.lang.check.context import BlankUse, Context, Scope
 from pdsketch.lang.check.effects import check_effect
@@ -72,8 +72,7 @@ def _round(domain: DomainSyntax, tables: Tables, knowledge: Knowledge, report: R
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Shared:
+class Shared(NamedTuple):
     """What all definitions of a domain are checked against."""
 
     tables: Tables

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import final
+from dataclasses import dataclass, field
+from typing import NamedTuple, final
 
 from pdsketch.lang.check.blanks import expand_wildcards
 from pdsketch.lang.check.context import Context, Scope
@@ -45,8 +45,7 @@ CONDITION_WORDS = frozenset(
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Frame:
+class Frame(NamedTuple):
     """What an effect stands under: its variables in reach, those it ranges over, and its conditions."""
 
     scope: Scope
@@ -135,7 +134,7 @@ def _when(ctx: Context, node: Group, frame: Frame, effects: Effects) -> None:
         )
         return
     condition = _condition(ctx, node.items[1], frame)
-    inner = replace(frame, conditions=(*frame.conditions, condition or TRUE))
+    inner = frame._replace(conditions=(*frame.conditions, condition or TRUE))
     _effect(ctx, node.items[2], inner, effects)
 
 
@@ -325,5 +324,5 @@ def _sugar(ctx: Context, node: Group, head: Atom, frame: Frame, effects: Effects
     target.items = [Atom(predicate, head.start), *node.items[1 : 1 + len(signature.parameters)]]
     if word == "cond-assign":
         condition = _condition(ctx, node.items[-2], frame)
-        frame = replace(frame, conditions=(*frame.conditions, condition or TRUE))
+        frame = frame._replace(conditions=(*frame.conditions, condition or TRUE))
     _update(ctx, "assign", (target, node.items[-1]), node, frame, effects)

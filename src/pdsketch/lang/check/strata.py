@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from itertools import pairwise
+from itertools import islice, pairwise
 
 from pdsketch.lang.check.reads import has_blank, reads
 from pdsketch.lang.check.tables import Signature
 from pdsketch.lang.diagnostics import Note
-from pdsketch.lang.report import Report
+from pdsketch.lang.report import Report, path
 from pdsketch.lang.terms import Apply, Expr, Logic, Quantified, children
 from pdsketch.lang.types import ValueType
 
@@ -98,10 +98,12 @@ def _report(
     cycle = (
         [name, *_path(callee, name, graph, members)] if callee != name else _path_from(name, graph, members)
     )
-    notes = [Note(signatures[other].span, f"reads `{after}`") for other, after in pairwise(cycle[1:])]
+    notes = [
+        Note(signatures[other].span, f"reads `{after}`") for other, after in islice(pairwise(cycle[1:]), 6)
+    ]
     report.error(
         code,
-        f"`{name}` depends on itself {how}: {' → '.join(cycle)}",
+        f"`{name}` depends on itself {how}: {path(cycle, ' → ')}",
         signatures[name].span,
         label=f"reads `{cycle[1]}`",
         notes=notes,
@@ -127,10 +129,10 @@ def _path(start: str, end: str, graph: Mapping[str, list[str]], members: frozens
             if callee in members and callee not in before:
                 before[callee] = name
                 queue.append(callee)
-    path = [end]
-    while (previous := before[path[-1]]) is not None:
-        path.append(previous)
-    return path[::-1]
+    way = [end]
+    while (previous := before[way[-1]]) is not None:
+        way.append(previous)
+    return way[::-1]
 
 
 def _negated(expr: Expr) -> frozenset[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import final
+from typing import NamedTuple, final
 
 from pdsketch.lang.domain import Domain
 from pdsketch.lang.source import Span
@@ -22,8 +22,7 @@ Slot = tuple[str, ...]
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Parameter:
+class Parameter(NamedTuple):
     """A parameter as declared. ``untyped``: its uses decide its type, until then `UNKNOWN`."""
 
     name: str

@@ -9,7 +9,7 @@ from pdsketch.lang.check.tables import Tables
 from pdsketch.lang.check.typenames import PRIMITIVES, RESERVED, WRONG, resolve_type
 from pdsketch.lang.diagnostics import nearest
 from pdsketch.lang.lists import is_name
-from pdsketch.lang.report import Report, duplicate
+from pdsketch.lang.report import Report, duplicate, path
 from pdsketch.lang.syntax import Either, Typed, TypeName, TypeSyntax
 from pdsketch.lang.types import Hierarchy, ValueType
 
@@ -144,30 +144,30 @@ def _report_cycles(first: dict[str, Typed], above: dict[str, list[str]], report:
     cyclic: set[str] = set()
     settled: set[str] = set()
     for start, parents in up.items():
-        path: list[str] = []
-        on_path: set[str] = set()
+        way: list[str] = []
+        on_way: set[str] = set()
         stack = [(start, iter(parents))] if start not in settled else []
         if stack:
-            path.append(start)
-            on_path.add(start)
+            way.append(start)
+            on_way.add(start)
         while stack:
             name, rest = stack[-1]
             parent = next(rest, None)
             if parent is None:
                 stack.pop()
                 settled.add(name)
-                on_path.discard(path.pop())
-            elif parent in on_path:
+                on_way.discard(way.pop())
+            elif parent in on_way:
                 if not (parent == name == "object"):
-                    cycle = path[path.index(parent) :]
+                    cycle = way[way.index(parent) :]
                     cyclic.update(cycle)
                     report.error(
                         "type-cycle",
-                        f"type `{parent}` stands above itself: {' - '.join([*cycle, parent])}",
+                        f"type `{parent}` stands above itself: {path([*cycle, parent], ' - ')}",
                         first[name].name,
                     )
             elif parent not in settled:
                 stack.append((parent, iter(up[parent])))
-                path.append(parent)
-                on_path.add(parent)
+                way.append(parent)
+                on_way.add(parent)
     return cyclic
