@@ -52,7 +52,8 @@ class Draft:
 
     Effect ``i`` is the unconditional effect of operator ``i``; conditional ones
     follow, and ``owners`` are the operators of all. Operator ``i`` is instance
-    ``origins[i]`` of rule ``rules[i]``.
+    ``origins[i]`` of rule ``rules[i]``. ``groups`` are operators of one name: they
+    are one ground action, split where its precondition has several ways to hold.
     """
 
     rules: Ints
@@ -66,6 +67,7 @@ class Draft:
     axiom_bodies: Rows
     goal: Ints
     possible: bool
+    groups: tuple[Ints, ...]
 
 
 @final
@@ -113,7 +115,20 @@ class Drafter:
             axiom_bodies=bodies,
             goal=np.unique(goal.literals).astype(np.int32),
             possible=not goal.dead[0],
+            groups=self._groups(_joined(owner_rules), _joined(origins)),
         )
+
+    def _groups(self, owner_rules: Ints, origins: Ints) -> tuple[Ints, ...]:
+        """Operators that share their name with others."""
+        names = [rule.name for rule in self.rules if rule.kind == "action"]
+        found: dict[tuple[object, ...], list[int]] = {}
+        for number, rule in enumerate(self.rules):
+            if rule.kind == "action" and (names.count(rule.name) > 1 or len(rule.variables) > rule.n_named):
+                own = np.nonzero(owner_rules == number)[0]
+                args = self.tables[number][origins[own], : rule.n_named].tolist()
+                for operator, objects in zip(own.tolist(), args, strict=True):
+                    found.setdefault((rule.name, *objects), []).append(operator)
+        return tuple(np.array(group, np.int32) for group in found.values() if len(group) > 1)
 
     def _conditions(
         self, number: int, lists: Lists, first: int, skip: int = 0, never: Bools | None = None

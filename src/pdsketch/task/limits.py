@@ -22,7 +22,7 @@ class Limits:
     """At most so many ``instances`` of rules and ``cells`` of arrays; ``deadline`` by `time.monotonic`."""
 
     instances: int = 5_000_000
-    cells: int = 250_000_000
+    cells: int = 100_000_000
     deadline: float | None = None
 
     def check_time(self) -> None:

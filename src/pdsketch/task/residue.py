@@ -105,7 +105,7 @@ class Residues:
     def _every(self, formula: Every, table: Table) -> Ground:
         domains = [self.words.members(self.words.types[v]) for v in formula.variables]
         size = prod(map(len, domains))
-        self._guard(size * table.rows, formula)
+        self._guard(size * table.rows * (len(table.columns) + len(domains) + 1), formula)
         repeated = {name: np.repeat(column, size) for name, column in table.columns.items()}
         grid = np.meshgrid(*(np.array(d, np.int32) for d in domains), indexing="ij")
         for name, axis in zip(formula.variables, grid, strict=True):
@@ -122,14 +122,18 @@ class Residues:
 
     def _either(self, formula: Either, table: Table) -> Ground:
         """True where a part is; the one part that can hold, where there is only one; else a new fact."""
-        parts = [self.ground(part, table) for part in formula.parts]
-        counts = [np.bincount(part.rows, minlength=table.rows) for part in parts]
-        alive = np.array([~part.dead for part in parts]).reshape(len(parts), table.rows)
         true = np.zeros(table.rows, np.bool_)
-        for live, count in zip(alive, counts, strict=True):
-            true |= live & (count == 0)
+        parts = []
+        # What never changes goes first: where it decides, nothing else needs to be looked up.
+        for formula_part in sorted(formula.parts, key=self._is_fluent):
+            ground = self._among(formula_part, table, ~true)
+            decided = ~ground.dead
+            decided[ground.rows] = False
+            true |= decided
+            parts.append(ground)
+        alive = np.array([~part.dead & ~true for part in parts]).reshape(len(parts), table.rows)
         ways = alive.sum(axis=0)
-        single, many = (ways == 1) & ~true, (ways > 1) & ~true
+        single, many = ways == 1, ways > 1
         rows, literals = [], []
         for part, live in zip(parts, alive, strict=True):
             kept = (single & live)[part.rows]
@@ -138,7 +142,22 @@ class Residues:
         chosen = np.nonzero(many)[0].astype(np.int32)
         rows.append(chosen)
         literals.append(2 * self._new_facts(formula, table, chosen, parts, alive))
-        return Ground(np.concatenate(rows), np.concatenate(literals), ways == 0)
+        dead: Bools = (ways == 0) & ~true
+        return Ground(np.concatenate(rows), np.concatenate(literals), dead)
+
+    def _is_fluent(self, part: Formula) -> bool:
+        static = isinstance(part, Atom) and self.database.relations[part.predicate].static
+        return not (static or isinstance(part, Same | Test))
+
+    def _among(self, part: Formula, table: Table, wanted: Bools) -> Ground:
+        """A part ground for the wanted rows alone; the others count as dead."""
+        if wanted.all():
+            return self.ground(part, table)
+        rows = np.nonzero(wanted)[0].astype(np.int32)
+        few = self.ground(part, Table({v: c[rows] for v, c in table.columns.items()}, len(rows)))
+        dead = np.ones(table.rows, np.bool_)
+        dead[rows] = few.dead
+        return Ground(rows[few.rows], few.literals, dead)
 
     def _new_facts(
         self, formula: Either, table: Table, chosen: Ints, parts: Sequence[Ground], alive: Bools

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
@@ -91,6 +92,7 @@ def simplify(draft: Draft, facts: Facts) -> Small:
     solvable = draft.possible and bool(possible[draft.goal].all())
     certain = ~possible[np.arange(len(possible)) ^ 1]
     _tidy(work, certain)
+    _drop_dominated(work, draft.groups)
     goal = draft.goal[~certain[draft.goal]] if solvable else draft.goal[~possible[draft.goal]]
     if solvable:
         _keep_relevant(work, goal, len(facts.init))
@@ -164,6 +166,21 @@ def _tidy(work: _Work, certain: Bools) -> None:
         fine, starts, items = tidy_conditions(certain, empty, work.bodies.starts, work.bodies.items, stamp())
         work.axioms &= fine & ~certain[2 * work.ax_heads]
         work.bodies = Rows(starts, items)
+
+
+def _drop_dominated(work: _Work, groups: Sequence[Ints]) -> None:
+    """Of operators that are one action, put out those whose precondition another's is a part of."""
+    for group in groups:
+        kept: list[set[int]] = []
+        alive = [o for o in group.tolist() if work.ops[o]]
+        for operator in sorted(alive, key=lambda o: work.pre.starts[o + 1] - work.pre.starts[o]):
+            needs = set(work.pre[operator].tolist())
+            if any(fewer <= needs for fewer in kept):
+                work.ops[operator] = False
+            else:
+                kept.append(needs)
+    if groups:
+        work.effects &= work.ops[work.owners]
 
 
 def _merge_unconditional(work: _Work) -> None:

@@ -1,0 +1,79 @@
+"""Explanations name the missing conditions, in the author's words and with their places."""
+
+from __future__ import annotations
+
+from hypothesis import HealthCheck, given, settings
+from tests.strategies.classical import classical
+from tests.task.interpreter import optimum
+
+from pdsketch.lang.load import parse_domain, parse_problem
+from pdsketch.task.explain import explain, explain_unreachable
+from pdsketch.task.ground import ground
+
+DOMAIN = """(define (domain house) (:requirements :adl :typing :derived-predicates)
+(:types robot room key)
+(:predicates (at ?r - robot ?x - room) (door ?x ?y - room) (locked ?x ?y - room)
+  (has ?r - robot ?k - key) (opens ?k - key ?x ?y - room) (here ?k - key ?x - room))
+(:derived (home ?r - robot) (exists (?x - room) (and (at ?r ?x) (here gold ?x))))
+(:constants gold - key)
+(:action move :parameters (?r - robot ?x ?y - room)
+  :precondition (and (at ?r ?x) (door ?x ?y)
+                     (not (locked ?x ?y)))
+  :effect (and (at ?r ?y) (not (at ?r ?x))))
+(:action unlock :parameters (?r - robot ?k - key ?x ?y - room)
+  :precondition (and (at ?r ?x) (has ?r ?k) (opens ?k ?x ?y))
+  :effect (not (locked ?x ?y)))
+(:action pick :parameters (?r - robot ?k - key ?x - room)
+  :precondition (and (at ?r ?x) (here ?k ?x))
+  :effect (and (has ?r ?k) (not (here ?k ?x)))))"""
+
+INIT = "(at r1 a) (door a b) (door b c) (locked b c) (opens k b c)"
+
+
+def problem(goal: str, init: str = INIT):
+    head = "(define (problem p) (:domain house) (:objects r1 - robot a b c d - room k - key)"
+    text = f"{head}\n(:init {init})\n(:goal {goal}))"
+    return parse_problem(text, parse_domain(DOMAIN, "house.pddl"), "p.pddl")
+
+
+def test_the_chain_of_missing_conditions_is_followed_back():
+    lines = "\n".join(explain(problem("(at r1 c)", INIT + " (here k c)")))
+    assert "p.pddl:3:8: the goal needs `(at r1 c)`, which can never hold" in lines
+    assert "house.pddl:9:22: `move` would make `(at r1 c)` true, but it needs `(not (locked b c))`" in lines
+    assert "house.pddl:12:33: `unlock` would make `(locked b c)` false, but it needs `(has" in lines
+    assert "`pick` would make" in lines
+
+
+def test_a_fact_that_no_action_makes_true():
+    (found,) = explain_unreachable(problem("(and (at r1 b) (door a d))"))
+    assert found.code == "unreachable-goal"
+    assert "`(door a d)`" in found.message
+    assert "no action makes it true" in found.notes[0].label
+
+
+def test_only_the_parts_out_of_reach_are_named():
+    found = explain_unreachable(problem("(forall (?x - room) (or (at r1 ?x) (= ?x d)))"))
+    assert [d.message for d in found] == ["the goal needs `(or (at r1 c) (= c d))`, which can never hold"]
+
+
+def test_derived_predicates_are_followed_into_their_bodies():
+    (found,) = explain_unreachable(problem("(home r1)"))
+    assert "`(home r1)` is derived" in found.notes[0].label
+    assert "(here gold" in found.notes[0].label
+
+
+def test_a_goal_that_is_false_by_itself():
+    (found,) = explain_unreachable(problem("(and (at r1 b) (= a b))"))
+    assert "`(= a b)`" in found.message
+
+
+def test_a_goal_within_reach_has_no_explanation():
+    assert explain(problem("(at r1 b)")) == ()
+
+
+@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+@given(classical())
+def test_explanations_never_fail_and_only_blame_unsolvable_problems(sample):
+    found = explain_unreachable(sample.problem)
+    if found:
+        assert optimum(ground(sample.problem))[0] is None
