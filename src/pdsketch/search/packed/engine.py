@@ -12,7 +12,7 @@ import numpy as np
 from pdsketch.heuristics.axioms import prepare_axioms
 from pdsketch.heuristics.bits import pack
 from pdsketch.heuristics.compiled import announced
-from pdsketch.heuristics.explore import make_work
+from pdsketch.heuristics.explore import UNREACHED, make_work
 from pdsketch.heuristics.registry import Heuristic, find_heuristic
 from pdsketch.heuristics.relaxation import relax
 from pdsketch.lang.diagnostics import did_you_mean, error
@@ -72,7 +72,11 @@ class Options:
 @final
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a search ended: operators of the plan if solved, counters, and the lowest h that was seen."""
+    """How a search ended: operators of the plan if solved, counters, and the lowest h that was seen.
+
+    ``unreached`` are the goal literals that even the relaxed task cannot reach
+    from the initial state.
+    """
 
     status: Status
     plan: tuple[int, ...] | None
@@ -82,6 +86,7 @@ class Outcome:
     generated: int
     best_h: float
     bytes: int
+    unreached: tuple[int, ...] = ()
 
 
 @final
@@ -230,7 +235,16 @@ class _Run:
             generated=int(counters[GENERATED]),
             best_h=float(self.room.best[0]),
             bytes=self._bytes(),
+            unreached=self._unreached() if np.isinf(self.room.best[0]) else (),
         )
+
+    def _unreached(self) -> tuple[int, ...]:
+        """After the initial state alone was evaluated: what the exploration did not get to."""
+        relaxation = self.know.relaxation
+        if not self.heuristic.relaxed:
+            return ()
+        missed = self.know.work.cost[relaxation.goal] >= UNREACHED
+        return tuple(relaxation.goal_literals[missed].tolist())
 
     def _plan(self, node: int) -> tuple[int, ...]:
         steps = []

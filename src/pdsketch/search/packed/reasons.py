@@ -6,7 +6,6 @@ from time import monotonic
 
 import numpy as np
 
-from pdsketch.heuristics.evaluator import unreached_goals
 from pdsketch.heuristics.registry import HEURISTICS
 from pdsketch.lang.data import ground
 from pdsketch.lang.domain import Problem
@@ -35,14 +34,14 @@ def _proof(problem: Problem, task: Task, options: Options, outcome: Outcome) -> 
     if not np.isfinite(outcome.best_h):
         return (
             "the goal cannot be reached, even if nothing ever stopped holding",
-            *_in_the_way(problem, task),
+            *_in_the_way(problem, task, outcome),
         )
     dead = " or shown to be dead ends" if HEURISTICS[options.heuristic].relaxed else ""
     states = "1 state was" if outcome.expanded == 1 else f"{outcome.expanded} states were"
     return (f"the goal cannot be reached: {states} searched, and there are no others{dead}",)
 
 
-def _in_the_way(problem: Problem, task: Task) -> tuple[str, ...]:
+def _in_the_way(problem: Problem, task: Task, outcome: Outcome) -> tuple[str, ...]:
     """What keeps the goal out of reach, in the author's words; else the facts that stay out of reach."""
     from pdsketch.task.explain import explain  # needed for few problems
 
@@ -54,7 +53,7 @@ def _in_the_way(problem: Problem, task: Task) -> tuple[str, ...]:
         return words
     return tuple(
         f"{'not ' * (literal & 1)}{ground(task.facts[literal >> 1])} is out of reach"
-        for literal in unreached_goals(task)
+        for literal in outcome.unreached
     )
 
 
