@@ -138,8 +138,11 @@ def _run(words: list[str]) -> int:
             f"no command `{name[:80]}`" + (f"; {hint}" if hint else "") + "\n" + overview()
         )
     command = _load(name)
-    parser = parser_of(name, command)
-    return command.run(parser.parse_args(rest))
+    try:
+        args = parser_of(name, command).parse_args(rest)
+    except SystemExit:  # argparse has printed the help
+        return output.OK
+    return command.run(args)
 
 
 def _load(name: str) -> Command:
