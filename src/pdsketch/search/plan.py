@@ -53,7 +53,7 @@ def plan(
         "memory_limit": memory_limit,
         "max_expansions": max_expansions,
     }
-    _check_limits(limits)
+    _check_limits({**limits, **options})
     if isinstance(target, Problem):
         problem = _changed(target, state, goal)
         if not needs_model(problem.domain):
@@ -125,8 +125,8 @@ def _packed(problem: Problem, options: dict[str, Any]) -> Result:
 
 
 def _check_limits(limits: Mapping[str, Any]) -> None:
-    for name in ("time_limit", "memory_limit", "max_expansions"):
-        value = limits[name]
+    for name in ("time_limit", "memory_limit", "max_expansions", "weight"):
+        value = limits.get(name)
         if value is None:
             continue
         if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0:
