@@ -30,9 +30,9 @@ references in the inner loops, which makes them ten times slower.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from pdsketch.task.kernel import kernel
 from pdsketch.task.task import Ints
 
 Longs = NDArray[np.int64]
@@ -65,14 +65,14 @@ DONE, OUT_OF_BUDGET, NEED_FACTS, NEED_ROWS, NEED_TABLE = range(5)
 ) = range(13)
 
 
-@njit(cache=True, inline="always")
+@kernel
 def _mixed(h: np.uint64, value: int) -> np.uint64:
     """A hash with one more value stirred in."""
     h = (h ^ np.uint64(value + 1)) * np.uint64(0x9E3779B97F4A7C15)
     return h ^ (h >> np.uint64(29))
 
 
-@njit(cache=True)
+@kernel
 def _slot_of_fact(code: Ints, facts: Ints, table: Ints, index: int, fact: int) -> np.int64:
     """The slot that holds the key of ``fact`` in ``index``, or the free one where it belongs."""
     first, last = index + 2, index + 2 + code[index + 1]
@@ -95,7 +95,7 @@ def _slot_of_fact(code: Ints, facts: Ints, table: Ints, index: int, fact: int) -
     return slot
 
 
-@njit(cache=True)
+@kernel
 def _newest(code: Ints, facts: Ints, table: Ints, frame: Ints, index: int, keys: int) -> np.int64:
     """The newest fact whose arguments agree with the operands at ``keys``, or -1."""
     length = code[index + 1]
@@ -121,7 +121,7 @@ def _newest(code: Ints, facts: Ints, table: Ints, frame: Ints, index: int, keys:
     return np.int64(-1)
 
 
-@njit(cache=True)
+@kernel
 def _insert(code: Ints, facts: Ints, table: Ints, state: Longs, fact: int, index: int) -> None:
     """Enter a fact in an index of its relation."""
     slot = _slot_of_fact(code, facts, table, index, fact)
@@ -134,7 +134,7 @@ def _insert(code: Ints, facts: Ints, table: Ints, state: Longs, fact: int, index
     table[slot, 1] = fact
 
 
-@njit(cache=True)
+@kernel
 def _add_fact(code: Ints, facts: Ints, table: Ints, frame: Ints, state: Longs, at: int) -> np.int64:
     """The fact of the head at an address; a new one is put in the queue."""
     relation = code[at]
@@ -151,7 +151,7 @@ def _add_fact(code: Ints, facts: Ints, table: Ints, frame: Ints, state: Longs, a
     return fact
 
 
-@njit(cache=True)
+@kernel
 def _emit(
     code: Ints, facts: Ints, table: Ints, frame: Ints, rows: Ints, starts: Longs, state: Longs, rule: int
 ) -> None:
@@ -174,7 +174,7 @@ def _emit(
     state[ROW_END] = end + n_heads
 
 
-@njit(cache=True)
+@kernel
 def _triggered_by(code: Ints, facts: Ints, frame: Ints, variant: int, fact: int) -> bool:
     """Bind the variables of a trigger to the arguments of a fact, if it fits."""
     at = code[variant + 2]
@@ -192,7 +192,7 @@ def _triggered_by(code: Ints, facts: Ints, frame: Ints, variant: int, fact: int)
     return True
 
 
-@njit(cache=True)
+@kernel
 def _holds(code: Ints, facts: Ints, table: Ints, frame: Ints, pc: int) -> bool:
     """Whether a test step succeeds."""
     kind, a, b = code[pc], code[pc + 1], code[pc + 2]
@@ -205,7 +205,7 @@ def _holds(code: Ints, facts: Ints, table: Ints, frame: Ints, pc: int) -> bool:
     return bool((left == right) == (kind == EQUAL))
 
 
-@njit(cache=True)
+@kernel
 def _next_match(code: Ints, facts: Ints, frame: Ints, pc: int, fact: np.int64, current: int) -> np.int64:
     """Bind the variables of a `MATCH` to the next fact of its chain that fits; -1 at the end."""
     column, bind, n_bind = code[code[pc + 1]], code[pc + 3], code[pc + 4]
@@ -226,7 +226,7 @@ def _next_match(code: Ints, facts: Ints, frame: Ints, pc: int, fact: np.int64, c
     return np.int64(-1)
 
 
-@njit(cache=True)
+@kernel
 def _advance(code: Ints, facts: Ints, table: Ints, frame: Ints, pc: int, forward: bool, current: int) -> bool:
     """Take the first choice at a step (``forward``) or the next one; False if there is none."""
     kind, pointer = code[pc], code[pc + 7]
@@ -251,7 +251,7 @@ def _advance(code: Ints, facts: Ints, table: Ints, frame: Ints, pc: int, forward
     return forward and _holds(code, facts, table, frame, pc)
 
 
-@njit(cache=True)
+@kernel
 def _wanted(facts: Ints, table: Ints, rows: Ints, starts: Longs, state: Longs) -> int:
     """What must grow before one more instance can be emitted, or `DONE`."""
     room = state[ROOM]
@@ -264,7 +264,7 @@ def _wanted(facts: Ints, table: Ints, rows: Ints, starts: Longs, state: Longs) -
     return DONE
 
 
-@njit(cache=True)
+@kernel
 def _join(
     code: Ints, facts: Ints, table: Ints, frame: Ints, rows: Ints, starts: Longs, state: Longs, budget: int
 ) -> int:
@@ -290,7 +290,7 @@ def _join(
     return budget
 
 
-@njit(cache=True)
+@kernel
 def load(code: Ints, facts: Ints, table: Ints, state: Longs) -> None:
     """Enter the facts of the initial state: static ones in every index, the others to be found again."""
     for fact in range(state[N_FACTS]):
@@ -300,7 +300,7 @@ def load(code: Ints, facts: Ints, table: Ints, state: Longs) -> None:
             _insert(code, facts, table, state, fact, code[code[relation + 5] + k])
 
 
-@njit(cache=True)
+@kernel
 def explore(
     code: Ints, facts: Ints, table: Ints, frame: Ints, rows: Ints, starts: Longs, state: Longs, budget: int
 ) -> int:
@@ -336,7 +336,7 @@ def explore(
         state[PHASE], state[VARIANT] = 1, -1
 
 
-@njit(cache=True)
+@kernel
 def rehash(code: Ints, facts: Ints, old: Ints, new: Ints) -> None:
     """Enter every chain of the old table in the new, empty one."""
     for slot in range(old.shape[0]):
@@ -345,7 +345,7 @@ def rehash(code: Ints, facts: Ints, old: Ints, new: Ints) -> None:
             new[to] = old[slot]
 
 
-@njit(cache=True)
+@kernel
 def find(code: Ints, facts: Ints, table: Ints, relation: int, columns: Ints, found: Ints) -> None:
     """The fact of ``relation`` with each row of ``columns`` as its arguments; -1 where there is none."""
     index, arity = code[relation + 4], code[relation]

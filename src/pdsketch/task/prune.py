@@ -7,12 +7,12 @@ rows (a start for each row, and the items).
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from pdsketch.task.kernel import kernel
 from pdsketch.task.task import Bools, Ints
 
 
-@njit(cache=True)
+@kernel
 def _all(marked: Bools, starts: Ints, items: Ints, row: int) -> bool:
     """Whether every item of a row is marked."""
     for i in range(starts[row], starts[row + 1]):  # noqa: SIM110 - a kernel
@@ -21,7 +21,7 @@ def _all(marked: Bools, starts: Ints, items: Ints, row: int) -> bool:
     return True
 
 
-@njit(cache=True)
+@kernel
 def _any(marked: Bools, starts: Ints, items: Ints, row: int) -> bool:
     """Whether some item of a row is marked."""
     for i in range(starts[row], starts[row + 1]):  # noqa: SIM110 - a kernel
@@ -30,7 +30,7 @@ def _any(marked: Bools, starts: Ints, items: Ints, row: int) -> bool:
     return False
 
 
-@njit(cache=True)
+@kernel
 def spread_possible(
     possible: Bools,
     operators: tuple[Bools, Ints, Ints],
@@ -67,7 +67,7 @@ def spread_possible(
                 changed = True
 
 
-@njit(cache=True)
+@kernel
 def derive_certain(certain: Bools, ax_heads: Ints, body_starts: Ints, bodies: Ints) -> bool:
     """Mark every derived fact that some axiom derives in all states; whether there is a new one."""
     found, changed = False, True
@@ -81,7 +81,7 @@ def derive_certain(certain: Bools, ax_heads: Ints, body_starts: Ints, bodies: In
     return found
 
 
-@njit(cache=True)
+@kernel
 def spread_relevant(
     relevant: Bools,
     operators: tuple[Ints, Ints],
@@ -112,7 +112,7 @@ def spread_relevant(
                             changed = True
 
 
-@njit(cache=True)
+@kernel
 def tidy_conditions(
     drop: Bools, outer: tuple[Ints, Ints, Ints], starts: Ints, items: Ints, stamp: Ints
 ) -> tuple[Bools, Ints, Ints]:
@@ -143,7 +143,7 @@ def tidy_conditions(
     return fine, new_starts, new_items[:end]
 
 
-@njit(cache=True)
+@kernel
 def tidy_heads(
     drop: Bools,
     operators: tuple[Ints, Ints],
@@ -192,7 +192,7 @@ def tidy_heads(
     return _kept(keep, head_starts, heads)
 
 
-@njit(cache=True)
+@kernel
 def _has(starts: Ints, items: Ints, row: int, item: int) -> bool:
     for i in range(starts[row], starts[row + 1]):  # noqa: SIM110 - a kernel
         if items[i] == item:
@@ -200,7 +200,7 @@ def _has(starts: Ints, items: Ints, row: int, item: int) -> bool:
     return False
 
 
-@njit(cache=True)
+@kernel
 def _has_upto(starts: Ints, items: Ints, row: int, end: int) -> bool:
     """Whether the item at ``end`` stands earlier in its row too."""
     for i in range(starts[row], end):  # noqa: SIM110 - a kernel
@@ -209,7 +209,7 @@ def _has_upto(starts: Ints, items: Ints, row: int, end: int) -> bool:
     return False
 
 
-@njit(cache=True)
+@kernel
 def _kept(keep: Bools, starts: Ints, items: Ints) -> tuple[Ints, Ints]:
     """Rows with only the items that are kept."""
     new_starts = np.zeros_like(starts)
@@ -224,7 +224,7 @@ def _kept(keep: Bools, starts: Ints, items: Ints) -> tuple[Ints, Ints]:
     return new_starts, new_items[:end]
 
 
-@njit(cache=True)
+@kernel
 def select_rows(rows: Ints, starts: Ints, items: Ints, renumber: Ints) -> tuple[Ints, Ints]:
     """Some rows, their literals renumbered; those whose fact has no new number are left out."""
     new_starts = np.zeros(rows.shape[0] + 1, np.int32)

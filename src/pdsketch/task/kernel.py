@@ -1,0 +1,24 @@
+"""How the kernels of this room are compiled: by numba, once, and kept on disk where that is possible."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from numba import njit
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def kernel(function: F) -> F:
+    """Compile a function over flat arrays. Kernels must call only kernels of their own file.
+
+    numba notices a change of the file that holds the function Python calls, and
+    of no other.
+    """
+    compiled: Any
+    try:
+        compiled = njit(cache=True)(function)
+    except RuntimeError:  # neither the package's folder nor the user's cache can be written
+        compiled = njit(function)
+    return compiled  # type: ignore[no-any-return]
