@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -13,6 +14,7 @@ from pdsketch.lang import semantics
 from pdsketch.lang.load import parse_goal
 from pdsketch.lang.terms import Object, walk
 from pdsketch.lang.types import ObjectType
+from pdsketch.tensor import compare
 from pdsketch.tensor.model import Model
 from pdsketch.tensor.state import StateBatch
 
@@ -22,6 +24,14 @@ many = settings(
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
 )
+
+
+@pytest.fixture(autouse=True, scope="module")
+def sharp_comparisons():
+    """Floats a tolerance apart are a little equal when soft; here that would hide what is compared."""
+    usual, compare.SHARPNESS = compare.SHARPNESS, 400.0
+    yield
+    compare.SHARPNESS = usual
 
 
 def formulas_of(sample: Sample):

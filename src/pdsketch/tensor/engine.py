@@ -8,8 +8,9 @@ then for each action's preconditions and successors.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
-from typing import final
+from typing import Any, final
 
 import torch
 from torch import Tensor
@@ -66,6 +67,10 @@ class Engine:
         self._programs: dict[tuple[str, str], Program] = {}
         self._formulas: dict[tuple[str, int], tuple[Expr, Node]] = {}
         self._groundings: dict[tuple[int, str], tuple[Layout, Grounding]] = {}
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Engine:
+        """A program of its own for a copy of the functions; compiled forms are made again."""
+        return Engine(self.domain, deepcopy(self.functions, memo))
 
     def open(self, batch: StateBatch, *, checked: bool = True) -> Run:
         """Begin an evaluation of a batch. ``checked``: look for NaN in what modules return (on the CPU)."""

@@ -148,10 +148,11 @@ def _array(predicate: Predicate, value: Any) -> Tensor:
         try:
             array = np.asarray(value)
         except (ValueError, TypeError, RuntimeError) as why:
-            raise _bad(predicate, "bad-value", f"`{predicate.name}` is no array: {why}") from why
+            message = f"`{predicate.name}` is no array: its rows differ in length"
+            raise _bad(predicate, "bad-value", message) from why
         if array.dtype.kind not in "biuf":
-            sizes = "its rows differ in length" if array.dtype.kind == "O" else f"it holds {array.dtype}"
-            raise _bad(predicate, "bad-value", f"`{predicate.name}` is no array of numbers: {sizes}")
+            found = type(value).__name__ if array.dtype.kind == "O" else str(array.dtype)
+            raise _bad(predicate, "bad-value", f"`{predicate.name}` is no array of numbers, but {found}")
         if array.dtype.kind == "u":
             array = array.astype(np.int64)
         tensor = torch.from_numpy(np.array(array))

@@ -29,6 +29,7 @@ from pdsketch.lang.terms import (
 from pdsketch.lang.terms import Logic as Connective
 from pdsketch.lang.types import BOOL, ObjectType, ValueType
 from pdsketch.tensor.calls import Callee, SetArgument, axis_levels, call
+from pdsketch.tensor.chains import Chains
 from pdsketch.tensor.compare import compare, equal
 from pdsketch.tensor.fixpoint import fixpoint
 from pdsketch.tensor.logic import Logic
@@ -55,6 +56,7 @@ class Lowering:
         self._tables: dict[str, Node] = {}
         self._open: dict[str, Node] = {}
         self._callees: dict[str, Callee] = {}
+        self._chains = Chains(domain)
         self._component = {name: c for c in domain.components for name in c if name in domain.recursive}
 
     def lower(self, expr: Expr, env: Env = _NOTHING) -> Node:
@@ -144,11 +146,30 @@ class Lowering:
         if name in self._open:
             return self._open[name]
         if name not in self._tables:
-            if name in self._component:
-                self._tables.update(self._recursive(self._component[name]))
-            else:
-                self._tables[name] = self._table(predicate)
+            for below in self._chains.below(name):
+                self._make(below)
+            self._make(name)
         return self._tables[name]
+
+    def _make(self, name: str) -> None:
+        if name in self._tables:
+            return
+        if name in self._component:
+            self._tables.update(self._recursive(self._component[name]))
+            return
+        node = self._table(self.domain.predicates[name])
+        # Long chains are evaluated piece by piece: Python's stack is not that deep.
+        pieces = [self._tables[below] for below in self._chains.pieces(name)]
+        if pieces:
+            whole = node
+
+            def compute(run: Run) -> Tensor:
+                for piece in pieces:
+                    piece(run)
+                return whole(run)
+
+            node = Node(whole.axes, compute)
+        self._tables[name] = node
 
     def _table(self, predicate: Predicate) -> Node:
         axes, env = parameters(predicate)
@@ -240,10 +261,11 @@ class Lowering:
         if expr.op == "implies":
             return self._mapped(parts, logic.implies)
         # The parts over fewest objects first, so that little is expanded.
-        parts.sort(key=lambda node: len(node.axes))
-        return reduce(
-            lambda a, b: self._mapped([a, b], logic.conj if expr.op == "and" else logic.disj), parts
-        )
+        groups: dict[Axes, list[Node]] = {}
+        for part in sorted(parts, key=lambda node: len(node.axes)):
+            groups.setdefault(part.axes, []).append(part)
+        op, fold = (logic.conj, logic.every) if expr.op == "and" else (logic.disj, logic.some)
+        return reduce(lambda a, b: self._mapped([a, b], op), [_folded(g, op, fold) for g in groups.values()])
 
     def _mapped(self, parts: Sequence[Node], op: Callable[..., Tensor]) -> Node:
         """A function of truth values, element by element."""
@@ -328,6 +350,21 @@ class Lowering:
             return _calculated(op, values, whole=whole)
 
         return Node(axes, compute, loop=any(node.loop for node, _ in sides))
+
+
+def _folded(parts: Sequence[Node], op: Callable[..., Tensor], fold: Callable[..., Tensor]) -> Node:
+    """A conjunction or disjunction of parts over the same axes."""
+    if len(parts) == 1:
+        return parts[0]
+    loop = any(part.loop for part in parts)
+    if len(parts) <= 8:
+        return Node(parts[0].axes, lambda run: reduce(op, [part(run) for part in parts]), loop=loop)
+
+    def stacked(run: Run) -> Tensor:
+        tensors = torch.broadcast_tensors(*[part(run) for part in parts])
+        return fold(torch.stack(tensors, -1), (tensors[0].dim(),))
+
+    return Node(parts[0].axes, stacked, loop=loop)
 
 
 def _unset(run: Run) -> Tensor:

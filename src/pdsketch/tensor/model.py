@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import deepcopy
 from typing import Any, TypeVar, cast
 
 import torch
@@ -143,6 +144,14 @@ class Model(nn.Module):
             truth = truth[torch.cat([p for p in places if p is not None]).argsort()]
         return truth[0] if isinstance(state, State) else truth
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Model:
+        """A model with weights of its own, of the same domain."""
+        copied = self.__class__.__new__(self.__class__)
+        memo[id(self)] = copied
+        memo[id(self.domain)] = self.domain
+        copied.__dict__ = deepcopy(self.__dict__, memo)
+        return copied
+
     def forward(self, state: State | StateBatch, formula: Formula | Sequence[Formula]) -> Tensor:
         """`holds`."""
         return self.holds(state, formula)
@@ -253,11 +262,16 @@ class Model(nn.Module):
                 if predicate.role == "derived" and plain:
                     self.engine.predicate(run, predicate.name, self.logic)
             for action in self.domain.actions.values():
-                if all(isinstance(p.type, ObjectType) for p in action.parameters):
-                    grounding = self.engine.ground(one, action.name)
-                    ground = run.ground(grounding.of(one), grounding.count)
-                    self.engine.precondition(ground, action.name, self.logic)
-                    self.engine.successors(ground, action.name, self.logic)
+                grounding = self.engine.ground(one, action.name)
+                places = grounding.of(one)
+                for p in action.parameters:
+                    if not isinstance(p.type, ObjectType):
+                        shape = (1, grounding.count, *(p.type.shape or ()))
+                        dtype = torch.int64 if p.type.prim == "int64" else torch.float32
+                        places[p.name] = torch.zeros(shape, dtype=dtype, device=one.device)
+                ground = run.ground(places, grounding.count)
+                self.engine.precondition(ground, action.name, self.logic)
+                self.engine.successors(ground, action.name, self.logic)
 
     def _check_numbers(self, batch: StateBatch) -> None:
         for name, tensor in batch.tensors.items():

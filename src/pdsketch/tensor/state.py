@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, final
+from typing import Any, final, overload
 
 import torch
 from torch import Tensor
@@ -83,7 +83,18 @@ class StateBatch:
     def __iter__(self) -> Iterator[State]:
         return (self[i] for i in range(self.size))
 
-    def __getitem__(self, i: int) -> State:
+    @overload
+    def __getitem__(self, i: int) -> State: ...
+    @overload
+    def __getitem__(self, i: slice) -> StateBatch: ...
+    @overload
+    def __getitem__(self, i: str) -> Tensor: ...
+    def __getitem__(self, i: int | slice | str) -> State | StateBatch | Tensor:
+        """State ``i``, some of the states, or the padded tensor of a predicate."""
+        if isinstance(i, str):
+            return self.tensor(i.lower())
+        if isinstance(i, slice):
+            return self.select(torch.arange(self.size, device=self.device)[i])
         if not -self.size <= i < self.size:
             raise IndexError(f"state {i} of a batch of {self.size}")
         i %= self.size
