@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pdsketch.lang.check.context import BlankUse, Context, Scope
+from pdsketch.lang.check.context import BlankUse, Context, Scope, fresh_name, taken_names
 from pdsketch.lang.check.fit import describe
 from pdsketch.lang.check.names import setting_type
 from pdsketch.lang.check.numbers import read_number
@@ -140,28 +140,31 @@ def _argument(ctx: Context, node: Node, scope: Scope) -> Expr | None:
 Parts = tuple[tuple[Variable, ...], tuple[Expr, ...], Expr, bool]
 
 
-def _set(ctx: Context, node: Node, scope: Scope) -> Parts | None:
-    """``foreach``, ``when``, ``p::cond-select`` and ``(p ??)``, nested sets as one."""
+def _set(ctx: Context, node: Node, scope: Scope, beside: tuple[Expr, ...] = ()) -> Parts | None:
+    """``foreach``, ``when``, ``p::cond-select`` and ``(p ??)``, nested sets as one.
+
+    ``beside`` are the conditions met on the way, which the set's variables will stand around.
+    """
     head = node.items[0] if isinstance(node, Group) and node.bracket == "(" and node.items else None
     if not isinstance(node, Group) or not isinstance(head, Atom):
         return _value(ctx, node, scope)
     if head.text == "foreach":
-        quantified = ctx.quantified(node, scope)
+        quantified = ctx.quantified(node, scope, beside)
         if quantified is None:
             return None
         variables, inner, rest = quantified
-        parts = _set(ctx, rest, inner)
+        parts = _set(ctx, rest, inner, beside)
         return None if parts is None else ((*variables, *parts[0]), parts[1], parts[2], True)
     if head.text == "when":
-        return _when(ctx, node, node.items[1:], scope)
+        return _when(ctx, node, node.items[1:], scope, beside)
     predicate, colons, word = head.text.rpartition("::")
     if colons and word == "cond-select" and predicate in ctx.tables.signatures:
         if len(node.items) < 2:
             ctx.report.error("arity-mismatch", f"wanted ({head.text} ARGUMENTS CONDITION)", node)
             return None
-        return _when(ctx, node, [node.items[-1], read_of(node, predicate)], scope)
+        return _when(ctx, node, [node.items[-1], read_of(node, predicate)], scope, beside)
     if head.text in ctx.tables.signatures:
-        return _wildcards(ctx, node, scope)
+        return _wildcards(ctx, node, scope, beside)
     return _value(ctx, node, scope)
 
 
@@ -174,29 +177,31 @@ def read_of(node: Group, predicate: str) -> Group:
     return read
 
 
-def _when(ctx: Context, node: Group, parts: list[Node], scope: Scope) -> Parts | None:
+def _when(
+    ctx: Context, node: Group, parts: list[Node], scope: Scope, beside: tuple[Expr, ...]
+) -> Parts | None:
     if len(parts) != 2:
         ctx.report.error(
             "arity-mismatch", f"wanted (when CONDITION VALUE), and {here(len(parts))} of these two", node
         )
         return None
     condition = ctx.expr(parts[0], scope, BOOL)
-    inner = _set(ctx, parts[1], scope)
+    inner = _set(ctx, parts[1], scope, beside if condition is None else (*beside, condition))
     if condition is None or inner is None:
         return None
     variables, conditions, body, _ = inner
     return variables, (condition, *conditions), body, True
 
 
-def _wildcards(ctx: Context, node: Group, scope: Scope) -> Parts | None:
+def _wildcards(ctx: Context, node: Group, scope: Scope, beside: tuple[Expr, ...]) -> Parts | None:
     """``(p ?? a ??)``: each ``??`` its own variable of the parameter's type."""
-    expanded, entries = expand_wildcards(ctx, node, scope)
+    expanded, entries = expand_wildcards(ctx, node, taken_names(scope, beside))
     inner = {**scope, **{variable.name: variable for variable in entries}}
     body = ctx.expr(expanded, inner)
     return None if body is None else (entries, (), body, bool(entries))
 
 
-def expand_wildcards(ctx: Context, node: Group, scope: Scope) -> tuple[Group, tuple[Variable, ...]]:
+def expand_wildcards(ctx: Context, node: Group, taken: set[str]) -> tuple[Group, tuple[Variable, ...]]:
     """The list with a new variable for each ``??``, and those variables.
 
     No name of the author's holds ``$``, so they cannot clash.
@@ -207,7 +212,6 @@ def expand_wildcards(ctx: Context, node: Group, scope: Scope) -> tuple[Group, tu
         return node, ()
     predicate = head.text.partition("::")[0]
     signature = ctx.tables.signatures[predicate]
-    taken = {variable.name for variable in scope.values()}
     expanded = Group(node.bracket, node.start)
     expanded.end = node.end
     variables: list[Variable] = []
@@ -215,11 +219,7 @@ def expand_wildcards(ctx: Context, node: Group, scope: Scope) -> tuple[Group, tu
         if not isinstance(item, Atom) or item.text != "??" or position > len(signature.parameters):
             expanded.items.append(item)
             continue
-        number = 0
-        while f"?${number}" in taken:
-            number += 1
-        name = f"?${number}"
-        taken.add(name)
+        name = fresh_name(taken)
         parameter = signature.parameters[position - 1]
         variable = Variable(name, ctx.parameter_type(parameter), ctx.span(item))
         ctx.check_range(variable)

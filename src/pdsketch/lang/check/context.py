@@ -14,7 +14,7 @@ from pdsketch.lang.reader import Atom, Group, Node
 from pdsketch.lang.report import Placed, Report
 from pdsketch.lang.source import Span
 from pdsketch.lang.syntax import Typed
-from pdsketch.lang.terms import Apply, Arithmetic, BlankCall, Each, Expr, Variable
+from pdsketch.lang.terms import Apply, Arithmetic, BlankCall, Each, Expr, Quantified, Variable, walk
 from pdsketch.lang.types import OBJECT, Type, ValueType
 
 Scope = Mapping[str, Variable]
@@ -86,10 +86,16 @@ class Context:
             case _:
                 return None
 
-    def bind(self, entries: Iterable[Typed], scope: Scope) -> tuple[tuple[Variable, ...], Scope]:
-        """New variables, and the scope with them. One that hides an outer variable is renamed apart."""
+    def bind(
+        self, entries: Iterable[Typed], scope: Scope, beside: Iterable[Expr] = ()
+    ) -> tuple[tuple[Variable, ...], Scope]:
+        """New variables, and the scope with them.
+
+        One that hides an outer variable is renamed apart, and so is one that is
+        bound inside the conditions ``beside``, which it will stand around.
+        """
         inner = dict(scope)
-        taken = {variable.name for variable in scope.values()}
+        taken = taken_names(scope, beside)
         found: dict[str, Variable] = {}
         for entry in entries:
             name = entry.name.text
@@ -119,7 +125,9 @@ class Context:
         """The type of a predicate's parameter, as far as it is known."""
         return self.knowledge.type_of(parameter.span.start) if parameter.untyped else parameter.type
 
-    def quantified(self, group: Group, scope: Scope) -> tuple[tuple[Variable, ...], Scope, Node] | None:
+    def quantified(
+        self, group: Group, scope: Scope, beside: Iterable[Expr] = ()
+    ) -> tuple[tuple[Variable, ...], Scope, Node] | None:
         """The variables and the body of ``(forall (?x - t) body)``, ``exists`` or ``foreach``."""
         head = group.items[0]
         assert isinstance(head, Atom)
@@ -138,7 +146,7 @@ class Context:
                 help="join several formulas with `and`" if len(rest) > 2 else None,
             )
             return None
-        variables, inner = self.bind(entries, scope)
+        variables, inner = self.bind(entries, scope, beside)
         for variable in variables:
             self.check_range(variable)
         return variables, inner, rest[-1]
@@ -154,3 +162,22 @@ class Context:
                 variable.span,
                 help="quantify over objects, or over an int type such as int64[choices=4]",
             )
+
+
+def taken_names(scope: Scope, beside: Iterable[Expr]) -> set[str]:
+    """The names that a new variable cannot have: those in reach, and those bound inside some expressions."""
+    taken = {variable.name for variable in scope.values()}
+    for expr in beside:
+        for node in walk(expr):
+            if isinstance(node, Quantified | Each):
+                taken.update(variable.name for variable in node.variables)
+    return taken
+
+
+def fresh_name(taken: set[str]) -> str:
+    """A name that no author can write, not yet taken; from now on it is."""
+    number = 0
+    while f"?${number}" in taken:
+        number += 1
+    taken.add(f"?${number}")
+    return f"?${number}"

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, final
 
 from pdsketch.lang.check.blanks import expand_wildcards
-from pdsketch.lang.check.context import Context, Scope
+from pdsketch.lang.check.context import Context, Scope, taken_names
 from pdsketch.lang.check.expressions import (
     check_apply,
     check_expr,
@@ -102,7 +102,7 @@ def _effect(ctx: Context, node: Node, frame: Frame, effects: Effects) -> None:
         for part in node.items[1:]:
             _effect(ctx, part, frame, effects)
     elif text in ("forall", "foreach"):
-        quantified = ctx.quantified(node, frame.scope)
+        quantified = ctx.quantified(node, frame.scope, frame.conditions)
         if quantified is not None:
             variables, inner, body = quantified
             _effect(ctx, body, Frame(inner, (*frame.variables, *variables), frame.conditions), effects)
@@ -184,7 +184,7 @@ def _target(ctx: Context, node: Node, frame: Frame) -> tuple[Apply, Frame] | Non
     signature = ctx.tables.signatures[head.text]
     if signature.is_wrong:
         return None
-    expanded, extra = expand_wildcards(ctx, node, frame.scope)
+    expanded, extra = expand_wildcards(ctx, node, taken_names(frame.scope, frame.conditions))
     scope = {**frame.scope, **{v.name: v for v in extra}}
     target = check_apply(ctx, expanded, scope, target=True)
     if target is None or not _is_writable(ctx, signature, node):
@@ -201,7 +201,7 @@ def _target(ctx: Context, node: Node, frame: Frame) -> tuple[Apply, Frame] | Non
             f"`{signature.name}`",
         )
         return None
-    target, more, equal = stand_ins(ctx, target, signature, positions, scope)
+    target, more, equal = stand_ins(ctx, target, signature, positions, taken_names(scope, frame.conditions))
     scope = {**scope, **{v.name: v for v in more}}
     return target, Frame(scope, (*frame.variables, *extra, *more), (*frame.conditions, *equal))
 

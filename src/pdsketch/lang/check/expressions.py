@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from pdsketch.lang.check.blanks import check_blank
-from pdsketch.lang.check.context import Context, Scope
+from pdsketch.lang.check.context import Context, Scope, fresh_name, taken_names
 from pdsketch.lang.check.fit import describe, fit, mismatch, unify
 from pdsketch.lang.check.numbers import number_of, prim_of, read_vector
 from pdsketch.lang.check.numeric import check_arithmetic, check_compare, check_equal
@@ -320,21 +320,15 @@ def widened(ctx: Context, apply: Apply, signature: Signature) -> list[int]:
 
 
 def stand_ins(
-    ctx: Context, apply: Apply, signature: Signature, positions: list[int], scope: Scope
+    ctx: Context, apply: Apply, signature: Signature, positions: list[int], taken: set[str]
 ) -> tuple[Apply, tuple[Variable, ...], tuple[Expr, ...]]:
     """The predicate on members only: new variables of the parameters' types, equal to the arguments."""
-    taken = {variable.name for variable in scope.values()}
     args = list(apply.args)
     variables: list[Variable] = []
     equal: list[Expr] = []
     for position in positions:
-        number = 0
-        while f"?${number}" in taken:
-            number += 1
-        taken.add(f"?${number}")
-        variable = Variable(
-            f"?${number}", ctx.parameter_type(signature.parameters[position]), apply.args[position].span
-        )
+        type_ = ctx.parameter_type(signature.parameters[position])
+        variable = Variable(fresh_name(taken), type_, args[position].span)
         equal.append(Equal(args[position], variable, 0.0, apply.span))
         args[position] = variable
         variables.append(variable)
@@ -351,7 +345,7 @@ def _restrict(ctx: Context, apply: Apply, signature: Signature, node: Group, sco
         wanted = ctx.parameter_type(signature.parameters[positions[0]])
         mismatch(ctx, apply.args[positions[0]], wanted, at, f"`{signature.name}`")
         return None
-    inner, variables, equal = stand_ins(ctx, apply, signature, positions, scope)
+    inner, variables, equal = stand_ins(ctx, apply, signature, positions, taken_names(scope, ()))
     return Quantified("exists", variables, Logic("and", (*equal, inner), apply.span), apply.span)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from pdsketch.lang.check.blanks import check_blank
 from pdsketch.lang.check.context import Context, Scope
 from pdsketch.lang.check.fit import describe, fit, unify
 from pdsketch.lang.check.numbers import as_float
@@ -26,7 +27,11 @@ def _operands(ctx: Context, node: Group, scope: Scope, want: Type | None) -> lis
     literal = next((e.type for e in known), None) if want is None else want
     hint = next((e.type for e in known if not isinstance(e, Value)), literal)
     for position in later:
-        found[position] = ctx.expr(parts[position], scope, hint if isinstance(hint, ValueType) else None)
+        part = parts[position]
+        # A blank may declare another type than its neighbours suggest, so it is not held to the hint here.
+        found[position] = (
+            check_blank(ctx, part, scope, hint) if isinstance(part, Group) else ctx.expr(part, scope)
+        )
     operands = [found[position] for position in range(len(parts))]
     return None if None in operands else [e for e in operands if e is not None]
 
