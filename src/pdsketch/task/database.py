@@ -136,6 +136,11 @@ class Database:
             tables.append(self._rows[own[:, None] + np.arange(width)])
         return tables
 
+    def facts_of(self, predicate: str) -> Ints:
+        """The arguments of the facts of a relation, a row each."""
+        own = self._facts[: self.n_facts, 0] == self.program.relations[predicate]
+        return self._facts[: self.n_facts][own, 1 : 1 + self.relations[predicate].arity]
+
     def find(self, predicate: str, columns: Sequence[Ints], rows: int) -> Ints:
         """The fact of each row of arguments, -1 where there is none."""
         found = np.empty(rows, np.int32)

@@ -204,11 +204,10 @@ class Drafter:
                 heads.append(self.tables[number][kept][:, -1])
                 total += count
         # By now every residue has been ground: their axioms are complete.
-        for new_heads, new_bodies in zip(self.residues.heads, self.residues.bodies, strict=True):
+        for new_heads, rows, literals in self.residues.axioms:
             heads.append(new_heads)
-            for body in new_bodies:
-                bodies.add(np.full(len(body), total, np.int32), body)
-                total += 1
+            bodies.add(rows + np.int32(total), literals)
+            total += len(new_heads)
         return _joined(heads), bodies.finish(total)
 
     def _costs(self, rule: Rule, table: Ints) -> Floats:

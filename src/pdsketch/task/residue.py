@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
-from typing import final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,15 +49,18 @@ class Ground:
 @final
 @dataclass(slots=True)
 class Residues:
-    """Grounds formulas, and collects the disjunctions that became facts."""
+    """Grounds formulas, and collects the disjunctions that became facts.
+
+    ``axioms`` come in batches: the head of each, and its body, where literal
+    ``i`` belongs to axiom ``rows[i]`` of the batch.
+    """
 
     words: Vocabulary
     database: Database
     numbers: Numbers
     limits: Limits
     facts: list[tuple[str, ...]] = field(default_factory=list)
-    heads: list[Ints] = field(default_factory=list)
-    bodies: list[list[Ints]] = field(default_factory=list)
+    axioms: list[tuple[Ints, Ints, Ints]] = field(default_factory=list)
     parents: dict[str, Formula] = field(default_factory=dict)
     owners: list[str] = field(default_factory=list)
 
@@ -103,21 +106,82 @@ class Residues:
         return _spread(ground(formula, small), inverse.astype(np.int64))
 
     def _every(self, formula: Every, table: Table) -> Ground:
+        """The body for all objects; a conjunction part by part, each over the variables it mentions."""
         domains = [self.words.members(self.words.types[v]) for v in formula.variables]
-        size = prod(map(len, domains))
-        self._guard(size * table.rows * (len(table.columns) + len(domains) + 1), formula)
-        repeated = {name: np.repeat(column, size) for name, column in table.columns.items()}
-        grid = np.meshgrid(*(np.array(d, np.int32) for d in domains), indexing="ij")
-        for name, axis in zip(formula.variables, grid, strict=True):
-            repeated[name] = np.tile(axis.reshape(-1), table.rows)
-        inner = self.ground(formula.body, Table(repeated, size * table.rows))
-        dead: Bools = np.logical_or.reduce(inner.dead.reshape(table.rows, size), axis=1)
-        return Ground((inner.rows // max(size, 1)).astype(np.int32), inner.literals, dead)
+        if not all(domains):
+            return _tested(np.ones(table.rows, np.bool_))
+        if isinstance(formula.body, Both):
+            return _joined([self._over(formula.variables, p, table) for p in formula.body.parts], table.rows)
+        return self._over(formula.variables, formula.body, table)
 
-    def _guard(self, cells: int, formula: Every) -> None:
+    def _over(self, variables: Sequence[str], body: Formula, table: Table) -> Ground:
+        """The body for all objects of those variables that it mentions."""
+        free = set(variables_of(body))
+        left = [v for v in variables if v in free]
+        wide, source = table, np.arange(table.rows)
+        parts = body.parts if isinstance(body, Either) else (body,)
+        for part in parts:
+            # Where a static antecedent fails there is nothing to ask: only its facts matter.
+            if isinstance(part, Atom) and not part.positive and self._joinable(part, left):
+                wide, more = self._join(part, wide)
+                source = source[more]
+                left = [v for v in left if v not in wide.columns]
+        wide, more = self._product(left, wide)
+        inner = self.ground(body, wide)
+        source = source[more]
+        dead = np.zeros(table.rows, np.bool_)
+        dead[source[inner.dead]] = True
+        return Ground(source[inner.rows].astype(np.int32), inner.literals, dead)
+
+    def _joinable(self, atom: Atom, left: Sequence[str]) -> bool:
+        return self.database.relations[atom.predicate].static and any(v in left for v in atom.args)
+
+    def _join(self, atom: Atom, table: Table) -> tuple[Table, NDArray[np.int64]]:
+        """The rows, once for each fact that agrees with them; also which row each came from."""
+        facts = self.database.facts_of(atom.predicate)
+        places: dict[str, int] = {}
+        bound = []
+        for i, term in enumerate(atom.args):
+            if isinstance(term, int):
+                facts = facts[facts[:, i] == term]
+            elif term in places:
+                facts = facts[facts[:, i] == facts[:, places[term]]]
+            else:
+                places[term] = i
+                bound += [term] if term in table.columns else []
+                members = self.words.members(self.words.types[term])
+                facts = facts[np.isin(facts[:, i], members)]
+        own, theirs = np.zeros(table.rows, np.int64), np.zeros(len(facts), np.int64)
+        for term in bound:
+            both = np.concatenate([table.columns[term], facts[:, places[term]]])
+            key = np.concatenate([own, theirs]) * len(self.words.names) + both
+            # Numbered anew after each column, so that the key cannot overflow.
+            number = np.unique(key, return_inverse=True)[1]
+            own, theirs = number[: table.rows], number[table.rows :]
+        order = np.argsort(theirs, kind="stable")
+        low, high = (np.searchsorted(theirs[order], own, side=side) for side in ("left", "right"))
+        source, within = _repeated(high - low)
+        self._guard(len(source) * (len(table.columns) + len(places)), list(places))
+        chosen = facts[order[low[source] + within]]
+        columns = {name: column[source] for name, column in table.columns.items()}
+        columns |= {term: chosen[:, i] for term, i in places.items() if term not in columns}
+        return Table(columns, len(source)), source
+
+    def _product(self, variables: Sequence[str], table: Table) -> tuple[Table, NDArray[np.int64]]:
+        """The rows, once for each combination of objects; also which row each came from."""
+        domains = [self.words.members(self.words.types[v]) for v in variables]
+        size = prod(map(len, domains))
+        self._guard(size * table.rows * (len(table.columns) + len(domains) + 1), variables)
+        columns = {name: np.repeat(column, size) for name, column in table.columns.items()}
+        grid = np.meshgrid(*(np.array(d, np.int32) for d in domains), indexing="ij")
+        for name, axis in zip(variables, grid, strict=True):
+            columns[name] = np.tile(axis.reshape(-1), table.rows)
+        return Table(columns, size * table.rows), np.repeat(np.arange(table.rows), size)
+
+    def _guard(self, cells: int, variables: Sequence[Term]) -> None:
         self.limits.check_time()
         if cells > self.limits.cells:
-            names = " ".join(v.split("~")[0] for v in formula.variables)
+            names = " ".join(str(v).split("~")[0] for v in variables)
             raise self.limits.too_large({f"forall ({names})": cells}, {})
 
     def _either(self, formula: Either, table: Table) -> Ground:
@@ -167,17 +231,17 @@ class Residues:
         name = f"or#{len(self.words.types)}.{len(self.parents)}"
         self.parents[name] = formula
         first = self.database.n_facts + len(self.facts)
-        objects = [table.columns[v][chosen].tolist() for v in free]
-        for i in range(len(chosen)):
-            self.facts.append((name, *(self.words.names[column[i]] for column in objects)))
+        names = np.array([*self.words.names, ""], object)
+        objects = [names[table.columns[v][chosen]].tolist() for v in free]
+        self.facts += zip([name] * len(chosen), *objects, strict=True)
         self.owners += [name] * len(chosen)
         number = np.full(table.rows, -1, np.int32)
         number[chosen] = np.arange(first, first + len(chosen), dtype=np.int32)
         for part, live in zip(parts, alive, strict=True):
-            with_axiom = np.nonzero(live & (number >= 0))[0]
-            starts, items = grouped(part.rows, part.literals, table.rows)
-            self.heads.append(number[with_axiom])
-            self.bodies.append([items[starts[row] : starts[row + 1]] for row in with_axiom])
+            with_axiom = live & (number >= 0)
+            place = np.cumsum(with_axiom, dtype=np.int32) - 1
+            kept = with_axiom[part.rows]
+            self.axioms.append((number[with_axiom], place[part.rows[kept]], part.literals[kept]))
         return number[chosen]
 
 
@@ -206,8 +270,12 @@ def grouped(rows: Ints, items: Ints, n_rows: int) -> tuple[Ints, Ints]:
 def _spread(ground: Ground, inverse: NDArray[np.int64]) -> Ground:
     """The ground conjunctions of distinct rows, handed to all rows that share them."""
     starts, items = grouped(ground.rows, ground.literals, len(ground.dead))
-    counts = np.diff(starts)[inverse]
-    rows = np.repeat(np.arange(len(inverse), dtype=np.int32), counts)
-    within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-    literals = items[np.repeat(starts[:-1][inverse], counts) + within]
-    return Ground(rows, literals.astype(np.int32), ground.dead[inverse])
+    source, within = _repeated(np.diff(starts)[inverse])
+    literals = items[starts[:-1][inverse][source] + within]
+    return Ground(source.astype(np.int32), literals.astype(np.int32), ground.dead[inverse])
+
+
+def _repeated(counts: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Each row as often as counted, and how often it came before: ``[2, 1]`` is ``[0, 0, 1], [0, 1, 0]``."""
+    source = np.repeat(np.arange(len(counts)), counts)
+    return source, np.arange(len(source)) - np.repeat(np.cumsum(counts) - counts, counts)
