@@ -322,3 +322,14 @@ def test_a_split_operator_that_another_covers_is_dropped():
     )
     assert cost == 2
     assert sorted(task.operators) == [("cheer", "a"), ("cheer", "b")]
+
+
+def test_what_averts_a_harmful_side_effect_matters():
+    task, cost = costs_as_reference(
+        "(:predicates (hot) (whole) (g)) (:action open :parameters ()"
+        "  :effect (and (g) (when (hot) (not (whole)))))"
+        "(:action cool :parameters () :effect (not (hot)))",
+        "(:objects) (:init (hot) (whole)) (:goal (and (g) (whole)))",
+    )
+    assert cost == 2
+    assert ("cool",) in task.operators

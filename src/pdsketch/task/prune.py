@@ -82,27 +82,45 @@ def derive_certain(certain: Bools, ax_heads: Ints, body_starts: Ints, bodies: In
 
 
 @kernel
+def _harms(relevant: Bools, starts: Ints, items: Ints, row: int) -> bool:
+    """Whether the negation of some item of a row is marked."""
+    for i in range(starts[row], starts[row + 1]):  # noqa: SIM110 - a kernel
+        if relevant[items[i] ^ 1]:
+            return True
+    return False
+
+
+@kernel
 def spread_relevant(
     relevant: Bools,
-    operators: tuple[Ints, Ints],
+    operators: tuple[Bools, Ints, Ints],
     effects: tuple[Bools, Ints, Ints, Ints, Ints, Ints],
     axioms: tuple[Ints, Ints, Ints],
 ) -> None:
-    """Mark every literal that may help the marked ones to come true, and the effects that do."""
-    pre_starts, pre = operators
+    """Mark every literal that may help the marked ones to come true, and the effects that do.
+
+    An operator that helps may also harm, under a condition: then it helps to make
+    that condition false first.
+    """
+    helpful, pre_starts, pre = operators
     useful, owners, cond_starts, conds, head_starts, heads = effects
     ax_heads, body_starts, bodies = axioms
+    averted = np.zeros(owners.shape[0], np.bool_)
     changed = True
     while changed:
         changed = False
         for effect in range(owners.shape[0] - 1, -1, -1):
+            owner = owners[effect]
             if not useful[effect] and _any(relevant, head_starts, heads, effect):
-                useful[effect] = True
-                changed = True
+                useful[effect] = helpful[owner] = changed = True
                 for i in range(cond_starts[effect], cond_starts[effect + 1]):
                     relevant[conds[i]] = True
-                for i in range(pre_starts[owners[effect]], pre_starts[owners[effect] + 1]):
+                for i in range(pre_starts[owner], pre_starts[owner + 1]):
                     relevant[pre[i]] = True
+            if helpful[owner] and not averted[effect] and _harms(relevant, head_starts, heads, effect):
+                averted[effect] = changed = True
+                for i in range(cond_starts[effect], cond_starts[effect + 1]):
+                    relevant[conds[i] ^ 1] = True
         for axiom in range(ax_heads.shape[0] - 1, -1, -1):
             for sign in range(2):
                 if relevant[2 * ax_heads[axiom] + sign]:

@@ -203,19 +203,16 @@ def _keep_relevant(work: _Work, goal: Ints, n_facts: int) -> None:
     """Put out effects that help nothing, operators without effects, axioms of facts that do not matter."""
     relevant = np.zeros(2 * n_facts, np.bool_)
     relevant[goal] = True
-    useful = ~work.effects
+    useful, helpful = ~work.effects, np.zeros(len(work.ops), np.bool_)
     bodies = _without(work.bodies, ~work.axioms)
     spread_relevant(
         relevant,
-        (work.pre.starts, work.pre.items),
+        (helpful, work.pre.starts, work.pre.items),
         (useful, work.owners, work.cond.starts, work.cond.items, work.heads.starts, work.heads.items),
         (work.ax_heads, bodies.starts, bodies.items),
     )
     matters = relevant[0::2] | relevant[1::2]
-    useful &= work.effects
-    helped = np.zeros(len(work.ops), np.bool_)
-    helped[work.owners[useful]] = True
-    work.ops &= helped
+    work.ops &= helpful
     touched = np.repeat(np.arange(len(work.effects)), np.diff(work.heads.starts))
     busy = np.zeros(len(work.effects), np.bool_)
     busy[touched[matters[work.heads.items >> 1]]] = True
