@@ -71,7 +71,7 @@ def variant(sample: Sample, keep: Sequence[str], order: Sequence[str]) -> tuple[
     for name, type_ in universe.items():
         if name not in constants:
             objects.setdefault(str(type_), []).append(name)
-    listed = [n for n in constants] + [n for names in objects.values() for n in names]
+    listed = list(constants) + [n for names in objects.values() for n in names]
     universe = {n: universe[n] for n in listed}
     problem = replace(
         sample.problem,

@@ -203,7 +203,8 @@ def test_problems_have_states():
       (:predicates (pose-of [return_type=pose] ?o - item) (red ?o - item))
       (:action a :parameters (?o - item) :effect (red ?o)))
     """)
-    text = "(define (problem p) (:domain d) (:objects x - item) (:init (red x) (= (pose-of x) [1, 2]) %s) (:goal (red c)))"
+    text = """(define (problem p) (:domain d) (:objects x - item)
+      (:init (red x) (= (pose-of x) [1, 2]) %s) (:goal (red c)))"""
     state = parse_problem(text % "(= (pose-of c) [0, 0])", domain).state
     assert state["red"].tolist() == [False, True]
     assert state["pose-of"].tolist() == [[0, 0], [1, 2]]

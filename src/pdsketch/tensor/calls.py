@@ -20,7 +20,7 @@ from pdsketch.lang.diagnostics import Error, error
 from pdsketch.lang.source import Span
 from pdsketch.lang.types import ValueType
 from pdsketch.tensor.logic import Logic
-from pdsketch.tensor.node import Axes, Axis, Compute, Node, Run, aligned, union
+from pdsketch.tensor.node import Axes, Compute, Node, Run, aligned, union
 from pdsketch.tensor.values import every_choice, fully_soft, harden, is_categorical, one_hot
 
 MOST_COMBINATIONS = 1 << 16
@@ -350,8 +350,3 @@ def _external_value(callee: Callee, result: Tensor, leading: torch.Size, run: Ru
                 "value-out-of-range", f"returned {found}; {type_} has choices 0 to {type_.choices - 1}"
             )
     return value if leading else value.unsqueeze(0)
-
-
-def axis_levels(axes: Sequence[Axis]) -> int:
-    """One more than the highest level among axes."""
-    return 1 + max((axis.level for axis in axes), default=-1)

@@ -20,9 +20,10 @@ from torch import Tensor
 from pdsketch.lang.domain import Action, Predicate
 from pdsketch.lang.types import FLOAT, INT, ObjectType, ValueType
 from pdsketch.tensor.logic import Logic
-from pdsketch.tensor.lower import Binding, Lowering
+from pdsketch.tensor.lower import Lowering
 from pdsketch.tensor.node import INSTANCE, Node, Run
 from pdsketch.tensor.read import Parameter
+from pdsketch.tensor.scope import Binding
 from pdsketch.tensor.values import convert, fully_soft, harden, is_categorical, numbers
 from pdsketch.tensor.writer import Writer
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
-from typing import Any, Final, final
+from typing import Any, final
 
 import torch
 from torch import Tensor
@@ -28,21 +28,16 @@ from pdsketch.lang.terms import (
 )
 from pdsketch.lang.terms import Logic as Connective
 from pdsketch.lang.types import BOOL, ObjectType, ValueType
-from pdsketch.tensor.calls import Callee, SetArgument, axis_levels, call
+from pdsketch.tensor.calls import Callee, SetArgument, call
 from pdsketch.tensor.chains import Chains
 from pdsketch.tensor.compare import compare, equal
 from pdsketch.tensor.fixpoint import fixpoint
+from pdsketch.tensor.fold import folded, over
 from pdsketch.tensor.logic import Logic
-from pdsketch.tensor.node import Axes, Axis, Compute, Node, Run, aligned, union
-from pdsketch.tensor.read import Along, Named, Parameter, Place, axes_of, identity_of, read
+from pdsketch.tensor.node import Axes, Axis, Node, Run, aligned, union
+from pdsketch.tensor.read import Along, Place, axes_of, identity_of, read
+from pdsketch.tensor.scope import NOTHING, Binding, Env, level_of, parameters, place
 from pdsketch.tensor.values import convert, harden, numbers, soften
-
-Binding = Along | Parameter | Named | Node
-"""What a variable stands for: an axis of objects, a parameter of the action, an object, or a value."""
-
-Env = Mapping[str, Binding]
-
-_NOTHING: Final[Env] = {}
 
 
 @final
@@ -59,7 +54,7 @@ class Lowering:
         self._chains = Chains(domain)
         self._component = {name: c for c in domain.components for name in c if name in domain.recursive}
 
-    def lower(self, expr: Expr, env: Env = _NOTHING) -> Node:
+    def lower(self, expr: Expr, env: Env = NOTHING) -> Node:
         """The node of an expression; ``env`` says what its free variables stand for."""
         scope = {name: env[name] for name in free_variables(expr)}
         key = (expr, tuple(sorted(scope.items(), key=lambda item: item[0])), tuple(self._open))
@@ -265,7 +260,7 @@ class Lowering:
         for part in sorted(parts, key=lambda node: len(node.axes)):
             groups.setdefault(part.axes, []).append(part)
         op, fold = (logic.conj, logic.every) if expr.op == "and" else (logic.disj, logic.some)
-        return reduce(lambda a, b: self._mapped([a, b], op), [_folded(g, op, fold) for g in groups.values()])
+        return reduce(lambda a, b: self._mapped([a, b], op), [folded(g, op, fold) for g in groups.values()])
 
     def _mapped(self, parts: Sequence[Node], op: Callable[..., Tensor]) -> Node:
         """A function of truth values, element by element."""
@@ -352,21 +347,6 @@ class Lowering:
         return Node(axes, compute, loop=any(node.loop for node, _ in sides))
 
 
-def _folded(parts: Sequence[Node], op: Callable[..., Tensor], fold: Callable[..., Tensor]) -> Node:
-    """A conjunction or disjunction of parts over the same axes."""
-    if len(parts) == 1:
-        return parts[0]
-    loop = any(part.loop for part in parts)
-    if len(parts) <= 8:
-        return Node(parts[0].axes, lambda run: reduce(op, [part(run) for part in parts]), loop=loop)
-
-    def stacked(run: Run) -> Tensor:
-        tensors = torch.broadcast_tensors(*[part(run) for part in parts])
-        return fold(torch.stack(tensors, -1), (tensors[0].dim(),))
-
-    return Node(parts[0].axes, stacked, loop=loop)
-
-
 def _unset(run: Run) -> Tensor:
     raise AssertionError("a recursive predicate was read outside of its fixpoint")
 
@@ -390,58 +370,3 @@ def _calculated(op: str, values: list[Tensor], *, whole: bool) -> Tensor:
 
 
 _OPERATIONS: Mapping[str, Callable[..., Tensor]] = {"+": torch.add, "-": torch.sub, "*": torch.mul}
-
-
-def parameters(predicate: Predicate) -> tuple[Axes, Env]:
-    """An axis for each object parameter of a predicate, in order, and what its variables stand for."""
-    axes = tuple(Axis(level, p.type) for level, p in enumerate(predicate.parameters))
-    return axes, {p.name: Along(axis) for p, axis in zip(predicate.parameters, axes, strict=True)}
-
-
-def level_of(env: Env) -> int:
-    """The first level below everything in scope."""
-    axes: list[Axis] = []
-    for bound in env.values():
-        axes += [bound.axis] if isinstance(bound, Along) else bound.axes if isinstance(bound, Node) else ()
-    return axis_levels(axes)
-
-
-def place(expr: Expr, env: Env) -> Place:
-    """Where to find an object argument."""
-    if isinstance(expr, Object):
-        return Named(expr.name)
-    assert isinstance(expr, Variable)
-    bound = env[expr.name]
-    assert not isinstance(bound, Node)
-    return bound
-
-
-def over(body: Node, own: Axes, logic: Logic, *, every: bool) -> Node:
-    """``forall`` or ``exists`` over some axes: the body reduced, under the masks."""
-    if not own:
-        return body
-    axes = tuple(sorted({*body.axes, *own}, key=lambda axis: axis.level))
-    get: Compute = aligned(body, axes)
-    places = [(1 + axes.index(axis), axis) for axis in own]
-    dims = tuple(place for place, _ in places)
-    fold = logic.every if every else logic.some
-    rest = tuple(axis for axis in axes if axis not in own)
-
-    def compute(run: Run) -> Tensor:
-        tensor = get(run)
-        for dim, axis in places:
-            size = run.size(axis)
-            if size == 0:
-                shape = [n for i, n in enumerate(tensor.shape) if i not in dims]
-                return torch.full(shape, every, dtype=tensor.dtype, device=tensor.device)
-            mask = run.mask(axis)
-            if mask is not None:
-                ready = mask.reshape(mask.shape[0], *(1,) * (dim - 1), size, *(1,) * (len(axes) - dim))
-                tensor = torch.where(
-                    ready, tensor, torch.full((), every, dtype=tensor.dtype, device=tensor.device)
-                )
-            elif tensor.shape[dim] != size:
-                tensor = tensor.expand(*tensor.shape[:dim], size, *tensor.shape[dim + 1 :])
-        return fold(tensor, dims)
-
-    return Node(rest, compute, loop=body.loop)

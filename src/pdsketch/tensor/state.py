@@ -8,19 +8,15 @@ from typing import Any, final, overload
 import torch
 from torch import Tensor
 
-from pdsketch.lang.diagnostics import did_you_mean, error
-from pdsketch.lang.domain import Domain, Predicate, Problem
+from pdsketch.lang.diagnostics import error
+from pdsketch.lang.domain import Domain, Problem
 from pdsketch.lang.types import ObjectType
 from pdsketch.tensor.intake import take_in, values_of
+from pdsketch.tensor.padding import absent, object_axes, padded
 from pdsketch.tensor.universe import Layout, Universe, layout_of
 from pdsketch.tensor.values import harden, unify
 
 _CPU = torch.device("cpu")
-
-
-def object_axes(predicate: Predicate) -> tuple[ObjectType, ...]:
-    """The types of a predicate's object arguments: the first axes of its tensor."""
-    return tuple(p.type for p in predicate.parameters if isinstance(p.type, ObjectType))
 
 
 def same_domain(a: Domain, b: Domain) -> bool:
@@ -191,30 +187,6 @@ class StateBatch:
         return self._cache[key]
 
 
-def absent(domain: Domain, name: str) -> Exception:
-    """The error for a predicate that a state has no value for."""
-    predicate = domain.predicates.get(name)
-    if predicate is None:
-        return error(
-            "unknown-predicate",
-            f"the domain has no predicate `{name}`",
-            help=did_you_mean(name, domain.predicates),
-        )
-    why = {
-        "raw": f"`{name}` is absent: only the encoder reads it, and it is not carried from step to step",
-        "encoded": f"`{name}` is not encoded yet",
-        "derived": f"`{name}` is derived, and not held by a state",
-        "external": f"`{name}` is an external function, and not held by a state",
-    }.get(predicate.role, f"the state has no value for `{name}`")
-    fixes = {
-        "raw": "read an encoded predicate instead",
-        "encoded": "call `model.encode(state)` first",
-        "derived": "ask `model.holds`",
-    }
-    code = "absent-predicate" if predicate.role == "raw" else "no-value"
-    return error(code, why, predicate.span, help=fixes.get(predicate.role))
-
-
 def concat(batches: Sequence[StateBatch]) -> StateBatch:
     """The states of several batches, one batch after the other."""
     first = batches[0]
@@ -234,7 +206,7 @@ def concat(batches: Sequence[StateBatch]) -> StateBatch:
     for name in names:
         parts = unify([b.tensors[name] for b in batches], domain.predicates[name].type)
         axes = [layout.size(type_) for type_ in object_axes(domain.predicates[name])]
-        tensors[name] = torch.cat(_padded(name, parts, axes, domain))
+        tensors[name] = torch.cat(padded(name, parts, axes, domain))
     return StateBatch(domain, layout, rows, size, tensors)
 
 
@@ -270,32 +242,6 @@ def _merged(batches: Sequence[StateBatch]) -> tuple[Layout, Tensor | None]:
         rows.append(table.expand(batch.size) if batch.rows is None else table[batch.rows])
     layout = layout_of(tuple(universes), batches[0].device)
     return layout, None if len(universes) == 1 else torch.cat(rows)
-
-
-def _padded(name: str, parts: list[Tensor], axes: list[int], domain: Domain) -> list[Tensor]:
-    """Tensors grown to common object axes: the last object is repeated, so that networks see real values."""
-    own = next((p.shape[1 + len(axes) :] for p in parts if 0 not in p.shape[: 1 + len(axes)]), None)
-    padded = []
-    for part in parts:
-        grown = part
-        if own is not None and part.shape[1 + len(axes) :] != own:
-            if part.numel():
-                raise error(
-                    "shape-mismatch",
-                    f"`{name}` has values of shape {tuple(own)} in one state and "
-                    f"{tuple(part.shape[1 + len(axes) :])} in another",
-                    domain.predicates[name].span,
-                )
-            grown = part.new_zeros(*part.shape[: 1 + len(axes)], *own)
-        for axis, wanted in enumerate(axes, start=1):
-            found = grown.shape[axis]
-            if found == 0 and wanted:
-                grown = grown.new_zeros(*grown.shape[:axis], wanted, *grown.shape[axis + 1 :])
-            elif found < wanted:
-                places = torch.arange(wanted, device=grown.device).clamp(max=found - 1)
-                grown = grown.index_select(axis, places)
-        padded.append(grown)
-    return padded
 
 
 def _stacked(batches: list[StateBatch]) -> StateBatch:

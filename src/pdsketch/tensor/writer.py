@@ -11,9 +11,11 @@ from torch import Tensor
 from pdsketch.lang.domain import Predicate
 from pdsketch.lang.terms import TRUE, Update
 from pdsketch.lang.types import ObjectType
-from pdsketch.tensor.lower import Binding, Lowering, level_of, over, place
+from pdsketch.tensor.fold import over
+from pdsketch.tensor.lower import Lowering
 from pdsketch.tensor.node import INSTANCE, Axes, Axis, Run, aligned
 from pdsketch.tensor.read import Along, Place, axes_of, index_of
+from pdsketch.tensor.scope import Binding, level_of, place
 from pdsketch.tensor.values import fully_soft, numbers
 
 

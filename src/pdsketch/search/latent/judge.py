@@ -17,10 +17,10 @@ from pdsketch.abstract.facts import Form, by_form
 from pdsketch.lang.terms import Expr
 from pdsketch.lang.types import ObjectType
 from pdsketch.tensor.logic import CRISP
-from pdsketch.tensor.lower import Binding
 from pdsketch.tensor.model import Model
 from pdsketch.tensor.node import Node
 from pdsketch.tensor.read import Parameter
+from pdsketch.tensor.scope import Binding
 from pdsketch.tensor.state import StateBatch
 from pdsketch.tensor.universe import Universe
 
