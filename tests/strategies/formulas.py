@@ -144,13 +144,20 @@ def blank(
     """
     assert words.blanks is not None
     simple = words.without("external")
-    args = []
-    for _ in range(chance.number(0 if depth <= 0 else 1, 2)):
-        type_ = chance.pick([BOOL, *sorted(words.values)])
-        over_sets = depth > 0 and chance.coin()
-        args.append(_set(chance, simple, scope, type_) if over_sets else _input(chance, simple, scope, type_))
-    weights = tuple(chance.pick([1, -1, 2]) for _ in args)
-    name = words.blanks.fresh(Linear(weights, chance.number(-1, 2), RETURNS[returns]))
+    again = [name for name, (own, _) in words.blanks.plain.items() if own == returns]
+    if again and chance.number(0, 3) == 0:
+        name = chance.pick(again)
+        args = [_input(chance, simple, scope, type_) for type_ in words.blanks.plain[name][1]]
+    else:
+        args, types = [], []
+        for _ in range(chance.number(0 if depth <= 0 else 1, 2)):
+            types.append(chance.pick([BOOL, *sorted(words.values)]))
+            over_sets = depth > 0 and chance.coin()
+            args.append((_set if over_sets else _input)(chance, simple, scope, types[-1]))
+        weights = tuple(chance.pick([1, -1, 2]) for _ in args)
+        name = words.blanks.fresh(Linear(weights, chance.number(-1, 2), RETURNS[returns]))
+        if not any(arg.startswith(("(foreach", "(when")) or "??" in arg or "::" in arg for arg in args):
+            words.blanks.plain[name] = (returns, tuple(types))
     head = f"??{name} [return_type={returns}]" if stated else f"??{name}"
     return f"({' '.join([head, *args])})"
 
@@ -164,8 +171,12 @@ def _input(chance: Choices, words: Vocabulary, scope: Scope, type_: str) -> str:
 
 
 def _set(chance: Choices, words: Vocabulary, scope: Scope, type_: str) -> str:
-    """A set of values: ``foreach`` with or without ``when``, or ``when`` alone."""
-    shape = chance.pick(["foreach", "foreach-when", "when"])
+    """A set of values: ``foreach``, ``when``, both, or the sugar for them."""
+    shape = chance.pick(["foreach", "foreach-when", "when", "wildcard", "cond-select"])
+    if shape in ("wildcard", "cond-select"):
+        found = [p for p in words.usable(scope, type_) if p.parameters and not _takes_values(p)]
+        if found:
+            return _sugared_set(chance, words, scope, chance.pick(found), wildcard=shape == "wildcard")
     if shape == "when":
         return f"(when {_input(chance, words, scope, BOOL)} {_input(chance, words, scope, type_)})"
     inner, binder = quantify(chance, words, scope, objects_only=True)
@@ -173,6 +184,20 @@ def _set(chance: Choices, words: Vocabulary, scope: Scope, type_: str) -> str:
     if shape == "foreach-when":
         body = f"(when {_input(chance, words, inner, BOOL)} {body})"
     return f"(foreach ({binder}) {body})"
+
+
+def _sugared_set(
+    chance: Choices, words: Vocabulary, scope: Scope, predicate: Signature, *, wildcard: bool
+) -> str:
+    """``(p ?x ??)`` or ``(p::cond-select ?x COND)``."""
+    args = []
+    for type_ in predicate.parameters:
+        assert isinstance(type_, ObjectType)
+        args.append("??" if wildcard and chance.coin() else chance.pick(words.terms(scope, type_)))
+    if wildcard:
+        args[-1] = "??"
+        return f"({' '.join([predicate.name, *args])})"
+    return f"({predicate.name}::cond-select {' '.join(args)} {_input(chance, words, scope, BOOL)})"
 
 
 def _equal(chance: Choices, words: Vocabulary, scope: Scope) -> str:

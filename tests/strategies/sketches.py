@@ -182,15 +182,31 @@ def _effect(chance: Choices, words: Vocabulary, scope: Scope, target: Signature)
         args, inner = list(added), {**scope, **added}
         binder = " ".join(f"{variable} - {type_}" for variable, type_ in added.items()) or None
     written = _write(chance, words, inner, target, args)
+    if "::assign" in written and chance.coin():
+        return _quantified(chance, binder, _guarded(chance, words, inner, target, args))
     if chance.coin():
         written = f"(when {formula(chance, words, inner, 1)} {written})"
-    if binder is not None:
-        written = f"({chance.pick(['foreach', 'forall'])} ({binder}) {written})"
-    return written
+    return _quantified(chance, binder, written)
+
+
+def _quantified(chance: Choices, binder: str | None, effect: str) -> str:
+    return effect if binder is None else f"({chance.pick(['foreach', 'forall'])} ({binder}) {effect})"
+
+
+def _guarded(chance: Choices, words: Vocabulary, scope: Scope, target: Signature, args: list[str]) -> str:
+    """``(p::cond-assign ARGS COND VALUE)``."""
+    condition = formula(chance, words, scope, 1)
+    if target.returns == BOOL:
+        new = formula(chance, words, scope, 1)
+    else:
+        new = value(chance, words, scope, target.returns, 1)
+    return f"({target.name}::cond-assign {' '.join([*args, condition, new])})"
 
 
 def _write(chance: Choices, words: Vocabulary, scope: Scope, target: Signature, args: list[str]) -> str:
     atom = f"({' '.join([target.name, *args])})"
+    if target.returns in ("level", "count") and chance.number(0, 3) == 0:
+        return f"({chance.pick(['increase', 'decrease'])} {atom} {chance.pick(LITERALS[target.returns])})"
     if target.returns == BOOL:
         shape = chance.pick(["add", "delete", "assign", "assign"])
         if shape != "assign":

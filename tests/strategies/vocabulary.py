@@ -45,6 +45,8 @@ class Blanks:
     prefix: str
     functions: dict[str, Linear]
     count: int = 0
+    plain: dict[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
+    """Blanks without sets, which may be used again: what each returns and takes."""
 
     def fresh(self, function: Linear) -> str:
         name = f"f{self.count}"
