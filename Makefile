@@ -7,7 +7,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --disable-pip-version-check --quiet
 # Byte code, as for any installed package: commands start faster.
 COMPILE := $(BIN)/python -m compileall -q src/pdsketch
-CHECKED := src tests benchmarks
+CHECKED := src tests benchmarks examples
 
 # One thread a process: the tests run in parallel already.
 export OMP_NUM_THREADS ?= 1
