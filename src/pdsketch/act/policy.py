@@ -59,7 +59,8 @@ class Policy:
 
     The policy follows its plan as long as each observation agrees with what the
     model predicted, up to ``tolerance`` (default: that of each variable's type),
-    and plans anew when it does not. ``options`` go to `pdsketch.plan`.
+    and plans anew when it does not. ``options`` go to `pdsketch.plan`; unless they
+    say otherwise, 16 nodes are expanded together.
     ``result`` is the outcome of the latest planning, ``trace`` the steps of the
     latest run.
     """
@@ -107,7 +108,7 @@ class Policy:
                 heuristic=self.heuristic,
                 generators=self.generators,
                 refused=refused,
-                **self.options,
+                **{"k": 16, **self.options},
             )
             intention = self._intention = _Intention(goal, list(self.result.plan or ()))
         if intention is None or not intention.rest:

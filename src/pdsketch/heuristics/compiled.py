@@ -20,7 +20,7 @@ import numba
 F = TypeVar("F", bound=Callable[..., Any])
 
 _PACKAGE = Path(__file__).resolve().parent.parent
-_ROOMS = (_PACKAGE / "heuristics", _PACKAGE / "search" / "packed")
+_ROOMS = (_PACKAGE / "heuristics", _PACKAGE / "search" / "packed", _PACKAGE / "search" / "latent")
 
 PATIENCE = 1.5
 """Seconds after which a first call can only be compiling, and the user is told so."""

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 from typing import Any, final
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from pdsketch.heuristics.compiled import kernel
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -22,7 +23,7 @@ Bools = NDArray[np.bool_]
 _NONE = -1
 
 
-@numba.njit(cache=True)
+@kernel
 def _before(f: Floats, h: Floats, a: int, b: int) -> bool:
     if f[a] != f[b]:
         return bool(f[a] < f[b])
@@ -31,7 +32,7 @@ def _before(f: Floats, h: Floats, a: int, b: int) -> bool:
     return bool(a < b)
 
 
-@numba.njit(cache=True)
+@kernel
 def _meld(f: Floats, h: Floats, child: Ints, sibling: Ints, a: int, b: int) -> int:
     if a == _NONE:
         return b
@@ -44,7 +45,7 @@ def _meld(f: Floats, h: Floats, child: Ints, sibling: Ints, a: int, b: int) -> i
     return a
 
 
-@numba.njit(cache=True)
+@kernel
 def _push(
     f: Floats, h: Floats, child: Ints, sibling: Ints, root: Ints, problem: Ints, first: int, n: int
 ) -> None:
@@ -55,7 +56,7 @@ def _push(
         root[problem[node]] = _meld(f, h, child, sibling, root[problem[node]], node)
 
 
-@numba.njit(cache=True)
+@kernel
 def _remove_root(f: Floats, h: Floats, child: Ints, sibling: Ints, top: int) -> int:
     """The root of the heap without ``top``: two-pass pairing of its children."""
     pairs = _NONE
@@ -80,7 +81,7 @@ def _remove_root(f: Floats, h: Floats, child: Ints, sibling: Ints, top: int) -> 
     return heap
 
 
-@numba.njit(cache=True)
+@kernel
 def _pop(
     arrays: tuple[Floats, Floats, Floats, Ints, Ints, Ints],
     root: Ints,
@@ -105,7 +106,7 @@ def _pop(
     return n
 
 
-@numba.njit(cache=True)
+@kernel
 def _slot(table: Ints, prints: Ints, a: int, b: int) -> int:
     """Where a fingerprint stands in the table, or the free slot where it belongs."""
     mask = len(table) - 1
@@ -119,13 +120,13 @@ def _slot(table: Ints, prints: Ints, a: int, b: int) -> int:
     return int(at)
 
 
-@numba.njit(cache=True)
+@kernel
 def _rehash(table: Ints, prints: Ints, n: int) -> None:
     for entry in range(n):
         table[_slot(table, prints, prints[entry, 0], prints[entry, 1])] = entry
 
 
-@numba.njit(cache=True)
+@kernel
 def _admit(
     table: Ints, prints: Ints, best_g: Floats, n: int, new: Ints, g: Floats, entry: Ints, keep: Bools
 ) -> int:
