@@ -20,12 +20,12 @@ from pdsketch.task.join import (
     NEED_FACTS,
     NEED_ROWS,
     NEED_TABLE,
+    PHASE,
     ROOM,
     UNTRIGGERED,
     VARIANT,
     explore,
     find,
-    load,
     rehash,
 )
 from pdsketch.task.limits import Limits
@@ -71,12 +71,11 @@ class Database:
         for i, (name, args) in enumerate([*static, *fluent]):
             self._facts[i, : 1 + len(args)] = (program.relations[name], *args)
         self._state[[N_FACTS, N_STATIC, CURRENT]] = self.n_init, self.n_static, self.n_static - 1
-        self._state[[VARIANT, COUNTER]] = -1
+        self._state[[PHASE, VARIANT, COUNTER]] = -1
         self._state[[UNTRIGGERED, MATCHED, ROOM]] = program.untriggered, program.n_variables, room
 
     def saturate(self, rules: Sequence[Rule], limits: Limits, spans: Mapping[str, Span | None]) -> None:
         """Derive everything that can be derived, within the limits."""
-        load(self._code, self._facts, self._table, self._state)
         while (reason := self._explore()) != DONE:
             limits.check_time()
             if self.n_rows > limits.instances or self._rows.size > limits.cells:

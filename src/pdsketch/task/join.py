@@ -43,11 +43,11 @@ MATCH, ENUMERATE, OF_TYPE, EQUAL, DIFFERENT, ABSENT, EMIT = range(7)
 # Why the kernel returned.
 DONE, OUT_OF_BUDGET, NEED_FACTS, NEED_ROWS, NEED_TABLE = range(5)
 
-# What ``state`` holds. PHASE: 0 while rules that nothing triggers are run, then 1. CURRENT: the fact taken.
-# VARIANT: the address of the join under way, or -1 if CURRENT is still to be entered. COUNTER: the address of
-# its next step, or -1 if it has not begun; FORWARD: whether that step is met for the first time. UNTRIGGERED:
-# the address of a relation that holds the joins without a trigger. MATCHED: where in the frame the matched
-# facts stand. ROOM: enough space for any one instance.
+# What ``state`` holds. PHASE: -1 at first, 0 while rules that nothing triggers are run, then 1. CURRENT: the
+# fact taken. VARIANT: the address of the join under way, or -1 if CURRENT is to be entered. COUNTER: the
+# address of its next step, or -1 if it has not begun; FORWARD: whether that step is met for the first time.
+# UNTRIGGERED: the address of a relation that holds the joins without a trigger. MATCHED: where in the frame
+# the matched facts stand. ROOM: enough space for any one instance.
 (
     PHASE,
     CURRENT,
@@ -291,7 +291,7 @@ def _join(
 
 
 @kernel
-def load(code: Ints, facts: Ints, table: Ints, state: Longs) -> None:
+def _load(code: Ints, facts: Ints, table: Ints, state: Longs) -> None:
     """Enter the facts of the initial state: static ones in every index, the others to be found again."""
     for fact in range(state[N_FACTS]):
         relation = facts[fact, 0]
@@ -308,6 +308,9 @@ def explore(
 
     Returns `DONE`, or why it stopped; then it can be called again.
     """
+    if state[PHASE] < 0:
+        _load(code, facts, table, state)
+        state[PHASE] = 0
     while True:
         relation = state[UNTRIGGERED]
         if state[PHASE] == 1:
