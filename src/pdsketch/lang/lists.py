@@ -24,16 +24,27 @@ def parse_typed(items: Sequence[Node], report: Report, *, variables: bool = Fals
             waiting = []
             continue
         at += 1
-        if isinstance(item, Group) or not is_name(item, variable=variables):
-            wanted = "a variable such as `?x`" if variables else "a name"
-            shown = f"`{item.text}`" if isinstance(item, Atom) else "a list"
-            hint = f"did you mean `?{item.text}`?" if variables and isinstance(item, Atom) else None
-            report.error("bad-name", f"wanted {wanted}, found {shown}", item, help=hint)
-            if variables and isinstance(item, Atom) and item.text[0] not in "?:":
-                waiting.append(Atom(f"?{item.text}", item.start))
-        else:
+        if isinstance(item, Atom) and is_name(item, variable=variables):
             waiting.append(item)
+        else:
+            waiting += _not_a_name(item, report, variables=variables)
     return found + [Typed(name) for name in waiting]
+
+
+def _not_a_name(item: Node, report: Report, *, variables: bool) -> list[Atom]:
+    """Report what stands where a name is wanted; the variable that was probably meant, if any."""
+    text = item.text if isinstance(item, Atom) else ""
+    shown = f"`{text}`" if text else "a list"
+    hint = None
+    meant: list[Atom] = []
+    if text.startswith("-"):
+        hint = f"put a space behind the dash: - {text[1:]}"
+    elif variables and text and text[0] not in "?:":
+        hint = f"did you mean `?{text}`?"
+        meant.append(Atom(f"?{text}", item.start))
+    wanted = "a variable such as `?x`" if variables else "a name"
+    report.error("bad-name", f"wanted {wanted}, found {shown}", item, help=hint)
+    return meant
 
 
 def is_name(atom: Atom, *, variable: bool = False) -> bool:
@@ -41,7 +52,7 @@ def is_name(atom: Atom, *, variable: bool = False) -> bool:
     text = atom.text
     if variable:
         return len(text) > 1 and text[0] == "?" and text[1] != "?" and "$" not in text
-    return text[0] not in '?:"$,=' and text != "-" and "$" not in text
+    return text[0] not in '?:"$,=-' and "$" not in text
 
 
 def type_at(items: Sequence[Node], at: int, dash: Atom, report: Report) -> tuple[TypeSyntax | None, int]:

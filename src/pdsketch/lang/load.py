@@ -170,7 +170,7 @@ def _problem(source: Source, domain: Domain) -> Problem:
         syntax = parse_problem_syntax(definition, report)
         problem = check_problem(syntax, domain, source, report)
         if problem is not None and not report.has_errors:
-            return problem
+            return replace(problem, warnings=tuple(in_order(report.diagnostics)))
     raise Error(in_order(report.diagnostics))
 
 

@@ -47,14 +47,20 @@ class Context:
     knowledge: Knowledge
     report: Report
     owner: str | None
-    elaborate: Callable[[Context, Node, Scope, Type | None], Expr | None]
+    elaborate: Callable[[Context, Node, Scope, Type | None, Expr | None], Expr | None]
     slots: dict[str, Slot] = field(default_factory=dict)
     untyped: dict[str, int] = field(default_factory=dict)
     blanks: list[BlankUse] = field(default_factory=list)
 
-    def expr(self, node: Node, scope: Scope, want: Type | None = None) -> Expr | None:
-        """The checked expression, or None where something in it is wrong (and reported)."""
-        return self.elaborate(self, node, scope, want)
+    def expr(
+        self, node: Node, scope: Scope, want: Type | None = None, against: Expr | None = None
+    ) -> Expr | None:
+        """The checked expression, or None where something in it is wrong (and reported).
+
+        ``want`` is the type that its place asks for, ``against`` the expression
+        whose dimensions it must have.
+        """
+        return self.elaborate(self, node, scope, want, against)
 
     def span(self, node: Placed) -> Span:
         """The place of a node."""

@@ -5,16 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple, final
 
+from pdsketch.lang.check.applications import check_apply, is_blank, stand_ins, widened
 from pdsketch.lang.check.blanks import expand_wildcards
 from pdsketch.lang.check.context import Context, Scope, taken_names
-from pdsketch.lang.check.expressions import (
-    check_apply,
-    check_expr,
-    is_blank,
-    stand_ins,
-    unknown_predicate,
-    widened,
-)
+from pdsketch.lang.check.expressions import check_expr, unknown_predicate
 from pdsketch.lang.check.fit import describe, fit, mismatch, unify
 from pdsketch.lang.check.tables import Signature
 from pdsketch.lang.diagnostics import Note

@@ -9,17 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from pdsketch.lang.check.applications import check_apply
 from pdsketch.lang.check.blanks import check_blank
-from pdsketch.lang.check.context import Context, Scope, fresh_name, taken_names
-from pdsketch.lang.check.fit import describe, fit, mismatch, unify
+from pdsketch.lang.check.context import Context, Scope
+from pdsketch.lang.check.fit import fit, unify
 from pdsketch.lang.check.numbers import number_of, prim_of, read_vector
 from pdsketch.lang.check.numeric import check_arithmetic, check_compare, check_equal
-from pdsketch.lang.check.tables import UNKNOWN, Signature
+from pdsketch.lang.check.tables import UNKNOWN
 from pdsketch.lang.check.typenames import RESERVED
-from pdsketch.lang.diagnostics import Note
 from pdsketch.lang.reader import Atom, Group, Node
 from pdsketch.lang.report import count, here
-from pdsketch.lang.terms import Apply, Equal, Expr, Logic, Object, Quantified, Value, Variable
+from pdsketch.lang.terms import Expr, Logic, Object, Quantified, Value, Variable
 from pdsketch.lang.types import BOOL, FLOAT, INT, ObjectType, Type, ValueType
 
 EFFECT_WORDS = frozenset(("assign", "increase", "decrease", "scale-up", "scale-down"))
@@ -97,7 +97,7 @@ def _variable(ctx: Context, node: Atom, scope: Scope) -> Expr | None:
             f"`{node.text}` is not bound here",
             node,
             help=ctx.report.near(node.text, scope)
-            or f"add it to the parameters, or quantify: (exists ({node.text}) …)",
+            or f"{'' if ctx.owner is None else 'make it a parameter, or '}quantify: (exists ({node.text}) …)",
         )
         return None
     return Variable(variable.name, variable.type, ctx.span(node))
@@ -106,7 +106,7 @@ def _variable(ctx: Context, node: Atom, scope: Scope) -> Expr | None:
 def _unknown_word(ctx: Context, node: Atom, want: Type | None) -> None:
     text = node.text
     if text in ctx.tables.signatures:
-        shown = str(ctx.tables.signatures[text])
+        shown = f"({' '.join([text, *(p.name for p in ctx.tables.signatures[text].parameters)])})"
         ctx.report.error(
             "unknown-object", f"`{text}` is a predicate", node, help=f"write it in parentheses: {shown}"
         )
@@ -215,138 +215,6 @@ def unknown_predicate(ctx: Context, head: Atom) -> None:
             head,
             help=ctx.report.near(text, [*signatures, *RESERVED]),
         )
-
-
-def check_apply(ctx: Context, node: Group, scope: Scope, *, target: bool = False) -> Expr | None:
-    """``(p a b)``. ``target``: it is written, not read, so that all arguments must be members."""
-    head = node.items[0]
-    assert isinstance(head, Atom)
-    signature = ctx.tables.signatures[head.text]
-    if signature.is_wrong:
-        return None
-    if signature.is_cost and not target:
-        ctx.report.error("misplaced-cost", "`total-cost` can be increased and minimised, not read", node)
-        return None
-    args = check_arguments(ctx, signature, node.items[1:], node, scope)
-    if args is None:
-        return None
-    type_ = ctx.knowledge.refine(("predicate", signature.name), signature.returns)
-    apply = Apply(signature.name, args, type_, ctx.span(node))
-    return apply if target else _restrict(ctx, apply, signature, node, scope)
-
-
-def check_arguments(
-    ctx: Context, signature: Signature, nodes: list[Node], at: Group, scope: Scope
-) -> tuple[Expr, ...] | None:
-    """The arguments of a predicate, each checked against its parameter."""
-    if len(nodes) != len(signature.parameters):
-        ctx.report.error(
-            "arity-mismatch",
-            f"`{signature.name}` takes {count(len(signature.parameters), 'argument')},"
-            f" and {here(len(nodes))}",
-            at,
-            notes=[Note(signature.span, f"declared as {signature}")],
-        )
-        return None
-    found: list[Expr] = []
-    is_right = True
-    for position, (node, parameter) in enumerate(zip(nodes, signature.parameters, strict=True)):
-        arg = _plain_argument(ctx, node, parameter.type) if isinstance(node, Atom) else None
-        if arg is None:
-            arg = _argument(ctx, node, ctx.parameter_type(parameter), signature, position, scope)
-        if arg is None:
-            is_right = False
-        else:
-            found.append(arg)
-    return tuple(found) if is_right else None
-
-
-def _plain_argument(ctx: Context, node: Atom, wanted: Type) -> Expr | None:
-    """An object of the right type: the quick way for the many atoms of a large goal."""
-    type_ = ctx.tables.objects.get(node.text)
-    if type_ is None or not isinstance(wanted, ObjectType) or UNKNOWN in (type_, wanted):
-        return None
-    if type_ == wanted or ctx.tables.hierarchy.is_subtype(type_, wanted):
-        return Object(node.text, type_, ctx.span(node))
-    return None
-
-
-def _argument(
-    ctx: Context, node: Node, wanted: Type, signature: Signature, position: int, scope: Scope
-) -> Expr | None:
-    of = f"`{signature.name}`"
-    if isinstance(wanted, ObjectType) and wanted != UNKNOWN and isinstance(node, Group):
-        ctx.report.error(
-            "type-mismatch",
-            f"{of} takes {describe(wanted)}, and `{ctx.words(node)}` is a value",
-            node,
-            label="wanted a variable or an object",
-        )
-        return None
-    if isinstance(wanted, ObjectType):
-        arg = check_expr(ctx, node, scope, None)
-        return None if arg is None else fit(ctx, arg, wanted, node, of=of)
-    slot = ("parameter", signature.name, str(position))
-    wanted = ctx.knowledge.refine(slot, wanted)
-    # A stand-in for the parameter, so that its dimensions and the argument's are learned from each other.
-    name = f"?{signature.name}${position}"
-    ctx.slots[name] = slot
-    stand_in = Variable(name, wanted, signature.span)
-    if is_blank(node):
-        return check_expr(ctx, node, scope, wanted, stand_in)
-    arg = check_expr(ctx, node, scope, None)
-    arg = None if arg is None else fit(ctx, arg, wanted, node, of=of)
-    return arg if arg is not None and unify(ctx, stand_in, arg, node) else None
-
-
-def is_blank(node: Node) -> bool:
-    """Whether a node is ``(??f …)``."""
-    if isinstance(node, Atom) or not node.items:
-        return False
-    head = node.items[0]
-    return isinstance(head, Atom) and head.text.startswith("??")
-
-
-def widened(ctx: Context, apply: Apply, signature: Signature) -> list[int]:
-    """The positions whose argument may be an object outside the parameter's type."""
-    found = []
-    for position, (arg, parameter) in enumerate(zip(apply.args, signature.parameters, strict=True)):
-        have, want = arg.type, ctx.parameter_type(parameter)
-        if have == want or isinstance(have, ValueType) or isinstance(want, ValueType):
-            continue
-        if UNKNOWN not in (have, want) and not ctx.tables.hierarchy.is_subtype(have, want):
-            found.append(position)
-    return found
-
-
-def stand_ins(
-    ctx: Context, apply: Apply, signature: Signature, positions: list[int], taken: set[str]
-) -> tuple[Apply, tuple[Variable, ...], tuple[Expr, ...]]:
-    """The predicate on members only: new variables of the parameters' types, equal to the arguments."""
-    args = list(apply.args)
-    variables: list[Variable] = []
-    equal: list[Expr] = []
-    for position in positions:
-        type_ = ctx.parameter_type(signature.parameters[position])
-        variable = Variable(fresh_name(taken), type_, args[position].span)
-        equal.append(Equal(args[position], variable, 0.0, apply.span))
-        args[position] = variable
-        variables.append(variable)
-    return Apply(apply.predicate, tuple(args), apply.type, apply.span), tuple(variables), tuple(equal)
-
-
-def _restrict(ctx: Context, apply: Apply, signature: Signature, node: Group, scope: Scope) -> Expr | None:
-    """A Boolean predicate is false of objects outside its type; another has no value there."""
-    positions = widened(ctx, apply, signature)
-    if not positions:
-        return apply
-    if not apply.type.is_bool:
-        at = node.items[1 + positions[0]]
-        wanted = ctx.parameter_type(signature.parameters[positions[0]])
-        mismatch(ctx, apply.args[positions[0]], wanted, at, f"`{signature.name}`")
-        return None
-    inner, variables, equal = stand_ins(ctx, apply, signature, positions, taken_names(scope, ()))
-    return Quantified("exists", variables, Logic("and", (*equal, inner), apply.span), apply.span)
 
 
 def _junction(ctx: Context, node: Group, scope: Scope, want: Type | None) -> Expr | None:

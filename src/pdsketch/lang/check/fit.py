@@ -88,7 +88,7 @@ def mismatch(ctx: Context, expr: Expr, want: Type, at: Placed, of: str = "") -> 
     if isinstance(want, ValueType) and isinstance(expr, Value) and want.is_bool and expr.value in (0, 1):
         help_ = f"write `{'true' if expr.value else 'false'}`"
     elif isinstance(want, ValueType) and want.is_bool and isinstance(have, ValueType):
-        help_ = "compare it with `=`, or read it through a blank: (??f …)"
+        help_ = f"compare it with `=`{'' if ctx.owner is None else ', or read it through a blank: (??f …)'}"
     elif isinstance(have, ValueType) and isinstance(want, ValueType) and want.prim == "int64":
         help_ = "declare the target as a float32"
     notes = []

@@ -48,7 +48,6 @@ def check_problem(syntax: ProblemSyntax, domain: Domain, source: Source, report:
         init,
         goal,
         metric,
-        tuple(report.diagnostics),
     )
 
 
