@@ -14,7 +14,7 @@ import numpy as np
 
 from pdsketch.heuristics.bits import ONE, Words, all_hold, holds, lowest
 from pdsketch.heuristics.compiled import kernel
-from pdsketch.heuristics.relaxation import COUNT_BITS, Longs, Relaxation
+from pdsketch.heuristics.relaxation import COUNT_BITS, Indices, Longs, Relaxation
 from pdsketch.task.task import Ints, Task
 
 BUCKETS = 1024
@@ -37,10 +37,10 @@ class Work(NamedTuple):
     cost: Longs
     supporter: Ints
     buckets: Ints
-    entry: Ints
+    entry: Indices
     next: Ints
     heap: Longs
-    stack: Ints
+    stack: Indices
     proposition_marks: Longs
     group_marks: Longs
     operator_marks: Longs
@@ -58,10 +58,10 @@ def make_work(task: Task, relaxation: Relaxation) -> Work:
         cost=np.zeros(propositions, np.int64),
         supporter=np.zeros(propositions, np.int32),
         buckets=np.full(BUCKETS, -1, np.int32),
-        entry=np.zeros(entries, np.int32),
+        entry=np.zeros(entries, np.uint32),
         next=np.zeros(entries, np.int32),
         heap=np.zeros(entries, np.int64),
-        stack=np.zeros(propositions + len(relaxation.conditions) + 1, np.int32),
+        stack=np.zeros(propositions + 1, np.uint32),
         proposition_marks=np.zeros(propositions, np.int64),
         group_marks=np.zeros(groups, np.int64),
         operator_marks=np.zeros(len(task.operators) + 1, np.int64),
@@ -138,6 +138,7 @@ def explore(relaxation: Relaxation, work: Work, state: Words, maximum: bool) -> 
     operators, cost, supporter = work.state, work.cost, work.supporter
     buckets, entry, link, heap = work.buckets, work.entry, work.next, work.heap
     uses_starts, uses = relaxation.uses_starts, relaxation.uses
+    edges_starts, edges = relaxation.edges_starts, relaxation.edges
     heads_starts, heads, is_goal = relaxation.heads_starts, relaxation.heads, relaxation.is_goal
     operators[:] = relaxation.initial
     cost[:] = UNREACHED
@@ -149,7 +150,7 @@ def explore(relaxation: Relaxation, work: Work, state: Words, maximum: bool) -> 
     waiting = 0
     top = 0
     for unary in relaxation.free:
-        charge = operators[unary] >> COUNT_BITS
+        charge = relaxation.base[unary]
         for j in range(heads_starts[unary], heads_starts[unary + 1]):
             head = heads[j]
             if charge < cost[head]:
@@ -176,7 +177,7 @@ def explore(relaxation: Relaxation, work: Work, state: Words, maximum: bool) -> 
         elif waiting > 0:
             key = _heap_pop(heap, waiting)
             waiting -= 1
-            proposition = key & ((1 << _KEY_BITS) - 1)
+            proposition = np.uint32(key & ((1 << _KEY_BITS) - 1))
             price = key >> _KEY_BITS
         else:
             return False
@@ -188,6 +189,21 @@ def explore(relaxation: Relaxation, work: Work, state: Words, maximum: bool) -> 
                 for i in range(now, min(top, BUCKETS - 1) + 1):
                     buckets[i] = -1
                 return True
+        for i in range(edges_starts[proposition], edges_starts[proposition + 1]):
+            head = edges[i, 0]
+            charge = min(price + edges[i, 2], _CAP)
+            if charge < cost[head]:
+                cost[head] = charge
+                supporter[head] = edges[i, 1]
+                if charge < BUCKETS:
+                    entry[used] = head
+                    link[used] = buckets[charge]
+                    buckets[charge] = used
+                    used += 1
+                    top = max(top, charge)
+                else:
+                    _heap_push(heap, waiting, (charge << _KEY_BITS) | head)
+                    waiting += 1
         step = -1 if maximum else (price << COUNT_BITS) - 1
         for i in range(uses_starts[proposition], uses_starts[proposition + 1]):
             unary = uses[i]

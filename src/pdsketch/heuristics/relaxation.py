@@ -23,6 +23,8 @@ from pdsketch.heuristics.rows import gather, group, invert, owners_of, rows_of, 
 from pdsketch.task.task import Bools, Floats, Ints, Rows, Task
 
 Longs = NDArray[np.int64]
+Indices = NDArray[np.uint32]
+"""Without a sign, so that a kernel need not ask whether an index counts from the end."""
 
 COUNT_BITS = 14
 """An operator's state is ``cost << COUNT_BITS | unreached conditions``."""
@@ -36,8 +38,10 @@ class Relaxation(NamedTuple):
 
     ``positive[f]`` and ``negative[f]`` are the propositions of a fact and of its
     negation, or -1; ``negated`` lists the facts whose negation has one.
-    ``uses`` lists the unary operators a proposition is a condition of. ``initial``
-    is the state of each unary operator before the exploration. ``owner`` is the
+    Unary operators with several conditions come first: ``uses`` lists those a
+    proposition is a condition of, and ``initial`` is the state of each before the
+    exploration. Those with one condition need no state: ``edges`` lists, for
+    their proposition, a head, the unary operator and its cost. ``owner`` is the
     operator of a unary operator, -1 for axioms; ``group`` is what hFF counts once.
     Costs are integers: the task's, times ``scale``.
     """
@@ -46,20 +50,22 @@ class Relaxation(NamedTuple):
     positive: Ints
     negative: Ints
     negated: Ints
-    uses_starts: Ints
-    uses: Ints
-    conditions_starts: Ints
-    conditions: Ints
-    heads_starts: Ints
-    heads: Ints
+    uses_starts: Indices
+    uses: Indices
+    edges_starts: Indices
+    edges: Indices
+    conditions_starts: Indices
+    conditions: Indices
+    heads_starts: Indices
+    heads: Indices
     initial: Longs
-    free: Ints
+    free: Indices
     owner: Ints
     group: Ints
     base: Longs
     preconditions_starts: Ints
     preconditions: Ints
-    goal: Ints
+    goal: Indices
     is_goal: Bools
     goal_literals: Ints
     cheapest: float
@@ -205,13 +211,41 @@ def relax(task: Task, costs: Floats | None = None, *, per_effect: bool = False) 
     return _assemble(task, unary, numbers, count, scaled, scale, per_effect)
 
 
+def _sorted_by_size(unary: _Unary) -> tuple[_Unary, int]:
+    """Operators with several conditions first, then the others; and how many of the first there are."""
+    few = np.diff(unary.conditions.starts) < 2
+    order = np.argsort(few, kind="stable")
+    parts = _Unary(gather(unary.conditions, order), gather(unary.heads, order), unary.owner[order])
+    return parts, int((~few).sum())
+
+
+def _uses(unary: _Unary, n_several: int, count: int) -> tuple[Rows, Rows]:
+    """For each proposition, the operators with several conditions, and the heads it leads to alone."""
+    starts, items = unary.conditions.starts, unary.conditions.items
+    several = Rows(starts[: n_several + 1], items[: starts[n_several]])
+    single = n_several + np.flatnonzero(np.diff(starts[n_several:]) == 1)
+    heads = gather(unary.heads, single)
+    places = unary.heads.starts[single][owners_of(heads)] + (
+        np.arange(len(heads.items)) - heads.starts[:-1][owners_of(heads)]
+    )
+    return invert(several, count), group(items[starts[single]][owners_of(heads)], places, count)
+
+
+def _edge_table(unary: _Unary, edges: Rows, base: Longs) -> Indices:
+    """A row (head, unary operator, cost) for each edge, one after the other."""
+    operators = owners_of(unary.heads)[edges.items]
+    table = np.stack([unary.heads.items[edges.items], operators, base[operators]], axis=1)
+    return table.astype(np.uint32)
+
+
 def _assemble(
     task: Task, unary: _Unary, numbers: Longs, count: int, scaled: Longs, scale: float, per_effect: bool
 ) -> Relaxation:
+    unary, n_several = _sorted_by_size(unary)
     owner = unary.owner
     base = np.where(owner >= 0, np.append(scaled, 0)[owner], 0)
     sizes = np.diff(unary.conditions.starts).astype(np.int64)
-    uses = invert(unary.conditions, count)
+    uses, edges = _uses(unary, n_several, count)
     negative = numbers[1 : 2 * task.n_facts : 2].astype(np.int32)
     goal = numbers[np.unique(task.goal)].astype(np.int32)
     is_goal = np.zeros(count, np.bool_)
@@ -222,20 +256,22 @@ def _assemble(
         positive=numbers[0 : 2 * task.n_facts : 2].astype(np.int32),
         negative=negative,
         negated=np.flatnonzero(negative >= 0).astype(np.int32),
-        uses_starts=uses.starts,
-        uses=uses.items,
-        conditions_starts=unary.conditions.starts,
-        conditions=unary.conditions.items,
-        heads_starts=unary.heads.starts,
-        heads=unary.heads.items,
-        initial=(base << COUNT_BITS) | sizes,
-        free=np.flatnonzero(sizes == 0).astype(np.int32),
+        uses_starts=uses.starts.astype(np.uint32),
+        uses=uses.items.astype(np.uint32),
+        edges_starts=edges.starts.astype(np.uint32),
+        edges=_edge_table(unary, edges, base),
+        conditions_starts=unary.conditions.starts.astype(np.uint32),
+        conditions=unary.conditions.items.astype(np.uint32),
+        heads_starts=unary.heads.starts.astype(np.uint32),
+        heads=unary.heads.items.astype(np.uint32),
+        initial=((base << COUNT_BITS) | sizes)[:n_several],
+        free=np.flatnonzero(sizes == 0).astype(np.uint32),
         owner=owner.astype(np.int32),
         group=groups.astype(np.int32),
         base=base,
         preconditions_starts=task.preconditions.starts.astype(np.int32),
         preconditions=task.preconditions.items.astype(np.int32),
-        goal=goal,
+        goal=goal.astype(np.uint32),
         is_goal=is_goal,
         goal_literals=np.unique(task.goal).astype(np.int32),
         cheapest=float(scaled.min(initial=1 << 28)) / scale if len(scaled) else 1.0,
