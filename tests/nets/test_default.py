@@ -213,15 +213,15 @@ def test_sparsity_is_the_gradient_of_the_norms_of_the_factors():
     assert net.factors == [(0, 5), (5, 10), (10, 15), (15, 17)]
     net.add_sparsity(0.3)
     assert net.first.weight.grad is None  # nothing learned, nothing shrunk
-    read = torch.cat([net.first.weight, net.head.layer.weight[:, -17:]])
+    read = torch.cat([net.first.weight, net.direct.weight])
     norms = [(read[:, a:b].square().sum() + 1e-8).sqrt() for a, b in net.factors]
     (0.3 * torch.stack(norms).sum()).backward()
-    wanted = [net.first.weight.grad.clone(), net.head.layer.weight.grad.clone()]
+    wanted = [net.first.weight.grad.clone(), net.direct.weight.grad.clone()]
     net.first.weight.grad.zero_()
-    net.head.layer.weight.grad.zero_()
+    net.direct.weight.grad.zero_()
     net.add_sparsity(0.3)
     assert torch.allclose(net.first.weight.grad, wanted[0], atol=1e-6)
-    assert torch.allclose(net.head.layer.weight.grad, wanted[1], atol=1e-6)
+    assert torch.allclose(net.direct.weight.grad, wanted[1], atol=1e-6)
 
 
 def test_numbers_to_expect_set_the_scale_of_the_output():

@@ -17,7 +17,7 @@ from pdsketch.learn.columns import Array, Columns
 from pdsketch.learn.episodes import Episode
 from pdsketch.learn.files import load_episodes
 from pdsketch.learn.frame import encode
-from pdsketch.learn.measure import Measures, blank_reports, measure
+from pdsketch.learn.measure import BlankReport, Measures, blank_reports, measure
 from pdsketch.learn.options import Options
 from pdsketch.learn.packed import Packed, pack
 from pdsketch.learn.recorder import columns_of
@@ -46,7 +46,7 @@ def fit(model: Model, episodes: Source, steps: int = 2000, seed: int = 0, **sett
     started = time.perf_counter()
     if not isinstance(model, Model):
         raise error("bad-model", f"`fit` takes a Model, not a {type(model).__name__}")
-    device = torch.device(options.device) if options.device is not None else model.device
+    device = _device(options.device, model)
     columns = gather(episodes, model.domain)
     model.to(device)
     packed = pack(columns, device)
@@ -62,6 +62,31 @@ def fit(model: Model, episodes: Source, steps: int = 2000, seed: int = 0, **sett
     _take_notes(study, trainer)
     trainer.seconds["data"] += loaded
     return _report(trainer, status, time.perf_counter() - started)
+
+
+def evaluate(
+    model: Model, episodes: Source, *, device: str | None = None
+) -> tuple[Measures, dict[str, BlankReport]]:
+    """Measure a model on episodes: goals, transitions, and each blank."""
+    place = _device(device, model)
+    columns = gather(episodes, model.domain)
+    model.to(place).eval()
+    study = open_study(model, pack(columns, place))
+    states = np.arange(len(study.packed))
+    return measure(study, states), blank_reports(study, states)
+
+
+def _device(name: str | None, model: Model) -> torch.device:
+    """The device of that name, if this machine has it."""
+    if name is None:
+        return model.device
+    try:
+        device = torch.device(name)
+        torch.zeros(1, device=device)
+    except (RuntimeError, AssertionError) as why:
+        reason = str(why).splitlines()[0]
+        raise error("no-device", f"there is no device `{name}` here: {reason}") from None
+    return device
 
 
 def gather(episodes: Source, domain: Domain) -> Columns:

@@ -46,7 +46,7 @@ class Options:
     lookahead: float = 0.1
     precondition: float = 1.0
     horizon: int = 1
-    sparsity: float = 3e-3
+    sparsity: float = 3e-4
     tnorm: TNorm = "product"
     balanced: bool = True
     paper: bool = False

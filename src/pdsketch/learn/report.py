@@ -57,14 +57,15 @@ class Report:
     def __str__(self) -> str:
         """The report as people read it."""
         lines = [f"{self.status} after {self.steps} steps, {self.seconds['total']:.1f} s"]
-        lines.append(_line("training", self.train))
+        lines.append(summary("training", self.train))
         if self.held_out is not None:
-            lines.append(_line("held out", self.held_out))
+            lines.append(summary("held out", self.held_out))
         lines += describe(self.held_out or self.train, self.blanks)
         return "\n".join(lines)
 
 
-def _line(name: str, found: Measures) -> str:
+def summary(name: str, found: Measures) -> str:
+    """One line on goals and steps."""
     states = found.positives + found.negatives
     return (
         f"{name}: goals right {found.goal_accuracy:.4f} ({states} states, {found.positives} with success), "

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from pdsketch.nets.encode import Relation, encoder
 from pdsketch.nets.heads import Head
-from pdsketch.nets.layers import WIDTH, linear
+from pdsketch.nets.layers import NARROW, WIDTH, linear
 from pdsketch.nets.pool import Pool
 from pdsketch.nets.signature import Input, Signature
 
@@ -81,9 +81,10 @@ class Network(nn.Module):
         self.register_buffer("member", member, persistent=False)
         features = sum(widths)
         self.first = linear(features, WIDTH, generator)
-        self.second = linear(WIDTH, WIDTH, generator)
+        self.second = linear(WIDTH, NARROW, generator)
         residual = signature.residual is not None
-        self.head = Head(WIDTH + features, signature.output, generator, residual=residual)
+        self.head = Head(NARROW, signature.output, generator, residual=residual)
+        self.direct = linear(features, self.head.layer.out_features, generator, zero=residual, bias=False)
 
     def forward(self, *args: Argument) -> Tensor:
         """The result for arguments as `Signature` lays them out."""
@@ -99,11 +100,11 @@ class Network(nn.Module):
             values, weights = args[int(i)]
             pooled.append(pool(values, weights, context, singles))
         features = torch.cat([*parts, *pooled], dim=-1)
-        hidden = torch.relu(self.first(features))
-        hidden = torch.relu(self.second(hidden))
+        hidden = torch.relu_(self.first(features))
+        hidden = torch.relu_(self.second(hidden))
         before = self.signature.residual
         around = None if before is None else cast(Tensor, args[before])
-        return cast(Tensor, self.head(torch.cat([hidden, features], dim=-1), around))
+        return self.head.value(self.head.layer(hidden) + self.direct(features), around)
 
     @torch.no_grad()
     def add_sparsity(self, weight: float) -> None:
@@ -112,14 +113,14 @@ class Network(nn.Module):
         Nothing is added where nothing was learned: a network that no example
         reached stays as it is.
         """
-        first, direct = self.first.weight, self.head.layer.weight
+        first, direct = self.first.weight, self.direct.weight
         if first.grad is None or direct.grad is None:
             return
         member = cast(Tensor, self.member)
-        squares = first.square().sum(0) + direct[:, WIDTH:].square().sum(0)
+        squares = first.square().sum(0) + direct.square().sum(0)
         shrink = weight * (member @ (squares @ member + 1e-8).rsqrt())
         first.grad.addcmul_(first, shrink)
-        direct.grad[:, WIDTH:].addcmul_(direct[:, WIDTH:], shrink)
+        direct.grad.addcmul_(direct, shrink)
 
 
 def add_sparsity(module: nn.Module, weight: float) -> None:

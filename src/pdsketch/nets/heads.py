@@ -24,7 +24,7 @@ _TINY = 1e-6
 
 
 class Head(nn.Module):
-    """Features → the value; ``before`` is the value around which a residual head starts.
+    """The last layer and what its numbers mean; ``before`` is the value around which a residual head starts.
 
     ``out_mean`` and ``out_scale`` are those of the numbers to be predicted,
     where data told them (`expect`); a residual ignores the mean.
@@ -57,11 +57,6 @@ class Head(nn.Module):
             cast(Tensor, self.out_mean).copy_(mean.flatten())
             cast(Tensor, self.out_scale).copy_(scale.flatten())
             cast(Tensor, self.told).fill_(True)
-
-    def forward(self, features: Tensor, before: Tensor | None) -> Tensor:
-        """``[..., features]`` → ``[..., *axes]``."""
-        raw: Tensor = self.layer(features)
-        return self.value(raw, before)
 
     def value(self, raw: Tensor, before: Tensor | None) -> Tensor:
         """The value from the last layer's numbers ``[..., n]``."""

@@ -8,14 +8,20 @@ import torch
 from torch import Tensor, nn
 
 WIDTH = 64
-"""The width of hidden layers: small enough for one CPU core, wide enough for grids and attributes."""
+"""The width of the first hidden layer: small for one CPU core, wide enough for grids and attributes."""
+
+NARROW = 32
+"""The width of the second."""
 
 
-def linear(inputs: int, outputs: int, generator: torch.Generator | None, *, zero: bool = False) -> nn.Linear:
+def linear(
+    inputs: int, outputs: int, generator: torch.Generator | None, *, zero: bool = False, bias: bool = True
+) -> nn.Linear:
     """A linear layer, uniform in ±1/√inputs as PyTorch's own, or all zero."""
-    layer: nn.Linear = nn.utils.skip_init(nn.Linear, inputs, outputs)  # type: ignore[no-untyped-call]
+    layer: nn.Linear = nn.utils.skip_init(nn.Linear, inputs, outputs, bias=bias)  # type: ignore[no-untyped-call]
     _fill(layer.weight, 0.0 if zero else 1.0 / math.sqrt(max(1, inputs)), generator)
-    nn.init.zeros_(layer.bias)
+    if bias:
+        nn.init.zeros_(layer.bias)
     return layer
 
 

@@ -8,10 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from pdsketch.nets.encode import Relation, encoder
-from pdsketch.nets.layers import WIDTH, linear
+from pdsketch.nets.layers import NARROW, WIDTH, linear
 from pdsketch.nets.signature import Spec
-
-_OUT = WIDTH // 2
 
 
 class Pool(nn.Module):
@@ -33,8 +31,8 @@ class Pool(nn.Module):
         own = sum(self.encode.factors) + sum(sum(r.factors) for r in self.relations)  # type: ignore[misc, arg-type]
         self.element = linear(own, WIDTH, generator)
         self.context = linear(context, WIDTH, generator) if context else None
-        self.second = linear(WIDTH, _OUT, generator)
-        self.factors = (3 * _OUT + 1,)
+        self.second = linear(WIDTH, NARROW, generator)
+        self.factors = (3 * NARROW + 1,)
 
     def forward(
         self, values: Tensor, weights: Tensor, context: Tensor | None, singles: Mapping[int, Tensor]
@@ -46,7 +44,7 @@ class Pool(nn.Module):
         hidden = self.element(torch.cat(parts, dim=-1))
         if self.context is not None and context is not None:
             hidden = hidden + self.context(context).unsqueeze(-2)
-        elements = torch.relu(self.second(torch.relu(hidden))) * weights.unsqueeze(-1)
+        elements = torch.relu_(self.second(torch.relu_(hidden))) * weights.unsqueeze(-1)
         total = elements.sum(-2)
         count = weights.sum(-1, keepdim=True)
         # Under one element the mean would blow up weights near zero; it fades out instead.

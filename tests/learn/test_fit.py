@@ -1,0 +1,196 @@
+"""Learning the world of three rooms."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+import pdsketch as pds
+from pdsketch.learn.fit import evaluate
+from tests.learn.rooms import SKETCH, world
+
+
+@pytest.fixture(scope="module")
+def trained(rooms):
+    domain, episodes = rooms
+    model = pds.Model(domain, seed=0)
+    return model, pds.fit(model, episodes, steps=300, batch=256, seed=0)
+
+
+def test_three_rooms_are_learned_perfectly_from_goal_labels(trained):
+    model, report = trained
+    assert report.train.goal_accuracy == 1.0
+    assert report.train.step_accuracy == 1.0
+    assert report.status == "finished"
+    assert report.untrained == ()
+
+
+def test_what_was_learned_holds_for_more_objects_than_were_seen(trained):
+    model, _ = trained
+    _, unseen = world(20, seed=5, boxes=(5, 8))
+    measures, _ = evaluate(model, unseen)
+    assert measures.goal_accuracy == 1.0
+    assert measures.step_accuracy > 0.99
+
+
+def test_the_model_remembers_codes_and_trained_blanks(trained):
+    model, _ = trained
+    assert set(model.notes["trained"]) == set(model.domain.blanks)
+    assert model.notes["codes"]["at"]["values"] == [[0.0, 1.0, 2.0]]
+
+
+def test_a_saved_model_measures_the_same(trained, rooms, tmp_path):
+    model, report = trained
+    model.save(str(tmp_path / "model"))
+    again = pds.load_model(str(tmp_path / "model"))
+    measures, _ = evaluate(again, rooms[1])
+    assert measures.as_json() == evaluate(model, rooms[1])[0].as_json()
+
+
+def test_a_fit_is_deterministic(rooms):
+    domain, episodes = rooms
+    results = []
+    for _ in range(2):
+        model = pds.Model(domain, seed=3)
+        pds.fit(model, episodes, steps=5, seed=4)
+        results.append(model.state_dict())
+    assert all(torch.equal(results[0][name], results[1][name]) for name in results[0])
+
+
+def test_a_blank_that_nothing_reaches_is_reported():
+    domain = pds.parse_domain(
+        SKETCH.replace("(:action left", "(:derived (unused ?r - robot) (??f (at ?r)))\n(:action left")
+    )
+    rng = np.random.default_rng(0)
+    from tests.learn.rooms import episode
+
+    model = pds.Model(domain, seed=0)
+    report = pds.fit(model, [episode(domain, rng, 2) for _ in range(10)], steps=5)
+    assert report.untrained == ("derived::unused::f",)
+    assert "derived::unused::f" not in model.notes["trained"]
+
+
+def test_a_frozen_network_stays_as_it_is(rooms):
+    domain, episodes = rooms
+    model = pds.Model(domain, seed=0)
+    frozen = model.blanks.network("derived::is-red::f").requires_grad_(False)
+    before = {name: t.clone() for name, t in frozen.named_parameters()}
+    pds.fit(model, episodes, steps=5)
+    assert all(torch.equal(before[name], t) for name, t in frozen.named_parameters())
+
+
+def test_the_papers_losses_and_longer_lookahead_run(rooms):
+    domain, episodes = rooms
+    report = pds.fit(pds.Model(domain, seed=0), episodes, steps=3, paper=True, horizon=3, validation=0.25)
+    assert report.held_out is not None
+    assert report.held_out_episodes == 10
+    assert set(report.losses) == {"goal", "transition", "lookahead"}
+
+
+def test_early_stopping_keeps_the_best_weights(rooms):
+    domain, episodes = rooms
+    model = pds.Model(domain, seed=0)
+    report = pds.fit(
+        model, episodes, steps=60, learning_rate=1.0, validation=0.3, evaluate_every=5, patience=2
+    )
+    assert report.status == "stopped-early"
+    losses = [row["held_out_loss"] for row in report.history]
+    assert len(losses) == losses.index(min(losses)) + 3
+
+
+def test_a_time_limit_stops_the_fit(rooms):
+    report = pds.fit(pds.Model(rooms[0], seed=0), rooms[1], steps=10_000, time_limit=0.2)
+    assert report.status == "out-of-time"
+    assert report.steps < 10_000
+
+
+LIFT = """
+(define (domain lift)
+  (:types box)
+  (:predicates (weight [return_type=float32] ?b - box) (up ?b - box))
+  (:derived (light ?b - box) (??f (weight ?b)))
+  (:action lift :parameters (?b - box) :precondition (light ?b) :effect (up ?b)))
+"""
+
+
+def lifts(executable: bool):
+    domain = pds.parse_domain(LIFT)
+    rng = np.random.default_rng(0)
+    episodes = []
+    for _ in range(60):
+        weight = rng.uniform(0, 10, size=2)
+        at = int(rng.integers(2))
+        done = bool(weight[at] < 5)
+        ups = [[False, False], [done and at == 0, done and at == 1]]
+        states = [pds.State(domain, {"box": ["a", "b"]}, {"weight": weight, "up": up}) for up in ups]
+        episodes.append(
+            pds.Episode(
+                states,
+                [("lift", "ab"[at])],
+                "(exists (?b - box) (up ?b))",
+                [0, int(done)],
+                [done] if executable else None,
+            )
+        )
+    return domain, episodes
+
+
+def test_preconditions_are_learned_from_the_controllers_word_alone():
+    domain, episodes = lifts(executable=True)
+    model = pds.Model(domain, seed=0)
+    pds.fit(model, episodes, steps=200)
+    for weight, could in ((1.0, True), (9.0, False)):
+        state = pds.State(domain, {"box": ["a"]}, {"weight": [weight], "up": [False]})
+        assert bool(model.applicable(state, ("lift", "a"), crisp=True)) is could
+
+
+def test_without_that_word_a_precondition_gets_no_gradient():
+    domain, episodes = lifts(executable=False)
+    report = pds.fit(pds.Model(domain, seed=0), episodes, steps=3)
+    assert report.untrained == ("derived::light::f",)
+
+
+IMAGES = """
+(define (domain seen)
+  (:types box)
+  (:predicates (image [return_type=vector[float32, 8, 8, 1]] ?b - box))
+  (:derived (look [return_type=vector[float32, 4]] ?b - box) (??f (image ?b)))
+  (:derived (dark ?b - box) (??f (look ?b)))
+  (:action flip :parameters (?b - box) :precondition (and)
+    :effect (look::assign ?b (??f (look ?b)))))
+"""
+
+
+def flips(count: int):
+    domain = pds.parse_domain(IMAGES)
+    rng = np.random.default_rng(0)
+    episodes = []
+    for _ in range(count):
+        n = int(rng.integers(1, 4))
+        dark = rng.random(n) < 0.5
+        states, success, actions = [], [], []
+        for step in range(3):
+            shade = np.where(dark, 0.2, 0.8)[:, None, None, None]
+            images = shade + rng.normal(0, 0.05, size=(n, 8, 8, 1))
+            states.append(pds.State(domain, {"box": [f"b{i}" for i in range(n)]}, {"image": images}))
+            success.append(int(dark.all()))
+            if step < 2:
+                at = int(rng.integers(n))
+                actions.append(("flip", f"b{at}"))
+                dark = np.where(np.arange(n) == at, ~dark, dark)
+        episodes.append(pds.Episode(states, actions, "(forall (?b - box) (dark ?b))", success))
+    return domain, episodes
+
+
+def test_encoded_variables_are_learned_from_images():
+    domain, episodes = flips(60)
+    model = pds.Model(domain, seed=0)
+    report = pds.fit(model, episodes, steps=150, batch=64, lookahead=1.0)
+    assert report.train.goal_accuracy > 0.97
+    assert "look" in model.notes["codes"]
+    right = [
+        bool(model.holds(model.step(e.states[0], e.actions[0]), e.goal) > 0.5) == bool(e.success[1])
+        for e in episodes
+    ]
+    assert np.mean(right) > 0.9
