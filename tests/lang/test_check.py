@@ -374,6 +374,18 @@ class TestProblems:
         assert self.problem(goal="()").goal == Logic("and", ())
 
 
+def test_a_pddl_domain_may_use_words_that_pddl_does_not_reserve():
+    domain = parse_domain(
+        "(define (domain d) (:types number) (:constants true 3 - number) (:functions (total-cost) - number)"
+        "(:predicates (equal ?a ?b - number)) (:action a :parameters (?n - number)"
+        " :precondition (equal ?n 3) :effect (and (equal ?n true) (increase (total-cost) 1))))"
+    )
+    verify_domain(domain)
+    action = domain.actions["a"]
+    assert isinstance(action.precondition, Apply)
+    assert [type(arg) for arg in action.effects[0].target.args] == [Variable, Object]
+
+
 def test_every_node_knows_its_place():
     domain = sketch_of("(:derived (p ?o - item) (and (red ?o) (??f (item-pose ?o) [1, 2] (near ?? ?o))))")
     for node in walk(domain.predicates["p"].body):

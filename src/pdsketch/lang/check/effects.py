@@ -108,7 +108,7 @@ def _effect(ctx: Context, node: Node, frame: Frame, effects: Effects) -> None:
         _write(ctx, node, frame, effects)
     elif "::" in text:
         _sugar(ctx, node, head, frame, effects)
-    elif text in CONDITION_WORDS or text.startswith("??"):
+    elif (text in CONDITION_WORDS and text not in ctx.tables.signatures) or text.startswith("??"):
         ctx.report.error(
             "condition-in-effect",
             f"`{text}` is a condition; an effect says what becomes true or false",

@@ -57,13 +57,13 @@ def check_condition(ctx: Context, node: Node | None, scope: Scope) -> Expr | Non
 
 def _atom(ctx: Context, node: Atom, scope: Scope, want: Type | None) -> Expr | None:
     text = node.text
-    if text in ("true", "false"):
-        return Value(text == "true", BOOL, ctx.span(node))
     if text[0] == "?":
         return _variable(ctx, node, scope)
     # A name such as `7` is an object unless a value is wanted.
     if text in ctx.tables.objects and not isinstance(want, ValueType):
         return _object(ctx, node)
+    if text in ("true", "false"):
+        return Value(text == "true", BOOL, ctx.span(node))
     before = len(ctx.report.diagnostics)
     number = number_of(node, ctx.report)
     if number is not None:
@@ -150,10 +150,11 @@ def _list(ctx: Context, node: Group, scope: Scope, want: Type | None) -> Expr | 
         ctx.report.error("bad-expression", "wanted a predicate or an operator first", head)
         return None
     text = head.text
-    if text in RULES:
-        return RULES[text](ctx, node, scope, want)
+    # First: PDDL knows no `equal` and no `eq`, so that a domain may declare them itself.
     if text in ctx.tables.signatures:
         return check_apply(ctx, node, scope)
+    if text in RULES:
+        return RULES[text](ctx, node, scope, want)
     if text.startswith("??"):
         return check_blank(ctx, node, scope, want)
     _not_an_expression(ctx, node, head)

@@ -61,7 +61,7 @@ def _constants(entries: Sequence[Typed], tables: Tables, report: Report) -> dict
 
 def _declare_predicate(syntax: PredicateSyntax, tables: Tables, report: Report) -> None:
     name = syntax.name.text
-    if name in RESERVED or "::" in name:
+    if (name in RESERVED and name not in ("eq", "equal")) or "::" in name:
         report.error("reserved-name", f"`{name}` is a word of the language", syntax.name)
         return
     if name in tables.signatures:
@@ -80,7 +80,7 @@ def _declare_derived(derived: DerivedSyntax, tables: Tables, report: Report) -> 
     """Either a new predicate, as in the paper, or one more rule for a declared one, as in PDDL."""
     head = derived.head
     name = head.name.text
-    if name in RESERVED or "::" in name:
+    if (name in RESERVED and name not in ("eq", "equal")) or "::" in name:
         report.error("reserved-name", f"`{name}` is a word of the language", head.name)
         return
     known = tables.signatures.get(name)
@@ -165,8 +165,11 @@ def _returns(syntax: PredicateSyntax, tables: Tables, report: Report) -> ValueTy
                 setting.key,
                 help=report.near(setting.key.text, ("return_type",)) or "there is `return_type`",
             )
+    is_number = isinstance(written, TypeName) and written.name.text == "number" and written.bracket is None
+    if syntax.is_function and (written is None or is_number):
+        return NUMBER
     if written is None:
-        return NUMBER if syntax.is_function else None
+        return None
     found: Type | None = resolve_type(written, tables.hierarchy, tables.value_types, report)
     if isinstance(found, ObjectType):
         report.error(

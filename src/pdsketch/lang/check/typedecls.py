@@ -20,7 +20,7 @@ def declare_types(entries: Sequence[Typed], report: Report) -> Tables:
     more: dict[str, list[Typed]] = {}
     for entry in entries:
         name = entry.name.text
-        if name in PRIMITIVES or name == "vector" or name in RESERVED:
+        if (name in PRIMITIVES and name != "number") or name == "vector" or name in RESERVED:
             report.error("reserved-name", f"`{name}` is a word of the language", entry.name)
         elif name in first:
             more.setdefault(name, []).append(entry)
@@ -110,7 +110,7 @@ def _parent_names(type_: TypeSyntax | None) -> tuple[str, ...]:
 def _value_names(first: dict[str, Typed]) -> set[str]:
     """The declared names that stand, directly or through others, on a value type."""
     values: set[str] = set()
-    base = {*PRIMITIVES, "vector"}
+    base = {*PRIMITIVES, "vector"} - first.keys()
     changed = True
     while changed:
         changed = False

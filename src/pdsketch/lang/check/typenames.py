@@ -49,7 +49,8 @@ def resolve_type(
     name = syntax.name.text
     if name == "vector":
         return _vector(syntax, report)
-    if name in PRIMITIVES or name in value_types:
+    # PDDL's `number` is no reserved word: a domain may have numbers among its objects.
+    if (name in PRIMITIVES and name not in hierarchy.parents) or name in value_types:
         base = value_types.get(name) or PRIMITIVES[name]
         if base is WRONG:
             return None
