@@ -172,15 +172,17 @@ class Lowering:
         form = harden if self.logic.crisp else soften
 
         def held(run: Run) -> Tensor:
-            return form(run.batch.tensor(name), type_)
+            tensor = run.batch.tensor(name)
+            if tensor.shape[0] > 1 and tensor.stride(0) == 0:
+                tensor = tensor[:1]  # one value for all states: so is what follows from it
+            return form(tensor, type_)
 
         if predicate.body is None:
             return Node(axes, held)
         body = self.as_type(predicate.body, type_, env)
         derive = aligned(body, axes)
-        if predicate.role != "encoded":
-            return body if body.axes == axes else Node(axes, derive, loop=body.loop)
-        return Node(axes, lambda run: held(run) if name in run.batch.tensors else derive(run))
+        # A batch holds encoded predicates; a planner may also let it hold derived ones that it knows.
+        return Node(axes, lambda run: held(run) if name in run.batch.tensors else derive(run), loop=body.loop)
 
     def _recursive(self, component: tuple[str, ...]) -> dict[str, Node]:
         """The least fixpoint of predicates that are defined by each other."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import final
 
@@ -97,60 +97,49 @@ def read(table: Node, types: Sequence[ObjectType], places: Sequence[Place]) -> N
     if not places:
         return table
     axes = axes_of(places)
+    along = [place.axis for place in places if isinstance(place, Along)]
     gather = _gather(table, types, places, axes)
-    direct = _direct(table, places, axes)
-    if direct is None:
-        return Node(axes, _when_single(table, types, places, axes, gather), loop=table.loop)
+    if len(set(along)) < len(along):
+        return Node(axes, gather, loop=table.loop)
+    view = _view(places, axes)
     casts = [
         (place.axis.type, type_)
         for place, type_ in zip(places, types, strict=True)
         if isinstance(place, Along) and isinstance(place.axis.type, ObjectType) and place.axis.type != type_
     ]
-    if not casts:
-        return Node(axes, direct, loop=table.loop)
-
-    def cast(run: Run) -> Tensor:
-        moved = any(run.batch.map(inner, outer) is not None for inner, outer in casts)
-        return gather(run) if moved else direct(run)
-
-    return Node(axes, cast, loop=table.loop)
-
-
-def _direct(table: Node, places: Sequence[Place], axes: Axes) -> Compute | None:
-    """The table itself, its axes in order, where each argument is a variable of its own."""
-    along = [place.axis for place in places if isinstance(place, Along)]
-    if len(along) < len(places) or len(set(along)) < len(along):
-        return None
-    order = [along.index(axis) for axis in axes]
-    if order == sorted(order):
-        return table
-    first = [1 + i for i in order]
-
-    def permuted(run: Run) -> Tensor:
-        tensor = table(run)
-        return tensor.permute(0, *first, *range(1 + len(first), tensor.dim()))
-
-    return permuted
-
-
-def _when_single(
-    table: Node, types: Sequence[ObjectType], places: Sequence[Place], axes: Axes, gather: Compute
-) -> Compute:
-    """The table as it is where all of its axes have one place (one robot), else a gather."""
-    single = torch.Size([1] * len(places))
     named = [(p.name, t) for p, t in zip(places, types, strict=True) if isinstance(p, Named)]
+    points = [1 + i for i, place in enumerate(places) if not isinstance(place, Along)]
 
     def compute(run: Run) -> Tensor:
+        for inner, outer in casts:
+            if run.batch.map(inner, outer) is not None:
+                return gather(run)
         tensor = table(run)
-        if tensor.shape[1 : 1 + len(places)] != single:
-            return gather(run)
+        for dim in points:
+            if tensor.shape[dim] != 1:
+                return gather(run)
         for name, type_ in named:
             run.batch.lookup(name, type_)  # an unknown object is an error all the same
-        if len(axes) == len(places):
-            return tensor
-        return tensor.reshape(tensor.shape[0], *(1,) * len(axes), *tensor.shape[1 + len(places) :])
+        return view(tensor)
 
-    return compute
+    return Node(axes, compute, loop=table.loop)
+
+
+def _view(places: Sequence[Place], axes: Axes) -> Callable[[Tensor], Tensor]:
+    """A table as it is, its axes in order: for variables of their own, and objects that are the only ones."""
+    points = [1 + i for i, place in enumerate(places) if not isinstance(place, Along)]
+    along = [place.axis for place in places if isinstance(place, Along)]
+    order = [1 + along.index(axis) for axis in axes if axis in along]
+    permuted = order != sorted(order)
+
+    def view(tensor: Tensor) -> Tensor:
+        for dim in reversed(points):
+            tensor = tensor.select(dim, 0)
+        if permuted:
+            tensor = tensor.permute(0, *order, *range(1 + len(order), tensor.dim()))
+        return tensor.unsqueeze(1) if INSTANCE in axes else tensor
+
+    return view
 
 
 def _gather(table: Node, types: Sequence[ObjectType], places: Sequence[Place], axes: Axes) -> Compute:
