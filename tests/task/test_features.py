@@ -136,6 +136,16 @@ def test_adding_wins_over_deleting():
     assert cost == 1
 
 
+def test_adding_wins_within_a_conditional_effect():
+    task, cost = costs_as_reference(
+        "(:predicates (p) (c) (g)) (:action go :parameters () :effect (and (g) (when (c) (and (p) (not (p))))))"
+        "(:action heat :parameters () :effect (c))",
+        "(:objects) (:init) (:goal (and (p) (g)))",
+    )
+    assert cost == 2
+    assert all(literal % 2 == 0 for literal in task.heads.items)
+
+
 def test_a_conditional_effect_that_can_never_fire_is_dropped():
     task, _ = costs_as_reference(
         "(:predicates (p) (never) (g)) (:action go :parameters () :effect (and (g) (when (never) (p))))"

@@ -34,6 +34,50 @@ def test_optimal_cost_is_that_of_the_reference(sample):
         assert verdict.cost == pytest.approx(cost)
 
 
+@settings(SETTINGS, max_examples=100)
+@given(classical())
+def test_tasks_are_tidy(sample):
+    task = ground(sample.problem)
+    rows = []
+    for table in (task.preconditions, task.conditions, task.heads, task.axiom_bodies):
+        rows += [table[i].tolist() for i in range(len(table))]
+    for row in [*rows, task.goal.tolist()]:
+        facts = [literal >> 1 for literal in row]
+        assert len(set(facts)) == len(facts)
+        assert all(0 <= fact < task.n_facts for fact in facts)
+    assert not task.init[task.n_basic :].any()
+    assert (task.costs >= 0).all()
+    assert all(len(task.effects[o]) > 0 for o in range(len(task.operators)))
+    assert sorted(task.effects.items.tolist()) == list(range(len(task.heads)))
+    for o in range(len(task.operators)):
+        assert sum(len(task.conditions[e]) == 0 for e in task.effects[o]) <= 1
+    assert len(task.heads) == len(task.conditions)
+    assert all(len(task.heads[e]) > 0 for e in range(len(task.heads)))
+
+
+@settings(SETTINGS, max_examples=100)
+@given(classical())
+def test_axioms_are_stratified(sample):
+    task = ground(sample.problem)
+    layers = task.axiom_layers.tolist()
+    assert layers == sorted(layers)
+    layer_of = dict(zip(task.axiom_heads.tolist(), layers, strict=True))
+    for axiom, head in enumerate(task.axiom_heads.tolist()):
+        assert head >= task.n_basic
+        for literal in task.axiom_bodies[axiom].tolist():
+            below = layer_of.get(literal >> 1, -1)
+            assert below < layers[axiom] if literal % 2 else below <= layers[axiom]
+
+
+@settings(SETTINGS, max_examples=30)
+@given(classical())
+def test_grounding_is_deterministic(sample):
+    first, second = ground(sample.problem), ground(sample.problem)
+    assert first.facts == second.facts
+    assert first.operators == second.operators
+    assert first.heads.items.tolist() == second.heads.items.tolist()
+
+
 @SETTINGS
 @given(classical(), st.data())
 def test_any_formula_is_reached_at_the_reference_cost(sample, data):

@@ -195,8 +195,10 @@ def tidy_heads(
                 literal = heads[i]
                 if literal & 1 == 0 or drop[literal] or added[literal >> 1] == op or before[literal] == op:
                     continue
-                if not _has(cond_starts, conds, effect, literal):
-                    keep[i] = not _has_upto(head_starts, heads, effect, i)
+                if _has(cond_starts, conds, effect, literal) or _has(head_starts, heads, effect, literal ^ 1):
+                    continue
+                if not _has_upto(head_starts, heads, effect, i):
+                    keep[i] = True
                     deleted[literal >> 1] = op
         for k in range(own_starts[op], own_starts[op + 1]):
             effect = own[k]

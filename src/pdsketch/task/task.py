@@ -55,6 +55,12 @@ class Task:
       ``axiom_bodies[a]`` hold. Rules are sorted by ``axiom_layers[a]``; a layer is
       evaluated to its least fixpoint before the next begins, and a negated
       derived literal refers to a lower layer only.
+
+    What `ground` returns is also tidy: every fact matters for the goal and is
+    neither always true nor always false; no condition repeats or contradicts
+    itself; every operator has an effect, and at most one unconditional one. A goal
+    that is out of reach even in the relaxed task leaves one fact, ``unreachable-goal``,
+    and no operators.
     """
 
     facts: tuple[Fact, ...]
