@@ -138,7 +138,8 @@ def test_adding_wins_over_deleting():
 
 def test_adding_wins_within_a_conditional_effect():
     task, cost = costs_as_reference(
-        "(:predicates (p) (c) (g)) (:action go :parameters () :effect (and (g) (when (c) (and (p) (not (p))))))"
+        "(:predicates (p) (c) (g))"
+        "(:action go :parameters () :effect (and (g) (when (c) (and (p) (not (p))))))"
         "(:action heat :parameters () :effect (c))",
         "(:objects) (:init) (:goal (and (p) (g)))",
     )
