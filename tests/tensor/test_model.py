@@ -69,6 +69,14 @@ def test_each_state_of_a_batch_resolves_names_for_itself(model):
         model.holds(batch, "(locked x)")
 
 
+def test_some_states_of_a_batch_need_only_their_own_objects(model):
+    batch = StateBatch.of([grid_state(), grid_state(keys=("only-here",))])
+    chosen = batch.select(torch.tensor([1, 1]))
+    assert model.holds(chosen, "(not (locked only-here))", crisp=True).tolist() == [1, 1]
+    with pytest.raises(Error, match="only-here"):
+        model.holds(batch, "(locked only-here)")
+
+
 def test_a_batch_may_ask_a_formula_of_each_state(model):
     states = [grid_state(), grid_state(keys=("only-here",)), grid_state(night=True)]
     formulas = ["(locked home)", "(locked only-here)", "(night)"]
@@ -372,3 +380,18 @@ def test_planning_in_inference_mode_leaves_training_possible():
         model.holds(StateBatch.of([state, grid_state(keys=())]), text)
     model.holds(StateBatch.of([state, grid_state(keys=())]), text).sum().backward()
     assert any(p.grad is not None for p in model.parameters())
+
+
+def test_boolean_parameters_are_truth_values():
+    domain = parse_domain("""
+    (define (domain d) (:predicates (lamp) (count [return_type=int64]))
+      (:action switch :parameters (?on - bool ?n - int64) :precondition (not ?on)
+        :effect (and (assign (lamp) ?on) (assign (count) ?n))))
+    """)
+    model = Model(domain)
+    state = State(domain, {}, {"lamp": False, "count": 2})
+    for crisp in (True, False):
+        after = model.step(state, ("switch", True, 7), crisp=crisp)
+        assert after["lamp"] == 1
+        assert after["count"] == 7
+        assert model.applicable(state, ("switch", True, 7), crisp=crisp) == 0

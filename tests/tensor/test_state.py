@@ -95,6 +95,9 @@ def test_objects_are_checked():
     refuses("duplicate-object", "`home`", objects={"key": ["home"]})
     refuses("bad-objects", objects={"key": "x"})
     refuses("bad-objects", objects=["x"])
+    refuses("bad-objects", objects={"key": {"x", "y"}})
+    refuses("bad-objects", objects={"key": 3})
+    refuses("bad-objects", objects={"key": [3]})
     with pytest.raises(Error, match="takes a Domain"):
         State("grid", OBJECTS, values())
 

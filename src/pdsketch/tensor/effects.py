@@ -24,7 +24,7 @@ from pdsketch.tensor.lower import Lowering
 from pdsketch.tensor.node import INSTANCE, Node, Run
 from pdsketch.tensor.read import Parameter
 from pdsketch.tensor.scope import Binding
-from pdsketch.tensor.values import convert, fully_soft, harden, is_categorical, numbers
+from pdsketch.tensor.values import convert, fully_soft, harden, is_categorical, numbers, soften
 from pdsketch.tensor.writer import Writer
 
 
@@ -61,7 +61,7 @@ class Program:
 
 def compile_action(action: Action, lowering: Lowering) -> Program:
     """The program of an action schema."""
-    env: dict[str, Binding] = {p.name: _parameter(p.name, p.type) for p in action.parameters}
+    env = {p.name: _parameter(p.name, p.type, lowering.logic) for p in action.parameters}
     by_predicate: dict[str, list[Writer]] = {}
     for update in action.effects:
         predicate = lowering.domain.predicates[update.target.predicate]
@@ -77,10 +77,11 @@ def compile_action(action: Action, lowering: Lowering) -> Program:
     return Program(action, lowering.logic, precondition, cost, tuple(targets))
 
 
-def _parameter(name: str, type_: ObjectType | ValueType) -> Binding:
+def _parameter(name: str, type_: ObjectType | ValueType, logic: Logic) -> Binding:
     if isinstance(type_, ObjectType):
         return Parameter(name, type_)
-    return Node((INSTANCE,), lambda run: run.parameters[name])
+    form = harden if logic.crisp else soften
+    return Node((INSTANCE,), lambda run: form(run.parameters[name], type_))
 
 
 def written(program: Program, run: Run) -> dict[str, Tensor]:

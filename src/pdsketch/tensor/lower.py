@@ -39,6 +39,9 @@ from pdsketch.tensor.read import Along, Place, axes_of, identity_of, read
 from pdsketch.tensor.scope import NOTHING, Binding, Env, level_of, parameters, place
 from pdsketch.tensor.values import convert, harden, numbers, soften
 
+MOST_NODES = 50_000
+"""How many nodes are kept to be shared; a program that asks for ever new formulas starts again then."""
+
 
 @final
 class Lowering:
@@ -60,6 +63,8 @@ class Lowering:
         key = (expr, tuple(sorted(scope.items(), key=lambda item: item[0])), tuple(self._open))
         node = self._nodes.get(key)
         if node is None:
+            if len(self._nodes) >= MOST_NODES:
+                self._nodes.clear()
             node = self._nodes[key] = self._node(expr, scope)
         return node
 

@@ -191,7 +191,7 @@ class Model(nn.Module):
     def formula(self, batch: StateBatch, formula: Formula) -> Expr:
         """The checked form of a formula over the objects of a batch."""
         if isinstance(formula, str):
-            return _parsed(formula, batch.layout.universes[0], self.domain)
+            return _parsed(formula, batch.universe(0), self.domain)
         if getattr(formula, "type", None) != BOOL:
             found = type(formula).__name__
             raise error(

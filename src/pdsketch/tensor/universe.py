@@ -101,13 +101,15 @@ def _some(names: Sequence[str], kind: str) -> str:
     return f"its objects of type {kind}: {', '.join(names[:8])}" if names else f"it has no {kind}"
 
 
-def _listed(domain: Domain, objects: Mapping[str, Sequence[str]]) -> list[tuple[str, ObjectType]]:
+def _listed(domain: Domain, objects: Any) -> list[tuple[str, ObjectType]]:
+    """Every object with its type; what users give is checked here."""
     if not isinstance(objects, Mapping):
         found = type(objects).__name__
         raise error("bad-objects", f"`objects` maps types to lists of names, and is a {found}")
     listed = []
     for key, names in objects.items():
-        if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+        listable = isinstance(names, Sequence) and not isinstance(names, str)
+        if not listable or not all(isinstance(name, str) for name in names):
             raise error("bad-objects", f"`objects[{key!r}]` is a list of names, and is {names!r}")
         type_ = object_type(domain.hierarchy, str(key))
         listed += [(name.lower(), type_) for name in names]
