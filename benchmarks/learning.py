@@ -1,0 +1,181 @@
+"""How fast models learn: transitions per second, and where the time goes.
+
+    python benchmarks/learning.py                    # one CPU core
+    python benchmarks/learning.py --device cuda      # one GPU, with the data resident there
+
+The sketch is PDS-Abs with its default networks. The episodes come from a small
+room simulated here, so that nothing but torch, numpy, safetensors and rich is
+needed. A transition is a state with its action, its successor and its goal.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from pathlib import Path
+
+import numpy as np
+import torch
+
+import pdsketch
+from pdsketch.lang.load import load_domain
+from pdsketch.learn.fit import open_study
+from pdsketch.learn.options import Options
+from pdsketch.learn.packed import pack
+from pdsketch.learn.prepare import prepare_networks
+from pdsketch.learn.recorder import Recorder
+from pdsketch.learn.trainer import Trainer
+from pdsketch.tensor.model import Model
+
+SKETCH = Path(pdsketch.__file__).parent / "envs" / "babyai" / "sketches" / "abs.pdsketch"
+AIMS = {("cpu", 4, 0): 20_000, ("cpu", 4, 4): 10_000, ("cuda", 4, 4): 1_000_000}
+COLOURS = ("red", "green", "blue", "purple", "yellow", "grey")
+KINDS = {"key": 5, "ball": 6, "box": 7, "door": 4}
+AHEAD = np.array([[1, 0], [0, 1], [-1, 0], [0, -1]])
+ACTIONS = ("lturn", "rturn", "forward", "pickup", "drop", "toggle")
+
+
+class Room:
+    """A 7×7 room with the rules that PDS-Abs is about."""
+
+    def __init__(self, rng, objects: int, doors: int, walls: int) -> None:
+        cells = [(x, y) for x in range(1, 6) for y in range(1, 6) if (x, y) != (3, 3)]
+        border = [(x, y) for x in range(7) for y in range(7) if x in (0, 6) or y in (0, 6)]
+        inside = rng.permutation(len(cells))[:objects]
+        outside = rng.permutation(len(border))[: doors + walls]
+        self.item_pose = np.array(
+            [cells[i] for i in inside] + [border[i] for i in outside[:doors]], dtype=np.float32
+        ).reshape(-1, 2)
+        codes = [(int(rng.integers(5, 8)), int(rng.integers(6)), 0) for _ in range(objects)]
+        codes += [(4, int(rng.integers(6)), 1) for _ in range(doors)]
+        self.item_code = np.array(codes, dtype=np.int64).reshape(-1, 3)
+        self.wall_pose = np.array([border[i] for i in outside[doors:]], dtype=np.float32).reshape(-1, 2)
+        self.robot, self.direction = np.array([3.0, 3.0], dtype=np.float32), int(rng.integers(4))
+
+    def observe(self, walls: bool) -> dict:
+        wall_code = np.tile([2, 5, 0], (len(self.wall_pose), 1)).reshape(-1, 3)
+        return {
+            "robot-pose": self.robot[None].copy(),
+            "robot-direction": np.array([self.direction]),
+            "item-pose": np.concatenate([self.item_pose, self.wall_pose]) if walls else self.item_pose.copy(),
+            "item-feature": np.concatenate([self.item_code, wall_code]) if walls else self.item_code.copy(),
+        }
+
+    def faced(self) -> int | None:
+        at = np.flatnonzero((self.item_pose == self.robot + AHEAD[self.direction]).all(1))
+        return int(at[0]) if len(at) else None
+
+    def act(self, action: str) -> None:
+        faced, ahead = self.faced(), self.robot + AHEAD[self.direction]
+        held = np.flatnonzero((self.item_pose == -1).all(1))
+        if action in ("lturn", "rturn"):
+            self.direction = (self.direction + (3 if action == "lturn" else 1)) % 4
+        elif action == "forward" and faced is None and ((ahead > 0) & (ahead < 6)).all():
+            self.robot = ahead.astype(np.float32)
+        elif action == "pickup" and faced is not None and self.item_code[faced, 0] != 4 and not len(held):
+            self.item_pose[faced] = -1
+        elif action == "drop" and len(held) and faced is None and ((ahead > 0) & (ahead < 6)).all():
+            self.item_pose[held[0]] = ahead
+        elif action == "toggle" and faced is not None and self.item_code[faced, 0] == 4:
+            self.item_code[faced, 2] = 1 - self.item_code[faced, 2]
+
+
+def record(episodes: int, objects: int, doors: int, walls: int, seed: int = 0):
+    """Random walks, half of whose steps go on to what is faced."""
+    domain = load_domain(SKETCH)
+    rng = np.random.default_rng(seed)
+    recorder = Recorder(domain)
+    for _ in range(episodes):
+        room = Room(rng, objects, doors, walls)
+        kind, colour = list(KINDS)[int(rng.integers(4 if doors else 3))], COLOURS[int(rng.integers(6))]
+        verb = (
+            "(robot-facing agent ?o)" if rng.random() < 0.5 or kind == "door" else "(robot-holding agent ?o)"
+        )
+        goal = f"(exists (?o - item) (and {verb} (is-{colour} ?o) (is-{kind} ?o)))"
+        states, success, actions = [], [], []
+        for step in range(10):
+            states.append(room.observe(walls > 0))
+            faced = room.faced()
+            wanted = (KINDS[kind], COLOURS.index(colour))
+            success.append(int(faced is not None and tuple(room.item_code[faced, :2]) == wanted))
+            if step < 9:
+                chances = [0.2, 0.2, 0.4, 0.07, 0.06, 0.07]
+                actions.append((ACTIONS[int(rng.choice(6, p=chances))], "agent"))
+                room.act(actions[-1][0])
+        listed = {"item": [f"item#{i}" for i in range(objects + doors)]}
+        if walls:
+            listed["wall"] = [f"wall#{i}" for i in range(walls)]
+        values = {name: np.stack([s[name] for s in states]) for name in states[0]}
+        recorder.add(listed, values, actions, goal, success)
+    return recorder.columns()
+
+
+def measure(device: str, objects: int, doors: int, walls: int, batch: int, seconds: float) -> dict:
+    columns = record(400, objects, doors, walls)
+    model = Model(columns.domain, seed=0).to(device)
+    study = open_study(model, pack(columns, torch.device(device)))
+    states = np.arange(len(study.packed))
+    options = Options.of(steps=10_000, batch=batch)
+    if batch > len(states):  # a GPU wants more than there is: the same states several times over
+        states = np.tile(states, -(-batch // len(states)))
+    trainer = Trainer(study, options, states, states[:0])
+    prepare_networks(trainer.losses, trainer.sampler, states)
+    trainer.synchronise = True
+    for _ in range(3):
+        trainer.advance()
+    trainer.seconds = dict.fromkeys(trainer.seconds, 0.0)
+    processor, clock, steps = time.process_time(), time.perf_counter(), 0
+    while time.perf_counter() - clock < seconds or steps < 3:
+        trainer.advance()
+        steps += 1
+    if device != "cpu":
+        torch.cuda.synchronize()
+    wall, busy = time.perf_counter() - clock, time.process_time() - processor
+    seen = steps * trainer.sampler.batch
+    total = sum(trainer.seconds.values())
+    return {
+        "device": device,
+        "objects": objects,
+        "doors": doors,
+        "walls": walls,
+        "batch": trainer.sampler.batch,
+        "ms_per_step": 1e3 * wall / steps,
+        "transitions_per_second": seen / wall,
+        "transitions_per_cpu_second": seen / busy,
+        "aim": AIMS.get((device, objects, doors)) if not walls else None,
+        "split": {name: spent / total for name, spent in trainer.seconds.items()},
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--batch", type=int)
+    parser.add_argument("--seconds", type=float, default=5.0, help="per line of the table")
+    parser.add_argument("--json", action="store_true")
+    args = parser.parse_args()
+    torch.set_num_threads(1)
+    cuda = args.device.startswith("cuda")
+    batch = args.batch or (131_072 if cuda else 1024)
+    rows = [
+        measure(args.device, objects, doors, walls, batch, args.seconds)
+        for objects, doors, walls in ((4, 0, 0), (4, 4, 0), (4, 4, 20))
+    ]
+    if args.json:
+        print(json.dumps({"torch": torch.__version__, "rows": rows}))
+        return
+    print(
+        f"{'items':>6} {'walls':>6} {'batch':>7} {'ms/step':>8} {'trans/s':>10} {'per CPU s':>10} {'aim':>9}  split"
+    )
+    for row in rows:
+        split = "  ".join(f"{name} {part:.0%}" for name, part in row["split"].items())
+        print(
+            f"{row['objects'] + row['doors']:>6} {row['walls']:>6} {row['batch']:>7} {row['ms_per_step']:8.1f} "
+            f"{row['transitions_per_second']:10.0f} {row['transitions_per_cpu_second']:10.0f} "
+            f"{row['aim'] or '':>9}  {split}"
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,126 @@
+"""Episodes from and to Minari, the standard for offline reinforcement learning data.
+
+Minari's spaces are the same in all episodes, so that only episodes with the
+same objects, and actions without value arguments, can be exported.
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from pdsketch.lang.diagnostics import error
+from pdsketch.lang.domain import Domain
+from pdsketch.learn.columns import Columns
+from pdsketch.learn.recorder import Recorder
+
+KEY = "pdsketch"
+
+Reader = Callable[[Any], Mapping[str, Any]]
+"""A Minari episode → the arguments of `Recorder.add`: objects, values, actions, goal, success."""
+
+
+def export_minari(columns: Columns, dataset_id: str) -> Any:
+    """Write episodes as a Minari data set, and return it.
+
+    An observation is a dictionary of the predicates; an action is the number of
+    a ground action; the reward of a step is the success after it.
+    """
+    import minari
+    from gymnasium import spaces
+    from minari.data_collector import EpisodeBuffer
+
+    if len(columns.universes) != 1:
+        raise error(
+            "not-for-minari",
+            f"the episodes have {len(columns.universes)} different sets of objects; Minari holds one",
+            help="export the episodes of one set of objects at a time",
+        )
+    if columns.numbers.shape[1]:
+        raise error("not-for-minari", "actions with value arguments have no place in Minari's Discrete space")
+    ground: dict[tuple[Any, ...], int] = {}
+    buffers = []
+    for at in range(len(columns)):
+        buffers.append(_buffer(EpisodeBuffer, columns, at, ground))
+    observation = spaces.Dict(
+        {
+            name: spaces.Box(-np.inf, np.inf, columns.table(name, 0).shape[1:], np.float64)
+            for name in columns.values
+        }
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # it would like to know an author and a link to code
+        dataset = minari.create_dataset_from_buffers(
+            dataset_id=dataset_id,
+            buffer=buffers,
+            observation_space=observation,
+            action_space=spaces.Discrete(max(1, len(ground))),
+        )
+    universe = columns.universes[0]
+    facts = {"objects": universe.objects, "goals": columns.goals, "actions": [list(a) for a in ground]}
+    dataset.storage.update_metadata({KEY: json.dumps(facts)})
+    return dataset
+
+
+def _buffer(kind: Any, columns: Columns, at: int, ground: dict[tuple[Any, ...], int]) -> Any:
+    episode = columns[at]
+    actions = [ground.setdefault(action, len(ground)) for action in episode.actions]
+    success = np.array(episode.success, dtype=np.float64)
+    last = np.arange(len(actions)) == len(actions) - 1
+    executable = [True] * len(actions) if episode.executable is None else list(episode.executable)
+    return kind(
+        observations={name: columns.table(name, at).astype(np.float64) for name in columns.values},
+        actions=np.array(actions, dtype=np.int64),
+        rewards=success[1:].tolist(),
+        terminations=(last & (success[1:] > 0)).tolist(),
+        truncations=(last & (success[1:] == 0)).tolist(),
+        infos={
+            "goal": np.full(len(success), columns.goal[at]),
+            "success": success,
+            "executable": np.array([*executable, True]),
+        },
+    )
+
+
+def import_minari(dataset: Any, domain: Domain, reader: Reader | None = None) -> Columns:
+    """The episodes of a Minari data set (or of its name) for a domain.
+
+    A data set that was not exported from here needs a ``reader`` that says what
+    an episode's observations and actions mean.
+    """
+    import minari
+
+    if isinstance(dataset, str):
+        dataset = minari.load_dataset(dataset)
+    reader = reader or _own_reader(dataset)
+    recorder = Recorder(domain)
+    for episode in dataset.iterate_episodes():
+        recorder.add(**reader(episode))
+    return recorder.columns()
+
+
+def _own_reader(dataset: Any) -> Reader:
+    text = dataset.storage.metadata.get(KEY)
+    if text is None:
+        raise error(
+            "not-for-minari",
+            f"data set `{dataset.spec.dataset_id}` does not say what its observations mean",
+            help="pass a `reader` that turns an episode into objects, values, actions, goal and success",
+        )
+    facts = json.loads(text)
+
+    def read(episode: Any) -> Mapping[str, Any]:
+        return {
+            "objects": facts["objects"],
+            "values": dict(episode.observations),
+            "actions": [tuple(facts["actions"][int(a)]) for a in episode.actions],
+            "goal": facts["goals"][int(episode.infos["goal"][0])],
+            "success": episode.infos["success"],
+            "executable": [bool(x) for x in episode.infos["executable"][:-1]],
+        }
+
+    return read

@@ -1,0 +1,274 @@
+"""Episodes on disk: what is written is read back, and nothing else is accepted."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from safetensors.numpy import load_file, save_file
+
+import pdsketch as pds
+from pdsketch.learn.files import load_episodes, save_episodes
+from pdsketch.learn.packed import pack
+from pdsketch.learn.recorder import Recorder, columns_of
+
+
+@pytest.fixture(scope="module")
+def folder(rooms, tmp_path_factory):
+    path = tmp_path_factory.mktemp("episodes") / "data"
+    save_episodes(rooms[1], path)
+    return path
+
+
+def same(a: pds.Episode, b: pds.Episode) -> bool:
+    return (
+        list(a.actions) == list(b.actions)
+        and a.goal == b.goal
+        and list(map(int, a.success)) == list(map(int, b.success))
+        and (None if a.executable is None else list(a.executable)) == b.executable
+        and all(
+            s.objects == t.objects and all((s[name] == t[name]).all() for name in s.values)
+            for s, t in zip(a.states, b.states, strict=True)
+        )
+    )
+
+
+def test_episodes_survive_the_disk(rooms, folder):
+    domain, episodes = rooms
+    loaded = load_episodes(folder, domain)
+    assert len(loaded) == len(episodes)
+    assert all(same(a, b) for a, b in zip(episodes, loaded, strict=True))
+
+
+def test_packed_states_are_the_states_of_the_episodes(rooms):
+    domain, episodes = rooms
+    packed = pack(columns_of(episodes, domain), "cpu")
+    states = [state for episode in episodes for state in episode.states]
+    assert len(packed) == len(states)
+    for at in (0, 7, 100, len(states) - 1):
+        found = packed.states[at]
+        assert found.objects == states[at].objects
+        assert all((found[name] == states[at][name]).all() for name in found.values)
+
+
+def test_what_never_changes_is_stored_once_an_episode(rooms, folder):
+    manifest = json.loads((folder / "manifest.json").read_text())
+    assert manifest["predicates"]["stands"]["per"] == "episode"
+    assert manifest["predicates"]["at"]["per"] == "state"
+
+
+VALUES = """
+(define (domain values)
+  (:types box)
+  (:constants first - box)
+  (:predicates (pose [return_type=vector[float32, 2]] ?b - box) (open ?b - box) (lit))
+  (:action put :parameters (?b - box ?p - vector[float32, 2]) :precondition (and)
+    :effect (pose::assign ?b ?p)))
+"""
+
+
+def test_value_arguments_constants_and_executable_survive(tmp_path):
+    domain = pds.parse_domain(VALUES)
+    state = pds.State(
+        domain,
+        {"box": ["b"]},
+        {"pose": [[0, 0.5], [1, 1]], "open": [True, False], "lit": True},
+    )
+    episode = pds.Episode(
+        [state, state, state],
+        [("put", "first", (0.25, 1)), ("PUT", "b", [2, 3])],
+        "(lit)",
+        [0, 0, 1],
+        [True, False],
+    )
+    save_episodes([episode], tmp_path)
+    (loaded,) = load_episodes(tmp_path, domain)
+    assert loaded.actions == (("put", "first", (0.25, 1.0)), ("put", "b", (2.0, 3.0)))
+    assert loaded.executable == (True, False)
+    assert (loaded.states[1]["pose"] == state["pose"]).all()
+
+
+def test_one_data_set_serves_sketches_that_know_less(rooms, folder):
+    domain = pds.parse_domain(
+        """(define (domain less) (:types robot box - object place - vector[float32, 1])
+             (:predicates (at [return_type=place] ?r - robot))
+             (:derived (near ?r - robot ?b - box) (??f (at ?r)))
+             (:derived (is-red ?b - box) (??f)) (:derived (is-blue ?b - box) (??f))
+             (:derived (in-last ?r - robot) (??f (at ?r)))
+             (:action left :parameters (?r - robot) :precondition (and) :effect (and))
+             (:action right :parameters (?r - robot) :precondition (and) :effect (and))
+             (:action dye :parameters (?r - robot) :precondition (and) :effect (and)))"""
+    )
+    assert set(load_episodes(folder, domain).values) == {"at"}
+
+
+def bad(path, domain) -> list[str]:
+    with pytest.raises(pds.Error) as caught:
+        load_episodes(path, domain)
+    return [d.code for d in caught.value.diagnostics]
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "arrays.safetensors"])
+def test_a_missing_file_is_an_error(rooms, folder, tmp_path, name):
+    shutil.copytree(folder, tmp_path / "data")
+    (tmp_path / "data" / name).unlink()
+    assert bad(tmp_path / "data", rooms[0]) == ["bad-data"]
+
+
+def test_no_folder_is_an_error(rooms, tmp_path):
+    assert bad(tmp_path / "nothing", rooms[0]) == ["bad-data"]
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_malformed_manifests_give_errors(rooms, folder, tmp_path_factory, data):
+    domain, _ = rooms
+    manifest = json.loads((folder / "manifest.json").read_text())
+    junk = st.one_of(
+        st.none(), st.integers(-5, 5), st.text(max_size=5), st.lists(st.integers(), max_size=2), st.just({})
+    )
+    path, where = data.draw(st.sampled_from(list(places(manifest)))), manifest
+    for key in path[:-1]:
+        where = where[key]
+    before = where[path[-1]]
+    where[path[-1]] = data.draw(junk)
+    copy = tmp_path_factory.mktemp("fuzz") / "data"
+    shutil.copytree(folder, copy)
+    (copy / "manifest.json").write_text(json.dumps(manifest))
+    try:
+        columns = load_episodes(copy, domain)
+    except pds.Error:
+        return
+    # What is accepted can be used; a name or a count that nothing depends on may be anything.
+    assert len(pack(columns, "cpu")) == columns.length.sum() or before == where[path[-1]]
+
+
+def places(value, path=()):
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, inner in items:
+        yield (*path, key)
+        yield from places(inner, (*path, key))
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_malformed_arrays_give_errors(rooms, folder, tmp_path_factory, data):
+    domain, _ = rooms
+    copy = tmp_path_factory.mktemp("fuzz") / "data"
+    shutil.copytree(folder, copy)
+    arrays = load_file(copy / "arrays.safetensors")
+    name = data.draw(st.sampled_from(sorted(arrays)))
+    change = data.draw(st.sampled_from(["drop", "shorten", "negate", "large", "float", "flat", "nan"]))
+    array = arrays.pop(name)
+    changed = {
+        "drop": None,
+        "shorten": array[:-1].copy(),
+        "negate": (-array.astype(np.int64) - 1),
+        "large": array.astype(np.int64) + 1000,
+        "float": array.astype(np.float32) + 0.5,
+        "flat": array.reshape(-1, 1, 1).copy(),
+        "nan": np.full(array.shape, np.nan, dtype=np.float32),
+    }[change]
+    if changed is not None:
+        arrays[name] = changed
+    save_file(arrays, copy / "arrays.safetensors")
+    try:
+        columns = load_episodes(copy, domain)
+    except pds.Error:
+        return
+    assert len(pack(columns, "cpu")) == columns.length.sum()
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(cut=st.integers(0, 2000), noise=st.binary(max_size=20))
+def test_torn_files_give_errors(rooms, folder, tmp_path_factory, cut, noise):
+    copy = tmp_path_factory.mktemp("fuzz") / "data"
+    shutil.copytree(folder, copy)
+    raw = (copy / "arrays.safetensors").read_bytes()
+    (copy / "arrays.safetensors").write_bytes(raw[: min(cut, len(raw) - 1)] + noise)
+    assert bad(copy, rooms[0]) == ["bad-data"]
+
+
+def test_a_recorder_refuses_what_does_not_fit(rooms):
+    domain, _ = rooms
+    good = {
+        "objects": {"robot": ["rob"], "box": ["b"]},
+        "values": {"at": np.zeros((2, 1, 1)), "colour": [[0], [1]], "stands": np.zeros((2, 1, 1))},
+        "actions": [("left", "rob")],
+        "goal": "(in-last rob)",
+        "success": [0, 1],
+    }
+    Recorder(domain).add(**good)
+    wrong = [
+        {"objects": {"robot": ["rob"], "bax": ["b"]}},
+        {"objects": {"robot": ["rob", "rob"], "box": ["b"]}},
+        {"values": {**good["values"], "at": np.full((2, 1, 1), np.nan)}},
+        {"values": {**good["values"], "at": np.zeros((2, 2, 1))}},
+        {"values": {**good["values"], "colour": [[0], [7]]}},
+        {"values": {**good["values"], "colour": [[0.5], [1]]}},
+        {"values": {**good["values"], "colour": [["red"], ["blue"]]}},
+        {"values": {**good["values"], "is-red": [[True], [True]]}},
+        {"values": {**good["values"], "nothing": [1, 2]}},
+        {"actions": []},
+        {"actions": [("jump", "rob")]},
+        {"actions": [("left", "b")]},
+        {"actions": [("left",)]},
+        {"actions": ["left"]},
+        {"goal": "(in-last bob)"},
+        {"goal": "(is-red"},
+        {"goal": 3},
+        {"success": [0, 0.5]},
+        {"success": [0, 1, 1]},
+        {"success": [0, None]},
+        {"executable": [2]},
+        {"executable": [True, True]},
+    ]
+    for change in wrong:
+        with pytest.raises(pds.Error):
+            Recorder(domain).add(**{**good, **change})
+
+
+def test_an_episode_refuses_what_does_not_fit(rooms):
+    episode = rooms[1][0]
+    other = pds.State(rooms[0], {"robot": ["rob"]}, {"at": [[0]], "colour": [], "stands": np.zeros((0, 1))})
+    good = {
+        "states": episode.states,
+        "actions": episode.actions,
+        "goal": episode.goal,
+        "success": episode.success,
+    }
+    wrong = [
+        {"states": []},
+        {"states": [*episode.states[:-1], other]},
+        {"actions": episode.actions[:-1]},
+        {"actions": [("left", "nobody"), *episode.actions[1:]]},
+        {"success": episode.success[:-1]},
+        {"success": ["yes"] * len(episode.success)},
+        {"goal": "(no-such-thing)"},
+        {"executable": [1]},
+    ]
+    for change in wrong:
+        with pytest.raises(pds.Error):
+            pds.Episode(**{**good, **change})
+
+
+def test_minari_and_back(rooms, tmp_path, monkeypatch):
+    pytest.importorskip("minari")
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
+    from tests.learn.rooms import world
+
+    from pdsketch.learn.minari import export_minari, import_minari
+
+    domain, episodes = world(4, boxes=(2, 3))
+    dataset = export_minari(columns_of(episodes, domain), "rooms/test-v0")
+    again = import_minari(dataset, domain)
+    assert [e.goal for e in again] == [e.goal for e in episodes]
+    assert all(list(a.actions) == list(b.actions) for a, b in zip(again, episodes, strict=True))
+    assert all((a.states[1]["at"] == b.states[1]["at"]).all() for a, b in zip(again, episodes, strict=True))
+    mixed = columns_of(rooms[1], rooms[0])
+    with pytest.raises(pds.Error, match="sets of objects"):
+        export_minari(mixed, "rooms/mixed-v0")
