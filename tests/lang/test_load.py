@@ -192,7 +192,7 @@ PROGRAMS = [
     for entry in entries(chapter.read_text(encoding="utf-8"))
     if entry.kind == "pdsketch" and entry.expected is None
 ]
-TOKENS = re.compile(r"[^\s()\[\]]+|[()\[\]]")
+TOKENS = re.compile(r"\s+|[^\s()\[\]]+|[()\[\]]")
 
 
 @st.composite
@@ -218,7 +218,7 @@ def mutated(draw: st.DrawFn) -> str:
                 tokens.append(tokens.pop(at))
         if not tokens:
             break
-    return " ".join(tokens)
+    return "".join(tokens)
 
 
 @settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
