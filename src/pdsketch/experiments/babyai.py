@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, final
+from typing import Any, final
 
 import numpy as np
 
@@ -50,17 +49,6 @@ class SearchConfig:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class SuccessConfig:
-    """A model and the problems it is tried on: rooms of (objects, doors), so many of each."""
-
-    train: TrainConfig
-    search: SearchConfig = field(default_factory=SearchConfig)
-    problems: int = 500
-    rooms: tuple[tuple[int, int], ...] = ((4, 4), (8, 6))
-
-
-@final
 @dataclass(slots=True, eq=False)
 class Trial:
     """One problem under way: an environment, the scene at its start, the goal, and what was done."""
@@ -84,19 +72,18 @@ class Trial:
         self.solved = bool(done)
 
 
-def train(config: TrainConfig) -> tuple[Any, dict[str, Any]]:
-    """A model trained on fresh demonstrations, and what the training reported."""
+def train(config: TrainConfig) -> tuple[Any, Any]:
+    """A model trained on fresh demonstrations, and the report of its fit."""
     import pdsketch as pds
 
     domain = load_sketch(config.sketch)
     data = generate(DataConfig(config.episodes, config.objects, config.doors, config.seed), domain)
-    model = new_model(config.sketch, config.seed)
-    begin = time.perf_counter()
+    model = new_model(config.sketch)
     report = pds.fit(model, data, steps=config.steps, seed=config.seed)
-    return model, {"seconds": time.perf_counter() - begin, "report": report}
+    return model, report
 
 
-def new_model(sketch: SketchName, seed: int = 0) -> Any:
+def new_model(sketch: SketchName) -> Any:
     """An untrained model: default networks in every blank, and PDS-Rob's functions where it names them."""
     import pdsketch as pds
 
@@ -189,19 +176,3 @@ def _summary(trials: Sequence[Trial], results: Sequence[Any]) -> dict[str, float
         "expanded": float(np.mean([result.expanded for result in results])),
         "steps": float(np.mean([len(trial.taken) for trial in trials if trial.solved] or [0])),
     }
-
-
-Loop = Literal["open", "closed"]
-
-
-def measure_success(config: SuccessConfig) -> dict[str, Any]:
-    """Train, then try both kinds of acting in each kind of room."""
-    model, report = train(config.train)
-    measured: dict[str, Any] = {}
-    for objects, doors in config.rooms:
-        seed = config.train.seed
-        measured[f"{objects}+{doors}"] = {
-            "open": open_loop(model, held_out(objects, doors, config.problems, seed), config.search),
-            "closed": closed_loop(model, held_out(objects, doors, config.problems, seed), config.search),
-        }
-    return {"success": measured, "training_steps": config.train.steps}

@@ -1,0 +1,41 @@
+"""``pdsketch reproduce TABLE``: run an experiment of the paper and write its table."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from pdsketch.cli import output
+
+EXAMPLE = """
+pdsketch reproduce babyai-main --jobs 2
+pdsketch reproduce babyai-data --quick
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Which table and how."""
+    parser.add_argument(
+        "table",
+        metavar="TABLE",
+        help="babyai-main, babyai-data, babyai-unseen, babyai-stock or babyai-transitions",
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="a smoke run: little data, few problems, one seed"
+    )
+    parser.add_argument("--seeds", type=int, default=None, metavar="N", help="how many seeds (3; quick: 1)")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes that share the runs (1)")
+    parser.add_argument("-o", "--output", default="results", metavar="DIR", help="where to write (results)")
+    parser.add_argument("--page", metavar="FILE", help="also put all tables of DIR on one Markdown page")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run, print the table."""
+    from pdsketch.experiments.reproduce import Request, reproduce, write_results
+
+    seeds = args.seeds if args.seeds is not None else (1 if args.quick else 3)
+    request = Request(args.table, Path(args.output), max(1, seeds), args.quick, max(1, args.jobs))
+    table = reproduce(request, output.say)
+    if args.page:
+        write_results(request.folder / "quick" if args.quick else request.folder, Path(args.page))
+    return output.finish(output.OK, {"ok": True, **table.as_json()}, json=args.json, text=table.markdown())

@@ -1,0 +1,252 @@
+"""The tables of BabyAI: which runs each needs, and how their results become rows and a plot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import mean, pstdev
+from typing import Any, final
+
+from pdsketch.envs.babyai.modules import SketchName
+from pdsketch.experiments.babyai import SearchConfig, TrainConfig, closed_loop, held_out, open_loop, train
+from pdsketch.experiments.babyai_checks import measure_stock, measure_transitions, measure_unseen
+from pdsketch.experiments.runs import Run
+from pdsketch.experiments.tables import Table, plot_bars, plot_lines, spread
+
+Records = Sequence[dict[str, Any]]
+
+SKETCHES: dict[SketchName, str] = {"base": "PDS-Base", "abs": "PDS-Abs", "rob": "PDS-Rob"}
+SIZES = (100, 1000, 10000)
+STEPS: dict[SketchName, dict[int, int]] = {
+    "base": {100: 1000, 1000: 2000, 10000: 6000},
+    "abs": {100: 1000, 1000: 1000, 10000: 2000},
+    "rob": {100: 1000, 1000: 1000, 10000: 2000},
+}
+"""Training steps, by sketch and by number of demonstrations."""
+
+UNSEEN_EXPANSIONS = 20_000
+"""Goals over several things need longer plans than missions do."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Config:
+    """One run: a model, and how many problems of each kind it is tried on (0: none)."""
+
+    train: TrainConfig
+    search: SearchConfig = field(default_factory=SearchConfig)
+    problems: int = 0
+    rooms: tuple[tuple[int, int], ...] = ((4, 4), (8, 6))
+    unseen: int = 0
+    stock: int = 0
+    transitions: int = 0
+
+
+def measure(config: Config) -> dict[str, Any]:
+    """Train one model and try it on everything that the config asks for."""
+    model, _ = train(config.train)
+    seed, found = config.train.seed, dict[str, Any]()
+    for objects, doors in config.rooms if config.problems else ():
+        found[f"{objects}+{doors}"] = {
+            "open": open_loop(model, held_out(objects, doors, config.problems, seed), config.search),
+            "closed": closed_loop(model, held_out(objects, doors, config.problems, seed), config.search),
+        }
+    if config.unseen:
+        search = SearchConfig(max_expansions=UNSEEN_EXPANSIONS, snap=config.search.snap)
+        found["unseen"] = measure_unseen(model, config.unseen, seed, search)
+    if config.stock:
+        found["stock"] = measure_stock(model, config.stock, seed, config.search)
+    if config.transitions:
+        found["transitions"] = measure_transitions(model, config.transitions, seed)
+    return found
+
+
+def run(train_config: TrainConfig, **settings: Any) -> Run:
+    """A run under a name that says what was trained."""
+    name = f"{train_config.sketch}-{train_config.episodes}-seed{train_config.seed}"
+    # PDS-Base predicts every number afresh: its floats are rounded to values that were seen.
+    search = SearchConfig(snap=train_config.sketch == "base")
+    return Run(name, f"{__name__}:measure", Config(train_config, search, **settings))
+
+
+def _train(sketch: SketchName, episodes: int, seed: int, quick: bool) -> TrainConfig:
+    steps = 60 if quick else STEPS[sketch][episodes]
+    return TrainConfig(sketch, episodes // 20 if quick else episodes, seed, steps)
+
+
+def success_runs(sizes: Sequence[int], seeds: int, quick: bool) -> list[Run]:
+    """A run per sketch, number of demonstrations and seed."""
+    return [
+        run(_train(sketch, size, seed, quick), problems=16 if quick else 500)
+        for sketch in SKETCHES
+        for size in sizes
+        for seed in range(seeds)
+    ]
+
+
+def _values(records: Records, sketch: str, size: int | None, room: str, loop: str) -> list[float]:
+    return [
+        record["result"][room][loop]["success"]
+        for record in records
+        if record["config"]["train"]["sketch"] == sketch
+        and size in (None, record["config"]["train"]["episodes"])
+    ]
+
+
+def _note(records: Records, more: str = "") -> str:
+    origin = records[0]["origin"]
+    seeds = sorted({record["config"]["train"]["seed"] for record in records})
+    problems = records[0]["config"]["problems"]
+    held_out_note = f"{problems} held-out problems a seed. " if problems else ""
+    return (
+        f"Seeds {', '.join(map(str, seeds))}; {held_out_note}{more}"
+        f"Commit {origin['commit']}, {origin['date']}, torch {origin['versions'].get('torch', '?')}."
+    )
+
+
+_LIMIT = "At most 500 expansions a plan, blind A*. "
+
+
+def main_table(records: Records) -> Table:
+    """Success in rooms as in training and in fuller ones, acting blindly and with replanning."""
+    rows = tuple(
+        (
+            title,
+            *(
+                spread(_values(records, sketch, None, room, loop))
+                for room in ("4+4", "8+6")
+                for loop in _LOOPS
+            ),
+        )
+        for sketch, title in SKETCHES.items()
+    )
+    head = ("model", "4+4 open loop", "4+4 closed loop", "8+6 open loop", "8+6 closed loop")
+    episodes = records[0]["config"]["train"]["episodes"]
+    note = _note(records, f"{episodes} demonstrations in rooms of 4 objects and 4 doors. {_LIMIT}")
+    return Table("BabyAI: planning success", note, head, rows)
+
+
+_LOOPS = ("open", "closed")
+
+
+def main_plot(records: Records, path: Path) -> None:
+    """Bars of the open-loop success."""
+    groups = {
+        title: {room: _centre(_values(records, sketch, None, room, "open")) for room in ("4+4", "8+6")}
+        for sketch, title in SKETCHES.items()
+    }
+    plot_bars(groups, path, title="BabyAI: planning success, open loop", y="success")
+
+
+def data_table(records: Records) -> Table:
+    """Success by number of demonstrations."""
+    sizes = sorted({record["config"]["train"]["episodes"] for record in records})
+    rows = tuple(
+        (title, loop, *(spread(_values(records, sketch, size, "4+4", loop)) for size in sizes))
+        for sketch, title in SKETCHES.items()
+        for loop in _LOOPS
+    )
+    head = ("model", "acting", *(f"{size} episodes" for size in sizes))
+    return Table("BabyAI: success by number of demonstrations", _note(records, _LIMIT), head, rows)
+
+
+def data_plot(records: Records, path: Path) -> None:
+    """Lines of the open-loop success over the number of demonstrations."""
+    sizes = sorted({record["config"]["train"]["episodes"] for record in records})
+    series = {
+        title: [(size, *_centre(_values(records, sketch, size, "4+4", "open"))) for size in sizes]
+        for sketch, title in SKETCHES.items()
+    }
+    plot_lines(series, path, title="BabyAI: success, open loop", x="demonstrations", y="success")
+
+
+def _centre(values: Sequence[float]) -> tuple[float, float]:
+    return (mean(values), pstdev(values)) if values else (0.0, 0.0)
+
+
+def check_runs(seeds: int, quick: bool) -> list[Run]:
+    """PDS-Abs from 1,000 demonstrations, tried on everything but missions."""
+    counts = (
+        {"unseen": 2, "stock": 3, "transitions": 200}
+        if quick
+        else {"unseen": 50, "stock": 100, "transitions": 10_000}
+    )
+    return [run(_train("abs", 1000, seed, quick), **counts) for seed in range(seeds)]
+
+
+def unseen_table(records: Records) -> Table:
+    """By kind of goal: success, and the plan's length over the optimum."""
+    kinds = records[0]["result"]["unseen"]
+    rows = tuple(
+        (
+            kind,
+            spread([record["result"]["unseen"][kind]["success"] for record in records]),
+            spread([record["result"]["unseen"][kind]["length_over_optimum"] for record in records], 2),
+            f"{mean(record['result']['unseen'][kind]['optimum'] for record in records):.1f}",
+            f"{mean(record['result']['unseen'][kind]['expanded'] for record in records):.0f}",
+        )
+        for kind in kinds
+    )
+    head = ("goal", "success", "length / optimum", "optimal length", "expanded")
+    count = records[0]["config"]["unseen"]
+    note = (
+        f"PDS-Abs from 1,000 demonstrations, {count} problems a kind and seed, open loop, "
+        f"at most {UNSEEN_EXPANSIONS} expansions. "
+    )
+    return Table("BabyAI: goals of unseen kinds", _note(records, note), head, rows)
+
+
+def stock_table(records: Records) -> Table:
+    """By level of Minigrid: success."""
+    rows = tuple(
+        (
+            f"BabyAI-{level}-v0",
+            *(spread([record["result"]["stock"][level][loop] for record in records]) for loop in _LOOPS),
+        )
+        for level in records[0]["result"]["stock"]
+    )
+    count = records[0]["config"]["stock"]
+    note = f"PDS-Abs from 1,000 demonstrations in the 7×7 room, {count} problems a level and seed. {_LIMIT}"
+    return Table(
+        "BabyAI: Minigrid's own levels", _note(records, note), ("level", "open loop", "closed loop"), rows
+    )
+
+
+def transition_table(records: Records) -> Table:
+    """By action and predicate: the part of held-out steps predicted as Minigrid took them."""
+    actions = records[0]["result"]["transitions"]
+    predicates = list(next(iter(actions.values()))["agreement"])
+    rows = tuple(
+        (
+            action,
+            f"{mean(record['result']['transitions'][action]['steps'] for record in records):.0f}",
+            *(
+                spread([record["result"]["transitions"][action]["agreement"][name] for record in records], 4)
+                for name in predicates
+            ),
+        )
+        for action in actions
+    )
+    note = _note(records, "PDS-Abs from 1,000 demonstrations; whole tables compared after each step. ")
+    return Table("BabyAI: single steps against Minigrid", note, ("action", "steps", *predicates), rows)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """A table: its runs for so many seeds (quick or not), how to print them, and how to draw them."""
+
+    runs: Callable[[int, bool], list[Run]]
+    table: Callable[[Records], Table]
+    plot: Callable[[Records, Path], None] | None = None
+
+
+EXPERIMENTS: dict[str, Experiment] = {
+    "babyai-main": Experiment(lambda n, quick: success_runs(SIZES[-1:], n, quick), main_table, main_plot),
+    "babyai-data": Experiment(lambda n, quick: success_runs(SIZES, n, quick), data_table, data_plot),
+    "babyai-unseen": Experiment(check_runs, unseen_table),
+    "babyai-stock": Experiment(check_runs, stock_table),
+    "babyai-transitions": Experiment(check_runs, transition_table),
+}
+"""What ``pdsketch reproduce`` knows."""

@@ -1,0 +1,177 @@
+"""The whole system at work: data, training, planning and acting in Minigrid, and a page that shows it."""
+
+from __future__ import annotations
+
+import html
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, final
+
+from pdsketch.envs.babyai.data import DataConfig
+from pdsketch.envs.babyai.record import generate
+from pdsketch.envs.babyai.states import SKETCHES, load_sketch
+from pdsketch.envs.babyai.unseen import UNSEEN
+from pdsketch.experiments.babyai import (
+    SearchConfig,
+    Trial,
+    closed_loop,
+    held_out,
+    new_model,
+    open_loop,
+    plans_for,
+)
+from pdsketch.experiments.babyai_checks import exact_model, holds, unseen_trials
+from pdsketch.experiments.film import Scene, film
+from pdsketch.experiments.tables import Table
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class DemoConfig:
+    """How much of everything."""
+
+    episodes: int = 1000
+    steps: int = 500
+    problems: int = 100
+    unseen: int = 5
+    seed: int = 0
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Demo:
+    """What a demo leaves behind."""
+
+    table: Table
+    page: Path
+    seconds: float
+
+
+def run_demo(config: DemoConfig, folder: Path, say: Callable[[str], None]) -> Demo:
+    """Generate, train, plan, act, and write the page."""
+    import pdsketch as pds
+
+    begin = time.perf_counter()
+    say(f"generating {config.episodes} demonstrations in Minigrid")
+    data = generate(DataConfig(config.episodes, seed=config.seed), load_sketch("abs"))
+    model = new_model("abs")
+    say(f"training PDS-Abs, {config.steps} steps")
+    report = pds.fit(
+        model, data, steps=config.steps, seed=config.seed, evaluate_every=max(1, config.steps // 10)
+    )
+    say("planning and acting")
+    rows, scenes = _missions(model, config)
+    more_rows, more_scenes = _unseen(model, config)
+    table = Table(
+        "A sketch that learned to act",
+        f"PDS-Abs from {config.episodes} demonstrations, seed {config.seed}.",
+        ("goals", "problems", "success"),
+        tuple(rows + more_rows),
+    )
+    folder.mkdir(parents=True, exist_ok=True)
+    film(scenes + more_scenes, folder / "agent.gif")
+    draw_curve(report.history, folder / "curve.svg")
+    page = folder / "index.html"
+    seconds = time.perf_counter() - begin
+    page.write_text(_page(table, scenes + more_scenes, seconds), encoding="utf-8")
+    model.save(folder / "model")
+    return Demo(table, page, seconds)
+
+
+def _missions(model: Any, config: DemoConfig) -> tuple[list[tuple[str, str, str]], list[Scene]]:
+    """Missions as in training, in rooms as in training and in fuller ones."""
+    rows, scenes = [], []
+    for objects, doors in ((4, 4), (8, 6)):
+        seed, count, search = config.seed, config.problems, SearchConfig()
+        once = open_loop(model, held_out(objects, doors, count, seed), search)["success"]
+        again = closed_loop(model, held_out(objects, doors, count, seed), search)["success"]
+        rows.append((f"missions, {objects} objects and {doors} doors", str(count), f"{once:.2f}"))
+        rows.append(("… the same, replanning as it acts", str(count), f"{again:.2f}"))
+        trial = held_out(objects, doors, 1, seed + 1)[0]
+        plan = plans_for(model, [trial], search)[0].plan
+        if plan:
+            scenes.append(Scene(trial.env, trial.env.mission, trial.goal, [name for name, *_ in plan]))
+    return rows, scenes
+
+
+def _unseen(model: Any, config: DemoConfig) -> tuple[list[tuple[str, str, str]], list[Scene]]:
+    """Goals of kinds that no mission states."""
+    judge, search = exact_model(), SearchConfig(max_expansions=20_000)
+    rows, scenes = [], []
+    for kind in UNSEEN:
+        trials = unseen_trials(kind, config.unseen, config.seed, judge)
+        results = plans_for(model, trials, search)
+        solved = 0
+        for trial, result in zip(trials, results, strict=True):
+            for name, *_ in result.plan or ():
+                trial.act(name)
+            solved += bool(result.plan) and holds(judge, trial)
+        rows.append((f"unseen: {kind}", str(len(trials)), f"{solved / max(1, len(trials)):.2f}"))
+        if kind in _SHOWN and trials and results[0].plan:
+            again: Trial = unseen_trials(kind, 1, config.seed, judge)[0]
+            plan = [name for name, *_ in results[0].plan]
+            scenes.append(Scene(again.env, f"a goal never seen in training: {kind}", again.goal, plan))
+    return rows, scenes
+
+
+_SHOWN = ("hold X, face door Y", "all doors open", "hold one thing, face another of its colour")
+
+
+def draw_curve(history: list[dict[str, float]], path: Path) -> None:
+    """The learning curve: the accuracy of goals and of steps, on held-out episodes where there are any."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6.4, 3.2), layout="constrained")
+    axes = figure.subplots()
+    steps = [entry["step"] for entry in history]
+    for name, label in (("accuracy", "goals"), ("step_accuracy", "steps")):
+        key = f"held_out_{name}" if f"held_out_{name}" in history[0] else name
+        axes.plot(steps, [entry[key] for entry in history], marker="o", label=f"{label} predicted right")
+    axes.set(xlabel="training step", ylim=(0, 1.03), title="learning, on episodes held out")
+    axes.grid(alpha=0.3)
+    axes.legend(loc="lower right")
+    figure.savefig(path)
+
+
+def _page(table: Table, scenes: list[Scene], seconds: float) -> str:
+    sketch = html.escape((SKETCHES / "abs.pdsketch").read_text(encoding="utf-8"))
+    rows = "".join(
+        "<tr>" + "".join(f"<td>{html.escape(c)}</td>" for c in row) + "</tr>" for row in table.rows
+    )
+    head = "".join(f"<th>{html.escape(c)}</th>" for c in table.head)
+    plans = "".join(
+        f"<h3>{html.escape(s.title)}</h3><pre>{html.escape(s.goal)}</pre>"
+        f"<p>{html.escape(' · '.join(s.plan))}</p>"
+        for s in scenes
+    )
+    return _TEMPLATE.format(
+        title=html.escape(table.title),
+        note=html.escape(table.note),
+        head=head,
+        rows=rows,
+        plans=plans,
+        sketch=sketch,
+        seconds=f"{seconds:.0f}",
+    )
+
+
+_TEMPLATE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>PDSketch: {title}</title><style>
+body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }}
+pre {{ background: #f4f4f1; padding: .8rem; overflow: auto; font-size: 13px; }}
+img {{ max-width: 100%; border: 1px solid #ddd; }} table {{ border-collapse: collapse; }}
+td, th {{ padding: .2rem .8rem; border-bottom: 1px solid #ddd; text-align: left; }}
+</style></head><body>
+<h1>{title}</h1>
+<p>A person wrote the sketch below. What it leaves open (every <code>??</code>) was learned from
+demonstrations; then plans were found for goals, seen and unseen, and carried out in Minigrid. {note}
+The whole took {seconds} seconds.</p>
+<img src="agent.gif" alt="the agent acting, with its plan beside it">
+<h2>Success in Minigrid</h2><table><tr>{head}</tr>{rows}</table>
+<h2>Learning</h2><img src="curve.svg" alt="accuracy over training steps">
+<h2>The plans of the film</h2>{plans}
+<h2>The sketch</h2><pre>{sketch}</pre>
+</body></html>
+"""

@@ -1,0 +1,68 @@
+"""One table from its runs: JSON, Markdown and a plot under one folder."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import final
+
+from pdsketch.experiments.babyai_tables import EXPERIMENTS
+from pdsketch.experiments.runs import run_all
+from pdsketch.experiments.tables import Table
+from pdsketch.lang.diagnostics import did_you_mean, error
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Which table, how thoroughly, where to, and over how many processes."""
+
+    table: str
+    folder: Path = Path("results")
+    seeds: int = 3
+    quick: bool = False
+    jobs: int = 1
+
+
+def reproduce(request: Request, say: Callable[[str], None] | None = None) -> Table:
+    """Run what is not finished yet, then write the table."""
+    if request.table not in EXPERIMENTS:
+        raise error(
+            "unknown-table",
+            f"there is no table `{request.table}`",
+            help=did_you_mean(request.table, EXPERIMENTS) or f"the tables are {', '.join(EXPERIMENTS)}",
+        )
+    experiment = EXPERIMENTS[request.table]
+    folder = request.folder / "quick" if request.quick else request.folder
+    runs = experiment.runs(request.seeds, request.quick)
+    records = run_all(runs, folder / "runs", request.jobs, say)
+    table = experiment.table(records)
+    (folder / f"{request.table}.md").write_text(table.markdown(), encoding="utf-8")
+    content = {**table.as_json(), "runs": records}
+    (folder / f"{request.table}.json").write_text(json.dumps(content, indent=1), encoding="utf-8")
+    if experiment.plot is not None:
+        experiment.plot(records, folder / f"{request.table}.png")
+    return table
+
+
+def write_results(folder: Path, page: Path) -> list[str]:
+    """Put the tables that stand in ``folder`` on one page; returns their names."""
+    found = [name for name in EXPERIMENTS if (folder / f"{name}.md").exists()]
+    parts = [
+        "# Results",
+        "",
+        "Each table is what `pdsketch reproduce NAME` wrote; the command stands above it.",
+        "",
+    ]
+    for name in found:
+        parts += [f"`pdsketch reproduce {name}`", "", (folder / f"{name}.md").read_text(encoding="utf-8")]
+        picture = folder / f"{name}.png"
+        if picture.exists():
+            target = page.parent / picture.name
+            target.write_bytes(picture.read_bytes())
+            parts += [f"![{name}]({picture.name})", ""]
+    page.parent.mkdir(parents=True, exist_ok=True)
+    page.write_text("\n".join(parts), encoding="utf-8")
+    return found
