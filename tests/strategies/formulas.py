@@ -144,10 +144,9 @@ def blank(
     """
     assert words.blanks is not None
     simple = words.without("external")
-    again = [name for name, (own, _) in words.blanks.plain.items() if own == returns]
-    if again and chance.number(0, 3) == 0:
-        name = chance.pick(again)
-        args = [_input(chance, simple, scope, type_) for type_ in words.blanks.plain[name][1]]
+    used = _used_again(chance, simple, scope, returns) if chance.number(0, 3) == 0 else None
+    if used is not None:
+        name, args = used
     else:
         args, types = [], []
         for _ in range(chance.number(0 if depth <= 0 else 1, 2)):
@@ -156,10 +155,33 @@ def blank(
             args.append((_set if over_sets else _input)(chance, simple, scope, types[-1]))
         weights = tuple(chance.pick([1, -1, 2]) for _ in args)
         name = words.blanks.fresh(Linear(weights, chance.number(-1, 2), RETURNS[returns]))
-        if not any(arg.startswith(("(foreach", "(when")) or "??" in arg or "::" in arg for arg in args):
+        if all(_is_read(arg) for arg in args):
             words.blanks.plain[name] = (returns, tuple(types))
     head = f"??{name} [return_type={returns}]" if stated else f"??{name}"
     return f"({' '.join([head, *args])})"
+
+
+def _used_again(
+    chance: Choices, words: Vocabulary, scope: Scope, returns: str
+) -> tuple[str, list[str]] | None:
+    """A blank of this definition once more, with other arguments of the same types."""
+    assert words.blanks is not None
+    known = [name for name, (own, _) in words.blanks.plain.items() if own == returns]
+    if not known:
+        return None
+    name = chance.pick(known)
+    args = [_input(chance, words, scope, type_) for type_ in words.blanks.plain[name][1]]
+    return (name, args) if all(map(_is_read, args)) else None
+
+
+def _is_read(arg: str) -> bool:
+    """Whether an argument is a predicate, which has the wanted type; a number may have another."""
+    return (
+        arg.startswith("(")
+        and not arg.startswith(("(foreach", "(when"))
+        and "??" not in arg
+        and "::" not in arg
+    )
 
 
 def _input(chance: Choices, words: Vocabulary, scope: Scope, type_: str) -> str:
