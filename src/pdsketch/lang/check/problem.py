@@ -13,6 +13,7 @@ from pdsketch.lang.check.knowledge import Knowledge
 from pdsketch.lang.check.requirements import check_requirements
 from pdsketch.lang.check.tables import UNKNOWN, tables_of
 from pdsketch.lang.check.typenames import resolve_type
+from pdsketch.lang.diagnostics import nearest
 from pdsketch.lang.domain import Data, Domain, Fact, Problem
 from pdsketch.lang.lists import is_name, parse_typed
 from pdsketch.lang.reader import Atom, Group, Node
@@ -26,7 +27,8 @@ from pdsketch.lang.types import OBJECT, ObjectType, Type, ValueType
 def check_problem(syntax: ProblemSyntax, domain: Domain, source: Source, report: Report) -> Problem | None:
     """The checked problem; None if anything is wrong with it (then the report says what)."""
     check_requirements(syntax.requirements, report)
-    _check_domain_name(syntax, domain, report)
+    if not _is_for(domain, syntax, report):
+        return None
     own = _objects(syntax, domain, report)
     universe = {**domain.constants, **own}
     init, places = check_init(syntax.init, domain, universe, report)
@@ -70,7 +72,8 @@ def check_goal(node: Node, domain: Domain, objects: Mapping[str, ObjectType], re
     return goal
 
 
-def _check_domain_name(syntax: ProblemSyntax, domain: Domain, report: Report) -> None:
+def _is_for(domain: Domain, syntax: ProblemSyntax, report: Report) -> bool:
+    """Whether the problem can be checked against this domain: of another, every name would be wrong."""
     if syntax.domain is None:
         report.error(
             "missing-section",
@@ -84,6 +87,8 @@ def _check_domain_name(syntax: ProblemSyntax, domain: Domain, report: Report) ->
             f"this problem is for domain `{syntax.domain.text}`, and the domain is `{domain.name}`",
             syntax.domain,
         )
+        return nearest(syntax.domain.text, [domain.name]) is not None
+    return True
 
 
 def _objects(syntax: ProblemSyntax, domain: Domain, report: Report) -> dict[str, ObjectType]:
