@@ -136,3 +136,10 @@ def test_a_byte_order_mark_and_windows_line_ends_are_fine(
     path = tmp_path / "d.pddl"
     path.write_bytes(data + b"(define (domain d)" + end + b"(:predicates (p)))" + end)
     assert check(path, capsys=capsys)[0] == 0
+
+
+def test_a_problem_of_another_domain_is_one_error(tmp_path: Path, capsys) -> None:
+    write(tmp_path / "domain.pddl", DOMAIN.format(name="kitchen", predicate="q"))
+    problem = write(tmp_path / "p.pddl", PROBLEM.format(name="logistics", predicate="p"))
+    _, found, _ = check(problem, capsys=capsys)
+    assert [d["code"] for d in found["diagnostics"]] == ["wrong-domain"]
