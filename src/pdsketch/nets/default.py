@@ -100,11 +100,14 @@ class Network(nn.Module):
             values, weights = args[int(i)]
             pooled.append(pool(values, weights, context, singles))
         features = torch.cat([*parts, *pooled], dim=-1)
-        hidden = torch.relu_(self.first(features))
-        hidden = torch.relu_(self.second(hidden))
+        # Two axes: a layer's result is then no view, and its ReLU can take its place.
+        flat = features.reshape(-1, features.shape[-1])
+        hidden = torch.relu_(self.second(torch.relu_(self.first(flat))))
+        raw = self.head.layer(hidden) + self.direct(flat)
+        raw = raw.reshape(*features.shape[:-1], raw.shape[-1])
         before = self.signature.residual
         around = None if before is None else cast(Tensor, args[before])
-        return self.head.value(self.head.layer(hidden) + self.direct(features), around)
+        return self.head.value(raw, around)
 
     @torch.no_grad()
     def add_sparsity(self, weight: float) -> None:

@@ -41,10 +41,14 @@ class Pool(nn.Module):
         parts = [self.encode(values)]
         for i, relation in zip(self.kin, self.relations, strict=True):
             parts.append(relation(values, singles[i].unsqueeze(-1 - self.axes)))
-        hidden = self.element(torch.cat(parts, dim=-1))
+        features = torch.cat(parts, dim=-1) if len(parts) > 1 else parts[0]
+        leading = features.shape[:-1]
+        hidden = self.element(features.reshape(-1, features.shape[-1]))
         if self.context is not None and context is not None:
-            hidden = hidden + self.context(context).unsqueeze(-2)
-        elements = torch.relu_(self.second(torch.relu_(hidden))) * weights.unsqueeze(-1)
+            beside = self.context(context).unsqueeze(-2)
+            hidden = (hidden.reshape(*leading, WIDTH) + beside).reshape(-1, WIDTH)
+        elements = torch.relu_(self.second(torch.relu(hidden))).reshape(*leading, NARROW)
+        elements = elements * weights.unsqueeze(-1)
         total = elements.sum(-2)
         count = weights.sum(-1, keepdim=True)
         # Under one element the mean would blow up weights near zero; it fades out instead.
