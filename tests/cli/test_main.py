@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import os
 import re
@@ -16,7 +17,7 @@ import pytest
 
 from pdsketch.cli import main as cli
 from pdsketch.cli.main import COMMANDS, main
-from pdsketch.cli.output import finish, to_json
+from pdsketch.cli.output import finish, say_all, to_json
 from pdsketch.lang.diagnostics import Diagnostic
 
 ROOT = Path(__file__).parents[2]
@@ -153,6 +154,26 @@ def test_stderr_is_the_same_with_json(capsys: pytest.CaptureFixture[str]) -> Non
     assert plain.err == machine.err == "<input>:1:1: error[some-code]: some message\nhelp: some help\n"
     assert plain.out == "text\n"
     assert only_json(machine.out)["diagnostics"][0]["help"] == "some help"
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("variables", "colored"),
+    [({}, True), ({"NO_COLOR": "1"}, False), ({"NO_COLOR": ""}, True), ({"TERM": "dumb"}, False)],
+)
+def test_colour_is_for_terminals_that_want_it(variables, colored, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("NO_COLOR", "TERM"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    say_all([Diagnostic("some-code", "some message")])
+    assert ("\x1b[" in terminal.getvalue()) == colored
 
 
 def test_json_is_strict() -> None:

@@ -93,6 +93,20 @@ def test_the_graph_of_an_action_leads_from_what_it_reads_to_what_it_writes() -> 
     }
 
 
+def test_the_graph_of_an_observed_predicate_shows_who_reads_and_writes_it() -> None:
+    graph = graph_of(load_domain(KITCHEN), "food-pose")
+    labels = {node.label for node in graph.nodes}
+    assert labels == {"food-pose ?f", "inside ?f ?a", "put-into", "food-pose′"}
+
+
+def test_a_graph_that_nobody_could_read_is_refused(tmp_path: Path, capsys) -> None:
+    predicates = " ".join(f"(p{i})" for i in range(2500))
+    path = tmp_path / "d.pddl"
+    path.write_text(f"(define (domain d) (:predicates {predicates}))")
+    assert main(["show", str(path), "--graph", str(tmp_path / "d.svg")]) == 31
+    assert "--of NAME" in capsys.readouterr().err
+
+
 def test_an_unknown_name_is_explained(tmp_path: Path, capsys) -> None:
     assert main(["show", KITCHEN, "--graph", str(tmp_path / "x.svg"), "--of", "wiat"]) == 31
     assert "did you mean `wait`?" in capsys.readouterr().err
