@@ -24,7 +24,7 @@ class Result:
     ``plan`` is a list of steps if ``status`` is ``solved``, else None.
     ``expanded`` counts nodes removed from the open list, ``evaluated`` calls of
     the heuristic, ``generated`` successors made. ``seconds`` is the wall time of
-    the whole call; ``phases`` splits it (``ground``, ``search``, …). ``best`` is the
+    the whole call; ``phases`` splits it (``ground``, ``search``, ``replay``, …). ``best`` is the
     most promising trajectory of a search that found no plan, and ``reasons`` says
     in words why there is none. ``best_h`` is the lowest heuristic value that was
     seen, None where nothing was evaluated.

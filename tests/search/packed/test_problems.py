@@ -156,7 +156,7 @@ def test_results_carry_counters_and_phases():
     assert found.plan == [("light", "x")]
     assert found.expanded >= 1
     assert found.evaluated >= 1
-    assert set(found.phases) == {"ground", "search"}
+    assert {"ground", "search"} <= set(found.phases)
     assert found.seconds >= sum(found.phases.values()) - 1e-6
 
 

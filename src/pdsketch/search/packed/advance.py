@@ -28,7 +28,7 @@ from pdsketch.search.packed.operators import Operators, applicable, apply
 from pdsketch.search.packed.queue import Queue, pop, push
 from pdsketch.task.task import Floats, Ints
 
-PAUSED, SOLVED, EXHAUSTED, GROW_NODES, GROW_QUEUE, ENOUGH = range(6)
+PAUSED, SOLVED, EXHAUSTED, GROW_NODES, GROW_QUEUE, ENOUGH, NEW = range(7)
 
 BOOST = 1000
 
@@ -98,17 +98,6 @@ def _add(nodes: Nodes, room: Room, slot: int, parent: int, operator: int) -> int
 
 
 @kernel
-def _judge(know: Knowledge, settings: Settings, nodes: Nodes, room: Room, node: int, state: Words) -> float:
-    """Evaluate a node's state; a state from which no plan leads on is dead."""
-    h = evaluate(settings.heuristic, know.relaxation, know.work, state)
-    room.counters[EVALUATED] += 1
-    nodes.h[node] = h
-    if h == np.inf:
-        nodes.status[node] = DEAD
-    return h
-
-
-@kernel
 def _enqueue(settings: Settings, nodes: Nodes, queue: Queue, node: int) -> None:
     h = nodes.h[node]
     key = settings.g_weight * nodes.g[node] + settings.h_weight * h
@@ -116,28 +105,23 @@ def _enqueue(settings: Settings, nodes: Nodes, queue: Queue, node: int) -> None:
 
 
 @kernel
-def _first(
-    know: Knowledge, settings: Settings, nodes: Nodes, queue: Queue, preferred: Queue, room: Room
-) -> int:
+def _first(know: Knowledge, settings: Settings, nodes: Nodes, room: Room) -> int:
     """Enter the initial state."""
     room.packed[:] = know.init
-    _unpack(room.packed, know.axioms, room.after)
     node = _add(nodes, room, -find(nodes, room.packed) - 1, -1, -1)
     nodes.g[node] = 0.0
     room.counters[FILLED] = len(nodes.table)
-    h = _judge(know, settings, nodes, room, node, room.after)
-    if h == np.inf:
-        return EXHAUSTED
-    room.best[0] = h
+    return _met(know, settings, room)
+
+
+@kernel
+def _met(know: Knowledge, settings: Settings, room: Room) -> int:
+    """The newest node, whose state is in ``room.packed``: write it out; greedy searches stop at a goal."""
+    _unpack(room.packed, know.axioms, room.after)
     if settings.g_weight == 0 and is_goal(know.relaxation, room.after):
-        room.counters[GOAL] = node
+        room.counters[GOAL] = room.counters[COUNT] - 1
         return SOLVED
-    if settings.lazy:
-        room.state[:] = room.after
-        _expand_lazily(know, nodes, queue, preferred, room, node)
-    else:
-        _enqueue(settings, nodes, queue, node)
-    return PAUSED
+    return NEW
 
 
 @kernel
@@ -184,29 +168,21 @@ def _successor(know: Knowledge, settings: Settings, nodes: Nodes, queue: Queue, 
         return PAUSED
     node = _add(nodes, room, -node - 1, current, operator)
     nodes.g[node] = g
-    _unpack(room.packed, know.axioms, room.after)
-    if settings.g_weight == 0 and is_goal(know.relaxation, room.after):
-        counters[GOAL] = node
-        return SOLVED
-    h = _judge(know, settings, nodes, room, node, room.after)
-    if h < np.inf:
-        room.best[0] = min(room.best[0], h)
-        _enqueue(settings, nodes, queue, node)
-    return PAUSED
+    return _met(know, settings, room)
 
 
 @kernel
 def _expand_lazily(
     know: Knowledge, nodes: Nodes, queue: Queue, preferred: Queue, room: Room, node: int
 ) -> None:
-    """Put all operators of the state in ``room.state`` into the open lists, with its h."""
+    """Put all operators of the state in ``room.after`` into the open lists, with its h."""
     h = nodes.h[node]
     nodes.status[node] = CLOSED
     room.counters[EXPANDED] += 1
     mark = room.counters[EXPANDED]
     for i in range(know.work.counts[0]):
         room.preferred_marks[know.work.preferred[i]] = mark
-    count = applicable(know.operators, room.state, room.found)
+    count = applicable(know.operators, room.after, room.found)
     for i in range(count):
         operator = room.found[i]
         item = (node << 32) | operator
@@ -219,7 +195,7 @@ def _expand_lazily(
 def _lazy_step(
     know: Knowledge, settings: Settings, nodes: Nodes, queue: Queue, preferred: Queue, room: Room
 ) -> int:
-    """Take an operator from one of the open lists, make its state, and expand that if it is new."""
+    """Take an operator from one of the open lists and make its state."""
     counters = room.counters
     if preferred.counts[0] > 0 and (queue.counts[0] == 0 or counters[PREFERRED_TURN] <= counters[TURN]):
         counters[PREFERRED_TURN] += 1
@@ -239,18 +215,7 @@ def _lazy_step(
         return PAUSED
     node = _add(nodes, room, -place - 1, parent, operator)
     nodes.g[node] = nodes.g[parent] + know.operators.costs[operator]
-    _unpack(room.packed, know.axioms, room.state)
-    if is_goal(know.relaxation, room.state):
-        counters[GOAL] = node
-        return SOLVED
-    h = _judge(know, settings, nodes, room, node, room.state)
-    if h == np.inf:
-        return PAUSED
-    if h < room.best[0]:
-        room.best[0] = h
-        counters[PREFERRED_TURN] -= BOOST
-    _expand_lazily(know, nodes, queue, preferred, room, node)
-    return PAUSED
+    return _met(know, settings, room)
 
 
 @kernel
@@ -267,11 +232,7 @@ def advance(
     counters = room.counters
     if budget == 0:
         return PAUSED
-    if counters[COUNT] == 0:
-        answer = _first(know, settings, nodes, queue, preferred, room)
-        if answer != PAUSED:
-            return answer
-    if counters[FILLED] < len(nodes.table):
+    if 0 < counters[FILLED] < len(nodes.table):
         refill(nodes, counters[COUNT])
         counters[FILLED] = len(nodes.table)
     enough = counters[EVALUATED] + budget
@@ -283,7 +244,9 @@ def advance(
             return GROW_NODES
         if max(queue.counts[0], preferred.counts[0]) + width > len(queue.keys):
             return GROW_QUEUE
-        if settings.lazy:
+        if counters[COUNT] == 0:
+            answer = _first(know, settings, nodes, room)
+        elif settings.lazy:
             if counters[EXPANDED] >= settings.most_expansions:
                 return ENOUGH
             answer = _lazy_step(know, settings, nodes, queue, preferred, room)
@@ -293,8 +256,22 @@ def advance(
             answer = PAUSED
             if counters[NEXT] < counters[FOUND]:
                 answer = _successor(know, settings, nodes, queue, room)
-            if answer == PAUSED and counters[NEXT] >= counters[FOUND]:
+            if counters[NEXT] >= counters[FOUND]:
                 counters[CURRENT] = -1
-        if answer != PAUSED:
+        if answer == NEW:
+            node = counters[COUNT] - 1
+            h = evaluate(settings.heuristic, know.relaxation, know.work, room.after)
+            counters[EVALUATED] += 1
+            nodes.h[node] = h
+            if h == np.inf:
+                nodes.status[node] = DEAD
+            elif settings.lazy:
+                if h < room.best[0]:
+                    counters[PREFERRED_TURN] -= BOOST
+                _expand_lazily(know, nodes, queue, preferred, room, node)
+            else:
+                _enqueue(settings, nodes, queue, node)
+            room.best[0] = min(room.best[0], h)
+        elif answer != PAUSED:
             return answer
     return PAUSED

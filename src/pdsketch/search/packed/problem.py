@@ -60,6 +60,7 @@ def plan_problem(
         return _without_search(started, "out-of-memory", *(d.message for d in refused.diagnostics))
     grounded = time.monotonic()
     outcome = run(task, options, meter, watch)
+    searched = time.monotonic()
     plan, cost = _replayed(problem, task, outcome)
     ended = time.monotonic()
     return Result(
@@ -70,7 +71,7 @@ def plan_problem(
         evaluated=outcome.evaluated,
         generated=outcome.generated,
         seconds=ended - started,
-        phases={"ground": grounded - started, "search": ended - grounded},
+        phases={"ground": grounded - started, "search": searched - grounded, "replay": ended - searched},
         reasons=why_not(problem, task, options, outcome),
         best_h=outcome.best_h if np.isfinite(outcome.best_h) else None,
     )

@@ -1,0 +1,319 @@
+"""How fast ordinary problems are solved, beside other planners: ``python benchmarks/classical.py DIR``.
+
+DIR holds folders with a ``domain.pddl`` and problems ``p*.pddl``. Each problem is
+solved by pdsketch (lazy greedy search with preferred operators, and eager greedy
+search, both with hFF), by Fast Downward with the same searches and heuristic, by
+pyperplan (``gbf hff``) and by pymimir (eager greedy, FF, grounded), one after the
+other on one core. Peers run under ``--peers PYTHON``, an interpreter that has
+the PyPI packages up-fast-downward, pyperplan and pymimir; those that are missing
+are left out.
+
+Times are CPU seconds from the text to the plan: parsing, grounding and search. Ours
+are taken in one warm process (a fork of it for each problem, so that the peak of
+memory is the problem's own); Fast Downward's are those of its translator and its
+search, with the interpreters' start. Every plan is replayed by
+``pdsketch.lang.validator``. Evaluations per second count the search alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import platform
+import re
+import shlex
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import pdsketch as pds
+from pdsketch.cli.validate import read_plan
+from pdsketch.lang.source import Source
+from pdsketch.lang.validator import validate
+
+SEARCHES = {
+    "lazy-gbfs": "lazy_greedy([h], preferred=[h])",
+    "gbfs": "eager_greedy([h])",
+    "astar": "astar(h)",
+}
+LATE = 23
+WHERE = """
+import importlib.util
+spec = importlib.util.find_spec({!r})
+print(spec.submodule_search_locations[0] if spec else "")
+"""
+PYPERPLAN = "from pyperplan.__main__ import main; main()"
+PYMIMIR = """
+import sys, pymimir
+problem = pymimir.Problem(pymimir.Domain(sys.argv[1]), sys.argv[2], mode="grounded")
+found = pymimir.gbfs_eager(problem, problem.get_initial_state(), pymimir.FFHeuristic(problem))
+with open(sys.argv[3], "w") as file:
+    for step in found.solution or ():
+        names = [step.get_action().get_name(), *(o.get_name() for o in step.get_objects())]
+        print("(" + " ".join(names) + ")", file=file)
+sys.exit(found.solution is None)
+"""
+
+
+@dataclass
+class Run:
+    """One planner on one problem. ``seconds`` is None where the limit was reached or the run failed."""
+
+    planner: str
+    problem: str
+    seconds: float | None = None
+    search_seconds: float | None = None
+    evaluated: int | None = None
+    cost: float | None = None
+    megabytes: float | None = None
+    failure: str | None = None
+
+    @property
+    def rate(self) -> float | None:
+        """Evaluations per second of search, where the search was long enough to tell."""
+        if not self.evaluated or not self.search_seconds or self.search_seconds < 0.01:
+            return None
+        return self.evaluated / self.search_seconds
+
+
+def ours(search: str) -> Callable[[Path, Path, float], Run]:
+    """Plan in a fork of this warm process."""
+
+    def run(domain: Path, problem: Path, limit: float) -> Run:
+        found = Run(f"pdsketch {search}", name_of(problem))
+        reader, writer = os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.close(reader)
+            _child(domain, problem, search, limit, writer)
+        os.close(writer)
+        with os.fdopen(reader) as pipe:
+            text = pipe.read()
+        _, status, used = os.wait4(child, 0)
+        found.megabytes = used.ru_maxrss / 1024
+        if status != 0 or not text:
+            found.failure = "out-of-time" if os.waitstatus_to_exitcode(status) == LATE else "crash"
+            return found
+        told = json.loads(text)
+        found.evaluated, found.search_seconds = told["evaluated"], told["search"]
+        if told["status"] == "solved":
+            found.seconds, found.cost = told["cpu"], told["cost"]
+        else:
+            found.failure = told["status"]
+        return found
+
+    return run
+
+
+def _child(domain: Path, problem: Path, search: str, limit: float, writer: int) -> None:
+    signal.signal(signal.SIGPROF, lambda *_: os._exit(LATE))  # a limit of CPU time, as for the peers
+    signal.setitimer(signal.ITIMER_PROF, limit)
+    begin, wall = time.process_time(), time.monotonic()
+    result = pds.plan(pds.load_problem(problem, pds.load_domain(domain)), search=search, memory_limit=8000)
+    cpu = time.process_time() - begin
+    told = {
+        "status": result.status,
+        "cpu": cpu,
+        "search": result.phases["search"] * min(1.0, cpu / (time.monotonic() - wall)),
+        "evaluated": result.evaluated,
+        "cost": result.cost,
+    }
+    with os.fdopen(writer, "w") as pipe:
+        json.dump(told, pipe)
+    os._exit(0)
+
+
+def command(words: Sequence[str], limit: float, stdin: Path | None = None) -> tuple[int, str, float, float]:
+    """Exit code, output, CPU seconds and peak megabytes of a command that may use ``limit`` CPU seconds."""
+    with tempfile.TemporaryFile("w+") as out:
+        shell = f"ulimit -t {math.ceil(limit)}; exec " + shlex.join(words)
+        redirect = f" < {shlex.quote(str(stdin))}" if stdin is not None else " < /dev/null"
+        process = subprocess.Popen(["bash", "-c", shell + redirect], stdout=out, stderr=subprocess.STDOUT)
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        out.seek(0)
+        return process.returncode, out.read(), used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
+
+
+def fast_downward(python: str, home: Path, search: str) -> Callable[[Path, Path, float], Run]:
+    """Translate and search, each as its own process."""
+    binaries = home / "downward" / "builds" / "release" / "bin"
+    plan = SEARCHES[search]
+    words = ["--search", f"let(h, ff(), {plan})"]
+
+    def run(domain: Path, problem: Path, limit: float) -> Run:
+        found = Run(f"Fast Downward {search}", name_of(problem))
+        with tempfile.TemporaryDirectory() as folder:
+            sas, file = Path(folder, "output.sas"), Path(folder, "plan")
+            translate = [python, "-m", "fast_downward.translate", str(domain), str(problem)]
+            code, out, first, memory = command([*translate, "--sas-file", str(sas)], limit)
+            if code != 0:
+                found.failure = out.strip().splitlines()[-1][:80] if out.strip() else f"exit {code}"
+                return found
+            solve = [str(binaries / "downward"), *words, "--internal-plan-file", str(file)]
+            code, out, second, peak = command(solve, limit, sas)
+            found.megabytes = max(memory, peak)
+            evaluated = re.search(r"Evaluated (\d+) state", out)
+            found.evaluated = int(evaluated.group(1)) if evaluated else None
+            found.search_seconds = second
+            if code != 0 or first + second > limit:
+                found.failure = "out-of-time" if code in (-9, -24, 23, 247) or code == 0 else f"exit {code}"
+                return found
+            found.seconds = first + second
+            found.cost = judged(domain, problem, file)
+        return found
+
+    return run
+
+
+def script(name: str, words: Callable[[Path, Path, Path], list[str]]) -> Callable[[Path, Path, float], Run]:
+    """A planner that is one Python command and writes its plan to a file."""
+
+    def run(domain: Path, problem: Path, limit: float) -> Run:
+        found = Run(name, name_of(problem))
+        with tempfile.TemporaryDirectory() as folder:
+            copies = [Path(folder, "domain.pddl"), Path(folder, "problem.pddl")]
+            for copy, original in zip(copies, (domain, problem), strict=True):
+                copy.write_bytes(original.read_bytes())
+            file = Path(folder, "problem.pddl.soln")
+            code, out, seconds, found.megabytes = command(words(copies[0], copies[1], file), limit)
+            evaluations = re.search(r"(\d+) Nodes expanded", out)
+            found.evaluated = int(evaluations.group(1)) if evaluations else None
+            if code != 0 or not file.exists():
+                late = code in (-9, -24)
+                found.failure = (
+                    "out-of-time" if late else (out.strip().splitlines() or [f"exit {code}"])[-1][:80]
+                )
+                return found
+            found.seconds = seconds
+            found.cost = judged(domain, problem, file)
+        return found
+
+    return run
+
+
+def judged(domain: Path, problem: Path, plan: Path) -> float | None:
+    """The cost of a plan as the reference semantics sees it; NaN if it is not a plan."""
+    task = pds.load_problem(problem, pds.load_domain(domain))
+    verdict = validate(task, read_plan(Source(str(plan), plan.read_text()), task.universe))
+    return verdict.cost if verdict.valid else math.nan
+
+
+def name_of(problem: Path) -> str:
+    return f"{problem.parent.name} {problem.stem}"
+
+
+def planners(peers: str, searches: Sequence[str]) -> dict[str, Callable[[Path, Path, float], Run]]:
+    """Ours, and those peers that the interpreter has."""
+    found = {f"pdsketch {search}": ours(search) for search in searches}
+    homes = {}
+    for package in ("up_fast_downward", "pyperplan", "pymimir"):
+        done = subprocess.run(
+            [peers, "-c", WHERE.format(package)], capture_output=True, text=True, check=False
+        )
+        homes[package] = done.stdout.strip()
+    if homes["up_fast_downward"]:
+        for search in searches:
+            home = Path(homes["up_fast_downward"])
+            found[f"Fast Downward {search}"] = fast_downward(peers, home, search)
+    if homes["pyperplan"]:
+        flags = ["-H", "hff", "-s", "gbf"]
+        found["pyperplan"] = script(
+            "pyperplan", lambda d, p, f: [peers, "-c", PYPERPLAN, *flags, str(d), str(p)]
+        )
+    if homes["pymimir"]:
+        found["pymimir"] = script("pymimir", lambda d, p, f: [peers, "-c", PYMIMIR, str(d), str(p), str(f)])
+    return found
+
+
+def geometric_mean(values: Sequence[float]) -> float:
+    return math.exp(statistics.fmean(math.log(max(value, 1e-3)) for value in values))
+
+
+def compare(runs: dict[tuple[str, str], Run], mine: str, theirs: str) -> dict[str, object]:
+    """Both planners over the problems that both solve, and our slowest ratio."""
+    names = [name for planner, name in runs if planner == mine]
+    pairs = [(runs[mine, n], runs[theirs, n]) for n in names]
+    both = [(a, b) for a, b in pairs if a.seconds is not None and b.seconds is not None]
+    rates = [(a.rate, b.rate) for a, b in pairs if a.rate is not None and b.rate is not None]
+    worst = max(both, key=lambda pair: pair[0].seconds / pair[1].seconds, default=None)
+    over = [a.problem for a, b in both if a.seconds > 5 * b.seconds + 0.2]
+    memory = [a.problem for a, b in both if (a.megabytes or 0) > 2 * (b.megabytes or 0) + 200]
+    return {
+        "ours": mine,
+        "theirs": theirs,
+        "solved": [
+            sum(a.seconds is not None for a, _ in pairs),
+            sum(b.seconds is not None for _, b in pairs),
+        ],
+        "both": len(both),
+        "geometric_means": [geometric_mean([r.seconds for r in side]) for side in zip(*both, strict=True)],
+        "worst": f"{worst[0].problem}: {worst[0].seconds:.2f} s, {worst[1].seconds:.2f} s" if worst else None,
+        "over_5x_and_0.2s": over,
+        "over_2x_memory_and_200MB": memory,
+        "median_evaluations_per_second": [statistics.median(side) for side in zip(*rates, strict=True)],
+    }
+
+
+def shown(run: Run) -> str:
+    if run.seconds is None:
+        return (run.failure or "-")[:11]
+    mark = "!" if run.cost is None or math.isnan(run.cost) else ""
+    rate = f" {run.rate / 1000:.1f}k/s" if run.rate else ""
+    return f"{run.seconds:.2f}{mark} ({run.cost:g}){rate}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("folder", type=Path, metavar="DIR")
+    parser.add_argument(
+        "--peers", default=sys.executable, metavar="PYTHON", help="an interpreter that has the peers"
+    )
+    parser.add_argument("--limit", type=float, default=60, metavar="S", help="CPU seconds for each run")
+    parser.add_argument("--searches", default="lazy-gbfs,gbfs")
+    parser.add_argument("--only", default="", metavar="TEXT", help="problems whose name holds TEXT")
+    parser.add_argument("--planners", default="", metavar="TEXT", help="planners whose name matches")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures there")
+    args = parser.parse_args()
+    problems = [p for p in sorted(args.folder.glob("*/p*.pddl")) if args.only in name_of(p)]
+    chosen = planners(args.peers, args.searches.split(","))
+    chosen = {name: run for name, run in chosen.items() if re.search(args.planners, name)}
+    first = problems[0]
+    pds.plan(pds.load_problem(first, pds.load_domain(first.parent / "domain.pddl")))  # loads the kernels
+    runs: dict[tuple[str, str], Run] = {}
+    failed: set[tuple[str, str]] = set()
+    print("\t".join(["problem", *chosen]))
+    for problem in problems:
+        for planner, run in chosen.items():
+            if (planner, problem.parent.name) in failed and planner in ("pyperplan", "pymimir"):
+                runs[planner, name_of(problem)] = Run(planner, name_of(problem), failure="(skipped)")
+                continue
+            found = run(problem.parent / "domain.pddl", problem, args.limit)
+            runs[planner, name_of(problem)] = found
+            if found.seconds is None:
+                failed.add((planner, problem.parent.name))
+        row = [runs[planner, name_of(problem)] for planner in chosen]
+        print("\t".join([name_of(problem), *map(shown, row)]), flush=True)
+    tables = [
+        compare(runs, f"pdsketch {search}", theirs)
+        for search in args.searches.split(",")
+        for theirs in chosen
+        if theirs in (f"Fast Downward {search}", "pyperplan", "pymimir") and f"pdsketch {search}" in chosen
+    ]
+    print(json.dumps(tables, indent=1))
+    if args.json is not None:
+        machine = {"python": platform.python_version(), "machine": platform.machine(), "limit": args.limit}
+        figures = {"machine": machine, "summary": tables, "runs": [asdict(run) for run in runs.values()]}
+        args.json.write_text(json.dumps(figures, indent=1))
+
+
+if __name__ == "__main__":
+    main()
