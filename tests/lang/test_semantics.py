@@ -428,7 +428,7 @@ class TestValidator:
         ("step", "code", "help"),
         [
             (("stak", "a", "b"), "unknown-action", "did you mean `stack`?"),
-            (("stack", "a"), "wrong-arity", None),
+            (("stack", "a"), "arity-mismatch", None),
             (("stack", "a", "d"), "unknown-object", None),
             (("stack", "a", (1, 2)), "type-mismatch", None),
             ((), "unknown-action", None),

@@ -92,7 +92,7 @@ def _resolve(world: World, written: Step) -> Step | Diagnostic:
         wanted = " ".join(p.name for p in action.parameters)
         found = len(written) - 1
         return Diagnostic(
-            "wrong-arity",
+            "arity-mismatch",
             f"`{name}` takes {len(action.parameters)} arguments ({wanted}), and {found} are given",
         )
     arguments: list[Any] = []
