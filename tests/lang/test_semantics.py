@@ -235,6 +235,7 @@ class TestPredicates:
         (:derived (bare ?o - item) (> (raw ?o) 0))
         (:action heat :parameters (?o - item) :effect (assign (feature ?o) (??g (feature ?o))))
         (:action wait :parameters () :effect (and))"""
+
     def encoded_world(self):
         # Without `bare`, which reads it beside the encoder, `raw` is a raw predicate.
         body = self.ENCODED.replace("(:derived (bare ?o - item) (> (raw ?o) 0))", "")
