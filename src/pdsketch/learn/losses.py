@@ -10,13 +10,14 @@ import torch
 from torch import Tensor
 
 from pdsketch.lang.domain import Predicate
+from pdsketch.lang.terms import BlankCall
 from pdsketch.lang.types import ObjectType
 from pdsketch.learn.columns import Array
 from pdsketch.learn.frame import Frame, Move, encode
 from pdsketch.learn.options import Options
 from pdsketch.learn.study import Study
 from pdsketch.tensor.logic import logic_of
-from pdsketch.tensor.values import fully_soft, is_categorical, rank
+from pdsketch.tensor.values import fully_soft, is_categorical
 
 _LEAST = 1e-6
 """Truth values stay this far from 0 and 1 in a logarithm."""
@@ -48,6 +49,8 @@ class Losses:
             found["goal"] = self._goal_loss(frame)
         if options.precondition:
             self._add(found, "precondition", self._precondition_loss(frame))
+        if options.rarity:
+            self._add(found, "rarity", self._rarity(frame))
         after = frame.step() if wants_step else None
         if after is not None and len(after) and options.transition:
             self._add(found, "transition", self._transition_loss(frame, after))
@@ -95,6 +98,19 @@ class Losses:
         entropy = torch.nn.functional.binary_cross_entropy(inside, target, reduction="none")
         return (entropy * weight).sum()
 
+    def _rarity(self, frame: Frame) -> Tensor | None:
+        """How often the predicates that are blanks are true, summed over predicates.
+
+        A conjunction that is false does not say which of its parts is; this
+        lets each part be false wherever nothing speaks for it.
+        """
+        parts = []
+        for table, truth in frame.tables.items():
+            predicate = self.study.domain.predicates[self.study.tables[table]]
+            if predicate.type.is_bool and isinstance(predicate.body, BlankCall):
+                parts.append(truth.mean())
+        return torch.stack(parts).sum() if parts else None
+
     # -- transitions ------------------------------------------------------------------
 
     def _transition_loss(self, frame: Frame, after: Frame) -> Tensor | None:
@@ -138,7 +154,7 @@ class Losses:
             errors = 0.5 * errors.sum(-1)
         elif name in self.spread:
             errors = errors / self.spread[name]
-        own = rank(predicate.type)
+        own = errors.dim() - 1 - len(predicate.parameters)
         errors = errors.flatten(-own).mean(-1) if own else errors
         return errors, changed, real_entries(self.study, frame.states[move.rows], predicate)
 
