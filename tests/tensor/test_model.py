@@ -199,6 +199,32 @@ def test_shared_subterms_are_computed_once():
     assert len(calls) == 1
 
 
+def test_a_batch_may_hold_derived_predicates_that_are_known(model):
+    batch = model.encode(StateBatch.of([grid_state(), grid_state(night=True)]))
+    known = batch.with_tensors({**batch.tensors, "is-red": torch.tensor([[True, False, False]] * 2)})
+    assert model.holds(known, "(is-red home)", crisp=True).tolist() == [1, 1]
+    assert "is-red" not in model.step(known, ("forward", "agent"), crisp=True)[0]
+
+
+def test_what_all_states_share_is_computed_once(model):
+    seen = []
+
+    def red(feature):
+        seen.append(tuple(feature.shape))
+        return feature.mean(-1).sigmoid()
+
+    shared = Model(GRID, {"facing": facing, "derived::is-red::f": red}, seed=0)
+    one = shared.encode(grid_state()).batch
+    tensors = {name: t.expand(5, *t.shape[1:]) for name, t in one.tensors.items()}
+    tensors["night"] = torch.tensor([True, False, True, False, True])
+    many = StateBatch(GRID, one.layout, None, 5, tensors)
+    truth = shared.holds(many, "(and (is-red home) (not (night)))")
+    assert seen == [(1, 3, 4)]
+    assert truth.shape == (5,)
+    after = shared.step(many, ("paint", "home"))
+    assert after["item-feature"].shape == (5, 3, 4)
+
+
 def test_only_what_is_needed_is_computed():
     def boom(*args):
         raise AssertionError("not needed")

@@ -8,11 +8,10 @@ on it, so that nothing is expanded before it must be.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, final
 
-import torch
 from torch import Tensor
 
 from pdsketch.lang.types import ObjectType, ValueType
@@ -160,11 +159,3 @@ def aligned(node: Node, axes: Axes) -> Compute:
 def spread(index: Tensor, axis: int, axes: int) -> Tensor:
     """An index ``[state or 1, n]`` over axis number ``axis`` of ``axes``, ready to broadcast."""
     return index.reshape(index.shape[0], *(1,) * axis, index.shape[1], *(1,) * (axes - axis - 1))
-
-
-def expanded(tensors: Sequence[Tensor], own: Sequence[int], leading: torch.Size) -> list[Tensor]:
-    """Tensors expanded to the same leading axes; ``own`` says how many last axes each keeps for itself."""
-    return [
-        t if t.shape[: len(leading)] == leading else t.expand(*leading, *t.shape[t.dim() - n :])
-        for t, n in zip(tensors, own, strict=True)
-    ]

@@ -23,19 +23,9 @@ from torch import Tensor
 from pdsketch.lang.types import ValueType
 
 
-def rank(type_: ValueType) -> int:
-    """How many axes a value of the type has of its own (vectors of unknown size have one)."""
-    return 1 if type_.shape is None else len(type_.shape)
-
-
 def is_categorical(type_: ValueType) -> bool:
     """Whether the type is an int with choices, or a vector of them."""
     return type_.prim == "int64" and type_.choices is not None
-
-
-def is_soft(tensor: Tensor) -> bool:
-    """Whether a Boolean or int is held as floats."""
-    return tensor.is_floating_point()
 
 
 def one_hot(tensor: Tensor, choices: int) -> Tensor:
