@@ -25,9 +25,13 @@ _MARGIN = 5e-4
 
 
 def equal(
-    logic: Logic, left: tuple[Tensor, ValueType], right: tuple[Tensor, ValueType], tolerance: float, own: int
+    logic: Logic,
+    left: tuple[Tensor, ValueType],
+    right: tuple[Tensor, ValueType],
+    tolerance: float,
+    leading: int,
 ) -> Tensor:
-    """Whether two values are equal; ``own`` is how many axes of the result's operands are the value's own.
+    """Whether two values are equal, all of their own axes (those behind the leading ones) together.
 
     Booleans: both imply each other. Ints: the probability that they agree.
     Floats: within the tolerance in every element.
@@ -40,7 +44,7 @@ def equal(
     else:
         distance = (numbers(a, a_type) - numbers(b, b_type)).abs()
         same = _near(logic, distance, tolerance)
-    return _all_elements(logic, same, own)
+    return _all_elements(logic, same, same.dim() - leading)
 
 
 def _equal_ints(logic: Logic, a: Tensor, a_type: ValueType, b: Tensor, b_type: ValueType) -> Tensor:

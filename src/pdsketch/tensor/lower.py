@@ -312,8 +312,8 @@ class Lowering:
             return self._same_object(place(expr.left, env), place(expr.right, env))
         sides = [self._side(e, env) for e in (expr.left, expr.right)]
         tolerance = expr.tolerance
-        own = max(_own_rank(t) for _, t in sides)
-        return self._over(sides, lambda a, b: equal(self.logic, a, b, tolerance, own))
+        leading = 1 + len(union(node for node, _ in sides))
+        return self._over(sides, lambda a, b: equal(self.logic, a, b, tolerance, leading))
 
     def _same_object(self, left: Place, right: Place) -> Node:
         axes = axes_of([left, right])
@@ -339,27 +339,20 @@ class Lowering:
         sides = [self._side(a, env) for a in expr.args]
         axes = union(node for node, _ in sides)
         gets = [(aligned(node, axes), type_) for node, type_ in sides]
-        most = max(_own_rank(type_) for _, type_ in gets)
         op, whole = expr.op, expr.type.prim == "int64"
 
         def compute(run: Run) -> Tensor:
-            values = []
-            for get, type_ in gets:
-                value = numbers(get(run), type_)
-                for _ in range(most - _own_rank(type_)):
-                    value = value.unsqueeze(-1)
-                values.append(value)
-            return _calculated(op, values, whole=whole)
+            values = [numbers(get(run), type_) for get, type_ in gets]
+            most = max(value.dim() for value in values)
+            # A scalar beside a vector applies to each of its elements.
+            alike = [v.reshape(*v.shape, *(1,) * (most - v.dim())) for v in values]
+            return _calculated(op, alike, whole=whole)
 
         return Node(axes, compute, loop=any(node.loop for node, _ in sides))
 
 
 def _unset(run: Run) -> Tensor:
     raise AssertionError("a recursive predicate was read outside of its fixpoint")
-
-
-def _own_rank(type_: ValueType) -> int:
-    return 1 if type_.shape is None else len(type_.shape)
 
 
 def _calculated(op: str, values: list[Tensor], *, whole: bool) -> Tensor:
