@@ -173,6 +173,11 @@ class Frame:
         """The rows of the frame before that these came from."""
         return np.concatenate([move.rows for move in self.moves])
 
+    @property
+    def tables(self) -> Mapping[int, Tensor]:
+        """The tables computed so far, each for the rows that need it."""
+        return self._tables
+
     def table(self, table: int, rows: Array) -> Tensor:
         """A table that was computed, in some rows."""
         places = self._places[table, rows]

@@ -21,6 +21,8 @@ class Options:
     - ``goal``, ``transition``, ``lookahead``, ``precondition``: the weights of the
       losses; ``horizon``: how many steps the lookahead looks ahead.
     - ``sparsity``: how much networks prefer to read few of their inputs.
+      ``rarity``: how much a derived predicate that is a blank prefers to be false
+      (a closed world: what no example calls true is not).
     - ``tnorm``: the logic while training. ``balanced``: changed and unchanged
       variables weigh alike. ``paper=True`` is ``tnorm="godel", balanced=False``.
     - ``latent_gradient``: whether the encoded target of a transition is trained too.
@@ -46,7 +48,8 @@ class Options:
     lookahead: float = 0.1
     precondition: float = 1.0
     horizon: int = 1
-    sparsity: float = 3e-4
+    sparsity: float = 1e-3
+    rarity: float = 0.03
     tnorm: TNorm = "product"
     balanced: bool = True
     paper: bool = False
@@ -94,6 +97,7 @@ _NUMBERS = {
     "lookahead": (0.0, math.inf),
     "precondition": (0.0, math.inf),
     "sparsity": (0.0, math.inf),
+    "rarity": (0.0, math.inf),
     "validation": (0.0, 0.99),
     "time_limit": (0.0, math.inf),
 }

@@ -18,6 +18,7 @@ from pdsketch.nets.encode import Relation, encoder
 from pdsketch.nets.heads import Head
 from pdsketch.nets.layers import NARROW, WIDTH, linear
 from pdsketch.nets.pool import Pool
+from pdsketch.nets.scores import Scores, fits
 from pdsketch.nets.signature import Input, Signature
 
 Argument = Tensor | tuple[Tensor, Tensor]
@@ -34,6 +35,8 @@ def make(signature: Signature, generator: torch.Generator | None = None) -> nn.M
     """
     if not signature.inputs:
         return Constant(signature)
+    if fits(signature):
+        return Scores(signature, generator)
     return Network(signature, generator)
 
 
@@ -129,7 +132,7 @@ class Network(nn.Module):
 def add_sparsity(module: nn.Module, weight: float) -> None:
     """Make every default network within a module prefer functions of few input factors."""
     for part in module.modules():
-        if isinstance(part, Network):
+        if isinstance(part, Network | Scores):
             part.add_sparsity(weight)
 
 
