@@ -38,7 +38,7 @@ class Codes:
         columns = seen.detach().double().cpu().reshape(seen.shape[0], -1)
         values, steps = [], []
         for column in columns.unbind(-1):
-            distinct = column.unique()
+            distinct = column.unique()  # type: ignore[no-untyped-call]
             few = len(distinct) <= MOST_VALUES
             values.append(tuple(distinct.tolist()) if few else ())
             deviation = float(column.std(correction=0)) if len(column) else 0.0
