@@ -145,7 +145,7 @@ def test_every_limit_holds_and_is_named(model, domain):
     for options, status, word in (
         ({"max_expansions": 20}, "gave-up", "expansions"),
         ({"time_limit": 0.2}, "out-of-time", "time"),
-        ({"memory_limit": 0.5}, "out-of-memory", "memory"),
+        ({"memory_limit": 0.3, "k": 64, "time_limit": 300}, "out-of-memory", "memory"),
         ({"max_depth": 3}, "gave-up", "max_depth"),
     ):
         result = pds.plan(endless, state, "(shining a)", heuristic="blind", **options)

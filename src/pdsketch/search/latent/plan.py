@@ -137,12 +137,28 @@ class _Planning:
         guide = self._guide(space, goals)
         judge = Judge(self.model, goals, space.universes)
         engine = Engine(space, judge, guide, self._settings(space, left, number, last=last))
+        outcomes = engine.run()
+        solved = [place for place, outcome in enumerate(outcomes) if outcome.status == "solved"]
+        plans = {place: engine.steps(outcomes[place].node) for place in solved}
+        failures = replay(
+            self.model,
+            [self.states[left[place]] for place in solved],
+            [goals[place] for place in solved],
+            [plans[place] for place in solved],
+            snap=self.options.snap,
+        )
+        failed = dict(zip(solved, failures, strict=True))
         results: list[Result | None] = []
-        for place, (i, outcome) in enumerate(zip(left, engine.run(), strict=True)):
+        for place, (i, outcome) in enumerate(zip(left, outcomes, strict=True)):
             self.counts[i] += (outcome.expanded, outcome.evaluated, outcome.generated)
             self.spent[i] += outcome.expanded
-            again = not last and outcome.status == "gave-up" and self._has_room(i)
-            results.append(None if again else self._result(i, place, outcome, engine, guide))
+            if not last and outcome.status == "gave-up" and self._has_room(i):
+                results.append(None)
+            elif place in plans:
+                cost = float(engine.frontier.g[outcome.node])
+                results.append(self._solution(i, outcome, plans[place], cost, failed[place]))
+            else:
+                results.append(self._failure(i, place, outcome, engine, guide))
         return results
 
     def _settings(self, space: Space, left: Sequence[int], number: int, *, last: bool) -> Settings:
@@ -168,9 +184,9 @@ class _Planning:
             return Blind(0.0 if self.costs else 1.0)
         return Optimism(self.model, goals, space.universes, self.options.heuristic, cost)
 
-    def _result(self, i: int, place: int, outcome: Outcome, engine: Engine, guide: Guide) -> Result:
+    def _result(self, i: int, outcome: Outcome) -> Result:
         expanded, evaluated, generated = map(int, self.counts[i])
-        result = Result(
+        return Result(
             outcome.status,
             expanded=expanded,
             evaluated=evaluated,
@@ -179,16 +195,21 @@ class _Planning:
             warnings=self.doubts[i],
             best_h=None if np.isinf(outcome.best_h) else outcome.best_h,
         )
-        state, goal = self.states[i], self.goals[i]
-        if outcome.status == "solved":
-            plan = engine.steps(outcome.node)
-            failure = replay(self.model, state, goal, plan, snap=self.options.snap)
-            if failure is None:
-                return replace(result, plan=plan, cost=float(engine.frontier.g[outcome.node]))
+
+    def _solution(
+        self, i: int, outcome: Outcome, plan: list[Step], cost: float, failure: str | None
+    ) -> Result:
+        result = self._result(i, outcome)
+        if failure is not None:
             return replace(result, status="gave-up", best=plan, reasons=(failure,))
+        return replace(result, plan=plan, cost=cost)
+
+    def _failure(self, i: int, place: int, outcome: Outcome, engine: Engine, guide: Guide) -> Result:
         best = engine.steps(outcome.best) if outcome.best >= 0 else []
-        reasons = why_not(self.model, state, goal, outcome, best, self.options, guide, place)
-        return replace(result, best=best, reasons=reasons)
+        reasons = why_not(
+            self.model, self.states[i], self.goals[i], outcome, best, self.options, guide, place
+        )
+        return replace(self._result(i, outcome), best=best, reasons=reasons)
 
 
 def _options(model: Model, given: Mapping[str, Any]) -> Options:

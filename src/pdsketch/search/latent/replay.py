@@ -4,22 +4,59 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import torch
+
 from pdsketch.lang.terms import Expr
 from pdsketch.search.latent.fingerprint import fingerprints
 from pdsketch.search.result import Step
 from pdsketch.tensor.codes import codes_of
 from pdsketch.tensor.model import Model
-from pdsketch.tensor.state import State
+from pdsketch.tensor.state import State, StateBatch
 
 
-def replay(model: Model, state: State, goal: Expr, plan: Sequence[Step], *, snap: bool = False) -> str | None:
-    """Why the plan does not reach the goal; None: it does."""
-    after = follow(model, state, plan, snap=snap)
-    if isinstance(after, str):
-        return after
-    if not bool(model.holds(after, goal, crisp=True) > 0.5):
-        return "the goal does not hold when the plan is replayed one state at a time"
-    return None
+def replay(
+    model: Model,
+    states: Sequence[State],
+    goals: Sequence[Expr],
+    plans: Sequence[Sequence[Step]],
+    *,
+    snap: bool,
+) -> list[str | None]:
+    """Why each plan does not reach its goal; None: it does. Plans are replayed side by side."""
+    verdicts: list[str | None] = [None] * len(plans)
+    left = list(range(len(plans)))
+    number = 0
+    batch = StateBatch.of(states) if states else None
+    while left and batch is not None:
+        arrived = [place for place, i in enumerate(left) if len(plans[i]) == number]
+        if arrived:
+            done = [left[place] for place in arrived]
+            truth = model.holds(_some(batch, arrived), [goals[i] for i in done], crisp=True)
+            for i, holds in zip(done, (truth > 0.5).tolist(), strict=True):
+                verdicts[i] = (
+                    None if holds else "the goal does not hold when the plan is replayed step by step"
+                )
+        moving = [place for place, i in enumerate(left) if len(plans[i]) > number]
+        left = [left[place] for place in moving]
+        if not left:
+            break
+        batch = _some(batch, moving)
+        steps = [plans[i][number] for i in left]
+        number += 1
+        may = (model.applicable(batch, steps, crisp=True) > 0.5).tolist()
+        for i, step, allowed in zip(left, steps, may, strict=True):
+            if not allowed:
+                verdicts[i] = f"step {number} of the plan, {step}, is not applicable when it is replayed"
+        going = [place for place, allowed in enumerate(may) if allowed]
+        left = [left[place] for place in going]
+        if left:
+            batch = model.step(_some(batch, going), [steps[place] for place in going], crisp=True)
+            batch = _snapped(model, batch) if snap else batch
+    return verdicts
+
+
+def _some(batch: StateBatch, places: list[int]) -> StateBatch:
+    return batch if len(places) == batch.size else batch.select(torch.tensor(places, device=batch.device))
 
 
 def follow(model: Model, state: State, plan: Sequence[Step], *, snap: bool = False) -> State | str:
@@ -29,15 +66,15 @@ def follow(model: Model, state: State, plan: Sequence[Step], *, snap: bool = Fal
             return f"step {number} of the plan, {step}, is not applicable when it is replayed"
         state = model.step(state, step, crisp=True)
         if snap:
-            state = snapped(model, state)
+            state = _snapped(model, state.batch)[0]
     return state
 
 
-def snapped(model: Model, state: State) -> State:
-    """The state with its floats rounded to their codes."""
-    prints = fingerprints(model.domain.state_predicates, codes_of(model.notes), state.device)
+def _snapped(model: Model, batch: StateBatch) -> StateBatch:
+    """The states with their floats rounded to their codes."""
+    prints = fingerprints(model.domain.state_predicates, codes_of(model.notes), batch.device)
     tensors = {
         name: prints[name].snap(tensor) if name in prints else tensor
-        for name, tensor in state.batch.tensors.items()
+        for name, tensor in batch.tensors.items()
     }
-    return State._of(state.batch.with_tensors(tensors))
+    return batch.with_tensors(tensors)
