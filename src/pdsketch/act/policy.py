@@ -92,7 +92,7 @@ class Policy:
 
         ``refused`` are actions that a controller would not execute in this very state.
         """
-        state = self.model.encode(state)
+        state = self.model.encode(state, crisp=True)
         intention = self._intention
         self._deviations = ()
         if intention is not None and intention.predicted is not None:
