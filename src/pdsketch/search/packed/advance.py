@@ -28,17 +28,21 @@ from pdsketch.search.packed.operators import Operators, applicable, apply
 from pdsketch.search.packed.queue import Queue, pop, push
 from pdsketch.task.task import Floats, Ints
 
-PAUSED, SOLVED, EXHAUSTED, GROW_NODES, GROW_QUEUE, ENOUGH, NEW = range(7)
+PAUSED, SOLVED, EXHAUSTED, GROW_NODES, GROW_QUEUE, ENOUGH, STUCK, NEW = range(8)
 
 BOOST = 1000
 
 # What `Room.counters` counts.
 COUNT, EXPANDED, EVALUATED, GENERATED, GOAL, CURRENT, NEXT, FOUND, TURN, PREFERRED_TURN, FILLED = range(11)
-N_COUNTERS = 11
+IMPROVED = 11
+N_COUNTERS = 12
 
 
 class Settings(NamedTuple):
-    """Which search: the heuristic's code, lazy or not, whether to open improved states again, the weights."""
+    """Which search: the heuristic's code, lazy or not, whether to open improved states again, the weights.
+
+    After ``patience`` evaluations without a lower h the search is stuck.
+    """
 
     heuristic: int
     lazy: bool
@@ -46,6 +50,7 @@ class Settings(NamedTuple):
     g_weight: float
     h_weight: float
     most_expansions: int
+    patience: int
 
 
 class Knowledge(NamedTuple):
@@ -219,7 +224,7 @@ def _lazy_step(
 
 
 @kernel
-def advance(
+def advance(  # noqa: PLR0912
     know: Knowledge,
     settings: Settings,
     nodes: Nodes,
@@ -271,7 +276,11 @@ def advance(
                 _expand_lazily(know, nodes, queue, preferred, room, node)
             else:
                 _enqueue(settings, nodes, queue, node)
-            room.best[0] = min(room.best[0], h)
+            if h < room.best[0]:
+                room.best[0] = h
+                counters[IMPROVED] = counters[EVALUATED]
+            elif counters[EVALUATED] - counters[IMPROVED] >= settings.patience:
+                return STUCK
         elif answer != PAUSED:
             return answer
     return PAUSED

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pdsketch.heuristics.axioms import prepare_axioms
 from pdsketch.heuristics.bits import pack
@@ -15,10 +16,12 @@ from pdsketch.heuristics.compiled import announced
 from pdsketch.heuristics.explore import UNREACHED, make_work
 from pdsketch.heuristics.registry import Heuristic, find_heuristic
 from pdsketch.heuristics.relaxation import relax
+from pdsketch.heuristics.rows import gather
 from pdsketch.lang.diagnostics import did_you_mean, error
 from pdsketch.search.packed import nodes as closed_list
 from pdsketch.search.packed import queue as open_list
 from pdsketch.search.packed.advance import (
+    COUNT,
     CURRENT,
     ENOUGH,
     EVALUATED,
@@ -30,6 +33,7 @@ from pdsketch.search.packed.advance import (
     GROW_QUEUE,
     N_COUNTERS,
     SOLVED,
+    STUCK,
     Knowledge,
     Room,
     Settings,
@@ -44,6 +48,18 @@ SEARCHES = ("astar", "wastar", "gbfs", "lazy-gbfs")
 
 DEFAULT_WEIGHT = 5.0
 """Of h in weighted A*."""
+
+PATIENCE = 2000
+"""Evaluations without a lower h after which lazy greedy search starts again, its ties broken otherwise.
+
+Which of several equally good operators the heuristic prefers can decide whether
+the search meets a wide plateau. There are `ROUNDS` short rounds; the one after
+them has the patience to be complete.
+"""
+
+ROUNDS = 4
+
+_FOREVER = 1 << 62
 
 _SLICE = 0.05
 """Seconds that a kernel may run before Python looks at the clock."""
@@ -75,7 +91,8 @@ class Outcome:
     """How a search ended: operators of the plan if solved, counters, and the lowest h that was seen.
 
     ``unreached`` are the goal literals that even the relaxed task cannot reach
-    from the initial state.
+    from the initial state. ``states`` is the number of different states that the
+    last round met.
     """
 
     status: Status
@@ -87,6 +104,8 @@ class Outcome:
     best_h: float
     bytes: int
     unreached: tuple[int, ...] = ()
+    states: int = 0
+    stuck: bool = False
 
 
 @final
@@ -122,18 +141,30 @@ def search(
     ``report`` is called every few slices of the search, for those who want to
     watch. ``meter`` has counted memory since planning began.
     """
-    return _Run(task, options, meter or Meter()).until_done(report)
+    meter = meter or Meter()
+    if find_search(options.search) != "lazy-gbfs":
+        return _Run(task, options, meter, _FOREVER).until_done(report)
+    spent = Outcome("gave-up", None, None, 0, 0, 0, np.inf, 0)
+    for number in range(ROUNDS + 1):
+        last = number == ROUNDS
+        shuffled, order = _shuffled(task, 0 if last else number)
+        run = _Run(shuffled, _rest_of(options, spent), meter, _FOREVER if last else PATIENCE)
+        found = run.until_done(report)
+        spent = _together(spent, found, order)
+        if not found.stuck:
+            break
+    return spent
 
 
 @final
 class _Run:
     """One search: the arrays that kernels work on, and the loop that feeds them."""
 
-    def __init__(self, task: Task, options: Options, meter: Meter) -> None:
+    def __init__(self, task: Task, options: Options, meter: Meter, patience: int) -> None:
         self.options = options
         self.meter = meter
         self.heuristic = find_heuristic(options.heuristic)
-        self.settings = _settings(options, self.heuristic)
+        self.settings = _settings(options, self.heuristic, patience)
         basic, full = words_of(task)
         relaxation = relax(task, task.costs + 1.0 if options.costs == "plus-one" else None)
         self.know = Knowledge(
@@ -175,8 +206,8 @@ class _Run:
                 return self._outcome("solved")
             if answer == EXHAUSTED:
                 return self._outcome("unsolvable")
-            if answer == ENOUGH:
-                return self._outcome("gave-up")
+            if answer in (ENOUGH, STUCK):
+                return self._outcome("gave-up", stuck=answer == STUCK)
             if not self._make_room(answer):
                 return self._outcome("out-of-memory")
             if spent < _SLICE / 2 and answer not in (GROW_NODES, GROW_QUEUE):
@@ -218,7 +249,7 @@ class _Run:
             bytes=self._bytes(),
         )
 
-    def _outcome(self, status: Status) -> Outcome:
+    def _outcome(self, status: Status, *, stuck: bool = False) -> Outcome:
         counters = self.room.counters
         goal = int(counters[GOAL])
         plan: tuple[int, ...] | None = None
@@ -236,6 +267,8 @@ class _Run:
             best_h=float(self.room.best[0]),
             bytes=self._bytes(),
             unreached=self._unreached() if np.isinf(self.room.best[0]) else (),
+            states=int(counters[COUNT]),
+            stuck=stuck,
         )
 
     def _unreached(self) -> tuple[int, ...]:
@@ -254,7 +287,43 @@ class _Run:
         return tuple(reversed(steps))
 
 
-def _settings(options: Options, heuristic: Heuristic) -> Settings:
+def _shuffled(task: Task, number: int) -> tuple[Task, NDArray[np.int64]]:
+    """The task with its operators in another order for each number but 0."""
+    order = np.arange(len(task.operators))
+    if number == 0:
+        return task, order
+    order = np.random.default_rng(number).permutation(order)
+    changed = replace(
+        task,
+        operators=tuple(task.operators[i] for i in order),
+        costs=task.costs[order],
+        preconditions=gather(task.preconditions, order),
+        effects=gather(task.effects, order),
+    )
+    return changed, order
+
+
+def _rest_of(options: Options, spent: Outcome) -> Options:
+    """The options with the expansions that are left."""
+    if options.max_expansions is None:
+        return options
+    return replace(options, max_expansions=max(0, options.max_expansions - spent.expanded))
+
+
+def _together(spent: Outcome, found: Outcome, order: NDArray[np.int64]) -> Outcome:
+    """The outcome of the latest round, with the counters of all rounds and the task's own operators."""
+    return replace(
+        found,
+        plan=None if found.plan is None else tuple(int(order[operator]) for operator in found.plan),
+        expanded=spent.expanded + found.expanded,
+        evaluated=spent.evaluated + found.evaluated,
+        generated=spent.generated + found.generated,
+        best_h=min(spent.best_h, found.best_h),
+        bytes=max(spent.bytes, found.bytes),
+    )
+
+
+def _settings(options: Options, heuristic: Heuristic, patience: int) -> Settings:
     weights = {
         "astar": (1.0, 1.0),
         "wastar": (1.0, float(options.weight)),
@@ -269,5 +338,6 @@ def _settings(options: Options, heuristic: Heuristic) -> Settings:
         reopen=g_weight > 0,
         g_weight=g_weight,
         h_weight=h_weight,
-        most_expansions=(1 << 62) if most is None else max(int(most), 0),
+        most_expansions=_FOREVER if most is None else max(int(most), 0),
+        patience=patience,
     )

@@ -36,9 +36,9 @@ def _proof(problem: Problem, task: Task, options: Options, outcome: Outcome) -> 
             "the goal cannot be reached, even if nothing ever stopped holding",
             *_in_the_way(problem, task, outcome),
         )
-    dead = " or shown to be dead ends" if HEURISTICS[options.heuristic].relaxed else ""
-    states = "1 state was" if outcome.expanded == 1 else f"{outcome.expanded} states were"
-    return (f"the goal cannot be reached: {states} searched, and there are no others{dead}",)
+    dead = ", dead ends by the heuristic included" if HEURISTICS[options.heuristic].relaxed else ""
+    states = "1 state was" if outcome.states == 1 else f"{outcome.states} states were"
+    return (f"the goal cannot be reached: {states} searched{dead}, and there are no others to reach",)
 
 
 def _in_the_way(problem: Problem, task: Task, outcome: Outcome) -> tuple[str, ...]:
