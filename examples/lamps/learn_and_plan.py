@@ -20,7 +20,7 @@ def main() -> None:
     domain = pds.load_domain(Path(__file__).parent / "lamps.pdsketch")
     model = pds.Model(domain, seed=0)
     pds.fit(model, [demonstration(domain, seed) for seed in range(200)], steps=600, seed=0)
-    policy = pds.Policy(model)
+    policy = pds.Policy(model, options={"k": 64, "max_expansions": 20_000, "time_limit": None})
     for goal in GOALS:
         reached = 0
         for seed in range(1000, 1005):
