@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from time import monotonic
 from typing import final
 
 from pdsketch.lang.diagnostics import Error, error
 from pdsketch.lang.source import Span
+from pdsketch.task.clock import now
 
 
 @final
@@ -19,7 +19,7 @@ class OutOfTimeError(Exception):
 @final
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """At most so many ``instances`` of rules and ``cells`` of arrays; ``deadline`` by `time.monotonic`."""
+    """At most so many ``instances`` of rules and ``cells`` of arrays; ``deadline`` by `clock.now`."""
 
     instances: int = 5_000_000
     cells: int = 100_000_000
@@ -27,7 +27,7 @@ class Limits:
 
     def check_time(self) -> None:
         """Raise `OutOfTimeError` after the deadline."""
-        if self.deadline is not None and monotonic() > self.deadline:
+        if self.deadline is not None and now() > self.deadline:
             raise OutOfTimeError
 
     def too_large(self, found: Mapping[str, int], spans: Mapping[str, Span | None]) -> Error:

@@ -23,6 +23,7 @@ from pdsketch.search.latent.guide import Guide
 from pdsketch.search.latent.judge import Judge
 from pdsketch.search.latent.space import Children, Space, joined
 from pdsketch.search.result import Status, Step
+from pdsketch.task import clock
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -39,7 +40,7 @@ _SHIFT: Final = 40
 @final
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When to stop: wall time (of ``time.monotonic``), bytes, expansions of a problem, depth of a node."""
+    """When to stop: time (of `clock.now`), bytes, expansions of a problem, depth of a node."""
 
     deadline: float
     memory: float
@@ -123,7 +124,7 @@ class Engine:
         self._begin()
         while (active := self._active()).size:
             now = time.monotonic()
-            if now >= self.limits.deadline:
+            if clock.now() >= self.limits.deadline:
                 self._stop(active, "out-of-time", "time")
                 break
             if self.space.nbytes + self.frontier.nbytes > self.limits.memory:
@@ -172,7 +173,7 @@ class Engine:
         size = max(1, MOST_CHILDREN // per_node)
         for first in range(0, len(nodes), size):
             self._expand(nodes[first : first + size])
-            if time.monotonic() >= self.limits.deadline:
+            if clock.now() >= self.limits.deadline:
                 return
 
     def _drop_finished(self, active: Ints) -> Ints:

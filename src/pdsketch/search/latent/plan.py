@@ -19,10 +19,11 @@ from pdsketch.search.latent.engine import Engine, Limits, Outcome, Progress, Sea
 from pdsketch.search.latent.guide import Blind, Guide, Optimism, find_guide
 from pdsketch.search.latent.instances import Candidates, value_types
 from pdsketch.search.latent.judge import Judge
-from pdsketch.search.latent.reasons import untrained, why_not
+from pdsketch.search.latent.reasons import nothing_trained, untrained, why_not
 from pdsketch.search.latent.replay import replay
 from pdsketch.search.latent.space import Space
 from pdsketch.search.result import Result, Step, UntrainedWarning
+from pdsketch.task import clock
 from pdsketch.tensor.arguments import bind
 from pdsketch.tensor.model import Model
 from pdsketch.tensor.state import State, StateBatch
@@ -99,7 +100,8 @@ class _Planning:
         self.options = options
         self.started = started
         limit = options.time_limit
-        self.deadline = np.inf if limit is None else started + limit
+        spent = time.monotonic() - started
+        self.deadline = np.inf if limit is None else clock.now() + limit - spent
         self.costs = model.domain.has_costs if options.costs is None else options.costs
         self.spent = np.zeros(len(states), dtype=np.int64)
         self.counts = np.zeros((len(states), 3), dtype=np.int64)
@@ -176,7 +178,7 @@ class _Planning:
 
     def _has_room(self, i: int) -> bool:
         limit = self.options.max_expansions
-        return time.monotonic() < self.deadline and (limit is None or int(self.spent[i]) < limit)
+        return clock.now() < self.deadline and (limit is None or int(self.spent[i]) < limit)
 
     def _guide(self, space: Space, goals: Sequence[Expr]) -> Guide:
         cost = _ground_cost(self.model, space.roots) if self.costs else None
@@ -192,7 +194,7 @@ class _Planning:
             evaluated=evaluated,
             generated=generated,
             seconds=time.monotonic() - self.started,
-            warnings=self.doubts[i],
+            warnings=(*self.doubts[i], *nothing_trained(self.model)),
             best_h=None if np.isinf(outcome.best_h) else outcome.best_h,
         )
 

@@ -24,6 +24,7 @@ from pdsketch.search.packed.engine import (
 from pdsketch.search.packed.memory import Meter
 from pdsketch.search.packed.reasons import why_not
 from pdsketch.search.result import Result, Status, Step
+from pdsketch.task.clock import now
 from pdsketch.task.ground import ground
 from pdsketch.task.limits import Limits, OutOfTimeError
 from pdsketch.task.task import Task
@@ -40,15 +41,15 @@ def plan_problem(
 ) -> Result:
     """Find a plan for a problem whose state is Boolean; see `pdsketch.plan`.
 
-    ``time_limit`` counts from now, grounding included. ``watch`` is told now and
-    then how the search is going.
+    ``time_limit`` counts from now, grounding included, the compilation of kernels
+    not. ``watch`` is told now and then how the search is going.
     """
     started = time.monotonic()
     options = options or Options()
     find_search(options.search)
     find_heuristic(options.heuristic)
     if time_limit is not None:
-        options = replace(options, deadline=started + time_limit)
+        options = replace(options, deadline=now() + time_limit)
     meter = Meter()
     try:
         task = ground(problem, Limits(deadline=None if time_limit is None else options.deadline))

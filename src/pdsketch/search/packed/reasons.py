@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from time import monotonic
-
 import numpy as np
 
 from pdsketch.heuristics.registry import HEURISTICS
 from pdsketch.lang.data import ground
 from pdsketch.lang.domain import Problem
 from pdsketch.search.packed.engine import Options, Outcome
+from pdsketch.task.clock import now
 from pdsketch.task.limits import Limits, OutOfTimeError
 from pdsketch.task.task import Task
 
@@ -46,7 +45,7 @@ def _in_the_way(problem: Problem, task: Task, outcome: Outcome) -> tuple[str, ..
     from pdsketch.task.explain import explain  # needed for few problems
 
     try:
-        words = explain(problem, Limits(deadline=monotonic() + EXPLANATION_SECONDS))
+        words = explain(problem, Limits(deadline=now() + EXPLANATION_SECONDS))
     except OutOfTimeError:
         words = ()
     if words:
