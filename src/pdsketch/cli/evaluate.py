@@ -1,30 +1,74 @@
-"""``pdsketch eval DIR DATA``: what a trained model gets right on episodes."""
+"""``pdsketch eval DIR DATA``: what a trained model gets right on episodes, or how many problems it solves."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 from pdsketch.cli import output
 
 EXAMPLE = """pdsketch eval MODEL DATA
-pdsketch eval MODEL DATA --json"""
+pdsketch eval MODEL problems/*.pddl --max-expansions 500"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The model and the data."""
     parser.add_argument("model", metavar="DIR", help="the folder of a trained model")
-    parser.add_argument("data", metavar="DATA", help="a folder of episodes")
+    parser.add_argument(
+        "data", metavar="DATA", nargs="+", help="a folder of episodes, or problem files to plan for"
+    )
     parser.add_argument("--device", default="cpu", help="cpu, cuda, … (default: cpu)")
+    parser.add_argument("--search", default="astar", help="for problems: astar (default), wastar or gbfs")
+    parser.add_argument("--heuristic", default="opt", help="for problems: opt (default), add, max or blind")
+    parser.add_argument(
+        "--max-expansions", type=int, default=500, metavar="N", help="of one problem (default 500)"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
     """Exit code 0 whatever the accuracy."""
-    from pdsketch.learn.fit import evaluate
-    from pdsketch.learn.report import describe, summary
     from pdsketch.tensor.store import load_model
 
     model = load_model(args.model)
-    measures, blanks = evaluate(model, args.data, device=args.device)
+    if len(args.data) > 1 or Path(args.data[0]).is_file():
+        return _on_problems(model, args.data, args)
+    return _on_episodes(model, args.data[0], args)
+
+
+def _on_problems(model: Any, files: Sequence[str], args: argparse.Namespace) -> int:
+    """How many problems are solved within the expansions allowed."""
+    from pdsketch.lang.load import load_problem
+    from pdsketch.search.plan import plan_many
+
+    problems = [load_problem(file, model.domain) for file in files]
+    results = plan_many(
+        model.to(args.device),
+        [problem.state for problem in problems],
+        [problem.goal for problem in problems],
+        search=args.search,
+        heuristic=args.heuristic,
+        max_expansions=args.max_expansions,
+        time_limit=None,
+    )
+    rows = [
+        {"file": file, "status": r.status, "plan": r.plan, "cost": r.cost, "expanded": r.expanded}
+        for file, r in zip(files, results, strict=True)
+    ]
+    solved = sum(result.solved for result in results)
+    lines = [f"{file}: {r.status}, {r.expanded} expansions" for file, r in zip(files, results, strict=True)]
+    lines.append(f"{solved} of {len(files)} problems solved")
+    payload = {"ok": True, "problems": rows, "solved": solved / len(files)}
+    return output.finish(output.OK, payload, json=args.json, text="\n".join(lines))
+
+
+def _on_episodes(model: Any, data: str, args: argparse.Namespace) -> int:
+    """Goal accuracy, transition errors, and what is known of each blank."""
+    from pdsketch.learn.fit import evaluate
+    from pdsketch.learn.report import describe, summary
+
+    measures, blanks = evaluate(model, data, device=args.device)
     for name, report in blanks.items():
         if report.verdict == "never-trained":
             output.say(f"warning: blank `{name}` never received a gradient: nothing was learned for it")

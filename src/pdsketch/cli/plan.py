@@ -6,6 +6,7 @@ import argparse
 import gc
 import sys
 import time
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from pdsketch.cli import output
 from pdsketch.cli.progress import Ticker
 from pdsketch.lang.data import ground
 from pdsketch.lang.load import load_domain, load_problem
-from pdsketch.search.result import Result
+from pdsketch.search.result import Result, UntrainedWarning
 
 EXAMPLE = """pdsketch plan examples/blocks/domain.pddl examples/blocks/p01.pddl
 pdsketch plan examples/lights/domain.pddl examples/lights/p01.pddl --search astar --heuristic max -o plan"""
@@ -69,8 +70,11 @@ def _run(args: argparse.Namespace) -> int:
     if result.solved and args.output is not None:
         Path(args.output).write_text(text, encoding="utf-8")
         text = ""
+    for warning in result.warnings:
+        output.say(f"pdsketch: warning: {warning}")
     for reason in result.reasons:
-        output.say(f"pdsketch: {reason}")
+        if reason not in result.warnings:
+            output.say(f"pdsketch: {reason}")
     payload = {
         "status": result.status,
         "plan": result.plan,
@@ -80,6 +84,7 @@ def _run(args: argparse.Namespace) -> int:
         "generated": result.generated,
         "seconds": seconds,
         "reasons": result.reasons,
+        "warnings": result.warnings,
         "best_h": result.best_h,
     }
     code = output.EXIT_OF_STATUS[result.status]
@@ -96,11 +101,21 @@ def _plan(args: argparse.Namespace, problem: Any, spent: float) -> Result:
     if args.model is not None:
         from pdsketch import load_model
 
-        return plan(load_model(args.model), problem.state, problem.goal, **options)
+        options["costs"] = problem.metric == "cost"
+        return _quietly(load_model(args.model), problem.state, problem.goal, **options)
     if needs_model(problem.domain):
-        return plan(problem, **options)
+        return _quietly(problem, **options)
     with Ticker(sys.stderr) as ticker:
         return plan(problem, watch=ticker, **options)
+
+
+def _quietly(*args: Any, **options: Any) -> Result:
+    """Plan through a model; what it warns of is in the result, too."""
+    from pdsketch.search.plan import plan
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UntrainedWarning)
+        return plan(*args, **options)
 
 
 def plan_text(result: Result) -> str:

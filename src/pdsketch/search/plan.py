@@ -59,6 +59,7 @@ def plan(
         if not needs_model(problem.domain):
             return _packed(problem, {**_given(limits), **options})
         model = import_module("pdsketch.tensor.model").Model(problem.domain)
+        options = {"costs": problem.metric == "cost", **options}
         return _latent("plan_model")(model, problem.state, problem.goal, **_given(limits), **options)  # type: ignore[no-any-return]
     if isinstance(target, Domain):
         target = import_module("pdsketch.tensor.model").Model(target)

@@ -41,7 +41,7 @@ def why_not(
             truth = float(model.holds(reached, part))
             if truth <= 0.5:
                 reasons.append(f"{where}, {_words(part)} has truth {truth:.2f}{_at(part.span)}")
-    reasons += untrained(model, goal)
+    reasons += [*untrained(model, goal), *nothing_trained(model)]
     return tuple(reasons[:_MOST_PARTS])
 
 
@@ -68,21 +68,33 @@ def _ending(outcome: Outcome, options: Options) -> str:
 def _unreachable(guide: Optimism, state: State, place: int) -> list[str]:
     """The parts of the goal that no actions can bring about, even optimistically."""
     return [
-        f"no actions can make {_words(part)} true, whatever the networks compute{_at(part.span)}"
+        f"no actions can make {_words(part)} true, even optimistically{_at(part.span)}"
         for part in guide.unreachable(state.batch, place)
     ]
 
 
 def untrained(model: Model, goal: Expr) -> tuple[str, ...]:
-    """What to say of each blank that the goal reads and no training reached (given modules need none)."""
+    """What to say of each blank that the goal reads and no training reached; given modules need none."""
     trained = {*model.notes.get("trained", ()), *model.blanks.given}
-    found = []
-    for name in blanks_read(model, goal):
-        if name not in trained:
-            spans = model.domain.blanks[name].spans
-            at = _at(spans[0] if spans else None)
-            found.append(f"the goal reads the blank `{name}`, which was never trained{at}")
-    return tuple(found)
+    read = [name for name in blanks_read(model, goal) if name not in trained]
+    return tuple(
+        f"the goal reads the blank `{name}`, which was never trained{_first(model, name)}" for name in read
+    )
+
+
+def nothing_trained(model: Model) -> tuple[str, ...]:
+    """What to say of a model whose networks are as they were made."""
+    if model.notes.get("trained"):
+        return ()
+    blanks = [name for name in model.domain.blanks if name not in model.blanks.given]
+    listed = ", ".join(f"`{name}`" for name in blanks[:3])
+    more = f" and {len(blanks) - 3} more" if len(blanks) > 3 else ""
+    return (f"the model was not trained: {listed}{more} are networks as they were made",) if blanks else ()
+
+
+def _first(model: Model, blank: str) -> str:
+    spans = model.domain.blanks[blank].spans
+    return _at(spans[0] if spans else None)
 
 
 def blanks_read(model: Model, expr: Expr) -> tuple[str, ...]:
