@@ -24,6 +24,7 @@ _NUMBERS = {
     "horizon": (int, "how many steps the lookahead looks ahead"),
     "precondition": (float, "weight of the precondition loss"),
     "sparsity": (float, "how much networks prefer to read few of their inputs"),
+    "rarity": (float, "how much learned predicates prefer to be false where nothing is known"),
     "validation": (float, "part of the episodes held out"),
     "patience": (int, "stop after so many measurements without improvement"),
     "time-limit": (float, "seconds after which to stop"),

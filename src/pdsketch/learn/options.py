@@ -24,7 +24,8 @@ class Options:
       ``rarity``: how much a derived predicate that is a blank prefers to be false
       (a closed world: what no example calls true is not).
     - ``tnorm``: the logic while training. ``balanced``: changed and unchanged
-      variables weigh alike. ``paper=True`` is ``tnorm="godel", balanced=False``.
+      variables weigh alike. ``paper=True`` is ``tnorm="godel", balanced=False,
+      sparsity=0, rarity=0``, with errors in the data's own units.
     - ``latent_gradient``: whether the encoded target of a transition is trained too.
     - ``validation``: the part of the episodes held out (None: a tenth, of 200 or
       more). ``evaluate_every`` steps it is measured; after ``patience``
@@ -75,8 +76,10 @@ class Options:
                 raise error("unknown-option", f"`fit` has no option `{name}`", help=did_you_mean(name, known))
         options = Options(**settings)
         _check(options)
-        return replace(options, tnorm="godel", balanced=False) if options.paper else options
+        return replace(options, **_PAPER) if options.paper else options
 
+
+_PAPER: dict[str, Any] = {"tnorm": "godel", "balanced": False, "sparsity": 0.0, "rarity": 0.0}
 
 _COUNTS = {
     "steps": 0,
