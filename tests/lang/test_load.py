@@ -154,6 +154,12 @@ class TestBadInput:
             assert codes(caught.value.diagnostics) == [code]
         assert codes(refused("(define\0")) == ["binary-file"]
 
+    @pytest.mark.parametrize("mark", [b"", "\N{ZERO WIDTH NO-BREAK SPACE}".encode()])
+    def test_a_byte_that_is_no_text_has_its_place(self, mark):
+        with pytest.raises(pds.Error) as caught:
+            decode_source("file", mark + "(define\n; süß caf".encode() + b"\xe9\n)")
+        assert [d.place for d in caught.value.diagnostics] == [("file", 2, 10)]
+
     def test_an_error_is_a_value_error_that_reads_well(self):
         with pytest.raises(ValueError, match="there is no predicate `q`"):
             parse_domain("(define (domain d) (:derived (p) (q)))")

@@ -14,7 +14,7 @@ from pdsketch.lang.domain import Domain, Problem
 from pdsketch.lang.parser import Definition, parse_definition, parse_domain_syntax, parse_problem_syntax
 from pdsketch.lang.reader import read
 from pdsketch.lang.report import Report
-from pdsketch.lang.source import Source
+from pdsketch.lang.source import Source, Span
 from pdsketch.lang.syntax import ProblemSyntax
 from pdsketch.lang.terms import Expr
 from pdsketch.lang.types import ObjectType
@@ -206,11 +206,13 @@ def decode_source(name: str, data: bytes) -> Source:
     try:
         source = Source(name, data.decode("utf-8-sig"))
     except UnicodeDecodeError as problem:
-        line = data.count(b"\n", 0, problem.start) + 1
+        # Without a byte-order mark, if there was one. What stands before the place is right.
+        data = problem.object
+        at = len(data[: problem.start].decode())
         raise error(
             "not-utf8",
-            f"line {line} holds byte 0x{data[problem.start]:02x}, which is not UTF-8",
-            file=name,
+            f"byte 0x{data[problem.start]:02x} is not UTF-8",
+            Span(Source(name, data.decode(errors="replace")), at, at + 1),
             help="save the file as UTF-8",
         ) from None
     if "\0" in source.text:
