@@ -198,6 +198,11 @@ def test_a_domain_gets_the_canonical_layout() -> None:
     )
 
 
+def test_a_string_stays_with_its_setting() -> None:
+    text = '(define (domain d) (:derived (p) (??f [act="re lu",depth=2])))'
+    assert '[act="re lu", depth=2]' in fmt(text)
+
+
 def test_long_lists_of_objects_are_filled_to_the_width() -> None:
     text = "(define (problem p) (:objects " + " ".join(f"object-{i}" for i in range(100)) + " - thing))"
     lines = fmt(text).splitlines()

@@ -338,9 +338,10 @@ def _is_keyword(unit: Unit) -> bool:
 
 
 def _is_glued(previous: Node, node: Node) -> bool:
-    """Whether no space stands between two nodes: before a comma, and inside ``vector[…]``."""
+    """Whether no space stands between two nodes: before a comma, inside ``vector[…]`` and ``name="…"``."""
     if isinstance(node, Atom):
-        return node.text == ","
+        is_setting = node.text[0] == '"' and isinstance(previous, Atom) and previous.text[-1] == "="
+        return node.text == "," or (is_setting and previous.end == node.start)
     if isinstance(previous, Atom) and previous.text == ",":
         return False
     return node.bracket == "[" and previous.end == node.start
