@@ -72,7 +72,7 @@ def _atom(ctx: Context, node: Atom, scope: Scope, want: Type | None) -> Expr | N
         return None
     if text in ctx.tables.objects:
         return _object(ctx, node)
-    _unknown_word(ctx, node, want)
+    _unknown_word(ctx, node, scope, want)
     return None
 
 
@@ -85,7 +85,7 @@ def _variable(ctx: Context, node: Atom, scope: Scope) -> Expr | None:
     if node.text == "??":
         ctx.report.error(
             "misplaced-wildcard",
-            "`??` stands for all objects of a type, inside a blank's argument or an effect",
+            "`??` stands for all objects of a type, in a predicate that a blank takes or an effect writes",
             node,
             help="for instance (??f (item-pose ??))",
         )
@@ -103,7 +103,7 @@ def _variable(ctx: Context, node: Atom, scope: Scope) -> Expr | None:
     return Variable(variable.name, variable.type, ctx.span(node))
 
 
-def _unknown_word(ctx: Context, node: Atom, want: Type | None) -> None:
+def _unknown_word(ctx: Context, node: Atom, scope: Scope, want: Type | None) -> None:
     text = node.text
     if text in ctx.tables.signatures:
         shown = f"({' '.join([text, *(p.name for p in ctx.tables.signatures[text].parameters)])})"
@@ -122,7 +122,7 @@ def _unknown_word(ctx: Context, node: Atom, want: Type | None) -> None:
         "unknown-object",
         f"there is no {kind} `{text}`",
         node,
-        help=ctx.report.near(text, known) or (f"did you mean `?{text}`?" if ctx.owner is not None else None),
+        help=f"did you mean `?{text}`?" if f"?{text}" in scope else ctx.report.near(text, known),
     )
 
 
@@ -208,7 +208,12 @@ def unknown_predicate(ctx: Context, head: Atom) -> None:
             help=ctx.report.near(predicate, signatures),
         )
     elif text in ctx.tables.objects or text[0] == "?" or text[0] == ":":
-        ctx.report.error("bad-expression", f"wanted a predicate or an operator, found `{text}`", head)
+        ctx.report.error(
+            "bad-expression",
+            f"wanted a predicate or an operator, found `{text}`",
+            head,
+            help=f"for a blank, write `?{text}`" if text[0] == "?" and text[1:2] != "?" else None,
+        )
     else:
         ctx.report.error(
             "unknown-predicate",
