@@ -239,7 +239,7 @@ class TestBlanks:
             " (??f (item-pose ?o) (robot-pose ?r))))",
         )
         assert [b.signature for b in domain.blanks.values()] == [
-            "derived::p::f(pose, {bool for ?$0 - item}) -> bool",
+            "derived::p::f(pose, {bool for ?? - item}) -> bool",
             "action::act::f(pose, pose) -> pose",
         ]
         assert domain.blanks["derived::p::f"].settings == {"hidden": 32, "act": "relu"}

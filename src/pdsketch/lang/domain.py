@@ -58,7 +58,8 @@ class BlankInput:
     def __str__(self) -> str:
         if self.over is None:
             return str(self.type)
-        variables = " ".join(f"{v.name} - {v.type}" for v in self.over)
+        names = ("??" if v.name.startswith("?$") else v.name for v in self.over)
+        variables = " ".join(f"{name} - {v.type}" for name, v in zip(names, self.over, strict=True))
         return f"{{{self.type} for {variables}}}" if variables else f"{{{self.type}}}"
 
 
