@@ -164,7 +164,7 @@ def follow(model: Any, trial: Trial, plan: Sequence[tuple[Any, ...]]) -> None:
 def agrees(predicted: Any, seen: Mapping[str, Any], tolerance: float = 0.3) -> bool:
     """Whether a predicted state is what is seen, predicate by predicate."""
     return all(
-        bool((np.abs(np.asarray(predicted[name], dtype=np.float32) - value) < tolerance).all())
+        bool((np.abs(np.asarray(predicted[name].detach(), dtype=np.float32) - value) < tolerance).all())
         for name, value in seen.items()
     )
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pdsketch.envs.babyai.data import DataConfig
 from pdsketch.envs.babyai.goals import mission_goal
@@ -156,13 +157,17 @@ def measure_transitions(model: Any, steps: int, seed: int) -> dict[str, dict[str
     }
 
 
+def _numbers(states: Any, name: str) -> NDArray[Any]:
+    return np.asarray(states[name].detach(), dtype=np.float32)
+
+
 def _compare(model: Any, name: str, before: Any, after: Any) -> dict[str, Any]:
-    could = np.asarray(model.applicable(before, (name, "agent"), crisp=True)).reshape(-1) > 0.5
+    could = np.asarray(model.applicable(before, (name, "agent"), crisp=True).detach()).reshape(-1) > 0.5
     predicted = model.step(before, (name, "agent"), crisp=True)
     agreement = {}
     for predicate in model.domain.state_predicates:
-        found = np.asarray(predicted[predicate.name], dtype=np.float32)[could]
-        wanted = np.asarray(after[predicate.name], dtype=np.float32)[could]
+        found = _numbers(predicted, predicate.name)[could]
+        wanted = _numbers(after, predicate.name)[could]
         near = (np.abs(found - wanted) < 0.3).reshape(len(found), -1).all(1)
         agreement[predicate.name] = float(near.mean()) if len(near) else 1.0
     return {"steps": int(could.sum()), "agreement": agreement}
