@@ -40,6 +40,7 @@ class _Init:
         self.report = report
         self.facts: dict[Fact, Data] = {}
         self.places: dict[Fact, Node] = {}
+        self.denied: dict[Fact, Node] = {}
         self.shapes: dict[str, tuple[tuple[int, ...], Node]] = {}
         self.known: dict[str, _Known] = {}
         members: dict[ObjectType, frozenset[str]] = {}
@@ -84,6 +85,7 @@ def check_init(
                     break
             else:
                 facts[tuple(words)] = True
+    _check_denied(init)
     if not report.has_errors:
         _warn_undefined(init, sections)
     return facts, init.places
@@ -139,14 +141,24 @@ def _may_be_given(init: _Init, predicate: Predicate, node: Group) -> bool:
 
 
 def _negation(init: _Init, node: Group) -> None:
-    """``(not (p a))`` says what is so anyway; it is checked and left out."""
+    """``(not (p a))`` says what is so anyway, unless something else says otherwise."""
     inner = node.items[1] if len(node.items) == 2 else None
     if not isinstance(inner, Group) or not inner.items:
         init.report.error("bad-init", "wanted (not (p a))", node)
         return
     fact = _fact(init, inner)
-    if fact is not None and not init.known[fact[0]].predicate.type.is_bool:
+    if fact is None:
+        return
+    if not init.known[fact[0]].predicate.type.is_bool:
         init.report.error("type-mismatch", f"`{fact[0]}` is not a Boolean, so it is not false", node)
+    init.denied[fact] = node
+
+
+def _check_denied(init: _Init) -> None:
+    """Nothing is both true and false."""
+    for fact, node in init.denied.items():
+        if init.facts.get(fact) is True:
+            init.report.error("duplicate-value", f"`({' '.join(fact)})` is given as true and as false", node)
 
 
 def _fact(init: _Init, node: Group) -> Fact | None:
@@ -231,7 +243,9 @@ def _value(init: _Init, node: Group) -> None:
         )
         return
     init.places[fact] = node
-    if value is not False:
+    if value is False:
+        init.denied[fact] = node
+    else:
         init.facts[fact] = value
 
 
