@@ -161,17 +161,30 @@ def test_bad_input_is_one_json_object_too(capsys, tmp_path):
 
 
 @pytest.mark.parametrize("option", ["--search", "--heuristic"])
-def test_unknown_names_are_bad_input(capsys, option):
+def test_unknown_names_are_usage_errors(capsys, option):
     code, out, err = run(capsys, "plan", BLOCKS, TOWER, option, "fff")
-    assert (code, out) == (31, "")
+    assert (code, out) == (2, "")
     assert "`fff`" in err
 
 
+def test_what_check_warns_of_is_said_when_planning(capsys, tmp_path):
+    domain, problem = switches(tmp_path, "(on s0)")
+    Path(domain).write_text(
+        Path(domain).read_text().replace("(:predicates", "(:types x - y) (:predicates", 1)
+    )
+    code, out, err = run(capsys, "plan", domain, problem, "--json")
+    assert code == 0
+    assert err.startswith(f"{domain}:")
+    assert [found["code"] for found in json.loads(out)["diagnostics"]] == ["undeclared-type"]
+
+
 @pytest.mark.parametrize(
-    "words", [["--time-limit", "soon"], ["--time-limit", "-1"], ["--max-expansions", "x"]]
+    "words", [["--time-limit", "soon"], ["--time-limit", "-1"], ["--max-expansions", "1.5"]]
 )
 def test_limits_must_be_numbers(capsys, words):
-    assert run(capsys, "plan", BLOCKS, TOWER, *words)[0] == 2
+    code, _, err = run(capsys, "plan", BLOCKS, TOWER, *words)
+    assert code == 2
+    assert f"found {words[1]}" in err
 
 
 def test_a_missing_file_is_named(capsys):
@@ -231,6 +244,14 @@ def test_validate_says_which_step_fails_and_why(capsys, tmp_path):
     assert code == 1
     assert "step 2" in err
     assert "(not (broken ?s))" in err
+
+
+def test_validate_says_where_in_the_plan_a_name_is_wrong(capsys, tmp_path):
+    plan = tmp_path / "plan"
+    plan.write_text("; a comment\n(up s0)\n  (upp s1)\n")
+    code, _, err = run(capsys, "validate", *switches(tmp_path, "(on s0)"), str(plan))
+    assert code == 1
+    assert err.startswith(f"{plan}:3:3: error[unknown-action]: step 2, (upp s1): ")
 
 
 def test_an_object_may_have_a_number_for_a_name(capsys, tmp_path):

@@ -13,6 +13,8 @@ from typing import Any
 from pdsketch.cli import output
 from pdsketch.cli.progress import Ticker
 from pdsketch.lang.data import ground
+from pdsketch.lang.diagnostics import Error
+from pdsketch.lang.domain import Problem
 from pdsketch.lang.load import load_domain, load_problem
 from pdsketch.search.result import Result, UntrainedWarning
 
@@ -59,7 +61,7 @@ def _run(args: argparse.Namespace) -> int:
     started = time.monotonic()
     problem = load_problem(args.problem, load_domain(args.domain))
     parsed = time.monotonic() - started
-    result = _plan(args, problem, parsed)
+    result = _chosen(args, problem, parsed)
     seconds = {
         "parse": parsed,
         "ground": result.phases.get("ground", 0.0),
@@ -88,10 +90,22 @@ def _run(args: argparse.Namespace) -> int:
         "best_h": result.best_h,
     }
     code = output.EXIT_OF_STATUS[result.status]
-    return output.finish(code, payload, json=args.json, diagnostics=problem.warnings, text=text.rstrip("\n"))
+    found = (*problem.domain.warnings, *problem.warnings)
+    return output.finish(code, payload, json=args.json, diagnostics=found, text=text.rstrip("\n"))
 
 
-def _plan(args: argparse.Namespace, problem: Any, spent: float) -> Result:
+def _chosen(args: argparse.Namespace, problem: Problem, spent: float) -> Result:
+    """Plan; a search or a heuristic that is not there is the command line's fault."""
+    try:
+        return _plan(args, problem, spent)
+    except Error as refused:
+        first = refused.diagnostics[0]
+        if first.code in ("unknown-search", "unknown-heuristic"):
+            raise output.UsageError(f"{first.message}{f'; {first.help}' if first.help else ''}") from None
+        raise
+
+
+def _plan(args: argparse.Namespace, problem: Problem, spent: float) -> Result:
     from pdsketch.search.plan import needs_model, plan
 
     names = ("search", "heuristic", "weight", "memory_limit", "max_expansions")
@@ -126,14 +140,16 @@ def plan_text(result: Result) -> str:
 
 
 def _number(text: str) -> float:
-    value = float(text)
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
     if not value >= 0:
         raise argparse.ArgumentTypeError(f"wanted a number that is not negative, found {text}")
     return value
 
 
 def _count(text: str) -> int:
-    value = int(text)
-    if value < 0:
+    if not (text.isascii() and text.isdigit()):
         raise argparse.ArgumentTypeError(f"wanted a count, found {text}")
-    return value
+    return int(text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Collection
+from dataclasses import replace
 from re import fullmatch
 from typing import Any
 
@@ -27,14 +28,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Exit code 0 if the plan is valid, 1 if it is not, 31 if something cannot be read."""
     problem = load_problem(args.problem, load_domain(args.domain))
-    steps = read_plan(read_source(args.plan), problem.universe)
+    source = read_source(args.plan)
+    steps = read_plan(source, problem.universe)
     verdict = validate(problem, steps)
     payload = {"valid": verdict.valid, "cost": verdict.cost, "steps": len(steps), "failed_step": verdict.step}
     if verdict.valid:
         count = "1 step" if len(steps) == 1 else f"{len(steps)} steps"
         text = f"valid: {count}, cost = {verdict.cost:g}"
         return output.finish(output.OK, payload, json=args.json, text=text)
-    reasons = [] if verdict.reason is None else [_in_file(verdict.reason, args.plan)]
+    reasons = [] if verdict.reason is None else [_placed(verdict.reason, source, verdict.step)]
     return output.finish(output.DIFFERENT, payload, json=args.json, diagnostics=reasons, text="invalid")
 
 
@@ -82,8 +84,11 @@ def _unreadable(node: Node, source: Source, message: str) -> Error:
     return Error([Diagnostic("bad-plan", message, Span(source, node.start, node.end))])
 
 
-def _in_file(reason: Diagnostic, plan: str) -> Diagnostic:
-    """A reason without a place of its own stands in the plan's file."""
+def _placed(reason: Diagnostic, source: Source, step: int | None) -> Diagnostic:
+    """A reason without a place of its own stands at its step in the plan's file."""
     if reason.span is not None:
         return reason
-    return Diagnostic(reason.code, reason.message, help=reason.help, file=plan)
+    if step is None:
+        return replace(reason, file=source.name)
+    node = read(source).nodes[step]
+    return replace(reason, span=Span(source, node.start, node.end))
