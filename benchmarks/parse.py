@@ -23,6 +23,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+LIMIT = 120
+"""Seconds that one loader may take for one problem, all repetitions together."""
 OURS = "pdsketch"
 PEERS = ("pddl", "unified-planning", "pyperplan")
 DOMAIN = """(define (domain roads)
@@ -90,7 +92,7 @@ def measure(python: str, name: str, domain: Path, problem: Path, repeat: int) ->
     """The median seconds of one loader on one problem, or None if it fails or takes too long."""
     command = [python, __file__, "--worker", name, "--repeat", str(repeat), str(domain), str(problem)]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, check=False)
     except subprocess.TimeoutExpired:
         return None
     return float(json.loads(done.stdout.splitlines()[-1])) if done.returncode == 0 else None
