@@ -89,6 +89,6 @@ def test_stdin_goes_to_stdout(monkeypatch: pytest.MonkeyPatch, capsys) -> None:
     assert capsys.readouterr().out == TIDY
 
 
-def test_the_examples_are_in_canonical_layout() -> None:
-    shipped = ROOT.glob("examples/*/*.pd*")
+def test_the_shipped_files_are_in_canonical_layout() -> None:
+    shipped = [*ROOT.glob("examples/*/*.pd*"), *ROOT.glob("src/pdsketch/**/*.pdsketch")]
     assert main(["fmt", "--check", *map(str, shipped)]) == 0
