@@ -62,6 +62,25 @@ def test_derived_predicates_are_followed_into_their_bodies():
     assert "(here gold" in found.notes[0].label
 
 
+def test_a_type_without_objects_is_named():
+    domain = parse_domain(
+        "(define (domain d) (:types a b) (:predicates (p ?x - a) (q))"
+        " (:action f :parameters (?x - a ?y - b) :effect (q)))"
+    )
+    lonely = parse_problem("(define (problem p) (:domain d) (:objects o - b) (:init) (:goal (q)))", domain)
+    assert "but there is no a for its `?x`" in "\n".join(explain(lonely))
+
+
+def test_a_cost_without_a_value_is_named():
+    domain = parse_domain(
+        "(define (domain d) (:predicates (p ?x)) (:functions (total-cost) (price ?x))"
+        " (:action f :parameters (?x) :effect (and (p ?x) (increase (total-cost) (price ?x)))))"
+    )
+    head = "(define (problem p) (:domain d) (:objects o) (:init) (:goal (p o))"
+    dear = parse_problem(f"{head} (:metric minimize (total-cost)))", domain)
+    assert "`(price o)`, its cost, has a value" in "\n".join(explain(dear))
+
+
 def test_a_goal_that_is_false_by_itself():
     (found,) = explain_unreachable(problem("(and (at r1 b) (= a b))"))
     assert "`(= a b)`" in found.message

@@ -168,13 +168,23 @@ class _Explainer:
             blocked = self._nearest(list(self.parts(condition, scope)))
         if not blocked:
             span = action.span if action is not None else condition.span
-            self._note(span, f"{opening} its conditions can never all hold at once")
+            self._note(span, f"{opening} {self._lack(action, scope)}")
         for part, inner in blocked[:BREADTH]:
             words = self._words(part, inner)
             self._note(part.span, f"{opening} it needs `{words}`, which can never hold")
             if depth > 1 and words not in self._seen:
                 self._seen.add(words)
                 self._why(part, inner, depth - 1)
+
+    def _lack(self, action: Action | None, scope: Bindings) -> str:
+        """What an action lacks whose conditions can each hold."""
+        for parameter in action.parameters if action is not None else ():
+            if isinstance(parameter.type, ObjectType) and not self._g.words.members(parameter.type):
+                return f"there is no {parameter.type} for its `{parameter.name}`"
+        if action is not None and action.cost is not None and self._g.problem.metric == "cost":
+            cost = self._words(action.cost, scope)
+            return f"its conditions can never all hold at once where `{cost}`, its cost, has a value"
+        return "its conditions can never all hold at once"
 
     def _nearest(self, parts: list[tuple[Expr, Bindings]]) -> list[tuple[Expr, Bindings]]:
         """The condition that fails last when the others are satisfied one after another.
