@@ -190,4 +190,6 @@ def test_grounding_that_explodes_is_a_limit_with_a_reason(monkeypatch):
     problem = f"(define (problem q) (:domain wide) (:objects {objects}) (:init) (:goal (done)))"
     found = pds.plan(problem_of(domain, problem), time_limit=60)
     assert found.status == "out-of-memory"
+    assert found.reasons[0].startswith("<domain>:2:")
     assert "`act`" in found.reasons[0]
+    assert found.reasons[1].startswith("give `act` fewer parameters")

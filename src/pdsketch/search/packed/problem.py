@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from pdsketch.heuristics.registry import find_heuristic
-from pdsketch.lang.diagnostics import Error
+from pdsketch.lang.diagnostics import Diagnostic, Error
 from pdsketch.lang.domain import Problem
 from pdsketch.lang.validator import validate
 from pdsketch.search.packed.engine import (
@@ -58,7 +58,7 @@ def plan_problem(
     except Error as refused:
         if all(d.code != "grounding-too-large" for d in refused.diagnostics):
             raise
-        return _without_search(started, "out-of-memory", *(d.message for d in refused.diagnostics))
+        return _without_search(started, "out-of-memory", *_in_lines(refused.diagnostics))
     grounded = time.monotonic()
     outcome = run(task, options, meter, watch)
     searched = time.monotonic()
@@ -88,6 +88,14 @@ def _replayed(problem: Problem, task: Task, outcome: Outcome) -> tuple[list[Step
         reason = verdict.reason.message if verdict.reason is not None else "no reason given"
         raise AssertionError(f"the search returned a plan that does not replay: {reason}")
     return steps, verdict.cost
+
+
+def _in_lines(diagnostics: Sequence[Diagnostic]) -> Iterator[str]:
+    for diagnostic in diagnostics:
+        file, line, column = diagnostic.place
+        yield f"{file}:{line}:{column}: {diagnostic.message}"
+        if diagnostic.help:
+            yield diagnostic.help
 
 
 def _without_search(started: float, status: Status, *reasons: str) -> Result:

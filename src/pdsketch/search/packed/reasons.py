@@ -60,7 +60,8 @@ def _seen(options: Options, outcome: Outcome) -> str:
     best = (
         f"; the lowest h ({options.heuristic}) was {outcome.best_h:g}" if np.isfinite(outcome.best_h) else ""
     )
-    return f"{outcome.expanded} states were expanded and {outcome.evaluated} evaluated{best}"
+    states = "1 state was" if outcome.expanded == 1 else f"{outcome.expanded} states were"
+    return f"{states} expanded and {outcome.evaluated} evaluated{best}"
 
 
 def _advice(options: Options, outcome: Outcome) -> str:
