@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final, final
 
-from pdsketch.lang.diagnostics import Diagnostic
+from pdsketch.lang.diagnostics import Diagnostic, Note
 from pdsketch.lang.source import Source, Span
 
 MAX_DEPTH: Final = 100
@@ -21,6 +21,23 @@ MAX_TOKEN: Final = 1000
 # A list of words alone is one token: most of a large problem consists of those.
 _TOKEN = re.compile(r"""\([^()\[\],;"]*\)|[^\s()\[\],;"]+|[()\[\],]|;[^\n]*|"[^"\n]*"?""")
 _WORD = re.compile(r"\S+")
+_SECTIONS = frozenset(
+    [
+        ":requirements",
+        ":types",
+        ":constants",
+        ":predicates",
+        ":functions",
+        ":derived",
+        ":action",
+        ":domain",
+        ":objects",
+        ":init",
+        ":goal",
+        ":metric",
+    ]
+)
+_PARTS = frozenset((":parameters", ":parameter", ":precondition", ":effect"))
 _LOWER = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
 
 
@@ -181,8 +198,10 @@ def _mend(reading: Reading, stack: list[Group], token: str, at: int) -> bool:
     """Report a closing bracket that closes nothing; whether reading can go on."""
     span = Span(reading.source, at, at + 1)
     if len(stack) == 1:
+        early = _early_end(reading.source, stack[0].items)
+        message = f"this `{token}` closes nothing"
         reading.diagnostics.append(
-            Diagnostic("unbalanced", f"this `{token}` closes nothing", span, help=f"remove this `{token}`")
+            early or Diagnostic("unbalanced", message, span, help=f"remove this `{token}`")
         )
         return False
     opened = stack.pop()
@@ -213,17 +232,57 @@ def _report_dollars(reading: Reading, lowered: str) -> None:
 
 
 def _report_unclosed(reading: Reading, stack: list[Group]) -> None:
-    if len(stack) > 1:
-        start = stack[-1].start
-        reading.diagnostics.append(
-            Diagnostic(
-                "unbalanced",
-                f"`{stack[-1].bracket}` is never closed",
-                Span(reading.source, start, start + 1),
-                label=f"{len(stack) - 1} open here" if len(stack) > 2 else "",
-                help="add " + "".join(")" if g.bracket == "(" else "]" for g in reversed(stack[1:])),
-            )
+    if len(stack) == 1:
+        return
+    missing = "".join(")" if g.bracket == "(" else "]" for g in reversed(stack[1:]))
+    group, label, where = stack[-1], f"{len(stack) - 1} open here" if len(stack) > 2 else "", ""
+    swallowed = _swallowed(stack[1])
+    if swallowed is not None:
+        group, word = swallowed
+        line = reading.source.position(word.start)[0]
+        label, where = f"still open at `{word.text}` in line {line}", f" before `{word.text}` in line {line}"
+    reading.diagnostics.append(
+        Diagnostic(
+            "unbalanced",
+            f"`{group.bracket}` is never closed",
+            Span(reading.source, group.start, group.start + 1),
+            label=label,
+            help=f"add {missing}{where}",
         )
+    )
+
+
+def _swallowed(group: Group, depth: int = 0) -> tuple[Group, Atom] | None:
+    """The first list that holds a section, or a part of an action, which should stand behind it."""
+    for item in group.items:
+        if isinstance(item, Atom):
+            if item.text in _PARTS and _head(group) != ":action":
+                return group, item
+        elif depth > 0 and _head(item) in _SECTIONS:
+            assert isinstance(item.items[0], Atom)
+            return group, item.items[0]
+        elif (found := _swallowed(item, depth + 1)) is not None:
+            return found
+    return None
+
+
+def _early_end(source: Source, nodes: list[Node]) -> Diagnostic | None:
+    """What to say of a definition that ends although a section stands behind it."""
+    first, second = nodes[:2] if len(nodes) > 1 else (None, None)
+    if not isinstance(first, Group) or not isinstance(second, Group) or _head(second) not in _SECTIONS:
+        return None
+    return Diagnostic(
+        "unbalanced",
+        "this `)` ends the definition, and more of it follows",
+        Span(source, first.end - 1, first.end),
+        notes=(Note(Span(source, second.start, second.start + 1), "stands behind the end"),),
+        help="remove this `)`",
+    )
+
+
+def _head(group: Group) -> str:
+    first = group.items[0] if group.items else None
+    return first.text if isinstance(first, Atom) else ""
 
 
 def _too_deep(source: Source, at: int) -> Diagnostic:
