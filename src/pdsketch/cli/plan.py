@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--time-limit", type=_number, metavar="S", help="seconds, parsing included (default none)"
     )
-    parser.add_argument("--memory-limit", type=_number, metavar="MB", help="for planning (default 2000)")
+    parser.add_argument("--memory-limit", type=_number, metavar="MB", help="for the search (default 2000)")
     parser.add_argument(
         "--max-expansions", type=_count, metavar="N", help="nodes to expand (default no limit)"
     )

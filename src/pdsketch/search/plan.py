@@ -42,8 +42,8 @@ def plan(
     - Models, and problems with values: ``astar`` and ``opt`` are the defaults, and
       20 seconds; see `pdsketch.search.latent` for more options.
 
-    ``time_limit`` is in seconds, ``memory_limit`` in megabytes that this call may
-    take (2000 unless given), ``max_expansions`` a number of nodes; ``weight`` is
+    ``time_limit`` is in seconds, ``memory_limit`` in megabytes that the search
+    may take (2000 unless given), ``max_expansions`` a number of nodes; ``weight`` is
     that of h in ``wastar``. A returned plan has been replayed.
     """
     limits = {

@@ -72,7 +72,7 @@ class Options:
     """How to search, and how far.
 
     ``weight`` is that of h in ``wastar``. ``deadline`` is a time of `clock.now`;
-    ``memory`` counts the megabytes that planning may take. ``costs`` is what the
+    ``memory`` counts the megabytes that the search may take. ``costs`` is what the
     heuristic reads: the task's own, or each plus one (so that free operators
     count as steps, too).
     """
@@ -131,25 +131,15 @@ def find_search(name: str) -> str:
     )
 
 
-def search(
-    task: Task,
-    options: Options,
-    meter: Meter | None = None,
-    report: Callable[[Progress], None] | None = None,
-) -> Outcome:
-    """Search a task for a plan.
-
-    ``report`` is called every few slices of the search, for those who want to
-    watch. ``meter`` has counted memory since planning began.
-    """
-    meter = meter or Meter()
+def search(task: Task, options: Options, report: Callable[[Progress], None] | None = None) -> Outcome:
+    """Search a task for a plan. ``report`` is called after every slice, for those who want to watch."""
     if find_search(options.search) != "lazy-gbfs":
-        return _Run(task, options, meter, _FOREVER).until_done(report)
+        return _Run(task, options, _FOREVER).until_done(report)
     spent = Outcome("gave-up", None, None, 0, 0, 0, np.inf, 0)
     for number in range(ROUNDS + 1):
         last = number == ROUNDS
         shuffled, order = _shuffled(task, 0 if last else number)
-        run = _Run(shuffled, _rest_of(options, spent), meter, _FOREVER if last else PATIENCE)
+        run = _Run(shuffled, _rest_of(options, spent), _FOREVER if last else PATIENCE)
         found = run.until_done(report)
         spent = _together(spent, found, order)
         if not found.stuck:
@@ -161,9 +151,8 @@ def search(
 class _Run:
     """One search: the arrays that kernels work on, and the loop that feeds them."""
 
-    def __init__(self, task: Task, options: Options, meter: Meter, patience: int) -> None:
+    def __init__(self, task: Task, options: Options, patience: int) -> None:
         self.options = options
-        self.meter = meter
         self.heuristic = find_heuristic(options.heuristic)
         self.settings = _settings(options, self.heuristic, patience)
         basic, full = words_of(task)
@@ -196,6 +185,7 @@ class _Run:
         started = time.monotonic()
         with announced():
             self._advance(0)
+        self.meter = Meter()  # from here on: what compiling takes is not the search's
         budget = 16
         while True:
             before = time.monotonic()

@@ -21,7 +21,6 @@ from pdsketch.search.packed.engine import (
 from pdsketch.search.packed.engine import (
     search as run,
 )
-from pdsketch.search.packed.memory import Meter
 from pdsketch.search.packed.reasons import why_not
 from pdsketch.search.result import Result, Status, Step
 from pdsketch.task.clock import now
@@ -50,7 +49,6 @@ def plan_problem(
     find_heuristic(options.heuristic)
     if time_limit is not None:
         options = replace(options, deadline=now() + time_limit)
-    meter = Meter()
     try:
         task = ground(problem, Limits(deadline=None if time_limit is None else options.deadline))
     except OutOfTimeError:
@@ -60,7 +58,7 @@ def plan_problem(
             raise
         return _without_search(started, "out-of-memory", *_in_lines(refused.diagnostics))
     grounded = time.monotonic()
-    outcome = run(task, options, meter, watch)
+    outcome = run(task, options, watch)
     searched = time.monotonic()
     plan, cost = _replayed(problem, task, outcome)
     ended = time.monotonic()
