@@ -22,7 +22,7 @@ $(BIN)/python:
 	$(PYTHON) -m venv .venv
 
 .venv/installed: pyproject.toml | $(BIN)/python
-	$(PIP) --editable '.[envs]'
+	$(PIP) --editable '.[experiments]'
 	@$(COMPILE)
 	@touch $@
 
@@ -31,16 +31,8 @@ $(BIN)/python:
 	@$(COMPILE)
 	@touch .venv/installed $@
 
-demo: .venv/installed  ## see it work
-ifneq ($(wildcard src/pdsketch/cli/demo.py),)
+demo: .venv/installed  ## see it work: learn a sketch, plan and act with it
 	$(BIN)/pdsketch demo
-else
-	$(BIN)/pdsketch check examples/*/*.pddl examples/*/*.pdsketch
-	$(BIN)/pdsketch show examples/kitchen/domain.pdsketch
-ifneq ($(wildcard src/pdsketch/cli/plan.py),)
-	$(BIN)/pdsketch plan examples/blocks/domain.pddl examples/blocks/p02.pddl
-endif
-endif
 
 test: .venv/installed-dev  ## all tests, on two cores
 	$(BIN)/python -m pytest -n 2
