@@ -138,7 +138,18 @@ class TestBadInput:
         assert len("\n".join(map(str, map(as_json, found)))) < 200_000
 
     @pytest.mark.parametrize(
-        "text", ["", " \n", "; only a comment", "()", "a", "[]", "(define)", "(define (domain))"]
+        "text",
+        [
+            "",
+            " \n",
+            "; only a comment",
+            "()",
+            "a",
+            "[]",
+            "(define)",
+            "(define (domain))",
+            '(define (domain "d"))',
+        ],
     )
     def test_a_text_without_a_definition_is_refused(self, text):
         assert len(refused(text)) == 1
@@ -159,6 +170,18 @@ class TestBadInput:
         with pytest.raises(pds.Error) as caught:
             decode_source("file", mark + "(define\n; süß caf".encode() + b"\xe9\n)")
         assert [d.place for d in caught.value.diagnostics] == [("file", 2, 10)]
+
+    @pytest.mark.parametrize(
+        ("text", "fix"),
+        [
+            ("(:predicates (p ?x, ?y))", "leave out the comma"),
+            ("(:action a :effect (increase (total-cost) 1))", "declare it: (:functions (total-cost))"),
+            ("(:derived (p) (and (p) :effect (p)))", "close what stands before it with `)`"),
+        ],
+    )
+    def test_a_slip_gets_its_own_fix(self, text, fix):
+        (found,) = refused(f"(define (domain d) {text})")
+        assert found.help == fix
 
     def test_an_error_is_a_value_error_that_reads_well(self):
         with pytest.raises(ValueError, match="there is no predicate `q`"):

@@ -37,7 +37,9 @@ def _not_a_name(item: Node, report: Report, *, variables: bool) -> list[Atom]:
     shown = f"`{text}`" if text else "a list"
     hint = None
     meant: list[Atom] = []
-    if text.startswith("-"):
+    if text == ",":
+        hint = "leave out the comma"
+    elif text.startswith("-"):
         hint = f"put a space behind the dash: - {text[1:]}"
     elif variables and text and text[0] not in "?:":
         hint = f"did you mean `?{text}`?"

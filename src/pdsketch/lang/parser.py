@@ -84,6 +84,7 @@ def _header(top: Group, report: Report, kind: str | None) -> Definition | None:
     if (
         isinstance(found, Atom)
         and isinstance(name, Atom)
+        and is_name(name)
         and found is not name
         and found.text in SECTIONS
         and (at == 1 or is_word(top.items, 1, found.text))

@@ -114,6 +114,10 @@ def _unknown_word(ctx: Context, node: Atom, scope: Scope, want: Type | None) -> 
     if text[0] == '"':
         ctx.report.error("type-mismatch", "a string stands only in settings", node)
         return
+    if text[0] == ":":
+        help_ = "close what stands before it with `)`"
+        ctx.report.error("bad-expression", f"`{text}` stands inside a formula", node, help=help_)
+        return
     known = list(ctx.tables.objects)
     kind = "object" if ctx.owner is None else "constant"
     if want is not None and isinstance(want, ValueType):
@@ -219,7 +223,9 @@ def unknown_predicate(ctx: Context, head: Atom) -> None:
             "unknown-predicate",
             f"there is no predicate `{text}`",
             head,
-            help=ctx.report.near(text, [*signatures, *RESERVED]),
+            help="declare it: (:functions (total-cost))"
+            if text == "total-cost"
+            else ctx.report.near(text, [*signatures, *RESERVED]),
         )
 
 
