@@ -58,9 +58,12 @@ class Losses:
             self._add(found, "lookahead", self._lookahead_loss(after))
         return found
 
-    def total(self, terms: Mapping[str, Tensor]) -> Tensor | None:
-        """The weighted sum."""
-        weighted = [term * float(getattr(self.options, name)) for name, term in terms.items()]
+    def total(self, terms: Mapping[str, Tensor], ease: float = 1.0) -> Tensor | None:
+        """The weighted sum; ``ease`` is the part of the prior that holds."""
+        weighted = [
+            term * (float(getattr(self.options, name)) * (ease if name == "rarity" else 1.0))
+            for name, term in terms.items()
+        ]
         return torch.stack(weighted).sum() if weighted else None
 
     @staticmethod

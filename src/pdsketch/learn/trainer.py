@@ -36,6 +36,9 @@ Status = Literal["finished", "stopped-early", "out-of-time"]
 LOWEST = 0.01
 """The learning rate ends at this part of its peak."""
 
+EASE = ((0.0, 0.4, 0.6, 0.85), (0.0, 1.0, 1.0, 0.0))
+"""Parts of the steps, and how much of sparsity and rarity holds there."""
+
 _BARS = 25
 _MEASURED = 4096
 _NOT_PART_OF_THE_RESULT = (
@@ -83,7 +86,7 @@ class Trainer:
         states = self.sampler.draw(self.step)
         clock = self._spent("data", clock)
         terms = self.losses.terms(states)
-        loss = self.losses.total(terms)
+        loss = self.losses.total(terms, self._ease)
         clock = self._spent("forward", clock)
         self.optimiser.zero_grad(set_to_none=True)
         if loss is not None and loss.requires_grad:
@@ -99,12 +102,22 @@ class Trainer:
     def _update(self) -> None:
         options = self.options
         if options.sparsity:
-            add_sparsity(self.model, options.sparsity)
+            add_sparsity(self.model, options.sparsity * self._ease)
         if options.clip:
             nn.utils.clip_grad_norm_(self.parameters, options.clip, foreach=True)
         for group in self.optimiser.param_groups:
             group["lr"] = options.learning_rate * _schedule(self.step, options)
         self.optimiser.step()
+
+    @property
+    def _ease(self) -> float:
+        """How much of the priors holds by now: they come, stay and go, as `EASE` says.
+
+        A predicate that is pressed to be false before anything is known of it
+        closes the gates that it stands in, and nothing is learned behind them. One
+        that is pressed to the end stays unsure, and effects behind its gate overshoot.
+        """
+        return float(np.interp(self.step / max(1, self.options.steps), *EASE))
 
     def _spent(self, what: str, since: float) -> float:
         if self.synchronise and self.study.packed.device.type == "cuda":

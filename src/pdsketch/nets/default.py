@@ -26,6 +26,9 @@ Argument = Tensor | tuple[Tensor, Tensor]
 STRIDE = 5.0
 """How much further a learnable constant moves in one step than a weight does."""
 
+FAINT, LOUD = 0.25, 4.0
+"""How much values of one type count, and their difference: relations are looked for first."""
+
 
 def make(signature: Signature, generator: torch.Generator | None = None) -> nn.Module:
     """A fresh network for the signature; its weights depend on the generator alone.
@@ -93,8 +96,11 @@ class Network(nn.Module):
         """The result for arguments as `Signature` lays them out."""
         singles = {int(i): cast(Tensor, args[int(i)]) for i in self.encoders}
         parts = [self.encoders[str(i)](x) for i, x in singles.items()]
+        if self.pairs:
+            compared = {i for pair in self.pairs for i in pair}
+            parts = [FAINT * part if i in compared else part for i, part in zip(singles, parts, strict=True)]
         parts += [
-            relation(singles[i], singles[j])
+            LOUD * relation(singles[i], singles[j])
             for (i, j), relation in zip(self.pairs, self.relations, strict=True)
         ]
         context = torch.cat(parts, dim=-1) if parts else None

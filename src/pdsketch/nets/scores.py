@@ -20,8 +20,8 @@ from pdsketch.nets.signature import Signature
 STRIDE = 10.0
 """How much further a vote moves in one step than a weight does."""
 
-DEAR = 20.0
-"""How much more the hidden layer costs than the votes of one int."""
+VOTE, HIDDEN = 3.0, 60.0
+"""What the votes of one int cost, and the hidden layer, beside an input factor of another network."""
 
 
 def fits(signature: Signature) -> bool:
@@ -61,6 +61,6 @@ class Scores(nn.Module):
         if self.votes.grad is None or self.last.weight.grad is None:
             return
         norms = (self.votes.square().sum(-1, keepdim=True) + 1e-8).sqrt()
-        self.votes.grad.add_(self.votes / norms, alpha=weight * STRIDE)
+        self.votes.grad.add_(self.votes / norms, alpha=weight * VOTE * STRIDE)
         last = self.last.weight
-        self.last.weight.grad.add_(last / (last.norm() + 1e-4), alpha=weight * DEAR)
+        self.last.weight.grad.add_(last / (last.norm() + 1e-4), alpha=weight * HIDDEN)
