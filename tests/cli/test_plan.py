@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from pdsketch.cli.main import main
+from pdsketch.lang.diagnostics import error
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 BLOCKS = str(EXAMPLES / "blocks" / "domain.pddl")
@@ -165,6 +166,15 @@ def test_unknown_names_are_usage_errors(capsys, option):
     code, out, err = run(capsys, "plan", BLOCKS, TOWER, option, "fff")
     assert (code, out) == (2, "")
     assert "`fff`" in err
+
+
+def test_what_has_no_place_of_its_own_stands_at_the_problem(capsys, monkeypatch):
+    def refuse(*_, **__):
+        raise error("not-yet", "this is still to come")
+
+    monkeypatch.setattr("pdsketch.search.plan.plan", refuse)
+    code, _, err = run(capsys, "plan", BLOCKS, TOWER)
+    assert (code, err) == (31, f"{TOWER}:1:1: error[not-yet]: this is still to come\n")
 
 
 def test_what_check_warns_of_is_said_when_planning(capsys, tmp_path):

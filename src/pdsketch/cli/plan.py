@@ -7,13 +7,14 @@ import gc
 import sys
 import time
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from pdsketch.cli import output
 from pdsketch.cli.progress import Ticker
 from pdsketch.lang.data import ground
-from pdsketch.lang.diagnostics import Error
+from pdsketch.lang.diagnostics import UNPLACED, Diagnostic, Error
 from pdsketch.lang.domain import Problem
 from pdsketch.lang.load import load_domain, load_problem
 from pdsketch.search.result import Result, UntrainedWarning
@@ -95,14 +96,20 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _chosen(args: argparse.Namespace, problem: Problem, spent: float) -> Result:
-    """Plan; a search or a heuristic that is not there is the command line's fault."""
+    """Plan; a search or a heuristic that is not there is the command line's fault, all else the problem's."""
     try:
         return _plan(args, problem, spent)
     except Error as refused:
         first = refused.diagnostics[0]
         if first.code in ("unknown-search", "unknown-heuristic"):
             raise output.UsageError(f"{first.message}{f'; {first.help}' if first.help else ''}") from None
-        raise
+        raise Error([_at_problem(d, args.problem) for d in refused.diagnostics]) from None
+
+
+def _at_problem(diagnostic: Diagnostic, file: str) -> Diagnostic:
+    if diagnostic.span is None and diagnostic.file == UNPLACED:
+        return replace(diagnostic, file=file)
+    return diagnostic
 
 
 def _plan(args: argparse.Namespace, problem: Problem, spent: float) -> Result:

@@ -11,6 +11,10 @@ from pdsketch.lang.source import Span
 Severity = Literal["error", "warning"]
 
 
+UNPLACED = "<input>"
+"""The file of a diagnostic that is about none."""
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class Note:
@@ -36,7 +40,7 @@ class Diagnostic:
     help: str | None = None
     notes: tuple[Note, ...] = ()
     severity: Severity = "error"
-    file: str = "<input>"
+    file: str = UNPLACED
 
     @property
     def place(self) -> tuple[str, int, int]:
