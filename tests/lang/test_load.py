@@ -53,6 +53,14 @@ class TestFiles:
         assert isinstance(load_file(tmp_path / "domain.pddl"), pds.Domain)
         assert isinstance(load_file(tmp_path / "p.pddl"), pds.Problem)
 
+    def test_a_problem_wants_a_domain(self, tmp_path):
+        file = tmp_path / "p.pddl"
+        file.write_text("(define (problem p) (:domain d) (:init) (:goal (and)))")
+        with pytest.raises(pds.Error, match="its domain is not beside it"):
+            load_file(file)
+        with pytest.raises(pds.Error, match="checked against a Domain, not a str"):
+            pds.load_problem(file, "domain.pddl")
+
     def test_a_problem_is_checked_against_its_domain(self, tmp_path: Path):
         wrong = PROBLEM.replace("(on a b)", "(on a c)")
         for folder, with_domain in (("alone", False), ("beside", True)):

@@ -88,7 +88,11 @@ def load_file(path: Path) -> Domain | Problem:
     definition = _definition(source, Report(source), None)
     if definition is None or definition.kind == "domain":
         return _domain(source)
-    return _problem(source, load_domain(_beside(path)))
+    beside = _beside(path)
+    if not isfile(beside):
+        message = f"this is a problem, and its domain is not beside it: there is no `{beside}`"
+        raise error("no-such-file", message, file=source.name, help="name the domain: --domain FILE")
+    return _problem(source, load_domain(beside))
 
 
 def check_files(paths: Iterable[Path]) -> list[Diagnostic]:
@@ -164,6 +168,9 @@ def _domain(source: Source) -> Domain:
 
 
 def _problem(source: Source, domain: Domain) -> Problem:
+    if not isinstance(domain, Domain):
+        kind = type(domain).__name__
+        raise error("wrong-kind", f"a problem is checked against a Domain, not a {kind}", file=source.name)
     report = Report(source)
     definition = _definition(source, report, "problem")
     if definition is not None:
