@@ -78,17 +78,17 @@ def train(config: TrainConfig) -> tuple[Any, Any]:
 
     domain = load_sketch(config.sketch)
     data = generate(DataConfig(config.episodes, config.objects, config.doors, config.seed), domain)
-    model = new_model(config.sketch)
+    model = new_model(config.sketch, config.seed)
     report = pds.fit(model, data, steps=config.steps, seed=config.seed)
     return model, report
 
 
-def new_model(sketch: SketchName) -> Any:
+def new_model(sketch: SketchName, seed: int) -> Any:
     """An untrained model: default networks in every blank, and PDS-Rob's functions where it names them."""
     import pdsketch as pds
 
     domain = load_sketch(sketch)
-    return pds.Model(domain, modules=rob_functions() if sketch == "rob" else {})
+    return pds.Model(domain, modules=rob_functions() if sketch == "rob" else {}, seed=seed)
 
 
 def held_out(objects: int, doors: int, problems: int, seed: int = 0) -> list[Trial]:

@@ -56,7 +56,7 @@ def run_demo(config: DemoConfig, folder: Path, say: Callable[[str], None]) -> De
     begin = time.perf_counter()
     say(f"generating {config.episodes} demonstrations in Minigrid")
     data = generate(DataConfig(config.episodes, seed=config.seed), load_sketch("abs"))
-    model = new_model("abs")
+    model = new_model("abs", config.seed)
     say(f"training PDS-Abs, {config.steps} steps")
     report = pds.fit(
         model, data, steps=config.steps, seed=config.seed, evaluate_every=max(1, config.steps // 10)

@@ -9,7 +9,9 @@ multiply. What no effect mentions is not touched at all.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import reduce
 from typing import final
@@ -26,6 +28,22 @@ from pdsketch.tensor.read import Parameter
 from pdsketch.tensor.scope import Binding
 from pdsketch.tensor.values import convert, fully_soft, harden, is_categorical, numbers, soften
 from pdsketch.tensor.writer import Writer
+
+_sharp: ContextVar[bool] = ContextVar("sharp", default=False)
+
+
+@contextmanager
+def sharp_gates(sharp: bool = True) -> Iterator[None]:
+    """Within, soft gates open or shut altogether, and still pass the gradient of a soft one.
+
+    Soft updates tell the product of a gate and its effect alone: half open and
+    twice as far looks the same, but not to a crisp plan.
+    """
+    token = _sharp.set(sharp)
+    try:
+        yield
+    finally:
+        _sharp.reset(token)
 
 
 @final
@@ -172,6 +190,8 @@ def blended(old: Tensor, new: Tensor, gate: Tensor, type_: ValueType, *, crisp: 
     if crisp:
         return torch.where(_beside(gate, new), new, old)
     new, old = fully_soft(new, type_), fully_soft(old, type_)
+    if _sharp.get():
+        gate = gate + (gate.round() - gate).detach()
     return torch.lerp(old, new, _beside(gate, new))
 
 
