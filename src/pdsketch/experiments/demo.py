@@ -90,9 +90,8 @@ def _missions(model: Any, config: DemoConfig) -> tuple[list[tuple[str, str, str]
         rows.append((f"missions, {objects} objects and {doors} doors", str(count), f"{once:.2f}"))
         rows.append(("… the same, replanning as it acts", str(count), f"{again:.2f}"))
         trial = held_out(objects, doors, 1, seed + 1)[0]
-        plan = plans_for(model, [trial], search)[0].plan
-        if plan:
-            scenes.append(Scene(trial.env, trial.env.mission, trial.goal, [name for name, *_ in plan]))
+        plan = plans_for(model, [trial], search)[0].plan or ()
+        scenes.append(Scene(trial.env, trial.env.mission, trial.goal, [name for name, *_ in plan]))
     return rows, scenes
 
 
