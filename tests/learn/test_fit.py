@@ -194,3 +194,37 @@ def test_encoded_variables_are_learned_from_images():
         for e in episodes
     ]
     assert np.mean(right) > 0.9
+
+
+def test_a_type_without_objects_can_be_learned_about():
+    domain = pds.parse_domain(
+        SKETCH.replace(
+            "(at [return_type=place] ?r - robot)", "(at [return_type=place] ?r - robot) (shut ?d - door)"
+        ).replace("robot box - object", "robot box door - object")
+    )
+    rng = np.random.default_rng(0)
+    made = []
+    for _ in range(3):
+        states, actions = [], []
+        for step in range(3):
+            values = {"at": [[step]], "colour": [0], "stands": [[1]], "shut": []}
+            states.append(pds.State(domain, {"robot": ["rob"], "box": ["b"]}, values))
+            actions.append(("right", "rob"))
+        made.append(pds.Episode(states, actions[:-1], "(in-last rob)", [0, 0, int(rng.integers(1, 2))]))
+    report = pds.fit(pds.Model(domain, seed=0), made, steps=2)
+    assert report.train.transitions["shut"].variables == 0
+
+
+@pytest.mark.parametrize(
+    "change", [{"states": None}, {"actions": None}, {"success": 1}, {"executable": True}, {"states": [1, 2]}]
+)
+def test_what_is_no_list_of_states_and_actions_is_refused(rooms, change):
+    first = rooms[1][0]
+    given = {"states": first.states[:2], "actions": first.actions[:1], "goal": first.goal, "success": [0, 0]}
+    with pytest.raises(pds.Error):
+        pds.Episode(**{**given, **change})
+
+
+def test_fit_refuses_what_holds_no_episodes(rooms):
+    with pytest.raises(pds.Error, match="NoneType"):
+        pds.fit(pds.Model(rooms[0]), None, steps=1)

@@ -37,8 +37,7 @@ class Episode:
 
     def __post_init__(self) -> None:
         """Refuse what cannot be an episode."""
-        if not len(self.states):
-            raise error("bad-episode", "an episode needs at least one state")
+        _check_lists(self.states, self.actions, self.success, self.executable)
         _check_lengths(len(self.states), len(self.actions), self.success, self.executable)
         domain = self.states[0].domain
         objects = _listed(self.states[0])
@@ -54,6 +53,19 @@ class Episode:
 
 def _listed(state: State) -> Mapping[str, tuple[str, ...]]:
     return {type_: tuple(names) for type_, names in state.objects.items() if names}
+
+
+def _check_lists(states: Any, actions: Any, success: Any, executable: Any) -> None:
+    """Refuse what is no list, and states that are none."""
+    given = {"states": states, "actions": actions, "success": success, "executable": executable}
+    for what, values in given.items():
+        if not hasattr(values, "__len__") and not (what == "executable" and values is None):
+            raise error("bad-episode", f"`{what}` is a list, and a {type(values).__name__} was given")
+    if not len(states):
+        raise error("bad-episode", "an episode needs at least one state")
+    for at, state in enumerate(states):
+        if not isinstance(state, State):
+            raise error("bad-episode", f"state {at} is no State, but a {type(state).__name__}")
 
 
 def _check_lengths(

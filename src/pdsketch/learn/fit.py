@@ -95,6 +95,8 @@ def gather(episodes: Source, domain: Domain) -> Columns:
         columns = load_episodes(Path(episodes), domain)
     elif isinstance(episodes, Columns):
         columns = episodes
+    elif not isinstance(episodes, Iterable):
+        raise error("bad-episode", f"`fit` takes episodes, and a {type(episodes).__name__} was given")
     else:
         listed = list(episodes)
         for at, episode in enumerate(listed):
