@@ -320,3 +320,19 @@ def test_torchs_own_seed_counts_where_none_is_given():
     torch.manual_seed(5)
     b = Model(GRID)
     assert all(torch.equal(x, y) for x, y in zip(a.parameters(), b.parameters(), strict=True))
+
+
+def test_modules_that_are_no_mapping_are_refused():
+    with pytest.raises(Error, match="maps names of blanks"):
+        Model(parse_domain("(define (domain d))"), modules=[1])
+
+
+def test_an_external_int_function_that_returns_fractions_is_refused():
+    domain = parse_domain(
+        "(define (domain d) (:types k - int64[choices=4])"
+        "(:predicates (on [return_type=k]) (up [return_type=k] ?k - k)))"
+    )
+    state = State(domain, {}, {"on": 1})
+    with pytest.raises(Error, match="fractions"):
+        Model(domain, {"up": lambda k: k + 0.5}).holds(state, "(= (up (on)) 1)")
+    assert Model(domain, {"up": lambda k: k.float() + 1}).holds(state, "(= (up (on)) 2)") == 1

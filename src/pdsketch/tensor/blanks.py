@@ -9,7 +9,7 @@ from zlib import crc32
 import torch
 from torch import nn
 
-from pdsketch.lang.diagnostics import Diagnostic, Error, did_you_mean
+from pdsketch.lang.diagnostics import Diagnostic, Error, did_you_mean, error
 from pdsketch.lang.domain import Blank, BlankInput, Domain
 from pdsketch.lang.types import ValueType
 from pdsketch.nets.default import make
@@ -36,6 +36,9 @@ class Functions(nn.Module):
         super().__init__()
         self.domain = domain
         self.seed = seed
+        if not isinstance(modules, Mapping):
+            found = type(modules).__name__
+            raise error("bad-module", f"`modules` maps names of blanks to functions, and is a {found}")
         self.given = {str(name).lower(): module for name, module in modules.items()}
         self.calls: dict[str, Callable[..., Any]] = {}
         self.networks = nn.ModuleDict()

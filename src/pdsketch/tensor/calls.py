@@ -340,7 +340,10 @@ def _external_value(callee: Callee, result: Tensor, leading: torch.Size, run: Ru
     if value.is_floating_point():
         if run.checked and bool(torch.isnan(value).any()):
             raise callee.fail("not-a-number", "returned NaN")
-        value = value.round()
+        whole = value.round()
+        if run.checked and not bool(torch.isclose(value, whole, atol=1e-3).all()):
+            raise callee.fail("module-output", f"returned fractions, and a {type_} is whole: return int64")
+        value = whole
     value = value.to(torch.int64)
     if type_.choices is not None and value.numel() and run.checked:
         least, most = int(value.min()), int(value.max())
