@@ -27,7 +27,7 @@ def run(args: argparse.Namespace) -> int:
 
     config = DemoConfig(seed=args.seed)
     if args.quick:
-        config = DemoConfig(episodes=40, steps=20, problems=4, unseen=1, seed=args.seed)
+        config = DemoConfig(40, steps=20, problems=4, unseen=1, unseen_expansions=100, seed=args.seed)
     demo = run_demo(config, Path(args.output), output.say)
     text = f"{demo.table.markdown()}\n{demo.page} shows it ({demo.seconds:.0f} s)"
     payload = {"ok": True, **demo.table.as_json(), "page": str(demo.page), "seconds": demo.seconds}

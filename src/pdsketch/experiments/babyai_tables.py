@@ -20,7 +20,7 @@ SKETCHES: dict[SketchName, str] = {"base": "PDS-Base", "abs": "PDS-Abs", "rob": 
 SIZES = (100, 1000, 10000)
 STEPS: dict[SketchName, dict[int, int]] = {
     "base": {100: 1000, 1000: 2000, 10000: 6000},
-    "abs": {100: 1000, 1000: 1000, 10000: 2000},
+    "abs": {100: 1500, 1000: 1500, 10000: 3000},
     "rob": {100: 1000, 1000: 1000, 10000: 2000},
 }
 """Training steps, by sketch and by number of demonstrations."""

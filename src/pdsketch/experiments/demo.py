@@ -33,9 +33,10 @@ class DemoConfig:
     """How much of everything."""
 
     episodes: int = 1000
-    steps: int = 500
-    problems: int = 100
-    unseen: int = 5
+    steps: int = 800
+    problems: int = 50
+    unseen: int = 3
+    unseen_expansions: int = 3000
     seed: int = 0
 
 
@@ -97,7 +98,7 @@ def _missions(model: Any, config: DemoConfig) -> tuple[list[tuple[str, str, str]
 
 def _unseen(model: Any, config: DemoConfig) -> tuple[list[tuple[str, str, str]], list[Scene]]:
     """Goals of kinds that no mission states."""
-    judge, search = exact_model(), SearchConfig(max_expansions=20_000)
+    judge, search = exact_model(), SearchConfig(max_expansions=config.unseen_expansions)
     rows, scenes = [], []
     for kind in UNSEEN:
         trials = unseen_trials(kind, config.unseen, config.seed, judge)
