@@ -71,7 +71,13 @@ def plan(
 
 
 def plan_many(model: Any, states: Sequence[Any], goals: Sequence[Any] | str, **options: Any) -> list[Result]:
-    """Plan for many states at once, in shared batches; ``goals`` is one goal for all, or one for each."""
+    """Plan for many states at once, in shared batches; ``goals`` is one goal for all, or one for each.
+
+    The options are those of `plan` with a model; ``time_limit=None`` lifts the limit of 20 seconds.
+    """
+    _check_limits(options)
+    unset = [name for name in ("search", "heuristic", "memory_limit") if options.get(name, "") is None]
+    options = {name: value for name, value in options.items() if name not in unset}
     return _latent("plan_models")(model, states, goals, **options)  # type: ignore[no-any-return]
 
 

@@ -167,3 +167,48 @@ def test_value_parameters_take_values_from_the_state_and_from_generators(model, 
     result = pds.plan(model, state, goal, generators={"place": generator})
     assert sorted(result.plan) == [("go", "r", (3.0, 4.0)), ("turn", "a")]
     assert asked == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("generators", "told"),
+    [
+        ({"place": lambda *_: None}, "no array of numbers"),
+        ({"place": 3}, "no function"),
+        ([3], "maps value types"),
+        ({3: print}, "no such value type"),
+    ],
+)
+def test_what_is_no_generator_is_refused(domain, generators, told):
+    model = pds.Model(domain, modules=MODULES)
+    with pytest.raises(pds.Error, match=told):
+        pds.plan(model, state_of(domain), "(= (at r) [7, 7])", generators=generators)
+
+
+def test_a_generator_is_found_in_any_case_and_may_have_nothing_to_propose(domain):
+    model = pds.Model(domain, modules=MODULES)
+    proposals = {"PLACE": lambda _model, _state, number: [[7.0, 7.0]] if number else []}
+    result = pds.plan(model, state_of(domain), "(= (at r) [7, 7])", generators=proposals)
+    assert result.plan == [("go", "r", (7.0, 7.0))]
+
+
+def test_a_value_parameter_without_any_candidate_has_no_instance():
+    domain = pds.parse_domain(
+        "(define (domain d) (:types p - vector[float32, 2] q - vector[float32, 2])"
+        "(:predicates (at [return_type=p]) (lit))"
+        "(:action go :parameters (?q - q) :effect (assign (at) ?q)) (:action light :effect (lit)))"
+    )
+    state = pds.State(domain, {}, {"at": [0, 0], "lit": False})
+    assert pds.plan(pds.Model(domain), state, "(lit)").plan == [("light",)]
+
+
+@pytest.mark.parametrize("limit", [{"time_limit": "x"}, {"max_expansions": -1}, {"weight": -1}])
+def test_the_limits_of_many_plans_are_checked(domain, limit):
+    with pytest.raises(pds.Error, match="not negative"):
+        pds.plan_many(pds.Model(domain, modules=MODULES), [state_of(domain)], "(broken a)", **limit)
+
+
+def test_only_a_model_plans_and_only_for_states(domain):
+    with pytest.raises(pds.Error, match="a Model was wanted"):
+        pds.plan(3, state_of(domain), "(broken a)")
+    with pytest.raises(pds.Error, match="list of states"):
+        pds.plan_many(pds.Model(domain, modules=MODULES), 3, "(broken a)")

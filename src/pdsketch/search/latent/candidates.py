@@ -64,8 +64,18 @@ def _shape(type_: ValueType, state: State, names: list[str]) -> tuple[int, ...]:
 
 
 def _proposed(generator: Generator, model: Model, state: State, number: int, type_: ValueType) -> Tensor:
-    values = torch.as_tensor(generator(model, state, number))
+    """What a generator returns, as a tensor, checked; it may have nothing to propose."""
+    returned = generator(model, state, number)
+    try:
+        values = torch.as_tensor(returned)
+    except (TypeError, ValueError, RuntimeError):
+        found = type(returned).__name__
+        raise error(
+            "bad-generator", f"the generator of `{type_}` returned a {found}, and no array of numbers"
+        ) from None
     wanted = type_.shape
+    if wanted is not None and not values.numel():
+        return values.new_zeros(0, *wanted)
     if wanted is not None and tuple(values.shape[1:]) != wanted:
         raise error(
             "shape-mismatch",
@@ -78,5 +88,5 @@ def _proposed(generator: Generator, model: Model, state: State, number: int, typ
 
 def _distinct(pool: Tensor) -> Tensor:
     """Each value once, in the order of first occurrence."""
-    rows = {tuple(row): i for i, row in reversed(list(enumerate(pool.reshape(pool.shape[0], -1).tolist())))}
+    rows = {tuple(row): i for i, row in reversed(list(enumerate(pool.unsqueeze(-1).flatten(1).tolist())))}
     return pool[sorted(rows.values())]

@@ -189,6 +189,6 @@ def find_guide(name: str) -> str:
         raise error(
             "unknown-heuristic",
             f"there is no heuristic `{name}` for models",
-            help=did_you_mean(name, HEURISTICS) or f"choose one of {', '.join(HEURISTICS)}",
+            help=did_you_mean(str(name), HEURISTICS) or f"choose one of {', '.join(HEURISTICS)}",
         )
     return name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, final
 
@@ -77,6 +77,8 @@ def plan_models(
     of them together.
     """
     started = time.monotonic()
+    if not isinstance(model, Model):
+        raise error("bad-model", f"a Model was wanted to plan with, and a {type(model).__name__} was given")
     chosen = _options(model, options)
     states = _states(model, states)
     if not states:
@@ -237,24 +239,39 @@ def _options(model: Model, given: Mapping[str, Any]) -> Options:
             raise error(
                 "bad-limit", f"`{name}` is a whole number, {int(name == 'k')} or more; {value!r} is given"
             )
-    for name in options.generators:
+    return replace(options, generators=_generators(model, options.generators))
+
+
+def _generators(model: Model, given: Mapping[str, Generator]) -> dict[str, Generator]:
+    """The generators by the name of their type, in lower case as the domain has it."""
+    if not isinstance(given, Mapping):
+        found = type(given).__name__
+        raise error("bad-generator", f"`generators` maps value types to functions, and is a {found}")
+    named = {str(name).lower(): generator for name, generator in given.items()}
+    for name, generator in named.items():
         if name not in model.domain.value_types:
             raise error(
                 "unknown-type",
                 f"a generator is given for `{name}`, and the domain has no such value type",
                 help=did_you_mean(name, model.domain.value_types),
             )
-    return options
+        if not callable(generator):
+            found = type(generator).__name__
+            raise error("bad-generator", f"the generator of `{name}` is a {found}, and no function")
+    return named
 
 
 def _states(model: Model, states: Sequence[State]) -> list[State]:
     if isinstance(states, State | StateBatch):
         states = list(StateBatch.of(states))
+    if not isinstance(states, Iterable):
+        raise error("bad-state", f"a list of states was wanted, and a {type(states).__name__} was given")
+    states = list(states)
     for state in states:
         if not isinstance(state, State):
             raise error("bad-state", f"a State was wanted, and a {type(state).__name__} was given")
         model.ready(state)
-    return list(states)
+    return states
 
 
 def _goals(model: Model, states: Sequence[State], goals: Sequence[str | Expr] | str | Expr) -> list[Expr]:
