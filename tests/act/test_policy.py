@@ -148,3 +148,37 @@ def test_a_recorded_episode_can_be_learned_from(domain, model):
     report = pds.fit(learner, [episode] * 4, steps=5, seed=0)
     assert report is not None
     assert torch.isfinite(next(iter(learner.parameters()))).all()
+
+
+@pytest.mark.parametrize(
+    ("controllers", "told"),
+    [
+        ([3], "maps actions"),
+        ({"left": 3}, "no function"),
+        ({"lefft": print}, "no such action"),
+        ({3: print}, "`3`"),
+    ],
+)
+def test_what_is_no_controller_is_refused(model, controllers, told):
+    with pytest.raises(pds.Error, match=told):
+        pds.Policy(model, controllers=controllers)
+
+
+def test_a_controller_is_found_in_any_case(model):
+    assert list(pds.Policy(model, controllers={"LEFT": print}).controllers) == ["left"]
+
+
+def test_a_policy_needs_a_model():
+    with pytest.raises(pds.Error, match="takes a Model"):
+        pds.Policy(3)
+
+
+@pytest.mark.parametrize("change", [{"observe": None}, {"max_steps": -1}, {"max_steps": "many"}])
+def test_a_run_needs_eyes_and_a_number_of_steps(model, domain, change):
+    with pytest.raises(pds.Error):
+        pds.Policy(model).run(Corridor(domain), ALL_ON, **{"observe": Corridor.observe, **change})
+
+
+def test_an_action_with_neither_controller_nor_step_is_told(model, domain):
+    with pytest.raises(pds.Error, match="has no controller"):
+        pds.Policy(model).run(object(), ALL_ON, observe=lambda _: Corridor(domain).observe())

@@ -79,13 +79,10 @@ class Policy:
     _deviations: tuple[Deviation, ...] = ()
 
     def __post_init__(self) -> None:
-        for name in self.controllers:
-            if name not in self.model.domain.actions:
-                raise error(
-                    "unknown-action",
-                    f"a controller is given for `{name}`, and the domain has no such action",
-                    help=did_you_mean(name, self.model.domain.actions),
-                )
+        if not isinstance(self.model, Model):
+            found = type(self.model).__name__
+            raise error("bad-model", f"a Policy takes a Model, and a {found} was given")
+        self.controllers = _controllers(self.controllers, self.model.domain.actions)
 
     def act(self, state: State, goal: str, *, refused: frozenset[Step] = frozenset()) -> Step | None:
         """The next action towards the goal; None when it holds or no plan was found (see ``result``).
@@ -138,6 +135,7 @@ class Policy:
         the goal's truth in the observed state. Steps that a controller refused
         are kept in the episode, marked in ``executable``.
         """
+        _check_run(observe, max_steps)
         self.reset()
         self.trace = []
         states = [observe(env)]
@@ -176,6 +174,12 @@ class Policy:
         """Whether the action was executed, and what the environment returned."""
         controller = self.controllers.get(action[0])
         if controller is None:
+            if not hasattr(env, "step"):
+                raise error(
+                    "no-controller",
+                    f"`{action[0]}` has no controller, and the environment has no `step`",
+                    help=f'give one: Policy(model, controllers={{"{action[0]}": fn}})',
+                )
             return True, env.step(action)
         return bool(controller(env, *action[1:])), None
 
@@ -188,6 +192,35 @@ class Policy:
         if told is not None:
             return int(told)
         return int(self.model.holds(state, goal, crisp=True) > 0.5)
+
+
+def _controllers(given: Any, actions: Mapping[str, Any]) -> dict[str, Controller]:
+    """The controllers by their action's name, in lower case as the domain has it."""
+    if not isinstance(given, Mapping):
+        found = type(given).__name__
+        raise error("bad-controller", f"`controllers` maps actions to functions, and is a {found}")
+    named = {str(name).lower(): controller for name, controller in given.items()}
+    for name, controller in named.items():
+        if name not in actions:
+            raise error(
+                "unknown-action",
+                f"a controller is given for `{name}`, and the domain has no such action",
+                help=did_you_mean(name, actions),
+            )
+        if not callable(controller):
+            found = type(controller).__name__
+            raise error("bad-controller", f"the controller of `{name}` is a {found}, and no function")
+    return named
+
+
+def _check_run(observe: Any, max_steps: Any) -> None:
+    if not callable(observe):
+        found = type(observe).__name__
+        raise error("bad-observer", f"`observe` is a function from the environment to a State, not a {found}")
+    if not isinstance(max_steps, int) or max_steps < 0:
+        raise error(
+            "bad-limit", f"`max_steps` is a whole number and not negative; {max_steps!r:.40} is given"
+        )
 
 
 def _is_gymnasium(answer: Any) -> bool:
