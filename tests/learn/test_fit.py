@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from tests.learn.rooms import SKETCH, world
+from tests.learn.rooms import GOALS, SKETCH, world
 
 import pdsketch as pds
 from pdsketch.learn.fit import evaluate
@@ -228,3 +228,16 @@ def test_what_is_no_list_of_states_and_actions_is_refused(rooms, change):
 def test_fit_refuses_what_holds_no_episodes(rooms):
     with pytest.raises(pds.Error, match="NoneType"):
         pds.fit(pds.Model(rooms[0]), None, steps=1)
+
+
+@pytest.mark.parametrize("paper", [False, True])
+def test_an_episode_without_the_objects_that_blanks_are_about_can_be_learned_from(paper):
+    domain = pds.parse_domain(SKETCH)
+    empty = np.zeros((0, 1), dtype=np.float32)
+    states = [
+        pds.State(domain, {"robot": ["rob"]}, {"at": [[step]], "colour": [], "stands": empty})
+        for step in range(3)
+    ]
+    episode = pds.Episode(states, [("right", "rob"), ("dye", "rob")], GOALS[0], [0, 0, 0])
+    report = pds.fit(pds.Model(domain, seed=0), [episode], steps=3, paper=paper)
+    assert report.status == "finished"

@@ -110,7 +110,8 @@ class Losses:
         parts = []
         for table, truth in frame.tables.items():
             predicate = self.study.domain.predicates[self.study.tables[table]]
-            if predicate.type.is_bool and isinstance(predicate.body, BlankCall):
+            # Where there are no objects, there is nothing to be rare.
+            if predicate.type.is_bool and isinstance(predicate.body, BlankCall) and truth.numel():
                 parts.append(truth.mean())
         return torch.stack(parts).sum() if parts else None
 
@@ -182,7 +183,8 @@ class Losses:
 def _combined(errors: Tensor, changed: Tensor, real: Tensor | None, *, balanced: bool) -> Tensor:
     """The mean error, or the mean of the changed variables' and the unchanged ones' mean errors."""
     if not balanced:
-        return errors.mean() if real is None else (errors * real).sum() / real.sum().clamp_min(1.0)
+        count = torch.ones_like(errors) if real is None else real
+        return (errors * count).sum() / count.sum().clamp_min(1.0)
     moved = changed.to(errors.dtype)
     stayed = 1.0 - moved
     if real is not None:
