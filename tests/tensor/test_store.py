@@ -175,3 +175,15 @@ def test_what_is_no_folder_is_an_error(tmp_path):
     model.notes["x"] = object()
     with pytest.raises(Error, match="JSON"):
         model.save(tmp_path / "m")
+
+
+def test_what_is_no_folder_no_mapping_or_no_seed_is_refused(tmp_path):
+    domain = parse_domain("(define (domain d))")
+    with pytest.raises(Error, match="folder"):
+        Model(domain).save(None)
+    with pytest.raises(Error, match="folder"):
+        load_model(3)
+    with pytest.raises(Error, match="maps names"):
+        load_model(str(tmp_path), modules=[1])
+    with pytest.raises(Error, match="seed"):
+        Model(domain, seed="x")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
+from numbers import Integral
 from typing import Any, TypeVar, cast
 
 import torch
@@ -52,9 +53,11 @@ class Model(nn.Module):
         if not isinstance(domain, Domain):
             found = type(domain).__name__
             raise error("bad-domain", f"a Model takes a Domain, and a {found} was given")
+        if seed is not None and not isinstance(seed, Integral):
+            raise error("bad-option", f"`seed` is a whole number, and {seed!r:.40} was given")
         self.domain = domain
         self.logic = logic_of(tnorm)
-        self.seed = int(torch.randint(2**31, ()).item()) if seed is None else seed
+        self.seed = int(torch.randint(2**31, ()).item()) if seed is None else int(seed)
         self.blanks = Functions(domain, modules or {}, self.seed)
         self.engine = Engine(domain, self.blanks)
         self.notes: dict[str, Any] = {}

@@ -36,7 +36,7 @@ Folder = str | PathLike[str]
 
 def save_model(model: Model, folder: Folder) -> None:
     """Write a model into a folder, which is made if need be."""
-    path = Path(folder)
+    path = _path(folder)
     try:
         text = json.dumps(_described(model), indent=1, allow_nan=False)
     except (TypeError, ValueError) as why:
@@ -109,6 +109,12 @@ def _weights(functions: Functions) -> dict[str, Tensor]:
     }
 
 
+def _path(folder: Any) -> Path:
+    if not isinstance(folder, str | PathLike):
+        raise error("bad-folder", f"a folder's name was wanted, and a {type(folder).__name__} was given")
+    return Path(folder)
+
+
 def load_model(
     folder: Folder, modules: Mapping[str, Callable[..., Any]] | None = None, *, domain: Domain | None = None
 ) -> Model:
@@ -118,7 +124,10 @@ def load_model(
     the sketch in the folder. A sketch whose blanks are not those the weights
     were learned for is an `Error` that names each of them.
     """
-    path = Path(folder)
+    path = _path(folder)
+    if modules is not None and not isinstance(modules, Mapping):
+        found = type(modules).__name__
+        raise error("bad-module", f"`modules` maps names of blanks to functions, and is a {found}")
     if not path.is_dir():
         raise error("no-such-folder", "there is no such folder", file=fspath(folder))
     described = _architecture(path / ARCHITECTURE)
