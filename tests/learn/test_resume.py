@@ -27,6 +27,7 @@ def place(rooms, tmp_path_factory):
     folder = tmp_path_factory.mktemp("resume")
     (folder / "rooms.pdsketch").write_text(SKETCH)
     save_episodes(rooms[1][:12], folder / "data")
+    assert main(command(folder, "whole")) == 0
     return folder
 
 
@@ -41,7 +42,6 @@ def weights(place: Path, name: str) -> dict[str, torch.Tensor]:
 
 
 def test_killed_and_resumed_is_uninterrupted_bit_for_bit(place):
-    assert main(command(place, "whole")) == 0
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     run = subprocess.Popen(
         [sys.executable, "-m", "pdsketch", *command(place, "killed")],
