@@ -53,11 +53,9 @@ class Model(nn.Module):
         if not isinstance(domain, Domain):
             found = type(domain).__name__
             raise error("bad-domain", f"a Model takes a Domain, and a {found} was given")
-        if seed is not None and not isinstance(seed, Integral):
-            raise error("bad-option", f"`seed` is a whole number, and {seed!r:.40} was given")
         self.domain = domain
         self.logic = logic_of(tnorm)
-        self.seed = int(torch.randint(2**31, ()).item()) if seed is None else int(seed)
+        self.seed = int(torch.randint(2**31, ()).item()) if seed is None else _whole(seed)
         self.blanks = Functions(domain, modules or {}, self.seed)
         self.engine = Engine(domain, self.blanks)
         self.notes: dict[str, Any] = {}
@@ -282,6 +280,12 @@ class Model(nn.Module):
                 raise error(
                     "not-a-number", f"`{name}` is NaN after the step", self.domain.predicates[name].span
                 )
+
+
+def _whole(seed: Any) -> int:
+    if not isinstance(seed, Integral):
+        raise error("bad-option", f"`seed` is a whole number, and {seed!r:.40} was given")
+    return int(seed)
 
 
 def _like(state: States, batch: StateBatch) -> States:
