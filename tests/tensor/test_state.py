@@ -219,3 +219,26 @@ def test_either_typed_objects_are_on_the_axes_of_common_supertypes():
     state = State(GRID, {"robot": ["agent"], "(either key ball)": ["x"]}, values(2))
     assert state.members("item") == ("home", "x")
     assert state.members("key") == ()
+
+
+@pytest.mark.parametrize("make", [torch.zeros, np.zeros])
+def test_a_state_keeps_its_values_when_the_arrays_it_was_made_from_change(make):
+    domain = parse_domain("(define (domain d) (:predicates (at [return_type=vector[float32, 2]])))")
+    array = make(2, dtype=torch.float32 if make is torch.zeros else np.float32)
+    state = State(domain, {}, {"at": array})
+    array[0] = 7
+    assert state["at"].tolist() == [0, 0]
+
+
+def test_a_state_made_from_a_tensor_passes_gradients_on():
+    domain = parse_domain("(define (domain d) (:predicates (at [return_type=vector[float32, 2]])))")
+    at = torch.zeros(2, requires_grad=True)
+    State(domain, {}, {"at": at})["at"].sum().backward()
+    assert at.grad is not None
+
+
+def test_sparse_tensors_are_taken_and_too_large_ints_refused():
+    domain = parse_domain("(define (domain d) (:predicates (n [return_type=vector[int64, 2]])))")
+    assert State(domain, {}, {"n": torch.tensor([0, 3]).to_sparse()})["n"].tolist() == [0, 3]
+    with pytest.raises(Error, match="an int was wanted"):
+        State(domain, {}, {"n": [1e30, 0]})

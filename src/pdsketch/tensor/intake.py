@@ -125,7 +125,7 @@ def _whole(universe: Universe, predicate: Predicate, tensor: Tensor) -> Tensor:
         wanted = "true or false"
     else:
         bad = (
-            tensor != tensor.round()
+            (tensor != tensor.round()) | (tensor.abs() >= 2.0**63)
             if tensor.is_floating_point()
             else torch.zeros_like(tensor, dtype=torch.bool)
         )
@@ -143,7 +143,9 @@ def _whole(universe: Universe, predicate: Predicate, tensor: Tensor) -> Tensor:
 def _array(predicate: Predicate, value: Any) -> Tensor:
     """Whatever the user gave as a tensor of numbers."""
     if isinstance(value, Tensor):
-        tensor = value
+        # A copy, as of other arrays: an environment may go on to change its own.
+        tensor = value.to_dense() if value.layout != torch.strided else value
+        tensor = tensor.to("cpu", copy=True)
     else:
         try:
             array = np.asarray(value)
