@@ -241,3 +241,9 @@ def test_an_episode_without_the_objects_that_blanks_are_about_can_be_learned_fro
     episode = pds.Episode(states, [("right", "rob"), ("dye", "rob")], GOALS[0], [0, 0, 0])
     report = pds.fit(pds.Model(domain, seed=0), [episode], steps=3, paper=paper)
     assert report.status == "finished"
+
+
+def test_a_module_that_returns_nan_is_told(rooms):
+    model = pds.Model(rooms[0], {"action::right::f": lambda at: at * float("nan")}, seed=0)
+    with pytest.raises(pds.Error):
+        pds.fit(model, rooms[1], steps=3)

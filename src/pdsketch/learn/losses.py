@@ -98,7 +98,10 @@ class Losses:
         table = torch.from_numpy(np.stack([labels, weights]).astype(np.float32)).to(truth.device)
         target, weight = table[0], table[1]
         inside = truth.clamp(_LEAST, 1.0 - _LEAST)
-        entropy = torch.nn.functional.binary_cross_entropy(inside, target, reduction="none")
+        # NaN passes through, for the trainer to tell of; torch's own check would end in its error.
+        number = torch.nan_to_num(inside, nan=0.5)
+        entropy = torch.nn.functional.binary_cross_entropy(number, target, reduction="none")
+        entropy = torch.where(torch.isnan(inside), inside, entropy)
         return (entropy * weight).sum()
 
     def _rarity(self, frame: Frame) -> Tensor | None:
