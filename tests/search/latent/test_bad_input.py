@@ -212,3 +212,17 @@ def test_only_a_model_plans_and_only_for_states(domain):
         pds.plan(3, state_of(domain), "(broken a)")
     with pytest.raises(pds.Error, match="list of states"):
         pds.plan_many(pds.Model(domain, modules=MODULES), 3, "(broken a)")
+
+
+def test_the_resolution_says_which_states_are_one():
+    domain = pds.parse_domain(
+        "(define (domain d) (:predicates (at [return_type=float32]))"
+        "(:action creep :effect (assign (at) (+ (at) 0.1))))"
+    )
+    state = pds.State(domain, {}, {"at": 0.0})
+    model = pds.Model(domain)
+    fine = pds.plan(model, state, "(> (at) 0.45)", resolution=0.01)
+    coarse = pds.plan(model, state, "(> (at) 0.45)", resolution=1.0)
+    assert (len(fine.plan), coarse.status) == (5, "gave-up")
+    with pytest.raises(pds.Error, match="resolution"):
+        pds.plan(model, state, "(> (at) 0.45)", resolution=0)

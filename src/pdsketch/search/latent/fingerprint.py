@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from pdsketch.lang.domain import Predicate
-from pdsketch.tensor.codes import Codes, Quantiser
+from pdsketch.tensor.codes import DEFAULT_STEP, Codes, Quantiser
 
 _SEED = 20221130
 
@@ -26,11 +26,19 @@ class Fingerprint:
     states share both sums with a probability of about 2⁻¹²⁰.
     """
 
-    def __init__(self, predicate: Predicate, codes: Codes | None, device: torch.device, number: int) -> None:
+    def __init__(
+        self,
+        predicate: Predicate,
+        codes: Codes | None,
+        device: torch.device,
+        number: int,
+        step: float = DEFAULT_STEP,
+    ) -> None:
         self.predicate = predicate
         self.exact = predicate.type.prim != "float32"
         self._axes = len(predicate.parameters)
         self._codes = codes
+        self._step = step
         self._quantiser: Quantiser | None = None
         self._weights: Tensor | None = None
         self._device = device
@@ -68,7 +76,7 @@ class Fingerprint:
         if self._quantiser is None:
             codes = self._codes
             if codes is None or len(codes.steps) != dimensions:
-                codes = Codes.uniform(dimensions)
+                codes = Codes.uniform(dimensions, self._step)
             self._quantiser = Quantiser(codes, self._device)
         return self._quantiser
 
@@ -91,10 +99,15 @@ def _odd_numbers(n: int, number: int) -> Tensor:
 
 
 def fingerprints(
-    predicates: Sequence[Predicate], codes: Mapping[str, Codes], device: torch.device
+    predicates: Sequence[Predicate],
+    codes: Mapping[str, Codes],
+    device: torch.device,
+    resolution: float | None = None,
 ) -> dict[str, Fingerprint]:
-    """A fingerprint for each predicate, with the codes that training recorded."""
-    return {p.name: Fingerprint(p, codes.get(p.name), device, i) for i, p in enumerate(predicates)}
+    """A fingerprint for each predicate, with the codes that training recorded, or a step for all."""
+    found = {} if resolution is not None else codes
+    step = DEFAULT_STEP if resolution is None else resolution
+    return {p.name: Fingerprint(p, found.get(p.name), device, i, step) for i, p in enumerate(predicates)}
 
 
 def of_problem(problems: Tensor) -> Tensor:

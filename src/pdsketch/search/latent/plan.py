@@ -42,6 +42,8 @@ class Options:
 
     ``k`` nodes are expanded together; 1 is textbook search. ``max_depth`` bounds
     the length of plans. ``snap`` rounds floats to their codes after each step.
+    Two states are one when their floats' codes agree, or with ``resolution`` when
+    they agree in steps of that size.
     ``generators`` propose values for value parameters, by the name of their
     type. ``costs``: let actions cost what they say; by default, where some
     action says so. ``refused`` are not tried as a first step.
@@ -56,6 +58,7 @@ class Options:
     k: int = 1
     weight: float = 5.0
     snap: bool = False
+    resolution: float | None = None
     costs: bool | None = None
     generators: Mapping[str, Generator] = field(default_factory=dict)
     refused: frozenset[Step] = frozenset()
@@ -137,7 +140,14 @@ class _Planning:
         """One round; None for a problem that the next round may still solve."""
         roots = StateBatch.of([self.states[i] for i in left])
         goals = [self.goals[i] for i in left]
-        space = Space(self.model, roots, pools, snap=self.options.snap, costs=self.costs)
+        space = Space(
+            self.model,
+            roots,
+            pools,
+            snap=self.options.snap,
+            costs=self.costs,
+            resolution=self.options.resolution,
+        )
         guide = self._guide(space, goals)
         judge = Judge(self.model, goals, space.universes)
         engine = Engine(space, judge, guide, self._settings(space, left, number, last=last))
@@ -239,6 +249,9 @@ def _options(model: Model, given: Mapping[str, Any]) -> Options:
             raise error(
                 "bad-limit", f"`{name}` is a whole number, {int(name == 'k')} or more; {value!r} is given"
             )
+    step: Any = options.resolution
+    if step is not None and (not isinstance(step, int | float) or not step > 0):
+        raise error("bad-limit", f"`resolution` is a number above 0; {step!r} is given")
     return replace(options, generators=_generators(model, options.generators))
 
 

@@ -91,7 +91,14 @@ class Space:
     """The states of the nodes of several problems, and how they grow."""
 
     def __init__(
-        self, model: Model, roots: StateBatch, candidates: Sequence[Candidates], *, snap: bool, costs: bool
+        self,
+        model: Model,
+        roots: StateBatch,
+        candidates: Sequence[Candidates],
+        *,
+        snap: bool,
+        costs: bool,
+        resolution: float | None = None,
     ) -> None:
         self.model = model
         self.domain = model.domain
@@ -105,9 +112,9 @@ class Space:
         self._programs: list[Program] = [model.engine.program(a.name) for a in actions]
         changing = {update.target.predicate for a in actions for update in a.effects}
         self.changing = tuple(p for p in self.domain.state_predicates if p.name in changing)
-        self.prints: Mapping[str, Fingerprint] = fingerprints(
-            self.changing, codes_of(model.notes), self.device
-        )
+        codes = codes_of(model.notes)
+        self.prints: Mapping[str, Fingerprint] = fingerprints(self.changing, codes, self.device, resolution)
+        self._rounding = fingerprints(self.changing, codes, self.device)
         self._order = {p.name: i for i, p in enumerate(self.changing)}
         self.size = 0
         self._tables: Tables = {}
@@ -226,7 +233,7 @@ class Space:
         owners = problems.index_select(0, parent)
         tables: dict[str, Tensor | None] = dict.fromkeys(self._order)
         for name, table in new.items():
-            tables[name] = rounded = self.prints[name].snap(table) if self.snap else table
+            tables[name] = rounded = self._rounding[name].snap(table) if self.snap else table
             shares[:, self._order[name]] = self._share(name, rounded, owners)
         cost = self._cost(self._programs[number], run)
         return Children(parent, torch.full_like(parent, number), instance, cost, shares, tables)
