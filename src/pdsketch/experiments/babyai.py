@@ -46,6 +46,7 @@ class SearchConfig:
     heuristic: str = "blind"
     max_expansions: int = 500
     snap: bool = False
+    k: int = 1
 
 
 @final
@@ -117,6 +118,7 @@ def plans_for(model: Any, trials: Sequence[Trial], search: SearchConfig) -> list
             max_expansions=search.max_expansions,
             time_limit=None,
             snap=search.snap,
+            k=search.k,
         )
     )
 

@@ -85,7 +85,7 @@ def _missions(model: Any, config: DemoConfig) -> tuple[list[tuple[str, str, str]
     """Missions as in training, in rooms as in training and in fuller ones."""
     rows, scenes = [], []
     for objects, doors in ((4, 4), (8, 6)):
-        seed, count, search = config.seed, config.problems, SearchConfig()
+        seed, count, search = config.seed, config.problems, SearchConfig(k=4)
         once = open_loop(model, held_out(objects, doors, count, seed), search)["success"]
         again = closed_loop(model, held_out(objects, doors, count, seed), search)["success"]
         rows.append((f"missions, {objects} objects and {doors} doors", str(count), f"{once:.2f}"))
@@ -98,7 +98,7 @@ def _missions(model: Any, config: DemoConfig) -> tuple[list[tuple[str, str, str]
 
 def _unseen(model: Any, config: DemoConfig) -> tuple[list[tuple[str, str, str]], list[Scene]]:
     """Goals of kinds that no mission states."""
-    judge, search = exact_model(), SearchConfig(max_expansions=config.unseen_expansions)
+    judge, search = exact_model(), SearchConfig(max_expansions=config.unseen_expansions, k=16)
     rows, scenes = [], []
     for kind in UNSEEN:
         trials = unseen_trials(kind, config.unseen, config.seed, judge)
