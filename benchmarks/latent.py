@@ -177,7 +177,7 @@ def alone(model, exact, items, count=40):
 
 
 def guided(exact, items=4, count=3):
-    """Expansions of blind search and of OPT, on goals over several objects (exact model, k = 16)."""
+    """Expansions of blind search and of OPT, on goals over several objects (exact model, k = 1)."""
     rows = []
     wanted = {
         "face one": "(exists (?o - item) (and (robot-facing agent ?o) (is-key ?o)))",
