@@ -208,13 +208,13 @@ def test_recording_normalises_once_and_only_once():
 
 
 def test_sparsity_is_the_gradient_of_the_norms_of_the_factors():
-    net = make(Signature((Input(SPECS["choices"]), Input(FLOAT2)), SPECS["bool"]), generator())
+    net = make(Signature((Input(SPECS["choices"]), Input(FLOAT2)), FLOAT2), generator())
     assert isinstance(net, Network)
-    assert net.factors == [(0, 5), (5, 10), (10, 15), (15, 17)]
+    assert net.features.factors == (5, 5, 5, 2)
     net.add_sparsity(0.3)
     assert net.first.weight.grad is None  # nothing learned, nothing shrunk
     read = torch.cat([net.first.weight, net.direct.weight])
-    norms = [(read[:, a:b].square().sum() + 1e-8).sqrt() for a, b in net.factors]
+    norms = [(part.square().sum() + 1e-8).sqrt() for part in read.split(net.features.factors, dim=1)]
     (0.3 * torch.stack(norms).sum()).backward()
     wanted = [net.first.weight.grad.clone(), net.direct.weight.grad.clone()]
     net.first.weight.grad.zero_()

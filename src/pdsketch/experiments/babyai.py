@@ -32,7 +32,9 @@ class TrainConfig:
     sketch: SketchName = "abs"
     episodes: int = 1000
     seed: int = 0
-    steps: int = 2000
+    steps: int = 800
+    batch: int = 256
+    learning_rate: float = 3e-3
     objects: int = 4
     doors: int = 4
 
@@ -80,7 +82,14 @@ def train(config: TrainConfig) -> tuple[Any, Any]:
     domain = load_sketch(config.sketch)
     data = generate(DataConfig(config.episodes, config.objects, config.doors, config.seed), domain)
     model = new_model(config.sketch, config.seed)
-    report = pds.fit(model, data, steps=config.steps, seed=config.seed)
+    report = pds.fit(
+        model,
+        data,
+        steps=config.steps,
+        batch=config.batch,
+        learning_rate=config.learning_rate,
+        seed=config.seed,
+    )
     return model, report
 
 

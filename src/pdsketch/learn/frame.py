@@ -18,7 +18,7 @@ from torch import Tensor
 
 from pdsketch.learn.columns import Array
 from pdsketch.learn.study import Study
-from pdsketch.tensor.effects import written
+from pdsketch.tensor.effects import assigned, written
 from pdsketch.tensor.logic import Logic
 from pdsketch.tensor.node import Run
 from pdsketch.tensor.state import StateBatch
@@ -27,13 +27,25 @@ from pdsketch.tensor.values import fully_soft, is_categorical, unify
 
 @final
 class Move:
-    """One action in some rows of a frame: where (``first`` row of the next frame), and what it wrote."""
+    """One action in some rows of a frame: where (``first`` row of the next frame), and what it wrote.
 
-    def __init__(self, action: int, rows: Array, first: int, new: Mapping[str, Tensor]) -> None:
+    ``writes`` holds, for what it assigned under conditions, how far each entry
+    was written and what would be written there (`assigned`).
+    """
+
+    def __init__(
+        self,
+        action: int,
+        rows: Array,
+        first: int,
+        new: Mapping[str, Tensor],
+        writes: Mapping[str, tuple[Tensor, Tensor]],
+    ) -> None:
         self.action = action
         self.rows = rows
         self.first = first
         self.new = new
+        self.writes = writes
 
 
 @final
@@ -236,8 +248,8 @@ class Frame:
                 continue
             run = self._open(rows, plan.action_reads[at], plan.action_tables[at])
             ground = run.ground(self.study.parameters(at, self.states[rows]), 1)
-            new = written(self.study.engine.program(action.name, self.logic), ground)
-            moves.append(Move(at, rows, first, new))
+            program = self.study.engine.program(action.name, self.logic)
+            moves.append(Move(at, rows, first, written(program, ground), assigned(program, ground)))
             first += len(rows)
         states = np.concatenate([self.states[move.rows] + 1 for move in moves] or [self.states[:0]])
         return Frame(self.study, self.logic, states, self, tuple(moves))

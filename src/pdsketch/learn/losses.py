@@ -22,6 +22,9 @@ from pdsketch.tensor.values import fully_soft, is_categorical
 _LEAST = 1e-6
 """Truth values stay this far from 0 and 1 in a logarithm."""
 
+SLACK = 0.05
+"""An error of this size, in standard deviations or in probability, makes a value e times less likely."""
+
 
 @final
 class Losses:
@@ -121,7 +124,7 @@ class Losses:
     # -- transitions ------------------------------------------------------------------
 
     def _transition_loss(self, frame: Frame, after: Frame) -> Tensor | None:
-        """L1 between what actions were predicted to write and what came about.
+        """What actions were predicted to write against what came about.
 
         Balanced: changed and unchanged variables weigh alike, and so do actions.
         Plain: the mean over all variables that were written.
@@ -129,8 +132,8 @@ class Losses:
         parts, counts = [], []
         for move in after.moves:
             targets = self._targets(after, move)
-            for name, new in move.new.items():
-                errors, changed, real = self._errors(frame, move, name, new, targets[name])
+            for name in move.new:
+                errors, changed, real = self._errors(frame, move, name, targets[name])
                 parts.append(_combined(errors, changed, real, balanced=self.options.balanced))
                 counts.append(1.0 if self.options.balanced else float(len(move.rows)))
         if not parts:
@@ -149,21 +152,31 @@ class Losses:
         return found
 
     def _errors(
-        self, frame: Frame, move: Move, name: str, new: Tensor, target: Tensor
+        self, frame: Frame, move: Move, name: str, target: Tensor
     ) -> tuple[Tensor, Tensor, Tensor | None]:
-        """Each ground variable's error, whether it changed, and whether it exists ``[row, *objects]``."""
+        """Each ground variable's loss, whether it changed, and whether it exists ``[row, *objects]``."""
         predicate = self.study.domain.predicates[name]
         before = frame.value(name, move.rows)
         changed = differs(before, target, predicate)
-        wanted, found = fully_soft(target, predicate.type), fully_soft(new, predicate.type)
+        real = real_entries(self.study, frame.states[move.rows], predicate)
+        if self.options.paper or name not in move.writes:
+            return self._distance(move.new[name], target, predicate), changed, real
+        gate, value = move.writes[name]
+        wrong = self._distance(value, target, predicate)
+        stale = self._distance(before, target, predicate).detach()
+        seen = changed if predicate.role == "observed" else torch.zeros_like(changed)
+        return _choice(gate, wrong, stale, seen & (stale > SLACK)), changed, real
+
+    def _distance(self, found: Tensor, target: Tensor, predicate: Predicate) -> Tensor:
+        """L1 between two tables, a number for each ground variable."""
+        wanted, found = fully_soft(target, predicate.type), fully_soft(found, predicate.type)
         errors = (found - wanted).abs()
         if is_categorical(predicate.type):
             errors = 0.5 * errors.sum(-1)
-        elif name in self.spread:
-            errors = errors / self.spread[name]
+        elif predicate.name in self.spread:
+            errors = errors / self.spread[predicate.name]
         own = errors.dim() - 1 - len(predicate.parameters)
-        errors = errors.flatten(-own).mean(-1) if own else errors
-        return errors, changed, real_entries(self.study, frame.states[move.rows], predicate)
+        return errors.flatten(-own).mean(-1) if own else errors
 
     # -- preconditions ------------------------------------------------------------------
 
@@ -181,6 +194,23 @@ class Losses:
             truth = study.engine.precondition(ground, action.name, self.logic)[:, 0]
             parts.append(self._balanced_entropy(truth, known[rows] > 0))
         return torch.stack(parts).mean() if parts else None
+
+
+def _choice(gate: Tensor, wrong: Tensor, stale: Tensor, written: Tensor) -> Tensor:
+    """The loss of a conditional assignment: was the variable written, and was it written right?
+
+    A variable either takes the new value, by the odds of the gate, or keeps the
+    old one; which of the two it was is seen where it changed (``written``), and
+    is judged by the errors of the new value and the old elsewhere. The gate is
+    then asked for that, and the new value for its error where it was taken.
+    Blending the two values instead would let half a gate and twice the change
+    pass for the truth.
+    """
+    gate = gate.clamp(_LEAST, 1.0 - _LEAST)
+    with torch.no_grad():
+        odds = torch.logit(gate) + (stale - wrong) / SLACK
+        taken = torch.where(written, torch.ones_like(gate), torch.sigmoid(odds))
+    return taken * (wrong - gate.log()) - (1.0 - taken) * (1.0 - gate).log()
 
 
 def _combined(errors: Tensor, changed: Tensor, real: Tensor | None, *, balanced: bool) -> Tensor:

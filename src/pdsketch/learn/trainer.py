@@ -30,7 +30,6 @@ from pdsketch.learn.progress import Watchers
 from pdsketch.learn.sampler import Sampler
 from pdsketch.learn.study import Study
 from pdsketch.nets.default import add_sparsity
-from pdsketch.tensor.effects import sharp_gates
 
 Status = Literal["finished", "stopped-early", "out-of-time"]
 
@@ -39,9 +38,6 @@ LOWEST = 0.01
 
 EASE = ((0.0, 0.4, 0.6, 0.85), (0.0, 1.0, 1.0, 0.0))
 """Parts of the steps, and how much of sparsity and rarity holds there."""
-
-SHARP = 0.4
-"""From this part of the steps on, conditional effects take place altogether or not at all."""
 
 _BARS = 25
 _MEASURED = 4096
@@ -89,8 +85,7 @@ class Trainer:
         clock = time.perf_counter()
         states = self.sampler.draw(self.step)
         clock = self._spent("data", clock)
-        with sharp_gates(not self.options.paper and self.step > SHARP * self.options.steps):
-            terms = self.losses.terms(states)
+        terms = self.losses.terms(states)
         loss = self.losses.total(terms, self._ease)
         clock = self._spent("forward", clock)
         self.optimiser.zero_grad(set_to_none=True)

@@ -7,27 +7,19 @@ linear path, so that what is simple is learned from few examples.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import accumulate, combinations, pairwise
 from typing import cast
 
 import torch
 from torch import Tensor, nn
 
-from pdsketch.nets.encode import Relation, encoder
+from pdsketch.nets.features import Argument, Features, membership
 from pdsketch.nets.heads import Head
 from pdsketch.nets.layers import NARROW, WIDTH, linear
-from pdsketch.nets.pool import Pool
-from pdsketch.nets.scores import Scores, fits
-from pdsketch.nets.signature import Input, Signature
-
-Argument = Tensor | tuple[Tensor, Tensor]
+from pdsketch.nets.signature import Signature, Spec
+from pdsketch.nets.verdict import Verdict
 
 STRIDE = 5.0
 """How much further a learnable constant moves in one step than a weight does."""
-
-FAINT, LOUD = 0.25, 4.0
-"""How much values of one type count, and their difference: relations are looked for first."""
 
 
 def make(signature: Signature, generator: torch.Generator | None = None) -> nn.Module:
@@ -38,8 +30,8 @@ def make(signature: Signature, generator: torch.Generator | None = None) -> nn.M
     """
     if not signature.inputs:
         return Constant(signature)
-    if fits(signature):
-        return Scores(signature, generator)
+    if signature.output == Spec("bool") and signature.residual is None:
+        return Verdict(signature, generator)
     return Network(signature, generator)
 
 
@@ -61,54 +53,25 @@ class Constant(nn.Module):
 class Network(nn.Module):
     """A multilayer perceptron over the features of all arguments.
 
-    ``factors`` are the (start, stop) of the independent parts of its input;
-    `add_sparsity` makes a fit with few examples prefer functions of few of them
-    (the colour, and not the colour and the type together).
+    `add_sparsity` makes a fit with few examples prefer functions of few factors
+    of its input (the colour, and not the colour and the type together).
     """
 
     def __init__(self, signature: Signature, generator: torch.Generator | None) -> None:
         super().__init__()
         self.signature = signature
-        singles = [i for i, one in enumerate(signature.inputs) if not one.is_set]
-        self.encoders = nn.ModuleDict({str(i): encoder(signature.inputs[i].spec, generator) for i in singles})
-        self.pairs = _pairs(signature.inputs, singles)
-        self.relations = nn.ModuleList([Relation(signature.inputs[i].spec) for i, _ in self.pairs])
-        context = _widths([*self.encoders.values(), *self.relations])
-        self.pools = nn.ModuleDict()
-        for i, one in enumerate(signature.inputs):
-            if one.is_set:
-                kin = tuple(s for s in singles if _kindred(one, signature.inputs[s]))
-                self.pools[str(i)] = Pool(one.spec, kin, sum(context), generator)
-        widths = [*context, *_widths(self.pools.values())]
-        self.factors = _spans(widths)
-        member = torch.zeros(sum(widths), len(widths))
-        for at, (start, stop) in enumerate(self.factors):
-            member[start:stop, at] = 1.0
-        self.register_buffer("member", member, persistent=False)
-        features = sum(widths)
-        self.first = linear(features, WIDTH, generator)
+        self.features = Features(signature, generator)
+        self.register_buffer("member", membership(self.features.factors), persistent=False)
+        width = sum(self.features.factors)
+        self.first = linear(width, WIDTH, generator)
         self.second = linear(WIDTH, NARROW, generator)
         residual = signature.residual is not None
         self.head = Head(NARROW, signature.output, generator, residual=residual)
-        self.direct = linear(features, self.head.layer.out_features, generator, zero=residual, bias=False)
+        self.direct = linear(width, self.head.layer.out_features, generator, zero=residual, bias=False)
 
     def forward(self, *args: Argument) -> Tensor:
         """The result for arguments as `Signature` lays them out."""
-        singles = {int(i): cast(Tensor, args[int(i)]) for i in self.encoders}
-        parts = [self.encoders[str(i)](x) for i, x in singles.items()]
-        if self.pairs:
-            compared = {i for pair in self.pairs for i in pair}
-            parts = [FAINT * part if i in compared else part for i, part in zip(singles, parts, strict=True)]
-        parts += [
-            LOUD * relation(singles[i], singles[j])
-            for (i, j), relation in zip(self.pairs, self.relations, strict=True)
-        ]
-        context = torch.cat(parts, dim=-1) if parts else None
-        pooled = []
-        for i, pool in self.pools.items():
-            values, weights = args[int(i)]
-            pooled.append(pool(values, weights, context, singles))
-        features = torch.cat([*parts, *pooled], dim=-1)
+        features = self.features(*args)
         # Two axes: a layer's result is then no view, and its ReLU can take its place.
         flat = features.reshape(-1, features.shape[-1])
         hidden = torch.relu_(self.second(torch.relu_(self.first(flat))))
@@ -138,7 +101,7 @@ class Network(nn.Module):
 def add_sparsity(module: nn.Module, weight: float) -> None:
     """Make every default network within a module prefer functions of few input factors."""
     for part in module.modules():
-        if isinstance(part, Network | Scores):
+        if isinstance(part, Network | Verdict):
             part.add_sparsity(weight)
 
 
@@ -146,20 +109,3 @@ def expect(module: nn.Module | None, mean: Tensor, scale: Tensor) -> None:
     """Tell a default network what numbers it will have to return; others are left alone."""
     if isinstance(module, Network | Constant):
         module.head.expect(mean, scale)
-
-
-def _kindred(a: Input, b: Input) -> bool:
-    """Whether the difference of two arguments means something."""
-    return a.type_id is not None and a.type_id == b.type_id and a.spec == b.spec and not a.spec.is_image
-
-
-def _pairs(inputs: Sequence[Input], singles: Sequence[int]) -> list[tuple[int, int]]:
-    return [(i, j) for i, j in combinations(singles, 2) if _kindred(inputs[i], inputs[j])]
-
-
-def _widths(parts: object) -> list[int]:
-    return [width for part in cast("list[Relation]", parts) for width in part.factors]
-
-
-def _spans(widths: Sequence[int]) -> list[tuple[int, int]]:
-    return list(pairwise(accumulate(widths, initial=0)))

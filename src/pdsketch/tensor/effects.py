@@ -9,9 +9,7 @@ multiply. What no effect mentions is not touched at all.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import final
@@ -28,22 +26,6 @@ from pdsketch.tensor.read import Parameter
 from pdsketch.tensor.scope import Binding
 from pdsketch.tensor.values import convert, fully_soft, harden, is_categorical, numbers, soften
 from pdsketch.tensor.writer import Writer
-
-_sharp: ContextVar[bool] = ContextVar("sharp", default=False)
-
-
-@contextmanager
-def sharp_gates(sharp: bool = True) -> Iterator[None]:
-    """Within, soft gates open or shut altogether, and still pass the gradient of a soft one.
-
-    Soft updates tell the product of a gate and its effect alone: half open and
-    twice as far looks the same, but not to a crisp plan.
-    """
-    token = _sharp.set(sharp)
-    try:
-        yield
-    finally:
-        _sharp.reset(token)
 
 
 @final
@@ -112,6 +94,37 @@ def written(program: Program, run: Run) -> dict[str, Tensor]:
         full = new.expand(run.batch.size, run.instances, *sizes, *own)
         after[target.predicate.name] = full.reshape(run.batch.size * run.instances, *sizes, *own)
     return after
+
+
+def assigned(program: Program, run: Run) -> dict[str, tuple[Tensor, Tensor]]:
+    """How far each entry is written, ``[state · instance, *objects]``, and what would be written there.
+
+    For the predicates to which an action assigns under conditions and does nothing else.
+    """
+    found = {}
+    for target in program.targets:
+        if target.writers != target.assigns or all(writer.always for writer in target.writers):
+            continue
+        gate = _any(target.assigns, run, program.logic)
+        value = _mean(target.assigns, run)
+        sizes = [run.batch.layout.size(t) for t in target.writers[0].types]
+        rows = run.batch.size * run.instances
+        own = value.shape[2 + len(sizes) :]
+        found[target.predicate.name] = (
+            gate.expand(run.batch.size, run.instances, *sizes).reshape(rows, *sizes),
+            value.expand(run.batch.size, run.instances, *sizes, *own).reshape(rows, *sizes, *own),
+        )
+    return found
+
+
+def _mean(writers: Sequence[Writer], run: Run) -> Tensor:
+    """What the writers of each entry write, weighted by their gates, over the whole table."""
+    if len(writers) == 1 and not writers[0].extra:
+        return writers[0].placed(fully_soft(writers[0].value(run), writers[0].type), run)
+    parts = [(w, *w.mixture(run)) for w in writers]
+    total = _sum([w.placed(total, run) for w, total, _ in parts])
+    weight = _sum([w.placed(weight, run) for w, _, weight in parts])
+    return total / _beside(torch.where(weight > 0, weight, torch.ones_like(weight)), total)
 
 
 def _after(target: Target, run: Run, logic: Logic) -> Tensor:
@@ -190,8 +203,6 @@ def blended(old: Tensor, new: Tensor, gate: Tensor, type_: ValueType, *, crisp: 
     if crisp:
         return torch.where(_beside(gate, new), new, old)
     new, old = fully_soft(new, type_), fully_soft(old, type_)
-    if _sharp.get():
-        gate = gate + (gate.round() - gate).detach()
     return torch.lerp(old, new, _beside(gate, new))
 
 

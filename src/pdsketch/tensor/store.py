@@ -23,6 +23,7 @@ from pdsketch.lang.diagnostics import Diagnostic, Error, error
 from pdsketch.lang.domain import Blank, Domain
 from pdsketch.lang.load import parse_domain, read_source
 from pdsketch.nets.default import Constant, Network
+from pdsketch.nets.verdict import Verdict
 from pdsketch.tensor.blanks import Functions, key_of, signature_of
 from pdsketch.tensor.model import Model
 
@@ -82,8 +83,8 @@ def _filled(blank: Blank, functions: Functions) -> dict[str, Any]:
         "calls": _calls(blank),
         "module": _kind(functions, blank.name),
     }
-    if described["module"] == "default" and isinstance(network, Network | Constant):
-        inputs = network.signature.inputs if isinstance(network, Network) else ()
+    if described["module"] == "default" and isinstance(network, Network | Verdict | Constant):
+        inputs = () if isinstance(network, Constant) else network.signature.inputs
         described["shapes"] = [list(i.spec.shape) for i in inputs]
     return described
 
