@@ -19,11 +19,17 @@ Records = Sequence[dict[str, Any]]
 SKETCHES: dict[SketchName, str] = {"base": "PDS-Base", "abs": "PDS-Abs", "rob": "PDS-Rob"}
 SIZES = (100, 1000, 10000)
 STEPS: dict[SketchName, dict[int, int]] = {
-    "base": {100: 1000, 1000: 2000, 10000: 6000},
-    "abs": {100: 1500, 1000: 1500, 10000: 3000},
-    "rob": {100: 1000, 1000: 1000, 10000: 2000},
+    "base": {100: 400, 1000: 800, 10000: 1500},
+    "abs": {100: 800, 1000: 800, 10000: 1200},
+    "rob": {100: 500, 1000: 600, 10000: 800},
 }
 """Training steps, by sketch and by number of demonstrations."""
+
+BATCHES = {100: 256, 1000: 256, 10000: 512}
+"""States a training step sees, by number of demonstrations."""
+
+RATES: dict[SketchName, float] = {"base": 1e-2, "abs": 3e-3, "rob": 3e-3}
+"""Learning rates: without structure, everything is left to perceptrons, and those need larger steps."""
 
 UNSEEN_EXPANSIONS = 20_000
 """Goals over several things need longer plans than missions do."""
@@ -80,15 +86,16 @@ def run(train_config: TrainConfig, quick: bool, **settings: Any) -> Run:
 def _train(sketch: SketchName, episodes: int, seed: int, quick: bool) -> TrainConfig:
     if quick:
         return TrainConfig(sketch, 10 + episodes // 500, seed, steps=20)
-    return TrainConfig(sketch, episodes, seed, STEPS[sketch][episodes])
+    steps, batch = STEPS[sketch][episodes], BATCHES[episodes]
+    return TrainConfig(sketch, episodes, seed, steps, batch, RATES[sketch])
 
 
 def success_runs(sizes: Sequence[int], seeds: int, quick: bool) -> list[Run]:
     """A run per sketch, number of demonstrations and seed."""
     return [
         run(_train(sketch, size, seed, quick), quick, problems=6 if quick else 500)
-        for sketch in SKETCHES
         for size in sizes
+        for sketch in SKETCHES
         for seed in range(seeds)
     ]
 
