@@ -10,6 +10,7 @@ from tests.tensor.agreement import assert_close
 from tests.tensor.worlds import GRID, facing, grid_state
 
 from pdsketch.lang.load import parse_domain
+from pdsketch.tensor.effects import assigned, written
 from pdsketch.tensor.model import Model
 from pdsketch.tensor.state import State, StateBatch
 
@@ -251,3 +252,26 @@ def test_different_actions_in_one_batch_are_each_applied_to_their_own_states():
     could = grid.applicable(StateBatch.of(states), steps, crisp=True)
     assert could.tolist() == [1, 1, 1, 1]
     assert grid.applicable(StateBatch.of(states), ("forward", "agent")).tolist() == [1, 1, 0, 1]
+
+
+@few
+@given(st.lists(truths, min_size=3, max_size=3), truths, st.sampled_from(sorted(MODEL)))
+def test_what_is_assigned_and_how_far_give_the_new_value(gates, either, tnorm):
+    engine, logic = MODEL[tnorm].engine, MODEL[tnorm].logic
+    batch = StateBatch.of([state(g=gates, x=either), state(g=gates[::-1])])
+    for action, name in (("two", "v"), ("all", "x"), ("some-small", "v"), ("hue", "h")):
+        arguments = {"?o": torch.tensor([[0]])} if action in ("two", "hue") else {}
+        run = engine.open(batch).ground(arguments, 1)
+        program = engine.program(action, logic)
+        gate, value = assigned(program, run)[name]
+        before = batch[name]
+        if name == "h":
+            before = torch.nn.functional.one_hot(before, 3).float()
+            gate = gate.unsqueeze(-1)
+        assert torch.allclose(torch.lerp(before, value, gate), written(program, run)[name], atol=1e-4)
+
+
+def test_only_conditional_assignments_are_choices():
+    run = model.engine.open(StateBatch.of([state()])).ground({"?o": torch.tensor([[0]])}, 1)
+    for action in ("literals", "between", "chain", "numbers", "up"):
+        assert assigned(model.engine.program(action, model.logic), run) == {}

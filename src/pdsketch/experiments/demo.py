@@ -33,7 +33,7 @@ class DemoConfig:
     """How much of everything."""
 
     episodes: int = 1000
-    steps: int = 800
+    steps: int = 600
     problems: int = 50
     unseen: int = 3
     unseen_expansions: int = 3000
@@ -60,7 +60,12 @@ def run_demo(config: DemoConfig, folder: Path, say: Callable[[str], None]) -> De
     model = new_model("abs", config.seed)
     say(f"training PDS-Abs, {config.steps} steps")
     report = pds.fit(
-        model, data, steps=config.steps, seed=config.seed, evaluate_every=max(1, config.steps // 10)
+        model,
+        data,
+        steps=config.steps,
+        batch=256,
+        seed=config.seed,
+        evaluate_every=max(1, config.steps // 10),
     )
     say("planning and acting")
     rows, scenes = _missions(model, config)

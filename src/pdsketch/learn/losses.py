@@ -165,7 +165,7 @@ class Losses:
         wrong = self._distance(value, target, predicate)
         stale = self._distance(before, target, predicate).detach()
         seen = changed if predicate.role == "observed" else torch.zeros_like(changed)
-        return _choice(gate, wrong, stale, seen & (stale > SLACK)), changed, real
+        return choice(gate, wrong, stale, seen & (stale > SLACK)), changed, real
 
     def _distance(self, found: Tensor, target: Tensor, predicate: Predicate) -> Tensor:
         """L1 between two tables, a number for each ground variable."""
@@ -196,7 +196,7 @@ class Losses:
         return torch.stack(parts).mean() if parts else None
 
 
-def _choice(gate: Tensor, wrong: Tensor, stale: Tensor, written: Tensor) -> Tensor:
+def choice(gate: Tensor, wrong: Tensor, stale: Tensor, written: Tensor) -> Tensor:
     """The loss of a conditional assignment: was the variable written, and was it written right?
 
     A variable either takes the new value, by the odds of the gate, or keeps the
