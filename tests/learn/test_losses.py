@@ -19,7 +19,7 @@ def loss(gate: float, wrong: float, stale: float, written: bool) -> tuple[float,
     numbers = [torch.tensor([x], dtype=torch.float64, requires_grad=True) for x in (gate, wrong)]
     found = choice(*numbers, torch.tensor([stale], dtype=torch.float64), torch.tensor([written]))
     found.sum().backward()
-    return float(found), float(numbers[0].grad), float(numbers[1].grad)
+    return float(found.detach()), float(numbers[0].grad), float(numbers[1].grad)
 
 
 @settings(max_examples=60, deadline=None)
