@@ -1,13 +1,14 @@
 """The commands of the BabyAI experiments, small: resumable, parallel, and the same twice."""
 
 import json
+from functools import partial
 
 import pytest
 
 from pdsketch.cli.main import main
 from pdsketch.envs.babyai.modules import exact_modules
 from pdsketch.envs.babyai.states import load_sketch
-from pdsketch.experiments.babyai import SearchConfig, TrainConfig, closed_loop, held_out, open_loop
+from pdsketch.experiments.babyai import SearchConfig, TrainConfig, both_loops, held_out
 from pdsketch.experiments.babyai_checks import STOCK_LEVELS, exact_model, stock_trials, unseen_trials
 from pdsketch.experiments.babyai_tables import EXPERIMENTS
 from pdsketch.experiments.reproduce import Request, reproduce, write_results
@@ -22,22 +23,22 @@ from pdsketch.tensor.model import Model
 @pytest.mark.parametrize("room", [(4, 4), (8, 6)])
 def test_exact_modules_solve_every_problem_within_the_limit(sketch, room):
     model = Model(load_sketch(sketch), modules=exact_modules(sketch))
-    measured = open_loop(model, held_out(*room, 12), SearchConfig())
+    measured = both_loops(model, partial(held_out, *room, 12), SearchConfig())["open"]
     assert measured["success"] == measured["planned"] == 1.0
 
 
 def test_exact_modules_need_no_replanning():
     model = exact_model()
-    once = open_loop(model, held_out(4, 4, 6), SearchConfig())
-    again = closed_loop(model, held_out(4, 4, 6), SearchConfig())
-    assert once["success"] == again["success"] == 1.0
-    assert once["steps"] == again["steps"]
+    loops = both_loops(model, partial(held_out, 4, 4, 6), SearchConfig())
+    assert loops["open"]["success"] == loops["closed"]["success"] == 1.0
+    assert loops["open"]["steps"] == loops["closed"]["steps"]
 
 
 @pytest.mark.parametrize("level", STOCK_LEVELS)
 def test_exact_modules_solve_stock_levels(level):
-    measured = open_loop(exact_model(), stock_trials(level, 2, 0), SearchConfig(max_expansions=3000))
-    assert measured["success"] == 1.0
+    problems = partial(stock_trials, level, 2, 0)
+    loops = both_loops(exact_model(), problems, SearchConfig(max_expansions=3000))
+    assert loops["open"]["success"] == 1.0
 
 
 def test_unseen_problems_are_unseen_and_unsolved():

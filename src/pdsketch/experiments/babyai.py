@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, final
 
@@ -20,7 +20,7 @@ from pdsketch.envs.babyai.world import ActionObjDoor, problem_seed
 MOST_STEPS = 64
 """An episode that acts longer than this has failed."""
 
-MOST_ROUNDS = 12
+MOST_ROUNDS = 4
 """How often closed-loop acting may plan anew."""
 
 
@@ -132,28 +132,37 @@ def plans_for(model: Any, trials: Sequence[Trial], search: SearchConfig) -> list
     )
 
 
-def open_loop(model: Any, trials: Sequence[Trial], search: SearchConfig) -> dict[str, float]:
-    """Plan once, act blindly; the part of problems that Minigrid calls solved."""
-    results = plans_for(model, trials, search)
-    for trial, result in zip(trials, results, strict=True):
+def open_loop(trials: Sequence[Trial], plans: Sequence[Any]) -> dict[str, float]:
+    """Act blindly on a plan each; the part of problems that Minigrid calls solved."""
+    for trial, result in zip(trials, plans, strict=True):
         for name, *_ in result.plan or ():
             if trial.active:
                 trial.act(name)
-    return _summary(trials, results)
+    return _summary(trials, plans)
 
 
-def closed_loop(model: Any, trials: Sequence[Trial], search: SearchConfig) -> dict[str, float]:
-    """Plan, act while the world does as predicted, and plan anew from what is seen."""
-    first: list[Any] = []
+def closed_loop(
+    model: Any, trials: Sequence[Trial], plans: Sequence[Any], search: SearchConfig
+) -> dict[str, float]:
+    """Act on a plan each while the world does as predicted, then plan anew from what is seen."""
+    waiting, results = list(trials), list(plans)
     for _ in range(MOST_ROUNDS):
-        waiting = [trial for trial in trials if trial.active]
+        for trial, result in zip(waiting, results, strict=True):
+            follow(model, trial, result.plan or ())
+        waiting = [trial for trial in waiting if trial.active]
         if not waiting:
             break
         results = plans_for(model, waiting, search)
-        first = first or results
-        for trial, result in zip(waiting, results, strict=True):
-            follow(model, trial, result.plan or ())
-    return _summary(trials, first)
+    return _summary(trials, plans)
+
+
+def both_loops(
+    model: Any, make: Callable[[], list[Trial]], search: SearchConfig
+) -> dict[str, dict[str, float]]:
+    """Acting blindly and with replanning, on the same problems (made twice) and the same first plans."""
+    trials = make()
+    plans = plans_for(model, trials, search)
+    return {"open": open_loop(trials, plans), "closed": closed_loop(model, make(), plans, search)}
 
 
 def follow(model: Any, trial: Trial, plan: Sequence[tuple[Any, ...]]) -> None:

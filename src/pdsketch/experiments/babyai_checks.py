@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,8 +23,7 @@ from pdsketch.experiments.babyai import (
     MOST_STEPS,
     SearchConfig,
     Trial,
-    closed_loop,
-    open_loop,
+    both_loops,
     plans_for,
 )
 
@@ -121,13 +121,11 @@ def stock_trials(level: str, count: int, seed: int) -> list[Trial]:
 
 def measure_stock(model: Any, count: int, seed: int, search: SearchConfig) -> dict[str, dict[str, float]]:
     """By level: the success of acting blindly and of acting with replanning."""
-    return {
-        level: {
-            "open": open_loop(model, stock_trials(level, count, seed), search)["success"],
-            "closed": closed_loop(model, stock_trials(level, count, seed), search)["success"],
-        }
-        for level in STOCK_LEVELS
-    }
+    measured = {}
+    for level in STOCK_LEVELS:
+        loops = both_loops(model, partial(stock_trials, level, count, seed), search)
+        measured[level] = {name: loop["success"] for name, loop in loops.items()}
+    return measured
 
 
 def measure_transitions(model: Any, steps: int, seed: int) -> dict[str, dict[str, Any]]:

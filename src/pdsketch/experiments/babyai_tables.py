@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from statistics import mean, pstdev
 from typing import Any, final
 
 from pdsketch.envs.babyai.modules import SketchName
-from pdsketch.experiments.babyai import SearchConfig, TrainConfig, closed_loop, held_out, open_loop, train
+from pdsketch.experiments.babyai import SearchConfig, TrainConfig, both_loops, held_out, train
 from pdsketch.experiments.babyai_checks import measure_stock, measure_transitions, measure_unseen
 from pdsketch.experiments.runs import Run
 from pdsketch.experiments.tables import Table, plot_bars, plot_lines, spread
@@ -61,10 +62,8 @@ def measure(config: Config) -> dict[str, Any]:
     model, _ = train(config.train)
     seed, found = config.train.seed, dict[str, Any]()
     for objects, doors in config.rooms if config.problems else ():
-        found[f"{objects}+{doors}"] = {
-            "open": open_loop(model, held_out(objects, doors, config.problems, seed), config.search),
-            "closed": closed_loop(model, held_out(objects, doors, config.problems, seed), config.search),
-        }
+        problems = partial(held_out, objects, doors, config.problems, seed)
+        found[f"{objects}+{doors}"] = both_loops(model, problems, config.search)
     if config.unseen:
         search = SearchConfig(
             max_expansions=config.unseen_expansions, snap=config.search.snap, k=UNSEEN_WIDTH
@@ -98,11 +97,16 @@ def _train(sketch: SketchName, episodes: int, seed: int, quick: bool) -> TrainCo
 def success_runs(sizes: Sequence[int], seeds: int, quick: bool) -> list[Run]:
     """A run per sketch, number of demonstrations and seed."""
     return [
-        run(_train(sketch, size, seed, quick), quick, problems=6 if quick else 500)
-        for size in sizes
-        for sketch in SKETCHES
+        run(_train(sketch, size, seed, quick), quick, problems=6 if quick else 500, rooms=_rooms(size))
+        for sketch in reversed(SKETCHES)
+        for size in reversed(sizes)
         for seed in range(seeds)
     ]
+
+
+def _rooms(size: int) -> tuple[tuple[int, int], ...]:
+    """Fuller rooms are for the models of all demonstrations."""
+    return ((4, 4), (8, 6)) if size == SIZES[-1] else ((4, 4),)
 
 
 def _values(records: Records, sketch: str, size: int | None, room: str, loop: str) -> list[float]:

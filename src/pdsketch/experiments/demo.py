@@ -6,6 +6,7 @@ import html
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, final
 
@@ -16,10 +17,9 @@ from pdsketch.envs.babyai.unseen import UNSEEN
 from pdsketch.experiments.babyai import (
     SearchConfig,
     Trial,
-    closed_loop,
+    both_loops,
     held_out,
     new_model,
-    open_loop,
     plans_for,
 )
 from pdsketch.experiments.babyai_checks import exact_model, holds, unseen_trials
@@ -91,10 +91,10 @@ def _missions(model: Any, config: DemoConfig) -> tuple[list[tuple[str, str, str]
     rows, scenes = [], []
     for objects, doors in ((4, 4), (8, 6)):
         seed, count, search = config.seed, config.problems, SearchConfig(k=4)
-        once = open_loop(model, held_out(objects, doors, count, seed), search)["success"]
-        again = closed_loop(model, held_out(objects, doors, count, seed), search)["success"]
-        rows.append((f"missions, {objects} objects and {doors} doors", str(count), f"{once:.2f}"))
-        rows.append(("… the same, replanning as it acts", str(count), f"{again:.2f}"))
+        loops = both_loops(model, partial(held_out, objects, doors, count, seed), search)
+        success = {name: f"{loop['success']:.2f}" for name, loop in loops.items()}
+        rows.append((f"missions, {objects} objects and {doors} doors", str(count), success["open"]))
+        rows.append(("… the same, replanning as it acts", str(count), success["closed"]))
         trial = held_out(objects, doors, 1, seed + 1)[0]
         plan = plans_for(model, [trial], search)[0].plan or ()
         scenes.append(Scene(trial.env, trial.env.mission, trial.goal, [name for name, *_ in plan]))
