@@ -98,8 +98,8 @@ def success_runs(sizes: Sequence[int], seeds: int, quick: bool) -> list[Run]:
     """A run per sketch, number of demonstrations and seed."""
     return [
         run(_train(sketch, size, seed, quick), quick, problems=6 if quick else 500, rooms=_rooms(size))
+        for size in sizes
         for sketch in reversed(SKETCHES)
-        for size in reversed(sizes)
         for seed in range(seeds)
     ]
 

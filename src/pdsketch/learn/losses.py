@@ -134,7 +134,8 @@ class Losses:
             targets = self._targets(after, move)
             for name in move.new:
                 errors, changed, real = self._errors(frame, move, name, targets[name])
-                parts.append(_combined(errors, changed, real, balanced=self.options.balanced))
+                balanced, chosen = self.options.balanced, name in move.writes and not self.options.paper
+                parts.append(_combined(errors, changed, real, balanced=balanced, choice=chosen))
                 counts.append(1.0 if self.options.balanced else float(len(move.rows)))
         if not parts:
             return None
@@ -213,8 +214,13 @@ def choice(gate: Tensor, wrong: Tensor, stale: Tensor, written: Tensor) -> Tenso
     return taken * (wrong - gate.log()) - (1.0 - taken) * (1.0 - gate).log()
 
 
-def _combined(errors: Tensor, changed: Tensor, real: Tensor | None, *, balanced: bool) -> Tensor:
-    """The mean error, or the mean of the changed variables' and the unchanged ones' mean errors."""
+def _combined(
+    errors: Tensor, changed: Tensor, real: Tensor | None, *, balanced: bool, choice: bool
+) -> Tensor:
+    """The mean error, or the mean of the changed variables' and the unchanged ones' mean errors.
+
+    Of choices, a state is right where every variable's is: their losses add up.
+    """
     if not balanced:
         count = torch.ones_like(errors) if real is None else real
         return (errors * count).sum() / count.sum().clamp_min(1.0)
@@ -222,8 +228,16 @@ def _combined(errors: Tensor, changed: Tensor, real: Tensor | None, *, balanced:
     stayed = 1.0 - moved
     if real is not None:
         moved, stayed = moved * real, stayed * real
-    total = (errors * moved).sum() / moved.sum().clamp_min(1.0)
-    return 0.5 * (total + (errors * stayed).sum() / stayed.sum().clamp_min(1.0))
+    return 0.5 * (_mean(errors, moved, whole=choice) + _mean(errors, stayed, whole=choice))
+
+
+def _mean(errors: Tensor, counted: Tensor, *, whole: bool) -> Tensor:
+    """The mean over the variables that count, or, for ``whole`` rows, of the sum over each row's."""
+    if whole and counted.dim() > 1:
+        counts = counted.flatten(1).amax(1, keepdim=True)
+    else:
+        counts = counted
+    return (errors * counted).sum() / counts.sum().clamp_min(1.0)
 
 
 def differs(before: Tensor, after: Tensor, predicate: Predicate) -> Tensor:
