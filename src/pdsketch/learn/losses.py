@@ -233,11 +233,8 @@ def _combined(
 
 def _mean(errors: Tensor, counted: Tensor, *, whole: bool) -> Tensor:
     """The mean over the variables that count, or, for ``whole`` rows, of the sum over each row's."""
-    if whole and counted.dim() > 1:
-        counts = counted.flatten(1).amax(1, keepdim=True)
-    else:
-        counts = counted
-    return (errors * counted).sum() / counts.sum().clamp_min(1.0)
+    count = (counted.flatten(1).sum(1) > 0).sum() if whole and counted.dim() > 1 else counted.sum()
+    return (errors * counted).sum() / count.clamp_min(1.0)
 
 
 def differs(before: Tensor, after: Tensor, predicate: Predicate) -> Tensor:
