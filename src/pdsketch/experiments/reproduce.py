@@ -53,7 +53,11 @@ def write_results(folder: Path, page: Path) -> list[str]:
     parts = [
         "# Results",
         "",
-        "Each table is what `pdsketch reproduce NAME` wrote; the command stands above it.",
+        "Each table is what `pdsketch reproduce NAME` wrote; the command stands above it. Figures are the",
+        "mean and the standard deviation over seeds. Everything happens in Minigrid, and its own verifiers",
+        "say what is a success. *Open loop*: one plan, carried out blindly. *Closed loop*: a new plan",
+        "whenever the world is not as predicted. 4+4: rooms of 4 objects and 4 doors, as in training;",
+        "8+6: fuller rooms.",
         "",
     ]
     for name in found:
