@@ -46,10 +46,10 @@ PAPER_SIZES: dict[str, dict[int, str]] = {
 }
 """What the paper reports by number of demonstrations."""
 
-UNSEEN_EXPANSIONS = 20_000
+UNSEEN_EXPANSIONS = 5_000
 """Goals over several things need longer plans than missions do."""
 
-UNSEEN_WIDTH = 8
+UNSEEN_WIDTH = 16
 """Nodes expanded together: plans stay optimal for the model, and long searches take less time."""
 
 QUICK_EXPANSIONS = 40
@@ -214,7 +214,7 @@ def _centre(values: Sequence[float]) -> tuple[float, float]:
 
 def check_runs(seeds: int, quick: bool) -> list[Run]:
     """PDS-Abs from 1,000 demonstrations, tried on everything but missions."""
-    unseen, stock, transitions = (1, 1, 100) if quick else (20, 100, 10_000)
+    unseen, stock, transitions = (1, 1, 100) if quick else (6, 40, 10_000)
     return [
         run(_train("abs", 1000, seed, quick), quick, unseen=unseen, stock=stock, transitions=transitions)
         for seed in range(seeds)
