@@ -25,7 +25,8 @@ class Options:
       (a closed world: what no example calls true is not).
     - ``tnorm``: the logic while training. ``balanced``: changed and unchanged
       variables weigh alike. ``paper=True`` is ``tnorm="godel", balanced=False,
-      sparsity=0, rarity=0``, with errors in the data's own units.
+      sparsity=0, rarity=0``, with errors in the data's own units, and conditional
+      effects compared as the blend that they predict, not as a choice.
     - ``latent_gradient``: whether the encoded target of a transition is trained too.
     - ``validation``: the part of the episodes held out (None: a tenth, of 200 or
       more). ``evaluate_every`` steps it is measured; after ``patience``

@@ -2,7 +2,8 @@
 
 Every argument becomes features (`encode`), arguments of one type also their
 difference, sets are pooled; then two hidden layers and, beside them, a direct
-linear path, so that what is simple is learned from few examples.
+linear path, so that what is simple is learned from few examples. Booleans are
+verdicts on evidence (`verdict`).
 """
 
 from __future__ import annotations

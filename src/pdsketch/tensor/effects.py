@@ -124,6 +124,11 @@ def _mean(writers: Sequence[Writer], run: Run) -> Tensor:
     parts = [(w, *w.mixture(run)) for w in writers]
     total = _sum([w.placed(total, run) for w, total, _ in parts])
     weight = _sum([w.placed(weight, run) for w, _, weight in parts])
+    return _ratio(total, weight)
+
+
+def _ratio(total: Tensor, weight: Tensor) -> Tensor:
+    """``Σcw/Σc``, and 0 where nothing is written."""
     return total / _beside(torch.where(weight > 0, weight, torch.ones_like(weight)), total)
 
 
@@ -210,8 +215,7 @@ def _mixed(
     old: Tensor, total: Tensor, weight: Tensor, gate: Tensor, type_: ValueType, *, crisp: bool
 ) -> Tensor:
     """The mean of several writers, ``Σcw/Σc``, blended with the old value."""
-    safe = torch.where(weight > 0, weight, torch.ones_like(weight))
-    mean = total / _beside(safe, total)
+    mean = _ratio(total, weight)
     return blended(old, harden(mean, type_) if crisp else mean, gate, type_, crisp=crisp)
 
 
