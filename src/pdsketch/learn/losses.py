@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import final
 
 import numpy as np
@@ -22,24 +23,37 @@ from pdsketch.tensor.values import fully_soft, is_categorical
 _LEAST = 1e-6
 """Truth values stay this far from 0 and 1 in a logarithm."""
 
+_UNLIKELY = 1e-12
+"""Added to probabilities before their logarithm: far below what a sure and wrong network says, so that
+it still hears of its error."""
+
 SLACK = 0.05
-"""An error of this size, in standard deviations or in probability, makes a value e times less likely."""
+"""A number that is off by this part of its scale is e times less likely to be what was written."""
+
+_MOST_SEEN = 20_000
+
+_STEEP = 4
+"""How steeply a probability is taken for right or wrong where errors are counted."""
+
+_ROUND = 0.01
+"""Errors of numbers are squared below this part of their scale, so that they end where they should."""
 
 
 @final
 class Losses:
     """The terms of the loss for batches of states of a study.
 
-    ``spread`` is the standard deviation of each observed number, by which its
-    error is divided, so that no unit of measurement outweighs another; the
-    paper's plain L1 divides by nothing.
+    An error of a number is divided by its scale, so that no unit of measurement
+    outweighs another: how much the action changes it, where it is seen to, else
+    its standard deviation. The paper's plain L1 divides by nothing.
     """
 
     def __init__(self, study: Study, options: Options) -> None:
         self.study = study
         self.options = options
         self.logic = logic_of(options.tnorm)
-        self.spread = {} if options.paper else _spreads(study)
+        self.bounded = False
+        self.scales = {} if options.paper else change_scales(study)
 
     def terms(self, states: Array) -> dict[str, Tensor]:
         """The loss terms, not yet weighted; those without any example are left out."""
@@ -68,6 +82,26 @@ class Losses:
             for name, term in terms.items()
         ]
         return torch.stack(weighted).sum() if weighted else None
+
+    @torch.no_grad()
+    def risk(self, states: Array) -> float:
+        """How often a goal or a variable of some states is got wrong, counted softly around p = 1/2.
+
+        Bounded, so that a few examples about which a model is sure and wrong do not
+        hide all others, and steep, so that being right suffices, however sure.
+        """
+        self.bounded = True
+        try:
+            loss = self.total(self.terms(states), 0.0)
+        finally:
+            self.bounded = False
+        return 0.0 if loss is None else float(loss)
+
+    def _bound(self, losses: Tensor) -> Tensor:
+        if not self.bounded:
+            return losses
+        right, wrong = torch.exp(-_STEEP * losses), (-torch.expm1(-losses)).clamp_min(0.0) ** _STEEP
+        return wrong / (right + wrong)
 
     @staticmethod
     def _add(found: dict[str, Tensor], name: str, term: Tensor | None) -> None:
@@ -105,7 +139,7 @@ class Losses:
         number = torch.nan_to_num(inside, nan=0.5)
         entropy = torch.nn.functional.binary_cross_entropy(number, target, reduction="none")
         entropy = torch.where(torch.isnan(inside), inside, entropy)
-        return (entropy * weight).sum()
+        return (self._bound(entropy) * weight).sum()
 
     def _rarity(self, frame: Frame) -> Tensor | None:
         """How often the predicates that are blanks are true, summed over predicates.
@@ -133,9 +167,7 @@ class Losses:
         for move in after.moves:
             targets = self._targets(after, move)
             for name in move.new:
-                errors, changed, real = self._errors(frame, move, name, targets[name])
-                balanced, chosen = self.options.balanced, name in move.writes and not self.options.paper
-                parts.append(_combined(errors, changed, real, balanced=balanced, choice=chosen))
+                parts.append(self._variable_loss(frame, move, name, targets[name]))
                 counts.append(1.0 if self.options.balanced else float(len(move.rows)))
         if not parts:
             return None
@@ -152,32 +184,39 @@ class Losses:
                 found |= encode(self.study, states, self.logic)
         return found
 
-    def _errors(
-        self, frame: Frame, move: Move, name: str, target: Tensor
-    ) -> tuple[Tensor, Tensor, Tensor | None]:
-        """Each ground variable's loss, whether it changed, and whether it exists ``[row, *objects]``."""
+    def _variable_loss(self, frame: Frame, move: Move, name: str, target: Tensor) -> Tensor:
+        """The loss of what one action wrote to one predicate."""
         predicate = self.study.domain.predicates[name]
         before = frame.value(name, move.rows)
         changed = differs(before, target, predicate)
         real = real_entries(self.study, frame.states[move.rows], predicate)
-        if self.options.paper or name not in move.writes:
-            return self._distance(move.new[name], target, predicate), changed, real
+        mean = partial(_combined, changed=changed, real=real, balanced=self.options.balanced)
+        if self.options.paper:
+            return mean(_distance(move.new[name], target, predicate))
+        scale = self._scale(move, predicate, target)
+        if name not in move.writes or self.bounded:
+            return mean(self._bound(unlikelihood(move.new[name], target, predicate, scale)))
         gate, value = move.writes[name]
-        wrong = self._distance(value, target, predicate)
-        stale = self._distance(before, target, predicate).detach()
+        wrong = unlikelihood(value, target, predicate, scale)
+        stale = unlikelihood(before, target, predicate, scale).detach()
+        sharpness = 1.0
         seen = changed if predicate.role == "observed" else torch.zeros_like(changed)
-        return choice(gate, wrong, stale, seen & (stale > SLACK)), changed, real
+        if predicate.type.prim == "float32":
+            sharpness = 1.0 / SLACK
+            seen = seen & (stale > SLACK)
+        opened, written = choice(gate, wrong, stale, seen, sharpness)
+        # A state's gates are right together: their losses add up.
+        return mean(opened, whole=True) + mean(written)
 
-    def _distance(self, found: Tensor, target: Tensor, predicate: Predicate) -> Tensor:
-        """L1 between two tables, a number for each ground variable."""
-        wanted, found = fully_soft(target, predicate.type), fully_soft(found, predicate.type)
-        errors = (found - wanted).abs()
-        if is_categorical(predicate.type):
-            errors = 0.5 * errors.sum(-1)
-        elif predicate.name in self.spread:
-            errors = errors / self.spread[predicate.name]
-        own = errors.dim() - 1 - len(predicate.parameters)
-        return errors.flatten(-own).mean(-1) if own else errors
+    def _scale(self, move: Move, predicate: Predicate, target: Tensor) -> Tensor | None:
+        """What the errors of a float variable are measured by; of an encoded one, its spread in the batch."""
+        if predicate.type.prim != "float32":
+            return None
+        known = self.scales.get((move.action, predicate.name))
+        if known is not None:
+            return known
+        flat = target.detach().flatten(0, len(predicate.parameters))
+        return flat.std(0, correction=0).clamp_min(_ROUND) if len(flat) > 1 else torch.ones_like(flat[0])
 
     # -- preconditions ------------------------------------------------------------------
 
@@ -197,30 +236,65 @@ class Losses:
         return torch.stack(parts).mean() if parts else None
 
 
-def choice(gate: Tensor, wrong: Tensor, stale: Tensor, written: Tensor) -> Tensor:
-    """The loss of a conditional assignment: was the variable written, and was it written right?
+def unlikelihood(found: Tensor, target: Tensor, predicate: Predicate, scale: Tensor | None) -> Tensor:
+    """The negative log-likelihood of each ground variable's value ``[row, *objects]``.
+
+    Ints and Booleans: of the value that came about, added up over a vector's
+    elements. Numbers: Laplace's, which a few outliers do not sway, rounded at its tip;
+    the mean over the numbers of a vector.
+    """
+    wanted, found = fully_soft(target, predicate.type), fully_soft(found, predicate.type)
+    objects = 1 + len(predicate.parameters)
+    if is_categorical(predicate.type):
+        losses = -(wanted * (found + _UNLIKELY).log()).sum(-1)
+    elif predicate.type.prim == "float32":
+        errors = (found - wanted).abs() / (1.0 if scale is None else scale)
+        losses = torch.sqrt(errors.square() + _ROUND**2) - _ROUND
+        return losses.flatten(objects).mean(-1) if losses.dim() > objects else losses
+    elif predicate.type.prim == "bool":
+        right, left = (found + _UNLIKELY).log(), (1.0 - found + _UNLIKELY).log()
+        losses = -(wanted * right + (1.0 - wanted) * left)
+    else:
+        losses = (found - wanted).abs()
+    return losses.flatten(objects).sum(-1) if losses.dim() > objects else losses
+
+
+def _distance(found: Tensor, target: Tensor, predicate: Predicate) -> Tensor:
+    """The paper's L1 between two tables, a number for each ground variable."""
+    wanted, found = fully_soft(target, predicate.type), fully_soft(found, predicate.type)
+    errors = (found - wanted).abs()
+    if is_categorical(predicate.type):
+        errors = 0.5 * errors.sum(-1)
+    objects = 1 + len(predicate.parameters)
+    return errors.flatten(objects).mean(-1) if errors.dim() > objects else errors
+
+
+def choice(
+    gate: Tensor, wrong: Tensor, stale: Tensor, written: Tensor, sharpness: float
+) -> tuple[Tensor, Tensor]:
+    """The losses of a conditional assignment: was the variable written, and was it written right?
 
     A variable either takes the new value, by the odds of the gate, or keeps the
     old one; which of the two it was is seen where it changed (``written``), and
-    is judged by the errors of the new value and the old elsewhere. The gate is
-    then asked for that, and the new value for its error where it was taken.
-    Blending the two values instead would let half a gate and twice the change
-    pass for the truth.
+    is judged by the errors of the new value and the old elsewhere (``sharpness``
+    times their difference are the log-odds). The gate is then asked for that. The
+    new value is asked to be right where it was taken and wherever the gate
+    holds: what a goal says of the gate thereby reaches a value that was written over
+    an equal one. Blending the two values instead would let half a gate and
+    twice the change pass for the truth.
     """
     gate = gate.clamp(_LEAST, 1.0 - _LEAST)
     with torch.no_grad():
-        odds = torch.logit(gate) + (stale - wrong) / SLACK
+        odds = torch.logit(gate) + sharpness * (stale - wrong)
         taken = torch.where(written, torch.ones_like(gate), torch.sigmoid(odds))
-    return taken * (wrong - gate.log()) - (1.0 - taken) * (1.0 - gate).log()
+        asked = torch.maximum(taken, gate)
+    return -taken * gate.log() - (1.0 - taken) * (1.0 - gate).log(), asked * wrong
 
 
 def _combined(
-    errors: Tensor, changed: Tensor, real: Tensor | None, *, balanced: bool, choice: bool
+    errors: Tensor, changed: Tensor, real: Tensor | None, *, balanced: bool, whole: bool = False
 ) -> Tensor:
-    """The mean error, or the mean of the changed variables' and the unchanged ones' mean errors.
-
-    Of choices, a state is right where every variable's is: their losses add up.
-    """
+    """The mean error, or the mean of the changed variables' and the unchanged ones' mean errors."""
     if not balanced:
         count = torch.ones_like(errors) if real is None else real
         return (errors * count).sum() / count.sum().clamp_min(1.0)
@@ -228,7 +302,7 @@ def _combined(
     stayed = 1.0 - moved
     if real is not None:
         moved, stayed = moved * real, stayed * real
-    return 0.5 * (_mean(errors, moved, whole=choice) + _mean(errors, stayed, whole=choice))
+    return 0.5 * (_mean(errors, moved, whole=whole) + _mean(errors, stayed, whole=whole))
 
 
 def _mean(errors: Tensor, counted: Tensor, *, whole: bool) -> Tensor:
@@ -265,13 +339,26 @@ def real_entries(study: Study, states: Array, predicate: Predicate) -> Tensor | 
     return found.expand(len(states), *(whole.layout.size(t) for t in types))
 
 
-def _spreads(study: Study) -> dict[str, Tensor]:
-    """The standard deviation of each number of the observed float variables."""
+@torch.no_grad()
+def change_scales(study: Study) -> dict[tuple[int, str], Tensor]:
+    """How much each action changes each number of the observed float variables that it writes, where it does.
+
+    The root mean square of the changes, by action and predicate; the standard
+    deviation of the values where nothing was seen to change, or where that is less.
+    """
     found = {}
-    for name, tensor in study.packed.states.tensors.items():
-        predicate = study.domain.predicates[name]
-        if predicate.type.prim == "float32" and predicate.role == "observed" and tensor.numel():
-            flat = tensor.reshape(-1, *tensor.shape[1 + len(predicate.parameters) :]).double()
-            spread = flat.std(0, correction=0)
-            found[name] = torch.where(spread > 1e-8, spread, torch.ones_like(spread)).float()
+    for at, action in enumerate(study.actions):
+        states = np.flatnonzero((study.packed.action == at) & study.executed)[:_MOST_SEEN]
+        for name in study.reads.written(action.name):
+            predicate = study.domain.predicates[name]
+            tensor = study.packed.states.tensors.get(name)
+            if tensor is None or predicate.type.prim != "float32" or not tensor.numel() or not len(states):
+                continue
+            before = study.observed(states, [name])[name]
+            change = (study.observed(states + 1, [name])[name] - before).flatten(0, len(predicate.parameters))
+            spread = before.flatten(0, len(predicate.parameters)).double().std(0, correction=0).float()
+            count = (change != 0).sum(0).clamp_min(1)
+            moved = (change.double().square().sum(0) / count).sqrt().float()
+            scale = torch.where(moved > 0, torch.where(spread > 0, torch.minimum(moved, spread), moved), spread)
+            found[at, name] = torch.where(scale > 1e-8, scale, torch.ones_like(scale))
     return found

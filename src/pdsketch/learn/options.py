@@ -50,7 +50,7 @@ class Options:
     lookahead: float = 0.1
     precondition: float = 1.0
     horizon: int = 1
-    sparsity: float = 1e-3
+    sparsity: float = 0.1
     rarity: float = 0.03
     tnorm: TNorm = "product"
     balanced: bool = True

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from pdsketch.lang.diagnostics import error
+from pdsketch.lang.terms import BlankCall, walk
 from pdsketch.learn.checkpoint import (
     Checkpoint,
     check_alike,
@@ -30,6 +31,7 @@ from pdsketch.learn.progress import Watchers
 from pdsketch.learn.sampler import Sampler
 from pdsketch.learn.study import Study
 from pdsketch.nets.default import add_sparsity
+from pdsketch.nets.nested import Nested, drawing, simplest
 
 Status = Literal["finished", "stopped-early", "out-of-time"]
 
@@ -39,6 +41,14 @@ LOWEST = 0.01
 EASE = ((0.0, 0.4, 0.6, 0.85), (0.0, 1.0, 1.0, 0.0))
 """Parts of the steps, and how much of sparsity and rarity holds there."""
 
+CHOICE = 0.5
+"""After this part of the steps each network is cut to the level that it needs."""
+
+APART = 1 / 3
+"""The part of the training episodes by which levels are chosen; they are learned from afterwards."""
+
+_CHOOSING = 1024
+_PARTS = 10
 _BARS = 25
 _MEASURED = 4096
 _NOT_PART_OF_THE_RESULT = (
@@ -64,6 +74,11 @@ class Trainer:
         self.losses = Losses(study, options)
         strata = (study.packed.action + 1) * 2 + study.packed.outcomes
         self.sampler = Sampler(strata, train, options.batch, options.seed)
+        self.nested = _nested(study)
+        self.choice_at = round(CHOICE * options.steps) if self.nested else 0
+        self.choice = _apart(train, study.packed.episode, options.seed)
+        rest = np.setdiff1d(train, self.choice)
+        self.first_sampler = Sampler(strata, rest, options.batch, options.seed)
         self.model: nn.Module = study.model
         self.parameters = [p for p in self.model.parameters() if p.requires_grad]
         self.optimiser = _optimiser(self.parameters, options)
@@ -83,9 +98,11 @@ class Trainer:
     def advance(self) -> None:
         """Make one step."""
         clock = time.perf_counter()
-        states = self.sampler.draw(self.step)
+        sampler = self.sampler if self.step >= self.choice_at else self.first_sampler
+        states = sampler.draw(self.step)
         clock = self._spent("data", clock)
-        terms = self.losses.terms(states)
+        with drawing(self.nested if self.step < self.choice_at else (), self.step):
+            terms = self.losses.terms(states)
         loss = self.losses.total(terms, self._ease)
         clock = self._spent("forward", clock)
         self.optimiser.zero_grad(set_to_none=True)
@@ -102,7 +119,7 @@ class Trainer:
     def _update(self) -> None:
         options = self.options
         if options.sparsity:
-            add_sparsity(self.model, options.sparsity * self._ease)
+            add_sparsity(self.model, options.sparsity / len(self.train) * self._ease)
         if options.clip:
             nn.utils.clip_grad_norm_(self.parameters, options.clip, foreach=True)
         for group in self.optimiser.param_groups:
@@ -126,6 +143,22 @@ class Trainer:
         self.seconds[what] += now - since
         return now
 
+    @torch.no_grad()
+    def choose_levels(self) -> None:
+        """Keep of each network the simplest level that held-out examples cannot tell from the best."""
+        states = self.choice if len(self.choice) else self.train
+        strata = (self.study.packed.action + 1) * 2 + self.study.packed.outcomes
+        states = states[np.argsort(strata[states], kind="stable")]
+        states = states[np.linspace(0, len(states) - 1, min(len(states), _CHOOSING)).astype(np.int64)]
+        count = max(1, min(_PARTS, len(states) // 2))
+        parts = [states[at::count] for at in range(count)]
+        for network in self.nested:
+            losses = []
+            for level in range(len(network.levels)):
+                network.level = level
+                losses.append([self.losses.risk(part) for part in parts])
+            network.level = simplest(torch.tensor(losses, dtype=torch.float64))
+
     # -- the whole ----------------------------------------------------------------------
 
     def run(self) -> Status:
@@ -138,6 +171,8 @@ class Trainer:
             while self.step < options.steps and self.parameters:
                 if options.time_limit is not None and time.monotonic() - started > options.time_limit:
                     return "out-of-time"
+                if self.step == self.choice_at:
+                    self.choose_levels()
                 self.advance()
                 last = self.step == options.steps
                 if self.step % options.evaluate_every == 0 or last:
@@ -269,6 +304,28 @@ class Trainer:
     def _moved(self, parameter: Tensor) -> bool:
         state = self.optimiser.state.get(parameter)
         return state is not None and "exp_avg_sq" in state and bool(state["exp_avg_sq"].sum() > 0)
+
+
+def _nested(study: Study) -> list[Nested]:
+    """The networks whose level is to be chosen: all but encoders, whose codes must stay what they are."""
+    encoders = set()
+    for predicate in study.domain.predicates.values():
+        if predicate.role == "encoded" and predicate.body is not None:
+            encoders |= {node.blank for node in walk(predicate.body) if isinstance(node, BlankCall)}
+    found = {}
+    for name in study.domain.blanks:
+        network = study.model.blanks.network(name)
+        if isinstance(network, Nested) and name not in encoders:
+            found[id(network)] = network
+    return list(found.values())
+
+
+def _apart(train: Array, episode: Array, seed: int) -> Array:
+    """The states of the training episodes by which levels are chosen."""
+    episodes = np.unique(episode[train])
+    count = int(APART * len(episodes))
+    chosen = np.random.default_rng([seed, 1]).permutation(episodes)[:count]
+    return train[np.isin(episode[train], chosen)]
 
 
 def _schedule(step: int, options: Options) -> float:

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from pdsketch.nets.features import Argument, Features, membership
 from pdsketch.nets.heads import Head
 from pdsketch.nets.layers import NARROW, WIDTH, linear
+from pdsketch.nets.nested import Nested
 from pdsketch.nets.signature import Signature, Spec
 from pdsketch.nets.verdict import Verdict
 
@@ -51,17 +52,19 @@ class Constant(nn.Module):
         return self.head.value(self.raw * STRIDE, None)
 
 
-class Network(nn.Module):
-    """A multilayer perceptron over the features of all arguments.
+class Network(Nested):
+    """A linear function of the features of all arguments, then a multilayer perceptron beside it, then one
+    that counts the elements of sets.
 
     `add_sparsity` makes a fit with few examples prefer functions of few factors
     of its input (the colour, and not the colour and the type together).
     """
 
     def __init__(self, signature: Signature, generator: torch.Generator | None) -> None:
-        super().__init__()
+        features = Features(signature, generator)
+        super().__init__(["linear", "perceptron", *(["counting"] if features.pools else [])])
         self.signature = signature
-        self.features = Features(signature, generator)
+        self.features = features
         self.register_buffer("member", membership(self.features.factors), persistent=False)
         width = sum(self.features.factors)
         self.first = linear(width, WIDTH, generator)
@@ -72,12 +75,28 @@ class Network(nn.Module):
 
     def forward(self, *args: Argument) -> Tensor:
         """The result for arguments as `Signature` lays them out."""
-        features = self.features(*args)
-        # Two axes: a layer's result is then no view, and its ReLU can take its place.
-        flat = features.reshape(-1, features.shape[-1])
-        hidden = torch.relu_(self.second(torch.relu_(self.first(flat))))
-        raw = self.head.layer(hidden) + self.direct(flat)
-        raw = raw.reshape(*features.shape[:-1], raw.shape[-1])
+        features = self.features
+        singles = features.values(args)
+        parts = [*features.alone(singles), *features.between(singles)]
+        elements = features.elements(args)
+        leading = parts[0].shape[:-1] if parts else next(iter(elements.values())).shape[:-2]
+        drawn = self.drawn(leading, self.direct.weight.device)
+        raw = self.head.layer.bias
+        if parts:
+            alone = torch.cat(parts, -1)
+            raw = raw + nn.functional.linear(alone, self.direct.weight[:, : alone.shape[-1]])
+        else:
+            raw = raw.expand(*leading, -1)
+        if self.reaches("perceptron"):
+            counted: Tensor | bool = self.reaches("counting")
+            if counted and drawn is not None:
+                counted = drawn >= self.levels.index("counting")
+            whole = features.whole(parts, args, elements, counted)
+            # Two axes: a layer's result is then no view, and its ReLU can take its place.
+            flat = whole.reshape(-1, whole.shape[-1])
+            hidden = torch.relu_(self.second(torch.relu_(self.first(flat))))
+            more = nn.functional.linear(hidden, self.head.layer.weight)
+            raw = raw + self.masked("perceptron", more.reshape(*leading, -1), drawn)
         before = self.signature.residual
         around = None if before is None else cast(Tensor, args[before])
         return self.head.value(raw, around)

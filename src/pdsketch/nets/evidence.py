@@ -1,114 +1,162 @@
 """Evidence for a Boolean: one sum over what each argument says, and a few of them together.
 
-Each int of a code votes; so does each element of a set; numbers speak for
-themselves, and each two of them, or a number and a code, speak together (*one
-step ahead*, whichever way the robot looks; *near* is a ball around a place).
-Such a sum is settled by a few examples (*red* is one colour, whatever the
-type), while a perceptron of the same inputs learns the examples by heart.
+Each int of a code votes; numbers speak for themselves, and each two of them, or
+a number and a code, speak together (*one step ahead*, whichever way the robot
+looks; *near* is a ball around a place); of a set, the element that speaks
+loudest counts. Such a sum is settled by a few examples (*red* is one colour,
+whatever the type), while a perceptron of the same inputs learns the examples by heart.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from typing import cast
 
 import torch
 from torch import Tensor, nn
 
 from pdsketch.nets.encode import Relation
-from pdsketch.nets.features import LOUD, Argument, Features, membership
+from pdsketch.nets.features import Argument, Features, membership
+from pdsketch.nets.layers import linear
+from pdsketch.nets.normalise import Normalise
 from pdsketch.nets.pool import Pool
 from pdsketch.nets.signature import Signature, Spec
 
 STRIDE = 40.0
 """How much further evidence moves in one step than a weight does."""
 
-VOTE = 3.0
-"""What one factor of the evidence costs beside an input factor of a perceptron."""
+LOUD = 8.0
+"""How much further yet what two numbers say together: a border that is sharp in one number is steep in its square."""
 
 BOUND = 4.0
 """What is further away than so many standard deviations speaks no louder."""
 
-MOST = 8
-"""Up to so many numbers, what each two of them say together is evidence too."""
+MOST = 24
+"""Up to so many numbers, what each two of them say together is evidence too; beyond, their squares alone."""
+
+VOICES = 4
+"""How many things a set can be asked for."""
 
 
 class Evidence(nn.Module):
-    """``votes`` weigh the evidence; ``bias`` is what holds without any."""
+    """``votes`` weigh the evidence; ``bias``, one a kind, is what holds without any.
 
-    def __init__(self, signature: Signature, features: Features) -> None:
+    ``spans`` are the places of the votes of each kind: single things (*linear*), two things together
+    (*products*), and numbers of elements (*counts*).
+    """
+
+    def __init__(self, signature: Signature, features: Features, generator: torch.Generator | None) -> None:
         super().__init__()
         self.inputs = inputs = signature.inputs
-        self.pairs = features.pairs
-        sizes: list[int] = []
         self.codes = [i for i in features.singles if inputs[i].spec.is_categorical]
         self.numbers = [i for i in features.singles if i not in self.codes]
-        self.compared = [at for at, (i, _) in enumerate(features.pairs) if _is_number(inputs[i].spec)]
+        self.compared = [at for at, (i, _) in enumerate(features.pairs) if is_number(inputs[i].spec)]
+        self.sets = nn.ModuleDict()
+        for name, pool in features.pools.items():
+            self.sets[name] = Voices(cast(Pool, pool), inputs[int(name)].spec, generator)
+        paired = {i for at in self.compared for i in features.pairs[at]}
+        # What numbers of one type say together, their difference says.
+        self.multiplied = [i for i in self.numbers if is_number(inputs[i].spec) and i not in paired]
+        sizes = {
+            "linear": self._singles(features),
+            "products": self._products(features),
+            "counts": [2 * VOICES for _ in self.sets],
+            "sums": [inputs[int(name)].spec.size for name in self.sets if is_number(inputs[int(name)].spec)],
+        }
+        flat = [width for group in sizes.values() for width in group]
+        ends = list(accumulate(sum(group) for group in sizes.values()))
+        self.spans = {
+            name: (end - sum(group), end) for (name, group), end in zip(sizes.items(), ends, strict=True)
+        }
+        self.kinds = [name for name, group in sizes.items() if group]
+        self.register_buffer("member", membership(flat), persistent=False)
+        self.votes = nn.Parameter(torch.zeros(1, sum(flat)))
+        self.bias = nn.Parameter(torch.zeros(len(self.kinds)))
+
+    def _singles(self, features: Features) -> list[int]:
+        """The widths of what speaks alone."""
+        sizes: list[int] = []
         for i in self.codes:
             sizes += features.encoders[str(i)].factors  # type: ignore[arg-type]
         for at, relation in enumerate(features.relations):
             if at not in self.compared:
                 sizes += cast(Relation, relation).factors
-        for name in features.pools:
-            pool, spec = cast(Pool, features.pools[name]), inputs[int(name)].spec
-            sizes += _sizes(spec, pool.encode.factors)
-            for relation in pool.relations:
-                sizes += _sizes(spec, cast(Relation, relation).factors)
-            sizes.append(1)
-        self.loud = [i for i in self.numbers if _is_number(inputs[i].spec) and i not in features.faint]
-        widths = {i: sum(features.encoders[str(i)].factors) for i in self.numbers}  # type: ignore[arg-type]
-        differences = [inputs[features.pairs[at][0]].spec.size for at in self.compared]
-        sizes += [*widths.values(), *differences]
-        count = sum(widths[i] for i in self.loud) + sum(differences)
-        self.multiplied = 0 < count <= MOST
-        if self.multiplied:
-            first, second = torch.triu_indices(count, count)
-            self.register_buffer("first", first, persistent=False)
-            self.register_buffer("second", second, persistent=False)
-            sizes.append(len(first))
-            sizes += [count * math.prod(inputs[i].spec.axes) for i in self.codes]
-        self.register_buffer("member", membership(sizes), persistent=False)
-        self.votes = nn.Parameter(torch.zeros(1, sum(sizes)))
-        self.bias = nn.Parameter(torch.zeros(1))
+        sizes += [VOICES for _ in self.sets]
+        sizes += [sum(features.encoders[str(i)].factors) for i in self.numbers]  # type: ignore[arg-type]
+        return sizes + [self.inputs[features.pairs[at][0]].spec.size for at in self.compared]
 
-    def forward(
-        self, features: Features, args: Sequence[Argument], alone: Sequence[Tensor], between: Sequence[Tensor]
+    def _products(self, features: Features) -> list[int]:
+        """The widths of what speaks together: squares, products of numbers, numbers and codes."""
+        count = sum(self.inputs[i].spec.size for i in self.multiplied)
+        count += sum(self.inputs[features.pairs[at][0]].spec.size for at in self.compared)
+        first, second = torch.triu_indices(count, count, 1)
+        if count > MOST:
+            first = second = first[:0]
+        self.register_buffer("first", first, persistent=False)
+        self.register_buffer("second", second, persistent=False)
+        if not count:
+            return []
+        crossed = [len(first)] if len(first) else []
+        return [count, *crossed, *(count * math.prod(self.inputs[i].spec.axes) for i in self.codes)]
+
+    def linear(
+        self,
+        args: Sequence[Argument],
+        own: Mapping[int, Tensor],
+        between: Sequence[Tensor],
+        elements: Mapping[int, Tensor],
     ) -> Tensor:
-        """How much speaks for it, ``[..., 1]``: the odds' logarithm."""
-        singles = features.values(args)
-        own = dict(zip(singles, alone, strict=True))
+        """What each thing says, added up ``[..., 1]``: the odds' logarithm."""
         evidence = [own[i] for i in self.codes]
         evidence += [part for at, part in enumerate(between) if at not in self.compared]
-        for name in features.pools:
-            arg = cast("tuple[Tensor, Tensor]", args[int(name)])
-            evidence += self._of_set(
-                self.inputs[int(name)].spec, cast(Pool, features.pools[name]), arg, singles
-            )
-        own = {i: _bounded(own[i]) for i in self.numbers}
-        compared = [_bounded(between[at]) for at in self.compared]
-        evidence += [*own.values(), *compared]
-        if self.multiplied:
-            numbers = torch.cat([*(own[i] for i in self.loud), *compared], -1)
-            first, second = cast(Tensor, self.first), cast(Tensor, self.second)
-            evidence.append(numbers[..., first] * numbers[..., second])
-            codes = (singles[i].flatten(-len(self.inputs[i].spec.axes)) for i in self.codes)
-            evidence += [(numbers.unsqueeze(-1) * x.unsqueeze(-2)).flatten(-2) for x in codes]
-        flat = torch.cat(evidence, dim=-1) if len(evidence) > 1 else evidence[0]
-        return STRIDE * (nn.functional.linear(flat, self.votes) + self.bias)
+        for name, voices in self.sets.items():
+            evidence.append(voices.loudest(elements[int(name)], args[int(name)][1]))
+        evidence += [_bounded(own[i]) for i in self.numbers]
+        evidence += [_bounded(between[at]) for at in self.compared]
+        return self._sum("linear", evidence)
 
-    @staticmethod
-    def _of_set(
-        spec: Spec, pool: Pool, arg: tuple[Tensor, Tensor], singles: Mapping[int, Tensor]
-    ) -> list[Tensor]:
-        """What the elements of a set say, added up, and their number."""
-        values, weights = arg
-        parts = _with_squares(spec, pool.encode(values))
-        for k, relation in zip(pool.kin, pool.relations, strict=True):
-            other = singles[k].unsqueeze(-1 - len(spec.axes))
-            parts += _with_squares(spec, LOUD * relation(values, other))
-        total = [(part * weights.unsqueeze(-1)).sum(-2) for part in parts]
-        return [*total, weights.sum(-1, keepdim=True)]
+    def products(
+        self, args: Sequence[Argument], own: Mapping[int, Tensor], between: Sequence[Tensor]
+    ) -> Tensor:
+        """What each two numbers, and each number with a code, say together."""
+        alone = [_bounded(own[i]) for i in self.multiplied]
+        numbers = torch.cat([*alone, *(_bounded(between[at]) for at in self.compared)], -1)
+        first, second = cast(Tensor, self.first), cast(Tensor, self.second)
+        evidence = [numbers.square(), numbers[..., first] * numbers[..., second]]
+        codes = (cast(Tensor, args[i]).flatten(-len(self.inputs[i].spec.axes)) for i in self.codes)
+        evidence += [(numbers.unsqueeze(-1) * x.unsqueeze(-2)).flatten(-2) for x in codes]
+        return LOUD * self._sum("products", evidence)
+
+    def counts(self, args: Sequence[Argument], elements: Mapping[int, Tensor]) -> Tensor:
+        """What the numbers of elements of a few kinds say."""
+        evidence = [
+            cast(Voices, voices).counts(elements[int(name)], args[int(name)][1])
+            for name, voices in self.sets.items()
+        ]
+        return self._sum("counts", evidence)
+
+    def sums(self, features: Features, args: Sequence[Argument], elements: Mapping[int, Tensor]) -> Tensor:
+        """What the sums of the numbers of a set say.
+
+        As they are measured from zero: sums of what is measured from the mean depend
+        on how many there are.
+        """
+        evidence = []
+        for name in self.sets:
+            spec, weights = self.inputs[int(name)].spec, args[int(name)][1]
+            if is_number(spec):
+                normalise = cast(Normalise, cast(Pool, features.pools[name]).encode.normalise)
+                numbers = elements[int(name)][..., : spec.size] + normalise.zero
+                evidence.append((numbers * weights.unsqueeze(-1)).sum(-2))
+        return self._sum("sums", evidence)
+
+    def _sum(self, kind: str, evidence: Sequence[Tensor]) -> Tensor:
+        first, end = self.spans[kind]
+        flat = torch.cat(list(evidence), dim=-1) if len(evidence) > 1 else evidence[0]
+        bias = self.bias[self.kinds.index(kind)]
+        return STRIDE * (nn.functional.linear(flat, self.votes[:, first:end]) + bias)
 
     @torch.no_grad()
     def add_sparsity(self, weight: float) -> None:
@@ -117,24 +165,46 @@ class Evidence(nn.Module):
             return
         member = cast(Tensor, self.member)
         norms = (self.votes.square() @ member + 1e-8).rsqrt() @ member.T
-        self.votes.grad.addcmul_(self.votes, norms, value=weight * VOTE * STRIDE)
+        self.votes.grad.addcmul_(self.votes, norms, value=weight * STRIDE)
 
 
-def _is_number(spec: Spec) -> bool:
+class Voices(nn.Module):
+    """What a set says: of a few questions, whether some element answers yes, and how many do."""
+
+    def __init__(self, pool: Pool, spec: Spec, generator: torch.Generator | None) -> None:
+        super().__init__()
+        self.number = is_number(spec)
+        self.some = linear(2 * pool.width if self.number else pool.width, VOICES, generator)
+        self.many = linear(2 * pool.width if self.number else pool.width, VOICES, generator)
+
+    def loudest(self, elements: Tensor, weights: Tensor) -> Tensor:
+        """Whether some element answers yes, ``[..., n, width]`` and ``[..., n]`` → ``[..., voices]``."""
+        answers = self._answers(self.some, elements) * weights.unsqueeze(-1)
+        return answers.amax(-2) if answers.shape[-2] else answers.sum(-2)
+
+    def counts(self, elements: Tensor, weights: Tensor) -> Tensor:
+        """How many do, and the square of it, ``[..., 2 · voices]``.
+
+        An answer counts as yes or no, and passes its gradient as if it were soft (a
+        straight-through estimate): what is half a yes would add up in larger sets.
+        """
+        soft = self._answers(self.many, elements)
+        answers = (soft > 0.5).to(soft.dtype) + soft - soft.detach()
+        count = (answers * weights.unsqueeze(-1)).sum(-2)
+        return torch.cat([count, 0.1 * count.square()], -1)
+
+    def _answers(self, questions: nn.Module, elements: Tensor) -> Tensor:
+        if self.number:
+            bounded = _bounded(elements)
+            elements = torch.cat([bounded, bounded.square()], -1)
+        # A quarter of the stride: a sigmoid's slope.
+        return torch.sigmoid(STRIDE / 4 * questions(elements))
+
+
+def is_number(spec: Spec) -> bool:
     """Whether products of such values say more than the values do."""
     return spec.prim != "bool" and not spec.is_categorical and not spec.is_image
 
 
 def _bounded(x: Tensor) -> Tensor:
     return BOUND * torch.tanh(x / BOUND)
-
-
-def _with_squares(spec: Spec, part: Tensor) -> list[Tensor]:
-    if not _is_number(spec):
-        return [part]
-    part = _bounded(part)
-    return [part, part.square()]
-
-
-def _sizes(spec: Spec, factors: tuple[int, ...]) -> list[int]:
-    return [2 * width if _is_number(spec) else width for width in factors]

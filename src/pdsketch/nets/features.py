@@ -10,13 +10,11 @@ import torch
 from torch import Tensor, nn
 
 from pdsketch.nets.encode import Flat, Image, Relation, encoder
+from pdsketch.nets.layers import NARROW
 from pdsketch.nets.pool import Pool
 from pdsketch.nets.signature import Input, Signature
 
 Argument = Tensor | tuple[Tensor, Tensor]
-
-FAINT, LOUD = 0.25, 4.0
-"""How much values of one type count, and their difference: relations are looked for first."""
 
 
 class Features(nn.Module):
@@ -27,7 +25,6 @@ class Features(nn.Module):
         inputs = signature.inputs
         self.singles = [i for i, one in enumerate(inputs) if not one.is_set]
         self.pairs = [(i, j) for i, j in combinations(self.singles, 2) if _kindred(inputs[i], inputs[j])]
-        self.faint = {i for pair in self.pairs for i in pair}
         self.encoders = nn.ModuleDict({str(i): encoder(inputs[i].spec, generator) for i in self.singles})
         self.relations = nn.ModuleList([Relation(inputs[i].spec) for i, _ in self.pairs])
         context = widths([*self.encoders.values(), *self.relations])
@@ -43,29 +40,40 @@ class Features(nn.Module):
         return {i: cast(Tensor, args[i]) for i in self.singles}
 
     def alone(self, singles: dict[int, Tensor]) -> list[Tensor]:
-        """Each single argument; those that are compared count less."""
-        parts = [self.encoders[str(i)](x) for i, x in singles.items()]
-        return [FAINT * x if i in self.faint else x for i, x in zip(singles, parts, strict=True)]
+        """Each single argument."""
+        return [self.encoders[str(i)](x) for i, x in singles.items()]
 
     def between(self, singles: dict[int, Tensor]) -> list[Tensor]:
         """How the arguments of one type differ."""
         both = zip(self.pairs, self.relations, strict=True)
-        return [LOUD * relation(singles[i], singles[j]) for (i, j), relation in both]
+        return [relation(singles[i], singles[j]) for (i, j), relation in both]
 
-    def whole(self, parts: Sequence[Tensor], args: Sequence[Argument]) -> Tensor:
-        """The parts and the pooled sets beside them."""
+    def elements(self, args: Sequence[Argument]) -> dict[int, Tensor]:
+        """The features of each element of each set, ``[..., n, features]``, by the set's place."""
         singles = self.values(args)
+        found = {}
+        for name, pool in self.pools.items():
+            values, _ = args[int(name)]
+            found[int(name)] = cast(Pool, pool).elements(values, singles)
+        return found
+
+    def whole(
+        self,
+        parts: Sequence[Tensor],
+        args: Sequence[Argument],
+        elements: dict[int, Tensor],
+        counted: Tensor | bool,
+    ) -> Tensor:
+        """The parts and the pooled sets beside them; numbers of elements where they are ``counted``."""
         context = torch.cat(list(parts), dim=-1) if parts else None
         pooled = []
-        for i, pool in self.pools.items():
-            values, weights = args[int(i)]
-            pooled.append(pool(values, weights, context, singles))
+        for name, pool in self.pools.items():
+            _, weights = args[int(name)]
+            found = pool(elements[int(name)], weights, context, counted=counted is not False)
+            if isinstance(counted, Tensor):
+                found = torch.cat([found[..., :NARROW], found[..., NARROW:] * counted], -1)
+            pooled.append(found)
         return torch.cat([*parts, *pooled], dim=-1)
-
-    def forward(self, *args: Argument) -> Tensor:
-        """``[..., features]``."""
-        singles = self.values(args)
-        return self.whole([*self.alone(singles), *self.between(singles)], args)
 
 
 def widths(parts: Iterable[object]) -> list[int]:

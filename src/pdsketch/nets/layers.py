@@ -10,7 +10,7 @@ from torch import Tensor, nn
 WIDTH = 64
 """The width of the first hidden layer: small for one CPU core, wide enough for grids and attributes."""
 
-NARROW = 32
+NARROW = 64
 """The width of the second."""
 
 
@@ -19,9 +19,10 @@ def linear(
 ) -> nn.Linear:
     """A linear layer, uniform in ±1/√inputs as PyTorch's own, or all zero."""
     layer: nn.Linear = nn.utils.skip_init(nn.Linear, inputs, outputs, bias=bias)  # type: ignore[no-untyped-call]
-    _fill(layer.weight, 0.0 if zero else 1.0 / math.sqrt(max(1, inputs)), generator)
+    bound = 0.0 if zero else 1.0 / math.sqrt(max(1, inputs))
+    _fill(layer.weight, bound, generator)
     if bias:
-        nn.init.zeros_(layer.bias)
+        _fill(layer.bias, bound, generator)
     return layer
 
 

@@ -31,6 +31,11 @@ class Normalise(nn.Module):
             self._record(x.detach())
         return (x - cast(Tensor, self.mean)) / cast(Tensor, self.spread)
 
+    @property
+    def zero(self) -> Tensor:
+        """How far the mean is from zero, in spreads."""
+        return cast(Tensor, self.mean) / cast(Tensor, self.spread)
+
     def _record(self, x: Tensor) -> None:
         rows = x.reshape(-1, x.shape[-1]).double()
         count = torch.tensor(float(len(rows)), dtype=torch.float64, device=x.device)

@@ -1,4 +1,4 @@
-"""A weighted set → features that do not depend on the order of its elements."""
+"""A weighted set → features that depend neither on the order of its elements nor on how many there are."""
 
 from __future__ import annotations
 
@@ -11,9 +11,16 @@ from pdsketch.nets.encode import Relation, encoder
 from pdsketch.nets.layers import NARROW, WIDTH, linear
 from pdsketch.nets.signature import Spec
 
+COUNTERS = 4
+"""How many kinds of elements are counted."""
+
 
 class Pool(nn.Module):
-    """Each element goes through one network, with the single arguments beside it; then sum, mean and maximum.
+    """Each element goes through one network, with the single arguments beside it; then the maximum.
+
+    A maximum means the same for 8 elements and for 14; a sum or a mean does not.
+    What must be counted is counted apart: a few kinds of elements, each a matter
+    of yes or no, so that elements of no such kind do not add up to anything.
 
     ``kin`` are the single arguments of the elements' own type: each element
     comes with its difference from them. An element of weight 0 leaves no trace;
@@ -28,30 +35,33 @@ class Pool(nn.Module):
         self.kin = kin
         self.encode = encoder(spec, generator)
         self.relations = nn.ModuleList([Relation(spec) for _ in kin])
-        own = sum(self.encode.factors) + sum(sum(r.factors) for r in self.relations)  # type: ignore[misc, arg-type]
-        self.element = linear(own, WIDTH, generator)
-        self.context = linear(context, WIDTH, generator) if context else None
+        self.width = sum(self.encode.factors) + sum(sum(r.factors) for r in self.relations)  # type: ignore[misc, arg-type]
+        self.element = linear(self.width, WIDTH, generator)
+        self.context = linear(context, WIDTH, generator, bias=False) if context else None
         self.second = linear(WIDTH, NARROW, generator)
-        self.factors = (3 * NARROW + 1,)
+        self.kinds = linear(WIDTH, COUNTERS, generator)
+        self.factors = (NARROW, COUNTERS)
 
-    def forward(
-        self, values: Tensor, weights: Tensor, context: Tensor | None, singles: Mapping[int, Tensor]
-    ) -> Tensor:
-        """``[..., n, *axes]`` and ``[..., n]`` → ``[..., features]``."""
+    def elements(self, values: Tensor, singles: Mapping[int, Tensor]) -> Tensor:
+        """The features of each element, ``[..., n, *axes]`` → ``[..., n, width]``."""
         parts = [self.encode(values)]
         for i, relation in zip(self.kin, self.relations, strict=True):
             parts.append(relation(values, singles[i].unsqueeze(-1 - self.axes)))
-        features = torch.cat(parts, dim=-1) if len(parts) > 1 else parts[0]
-        leading = features.shape[:-1]
-        hidden = self.element(features.reshape(-1, features.shape[-1]))
+        return torch.cat(parts, dim=-1) if len(parts) > 1 else parts[0]
+
+    def forward(
+        self, elements: Tensor, weights: Tensor, context: Tensor | None, *, counted: bool
+    ) -> Tensor:
+        """``[..., n, width]`` and ``[..., n]`` → ``[..., features]``; zeros for numbers that do not count."""
+        leading = elements.shape[:-1]
+        hidden = self.element(elements.reshape(-1, elements.shape[-1]))
         if self.context is not None and context is not None:
             beside = self.context(context).unsqueeze(-2)
             hidden = (hidden.reshape(*leading, WIDTH) + beside).reshape(-1, WIDTH)
-        elements = torch.relu_(self.second(torch.relu(hidden))).reshape(*leading, NARROW)
-        elements = elements * weights.unsqueeze(-1)
-        total = elements.sum(-2)
-        count = weights.sum(-1, keepdim=True)
-        # Under one element the mean would blow up weights near zero; it fades out instead.
-        mean = total / count.clamp_min(1.0)
-        most = elements.amax(-2) if elements.shape[-2] else total
-        return torch.cat([total, mean, most, count], dim=-1)
+        hidden = torch.relu(hidden)
+        found = torch.relu(self.second(hidden)).reshape(*leading, NARROW) * weights.unsqueeze(-1)
+        most = found.amax(-2) if found.shape[-2] else found.sum(-2)
+        if not counted:
+            return torch.cat([most, most.new_zeros(*most.shape[:-1], COUNTERS)], dim=-1)
+        kinds = torch.sigmoid(self.kinds(hidden)).reshape(*leading, COUNTERS) * weights.unsqueeze(-1)
+        return torch.cat([most, kinds.sum(-2)], dim=-1)

@@ -1,8 +1,6 @@
-"""A Boolean of anything: evidence adds up, and a perceptron that is dear to use does the rest."""
+"""A Boolean of anything: evidence adds up, and a perceptron does the rest."""
 
 from __future__ import annotations
-
-import math
 
 import torch
 from torch import Tensor, nn
@@ -10,43 +8,51 @@ from torch import Tensor, nn
 from pdsketch.nets.evidence import Evidence
 from pdsketch.nets.features import Argument, Features
 from pdsketch.nets.layers import NARROW, WIDTH, linear
+from pdsketch.nets.nested import Nested
 from pdsketch.nets.signature import Signature
 
-HIDDEN = 60.0
-"""What the perceptron costs beside an input factor of another network."""
 
-
-class Verdict(nn.Module):
-    """The evidence, and beside it a perceptron for what is no sum of evidence (an exclusive or)."""
+class Verdict(Nested):
+    """Evidence of single things, of two together, of numbers of elements; then a perceptron for what is no
+    sum of evidence (an exclusive or), and one that counts.
+    """
 
     def __init__(self, signature: Signature, generator: torch.Generator | None) -> None:
-        super().__init__()
+        features = Features(signature, generator)
+        evidence = Evidence(signature, features, generator)
+        super().__init__([*evidence.kinds, "perceptron", *(["counting"] if features.pools else [])])
         self.signature = signature
-        self.features = Features(signature, generator)
-        self.evidence = Evidence(signature, self.features)
-        width = sum(self.features.factors)
-        plain = len(self.evidence.codes) == len(signature.inputs)
-        self.first = None if plain else linear(width, WIDTH, generator)
-        self.second = linear(width if plain else WIDTH, NARROW, generator)
+        self.features = features
+        self.evidence = evidence
+        self.first = linear(sum(features.factors), WIDTH, generator)
+        self.second = linear(WIDTH, NARROW, generator)
         self.last = linear(NARROW, 1, generator, zero=True)
 
     def forward(self, *args: Argument) -> Tensor:
         """The truth ``[..., 1]``."""
-        singles = self.features.values(args)
-        alone, between = self.features.alone(singles), self.features.between(singles)
-        sure = self.evidence(self.features, args, alone, between)
-        hidden = self.features.whole([*alone, *between], args)
-        if self.first is not None:
-            hidden = torch.relu(self.first(hidden))
-        hidden = torch.relu(self.second(hidden))
-        # Of unit length, so that the perceptron cannot get strong behind the back of its price.
-        hidden = nn.functional.layer_norm(hidden, (NARROW,)) / math.sqrt(NARROW)
-        return torch.sigmoid(sure + self.last(hidden))
+        features, evidence = self.features, self.evidence
+        singles = features.values(args)
+        alone, between = features.alone(singles), features.between(singles)
+        elements = features.elements(args)
+        own = dict(zip(singles, alone, strict=True))
+        odds = evidence.linear(args, own, between, elements)
+        drawn = self.drawn(odds.shape[:-1], odds.device)
+        if self.reaches("products"):
+            odds = odds + self.masked("products", evidence.products(args, own, between), drawn)
+        if self.reaches("counts"):
+            odds = odds + self.masked("counts", evidence.counts(args, elements), drawn)
+        if self.reaches("sums"):
+            odds = odds + self.masked("sums", evidence.sums(features, args, elements), drawn)
+        if self.reaches("perceptron"):
+            counted: Tensor | bool = self.reaches("counting")
+            if counted and drawn is not None:
+                counted = drawn >= self.levels.index("counting")
+            hidden = features.whole([*alone, *between], args, elements, counted)
+            hidden = torch.relu(self.second(torch.relu(self.first(hidden))))
+            odds = odds + self.masked("perceptron", self.last(hidden), drawn)
+        return torch.sigmoid(odds)
 
     @torch.no_grad()
     def add_sparsity(self, weight: float) -> None:
-        """Add the gradients of ``weight`` times the norms of the evidence and of the perceptron's part."""
+        """Add the gradients of ``weight`` times the norms of the evidence's factors."""
         self.evidence.add_sparsity(weight)
-        last = self.last.weight
-        if last.grad is not None:
-            last.grad.add_(last / (last.norm() + 1e-4), alpha=weight * HIDDEN)

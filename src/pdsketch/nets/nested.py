@@ -1,0 +1,93 @@
+"""Networks that grow part by part, the simplest first, and how far each should grow.
+
+Every example of a training step is answered by a network cut off at a level of
+its own (nested dropout: Rippel, Gelbart and Adams, 2014), so that each level is
+trained to do without those above it. Which level is kept is then a question for
+held-out examples, not for a price.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from math import prod
+
+import torch
+from torch import Tensor, nn
+
+_GOLDEN = 0.6180339887498949
+"""Multiples of it, modulo 1, fill the unit interval evenly."""
+
+_OTHER = 0.7548776662466927
+"""The like for steps, so that an example does not get the same level at every step."""
+
+
+class Nested(nn.Module):
+    """A network of several levels.
+
+    ``level`` is the last one that counts; it is saved with the weights. While
+    ``turn`` is set, the level of each example is drawn, from that number alone.
+    """
+
+    def __init__(self, levels: Sequence[str]) -> None:
+        super().__init__()
+        self.levels = tuple(levels)
+        self.level = len(self.levels) - 1
+        self.turn: int | None = None
+
+    def reaches(self, part: str) -> bool:
+        """Whether any example gets as far as a part."""
+        if part not in self.levels:
+            return False
+        return self.turn is not None or self.level >= self.levels.index(part)
+
+    def drawn(self, leading: Sequence[int], device: torch.device) -> Tensor | None:
+        """The level of each example ``[..., 1]``, while they are drawn."""
+        if self.turn is None:
+            return None
+        places = torch.arange(prod(leading), dtype=torch.float64, device=device)
+        uniform = (places * _GOLDEN + self.turn * _OTHER) % 1.0
+        return (uniform * len(self.levels)).long().reshape(*leading, 1)
+
+    def masked(self, part: str, value: Tensor, drawn: Tensor | None) -> Tensor:
+        """What a part contributes: nothing to examples that do not get so far."""
+        return value if drawn is None else value * (drawn >= self.levels.index(part))
+
+    def get_extra_state(self) -> Tensor:
+        """The level, beside the weights."""
+        return torch.tensor(self.level)
+
+    def set_extra_state(self, state: Tensor) -> None:
+        """Take the level over."""
+        self.level = min(int(state), len(self.levels) - 1)
+
+
+@contextmanager
+def drawing(networks: Sequence[Nested], turn: int) -> Iterator[None]:
+    """Within, the networks draw a level for each example."""
+    for network in networks:
+        network.turn = turn
+    try:
+        yield
+    finally:
+        for network in networks:
+            network.turn = None
+
+
+def simplest(losses: Tensor) -> int:
+    """The first level that is as good as any, from losses ``[level, part of the held-out examples]``.
+
+    As good as: its mean is within one standard error of the best one's, over the
+    parts (the one-standard-error rule of Breiman, Friedman, Olshen and Stone, 1984).
+    """
+    best = int(losses.mean(1).argmin())
+    for level in range(best):
+        excess = losses[level] - losses[best]
+        error = excess.std() / len(excess) ** 0.5 if len(excess) > 1 else excess.new_zeros(())
+        if float(excess.mean()) <= float(error) + _SAME:
+            return level
+    return best
+
+
+_SAME = 1e-3
+"""Losses this near to each other are the same: a thousandth of a nat an example."""
