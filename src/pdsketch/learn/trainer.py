@@ -62,8 +62,7 @@ class Trainer:
         self.train = train
         self.held_out = held_out
         self.losses = Losses(study, options)
-        strata = (study.packed.action + 1) * 2 + study.packed.outcomes
-        self.sampler = Sampler(strata, train, options.batch, options.seed)
+        self.sampler = Sampler(study.packed.strata, train, options.batch, options.seed)
         self.model: nn.Module = study.model
         self.parameters = [p for p in self.model.parameters() if p.requires_grad]
         self.optimiser = _optimiser(self.parameters, options)
@@ -213,7 +212,13 @@ class Trainer:
         """What must be the same for a fit to be resumed: settings and data."""
         columns = self.study.packed.columns
         mark = 0
-        for array in (columns.success, columns.action, columns.goal, *columns.values.values()):
+        for array in (
+            columns.success,
+            columns.action,
+            columns.goal,
+            columns.judgements,
+            *columns.values.values(),
+        ):
             mark = zlib.crc32(np.ascontiguousarray(array).tobytes(), mark)
         settings = {k: v for k, v in asdict(self.options).items() if k not in _NOT_PART_OF_THE_RESULT}
         return {"options": settings, "data": mark, "episodes": len(columns)}
