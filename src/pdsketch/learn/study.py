@@ -12,10 +12,10 @@ from torch import Tensor
 from pdsketch.lang.diagnostics import error
 from pdsketch.lang.domain import Domain
 from pdsketch.lang.load import parse_goal
-from pdsketch.lang.terms import Apply, BlankCall, Expr, walk
+from pdsketch.lang.terms import Apply, Expr, walk
 from pdsketch.lang.types import ObjectType, ValueType
 from pdsketch.learn.columns import Array, width_of
-from pdsketch.learn.goals import Reads, families, is_derived_table, signature
+from pdsketch.learn.goals import Reads, blanks_in, families, is_derived_table, signature
 from pdsketch.learn.packed import Packed
 from pdsketch.tensor.logic import CRISP, Logic
 from pdsketch.tensor.lower import Lowering
@@ -186,16 +186,7 @@ class Study:
 
     def has_blanks(self, expr: Expr) -> bool:
         """Whether an expression calls a blank, through derived predicates too."""
-        agenda, seen = [expr], set[str]()
-        while agenda:
-            for node in walk(agenda.pop()):
-                if isinstance(node, BlankCall):
-                    return True
-                if isinstance(node, Apply) and node.predicate not in seen:
-                    seen.add(node.predicate)
-                    body = self.domain.predicates[node.predicate].body
-                    agenda += [] if body is None else [body]
-        return False
+        return bool(blanks_in(self.domain, expr))
 
 
 def _typed(numbers: Tensor, type_: ValueType) -> Tensor:
