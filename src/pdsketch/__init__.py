@@ -29,6 +29,7 @@ _HOMES = {
     "hindsight": "pdsketch.learn.hindsight",
     "fit": "pdsketch.learn.fit",
     "Options": "pdsketch.learn.options",
+    "Progress": "pdsketch.learn.progress",
     "Report": "pdsketch.learn.report",
     "BlankReport": "pdsketch.learn.measure",
     "plan": "pdsketch.search.plan",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 import zlib
-from dataclasses import asdict
+from dataclasses import fields
 from typing import Any, Literal, final
 
 import numpy as np
@@ -31,7 +31,7 @@ from pdsketch.learn.sampler import Sampler
 from pdsketch.learn.study import Study
 from pdsketch.nets.default import add_sparsity
 
-Status = Literal["finished", "stopped-early", "out-of-time"]
+Status = Literal["finished", "stopped", "stopped-early", "out-of-time"]
 
 LOWEST = 0.01
 """The learning rate ends at this part of its peak."""
@@ -42,6 +42,8 @@ EASE = ((0.0, 0.4, 0.6, 0.85), (0.0, 1.0, 1.0, 0.0))
 _BARS = 25
 _MEASURED = 4096
 _NOT_PART_OF_THE_RESULT = (
+    "steps",
+    "callback",
     "resume",
     "checkpoint",
     "checkpoint_every",
@@ -141,10 +143,16 @@ class Trainer:
                 last = self.step == options.steps
                 if self.step % options.evaluate_every == 0 or last:
                     figures = self._measured()
-                    watchers.update(self.step, figures)
+                    told_to_stop = watchers.update(self.step, figures)
+                    self.model.train()  # whatever a callback did with it
                     if self._enough(figures):
                         self._restore_best()
                         return "stopped-early"
+                    if told_to_stop:
+                        if options.checkpoint:
+                            self._save()
+                        self._restore_best()
+                        return "stopped"
                 elif options.progress and self.step % _BARS == 0:
                     watchers.bar(self.step, self._figures())
                 if options.checkpoint and (self.step % options.checkpoint_every == 0 or last):
@@ -220,7 +228,8 @@ class Trainer:
             *columns.values.values(),
         ):
             mark = zlib.crc32(np.ascontiguousarray(array).tobytes(), mark)
-        settings = {k: v for k, v in asdict(self.options).items() if k not in _NOT_PART_OF_THE_RESULT}
+        names = [f.name for f in fields(Options) if f.name not in _NOT_PART_OF_THE_RESULT]
+        settings = {name: getattr(self.options, name) for name in names}
         return {"options": settings, "data": mark, "episodes": len(columns)}
 
     def _save(self) -> None:
