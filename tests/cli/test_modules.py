@@ -43,7 +43,9 @@ number = 3
 instance = Scale()
 """
 
-PROBLEM = "(define (problem p) (:domain steps) (:objects r - robot) (:init (= (at r) [0])) (:goal (arrived r)))"
+PROBLEM = (
+    "(define (problem p) (:domain steps) (:objects r - robot) (:init (= (at r) [0])) (:goal (arrived r)))"
+)
 
 
 @pytest.fixture
@@ -72,6 +74,7 @@ def test_train_eval_and_plan_take_modules(place, capsys):
     assert main(["eval", "model", "data", *GIVEN]) == 0
     assert main(["plan", "steps.pdsketch", "p.pddl", "--model", "model", *GIVEN]) == 0
     assert "(go r)" in capsys.readouterr().out
+    assert main(["plan", "steps.pdsketch", "p.pddl", *GIVEN]) == 2
 
 
 @pytest.mark.parametrize(

@@ -143,7 +143,9 @@ def test_goals_survive_minari(several, tmp_path, monkeypatch):
             (alike[1], {GOALS[0]: [None] + [1] * 6}),
         )
     ]
-    again = import_minari(export_minari(columns_of(episodes, episodes[0].states[0].domain), "rooms/goals-v0"), domain)
+    again = import_minari(
+        export_minari(columns_of(episodes, episodes[0].states[0].domain), "rooms/goals-v0"), domain
+    )
     for before, after in zip(episodes, again, strict=True):
         assert {g: list(s) for g, s in before.goals.items()} == {g: list(s) for g, s in after.goals.items()}
 

@@ -142,7 +142,8 @@ def test_logs_and_bar_are_written(rooms, tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    ("name", "meant"), [("lr", "learning_rate"), ("epochs", "steps"), ("batch_size", "batch"), ("LR", "learn")]
+    ("name", "meant"),
+    [("lr", "learning_rate"), ("epochs", "steps"), ("batch_size", "batch"), ("LR", "learning_rate")],
 )
 def test_the_words_of_other_libraries_are_understood(rooms, name, meant):
     with pytest.raises(pds.Error, match=f"did you mean `{meant}"):
@@ -234,7 +235,12 @@ def test_a_callback_sees_each_measurement_and_may_stop(rooms, tmp_path):
     with pytest.raises(TypeError):
         seen[0].figures["goal"] = 0.0
     resumed = pds.fit(
-        pds.Model(domain, seed=0), episodes, steps=9, resume=True, callback=lambda p: seen.append(p), **options
+        pds.Model(domain, seed=0),
+        episodes,
+        steps=9,
+        resume=True,
+        callback=seen.append,
+        **options,
     )
     assert resumed.status == "finished"
     assert [p.step for p in seen] == [2, 4, 6, 8, 9]

@@ -15,7 +15,7 @@ from typing import Any
 
 from pdsketch.lang.diagnostics import Diagnostic, Error, did_you_mean
 
-_FORM = "write --module NAME=package.module:function, as in --module facing=pdsketch.envs.babyai.modules:facing"
+_FORM = "write --module NAME=package:function, as in --module facing=pdsketch.envs.babyai.modules:facing"
 
 
 def add_module_argument(parser: argparse.ArgumentParser) -> None:

@@ -55,10 +55,11 @@ class Episode:
             object.__setattr__(self, "success", goals[next(iter(goals))])
         domain = self.states[0].domain
         objects = _listed(self.states[0])
+        same = self.states[0].batch.layout
         for at, state in enumerate(self.states):
             if state.domain is not domain:
                 raise error("bad-episode", f"state {at} belongs to another domain than state 0")
-            if _listed(state) != objects:
+            if state.batch.layout is not same and _listed(state) != objects:
                 raise error("bad-episode", f"state {at} holds other objects than state 0")
         universe = Universe.of(domain, objects)
         object.__setattr__(self, "actions", check_actions(universe, self.actions))
@@ -70,7 +71,7 @@ def _listed(state: State) -> Mapping[str, tuple[str, ...]]:
     return {type_: tuple(names) for type_, names in state.objects.items() if names}
 
 
-def judged(goal: str | None, success: Success, goals: Any) -> dict[str, Success]:
+def judged(goal: Any, success: Success, goals: Any) -> dict[str, Success]:
     """All goals of an episode with their success, the pursued one first."""
     if not isinstance(goals, Mapping):
         found = type(goals).__name__
@@ -83,7 +84,7 @@ def judged(goal: str | None, success: Success, goals: Any) -> dict[str, Success]
         if success is not None:
             raise error("bad-episode", "there is a `success`, and no `goal` that it is about")
         return dict(goals)
-    if isinstance(goal, str) and goal in goals:
+    if goal in goals:
         raise error("bad-episode", f"`{goal:.80}` is given both as `goal` and in `goals`")
     return {goal: success, **goals}
 
@@ -116,7 +117,7 @@ def _check_lengths(states: int, actions: int, executable: Sequence[bool] | None)
     check_bits("executable", executable)
 
 
-def check_success(goals: Mapping[str, Success], states: int) -> None:
+def check_success(goals: Mapping[str, Any], states: int) -> None:
     """Refuse success that is not one of 0, 1 and None for each state."""
     for success in goals.values():
         if success is None:
@@ -131,7 +132,7 @@ def check_success(goals: Mapping[str, Success], states: int) -> None:
         check_bits("success", known)
 
 
-def check_bits(what: str, values: Sequence[Any]) -> None:
+def check_bits(what: str, values: Any) -> None:
     """Refuse values other than 0, 1, true and false."""
     try:
         numbers = np.asarray(values, dtype=np.float64)

@@ -91,7 +91,9 @@ class Frame:
             encoded = self._encode()
             if name in encoded:
                 return encoded[name] if len(rows) == len(self) else encoded[name][self._at(rows)]
-        return self.study.packed.states.tensor(name).index_select(0, self.study.packed.rows(self.states[rows]))
+        return self.study.packed.states.tensor(name).index_select(
+            0, self.study.packed.rows(self.states[rows])
+        )
 
     def _predicted(self, name: str, rows: Array) -> Tensor:
         assert self.before is not None

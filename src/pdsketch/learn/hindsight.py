@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -79,10 +80,11 @@ def _word(said: Any, goal: str) -> float | None:
     if said is None:
         return None
     try:
-        if said == 0 or said == 1:
-            return int(said)
+        number = float(said)
     except (TypeError, ValueError, RuntimeError):
-        pass
+        number = math.nan
+    if number in (0.0, 1.0):
+        return number
     raise error(
         "bad-hindsight",
         f"the function of `{goal:.80}` returned {said!r:.60}; true, false or None (not known) was wanted",

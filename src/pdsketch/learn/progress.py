@@ -1,4 +1,4 @@
-"""What a fit shows while it runs: a bar or lines on stderr, a CSV file, TensorBoard, and a user's function."""
+"""Who is told while a fit runs: a bar or lines on stderr, a CSV file, TensorBoard, a user's function."""
 
 from __future__ import annotations
 
@@ -81,7 +81,8 @@ class Lines:
         """Write a line."""
         seconds = time.monotonic() - self._started
         line = f"fit: step {step} of {self._steps}, {seconds:.1f} s  {_text(figures)}"
-        print(line, file=sys.stderr, flush=True)
+        sys.stderr.write(line + "\n")
+        sys.stderr.flush()
 
     def close(self) -> None:
         """Nothing is open."""

@@ -95,9 +95,7 @@ class Recorder:
             name: np.stack([np.asarray(state[name].detach().cpu()) for state in episode.states])
             for name in names
         }
-        self.add(
-            first.objects, values, episode.actions, executable=episode.executable, goals=episode.goals
-        )
+        self.add(first.objects, values, episode.actions, executable=episode.executable, goals=episode.goals)
 
     def columns(self) -> Columns:
         """Everything added so far."""
