@@ -64,7 +64,7 @@ def model(domain):
 def test_a_plan_is_carried_out_without_replanning_where_the_model_is_right(domain, model):
     env = Corridor(domain)
     policy = pds.Policy(model)
-    episode = policy.run(env, ALL_ON, observe=Corridor.observe)
+    episode = policy.run(env, ALL_ON, observe=Corridor.observe, success=lambda env: all(env.on))
     assert episode.success == [0] * 8 + [1]
     assert [moment.replanned for moment in policy.trace] == [True] + [False] * 7
     assert episode.executable is None
@@ -74,7 +74,7 @@ def test_a_slip_is_noticed_named_and_replanned(domain, model):
     env = Corridor(domain, slips=1)
     policy = pds.Policy(model)
     episode = policy.run(env, ALL_ON, observe=Corridor.observe)
-    assert episode.success[-1] == 1
+    assert env.on == [True, True]
     assert len(episode.actions) == 9
     second = policy.trace[1]
     assert second.replanned
@@ -86,7 +86,7 @@ def test_a_policy_without_replanning_steps_gives_up_at_max_steps(domain):
     policy = pds.Policy(pds.Model(domain, modules=wrong))
     episode = policy.run(Corridor(domain), ALL_ON, observe=Corridor.observe, max_steps=6)
     assert len(episode.actions) == 6
-    assert episode.success == [0] * 7
+    assert episode.success is None
 
 
 def test_controllers_are_called_and_their_refusals_recorded(domain, model):
@@ -105,7 +105,7 @@ def test_controllers_are_called_and_their_refusals_recorded(domain, model):
 
     policy = pds.Policy(model, controllers={name: controller(name) for name in ("left", "right", "switch")})
     episode = policy.run(env, "(on a)", observe=Corridor.observe)
-    assert episode.success[-1] == 1
+    assert env.on[0]
     assert episode.executable.count(False) >= 1
     assert len(episode.executable) == len(episode.actions)
     assert [m.executed for m in policy.trace] == episode.executable
@@ -140,6 +140,25 @@ def test_success_is_the_environments_word_where_it_gives_one(domain, model):
 
     episode = pds.Policy(model).run(Judging(domain), ALL_ON, observe=Corridor.observe)
     assert episode.success == [0, 1]
+
+
+def test_the_models_belief_is_no_success(domain):
+    believer = pds.Model(domain, modules={**MODULES, "derived::beside::f": lambda a, b: (a == a).float()})
+    env = Corridor(domain)
+    episode = pds.Policy(believer).run(env, "(beside r a)", observe=Corridor.observe)
+    assert len(episode.states) == 1
+    assert episode.success is None
+    assert episode.goals == {"(beside r a)": None}
+
+
+def test_infos_say_success_state_by_state(domain, model):
+    class Telling(Corridor):
+        def step(self, action):
+            super().step(action)
+            return None, 0.0, False, False, {"success": all(self.on)}
+
+    episode = pds.Policy(model).run(Telling(domain), ALL_ON, observe=Corridor.observe)
+    assert episode.success == [None] + [0] * 7 + [1]
 
 
 def test_a_recorded_episode_can_be_learned_from(domain, model):

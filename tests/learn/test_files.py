@@ -223,7 +223,8 @@ def test_a_recorder_refuses_what_does_not_fit(rooms):
         {"goal": 3},
         {"success": [0, 0.5]},
         {"success": [0, 1, 1]},
-        {"success": [0, None]},
+        {"success": [0, "no"]},
+        {"success": [0, 1], "goal": None},
         {"executable": [2]},
         {"executable": [True, True]},
     ]

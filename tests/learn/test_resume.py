@@ -139,3 +139,129 @@ def test_logs_and_bar_are_written(rooms, tmp_path, capsys):
     assert row.startswith("2,")
     assert any((tmp_path / "board").iterdir())
     assert "goal" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [("lr", "learning_rate"), ("epochs", "steps"), ("batch_size", "batch"), ("LR", "learning_rate")],
+)
+def test_the_words_of_other_libraries_are_understood(rooms, name, meant):
+    with pytest.raises(pds.Error, match=f"did you mean `{meant}"):
+        pds.fit(pds.Model(rooms[0], seed=0), rooms[1], **{name: 1})
+
+
+def test_an_unknown_option_far_from_any_name_lists_what_there_is(rooms):
+    with pytest.raises(pds.Error, match="rarity"):
+        pds.fit(pds.Model(rooms[0], seed=0), rooms[1], zzz=1)
+
+
+def test_a_resumed_run_can_be_made_longer(place, capsys):
+    short = command(place, "longer")
+    assert main(short) == 0
+    longer = [*short, "--resume", "--json"]
+    longer[longer.index(str(STEPS))] = str(STEPS + 8)
+    capsys.readouterr()
+    assert main(longer) == 0
+    caught = capsys.readouterr()
+    found = json.loads(caught.out)
+    assert found["steps"] == STEPS + 8
+    assert [row["step"] for row in found["history"]] == [5, 10, 15, 20, 24, 25, 30, 32]
+    assert "fit: step 25 of 32" in caught.err
+    whole, extended = weights(place, "whole"), weights(place, "longer")
+    assert any(not torch.equal(whole[name], extended[name]) for name in whole)
+
+
+def test_a_model_is_not_written_over_unless_forced(place, tmp_path, capsys):
+    assert main([*command(place, "whole"), "--json"]) == 31
+    found = json.loads(capsys.readouterr().out)["diagnostics"]
+    assert [d["code"] for d in found] == ["folder-exists"]
+    assert "--force" in found[0]["help"]
+    (tmp_path / "letters").mkdir()
+    (tmp_path / "letters" / "mine.txt").write_text("dear")
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "file").write_text("")
+    words = command(place, "whole", "--steps", "1")
+    at = words.index("-o") + 1
+    for name, more, code in (
+        ("letters", [], 31),
+        ("letters", ["--force"], 0),
+        ("file", ["--force"], 31),
+        ("empty", [], 0),
+        ("empty", ["--force"], 0),
+    ):
+        words[at] = str(tmp_path / name)
+        assert main([*words, *more]) == code
+    assert (tmp_path / "letters" / "mine.txt").read_text() == "dear"
+
+
+def test_a_failed_start_leaves_no_folder_behind(place):
+    assert main(["train", str(place / "rooms.pdsketch"), str(place / "no"), "-o", str(place / "new")]) == 31
+    assert not (place / "new").exists()
+
+
+def test_a_warm_start_begins_where_the_other_model_ended(place, rooms, capsys):
+    assert main(command(place, "warm", "--from", str(place / "whole"), "--steps", "0")) == 0
+    whole, warm = weights(place, "whole"), weights(place, "warm")
+    assert all(torch.equal(whole[name], warm[name]) for name in whole)
+    other = place / "other.pdsketch"
+    other.write_text(SKETCH.replace("(is-red ?b - box) (??f (colour ?b))", "(is-red ?b - box) (??f (at ?b))"))
+    words = ["train", str(other), str(place / "data"), "-o", str(place / "x"), "--from", str(place / "whole")]
+    assert main(words) == 31
+
+
+def test_fit_goes_on_with_a_loaded_model(place, rooms):
+    model = pds.load_model(place / "whole")
+    before = {name: t.clone() for name, t in model.state_dict().items()}
+    first = pds.fit(model, rooms[1][:12], steps=0)
+    assert all(torch.equal(before[name], t) for name, t in model.state_dict().items())
+    assert first.untrained == ()
+    later = pds.fit(model, rooms[1][:12], steps=40, learning_rate=1e-3)
+    assert later.train.goal_accuracy >= first.train.goal_accuracy
+
+
+def test_a_callback_sees_each_measurement_and_may_stop(rooms, tmp_path):
+    domain, episodes = rooms
+    seen = []
+
+    def watch(progress):
+        seen.append(progress)
+        return progress.step >= 4
+
+    options = {"evaluate_every": 2, "validation": 0.2, "checkpoint": str(tmp_path / "fit.safetensors")}
+    report = pds.fit(pds.Model(domain, seed=0), episodes, steps=9, callback=watch, **options)
+    assert report.status == "stopped"
+    assert [(p.step, p.steps) for p in seen] == [(2, 9), (4, 9)]
+    assert {"goal", "accuracy", "held_out_loss"} <= set(seen[0].figures)
+    with pytest.raises(TypeError):
+        seen[0].figures["goal"] = 0.0
+    resumed = pds.fit(
+        pds.Model(domain, seed=0),
+        episodes,
+        steps=9,
+        resume=True,
+        callback=seen.append,
+        **options,
+    )
+    assert resumed.status == "finished"
+    assert [p.step for p in seen] == [2, 4, 6, 8, 9]
+
+
+def test_a_callback_may_raise_stop_iteration_or_use_the_model(rooms):
+    domain, episodes = rooms
+    model = pds.Model(domain, seed=0)
+
+    def watch(progress):
+        model.eval()
+        model.holds(episodes[0].states[0], episodes[0].goal)
+        if progress.step == 4:
+            raise StopIteration
+        return 1
+
+    report = pds.fit(model, episodes, steps=6, evaluate_every=2, callback=watch)
+    assert (report.status, report.steps) == ("stopped", 4)
+
+
+@pytest.mark.parametrize("callback", [3, lambda: None, lambda a, b: None])
+def test_a_bad_callback_is_told_before_the_fit(rooms, callback):
+    with pytest.raises(pds.Error, match="callback"):
+        pds.fit(pds.Model(rooms[0], seed=0), rooms[1], steps=1, callback=callback)

@@ -131,19 +131,21 @@ class Policy:
         """Act in an environment, as it stands, until success, a dead end or ``max_steps``.
 
         ``observe(env)`` returns the state. Success is what ``success(env)`` says; else
-        what ``info["success"]`` says, or a positive reward at termination; else
-        the goal's truth in the observed state. Steps that a controller refused
-        are kept in the episode, marked in ``executable``.
+        what ``info["success"]`` says, or a positive reward at termination; else it is
+        None: nobody said. The run also ends where the model believes that the goal
+        holds, but that is no success for a model to learn from. Steps that a
+        controller refused are kept in the episode, marked in ``executable``.
         """
         _check_run(observe, max_steps)
         self.reset()
         self.trace = []
         states = [observe(env)]
-        labels = [self._judge(env, states[0], goal, None, success)]
+        labels = [_judge(env, None, success)]
         actions: list[Step] = []
         executed: list[bool] = []
+        answer: Any = None
         refused: frozenset[Step] = frozenset()
-        while len(actions) < max_steps and not labels[-1]:
+        while len(actions) < max_steps and not self._arrived(states[-1], goal, labels[-1]):
             action = self.act(states[-1], goal, refused=refused)
             if action is None and refused:
                 # Nothing else leads to the goal: what was refused once may be accepted later.
@@ -158,7 +160,7 @@ class Policy:
             actions.append(action)
             executed.append(done)
             states.append(observe(env))
-            labels.append(self._judge(env, states[-1], goal, answer, success))
+            labels.append(_judge(env, answer, success))
             self.trace.append(Moment(action, replanned, done, deviated))
             if _ended(answer):
                 break
@@ -166,7 +168,7 @@ class Policy:
             states=states,
             actions=actions,
             goal=goal,
-            success=labels,
+            success=_told_of(labels, answer),
             executable=executed if self.controllers else None,
         )
 
@@ -183,15 +185,11 @@ class Policy:
             return True, env.step(action)
         return bool(controller(env, *action[1:])), None
 
-    def _judge(
-        self, env: Environment, state: State, goal: str, answer: Any, success: Callable[[Any], bool] | None
-    ) -> int:
-        if success is not None:
-            return int(bool(success(env)))
-        told = _told_success(answer)
-        if told is not None:
-            return int(told)
-        return int(self.model.holds(state, goal, crisp=True) > 0.5)
+    def _arrived(self, state: State, goal: str, label: int | None) -> bool:
+        """Whether there is nothing left to do, by the environment's word or else by the model's belief."""
+        if label is not None:
+            return bool(label)
+        return bool(self.model.holds(state, goal, crisp=True) > 0.5)
 
 
 def _controllers(given: Any, actions: Mapping[str, Any]) -> dict[str, Controller]:
@@ -221,6 +219,27 @@ def _check_run(observe: Any, max_steps: Any) -> None:
         raise error(
             "bad-limit", f"`max_steps` is a whole number and not negative; {max_steps!r:.40} is given"
         )
+
+
+def _judge(env: Environment, answer: Any, success: Callable[[Any], bool] | None) -> int | None:
+    """Whether the goal holds now, as far as anybody but the model says."""
+    if success is not None:
+        return int(bool(success(env)))
+    told = _told_success(answer)
+    return None if told is None else int(told)
+
+
+def _told_of(labels: list[int | None], answer: Any) -> list[int | None] | None:
+    """The labels of an episode; None where nobody said anything.
+
+    An environment that ends at success, and says so by its reward, has not
+    succeeded before.
+    """
+    if all(label is None for label in labels):
+        return None
+    if _ended(answer) and labels[-1] and all(label is None for label in labels[:-1]):
+        return [0] * (len(labels) - 1) + labels[-1:]
+    return labels
 
 
 def _is_gymnasium(answer: Any) -> bool:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pdsketch.cli import output
+from pdsketch.cli.modules import add_module_argument, given_modules
 
 EXAMPLE = """pdsketch eval MODEL DATA
 pdsketch eval MODEL problems/*.pddl --max-expansions 500"""
@@ -19,6 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "data", metavar="DATA", nargs="+", help="a folder of episodes, or problem files to plan for"
     )
+    add_module_argument(parser)
     parser.add_argument("--device", default="cpu", help="cpu, cuda, … (default: cpu)")
     parser.add_argument("--search", default="astar", help="for problems: astar (default), wastar or gbfs")
     parser.add_argument("--heuristic", default="opt", help="for problems: opt (default), add, max or blind")
@@ -31,7 +33,7 @@ def run(args: argparse.Namespace) -> int:
     """Exit code 0 whatever the accuracy."""
     from pdsketch.tensor.store import load_model
 
-    model = load_model(args.model)
+    model = load_model(args.model, given_modules(args))
     if len(args.data) > 1 or Path(args.data[0]).is_file():
         return _on_problems(model, args.data, args)
     return _on_episodes(model, args.data[0], args)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from pdsketch.cli import output
+from pdsketch.cli.modules import add_module_argument, given_modules
 from pdsketch.cli.progress import Ticker
 from pdsketch.lang.data import ground
 from pdsketch.lang.diagnostics import UNPLACED, Diagnostic, Error
@@ -28,6 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("domain", metavar="DOMAIN", help="a domain or a sketch")
     parser.add_argument("problem", metavar="PROBLEM", help="a problem of that domain")
     parser.add_argument("--model", metavar="DIR", help="plan with a trained model")
+    add_module_argument(parser)
     parser.add_argument(
         "--search",
         metavar="NAME",
@@ -123,7 +125,9 @@ def _plan(args: argparse.Namespace, problem: Problem, spent: float) -> Result:
         from pdsketch import load_model
 
         options["costs"] = problem.metric == "cost"
-        return _quietly(load_model(args.model), problem.state, problem.goal, **options)
+        return _quietly(load_model(args.model, given_modules(args)), problem.state, problem.goal, **options)
+    if args.module:
+        raise output.UsageError("--module goes with --model: it gives the functions of a trained model")
     if needs_model(problem.domain):
         return _quietly(problem, **options)
     with Ticker(sys.stderr) as ticker:

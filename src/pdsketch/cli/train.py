@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import Any
 
 from pdsketch.cli import output
+from pdsketch.cli.modules import add_module_argument, given_modules
+from pdsketch.lang.diagnostics import Diagnostic, Error
 
 EXAMPLE = """pdsketch train babyai.pdsketch DATA -o MODEL --steps 2000 --seed 0
-pdsketch train babyai.pdsketch DATA -o MODEL --resume     # after an interruption"""
+pdsketch train babyai.pdsketch DATA -o MODEL --resume                  # after an interruption
+pdsketch train babyai.pdsketch DATA -o MODEL --resume --steps 4000     # go on for longer
+pdsketch train babyai.pdsketch MORE -o BETTER --from MODEL             # start from its weights
+pdsketch train rob.pdsketch DATA -o MODEL --module facing=package:function"""
 
 CHECKPOINT = "checkpoint.safetensors"
 LOG = "log.csv"
+ARCHITECTURE = "model.json"
 
 _NUMBERS = {
     "batch": (int, "states per step"),
@@ -47,7 +52,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--paper", action="store_true", help="Gödel logic and plain L1, as the paper has them"
     )
-    parser.add_argument("--resume", action="store_true", help="go on from the checkpoint in DIR")
+    parser.add_argument(
+        "--resume", action="store_true", help="go on from the checkpoint in DIR, up to --steps in all"
+    )
+    parser.add_argument(
+        "--from", dest="start", metavar="MODEL", help="start from the weights of a model of this sketch"
+    )
+    parser.add_argument("--force", action="store_true", help="write over what is in DIR")
+    add_module_argument(parser)
     parser.add_argument("--tensorboard", metavar="FOLDER", help="write TensorBoard logs")
     for name, (kind, meaning) in _NUMBERS.items():
         parser.add_argument(f"--{name}", type=kind, help=meaning)
@@ -55,22 +67,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Exit code 0 once the model is written."""
-    from pdsketch.lang.load import load_domain
-    from pdsketch.learn.fit import fit
-    from pdsketch.tensor.model import Model
+    from pdsketch.learn.fit import fit, gather
 
-    domain = load_domain(args.sketch)
-    model = Model(domain, seed=args.seed)
     folder = Path(args.output)
+    _check_free(folder, args)
+    model = _model(args)
+    episodes = gather(args.data, model.domain)
     folder.mkdir(parents=True, exist_ok=True)
+    if not args.resume:
+        (folder / CHECKPOINT).unlink(missing_ok=True)
     report = fit(
         model,
-        args.data,
+        episodes,
         args.steps,
         args.seed,
         checkpoint=str(folder / CHECKPOINT),
         log=str(folder / LOG),
-        progress=not args.json and sys.stderr.isatty(),
+        progress=True,
         **_settings(args),
     )
     model.save(str(folder))
@@ -78,6 +91,37 @@ def run(args: argparse.Namespace) -> int:
         output.say(f"warning: blank `{name}` never received a gradient: nothing was learned for it")
     payload = {"ok": True, "model": str(folder), **report.as_json()}
     return output.finish(output.OK, payload, json=args.json, text=str(report))
+
+
+def _model(args: argparse.Namespace) -> Any:
+    """A fresh model of the sketch, or one with the weights of another."""
+    from pdsketch.lang.load import load_domain
+    from pdsketch.tensor.model import Model
+    from pdsketch.tensor.store import load_model
+
+    domain, modules = load_domain(args.sketch), given_modules(args)
+    if args.start is not None:
+        return load_model(args.start, modules, domain=domain)
+    return Model(domain, modules, seed=args.seed)
+
+
+def _check_free(folder: Path, args: argparse.Namespace) -> None:
+    """Refuse to write over a model, or over what is none."""
+    if folder.exists() and not folder.is_dir():
+        raise _taken(folder, "this is a file, and a folder was wanted", "name a folder that is not there yet")
+    if args.resume or args.force or not folder.is_dir() or not any(folder.iterdir()):
+        return
+    if (folder / CHECKPOINT).exists():
+        message, fix = "a model was trained here", "--resume goes on with it, --force writes over it"
+    elif (folder / ARCHITECTURE).exists():
+        message, fix = "this folder holds a model", "--force writes over it"
+    else:
+        message, fix = "this folder holds other things than a model", "--force writes a model beside them"
+    raise _taken(folder, message, f"{fix}; or name another folder")
+
+
+def _taken(folder: Path, message: str, fix: str) -> Error:
+    return Error([Diagnostic("folder-exists", message, help=fix, file=str(folder))])
 
 
 def _settings(args: argparse.Namespace) -> dict[str, Any]:

@@ -30,11 +30,13 @@ Array = NDArray[Any]
 class Columns:
     """Episodes of one domain, in columns.
 
-    - per episode ``[n]``: ``length`` (number of states), ``universe`` and ``goal``
-      (indices into ``universes`` and ``goals``);
-    - per state: ``success`` (0 or 1), and in ``values`` each predicate's numbers,
-      flat; a predicate in ``fixed`` never changes within an episode and stands
-      there once per episode;
+    - per episode ``[n]``: ``length`` (number of states), ``universe`` (index into
+      ``universes``) and ``judgements`` (how many goals it was judged by);
+    - per judgement ``[j]``, in the order of the episodes: ``goal`` (index into
+      ``goals``), and in ``success``, flat, ``length`` numbers (0, 1, or −1 where
+      the data does not say);
+    - per state, in ``values``: each predicate's numbers, flat; a predicate in
+      ``fixed`` never changes within an episode and stands there once per episode;
     - per action, ``length − 1`` of each episode: ``action`` (index into
       ``actions``), ``arguments`` ``[a, k]`` (places in the universe's universe, −1
       for none), ``numbers`` ``[a, v]`` (value arguments side by side) and
@@ -49,6 +51,7 @@ class Columns:
     actions: tuple[str, ...]
     length: Array
     universe: Array
+    judgements: Array
     goal: Array
     success: Array
     action: Array
@@ -71,7 +74,7 @@ class Columns:
             raise IndexError(at)
         at %= len(self)
         universe = self.universes[self.universe[at]]
-        first, steps = self.starts[at], slice(self.starts[at] - at, self.starts[at + 1] - at - 1)
+        steps = slice(self.starts[at] - at, self.starts[at + 1] - at - 1)
         tables = {name: self.table(name, at) for name in self.values}
         states = tuple(
             State(self.domain, universe.objects, {name: table[t] for name, table in tables.items()})
@@ -81,10 +84,35 @@ class Columns:
         return Episode(
             states=states,
             actions=tuple(self._action(i, universe) for i in range(steps.start, steps.stop)),
-            goal=self.goals[self.goal[at]],
-            success=tuple(self.success[first : first + self.length[at]].tolist()),
+            goals=self.judged(at),
             executable=tuple(map(bool, executable)) if len(executable) and executable.min() >= 0 else None,
         )
+
+    def judged(self, at: int) -> dict[str, tuple[int | None, ...] | None]:
+        """The goals of an episode and whether they held in its states, as `Episode` has them."""
+        found: dict[str, tuple[int | None, ...] | None] = {}
+        for j in range(int(self.asked[at]), int(self.asked[at + 1])):
+            success = self.success[self.verdicts[j] : self.verdicts[j + 1]].tolist()
+            known = any(label >= 0 for label in success)
+            found[self.goals[self.goal[j]]] = (
+                tuple(None if label < 0 else label for label in success) if known else None
+            )
+        return found
+
+    @cached_property
+    def asked(self) -> Array:
+        """The place of each episode's first judgement among all judgements ``[n + 1]``."""
+        return np.concatenate([[0], np.cumsum(self.judgements, dtype=np.int64)])
+
+    @cached_property
+    def owner(self) -> Array:
+        """The episode of each judgement ``[j]``."""
+        return np.repeat(np.arange(len(self)), self.judgements)
+
+    @cached_property
+    def verdicts(self) -> Array:
+        """Where the success of each judgement begins ``[j + 1]``."""
+        return np.concatenate([[0], np.cumsum(self.length[self.owner], dtype=np.int64)])
 
     @cached_property
     def starts(self) -> Array:

@@ -25,11 +25,11 @@ from pdsketch.learn.recorder import check_numbers, columns_of, exact, value_type
 from pdsketch.tensor.universe import Universe
 
 FORMAT = "pdsketch-episodes"
-VERSION = 1
+VERSION = 2
 MANIFEST = "manifest.json"
 ARRAYS = "arrays.safetensors"
 
-_PER_EPISODE = {"length": np.int64, "universe": np.int64, "goal": np.int64}
+_COUNTED = {"length": np.int64, "universe": np.int64, "judgements": np.int64, "goal": np.int64}
 _PER_ACTION = {"action": np.int64, "arguments": np.int64, "numbers": np.float32, "executable": np.int8}
 
 
@@ -46,9 +46,8 @@ def save_episodes(
         episodes = columns_of(listed, domain)
     folder = Path(path)
     folder.mkdir(parents=True, exist_ok=True)
-    arrays = {name: getattr(episodes, name) for name in (*_PER_EPISODE, "success", *_PER_ACTION)}
-    for name, dtype in (("length", np.int32), ("universe", np.int32), ("goal", np.int32)):
-        arrays[name] = arrays[name].astype(dtype)
+    arrays = {name: getattr(episodes, name) for name in (*_COUNTED, "success", *_PER_ACTION)}
+    arrays |= {name: arrays[name].astype(np.int32) for name in _COUNTED}
     arrays |= {f"value/{name}": values for name, values in episodes.values.items()}
     (folder / MANIFEST).write_text(json.dumps(_manifest(episodes), indent=1), encoding="utf-8")
     save_file({name: np.ascontiguousarray(a) for name, a in arrays.items()}, folder / ARRAYS)
@@ -159,7 +158,7 @@ def _plain_columns(
     folder: Path, manifest: Mapping[str, Any], arrays: Mapping[str, Array], domain: Domain
 ) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    for name, dtype in (*_PER_EPISODE.items(), ("success", np.uint8), *_PER_ACTION.items()):
+    for name, dtype in (*_COUNTED.items(), ("success", np.int8), *_PER_ACTION.items()):
         array = _array(folder, arrays, name, axes=2 if name in ("arguments", "numbers") else 1)
         kinds = "iuf" if name == "numbers" else "iu"
         if array.dtype.kind not in kinds:
@@ -205,12 +204,9 @@ def _check_columns(folder: Path, columns: Columns) -> None:
     count, states = len(columns), int(columns.length.sum())
     if count and columns.length.min() < 1:
         raise _bad(folder, "an episode has no states")
-    for name in ("universe", "goal"):
-        known = len(columns.universes if name == "universe" else columns.goals)
-        _in_range(folder, name, getattr(columns, name), 0, known)
-        _long(folder, name, getattr(columns, name), count)
-    _long(folder, "success", columns.success, states)
-    _in_range(folder, "success", columns.success, 0, 2)
+    _long(folder, "universe", columns.universe, count)
+    _in_range(folder, "universe", columns.universe, 0, len(columns.universes))
+    _check_judgements(folder, columns)
     for name in _PER_ACTION:
         _long(folder, name, getattr(columns, name), states - count)
     _in_range(folder, "executable", columns.executable, -1, 2)
@@ -220,8 +216,22 @@ def _check_columns(folder: Path, columns: Columns) -> None:
     for name, values in columns.values.items():
         _long(folder, f"value/{name}", values, int(columns.offsets[name][-1]))
     _check_arguments(folder, columns)
-    for goal, universe in {(int(g), int(r)) for g, r in zip(columns.goal, columns.universe, strict=True)}:
-        check_goal(columns.universes[universe], columns.goals[goal])
+
+
+def _check_judgements(folder: Path, columns: Columns) -> None:
+    """Refuse goals and success that do not fit the episodes."""
+    _long(folder, "judgements", columns.judgements, len(columns))
+    _in_range(folder, "judgements", columns.judgements, 0, len(columns.goals) + 1)
+    _long(folder, "goal", columns.goal, int(columns.judgements.sum()))
+    _in_range(folder, "goal", columns.goal, 0, len(columns.goals))
+    _long(folder, "success", columns.success, int(columns.verdicts[-1]))
+    _in_range(folder, "success", columns.success, -1, 2)
+    if len(np.unique(columns.owner * len(columns.goals) + columns.goal)) < len(columns.goal):
+        raise _bad(folder, "`goal` names a goal twice in one episode")
+    universe = columns.universe[columns.owner]
+    for used in np.unique(universe * len(columns.goals) + columns.goal).tolist():
+        at, goal = divmod(used, len(columns.goals))
+        check_goal(columns.universes[at], columns.goals[goal])
 
 
 def _check_arguments(folder: Path, columns: Columns) -> None:

@@ -124,7 +124,7 @@ def open_study(model: Model, packed: Packed) -> Study:
 
 
 def _split(packed: Packed, options: Options) -> tuple[Array, Array]:
-    """The states of the training episodes, and of those held out."""
+    """The examples of the training episodes, and of those held out."""
     count = len(packed.columns)
     share = options.validation
     if share is None:
@@ -144,7 +144,7 @@ def _take_notes(study: Study, trainer: Trainer) -> None:
     before = list(model.notes.get("trained", ()))
     model.notes["trained"] = sorted({*before, *trainer.reached()})
     codes = {}
-    states = trainer.train[:_MOST_SEEN]
+    states = trainer.train[study.packed.once[trainer.train]][:_MOST_SEEN]
     encoded = encode(study, states, CRISP)
     seen = {**study.observed(states, [p.name for p in study.domain.state_predicates]), **encoded}
     for name, tensor in seen.items():

@@ -52,8 +52,9 @@ class Move:
 class Frame:
     """Rows of states under one logic.
 
-    ``states`` are the states of the data that the rows are, or that they
+    ``states`` are the examples of the data that the rows are, or that they
     predict. ``before`` and ``moves`` say how predicted rows came about.
+    ``judged`` are the rows whose goal is known to hold or not.
     """
 
     def __init__(
@@ -70,6 +71,7 @@ class Frame:
         self.before = before
         self.moves = moves
         self.goal = study.packed.goal[states]
+        self.judged = np.flatnonzero(self.goal >= 0)
         self.action = study.packed.action[states]
         self._tables: dict[int, Tensor] = {}
         self._places = np.full((len(study.tables), len(states)), -1, dtype=np.int64)
@@ -89,7 +91,9 @@ class Frame:
             encoded = self._encode()
             if name in encoded:
                 return encoded[name] if len(rows) == len(self) else encoded[name][self._at(rows)]
-        return self.study.packed.states.tensor(name).index_select(0, self._at(self.states[rows]))
+        return self.study.packed.states.tensor(name).index_select(
+            0, self.study.packed.rows(self.states[rows])
+        )
 
     def _predicted(self, name: str, rows: Array) -> Tensor:
         assert self.before is not None
@@ -201,11 +205,13 @@ class Frame:
     # -- goals and actions ------------------------------------------------------------
 
     def truth(self) -> Tensor:
-        """The truth of each row's goal, in the order of the rows."""
-        family = self.study.plan.family[self.goal]
+        """The truth of the goals of the ``judged`` rows, in their order."""
+        if not len(self.judged):
+            return torch.zeros(0, device=self.study.packed.device)
+        family = self.study.plan.family[self.goal[self.judged]]
         parts, order = [], []
         for at in np.unique(family).tolist():
-            rows = np.flatnonzero(family == at)
+            rows = self.judged[family == at]
             parts.append(self._family_truth(at, rows).expand(len(rows)))
             order.append(rows)
         if len(parts) == 1:
@@ -238,12 +244,13 @@ class Frame:
             self._pools[key] = torch.cat([self._tables[t] for t in alike]), offsets
         return self._pools[key]
 
-    def step(self) -> Frame:
-        """The predicted next states of the rows that moved."""
+    def step(self, among: Array | None = None) -> Frame:
+        """The predicted next states of the rows that moved; ``among``: only of those where it says so."""
         plan = self.study.plan
         moves, first = [], 0
+        moving = self.moving if among is None else self.moving & among
         for at, action in enumerate(self.study.actions):
-            rows = np.flatnonzero(self.moving & (self.action == at))
+            rows = np.flatnonzero(moving & (self.action == at))
             if not len(rows):
                 continue
             run = self._open(rows, plan.action_reads[at], plan.action_tables[at])

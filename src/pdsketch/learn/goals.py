@@ -111,6 +111,20 @@ def is_derived_table(domain: Domain, name: str) -> bool:
     return predicate.role == "derived" and all(isinstance(p.type, ObjectType) for p in predicate.parameters)
 
 
+def blanks_in(domain: Domain, expr: Expr) -> set[str]:
+    """The blanks that an expression calls, through derived predicates too."""
+    agenda, seen, found = [expr], set[str](), set[str]()
+    while agenda:
+        for node in walk(agenda.pop()):
+            if isinstance(node, BlankCall):
+                found.add(node.blank)
+            if isinstance(node, Apply) and node.predicate not in seen:
+                seen.add(node.predicate)
+                body = domain.predicates[node.predicate].body
+                agenda += [] if body is None else [body]
+    return found
+
+
 @final
 class Reads:
     """What expressions and actions read and write, through derived predicates."""

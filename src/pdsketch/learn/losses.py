@@ -63,7 +63,7 @@ class Losses:
         frame.prepare(goals=bool(options.goal or options.lookahead), step=wants_step)
         found: dict[str, Tensor] = {}
         if options.goal:
-            found["goal"] = self._goal_loss(frame)
+            self._add(found, "goal", self._goal_loss(frame))
         if options.precondition:
             self._add(found, "precondition", self._precondition_loss(frame))
         if options.rarity:
@@ -110,8 +110,10 @@ class Losses:
 
     # -- goals ------------------------------------------------------------------------
 
-    def _goal_loss(self, frame: Frame) -> Tensor:
-        return self._balanced_entropy(frame.truth(), self.study.packed.outcomes[frame.states])
+    def _goal_loss(self, frame: Frame) -> Tensor | None:
+        if not len(frame.judged):
+            return None
+        return self._balanced_entropy(frame.truth(), self.study.packed.outcomes[frame.states[frame.judged]])
 
     def _lookahead_loss(self, frame: Frame | None) -> Tensor | None:
         """The goal on the predicted states, one step ahead and further."""
@@ -121,7 +123,8 @@ class Losses:
                 break
             last = ahead == self.options.horizon
             frame.prepare(goals=True, step=not last)
-            parts.append(self._goal_loss(frame))
+            term = self._goal_loss(frame)
+            parts += [] if term is None else [term]
             frame = None if last else frame.step()
         return torch.stack(parts).mean() if parts else None
 
@@ -331,7 +334,7 @@ def real_entries(study: Study, states: Array, predicate: Predicate) -> Tensor | 
         if mask is None:
             continue
         if whole.rows is not None:
-            mask = mask.index_select(0, whole.rows.index_select(0, study.packed.place(states)))
+            mask = mask.index_select(0, whole.rows.index_select(0, study.packed.rows(states)))
         shaped = mask.reshape(-1, *(1,) * at, mask.shape[1], *(1,) * (len(types) - at - 1)).to(torch.float32)
         found = shaped if found is None else found * shaped
     if found is None:
@@ -348,7 +351,7 @@ def change_scales(study: Study) -> dict[tuple[int, str], Tensor]:
     """
     found = {}
     for at, action in enumerate(study.actions):
-        states = np.flatnonzero((study.packed.action == at) & study.executed)[:_MOST_SEEN]
+        states = np.flatnonzero((study.packed.action == at) & study.executed & study.packed.once)[:_MOST_SEEN]
         for name in study.reads.written(action.name):
             predicate = study.domain.predicates[name]
             tensor = study.packed.states.tensors.get(name)

@@ -70,7 +70,7 @@ class Measures:
     def goal_accuracy(self) -> float:
         """The part of all states whose goal was judged right."""
         total = self.positives + self.negatives
-        return (self.right_positives + self.right_negatives) / max(1, total)
+        return (self.right_positives + self.right_negatives) / total if total else 1.0
 
     @property
     def step_accuracy(self) -> float:
@@ -104,9 +104,9 @@ def measure(study: Study, states: Array, most: int | None = None) -> Measures:
             continue
         frame = Frame(study, CRISP, some)
         frame.prepare(goals=True, step=True)
-        truths.append(frame.truth().cpu().numpy())
-        labels.append(study.packed.outcomes[some])
-        after = frame.step()
+        truths.append(frame.truth().cpu().numpy() > 0.5)
+        labels.append(study.packed.outcomes[some[frame.judged]])
+        after = frame.step(study.packed.once[some])
         for move in after.moves:
             right = _compare(frame, after, move, transitions, quantisers)
             steps += len(right)

@@ -21,14 +21,15 @@ from pdsketch.learn.recorder import Recorder
 KEY = "pdsketch"
 
 Reader = Callable[[Any], Mapping[str, Any]]
-"""A Minari episode → the arguments of `Recorder.add`: objects, values, actions, goal, success."""
+"""A Minari episode → the arguments of `Recorder.add`: objects, values, actions, goal, success (or goals)."""
 
 
 def export_minari(columns: Columns, dataset_id: str) -> Any:
     """Write episodes as a Minari data set, and return it.
 
     An observation is a dictionary of the predicates; an action is the number of
-    a ground action; the reward of a step is the success after it.
+    a ground action; the reward of a step is the success of the episode's first goal
+    after it. All goals and their success (−1: unknown) stand in the infos.
     """
     import minari
     from gymnasium import spaces
@@ -69,18 +70,22 @@ def export_minari(columns: Columns, dataset_id: str) -> Any:
 def _buffer(kind: Any, columns: Columns, at: int, ground: dict[tuple[Any, ...], int]) -> Any:
     episode = columns[at]
     actions = [ground.setdefault(action, len(ground)) for action in episode.actions]
-    success = np.array(episode.success, dtype=np.float64)
+    length = int(columns.length[at])
+    judgements = slice(columns.asked[at], columns.asked[at + 1])
+    bounds = columns.verdicts[judgements.start], columns.verdicts[judgements.stop]
+    success = columns.success[bounds[0] : bounds[1]].reshape(-1, length).astype(np.float64)
+    won = success[0, 1:] > 0 if len(success) else np.zeros(len(actions), dtype=np.bool_)
     last = np.arange(len(actions)) == len(actions) - 1
     executable = [True] * len(actions) if episode.executable is None else list(episode.executable)
     return kind(
         observations={name: columns.table(name, at).astype(np.float64) for name in columns.values},
         actions=np.array(actions, dtype=np.int64),
-        rewards=success[1:].tolist(),
-        terminations=(last & (success[1:] > 0)).tolist(),
-        truncations=(last & (success[1:] == 0)).tolist(),
+        rewards=won.astype(np.float64).tolist(),
+        terminations=(last & won).tolist(),
+        truncations=(last & ~won).tolist(),
         infos={
-            "goal": np.full(len(success), columns.goal[at]),
-            "success": success,
+            "goal": np.tile(columns.goal[judgements], (length, 1)),
+            "success": success.T,
             "executable": np.array([*executable, True]),
         },
     )
@@ -114,12 +119,13 @@ def _own_reader(dataset: Any) -> Reader:
     facts = json.loads(text)
 
     def read(episode: Any) -> Mapping[str, Any]:
+        named = [facts["goals"][int(at)] for at in episode.infos["goal"][0]]
+        success = [[None if s < 0 else s for s in labels] for labels in episode.infos["success"].T]
         return {
             "objects": facts["objects"],
             "values": dict(episode.observations),
             "actions": [tuple(facts["actions"][int(a)]) for a in episode.actions],
-            "goal": facts["goals"][int(episode.infos["goal"][0])],
-            "success": episode.infos["success"],
+            "goals": dict(zip(named, success, strict=True)),
             "executable": [bool(x) for x in episode.infos["executable"][:-1]],
         }
 

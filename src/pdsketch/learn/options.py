@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
+from inspect import signature
 from typing import Any, final, get_args
 
 from pdsketch.lang.diagnostics import did_you_mean, error
@@ -34,8 +36,12 @@ class Options:
       out and ``patience`` is given, the best weights are kept.
     - ``time_limit`` in seconds. ``device``: None leaves the model where it is.
     - ``checkpoint``: a file that is written every ``checkpoint_every`` steps;
-      ``resume`` goes on from it. ``log``: a CSV file. ``tensorboard``: a folder.
-      ``progress``: a bar on stderr.
+      ``resume`` goes on from it, with more ``steps`` too: then the learning rate and
+      the priors go on from where a run of so many steps would be. ``log``: a CSV
+      file. ``tensorboard``: a folder. ``progress``: a bar on stderr, or a line for
+      each measurement where stderr is no terminal.
+    - ``callback``: a function that gets a `Progress` after each measurement; the fit
+      stops (status ``stopped``) if it returns True or raises `StopIteration`.
     """
 
     steps: int = 2000
@@ -67,6 +73,7 @@ class Options:
     log: str | None = None
     tensorboard: str | None = None
     progress: bool = False
+    callback: Callable[..., Any] | None = None
 
     @staticmethod
     def of(**settings: Any) -> Options:
@@ -74,10 +81,38 @@ class Options:
         known = {field.name for field in fields(Options)}
         for name in settings:
             if name not in known:
-                raise error("unknown-option", f"`fit` has no option `{name}`", help=did_you_mean(name, known))
+                raise error("unknown-option", f"`fit` has no option `{name}`", help=_meant(name, known))
         options = Options(**settings)
         _check(options)
         return replace(options, **_PAPER) if options.paper else options
+
+
+_SYNONYMS = {
+    "lr": "learning_rate",
+    "epochs": "steps",
+    "iterations": "steps",
+    "max_steps": "steps",
+    "batch_size": "batch",
+    "random_state": "seed",
+    "early_stopping": "patience",
+    "val_split": "validation",
+    "validation_split": "validation",
+    "timeout": "time_limit",
+    "verbose": "progress",
+    "callbacks": "callback",
+    "grad_clip": "clip",
+    "max_grad_norm": "clip",
+    "l2": "weight_decay",
+    "eval_every": "evaluate_every",
+}
+"""What other libraries call our options."""
+
+
+def _meant(name: str, known: set[str]) -> str:
+    other = _SYNONYMS.get(name.lower())
+    if other is not None:
+        return f"did you mean `{other}`?"
+    return did_you_mean(name, known) or f"its options: {', '.join(sorted(known))}"
 
 
 _PAPER: dict[str, Any] = {"tnorm": "godel", "balanced": False, "sparsity": 0.0, "rarity": 0.0}
@@ -128,3 +163,26 @@ def _check(options: Options) -> None:
         )
     if options.resume and options.checkpoint is None:
         raise error("bad-option", "`resume` needs a `checkpoint` to resume from")
+    if options.callback is not None:
+        _check_callback(options.callback)
+
+
+def _check_callback(callback: Any) -> None:
+    """Refuse now what would fail at the first measurement."""
+    if not callable(callback):
+        kind = type(callback).__name__
+        raise error(
+            "bad-option",
+            f"`callback` must be a function, not a {kind}",
+            help="def callback(progress): print(progress.step, progress.figures)",
+        )
+    try:
+        signature(callback).bind(None)
+    except TypeError:
+        raise error(
+            "bad-option",
+            "`callback` must take one argument: what was measured",
+            help="def callback(progress): print(progress.step, progress.figures)",
+        ) from None
+    except ValueError:  # a builtin that does not tell its signature
+        return

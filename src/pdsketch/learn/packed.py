@@ -1,4 +1,4 @@
-"""Columns → one padded batch of all states, resident on a device, from which steps are drawn by index."""
+"""Columns → one padded batch of all states, resident on a device, and the examples to draw from it."""
 
 from __future__ import annotations
 
@@ -21,23 +21,30 @@ _DTYPES = {"bool": torch.bool, "int64": torch.int64, "float32": torch.float32}
 @final
 @dataclass(frozen=True, eq=False)
 class Packed:
-    """All states of all episodes, in their order; state ``s + 1`` follows ``s`` within an episode.
+    """All states of all episodes, each once, and examples: a state with one of its episode's goals.
 
-    On the device: ``states``, ``success`` ``[s]``, ``arguments`` ``[s, k]`` (places
-    on the axes of the parameters' types) and ``numbers`` ``[s, v]``. On the host,
-    where batches are drawn: ``episode``, ``goal``, ``action`` (−1 after the last
-    action of an episode), ``executable`` (−1: unknown), all ``[s]``.
+    The examples of an episode and a goal are a run, one a state; example ``e + 1``
+    follows ``e`` until the last action. An episode without goals is one run.
+
+    On the device, by state ``[s]``: ``states``, ``arguments`` ``[s, k]`` (places on the
+    axes of the parameters' types) and ``numbers`` ``[s, v]``. On the host, where
+    batches are drawn, by example ``[e]``: ``state`` (which one it is), ``episode``,
+    ``goal`` (−1 where there is none, or its success is unknown), ``outcomes``
+    (whether it held), ``action`` (−1 after the last action), ``executable`` (−1:
+    unknown), and ``once`` (the first example of each state: no state counts twice).
     """
 
     columns: Columns
     states: StateBatch
-    success: Tensor
     arguments: Tensor
     numbers: Tensor
+    state: Array
     episode: Array
     goal: Array
+    outcomes: Array
     action: Array
     executable: Array
+    once: Array
 
     def __len__(self) -> int:
         return len(self.episode)
@@ -48,9 +55,15 @@ class Packed:
         return self.states.device
 
     @cached_property
-    def outcomes(self) -> Array:
-        """``success`` on the host."""
-        return self.columns.success.astype(np.bool_)
+    def strata(self) -> Array:
+        """A number for the action, and for whether the goal held, did not, or is unknown ``[e]``."""
+        unknown = 2 * (len(self.columns.actions) + 1)
+        found: Array = (self.action + 1) * 2 + np.where(self.goal < 0, unknown, self.outcomes)
+        return found
+
+    def rows(self, examples: Array) -> Tensor:
+        """The states of some examples, as places on the device."""
+        return self.place(self.state[examples])
 
     def place(self, index: Array) -> Tensor:
         """Indices drawn on the host, on the device."""
@@ -78,17 +91,47 @@ def pack(columns: Columns, device: torch.device) -> Packed:
     arguments[~last] = _places(columns, universe[~last])
     numbers = np.zeros((len(episode), columns.numbers.shape[1]), dtype=np.float32)
     numbers[~last] = columns.numbers
+    state, goal, success, once = _examples(columns)
     return Packed(
         columns=columns,
         states=states,
-        success=torch.from_numpy(columns.success.astype(np.float32)).to(device),
         arguments=torch.from_numpy(arguments).to(device),
         numbers=torch.from_numpy(numbers).to(device),
-        episode=episode,
-        goal=columns.goal[episode],
-        action=action,
-        executable=executable,
+        state=state,
+        episode=episode[state],
+        goal=np.where(success < 0, -1, goal),
+        outcomes=success > 0,
+        action=action[state],
+        executable=executable[state],
+        once=once,
     )
+
+
+def _examples(columns: Columns) -> tuple[Array, Array, Array, Array]:
+    """The state, the goal and its success of every example, and whether it is its state's first."""
+    known = _known(columns)
+    bare = np.setdiff1d(np.arange(len(columns)), columns.owner[known])
+    judgement = np.concatenate([np.flatnonzero(known), np.full(len(bare), -1)])
+    owner = np.concatenate([columns.owner[known], bare])
+    order = np.argsort(owner, kind="stable")
+    judgement, owner = judgement[order], owner[order]
+    length = columns.length[owner]
+    run = np.repeat(np.arange(len(owner)), length)
+    within = np.arange(len(run)) - np.repeat(np.cumsum(length) - length, length)
+    goal, success = np.full(len(run), -1), np.full(len(run), -1, dtype=np.int8)
+    of = judgement[run]
+    asked = of >= 0
+    goal[asked] = columns.goal[of[asked]]
+    success[asked] = columns.success[columns.verdicts[of[asked]] + within[asked]]
+    first = np.diff(owner, prepend=-1) > 0
+    return columns.starts[owner][run] + within, goal, success, first[run]
+
+
+def _known(columns: Columns) -> Array:
+    """The judgements that say anything ``[j]``."""
+    said = np.concatenate([[0], np.cumsum(columns.success >= 0)])
+    found: Array = said[columns.verdicts[1:]] > said[columns.verdicts[:-1]]
+    return found
 
 
 def _padded(columns: Columns, name: str, universe: Array) -> Tensor:

@@ -1,15 +1,34 @@
-"""What a fit shows while it runs: a bar on stderr, a CSV file, TensorBoard."""
+"""Who is told while a fit runs: a bar or lines on stderr, a CSV file, TensorBoard, a user's function."""
 
 from __future__ import annotations
 
 import csv
 import math
+import sys
+import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Any, Protocol, Self, final
 
 from pdsketch.learn.options import Options
+
+
+@final
+@dataclass(frozen=True)
+class Progress:
+    """What a callback of `fit` gets: after ``step`` of ``steps``, ``seconds`` after the start, the figures.
+
+    ``figures`` are the mean losses since the last measurement (``goal``,
+    ``transition`` …), ``accuracy`` (of goals) and ``step_accuracy`` on training
+    episodes, and with ``held_out_`` before them those of episodes held out.
+    """
+
+    step: int
+    steps: int
+    seconds: float
+    figures: Mapping[str, float]
 
 
 class Watcher(Protocol):
@@ -43,12 +62,34 @@ class Bar:
 
     def update(self, step: int, figures: Mapping[str, float]) -> None:
         """Move the bar."""
-        text = "  ".join(f"{name} {value:.4g}" for name, value in figures.items() if math.isfinite(value))
-        self._progress.update(self._task, completed=step, figures=text)
+        self._progress.update(self._task, completed=step, figures=_text(figures))
 
     def close(self) -> None:
         """Leave the last state of the bar on the screen."""
         self._progress.stop()
+
+
+@final
+class Lines:
+    """A line for each measurement on stderr, for log files."""
+
+    def __init__(self, steps: int) -> None:
+        self._steps = steps
+        self._started = time.monotonic()
+
+    def update(self, step: int, figures: Mapping[str, float]) -> None:
+        """Write a line."""
+        seconds = time.monotonic() - self._started
+        line = f"fit: step {step} of {self._steps}, {seconds:.1f} s  {_text(figures)}"
+        sys.stderr.write(line + "\n")
+        sys.stderr.flush()
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def _text(figures: Mapping[str, float]) -> str:
+    return "  ".join(f"{name} {value:.4g}" for name, value in figures.items() if math.isfinite(value))
 
 
 @final
@@ -115,9 +156,14 @@ class Watchers:
 
     def __init__(self, options: Options, start: int) -> None:
         self._all: list[Watcher] = []
-        self._bar = Bar(options.steps) if options.progress else None
+        self._options = options
+        self._started = time.monotonic()
+        terminal = sys.stderr.isatty()
+        self._bar = Bar(options.steps) if options.progress and terminal else None
         if self._bar is not None:
             self._all.append(self._bar)
+        elif options.progress:
+            self._all.append(Lines(options.steps))
         if options.log is not None:
             self._all.append(Csv(options.log, start))
         if options.tensorboard is not None:
@@ -135,10 +181,20 @@ class Watchers:
         for watcher in self._all:
             watcher.close()
 
-    def update(self, step: int, figures: Mapping[str, float]) -> None:
-        """Tell all of them."""
+    def update(self, step: int, figures: Mapping[str, float]) -> bool:
+        """Tell all of them, the user's function last; whether it asks to stop."""
         for watcher in self._all:
             watcher.update(step, figures)
+        if self._options.callback is None:
+            return False
+        seconds = time.monotonic() - self._started
+        try:
+            said = self._options.callback(
+                Progress(step, self._options.steps, seconds, MappingProxyType(dict(figures)))
+            )
+        except StopIteration:
+            return True
+        return said is True
 
     def bar(self, step: int, figures: Mapping[str, float]) -> None:
         """Tell the bar alone, between measurements."""

@@ -14,9 +14,19 @@ from pdsketch.lang.diagnostics import did_you_mean, error
 from pdsketch.lang.domain import Domain, Predicate
 from pdsketch.lang.types import ValueType
 from pdsketch.learn.columns import Array, Columns, narrow, sizes_of, width_of
-from pdsketch.learn.episodes import ActionTuple, Episode, check_actions, check_bits, check_goal
+from pdsketch.learn.episodes import (
+    ActionTuple,
+    Episode,
+    Success,
+    check_actions,
+    check_bits,
+    check_goal,
+    check_success,
+    judged,
+)
 from pdsketch.tensor.universe import Universe
 
+_NO_GOALS: Mapping[str, Success] = {}
 _DTYPES = {"bool": np.dtype(np.bool_), "int64": np.dtype(np.int64), "float32": np.dtype(np.float32)}
 
 
@@ -34,6 +44,7 @@ class Recorder:
         self._shapes: dict[str, tuple[int, ...]] = {}
         self._values: dict[str, list[Array]] = {}
         self._heads: list[tuple[int, int, int]] = []
+        self._asked: list[int] = []
         self._success: list[Array] = []
         self._executable: list[Array] = []
         self._steps: list[ActionTuple] = []
@@ -44,32 +55,33 @@ class Recorder:
         objects: Mapping[str, Sequence[str]],
         values: Mapping[str, Any],
         actions: Sequence[ActionTuple],
-        goal: str,
-        success: Sequence[float],
+        goal: str | None = None,
+        success: Success = None,
         executable: Sequence[bool] | None = None,
+        *,
+        goals: Mapping[str, Success] = _NO_GOALS,
     ) -> None:
-        """Add an episode; ``values`` holds one array ``[states, *objects, *shape]`` per predicate."""
+        """Add an episode; ``values`` holds one array ``[states, *objects, *shape]`` per predicate.
+
+        ``goals`` are any number of goals with their success, beside ``goal`` or without it.
+        """
         universe_at = self._universe(objects)
         universe = self._universe_list[universe_at]
-        count = len(success)
-        if count == 0 or len(actions) != count - 1:
-            raise error(
-                "bad-episode",
-                f"{count} success values go with {count} states and {max(0, count - 1)} actions, "
-                f"and there are {len(actions)} actions",
-            )
-        check_bits("success", success)
+        count = len(actions) + 1
+        asked = judged(goal, success, goals)
+        check_success(asked, count)
         if executable is not None:
             check_bits("executable", executable)
             if len(executable) != len(actions):
                 raise error("bad-episode", f"{len(actions)} actions have {len(executable)} executable values")
         tables = self._tables(universe, values, count)
         checked = check_actions(universe, actions)
-        goal_at = self._goal(goal, universe, universe_at)
+        goals_at = [self._goal(goal, universe, universe_at) for goal in asked]
         for name, table in tables.items():
             self._values.setdefault(name, []).append(table)
-        self._heads.append((count, universe_at, goal_at))
-        self._success.append(np.asarray(success, dtype=np.uint8))
+        self._heads.append((count, universe_at, len(asked)))
+        self._asked += goals_at
+        self._success += [_labels(success, count) for success in asked.values()]
         unknown = np.full(len(actions), -1, dtype=np.int8)
         self._executable.append(unknown if executable is None else np.asarray(executable, dtype=np.int8))
         self._steps.extend(checked)
@@ -83,7 +95,7 @@ class Recorder:
             name: np.stack([np.asarray(state[name].detach().cpu()) for state in episode.states])
             for name in names
         }
-        self.add(first.objects, values, episode.actions, episode.goal, episode.success, episode.executable)
+        self.add(first.objects, values, episode.actions, executable=episode.executable, goals=episode.goals)
 
     def columns(self) -> Columns:
         """Everything added so far."""
@@ -103,8 +115,9 @@ class Recorder:
             actions=tuple(self._actions),
             length=heads[:, 0],
             universe=heads[:, 1],
-            goal=heads[:, 2],
-            success=_join(self._success, np.uint8),
+            judgements=heads[:, 2],
+            goal=np.array(self._asked, dtype=np.int64),
+            success=_join(self._success, np.int8),
             action=action,
             arguments=arguments,
             numbers=numbers,
@@ -222,6 +235,15 @@ def columns_of(episodes: Iterable[Episode], domain: Domain) -> Columns:
     for episode in episodes:
         recorder.add_episode(episode)
     return recorder.columns()
+
+
+def _labels(success: Success, count: int) -> Array:
+    """Success as it is kept: −1 where it is not known."""
+    if success is None:
+        return np.full(count, -1, dtype=np.int8)
+    if isinstance(success, np.ndarray):
+        return success.astype(np.int8)
+    return np.array([-1 if label is None else int(label) for label in success], dtype=np.int8)
 
 
 def _join(parts: list[Array], dtype: Any) -> Array:

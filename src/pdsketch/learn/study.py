@@ -12,16 +12,17 @@ from torch import Tensor
 from pdsketch.lang.diagnostics import error
 from pdsketch.lang.domain import Domain
 from pdsketch.lang.load import parse_goal
-from pdsketch.lang.terms import Apply, BlankCall, Expr, walk
+from pdsketch.lang.terms import Apply, Expr, walk
 from pdsketch.lang.types import ObjectType, ValueType
 from pdsketch.learn.columns import Array, width_of
-from pdsketch.learn.goals import Reads, families, is_derived_table, signature
+from pdsketch.learn.goals import Reads, blanks_in, families, is_derived_table, signature
 from pdsketch.learn.packed import Packed
 from pdsketch.tensor.logic import CRISP, Logic
 from pdsketch.tensor.lower import Lowering
 from pdsketch.tensor.model import Model
 from pdsketch.tensor.node import Node
 from pdsketch.tensor.state import StateBatch
+from pdsketch.tensor.universe import Universe
 
 
 @final
@@ -29,8 +30,8 @@ class Plan:
     """Who reads what, as arrays over goals (g), actions (a) and derived tables (t).
 
     ``family`` ``[g]``; ``slots`` ``[g, k]`` the table in each slot (−1: none);
-    ``goal_wants`` ``[g, t]`` and ``action_wants`` ``[a + 1, t]`` (the last row for no
-    action): the tables that must be computed, through others too.
+    ``goal_wants`` ``[g + 1, t]`` and ``action_wants`` ``[a + 1, t]`` (the last row for no
+    goal, for no action): the tables that must be computed, through others too.
     """
 
     def __init__(self, study: Study) -> None:
@@ -44,7 +45,7 @@ class Plan:
                 self.family[goal] = at
                 self.slots[goal, : len(names)] = [number[name] for name in names]
         self.direct = [sorted(_direct_reads(study, f.skeleton)) for f in study.families]
-        self.goal_wants = np.zeros((len(study.goals), len(tables)), dtype=np.bool_)
+        self.goal_wants = np.zeros((len(study.goals) + 1, len(tables)), dtype=np.bool_)
         for at, formula in enumerate(study.goals):
             self.goal_wants[at, [number[name] for name in reads.tables([formula])]] = True
         self.action_tables = [[number[n] for n in reads.action_tables(a.name)] for a in study.actions]
@@ -80,7 +81,8 @@ def _direct_reads(study: Study, skeleton: Expr) -> frozenset[str]:
 class Study:
     """A model and the episodes that it is trained or measured on.
 
-    ``tables`` are the domain's derived tables, callees first. ``executed`` says of each state whether
+    ``tables`` are the domain's derived tables, callees first. What are called states
+    here are examples of ``packed``. ``executed`` says of each whether
     its action was really carried out, so that what follows can be learned from:
     by ``executable``, else by a precondition without blanks.
     """
@@ -91,7 +93,7 @@ class Study:
         self.domain = model.domain
         self.packed = packed
         self.reads = Reads(model.domain)
-        self.goals = [self._goal(at) for at in range(len(packed.columns.goals))]
+        self.goals = self._goals()
         self.families = families(model.domain, self.goals)
         self.actions = [model.domain.actions[name] for name in packed.columns.actions]
         self.tables = _tables_in_order(model.domain)
@@ -100,11 +102,18 @@ class Study:
         self._nodes: dict[tuple[str, int], Node] = {}
         self.executed = self._executed()
 
-    def _goal(self, at: int) -> Expr:
+    def _goals(self) -> list[Expr]:
+        """The goals as terms, each with the objects of an episode that it is about."""
         columns = self.packed.columns
-        users = np.flatnonzero(columns.goal == at)
-        universe = columns.universes[columns.universe[users[0]]] if len(users) else None
-        goal = parse_goal(columns.goals[at], self.domain, universe.types if universe else None)
+        used, first = np.unique(columns.goal, return_index=True)
+        universe = dict(zip(used.tolist(), columns.universe[columns.owner[first]].tolist(), strict=True))
+        return [
+            self._goal(text, columns.universes[universe[at]] if at in universe else None)
+            for at, text in enumerate(columns.goals)
+        ]
+
+    def _goal(self, text: str, universe: Universe | None) -> Expr:
+        goal = parse_goal(text, self.domain, universe.types if universe else None)
         for name in sorted(self.reads.expression(goal)):
             if self.domain.predicates[name].role == "raw":
                 raise error(
@@ -133,18 +142,18 @@ class Study:
     def batch(self, states: Array, tensors: dict[str, Tensor]) -> StateBatch:
         """A batch over the objects of some states of the data, with the given values."""
         whole = self.packed.states
-        rows = None if whole.rows is None else whole.rows.index_select(0, self.packed.place(states))
+        rows = None if whole.rows is None else whole.rows.index_select(0, self.packed.rows(states))
         return StateBatch(self.domain, whole.layout, rows, len(states), tensors)
 
     def observed(self, states: Array, names: Iterable[str]) -> dict[str, Tensor]:
         """What the data says of some predicates in some states."""
-        at = self.packed.place(states)
+        at = self.packed.rows(states)
         tensors = self.packed.states.tensors
         return {name: tensors[name].index_select(0, at) for name in names if name in tensors}
 
     def parameters(self, action: int, states: Array) -> dict[str, Tensor]:
         """The arguments of the action that was taken in each of some states."""
-        at = self.packed.place(states)
+        at = self.packed.rows(states)
         found, used = {}, 0
         for place, parameter in enumerate(self.actions[action].parameters):
             if isinstance(parameter.type, ObjectType):
@@ -163,7 +172,7 @@ class Study:
         for at, action in enumerate(self.actions):
             if self.has_blanks(action.precondition):
                 continue
-            asked = np.flatnonzero((packed.action == at) & (packed.executable < 0))
+            asked = np.flatnonzero((packed.action == at) & (packed.executable < 0) & packed.once)
             for some in np.array_split(asked, max(1, len(asked) // 4096)):
                 if not len(some):
                     continue
@@ -171,20 +180,13 @@ class Study:
                 run = self.engine.open(self.batch(some, self.observed(some, names)))
                 ground = run.ground(self.parameters(at, some), 1)
                 executed[some] = self.engine.precondition(ground, action.name, CRISP)[:, 0].cpu().numpy()
-        return executed
+        first = np.flatnonzero(packed.once)
+        found: Array = executed[first[packed.state]]
+        return found
 
     def has_blanks(self, expr: Expr) -> bool:
         """Whether an expression calls a blank, through derived predicates too."""
-        agenda, seen = [expr], set[str]()
-        while agenda:
-            for node in walk(agenda.pop()):
-                if isinstance(node, BlankCall):
-                    return True
-                if isinstance(node, Apply) and node.predicate not in seen:
-                    seen.add(node.predicate)
-                    body = self.domain.predicates[node.predicate].body
-                    agenda += [] if body is None else [body]
-        return False
+        return bool(blanks_in(self.domain, expr))
 
 
 def _typed(numbers: Tensor, type_: ValueType) -> Tensor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 import zlib
-from dataclasses import asdict
+from dataclasses import fields
 from typing import Any, Literal, final
 
 import numpy as np
@@ -33,7 +33,7 @@ from pdsketch.learn.study import Study
 from pdsketch.nets.default import add_sparsity
 from pdsketch.nets.nested import Nested, drawing, simplest
 
-Status = Literal["finished", "stopped-early", "out-of-time"]
+Status = Literal["finished", "stopped", "stopped-early", "out-of-time"]
 
 LOWEST = 0.01
 """The learning rate ends at this part of its peak."""
@@ -52,6 +52,8 @@ _PARTS = 10
 _BARS = 25
 _MEASURED = 4096
 _NOT_PART_OF_THE_RESULT = (
+    "steps",
+    "callback",
     "resume",
     "checkpoint",
     "checkpoint_every",
@@ -72,7 +74,7 @@ class Trainer:
         self.train = train
         self.held_out = held_out
         self.losses = Losses(study, options)
-        strata = (study.packed.action + 1) * 2 + study.packed.outcomes
+        strata = study.packed.strata
         self.sampler = Sampler(strata, train, options.batch, options.seed)
         self.nested = _nested(study)
         self.choice_at = round(CHOICE * options.steps) if self.nested else 0
@@ -147,7 +149,7 @@ class Trainer:
     def choose_levels(self) -> None:
         """Keep of each network the simplest level that held-out examples cannot tell from the best."""
         states = self.choice if len(self.choice) else self.train
-        strata = (self.study.packed.action + 1) * 2 + self.study.packed.outcomes
+        strata = self.study.packed.strata
         states = states[np.argsort(strata[states], kind="stable")]
         states = states[np.linspace(0, len(states) - 1, min(len(states), _CHOOSING)).astype(np.int64)]
         count = max(1, min(_PARTS, len(states) // 2))
@@ -177,10 +179,16 @@ class Trainer:
                 last = self.step == options.steps
                 if self.step % options.evaluate_every == 0 or last:
                     figures = self._measured()
-                    watchers.update(self.step, figures)
+                    told_to_stop = watchers.update(self.step, figures)
+                    self.model.train()  # whatever a callback did with it
                     if self._enough(figures):
                         self._restore_best()
                         return "stopped-early"
+                    if told_to_stop:
+                        if options.checkpoint:
+                            self._save()
+                        self._restore_best()
+                        return "stopped"
                 elif options.progress and self.step % _BARS == 0:
                     watchers.bar(self.step, self._figures())
                 if options.checkpoint and (self.step % options.checkpoint_every == 0 or last):
@@ -248,9 +256,16 @@ class Trainer:
         """What must be the same for a fit to be resumed: settings and data."""
         columns = self.study.packed.columns
         mark = 0
-        for array in (columns.success, columns.action, columns.goal, *columns.values.values()):
+        for array in (
+            columns.success,
+            columns.action,
+            columns.goal,
+            columns.judgements,
+            *columns.values.values(),
+        ):
             mark = zlib.crc32(np.ascontiguousarray(array).tobytes(), mark)
-        settings = {k: v for k, v in asdict(self.options).items() if k not in _NOT_PART_OF_THE_RESULT}
+        names = [f.name for f in fields(Options) if f.name not in _NOT_PART_OF_THE_RESULT]
+        settings = {name: getattr(self.options, name) for name in names}
         return {"options": settings, "data": mark, "episodes": len(columns)}
 
     def _save(self) -> None:

@@ -14,16 +14,49 @@ from pdsketch.lang.diagnostics import Diagnostic, Error, did_you_mean, error
 from pdsketch.lang.domain import Domain, Predicate, Problem
 from pdsketch.lang.terms import Apply, walk
 from pdsketch.lang.types import ObjectType
+from pdsketch.tensor.plain import Wanted, plain
 from pdsketch.tensor.universe import Universe
 from pdsketch.tensor.values import is_categorical
 
 
 def take_in(universe: Universe, values: Mapping[str, Any]) -> dict[str, Tensor]:
     """One tensor a predicate with a first axis of size 1, or an `Error` with all that is wrong."""
-    domain = universe.domain
     if not isinstance(values, Mapping):
         found = type(values).__name__
         raise error("bad-value", f"`values` maps predicates to arrays, and is a {found}")
+    names = tuple(values)
+    wanted = universe.intakes.get(names)
+    if wanted is None:
+        wanted = universe.intakes[names] = _wanted(universe, names)
+    tensors = {}
+    for name, one in wanted.items():
+        tensor = plain(one, values[name])
+        if tensor is None:
+            return _take_in_carefully(universe, values)
+        tensors[name] = tensor
+    return tensors if wanted else _take_in_carefully(universe, values)
+
+
+def _wanted(universe: Universe, names: tuple[Any, ...]) -> dict[str, Wanted]:
+    """What is wanted of each of some predicates; nothing where their names alone are wrong."""
+    domain = universe.domain
+    given = dict.fromkeys(names)
+    odd = any(name not in domain.predicates for name in names)
+    if odd or any(_unwelcome(domain, names)) or any(_missing(domain, given)):
+        return {}
+    found = {}
+    for name, predicate in domain.predicates.items():
+        if name in given:
+            own = predicate.type.shape
+            fixed = own is not None and predicate.role != "encoded"
+            shape = (*_axes(universe, predicate), *(own or ())) if fixed else None
+            found[name] = Wanted(shape, predicate.type.prim, predicate.type.choices)
+    return found
+
+
+def _take_in_carefully(universe: Universe, values: Mapping[str, Any]) -> dict[str, Tensor]:
+    """`take_in`, one predicate after the other, with words for all that is wrong."""
+    domain = universe.domain
     named = {str(name).lower(): value for name, value in values.items()}
     problems = [*_unwelcome(domain, named), *_missing(domain, named)]
     tensors = {}
@@ -165,9 +198,7 @@ def _array(predicate: Predicate, value: Any) -> Tensor:
 
 def _shaped(universe: Universe, predicate: Predicate, tensor: Tensor, *, soft: bool) -> Tensor:
     """The tensor with one axis an object argument, then the value's own axes."""
-    axes = tuple(
-        len(universe.members(p.type)) for p in predicate.parameters if isinstance(p.type, ObjectType)
-    )
+    axes = _axes(universe, predicate)
     own = predicate.type.shape
     found = tuple(tensor.shape)
     if 0 in axes and tensor.numel() == 0:
@@ -190,6 +221,13 @@ def _shaped(universe: Universe, predicate: Predicate, tensor: Tensor, *, soft: b
         "shape-mismatch",
         f"`{predicate.name}` has the shape {found}, and {wanted} was wanted{objects}",
         help=f"one axis an object argument, constants first, then the axes of {predicate.type}",
+    )
+
+
+def _axes(universe: Universe, predicate: Predicate) -> tuple[int, ...]:
+    """How long the object axes of a predicate are."""
+    return tuple(
+        len(universe.members(p.type)) for p in predicate.parameters if isinstance(p.type, ObjectType)
     )
 
 

@@ -13,7 +13,7 @@ from pdsketch.lang.domain import Domain, Problem
 from pdsketch.lang.types import ObjectType
 from pdsketch.tensor.intake import take_in, values_of
 from pdsketch.tensor.padding import absent, object_axes, padded
-from pdsketch.tensor.universe import Layout, Universe, layout_of
+from pdsketch.tensor.universe import Layout, Universe, layout_for, layout_of
 from pdsketch.tensor.values import harden, unify
 
 _CPU = torch.device("cpu")
@@ -273,8 +273,8 @@ class State:
         if not isinstance(domain, Domain):
             found = type(domain).__name__
             raise error("bad-domain", f"a State takes a Domain first, and a {found} was given")
-        universe = Universe.of(domain, objects)
-        self.batch = StateBatch(domain, layout_of((universe,), _CPU), None, 1, take_in(universe, values))
+        layout = layout_for(domain, objects)
+        self.batch = StateBatch(domain, layout, None, 1, take_in(layout.universes[0], values))
 
     @staticmethod
     def _of(batch: StateBatch) -> State:

@@ -24,12 +24,13 @@ class Universe:
     axes: constants as declared, then objects as ``objects`` lists them.
     """
 
-    __slots__ = ("__weakref__", "_at", "_members", "domain", "formulas", "types")
+    __slots__ = ("__weakref__", "_at", "_members", "domain", "formulas", "intakes", "types")
 
     def __init__(self, domain: Domain, types: Mapping[str, ObjectType]) -> None:
         self.domain = domain
         self.types = dict(types)
         self.formulas: dict[str, Any] = {}
+        self.intakes: dict[tuple[Any, ...], Any] = {}
         self._members: dict[ObjectType, tuple[str, ...]] = {}
         self._at: dict[ObjectType, dict[str, int]] = {}
 
@@ -213,3 +214,29 @@ def layout_of(universes: tuple[Universe, ...], device: torch.device) -> Layout:
     if layout is None:
         layout = _LAYOUTS[key] = Layout(universes, device)
     return layout
+
+
+_RECENT: dict[Any, Layout] = {}
+_MOST_RECENT = 256
+
+
+def layout_for(domain: Domain, objects: Mapping[str, Sequence[str]]) -> Layout:
+    """The layout, on the host, of a state with these objects. That of the next such state is ready."""
+    key: list[Any] = [id(domain)]
+    try:
+        for type_, names in objects.items():
+            # What is a string or an array of names must be looked at first.
+            key += (type_, tuple(names) if isinstance(names, (list, tuple)) else [])
+        found = _RECENT.get(tuple(key))
+    except (AttributeError, TypeError):
+        return _layout(domain, objects)
+    if found is None:
+        found = _layout(domain, objects)
+        if len(_RECENT) >= _MOST_RECENT:
+            _RECENT.clear()
+        _RECENT[tuple(key)] = found  # which holds the domain, so that its id stays its own
+    return found
+
+
+def _layout(domain: Domain, objects: Any) -> Layout:
+    return layout_of((Universe.of(domain, objects),), torch.device("cpu"))

@@ -1,0 +1,116 @@
+"""``--module``: functions of one's own in train, eval and plan."""
+
+from __future__ import annotations
+
+import json
+from argparse import Namespace
+from pathlib import Path
+
+import pytest
+
+import pdsketch as pds
+from pdsketch.cli.main import main
+from pdsketch.cli.modules import given_modules
+from pdsketch.learn.files import save_episodes
+
+SKETCH = """
+(define (domain steps)
+  (:types robot)
+  (:predicates (at [return_type=vector[float32, 1]] ?r - robot))
+  (:derived (arrived ?r - robot) (??f (at ?r)))
+  (:action go :parameters (?r - robot) :precondition (and) :effect (at::assign ?r (??g (at ?r)))))
+"""
+
+CODE = """
+import torch
+
+class Scale(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.by = torch.nn.Parameter(torch.tensor(0.1))
+
+    def forward(self, at):
+        return torch.sigmoid(self.by * at)
+
+class Wide(Scale):
+    def __init__(self, width):
+        super().__init__()
+
+class Plain:
+    step = staticmethod(lambda at: at + 1)
+
+number = 3
+instance = Scale()
+"""
+
+PROBLEM = (
+    "(define (problem p) (:domain steps) (:objects r - robot) (:init (= (at r) [0])) (:goal (arrived r)))"
+)
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own_code.py").write_text(CODE)
+    (tmp_path / "steps.pdsketch").write_text(SKETCH)
+    (tmp_path / "p.pddl").write_text(PROBLEM)
+    domain = pds.load_domain("steps.pdsketch")
+    states = [pds.State(domain, {"robot": ["r"]}, {"at": [[i]]}) for i in range(4)]
+    save_episodes([pds.Episode(states, [("go", "r")] * 3, "(arrived r)", [0, 0, 0, 1])], "data")
+    return tmp_path
+
+
+GIVEN = ["--module", "derived::arrived::f=own_code:Scale", "--module", "action::go::g=own_code:Plain.step"]
+
+
+def test_train_eval_and_plan_take_modules(place, capsys):
+    train = ["train", "steps.pdsketch", "data", "-o", "model", "--steps", "3", "--json"]
+    assert main([*train, *GIVEN]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["blanks"]["action::go::g"]["verdict"] == "given"
+    assert found["blanks"]["derived::arrived::f"]["trained"] is True
+    assert main(["eval", "model", "data"]) == 31
+    assert "missing-module" in capsys.readouterr().err
+    assert main(["eval", "model", "data", *GIVEN]) == 0
+    assert main(["plan", "steps.pdsketch", "p.pddl", "--model", "model", *GIVEN]) == 0
+    assert "(go r)" in capsys.readouterr().out
+    assert main(["plan", "steps.pdsketch", "p.pddl", *GIVEN]) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("derived::arived::f=own_code:Scale", "did you mean"),
+        ("derived::arrived::f=own_cod:Scale", "no Python module `own_cod`"),
+        ("derived::arrived::f=own_code:Scal", "did you mean `Scale`"),
+        ("derived::arrived::f=own_code", "names no function"),
+        ("own_code:Scale", "names no function"),
+        ("derived::arrived::f=..:x", "no name of a Python module"),
+        ("derived::arrived::f=own_code:number", "is a int, and no function"),
+        ("derived::arrived::f=own_code:Plain", "no nn.Module"),
+        ("derived::arrived::f=own_code:Wide", "without arguments"),
+    ],
+)
+def test_what_names_no_function_is_told(place, capsys, text, told):
+    assert main(["train", "steps.pdsketch", "data", "-o", "model", "--module", text]) == 31
+    assert told in capsys.readouterr().err
+    assert not (place / "model").exists()
+
+
+def test_an_instance_is_taken_as_it_is_and_a_name_only_once(place):
+    found = given_modules(Namespace(module=["F=own_code:instance"]))
+    assert type(found["f"]).__name__ == "Scale"
+    with pytest.raises(pds.Error, match="twice"):
+        given_modules(Namespace(module=["f=own_code:instance", "F=own_code:Scale"]))
+
+
+def test_rob_is_trained_from_the_command_line(tmp_path, capsys):
+    pytest.importorskip("minigrid")
+    sketch = Path(pds.__file__).parent / "envs/babyai/sketches/rob.pdsketch"
+    data, model = str(tmp_path / "data"), str(tmp_path / "model")
+    assert main(["data", "babyai", "--episodes", "4", "--objects", "2", "--doors", "1", "-o", data]) == 0
+    functions = {"facing": "facing", "direction-left": "direction_left", "direction-right": "direction_right"}
+    given = [f"{name}=pdsketch.envs.babyai.modules:{function}" for name, function in functions.items()]
+    options = [word for one in given for word in ("--module", one)]
+    assert main(["train", str(sketch), data, "-o", model, "--steps", "2", *options]) == 0
+    assert main(["eval", model, data, *options]) == 0

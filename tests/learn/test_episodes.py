@@ -1,0 +1,170 @@
+"""Episodes with one goal, several, or none: a trajectory is held once, however many goals judge it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from tests.learn.rooms import GOALS, world
+
+import pdsketch as pds
+from pdsketch.learn.files import load_episodes, save_episodes
+from pdsketch.learn.fit import evaluate, gather, open_study
+from pdsketch.learn.frame import Frame
+from pdsketch.learn.packed import pack
+from pdsketch.learn.recorder import columns_of
+from pdsketch.tensor.logic import CRISP
+
+
+def truths(episode: pds.Episode) -> dict[str, list[int]]:
+    """Where each of the goals of the rooms holds, from the states themselves."""
+    found: dict[str, list[int]] = {goal: [] for goal in GOALS}
+    for state in episode.states:
+        at, colour = int(state["at"]), np.asarray(state["colour"])
+        here = np.asarray(state["stands"])[:, 0] == at
+        marks = [(here & (colour == 0)).any(), (here & (colour == 2)).any(), at == 2]
+        for goal, mark in zip(GOALS, marks, strict=True):
+            found[goal].append(int(mark))
+    return found
+
+
+def judged(episode: pds.Episode, goals) -> pds.Episode:
+    return pds.Episode(episode.states, episode.actions, goals=goals)
+
+
+@pytest.fixture(scope="module")
+def several(rooms):
+    """Twelve episodes, each judged by all three goals."""
+    return rooms[0], [judged(episode, truths(episode)) for episode in rooms[1][:12]]
+
+
+def test_one_goal_is_several_goals_of_one(rooms):
+    first = rooms[1][0]
+    again = judged(first, {first.goal: first.success})
+    assert again.goal == first.goal
+    assert again.success == first.success
+    assert dict(first.goals) == dict(again.goals)
+    both = pds.Episode(first.states, first.actions, "(and)", None, goals={first.goal: first.success})
+    assert list(both.goals) == ["(and)", first.goal]
+    assert both.success is None
+
+
+def test_states_are_held_once_and_judged_by_each_goal(several):
+    domain, episodes = several
+    packed = pack(columns_of(episodes, domain), torch.device("cpu"))
+    states = sum(len(e.states) for e in episodes)
+    assert packed.states.size == states
+    assert len(packed) == 3 * states
+    assert packed.once.sum() == states
+    run = packed.state[7:14]
+    assert (run == np.arange(7)).all()
+    assert packed.outcomes[7:14].astype(int).tolist() == truths(episodes[0])[GOALS[1]]
+    assert (packed.action[6::7] == -1).all()
+
+
+def test_frames_of_several_goals_say_what_each_goal_says_alone(several):
+    domain, episodes = several
+    model = pds.Model(domain, seed=1)
+    study = open_study(model, pack(gather(episodes, domain), model.device))
+    some = np.random.default_rng(0).permutation(len(study.packed))[:40]
+    with torch.no_grad():
+        frame = Frame(study, CRISP, some)
+        frame.prepare(goals=True, step=True)
+        found = frame.truth()
+        for row, example in enumerate(some):
+            state = study.packed.states[int(study.packed.state[example])]
+            goal = study.packed.columns.goals[study.packed.goal[example]]
+            assert bool(found[row]) == bool(model.holds(state, goal, crisp=True))
+
+
+def test_several_goals_are_learned_and_each_transition_counts_once(several):
+    domain, episodes = several
+    model = pds.Model(domain, seed=0)
+    report = pds.fit(model, episodes, steps=150, batch=128, learning_rate=6e-3)
+    assert report.train.goal_accuracy > 0.97
+    assert report.train.steps == sum(len(e.actions) for e in episodes)
+    assert report.train.positives + report.train.negatives == 3 * sum(len(e.states) for e in episodes)
+    alone, _ = evaluate(model, [judged(e, {}) for e in episodes])
+    assert alone.steps_right == report.train.steps_right
+    assert (alone.positives, alone.negatives) == (0, 0)
+
+
+def test_episodes_without_goals_teach_their_transitions_alone(rooms):
+    domain, episodes = rooms
+    model = pds.Model(domain, seed=0)
+    report = pds.fit(model, [judged(e, {}) for e in episodes], steps=5, horizon=2)
+    assert set(report.losses) == {"transition"}
+    assert "derived::is-red::f" in report.untrained
+    assert "action::right::f" in model.notes["trained"]
+
+
+@pytest.mark.parametrize("unknown", [None, [None] * 7])
+def test_success_that_nobody_told_is_left_out(rooms, unknown):
+    domain, episodes = rooms
+    silent = [pds.Episode(e.states, e.actions, e.goal, unknown) for e in episodes[:20]]
+    report = pds.fit(pds.Model(domain, seed=0), [*silent, *episodes[20:]], steps=3)
+    states = sum(len(e.states) for e in episodes[20:])
+    assert report.train.positives + report.train.negatives == states
+    assert report.train.steps == sum(len(e.actions) for e in episodes)
+
+
+def test_single_states_may_be_unknown(rooms):
+    first = rooms[1][0]
+    partly = judged(first, {GOALS[2]: [None, *truths(first)[GOALS[2]][1:]]})
+    measures, _ = evaluate(pds.Model(rooms[0], seed=0), [partly])
+    assert measures.positives + measures.negatives == len(first.states) - 1
+
+
+def test_goals_survive_the_disk_and_columns(several, rooms, tmp_path):
+    domain, episodes = several
+    first = rooms[1][0]
+    odd = [judged(first, {}), judged(first, {GOALS[0]: None, GOALS[2]: [None, *[0] * 6]})]
+    save_episodes([*episodes, *odd], tmp_path)
+    loaded = load_episodes(tmp_path, domain)
+    assert loaded.values["at"].size == 14 * 7
+    for before, after in zip([*episodes, *odd], loaded, strict=True):
+        assert list(before.goals) == list(after.goals)
+        for goal, success in before.goals.items():
+            assert success is after.goals[goal] or list(success) == list(after.goals[goal])
+
+
+def test_goals_survive_minari(several, tmp_path, monkeypatch):
+    pytest.importorskip("minari")
+    from pdsketch.learn.minari import export_minari, import_minari
+
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
+    domain, _ = several
+    _, alike = world(2, seed=3, boxes=(2, 3))
+    episodes = [
+        judged(episode, goals)
+        for episode, goals in (
+            (alike[0], truths(alike[0])),
+            (alike[1], {}),
+            (alike[1], {GOALS[0]: [None] + [1] * 6}),
+        )
+    ]
+    again = import_minari(
+        export_minari(columns_of(episodes, episodes[0].states[0].domain), "rooms/goals-v0"), domain
+    )
+    for before, after in zip(episodes, again, strict=True):
+        assert {g: list(s) for g, s in before.goals.items()} == {g: list(s) for g, s in after.goals.items()}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"goals": [GOALS[0]]},
+        {"goals": None},
+        {"goals": {GOALS[0]: [0, 1]}},
+        {"goals": {GOALS[0]: 1}},
+        {"goals": {GOALS[0]: [0, 1, 2, 0, 0, 0, 0]}},
+        {"goals": {"(in-last bob)": None}},
+        {"goals": {3: None}},
+        {"goal": GOALS[0], "goals": {GOALS[0]: None}},
+        {"success": [0] * 7},
+    ],
+)
+def test_what_is_no_judgement_is_refused(rooms, wrong):
+    first = rooms[1][0]
+    with pytest.raises(pds.Error):
+        pds.Episode(states=first.states, actions=first.actions, **wrong)
