@@ -145,9 +145,15 @@ class Fitted(nn.Module):
 # -- examples as episodes -------------------------------------------------------------------------
 
 
-def episodes(task: Task, examples: Examples, domain) -> Columns:
+def episodes(task: Task, examples: list[Examples], domain) -> Columns:
     """One episode an example: a state, or a step."""
     recorder = Recorder(domain)
+    for some in examples:
+        _record(task, some, recorder)
+    return recorder.columns()
+
+
+def _record(task: Task, examples: Examples, recorder: Recorder) -> None:
     count = len(next(iter(examples.values.values())))
     after = {name: examples.after.get(name, values) for name, values in examples.values.items()}
     for at in range(count):
@@ -161,17 +167,21 @@ def episodes(task: Task, examples: Examples, domain) -> Columns:
             success[0] = int(examples.truth[at])
             if moves:
                 success[1] = int(examples.truth_after[at])
-        recorder.add(examples.objects, values, [task.action] if moves else [], task.goal or "(and)", success)
-    return recorder.columns()
+        known = {"goal": task.goal, "success": success} if task.goal else {}
+        recorder.add(examples.objects, values, [task.action] if moves else [], **known)
 
 
 @torch.no_grad()
-def score(task: Task, model, examples: Examples) -> float:
+def score(task: Task, model, examples: list[Examples]) -> float:
     """The part of the examples that the model gets right."""
-    columns = episodes(task, examples, model.domain)
-    packed = pack(columns, torch.device("cpu"))
-    every = torch.arange(len(packed))
-    first = packed.states.select(every[::2] if task.action else every)
+    return float(np.mean([_score(task, model, some) for some in examples]))
+
+
+def _score(task: Task, model, examples: Examples) -> float:
+    columns = episodes(task, [examples], model.domain)
+    states = pack(columns, torch.device("cpu")).states
+    every = torch.arange(states.size)
+    first = states.select(every[::2] if task.action else every)
     if not task.action:
         truth = model.holds(first, task.goal, crisp=True).reshape(-1).numpy() > 0.5
         return float((truth == examples.truth).mean())
@@ -183,8 +193,12 @@ def score(task: Task, model, examples: Examples) -> float:
     return float(right.mean())
 
 
-def keep_rate(task: Task, examples: Examples) -> float:
+def keep_rate(task: Task, examples: list[Examples]) -> float:
     """What the more frequent answer, or *no change*, would score."""
+    return float(np.mean([_keep_rate(task, some) for some in examples]))
+
+
+def _keep_rate(task: Task, examples: Examples) -> float:
     if not task.action:
         return float(max(examples.truth.mean(), 1 - examples.truth.mean()))
     same = [
@@ -197,14 +211,15 @@ def keep_rate(task: Task, examples: Examples) -> float:
 # -- the three ways ---------------------------------------------------------------------------------
 
 
-def draw(task: Task, size: int, seed: int, split: str) -> Examples:
+def draw(task: Task, size: int, seed: int, split: str) -> list[Examples]:
     """Fresh examples; every split and seed has its own stream."""
     stream = {"train": 0, "test": 1, "counts": 2, "range": 3}[split]
     rng = np.random.default_rng([seed, stream, sum(map(ord, task.name))])
-    return task.sample(rng, size, "test" if split == "train" else split)
+    found = task.sample(rng, size, "test" if split == "train" else split)
+    return found if isinstance(found, list) else [found]
 
 
-def fitted(task: Task, train: Examples, seed: int, way: str, steps: int, options: dict):
+def fitted(task: Task, train: list[Examples], seed: int, way: str, steps: int, options: dict):
     """A model fitted with default networks or with plain ones."""
     domain = pds.parse_domain(task.sketch)
     modules = {}
@@ -212,19 +227,17 @@ def fitted(task: Task, train: Examples, seed: int, way: str, steps: int, options
         torch.manual_seed(seed)
         modules = {name: Fitted(blank) for name, blank in domain.blanks.items()}
     model = pds.Model(domain, modules=modules, seed=seed)
-    if not task.goal:
-        options = {"goal": 0.0, "lookahead": 0.0, **options}
     pds.fit(model, episodes(task, train, domain), steps=steps, seed=seed, **options)
     return model
 
 
-def by_hand(task: Task, train: Examples, tests: dict[str, Examples], seed: int, steps: int) -> dict[str, float]:
+def by_hand(task: Task, train: list[Examples], tests: dict[str, list[Examples]], seed: int, steps: int) -> dict[str, float]:
     """The plain network under an ordinary loss on the blank's own inputs and outputs."""
     domain = pds.parse_domain(task.sketch)
     (blank,) = domain.blanks.values()
     torch.manual_seed(seed)
     net = Fitted(blank)
-    inputs, target = _supervised(task, blank, train)
+    inputs, target = _supervised(task, blank, train[0])
     optimiser = torch.optim.AdamW(net.parameters(), lr=3e-3, weight_decay=1e-3)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps)
     rng = np.random.default_rng(seed)
@@ -245,7 +258,7 @@ def by_hand(task: Task, train: Examples, tests: dict[str, Examples], seed: int, 
     scores = {}
     with torch.no_grad():
         for split, examples in tests.items():
-            given, wanted = _supervised(task, blank, examples)
+            given, wanted = _supervised(task, blank, examples[0])
             found = net(*given)
             if task.output == "bool" or blank.returns.prim == "bool":
                 right = (found.reshape(-1) > 0.5) == wanted.reshape(-1).bool()

@@ -44,7 +44,7 @@ class Task:
     kind: str
     half: str
     sketch: str
-    sample: Callable[[Rng, int, str], Examples]
+    sample: Callable[[Rng, int, str], Examples | list[Examples]]
     goal: str = ""
     action: tuple = ()
     tests: tuple[str, ...] = ("test",)
@@ -200,8 +200,11 @@ _atom("warm-and-on", "tune", "mixed",
 # -- Booleans of sets ------------------------------------------------------------------------
 
 
-def _of_set(name, half, element, rule, *, robot=None, counts=(8, 14), sizes=(100, 1000)) -> None:
-    """``(ok ?r)`` is a blank over a set of the things' values, perhaps beside a value of the robot's."""
+def _of_set(name, half, element, rule, *, robot=None, counts=((8,), 14), sizes=(100, 1000)) -> None:
+    """``(ok ?r)`` is a blank over a set of the things' values, perhaps beside a value of the robot's.
+
+    ``counts`` are the numbers of things in the training examples, and in those of the split "counts".
+    """
     alias, type_, draw = element
     predicates = f"(v [return_type={alias}] ?o - thing)"
     reads = "(foreach (?o - thing) (v ?o))"
@@ -212,8 +215,7 @@ def _of_set(name, half, element, rule, *, robot=None, counts=(8, 14), sizes=(100
     if robot is not None and robot[0] != alias:
         types += f" {robot[0]} - {robot[1]}"
 
-    def sample(rng, n, split):
-        count = counts[1] if split == "counts" else counts[0]
+    def of_count(rng, n, split, count):
         many = 12 * n
         v = draw(rng, many * count, split)
         v = v.reshape(many, count, *v.shape[1:])
@@ -230,6 +232,13 @@ def _of_set(name, half, element, rule, *, robot=None, counts=(8, 14), sizes=(100
         objects = {"robot": ["r"], "thing": [f"t{i}" for i in range(count)]}
         return Examples(objects, values, truth=truth[keep])
 
+    def sample(rng, n, split):
+        used = (counts[1],) if split == "counts" else counts[0]
+        return [of_count(rng, n // len(used), split, count) for count in used]
+
+    def inputs(e):
+        return [*([e.values["own"][:, 0]] if robot is not None else []), {"set": e.values["v"]}]
+
     _add(
         Task(
             name,
@@ -240,24 +249,24 @@ def _of_set(name, half, element, rule, *, robot=None, counts=(8, 14), sizes=(100
             goal="(ok r)",
             tests=("test", "counts"),
             sizes=sizes,
-            inputs=lambda e: [*([e.values["own"][:, 0]] if robot is not None else []), {"set": e.values["v"]}],
+            inputs=inputs if len(counts[0]) == 1 else None,
             output="bool",
         )
     )
 
 
 _cell = ("cell", "vector[float32, 2]", grid(0, 6, 2))
-_of_set("any-here", "tune", _cell, lambda v, own: (v == own[:, None]).all(-1).any(1), robot=_cell, counts=(8, 14))
-_of_set("any-beside", "check", _cell, lambda v, own: ((v - own[:, None]) == [1, 0]).all(-1).any(1), robot=_cell, counts=(8, 14))
+_of_set("any-here", "tune", _cell, lambda v, own: (v == own[:, None]).all(-1).any(1), robot=_cell, counts=((8,), 14))
+_of_set("any-beside", "check", _cell, lambda v, own: ((v - own[:, None]) == [1, 0]).all(-1).any(1), robot=_cell, counts=((8,), 14))
 _temperature = ("temperature", "float32", lambda r, n, s: r.uniform(0, 40, n).astype(np.float32))
-_of_set("two-warm", "tune", _temperature, lambda v: (v > 28).sum(1) >= 2, counts=(6, 10))
-_of_set("one-hot-thing", "check", _temperature, lambda v: (v > 36).any(1), counts=(6, 12))
+_of_set("two-warm", "tune", _temperature, lambda v: (v > 28).sum(1) >= 2, counts=((4, 6, 8), 12))
+_of_set("one-hot-thing", "check", _temperature, lambda v: (v > 36).any(1), counts=((6,), 12))
 _weight = ("weight", "float32", lambda r, n, s: r.uniform(0, 2, n).astype(np.float32))
-_of_set("total-weight", "check", _weight, lambda v: v.sum(1) > 6.5, counts=(6, 8))
+_of_set("total-weight", "check", _weight, lambda v: v.sum(1) > 6.5, counts=((4, 6, 8), 10))
 _code = ("code", "int64[choices=6]", ints(6))
-_of_set("any-red", "tune", _code, lambda v: (v == 2).any(1), counts=(4, 9))
-_of_set("none-blue", "check", _code, lambda v: ~(v == 4).any(1), counts=(4, 9))
-_of_set("three-red", "check", _code, lambda v: (v == 2).sum(1) >= 2, counts=(6, 10))
+_of_set("any-red", "tune", _code, lambda v: (v == 2).any(1), counts=((4,), 9))
+_of_set("none-blue", "check", _code, lambda v: ~(v == 4).any(1), counts=((4,), 9))
+_of_set("three-red", "check", _code, lambda v: (v == 2).sum(1) >= 3, counts=((4, 6, 8), 12))
 
 
 # -- Booleans of images -----------------------------------------------------------------------

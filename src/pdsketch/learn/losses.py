@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import final
 
@@ -32,9 +32,6 @@ SLACK = 0.05
 
 _MOST_SEEN = 20_000
 
-_STEEP = 4
-"""How steeply a probability is taken for right or wrong where errors are counted."""
-
 _ROUND = 0.01
 """Errors of numbers are squared below this part of their scale, so that they end where they should."""
 
@@ -52,7 +49,6 @@ class Losses:
         self.study = study
         self.options = options
         self.logic = logic_of(options.tnorm)
-        self.bounded = False
         self.scales = {} if options.paper else change_scales(study)
 
     def terms(self, states: Array) -> dict[str, Tensor]:
@@ -82,26 +78,6 @@ class Losses:
             for name, term in terms.items()
         ]
         return torch.stack(weighted).sum() if weighted else None
-
-    @torch.no_grad()
-    def risk(self, states: Array) -> float:
-        """How often a goal or a variable of some states is got wrong, counted softly around p = 1/2.
-
-        Bounded, so that a few examples about which a model is sure and wrong do not
-        hide all others, and steep, so that being right suffices, however sure.
-        """
-        self.bounded = True
-        try:
-            loss = self.total(self.terms(states), 0.0)
-        finally:
-            self.bounded = False
-        return 0.0 if loss is None else float(loss)
-
-    def _bound(self, losses: Tensor) -> Tensor:
-        if not self.bounded:
-            return losses
-        right, wrong = torch.exp(-_STEEP * losses), (-torch.expm1(-losses)).clamp_min(0.0) ** _STEEP
-        return wrong / (right + wrong)
 
     @staticmethod
     def _add(found: dict[str, Tensor], name: str, term: Tensor | None) -> None:
@@ -142,7 +118,7 @@ class Losses:
         number = torch.nan_to_num(inside, nan=0.5)
         entropy = torch.nn.functional.binary_cross_entropy(number, target, reduction="none")
         entropy = torch.where(torch.isnan(inside), inside, entropy)
-        return (self._bound(entropy) * weight).sum()
+        return (entropy * weight).sum()
 
     def _rarity(self, frame: Frame) -> Tensor | None:
         """How often the predicates that are blanks are true, summed over predicates.
@@ -168,7 +144,7 @@ class Losses:
         """
         parts, counts = [], []
         for move in after.moves:
-            targets = self._targets(after, move)
+            targets = self.targets(after, move)
             for name in move.new:
                 parts.append(self._variable_loss(frame, move, name, targets[name]))
                 counts.append(1.0 if self.options.balanced else float(len(move.rows)))
@@ -178,7 +154,7 @@ class Losses:
         weights = weights / (len(after.moves) if self.options.balanced else weights.sum())
         return (torch.stack(parts) * weights).sum()
 
-    def _targets(self, after: Frame, move: Move) -> dict[str, Tensor]:
+    def targets(self, after: Frame, move: Move) -> dict[str, Tensor]:
         """What the data says of the variables that an action writes, in the states after it."""
         states = after.states[move.first : move.first + len(move.rows)]
         found = self.study.observed(states, move.new)
@@ -196,9 +172,9 @@ class Losses:
         mean = partial(_combined, changed=changed, real=real, balanced=self.options.balanced)
         if self.options.paper:
             return mean(_distance(move.new[name], target, predicate))
-        scale = self._scale(move, predicate, target)
-        if name not in move.writes or self.bounded:
-            return mean(self._bound(unlikelihood(move.new[name], target, predicate, scale)))
+        scale = self.scale(move, predicate, target)
+        if name not in move.writes:
+            return mean(unlikelihood(move.new[name], target, predicate, scale))
         gate, value = move.writes[name]
         wrong = unlikelihood(value, target, predicate, scale)
         stale = unlikelihood(before, target, predicate, scale).detach()
@@ -211,7 +187,7 @@ class Losses:
         # A state's gates are right together: their losses add up.
         return mean(opened, whole=True) + mean(written)
 
-    def _scale(self, move: Move, predicate: Predicate, target: Tensor) -> Tensor | None:
+    def scale(self, move: Move, predicate: Predicate, target: Tensor) -> Tensor | None:
         """What the errors of a float variable are measured by; of an encoded one, its spread in the batch."""
         if predicate.type.prim != "float32":
             return None
@@ -224,8 +200,16 @@ class Losses:
     # -- preconditions ------------------------------------------------------------------
 
     def _precondition_loss(self, frame: Frame) -> Tensor | None:
-        """The precondition against the controller's word, where the data has it and blanks are in it."""
-        study, parts = self.study, []
+        """The preconditions against the controller's word."""
+        parts = [self._balanced_entropy(truth, labels) for _, truth, labels in self.preconditions(frame)]
+        return torch.stack(parts).mean() if parts else None
+
+    def preconditions(self, frame: Frame) -> Iterator[tuple[Array, Tensor, Array]]:
+        """Rows, the truth of their action's precondition, and the controller's word, action by action.
+
+        Where the data has that word, and blanks are in the precondition.
+        """
+        study = self.study
         known = study.packed.executable[frame.states]
         for at, action in enumerate(study.actions):
             rows = np.flatnonzero((frame.action == at) & (known >= 0))
@@ -235,8 +219,7 @@ class Losses:
             run = study.engine.open(batch, checked=False)
             ground = run.ground(study.parameters(at, frame.states[rows]), 1)
             truth = study.engine.precondition(ground, action.name, self.logic)[:, 0]
-            parts.append(self._balanced_entropy(truth, known[rows] > 0))
-        return torch.stack(parts).mean() if parts else None
+            yield rows, truth, known[rows] > 0
 
 
 def unlikelihood(found: Tensor, target: Tensor, predicate: Predicate, scale: Tensor | None) -> Tensor:

@@ -13,7 +13,6 @@ import torch
 from torch import Tensor, nn
 
 from pdsketch.lang.diagnostics import error
-from pdsketch.lang.terms import BlankCall, walk
 from pdsketch.learn.checkpoint import (
     Checkpoint,
     check_alike,
@@ -23,6 +22,7 @@ from pdsketch.learn.checkpoint import (
     save_checkpoint,
 )
 from pdsketch.learn.columns import Array
+from pdsketch.learn.levels import Levels
 from pdsketch.learn.losses import Losses
 from pdsketch.learn.measure import measure
 from pdsketch.learn.options import Options
@@ -31,12 +31,14 @@ from pdsketch.learn.progress import Watchers
 from pdsketch.learn.sampler import Sampler
 from pdsketch.learn.study import Study
 from pdsketch.nets.default import add_sparsity
-from pdsketch.nets.nested import Nested, drawing, simplest
+from pdsketch.nets.nested import drawing
 
 Status = Literal["finished", "stopped", "stopped-early", "out-of-time"]
 
 LOWEST = 0.01
 """The learning rate ends at this part of its peak."""
+
+FALL = 0.05
 
 EASE = ((0.0, 0.4, 0.6, 0.85), (0.0, 1.0, 1.0, 0.0))
 """Parts of the steps, and how much of sparsity and rarity holds there."""
@@ -44,11 +46,6 @@ EASE = ((0.0, 0.4, 0.6, 0.85), (0.0, 1.0, 1.0, 0.0))
 CHOICE = 0.5
 """After this part of the steps each network is cut to the level that it needs."""
 
-APART = 1 / 3
-"""The part of the training episodes by which levels are chosen; they are learned from afterwards."""
-
-_CHOOSING = 1024
-_PARTS = 10
 _BARS = 25
 _MEASURED = 4096
 _NOT_PART_OF_THE_RESULT = (
@@ -76,10 +73,9 @@ class Trainer:
         self.losses = Losses(study, options)
         strata = study.packed.strata
         self.sampler = Sampler(strata, train, options.batch, options.seed)
-        self.nested = _nested(study)
-        self.choice_at = round(CHOICE * options.steps) if self.nested else 0
-        self.choice = _apart(train, study.packed.episode, options.seed)
-        rest = np.setdiff1d(train, self.choice)
+        self.levels = Levels(self.losses, train, options.seed)
+        self.choice_at = round(CHOICE * options.steps) if self.levels.networks else 0
+        rest = np.setdiff1d(train, self.levels.apart)
         self.first_sampler = Sampler(strata, rest, options.batch, options.seed)
         self.model: nn.Module = study.model
         self.parameters = [p for p in self.model.parameters() if p.requires_grad]
@@ -103,7 +99,7 @@ class Trainer:
         sampler = self.sampler if self.step >= self.choice_at else self.first_sampler
         states = sampler.draw(self.step)
         clock = self._spent("data", clock)
-        with drawing(self.nested if self.step < self.choice_at else (), self.step):
+        with drawing(self.levels.networks if self.step < self.choice_at else (), self.step):
             terms = self.losses.terms(states)
         loss = self.losses.total(terms, self._ease)
         clock = self._spent("forward", clock)
@@ -145,22 +141,6 @@ class Trainer:
         self.seconds[what] += now - since
         return now
 
-    @torch.no_grad()
-    def choose_levels(self) -> None:
-        """Keep of each network the simplest level that held-out examples cannot tell from the best."""
-        states = self.choice if len(self.choice) else self.train
-        strata = self.study.packed.strata
-        states = states[np.argsort(strata[states], kind="stable")]
-        states = states[np.linspace(0, len(states) - 1, min(len(states), _CHOOSING)).astype(np.int64)]
-        count = max(1, min(_PARTS, len(states) // 2))
-        parts = [states[at::count] for at in range(count)]
-        for network in self.nested:
-            losses = []
-            for level in range(len(network.levels)):
-                network.level = level
-                losses.append([self.losses.risk(part) for part in parts])
-            network.level = simplest(torch.tensor(losses, dtype=torch.float64))
-
     # -- the whole ----------------------------------------------------------------------
 
     def run(self) -> Status:
@@ -174,7 +154,7 @@ class Trainer:
                 if options.time_limit is not None and time.monotonic() - started > options.time_limit:
                     return "out-of-time"
                 if self.step == self.choice_at:
-                    self.choose_levels()
+                    self.levels.choose()
                 self.advance()
                 last = self.step == options.steps
                 if self.step % options.evaluate_every == 0 or last:
@@ -321,34 +301,12 @@ class Trainer:
         return state is not None and "exp_avg_sq" in state and bool(state["exp_avg_sq"].sum() > 0)
 
 
-def _nested(study: Study) -> list[Nested]:
-    """The networks whose level is to be chosen: all but encoders, whose codes must stay what they are."""
-    encoders = set()
-    for predicate in study.domain.predicates.values():
-        if predicate.role == "encoded" and predicate.body is not None:
-            encoders |= {node.blank for node in walk(predicate.body) if isinstance(node, BlankCall)}
-    found = {}
-    for name in study.domain.blanks:
-        network = study.model.blanks.network(name)
-        if isinstance(network, Nested) and name not in encoders:
-            found[id(network)] = network
-    return list(found.values())
-
-
-def _apart(train: Array, episode: Array, seed: int) -> Array:
-    """The states of the training episodes by which levels are chosen."""
-    episodes = np.unique(episode[train])
-    count = int(APART * len(episodes))
-    chosen = np.random.default_rng([seed, 1]).permutation(episodes)[:count]
-    return train[np.isin(episode[train], chosen)]
-
-
 def _schedule(step: int, options: Options) -> float:
     """Warm up linearly, then follow a cosine down."""
     warm = max(1, round(options.warmup * options.steps))
     if step < warm:
         return (step + 1) / warm
-    done = (step - warm) / max(1, options.steps - warm)
+    done = max(0.0, (step / options.steps - FALL) / (1.0 - FALL))
     return LOWEST + (1.0 - LOWEST) * 0.5 * (1.0 + math.cos(math.pi * done))
 
 

@@ -21,7 +21,7 @@ from pdsketch.nets.signature import Signature, Spec
 from pdsketch.nets.verdict import Verdict
 
 STRIDE = 5.0
-"""How much further a learnable constant moves in one step than a weight does."""
+"""How much further a learnable constant, or a linear function, moves in one step than a weight does."""
 
 
 def make(signature: Signature, generator: torch.Generator | None = None) -> nn.Module:
@@ -71,7 +71,7 @@ class Network(Nested):
         self.second = linear(WIDTH, NARROW, generator)
         residual = signature.residual is not None
         self.head = Head(NARROW, signature.output, generator, residual=residual)
-        self.direct = linear(width, self.head.layer.out_features, generator, zero=residual, bias=False)
+        self.direct = linear(width, self.head.layer.out_features, generator, zero=True)
 
     def forward(self, *args: Argument) -> Tensor:
         """The result for arguments as `Signature` lays them out."""
@@ -84,7 +84,8 @@ class Network(Nested):
         raw = self.head.layer.bias
         if parts:
             alone = torch.cat(parts, -1)
-            raw = raw + nn.functional.linear(alone, self.direct.weight[:, : alone.shape[-1]])
+            weight = self.direct.weight[:, : alone.shape[-1]]
+            raw = raw + STRIDE * nn.functional.linear(alone, weight, self.direct.bias)
         else:
             raw = raw.expand(*leading, -1)
         if self.reaches("perceptron"):

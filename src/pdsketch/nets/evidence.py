@@ -62,7 +62,7 @@ class Evidence(nn.Module):
         sizes = {
             "linear": self._singles(features),
             "products": self._products(features),
-            "counts": [2 * VOICES for _ in self.sets],
+            "counts": [VOICES for _ in self.sets],
             "sums": [inputs[int(name)].spec.size for name in self.sets if is_number(inputs[int(name)].spec)],
         }
         flat = [width for group in sizes.values() for width in group]
@@ -166,6 +166,8 @@ class Evidence(nn.Module):
         member = cast(Tensor, self.member)
         norms = (self.votes.square() @ member + 1e-8).rsqrt() @ member.T
         self.votes.grad.addcmul_(self.votes, norms, value=weight * STRIDE)
+        for voices in self.sets.values():
+            cast(Voices, voices).add_sparsity(weight)
 
 
 class Voices(nn.Module):
@@ -174,8 +176,9 @@ class Voices(nn.Module):
     def __init__(self, pool: Pool, spec: Spec, generator: torch.Generator | None) -> None:
         super().__init__()
         self.number = is_number(spec)
-        self.some = linear(2 * pool.width if self.number else pool.width, VOICES, generator)
-        self.many = linear(2 * pool.width if self.number else pool.width, VOICES, generator)
+        factors = pool.element_factors * (1 + self.number)
+        self.register_buffer("member", membership(factors), persistent=False)
+        self.some, self.many = (_questions(sum(factors), generator) for _ in range(2))
 
     def loudest(self, elements: Tensor, weights: Tensor) -> Tensor:
         """Whether some element answers yes, ``[..., n, width]`` and ``[..., n]`` → ``[..., voices]``."""
@@ -183,15 +186,24 @@ class Voices(nn.Module):
         return answers.amax(-2) if answers.shape[-2] else answers.sum(-2)
 
     def counts(self, elements: Tensor, weights: Tensor) -> Tensor:
-        """How many do, and the square of it, ``[..., 2 · voices]``.
+        """How many do, ``[..., voices]``.
 
         An answer counts as yes or no, and passes its gradient as if it were soft (a
         straight-through estimate): what is half a yes would add up in larger sets.
         """
         soft = self._answers(self.many, elements)
         answers = (soft > 0.5).to(soft.dtype) + soft - soft.detach()
-        count = (answers * weights.unsqueeze(-1)).sum(-2)
-        return torch.cat([count, 0.1 * count.square()], -1)
+        return (answers * weights.unsqueeze(-1)).sum(-2)
+
+    @torch.no_grad()
+    def add_sparsity(self, weight: float) -> None:
+        """Add the gradients of ``weight`` times the norms of what the questions ask of each factor."""
+        member = cast(Tensor, self.member)
+        for questions in (self.some, self.many):
+            asked = questions.weight
+            if asked.grad is not None:
+                norms = (asked.square() @ member + 1e-8).rsqrt() @ member.T
+                asked.grad.addcmul_(asked, norms, value=weight * STRIDE / 4)
 
     def _answers(self, questions: nn.Module, elements: Tensor) -> Tensor:
         if self.number:
@@ -199,6 +211,17 @@ class Voices(nn.Module):
             elements = torch.cat([bounded, bounded.square()], -1)
         # A quarter of the stride: a sigmoid's slope.
         return torch.sigmoid(STRIDE / 4 * questions(elements))
+
+
+def _questions(width: int, generator: torch.Generator | None) -> nn.Linear:
+    """Questions that nearly all elements answer alike at first, half of them by yes: an element
+    of a kind that was never seen is then taken for any other, and not for what chance says.
+    """
+    questions = linear(width, VOICES, generator)
+    with torch.no_grad():
+        questions.weight.mul_(0.1)
+        questions.bias.copy_(0.1 * torch.tensor([1.0, -1.0]).repeat(VOICES // 2))
+    return questions
 
 
 def is_number(spec: Spec) -> bool:

@@ -15,6 +15,8 @@ from math import prod
 import torch
 from torch import Tensor, nn
 
+POWER = 2.0
+
 _GOLDEN = 0.6180339887498949
 """Multiples of it, modulo 1, fill the unit interval evenly."""
 
@@ -47,7 +49,7 @@ class Nested(nn.Module):
             return None
         places = torch.arange(prod(leading), dtype=torch.float64, device=device)
         uniform = (places * _GOLDEN + self.turn * _OTHER) % 1.0
-        return (uniform * len(self.levels)).long().reshape(*leading, 1)
+        return (uniform**POWER * len(self.levels)).long().reshape(*leading, 1)
 
     def masked(self, part: str, value: Tensor, drawn: Tensor | None) -> Tensor:
         """What a part contributes: nothing to examples that do not get so far."""
@@ -74,20 +76,20 @@ def drawing(networks: Sequence[Nested], turn: int) -> Iterator[None]:
             network.turn = None
 
 
-def simplest(losses: Tensor) -> int:
-    """The first level that is as good as any, from losses ``[level, part of the held-out examples]``.
+def simplest(risks: Tensor) -> int:
+    """The first level that is as good as any, from the risk of each held-out example ``[level, example]``.
 
-    As good as: its mean is within one standard error of the best one's, over the
-    parts (the one-standard-error rule of Breiman, Friedman, Olshen and Stone, 1984).
+    As good as: its mean is within one standard error of the best one's (the
+    one-standard-error rule of Breiman, Friedman, Olshen and Stone, 1984).
     """
-    best = int(losses.mean(1).argmin())
+    best = int(risks.mean(1).argmin())
     for level in range(best):
-        excess = losses[level] - losses[best]
-        error = excess.std() / len(excess) ** 0.5 if len(excess) > 1 else excess.new_zeros(())
-        if float(excess.mean()) <= float(error) + _SAME:
+        excess = risks[level] - risks[best]
+        error = float(excess.std()) / len(excess) ** 0.5 if len(excess) > 1 else 0.0
+        if float(excess.mean()) <= error + _SAME:
             return level
     return best
 
 
 _SAME = 1e-3
-"""Losses this near to each other are the same: a thousandth of a nat an example."""
+"""Risks this near to each other are the same."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -35,7 +36,9 @@ class Pool(nn.Module):
         self.kin = kin
         self.encode = encoder(spec, generator)
         self.relations = nn.ModuleList([Relation(spec) for _ in kin])
-        self.width = sum(self.encode.factors) + sum(sum(r.factors) for r in self.relations)  # type: ignore[misc, arg-type]
+        related = [width for relation in self.relations for width in cast(Relation, relation).factors]
+        self.element_factors = [*self.encode.factors, *related]
+        self.width = sum(self.element_factors)
         self.element = linear(self.width, WIDTH, generator)
         self.context = linear(context, WIDTH, generator, bias=False) if context else None
         self.second = linear(WIDTH, NARROW, generator)

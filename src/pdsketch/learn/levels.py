@@ -1,0 +1,126 @@
+"""How far each network should grow: the simplest level that held-out examples cannot tell from the best."""
+
+from __future__ import annotations
+
+from typing import final
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from pdsketch.lang.terms import BlankCall, walk
+from pdsketch.learn.columns import Array
+from pdsketch.learn.frame import Frame, Move
+from pdsketch.learn.losses import Losses, differs, real_entries, unlikelihood
+from pdsketch.learn.study import Study
+from pdsketch.nets.nested import Nested, simplest
+
+APART = 1 / 3
+"""The part of the training episodes by which levels are chosen; they are learned from afterwards."""
+
+MOST = 512
+"""By so many examples at most: enough to tell an error rate of 1 % from one of 3 %."""
+
+STEEP = 4
+"""How steeply a probability is taken for right or wrong where errors are counted."""
+
+
+@final
+class Levels:
+    """The networks of a study whose levels are chosen, and the examples that choose them."""
+
+    def __init__(self, losses: Losses, train: Array, seed: int) -> None:
+        study = losses.study
+        self.losses = losses
+        self.networks = _nested(study)
+        self.apart = _apart(train, study.packed.episode, seed) if self.networks else train[:0]
+        self._all = train
+
+    @torch.no_grad()
+    def choose(self) -> None:
+        """Cut each network to the level that it needs, one after the other."""
+        states = self.apart if len(self.apart) else self._all
+        states = states[np.argsort(self.losses.study.packed.strata[states], kind="stable")]
+        states = np.sort(states[np.linspace(0, len(states) - 1, min(len(states), MOST)).astype(np.int64)])
+        for network in self.networks:
+            found = []
+            for level in range(len(network.levels)):
+                network.level = level
+                found.append(risks(self.losses, states))
+            network.level = simplest(torch.stack(found).double())
+
+
+def _nested(study: Study) -> list[Nested]:
+    """The networks with levels: all but encoders, whose codes must stay what they are."""
+    encoders = set()
+    for predicate in study.domain.predicates.values():
+        if predicate.role == "encoded" and predicate.body is not None:
+            encoders |= {node.blank for node in walk(predicate.body) if isinstance(node, BlankCall)}
+    found = {}
+    for name in study.domain.blanks:
+        network = study.model.blanks.network(name)
+        if isinstance(network, Nested) and name not in encoders:
+            found[id(network)] = network
+    return list(found.values())
+
+
+def _apart(train: Array, episode: Array, seed: int) -> Array:
+    """The examples of some of the training episodes."""
+    episodes = np.unique(episode[train])
+    chosen = np.random.default_rng([seed, 1]).permutation(episodes)[: int(APART * len(episodes))]
+    return train[np.isin(episode[train], chosen)]
+
+
+def risks(losses: Losses, states: Array) -> Tensor:
+    """How often each example's goal, precondition and variables are got wrong, counted softly around p = 1/2.
+
+    Bounded, so that a few examples about which a model is sure and wrong do not
+    hide all others, and steep, so that being right suffices, however sure.
+    Positives weigh as much as negatives, and changed variables as much as
+    unchanged ones; the mean over all examples is the risk.
+    """
+    frame = Frame(losses.study, losses.logic, states)
+    frame.prepare(goals=True, step=True)
+    total = torch.zeros(len(states), device=losses.study.packed.device)
+    judged = frame.judged
+    if len(judged):
+        _add_truth(total, judged, frame.truth(), losses.study.packed.outcomes[states[judged]])
+    for rows, truth, labels in losses.preconditions(frame):
+        _add_truth(total, rows, truth, labels)
+    after = frame.step()
+    for move in after.moves:
+        targets = losses.targets(after, move)
+        for name in move.new:
+            _add_variable(total, losses, frame, move, name, targets[name])
+    return total * len(states)
+
+
+def _add_truth(total: Tensor, rows: Array, truth: Tensor, labels: Array) -> None:
+    label = torch.from_numpy(np.ascontiguousarray(labels)).to(truth.device)
+    wrong = _doubt(torch.where(label, truth, 1.0 - truth))
+    weight = torch.where(label, 0.5 / label.sum().clamp_min(1), 0.5 / (~label).sum().clamp_min(1))
+    total.index_add_(0, torch.from_numpy(rows).to(total.device), wrong * weight)
+
+
+def _add_variable(
+    total: Tensor, losses: Losses, frame: Frame, move: Move, name: str, target: Tensor
+) -> None:
+    study = losses.study
+    predicate = study.domain.predicates[name]
+    unlikely = unlikelihood(move.new[name], target, predicate, losses.scale(move, predicate, target))
+    wrong = _doubt(torch.exp(-unlikely))
+    changed = differs(frame.value(name, move.rows), target, predicate).to(wrong.dtype)
+    stayed = 1.0 - changed
+    real = real_entries(study, frame.states[move.rows], predicate)
+    if real is not None:
+        changed, stayed = changed * real, stayed * real
+    weight = 0.5 * (changed / changed.sum().clamp_min(1.0) + stayed / stayed.sum().clamp_min(1.0))
+    rows = torch.from_numpy(move.rows).to(total.device)
+    total.index_add_(0, rows, (wrong * weight).reshape(len(rows), -1).sum(1))
+
+
+def _doubt(right: Tensor) -> Tensor:
+    """From the probability of being right to an error between 0 and 1, steep around 1/2."""
+    right = right.clamp(0.0, 1.0)
+    yes, no = right**STEEP, (1.0 - right) ** STEEP
+    return no / (yes + no)
