@@ -28,6 +28,14 @@ def test_a_model_that_predicts_no_change_scores_the_rate_of_no_change(rooms):
     assert 0.0 < found.no_change < 1.0
 
 
+def test_the_value_of_a_conditional_effect_is_measured_without_its_condition(rooms):
+    model = rooms_model(rooms[0], near=lambda at, _: torch.zeros_like(at))
+    found = pds.evaluate(model, rooms[1]).measures.effects["dye"]["colour"]
+    assert found.wrong_changed == found.changed > 0
+    assert (found.wrong_value, found.value_distance) == (0, 0.0)
+    assert found.change > 0.0
+
+
 def test_goals_are_counted_by_kind_beside_always_false(rooms):
     found = pds.evaluate(
         rooms_model(rooms[0], is_red=lambda c: torch.zeros_like(c[..., :1])), rooms[1]

@@ -85,19 +85,20 @@ def _blanks_of(study: Study, action: Action) -> set[str]:
 
 
 def _never_true(study: Study) -> Iterator[str]:
-    """Goals that held in no state."""
+    """Goals that held in no state, and that call a blank which no goal that held calls."""
     packed = study.packed
     count = np.bincount(packed.goal, minlength=len(study.goals))
     true = np.bincount(packed.goal, packed.outcomes, minlength=len(study.goals))
-    never = np.flatnonzero((count > 0) & (true == 0)).tolist()
+    calls = [blanks_in(goal, study.domain, encoders=True) for goal in study.goals]
+    shown = set[str]().union(*(calls[at] for at in np.flatnonzero(true)))
+    never = [at for at in np.flatnonzero((count > 0) & (true == 0)).tolist() if calls[at] - shown]
     if not never:
         return
-    texts = [packed.columns.goals[at] for at in never]
-    total = int((count > 0).sum())
-    what = f"the goal `{texts[0]}` was" if len(never) == 1 else f"{len(never)} of {total} goals were"
-    such = "" if len(never) == 1 else f" (such as `{texts[0]}`)"
+    first, more = packed.columns.goals[never[0]], len(never) - 1
+    what = f"the goal `{first}` was" if not more else f"the goals `{first}` and {more} more were"
+    silent = sorted(set[str]().union(*(calls[at] for at in never)) - shown)
     yield (
-        f"{what} never true in the data{such}: that it is always false fits as well as anything; "
+        f"{what} never true in the data, so nothing says when {_listed(silent)} should be true; "
         "add episodes that reach it"
     )
 

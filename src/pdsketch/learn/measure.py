@@ -21,6 +21,7 @@ from pdsketch.learn.frame import Frame, Move
 from pdsketch.learn.losses import real_entries
 from pdsketch.learn.study import Study
 from pdsketch.tensor.logic import CRISP
+from pdsketch.tensor.values import harden
 
 CHUNK = 4096
 
@@ -104,7 +105,8 @@ class _Tally:
             found = move.new.get(predicate.name, before)
             real = real_entries(study, states, predicate)
             wrong, changed = (self._unequal(value, wanted, predicate, real) for value in (found, before))
-            value = move.writes[predicate.name][1] if predicate.name in move.writes else found
+            writes = move.writes.get(predicate.name)
+            value = found if writes is None else harden(writes[1], predicate.type)
             compared = Compared(frame.states[move.rows], before, found, wanted, wrong, changed)
             counted = self._count(compared, value, predicate, real)
             errors.setdefault(predicate.name, TransitionErrors()).add(counted)
