@@ -15,13 +15,13 @@ from pdsketch.lang.diagnostics import error
 from pdsketch.lang.domain import Domain
 from pdsketch.learn.columns import Array, Columns
 from pdsketch.learn.episodes import Episode
+from pdsketch.learn.examine import Examination
 from pdsketch.learn.files import load_episodes
 from pdsketch.learn.frame import encode
-from pdsketch.learn.measure import BlankReport, Measures, blank_reports, measure
 from pdsketch.learn.options import Options
 from pdsketch.learn.packed import Packed, pack
 from pdsketch.learn.recorder import columns_of
-from pdsketch.learn.report import Report
+from pdsketch.learn.report import Evaluation, Report
 from pdsketch.learn.study import Study
 from pdsketch.learn.trainer import Trainer
 from pdsketch.tensor.codes import Codes, note_codes
@@ -64,16 +64,14 @@ def fit(model: Model, episodes: Source, steps: int = 2000, seed: int = 0, **sett
     return _report(trainer, status, time.perf_counter() - started)
 
 
-def evaluate(
-    model: Model, episodes: Source, *, device: str | None = None
-) -> tuple[Measures, dict[str, BlankReport]]:
-    """Measure a model on episodes: goals, transitions, and each blank."""
+def evaluate(model: Model, episodes: Source, *, device: str | None = None) -> Evaluation:
+    """Measure a model on episodes: goals, effects, blanks, the worst predictions, and warnings."""
     place = _device(device, model)
     columns = gather(episodes, model.domain)
     model.to(place).eval()
     study = open_study(model, pack(columns, place))
-    states = np.arange(len(study.packed))
-    return measure(study, states), blank_reports(study, states)
+    found = Examination(study, np.arange(len(study.packed)))
+    return Evaluation(found.blanks, found.warnings, found.wrong_steps, found.wrong_goals, found.measures)
 
 
 def _device(name: str | None, model: Model) -> torch.device:
@@ -157,8 +155,7 @@ def _take_notes(study: Study, trainer: Trainer) -> None:
 
 def _report(trainer: Trainer, status: str, total: float) -> Report:
     study = trainer.study
-    train = measure(study, trainer.train)
-    held_out: Measures | None = measure(study, trainer.held_out) if len(trainer.held_out) else None
+    found = Examination(study, trainer.train, trainer.held_out)
     last = trainer.history[-1] if trainer.history else {}
     known = ("goal", "transition", "lookahead", "precondition")
     episodes = study.packed.episode
@@ -168,9 +165,12 @@ def _report(trainer: Trainer, status: str, total: float) -> Report:
         episodes=len(np.unique(episodes[trainer.train])),
         held_out_episodes=len(np.unique(episodes[trainer.held_out])),
         losses={name: last[name] for name in known if name in last},
-        train=train,
-        held_out=held_out,
-        blanks=blank_reports(study, trainer.train),
+        train=found.measures,
+        held_out=found.held_out,
+        blanks=found.blanks,
+        warnings=found.warnings,
+        wrong_steps=found.wrong_steps,
+        wrong_goals=found.wrong_goals,
         seconds={**trainer.seconds, "total": total},
         history=trainer.history,
     )
