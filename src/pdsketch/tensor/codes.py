@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from statistics import median
 from typing import Any, Final, final
 
@@ -49,9 +50,7 @@ class Codes:
     steps: tuple[float, ...]
 
     @staticmethod
-    def of(
-        seen: Tensor, tolerance: float = DEFAULT_TOLERANCE, noise: Sequence[float] | None = None
-    ) -> Codes:
+    def of(seen: Tensor, tolerance: float = DEFAULT_TOLERANCE, noise: Sequence[float] | None = None) -> Codes:
         """The codes of a variable from the values seen of it, ``[n, *shape]``.
 
         Numbers closer than ``tolerance`` are no gap. ``noise`` is how far each
@@ -77,7 +76,9 @@ class Codes:
         values = tuple(tuple(map(float, v)) for v in data["values"])
         steps = tuple(map(float, data["steps"]))
         if not data.get("spaced", False):
-            steps = tuple(_spacing(v, DEFAULT_TOLERANCE) if v else s for v, s in zip(values, steps, strict=True))
+            steps = tuple(
+                _spacing(v, DEFAULT_TOLERANCE) if v else s for v, s in zip(values, steps, strict=True)
+            )
         return Codes(values, steps)
 
 
@@ -104,7 +105,7 @@ def _apart(values: Sequence[float], least: float) -> tuple[float, ...]:
 
 def _spacing(values: Sequence[float], tolerance: float) -> float:
     """The median gap between neighbouring values; the tolerance where there is none."""
-    gaps = [b - a for a, b in zip(values, values[1:], strict=False) if b - a > tolerance]
+    gaps = [b - a for a, b in pairwise(values) if b - a > tolerance]
     return median(gaps) if gaps else tolerance
 
 
@@ -176,7 +177,7 @@ class Quantiser:
         return (distances / self._steps).round().nan_to_num().clamp(-_FURTHEST, _FURTHEST).long()
 
     def _nearest(self, values: Tensor) -> tuple[Tensor, Tensor]:
-        """Which seen value of its dimension is nearest to each number, and that value; 0 where there is none."""
+        """Which seen value of its dimension is nearest to each number, and that value; 0: there is none."""
         if not self._middles.shape[1]:
             return torch.zeros(values.shape, dtype=torch.int64, device=values.device), self._table[:, 0]
         at = torch.searchsorted(self._middles, values.T.double().contiguous()).T
@@ -185,7 +186,7 @@ class Quantiser:
 
 def _is_even(values: Sequence[float], step: float) -> bool:
     """Whether values stand one step apart, so that counting steps from the first finds each of them."""
-    return all(abs(b - a - step) <= _EVEN * step for a, b in zip(values, values[1:], strict=False))
+    return all(abs(b - a - step) <= _EVEN * step for a, b in pairwise(values))
 
 
 def _pick(table: Tensor, at: Tensor) -> Tensor:

@@ -18,6 +18,7 @@ from pdsketch.lang.types import BOOL, ObjectType
 from pdsketch.tensor.arguments import Step, action_of, bind, is_step
 from pdsketch.tensor.blanks import Functions
 from pdsketch.tensor.engine import Engine
+from pdsketch.tensor.experience import Watch
 from pdsketch.tensor.logic import CRISP, Logic, TNorm, logic_of
 from pdsketch.tensor.node import Run
 from pdsketch.tensor.state import State, StateBatch, concat, same_domain
@@ -116,7 +117,7 @@ class Model(nn.Module):
         batch = self.encode(self.ready(state), crisp=crisp)
         logic = self._logic(crisp, tnorm)
         parts, places = [], []
-        for schema, rows, run in self._grouped(batch, action):
+        for schema, rows, run in self.grouped(batch, action):
             parts.append(self.engine.successors(run, schema.name, logic))
             places.append(rows)
         after = concat(parts)
@@ -137,13 +138,31 @@ class Model(nn.Module):
         batch = self.ready(state)
         logic = self._logic(crisp, tnorm)
         parts, places = [], []
-        for schema, rows, run in self._grouped(batch, action):
+        for schema, rows, run in self.grouped(batch, action):
             parts.append(self.engine.precondition(run, schema.name, logic)[:, 0])
             places.append(rows)
         truth = torch.cat(parts).to(torch.float32)
         if len(parts) > 1:
             truth = truth[torch.cat([p for p in places if p is not None]).argsort()]
         return truth[0] if isinstance(state, State) else truth
+
+    @torch.no_grad()
+    def outside(self, state: State | StateBatch, question: Formula | Step) -> tuple[str, ...]:
+        """What the answer rests on that no blank was trained near, one sentence a blank.
+
+        ``question`` is a formula, or an action: its precondition and its effects. A
+        model that was not trained, or whose functions are all given, says nothing.
+        """
+        batch = self.ready(state)
+        watch = Watch(self.notes, [0] * batch.size)
+        with self.blanks.watched(watch):
+            batch = self.encode(batch, crisp=True)
+            if isinstance(question, Expr) or (isinstance(question, str) and "(" in question):
+                self.holds(batch, question, crisp=True)
+            else:
+                self.applicable(batch, cast(Step, question), crisp=True)
+                self.step(batch, cast(Step, question), crisp=True)
+        return watch.sentences(0)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Model:
         """A model with weights of its own, of the same domain."""
@@ -218,7 +237,7 @@ class Model(nn.Module):
         order = torch.tensor([i for rows in groups.values() for i in rows], device=batch.device)
         return torch.cat(truth)[order.argsort()]
 
-    def _grouped(
+    def grouped(
         self, batch: StateBatch, action: Step | Sequence[Step]
     ) -> Iterable[tuple[Action, Tensor | None, Run]]:
         """The states by the action they take, each with its arguments bound."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import final
 
 import torch
 
@@ -14,6 +16,18 @@ from pdsketch.tensor.model import Model
 from pdsketch.tensor.state import State, StateBatch
 
 
+@final
+@dataclass(slots=True)
+class Trail:
+    """What plans passed through: states with the step taken there, and states with the goal that holds.
+
+    Each comes with the places of the plans that its states belong to.
+    """
+
+    moves: list[tuple[StateBatch, list[Step], list[int]]] = field(default_factory=list)
+    ends: list[tuple[StateBatch, list[Expr], list[int]]] = field(default_factory=list)
+
+
 def replay(
     model: Model,
     states: Sequence[State],
@@ -21,8 +35,12 @@ def replay(
     plans: Sequence[Sequence[Step]],
     *,
     snap: bool,
+    trail: Trail,
 ) -> list[str | None]:
-    """Why each plan does not reach its goal; None: it does. Plans are replayed side by side."""
+    """Why each plan does not reach its goal; None: it does. Plans are replayed side by side.
+
+    The states on the way are left in ``trail``.
+    """
     verdicts: list[str | None] = [None] * len(plans)
     left = list(range(len(plans)))
     number = 0
@@ -31,7 +49,9 @@ def replay(
         arrived = [place for place, i in enumerate(left) if len(plans[i]) == number]
         if arrived:
             done = [left[place] for place in arrived]
-            truth = model.holds(_some(batch, arrived), [goals[i] for i in done], crisp=True)
+            there, wanted = _some(batch, arrived), [goals[i] for i in done]
+            trail.ends.append((there, wanted, done))
+            truth = model.holds(there, wanted, crisp=True)
             for i, holds in zip(done, (truth > 0.5).tolist(), strict=True):
                 verdicts[i] = (
                     None if holds else "the goal does not hold when the plan is replayed step by step"
@@ -50,7 +70,9 @@ def replay(
         going = [place for place, allowed in enumerate(may) if allowed]
         left = [left[place] for place in going]
         if left:
-            batch = model.step(_some(batch, going), [steps[place] for place in going], crisp=True)
+            batch, taken = _some(batch, going), [steps[place] for place in going]
+            trail.moves.append((batch, taken, left))
+            batch = model.step(batch, taken, crisp=True)
             batch = _snapped(model, batch) if snap else batch
     return verdicts
 

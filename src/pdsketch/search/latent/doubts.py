@@ -1,0 +1,43 @@
+"""Where plans rest on blanks that were never trained near what they are asked."""
+
+from __future__ import annotations
+
+import torch
+
+from pdsketch.search.latent.replay import Trail
+from pdsketch.tensor.experience import NOTE, Watch
+from pdsketch.tensor.model import Model
+from pdsketch.tensor.state import State, concat
+
+
+def doubts_of(model: Model, trail: Trail) -> Watch:
+    """What to say of each plan of a trail: its steps, and its goal at the end."""
+    watch = Watch(model.notes, ())
+    if not model.notes.get(NOTE):
+        return watch
+    with model.blanks.watched(watch):
+        if trail.moves:
+            batch = concat([states for states, _, _ in trail.moves])
+            steps = [step for _, taken, _ in trail.moves for step in taken]
+            owners = [plan for _, _, plans in trail.moves for plan in plans]
+            for schema, rows, run in model.grouped(batch, steps):
+                watch.owners = owners if rows is None else [owners[row] for row in rows.tolist()]
+                model.engine.precondition(run, schema.name)
+                model.engine.successors(run, schema.name)
+        for batch, goals, plans in trail.ends:
+            for goal in dict.fromkeys(goals):
+                places = [place for place, other in enumerate(goals) if other == goal]
+                watch.owners = [plans[place] for place in places]
+                model.holds(batch.select(torch.tensor(places, device=batch.device)), goal, crisp=True)
+    return watch
+
+
+def encoded(model: Model, states: list[State]) -> tuple[list[State], Watch]:
+    """The states with their encoded variables, and what to say of how each was encoded."""
+    watch = Watch(model.notes, ())
+    found = []
+    with model.blanks.watched(watch):
+        for place, state in enumerate(states):
+            watch.owners = (place,)
+            found.append(model.encode(state, crisp=True).crisp())
+    return found, watch
