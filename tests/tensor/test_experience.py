@@ -49,9 +49,7 @@ def model():
     with model.blanks.watched(recorder), torch.no_grad():
         for x in range(4):
             for y in range(5):
-                state = things(
-                    [[x, y], [x + 1, y], [x, y]], [0, 1, 3], [True, False, False], 0.4 + 0.05 * x
-                )
+                state = things([[x, y], [x + 1, y], [x, y]], [0, 1, 3], [True, False, False], 0.4 + 0.05 * x)
                 for name in ("beside", "red", "worn", "lonely", "dark"):
                     run = model.engine.open(model.ready(state))
                     model.engine.predicate(run, name)
@@ -133,7 +131,7 @@ def test_fit_records_what_each_trained_blank_saw_users_modules_too():
     assert set(model.notes[NOTE]) == {"action::push::g", "derived::beside::f"}
     assert model.notes[NOTE]["action::push::g"][0]["high"] == [4.0, 0.0]
     assert model.outside(things([[3, 0], [0, 0]]), "(beside a b)") == ()
-    assert "difference" in model.outside(things([[0, 0], [5, 0]]), "(beside a b)")[0]
+    assert "near [9, 0]" in model.outside(things([[9, 0], [5, 0]]), "(beside a b)")[0]
 
 
 def test_an_empty_plan_whose_goal_rests_on_a_guess_is_warned_of():

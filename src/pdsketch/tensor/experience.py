@@ -227,7 +227,7 @@ class Watch:
 
     def _say(self, blank: str, record: Mapping[str, Any], feature: Feature, outside: Tensor) -> None:
         """Note the first strange place of each owner that has none of this blank yet."""
-        for row in outside.flatten(1).any(1).nonzero().squeeze(1).tolist():
+        for row in outside.reshape(outside.shape[0], -1).any(1).nonzero().squeeze(1).tolist():
             owners = self.owners if outside.shape[0] == 1 else [self.owners[row]]
             new = [owner for owner in owners if blank not in self._said.setdefault(owner, {})]
             if new:

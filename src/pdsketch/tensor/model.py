@@ -13,10 +13,12 @@ from torch import Tensor, nn
 from pdsketch.lang.diagnostics import error
 from pdsketch.lang.domain import Action, Domain
 from pdsketch.lang.load import parse_goal
+from pdsketch.lang.substitute import written_out
 from pdsketch.lang.terms import Expr
 from pdsketch.lang.types import BOOL, ObjectType
 from pdsketch.tensor.arguments import Step, action_of, bind, is_step
 from pdsketch.tensor.blanks import Functions
+from pdsketch.tensor.effects import written
 from pdsketch.tensor.engine import Engine
 from pdsketch.tensor.experience import Watch
 from pdsketch.tensor.logic import CRISP, Logic, TNorm, logic_of
@@ -157,11 +159,12 @@ class Model(nn.Module):
         watch = Watch(self.notes, [0] * batch.size)
         with self.blanks.watched(watch):
             batch = self.encode(batch, crisp=True)
-            if isinstance(question, Expr) or (isinstance(question, str) and "(" in question):
-                self.holds(batch, question, crisp=True)
+            if is_step(question) and not (isinstance(question, str) and "(" in question):
+                for schema, _, run in self.grouped(batch, cast(Step, question)):
+                    self.ask(run, schema)
             else:
-                self.applicable(batch, cast(Step, question), crisp=True)
-                self.step(batch, cast(Step, question), crisp=True)
+                formula = self.formula(batch, cast(Formula, question))
+                self.engine.truth(self.engine.open(batch), written_out(formula, self.domain))
         return watch.sentences(0)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Model:
@@ -207,6 +210,12 @@ class Model(nn.Module):
         if self._open:
             self._check_dimensions(batch)
         return batch
+
+    def ask(self, run: Run, action: Action) -> None:
+        """Evaluate an action for whoever watches the blanks: they are asked about its arguments alone."""
+        program = self.engine.plain_program(action.name)
+        program.precondition(run)
+        written(program, run)
 
     def formula(self, batch: StateBatch, formula: Formula) -> Expr:
         """The checked form of a formula over the objects of a batch."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 
+from pdsketch.lang.substitute import written_out
 from pdsketch.search.latent.replay import Trail
 from pdsketch.tensor.experience import NOTE, Watch
 from pdsketch.tensor.model import Model
@@ -22,13 +23,13 @@ def doubts_of(model: Model, trail: Trail) -> Watch:
             owners = [plan for _, _, plans in trail.moves for plan in plans]
             for schema, rows, run in model.grouped(batch, steps):
                 watch.owners = owners if rows is None else [owners[row] for row in rows.tolist()]
-                model.engine.precondition(run, schema.name)
-                model.engine.successors(run, schema.name)
+                model.ask(run, schema)
         for batch, goals, plans in trail.ends:
             for goal in dict.fromkeys(goals):
                 places = [place for place, other in enumerate(goals) if other == goal]
                 watch.owners = [plans[place] for place in places]
-                model.holds(batch.select(torch.tensor(places, device=batch.device)), goal, crisp=True)
+                some = batch.select(torch.tensor(places, device=batch.device))
+                model.engine.truth(model.engine.open(some), written_out(goal, model.domain))
     return watch
 
 
