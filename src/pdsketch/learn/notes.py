@@ -25,7 +25,7 @@ from pdsketch.tensor.logic import CRISP
 MOST_SEEN: Final = 50_000
 """States whose values make codes."""
 
-MOST_WATCHED: Final = 1024
+MOST_WATCHED: Final = 4096
 """States on which the trained model is watched: its noise, and the inputs of its blanks."""
 
 QUANTILE: Final = 0.9
