@@ -136,11 +136,24 @@ def test_fit_records_what_each_trained_blank_saw_users_modules_too():
 
 def test_an_empty_plan_whose_goal_rests_on_a_guess_is_warned_of():
     always = corridor("(beside a b)")
-    network = always.blanks.network("derived::beside::f")
-    always.blanks.calls["derived::beside::f"] = lambda *_: torch.ones(_[0].shape[:-1])
+    always.blanks.calls["derived::beside::f"] = lambda a, _: torch.ones(a.shape[:-1])
     far = pds.plan(always, things([[0, 0], [30, 0]]), "(beside a b)")
     near = pds.plan(always, things([[3, 0], [0, 0]]), "(beside a b)")
-    assert network is not None
     assert (far.plan, near.plan) == ([], [])
     assert near.warnings == ()
     assert any("`derived::beside::f` was never trained near" in warning for warning in far.warnings)
+
+
+def test_only_the_objects_that_a_plan_is_about_are_looked_at():
+    always = corridor("(beside a b)")
+    always.blanks.calls["derived::beside::f"] = lambda a, _: torch.ones(a.shape[:-1])
+    result = pds.plan(always, things([[3, 0], [0, 0], [99, 99]]), "(beside a b)")
+    assert (result.plan, result.warnings) == ([], ())
+
+
+def test_where_there_is_no_plan_the_reasons_say_what_is_a_guess():
+    never = corridor("(beside a b)")
+    never.blanks.calls["derived::beside::f"] = lambda a, _: torch.zeros(a.shape[:-1])
+    result = pds.plan(never, things([[0, 0], [30, 0]]), "(beside a b)", max_expansions=3)
+    assert result.status == "gave-up"
+    assert any("`derived::beside::f` was never trained near" in reason for reason in result.reasons)

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Final
 from pdsketch.lang.diagnostics import Error
 from pdsketch.lang.source import Span
 from pdsketch.lang.terms import Expr, Logic
+from pdsketch.search.latent.doubts import doubts_of
 from pdsketch.search.latent.engine import Outcome
 from pdsketch.search.latent.guide import Guide, Optimism
-from pdsketch.search.latent.replay import follow
+from pdsketch.search.latent.replay import Trail, follow
 from pdsketch.search.latent.undecided import blanks_read, known_blanks, undecided
 from pdsketch.search.result import Step
 from pdsketch.tensor.model import Model
@@ -48,14 +49,17 @@ def _at_best(model: Model, state: State, goal: Expr, best: Sequence[Step], *, sn
     where = f"after {len(best)} steps, at the most promising state" if best else "in the initial state"
     reasons = []
     try:
-        reached = follow(model, state, best, snap=snap)
+        trail = Trail()
+        reached = follow(model, state, best, trail, snap=snap)
         if not isinstance(reached, State):
             return []
+        trail.ends.append((reached.batch, [goal], [0]))
         for part in _conjuncts(goal):
             truth = float(model.holds(reached, part))
             if truth <= 0.5:
                 reasons.append(f"{where}, {_words(part)} has truth {truth:.2f}{_at(part.span)}")
-        reasons += [f"{where}, {doubt}" for doubt in model.outside(reached, goal)]
+        way = "on the way there" if best else where
+        reasons += [f"{way}, {doubt}" for doubt in doubts_of(model, trail).sentences(0)]
     except Error as failed:
         reasons.append(f"{where}, the model cannot be evaluated: {failed.diagnostics[0].message}")
     return reasons

@@ -81,11 +81,14 @@ def _some(batch: StateBatch, places: list[int]) -> StateBatch:
     return batch if len(places) == batch.size else batch.select(torch.tensor(places, device=batch.device))
 
 
-def follow(model: Model, state: State, plan: Sequence[Step], *, snap: bool = False) -> State | str:
+def follow(
+    model: Model, state: State, plan: Sequence[Step], trail: Trail, *, snap: bool = False
+) -> State | str:
     """The state after a sequence of actions, or which of them could not be applied."""
     for number, step in enumerate(plan, start=1):
         if not bool(model.applicable(state, step, crisp=True) > 0.5):
             return f"step {number} of the plan, {step}, is not applicable when it is replayed"
+        trail.moves.append((state.batch, [step], [0]))
         state = model.step(state, step, crisp=True)
         if snap:
             state = _snapped(model, state.batch)[0]
