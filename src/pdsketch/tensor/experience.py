@@ -207,19 +207,26 @@ def _strange(record: Mapping[str, Any], feature: Feature) -> Tensor:
 class Watch:
     """Notices where blanks are called outside what they were trained on: give it to `Functions.watched`.
 
-    ``owners`` says to whom each state of the batch at hand belongs.
+    ``owners`` says to whom each state of the batch at hand belongs. Blanks that
+    training never reached are noticed, too, unless they are ``given``, or nothing was trained at all.
     """
 
-    def __init__(self, notes: Mapping[str, Any], owners: Sequence[int]) -> None:
+    def __init__(self, notes: Mapping[str, Any], given: Iterable[str], owners: Sequence[int] = ()) -> None:
         self._records: Mapping[str, Any] = notes.get(NOTE, {})
+        self._known = frozenset({*notes.get("trained", ()), *given})
+        self.untrained = bool(notes.get("trained"))
         self.owners = owners
         self._said: dict[int, dict[str, str]] = {}
 
     def __call__(self, callee: Callee, given: Sequence[Given], leading: torch.Size, _result: Tensor) -> None:
         """Look at one call."""
-        records = self._records.get(callee.name)
-        if records is None or 0 in leading:
+        if 0 in leading:
             return
+        if self.untrained and callee.name not in self._known:
+            for owner in self.owners:
+                sentence = f"`{callee.name}` was never trained: what it says is a guess"
+                self._said.setdefault(owner, {}).setdefault(callee.name, sentence)
+        records = self._records.get(callee.name, ())
         for record, feature in zip(records, features(callee, given, len(leading)), strict=False):
             outside = _strange(record, feature)
             if bool(outside.any()):

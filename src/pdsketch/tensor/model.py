@@ -156,7 +156,7 @@ class Model(nn.Module):
         model that was not trained, or whose functions are all given, says nothing.
         """
         batch = self.ready(state)
-        watch = Watch(self.notes, [0] * batch.size)
+        watch = Watch(self.notes, self.blanks.given, [0] * batch.size)
         with self.blanks.watched(watch):
             batch = self.encode(batch, crisp=True)
             if is_step(question) and not (isinstance(question, str) and "(" in question):

@@ -45,7 +45,9 @@ def test_a_precondition_that_was_never_trained_asks_for_executable():
         parameter.data.zero_()
     result = pds.plan(model, state, "(moved b)")
     assert result.status == "gave-up"
-    assert any("never trained; train on episodes that say `executable`" in r for r in result.reasons)
+    (reason,) = [r for r in result.reasons if "action::push::may" in r]
+    assert "was never trained (truth 0.50" in reason
+    assert "train on episodes with `push` that say `executable`, or give a module" in reason
 
 
 @pytest.mark.parametrize("heuristic", ["opt", "blind"])
@@ -67,7 +69,7 @@ def test_a_goal_that_cannot_be_decided_is_named():
     model, state = pushing(light=0.45)
     result = pds.plan(model, state, "(light b)")
     assert result.status == "gave-up"
-    assert any("the goal's blank `derived::light::f` is undecided" in reason for reason in result.reasons)
+    assert any("`derived::light::f` in the goal is undecided" in reason for reason in result.reasons)
 
 
 def test_an_untrained_goal_is_warned_of_and_no_proof():
@@ -82,3 +84,23 @@ def test_an_untrained_goal_is_warned_of_and_no_proof():
 def test_a_contradiction_is_unsolvable_whatever_a_blank_says():
     model, state = pushing(light=0.5)
     assert pds.plan(model, state, "(and (light b) (not (light b)))").status == "unsolvable"
+
+
+def test_a_fit_without_executable_leaves_a_precondition_that_is_named_when_it_blocks():
+    domain = pds.parse_domain(PUSH)
+    model = pds.Model(domain, seed=0)
+
+    def box(moved, size=1):
+        return pds.State(domain, {"box": ["b"]}, {"size-of": [size], "moved": [moved], "wet": [False]})
+
+    episodes = [
+        pds.Episode([box(False, n), box(True, n)], [("push", "b")], "(light b)", [n == 1] * 2)
+        for n in range(3)
+    ]
+    pds.fit(model, episodes, steps=5, seed=0)
+    for said in (0.4, 0.6):
+        model.blanks.calls["action::push::may"] = lambda s, truth=said: torch.full(s.shape[:-1], truth)
+        result = pds.plan(model, box(False), "(moved b)")
+        told = result.warnings if result.solved else result.reasons
+        assert result.status == ("solved" if said > 0.5 else "gave-up")
+        assert any("`action::push::may`" in sentence and "never trained" in sentence for sentence in told)

@@ -6,15 +6,15 @@ import torch
 
 from pdsketch.lang.substitute import written_out
 from pdsketch.search.latent.replay import Trail
-from pdsketch.tensor.experience import NOTE, Watch
+from pdsketch.tensor.experience import Watch
 from pdsketch.tensor.model import Model
 from pdsketch.tensor.state import State, concat
 
 
 def doubts_of(model: Model, trail: Trail) -> Watch:
     """What to say of each plan of a trail: its steps, and its goal at the end."""
-    watch = Watch(model.notes, ())
-    if not model.notes.get(NOTE):
+    watch = Watch(model.notes, model.blanks.given)
+    if not model.notes.get("trained"):
         return watch
     with model.blanks.watched(watch):
         if trail.moves:
@@ -24,6 +24,7 @@ def doubts_of(model: Model, trail: Trail) -> Watch:
             for schema, rows, run in model.grouped(batch, steps):
                 watch.owners = owners if rows is None else [owners[row] for row in rows.tolist()]
                 model.ask(run, schema)
+        watch.untrained = False  # of goals, that was said before the search
         for batch, goals, plans in trail.ends:
             for goal in dict.fromkeys(goals):
                 places = [place for place, other in enumerate(goals) if other == goal]
@@ -35,7 +36,7 @@ def doubts_of(model: Model, trail: Trail) -> Watch:
 
 def encoded(model: Model, states: list[State]) -> tuple[list[State], Watch]:
     """The states with their encoded variables, and what to say of how each was encoded."""
-    watch = Watch(model.notes, ())
+    watch = Watch(model.notes, model.blanks.given)
     found = []
     with model.blanks.watched(watch):
         for place, state in enumerate(states):

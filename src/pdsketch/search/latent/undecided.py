@@ -6,7 +6,7 @@ from ever being applied. Where that is why there is no plan, it is said.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, final
 
 import torch
@@ -49,45 +49,44 @@ def blanks_read(model: Model, expr: Expr) -> tuple[str, ...]:
 
 
 @final
-class _Truths:
-    """The least and the greatest truth that each Boolean blank returned: give it to `Functions.watched`."""
+class _Answers:
+    """What blanks answer in an evaluation: give it to `Functions.watched`.
+
+    ``truths`` holds the least and the greatest truth of each Boolean blank, ``asked`` all blanks.
+    """
 
     def __init__(self) -> None:
-        self.range: dict[str, tuple[float, float]] = {}
+        self.truths: dict[str, tuple[float, float]] = {}
+        self.asked: dict[str, None] = {}
 
     def __call__(self, callee: Callee, given: Sequence[Given], leading: torch.Size, result: Tensor) -> None:
         """Look at one call."""
         del given
+        self.asked[callee.name] = None
         if callee.returns.prim == "bool" and result.numel() and 0 not in leading:
-            low, high = self.range.get(callee.name, (1.0, 0.0))
+            low, high = self.truths.get(callee.name, (1.0, 0.0))
             least, most = result.float().aminmax()
-            self.range[callee.name] = min(low, float(least)), max(high, float(most))
-
-    def undecided(self) -> Iterable[tuple[str, float, float]]:
-        """The blanks that decided nowhere, and between what."""
-        for name, (low, high) in self.range.items():
-            if low > LOW and high < HIGH:
-                yield name, low, high
+            self.truths[callee.name] = min(low, float(least)), max(high, float(most))
 
 
 @torch.no_grad()
 def undecided(model: Model, batch: StateBatch, goal: Expr) -> tuple[str, ...]:
-    """What to say of blanks that decide nothing in a state: of the goal, of preconditions, of effects."""
-    told: dict[str, str] = {}
+    """What to say of blanks that decide nothing in a state, or were not trained: of the goal, of actions."""
     run = model.engine.open(batch, checked=False)
     with pardoning():
-        for name, low, high in _asked(model, lambda: model.engine.truth(run, goal, model.logic)):
-            told[name] = (
-                f"the goal's blank `{name}` is undecided in the initial state (truth {_between(low, high)}): "
-                f"{_remedy(model, name, 'whose goals read it')}"
-            )
+        told = _doubts(
+            model,
+            "the goal",
+            "whose goals read it",
+            lambda: model.engine.truth(run, goal, model.logic),
+        )
         for action in model.domain.actions.values():
-            told |= {n: s for n, s in _of_action(model, run, action).items() if n not in told}
+            told = {**_of_action(model, run, action), **told}
     return tuple(told.values())
 
 
 def _of_action(model: Model, run: Run, action: Action) -> dict[str, str]:
-    """The undecided blanks of an action; not of one that takes values, which are not known here."""
+    """The doubtful blanks of an action; not of one that takes values, which are not known here."""
     if not all(isinstance(p.type, ObjectType) for p in action.parameters):
         return {}
     grounding = model.engine.ground(run.batch, action.name)
@@ -95,37 +94,45 @@ def _of_action(model: Model, run: Run, action: Action) -> dict[str, str]:
         return {}
     places = {name: table[:, :_MOST_INSTANCES] for name, table in grounding.of(run.batch).items()}
     ground = run.ground(places, min(grounding.count, _MOST_INSTANCES))
-    told = {}
-    asked = _asked(model, lambda: model.engine.precondition(ground, action.name, model.logic))
-    for name, low, high in asked:
-        never = f", so that `{action.name}` is never applicable" if high <= 0.5 else ""
-        told[name] = (
-            f"`{name}` in the precondition of `{action.name}` is undecided in the initial state "
-            f"(truth {_between(low, high)}){never}: {_remedy(model, name, 'that say `executable`')}"
-        )
-    for name, low, high in _asked(model, lambda: model.engine.successors(ground, action.name, model.logic)):
-        told.setdefault(
-            name,
-            f"`{name}` in the effects of `{action.name}` is undecided in the initial state "
-            f"(truth {_between(low, high)}): {_remedy(model, name, 'in which it matters')}",
-        )
-    return told
+    effects = _doubts(
+        model,
+        f"the effects of `{action.name}`",
+        f"with `{action.name}`",
+        lambda: model.engine.successors(ground, action.name, model.logic),
+    )
+    precondition = _doubts(
+        model,
+        f"the precondition of `{action.name}`",
+        f"with `{action.name}` that say `executable`",
+        lambda: model.engine.precondition(ground, action.name, model.logic),
+        f", so that `{action.name}` is never applicable",
+    )
+    return {**effects, **precondition}
 
 
-def _asked(model: Model, evaluate: Callable[[], object]) -> list[tuple[str, float, float]]:
-    """The blanks that decide nothing in an evaluation."""
-    truths = _Truths()
-    with model.blanks.watched(truths):
+def _doubts(
+    model: Model, where: str, episodes: str, evaluate: Callable[[], object], closed: str = ""
+) -> dict[str, str]:
+    """What to say of each doubtful blank that an evaluation asks; ``closed`` if it never says true."""
+    answers, known = _Answers(), known_blanks(model)
+    with model.blanks.watched(answers):
         evaluate()
-    return list(truths.undecided())
-
-
-def _between(low: float, high: float) -> str:
-    return f"{low:.2f}" if high - low < 0.005 else f"{low:.2f} to {high:.2f}"
+    told = {}
+    for blank in answers.asked:
+        low, high = answers.truths.get(blank, (0.0, 1.0))
+        if not LOW < low <= high < HIGH and blank in known:
+            continue
+        truth = ""
+        if blank in answers.truths:
+            shown = f"{low:.2f}" if high - low < 0.005 else f"{low:.2f} to {high:.2f}"
+            truth = f" (truth {shown} in the initial state){closed if high <= 0.5 else ''}"
+        verb = "is undecided" if blank in known else "was never trained"
+        told[blank] = f"`{blank}` in {where} {verb}{truth}: {_remedy(model, blank, episodes)}"
+    return told
 
 
 def _remedy(model: Model, blank: str, episodes: str) -> str:
     if blank in model.blanks.given:
         return "its function was given; check what it returns"
-    learned = "it was trained, but not enough" if blank in known_blanks(model) else "it was never trained"
-    return f"{learned}; train on episodes {episodes}, or give a module for it"
+    more = "more " if blank in known_blanks(model) else ""
+    return f"train on {more}episodes {episodes}, or give a module for it"
