@@ -75,6 +75,12 @@ def test_a_constant_is_told_from_all_else_by_the_tolerance():
     assert snapped(codes, 1.02) == pytest.approx(1.0)
 
 
+def test_a_constant_that_predictions_do_not_keep_exactly_is_told_apart_by_their_error():
+    codes = Codes.of(torch.zeros(5, 1), tolerance=1e-3, noise=[0.04])
+    assert code(codes, 0.01) == code(codes, -0.01) == code(codes, 0)
+    assert code(codes, 1.0) != code(codes, 0)
+
+
 def test_rounding_and_single_holes_do_not_change_the_spacing():
     assert seen(0, 1 - 1e-6, 1, 2, 3, 9).steps == (1.0,)
 

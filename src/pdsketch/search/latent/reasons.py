@@ -35,8 +35,8 @@ def why_not(
 ) -> tuple[str, ...]:
     """One sentence a reason, the most important first."""
     reasons = [_ending(outcome, options)]
-    if outcome.status == "unsolvable" or outcome.limit == "undecided":
-        reasons += _unreachable(guide, state, place) if isinstance(guide, Optimism) else []
+    if outcome.status == "unsolvable" and isinstance(guide, Optimism):
+        reasons += _unreachable(guide, state, place)
     if outcome.status != "unsolvable":
         reasons += undecided(model, state.batch, goal)
         reasons += _at_best(model, state, goal, best, snap=options.snap)

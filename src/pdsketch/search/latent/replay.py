@@ -15,6 +15,9 @@ from pdsketch.tensor.codes import codes_of
 from pdsketch.tensor.model import Model
 from pdsketch.tensor.state import State, StateBatch
 
+Move = tuple[StateBatch, list[Step], list[int]]
+"""States, the step taken in each, and the places of the plans that they belong to."""
+
 
 @final
 @dataclass(slots=True)
@@ -24,7 +27,7 @@ class Trail:
     Each comes with the places of the plans that its states belong to.
     """
 
-    moves: list[tuple[StateBatch, list[Step], list[int]]] = field(default_factory=list)
+    moves: list[Move] = field(default_factory=list)
     ends: list[tuple[StateBatch, list[Expr], list[int]]] = field(default_factory=list)
 
 
