@@ -17,22 +17,19 @@ from pdsketch.learn.columns import Array, Columns
 from pdsketch.learn.episodes import Episode
 from pdsketch.learn.examine import Examination
 from pdsketch.learn.files import load_episodes
-from pdsketch.learn.frame import encode
+from pdsketch.learn.notes import take_notes
 from pdsketch.learn.options import Options
 from pdsketch.learn.packed import Packed, pack
 from pdsketch.learn.recorder import columns_of
 from pdsketch.learn.report import Evaluation, Report
 from pdsketch.learn.study import Study
 from pdsketch.learn.trainer import Trainer
-from pdsketch.tensor.codes import Codes, note_codes
-from pdsketch.tensor.logic import CRISP
 from pdsketch.tensor.model import Model
 from pdsketch.tensor.state import same_domain
 
 Source = Columns | Iterable[Episode] | str | os.PathLike[str]
 
 _ENOUGH_TO_SPLIT = 200
-_MOST_SEEN = 50_000
 
 
 def fit(model: Model, episodes: Source, steps: int = 2000, seed: int = 0, **settings: Any) -> Report:
@@ -40,7 +37,8 @@ def fit(model: Model, episodes: Source, steps: int = 2000, seed: int = 0, **sett
 
     ``settings`` are the fields of `Options`. The model is changed in place and
     left in evaluation mode; it also remembers (``model.notes``) which blanks were
-    trained and how finely its variables are told apart.
+    trained and on what, how finely its variables are told apart, and the noise of
+    its encodings.
     """
     options = Options.of(steps=steps, seed=seed, **settings)
     started = time.perf_counter()
@@ -59,7 +57,7 @@ def fit(model: Model, episodes: Source, steps: int = 2000, seed: int = 0, **sett
         status = trainer.run()
     finally:
         model.eval()
-    _take_notes(study, trainer)
+    take_notes(study, trainer.train, trainer.reached())
     trainer.seconds["data"] += loaded
     return _report(trainer, status, time.perf_counter() - started)
 
@@ -133,24 +131,6 @@ def _split(packed: Packed, options: Options) -> tuple[Array, Array]:
     held[order[:out]] = True
     of_state = held[packed.episode]
     return np.flatnonzero(~of_state), np.flatnonzero(of_state)
-
-
-@torch.no_grad()
-def _take_notes(study: Study, trainer: Trainer) -> None:
-    """Remember on the model which blanks were trained, and the codes of its variables."""
-    model = study.model
-    before = list(model.notes.get("trained", ()))
-    model.notes["trained"] = sorted({*before, *trainer.reached()})
-    codes = {}
-    states = trainer.train[study.packed.once[trainer.train]][:_MOST_SEEN]
-    encoded = encode(study, states, CRISP)
-    seen = {**study.observed(states, [p.name for p in study.domain.state_predicates]), **encoded}
-    for name, tensor in seen.items():
-        predicate = study.domain.predicates[name]
-        if predicate.type.prim == "float32" and tensor.numel():
-            own = tensor.shape[1 + len(predicate.parameters) :]
-            codes[name] = Codes.of(tensor.reshape(-1, *own))
-    note_codes(model.notes, codes)
 
 
 def _report(trainer: Trainer, status: str, total: float) -> Report:
