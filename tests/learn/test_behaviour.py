@@ -20,6 +20,8 @@ from pdsketch.learn.verdicts import MEANINGS, REMEDIES, Verdict
         ({"learnable": False}, "given"),
         ({"trained": False, "calls": 9}, "never-trained"),
         ({"calls": 0}, "never-called"),
+        ({"calls": 40, "outside": 3, "right": 0.3}, "outside"),
+        ({"calls": 40, "outside": 2, "right": 0.3}, "ambiguous"),
         ({"calls": 9, "right": 0.3}, "ambiguous"),
         ({"calls": 9, "undecided": 3, "right": 1.0}, "ambiguous"),
         ({"calls": 9, "right": 1.0}, "learned"),

@@ -67,6 +67,19 @@ def test_encoded_numbers_are_compared_within_their_own_spread(off, right):
     assert found.blanks["derived::look::f"].spread == pytest.approx(0.3, abs=0.05)
 
 
+@pytest.mark.parametrize(("noise", "right"), [(0.02, 0.0), (0.1, 1.0)])
+def test_encoded_numbers_are_compared_within_the_noise_that_a_fit_recorded(noise, right):
+    domain, episodes = flips(40)
+    functions = {
+        "derived::look::f": lambda image: image.mean((-3, -2)).expand(*image.shape[:-3], 4),
+        "derived::dark::f": lambda look: (look[..., :1] < 0.5).float(),
+        "action::flip::f": lambda look: 1.0 - look + 0.04,
+    }
+    model = as_trained(domain, functions)
+    model.notes["noise"] = {"look": noise}
+    assert pds.evaluate(model, episodes).measures.step_accuracy == pytest.approx(right, abs=0.05)
+
+
 def test_a_number_that_is_none_is_wrong(rooms):
     found = pds.evaluate(rooms_model(rooms[0], right=lambda at: at * float("nan")), rooms[1]).measures
     assert found.effects["right"]["at"].accuracy == 0.0

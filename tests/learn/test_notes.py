@@ -6,6 +6,7 @@ import torch
 from torch import nn
 
 import pdsketch as pds
+from pdsketch.learn.notes import note_verdicts
 from pdsketch.tensor.codes import codes_of, tolerance_of
 
 PICTURES = """
@@ -123,3 +124,28 @@ def test_a_switch_that_fails_is_noticed_through_the_noise(noisy):
     policy = pds.Policy(noisy)
     policy.run(Stuck(0.05), "(and (lit a) (lit b))", observe=Lamps.observe)
     assert [m.replanned for m in policy.trace] == [True, True, False]
+
+
+def test_the_word_on_each_blank_stays_with_the_model(noisy):
+    assert noisy.notes["verdicts"]["derived::lit::f"] == "given"
+    assert noisy.notes["verdicts"].keys() == DOMAIN.blanks.keys()
+    notes = dict(noisy.notes)
+    note_verdicts(notes, {"derived::lit::f": "never-called", "action::switch::g": "ambiguous"})
+    assert notes["verdicts"] == {"derived::lit::f": "given", "action::switch::g": "ambiguous"}
+
+
+def test_steps_of_several_goals_are_watched_as_often_as_those_of_one():
+    world = Lamps(0.0)
+    states = [world.observe()]
+    for _ in range(40):
+        world.step(("switch", "a"))
+        states.append(world.observe())
+    told = [s["picture"][0, 0] > 0.5 for s in states]
+    actions = [("switch", "a")] * 40
+    models = []
+    for goals in ({"(lit a)": told}, {"(lit a)": told, "(and (lit a))": told, "(lit b)": None}, {}):
+        model = pds.Model(DOMAIN, modules={**MODULES, "action::switch::g": Flip()}, seed=0)
+        pds.fit(model, [pds.Episode(states, actions, goals=goals)], steps=1, learning_rate=1e-9)
+        models.append(model)
+    assert models[0].notes == models[1].notes
+    assert models[0].notes["noise"] == models[2].notes["noise"]

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from pdsketch.lang.domain import Blank
 from pdsketch.lang.types import ValueType
 from pdsketch.learn.counts import Judged, Measures, TransitionErrors
+from pdsketch.learn.outside import Outside
 from pdsketch.learn.study import Study
 from pdsketch.learn.uses import Uses, uses_of
 from pdsketch.learn.verdicts import MOST_UNSURE, RIGHT, SURE, Verdict
@@ -40,7 +41,8 @@ class BlankReport:
     ``target_changed`` say whether its inputs and the variables that it writes ever
     differed. ``right`` is the accuracy of what depends on it (None: nothing measured does),
     ``ranges`` the least and greatest of each number of each input, where they are few.
-    ``level`` is how far its network was let grow, where it has levels (`Nested`).
+    ``level`` is how far its network was let grow, where it has levels (`Nested`). On other data than
+    that of the fit, ``outside`` counts the inputs unlike those that it was trained on; ``such_as`` is one.
     """
 
     signature: str
@@ -58,6 +60,8 @@ class BlankReport:
     right: float | None = None
     ranges: tuple[tuple[tuple[float, float], ...], ...] | None = None
     level: str | None = None
+    outside: int = 0
+    such_as: str | None = None
 
     @property
     def verdict(self) -> Verdict:
@@ -68,6 +72,8 @@ class BlankReport:
             return "never-trained"
         if not self.calls:
             return "never-called"
+        if self.outside > MOST_UNSURE * self.calls:
+            return "outside"
         if self.boolean and self.true in (0, self.calls):
             return "one-sided"
         if self.boolean and self.undecided > MOST_UNSURE * self.calls:
@@ -94,10 +100,14 @@ class BlankReport:
 
 @final
 class Watched:
-    """Counts what the networks of blanks return, while inside `watching`."""
+    """Counts what the networks of blanks return, while inside `watching`.
 
-    def __init__(self, study: Study) -> None:
+    ``elsewhere``: the data is other than that of the fit, so that inputs may be outside.
+    """
+
+    def __init__(self, study: Study, *, elsewhere: bool = False) -> None:
         self.study = study
+        self._outside = Outside(study.model.notes if elsewhere else {})
         self._watches = {
             name: _Watch(blank)
             for name, blank in study.domain.blanks.items()
@@ -114,7 +124,8 @@ class Watched:
             if network is not None
         ]
         try:
-            yield
+            with self.study.model.blanks.watched(self._outside):
+                yield
         finally:
             for hook in hooks:
                 hook.remove()
@@ -129,6 +140,8 @@ class Watched:
             report = BlankReport(blank.signature, name in trained, learnable, blank.returns.is_bool)
             if name in self._watches:
                 self._watches[name].tell(report, encoder=uses[name].encodes is not None)
+                report.outside = self._outside.counts.get(name, 0)
+                report.such_as = self._outside.examples.get(name)
             if isinstance(network, Nested):
                 report.level = network.levels[network.level]
             _judge(report, uses[name], measures)

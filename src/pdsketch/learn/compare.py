@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from pdsketch.lang.domain import Predicate
@@ -14,7 +13,7 @@ from pdsketch.learn.columns import Array
 from pdsketch.learn.frame import encode
 from pdsketch.learn.losses import differs
 from pdsketch.learn.study import Study
-from pdsketch.tensor.codes import Codes, Quantiser, codes_of
+from pdsketch.tensor.codes import NOISE, Codes, Quantiser, codes_of, tolerance_of
 from pdsketch.tensor.logic import CRISP
 
 _SAMPLED = 512
@@ -27,8 +26,9 @@ class Comparer:
 
     An observed float is another value when a planner would give it another
     code and it is further off than its type's tolerance. An encoded one, whose
-    outcome is itself a network's, when it is off by more than an eighth of the
-    standard deviation of the encodings of the measured states.
+    outcome is itself a network's, when it is off by more than the noise that `fit`
+    recorded or, before it has, by more than an eighth of the standard deviation of
+    the encodings of the measured states.
     """
 
     def __init__(self, study: Study, states: Array) -> None:
@@ -36,21 +36,20 @@ class Comparer:
         encoded = encode(study, some, CRISP) if len(some) else {}
         self._quantisers: dict[str, Quantiser] = {}
         self._tolerances: dict[str, Tensor | float] = {}
-        known = codes_of(study.model.notes)
+        notes = study.model.notes
+        known = codes_of(notes)
         for predicate in study.domain.state_predicates:
             if predicate.type.prim != "float32":
                 continue
-            name = predicate.name
+            name, tolerance = predicate.name, tolerance_of(notes, predicate)
             if name in encoded:
-                flat = _flat(encoded[name], predicate)
-                spread = flat.reshape(-1, flat.shape[-1]).std(0, correction=0)
-                least = torch.full_like(spread, predicate.type.tolerance)
-                self._tolerances[name] = torch.maximum(spread / _PARTS_OF_SPREAD, least)
+                noisy = name in notes.get(NOISE, {})
+                self._tolerances[name] = tolerance if noisy else _spread(encoded[name], predicate)
             elif name in study.packed.states.tensors:
                 width = _flat(study.packed.states.tensors[name][:1], predicate).shape[-1]
-                codes = known.get(name, Codes.uniform(width, predicate.type.tolerance))
+                codes = known.get(name, Codes.uniform(width, tolerance))
                 self._quantisers[name] = Quantiser(codes, study.packed.device)
-                self._tolerances[name] = predicate.type.tolerance
+                self._tolerances[name] = tolerance
 
     def unequal(self, found: Tensor, wanted: Tensor, predicate: Predicate) -> Tensor:
         """Which ground variables have another value ``[row, *objects]``."""
@@ -71,6 +70,13 @@ class Comparer:
 def gaps(found: Tensor, wanted: Tensor, predicate: Predicate) -> Tensor:
     """How far apart two values are, summed over the numbers of each ground variable."""
     return (_flat(found, predicate).float() - _flat(wanted, predicate).float()).abs().sum(-1)
+
+
+def _spread(encoded: Tensor, predicate: Predicate) -> Tensor:
+    """A part of the deviation of encodings, and no less than their type's tolerance."""
+    flat = _flat(encoded, predicate)
+    spread = flat.reshape(-1, flat.shape[-1]).std(0, correction=0) / _PARTS_OF_SPREAD
+    return spread.clamp_min(predicate.type.tolerance)
 
 
 def _flat(tensor: Tensor, predicate: Predicate) -> Tensor:

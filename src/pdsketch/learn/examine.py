@@ -15,10 +15,15 @@ from pdsketch.learn.worst import Worst, WrongGoal, WrongStep
 
 @final
 class Examination:
-    """What was found on the states of a study, and on those held out (None without any)."""
+    """What was found on the examples of a study, and on those held out (None without any).
 
-    def __init__(self, study: Study, states: Array, held_out: Array | None = None) -> None:
-        watched, worst = Watched(study), Worst(study)
+    ``elsewhere``: they are not those that the model was trained on.
+    """
+
+    def __init__(
+        self, study: Study, states: Array, held_out: Array | None = None, *, elsewhere: bool = False
+    ) -> None:
+        watched, worst = Watched(study, elsewhere=elsewhere), Worst(study)
         with watched.watching():
             self.measures: Measures = measure(study, states, watcher=worst)
         self.blanks: dict[str, BlankReport] = watched.reports(self.measures)

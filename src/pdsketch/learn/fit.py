@@ -17,7 +17,7 @@ from pdsketch.learn.columns import Array, Columns
 from pdsketch.learn.episodes import Episode
 from pdsketch.learn.examine import Examination
 from pdsketch.learn.files import load_episodes
-from pdsketch.learn.notes import take_notes
+from pdsketch.learn.notes import note_verdicts, take_notes
 from pdsketch.learn.options import Options
 from pdsketch.learn.packed import Packed, pack
 from pdsketch.learn.recorder import columns_of
@@ -37,8 +37,8 @@ def fit(model: Model, episodes: Source, steps: int = 2000, seed: int = 0, **sett
 
     ``settings`` are the fields of `Options`. The model is changed in place and
     left in evaluation mode; it also remembers (``model.notes``) which blanks were
-    trained and on what, how finely its variables are told apart, and the noise of
-    its encodings.
+    trained and on what, what the report says of each, how finely its variables are
+    told apart, and the noise of its encodings.
     """
     options = Options.of(steps=steps, seed=seed, **settings)
     started = time.perf_counter()
@@ -68,7 +68,7 @@ def evaluate(model: Model, episodes: Source, *, device: str | None = None) -> Ev
     columns = gather(episodes, model.domain)
     model.to(place).eval()
     study = open_study(model, pack(columns, place))
-    found = Examination(study, np.arange(len(study.packed)))
+    found = Examination(study, np.arange(len(study.packed)), elsewhere=True)
     return Evaluation(found.blanks, found.warnings, found.wrong_steps, found.wrong_goals, found.measures)
 
 
@@ -136,6 +136,7 @@ def _split(packed: Packed, options: Options) -> tuple[Array, Array]:
 def _report(trainer: Trainer, status: str, total: float) -> Report:
     study = trainer.study
     found = Examination(study, trainer.train, trainer.held_out)
+    note_verdicts(study.model.notes, {name: blank.verdict for name, blank in found.blanks.items()})
     last = trainer.history[-1] if trainer.history else {}
     known = ("goal", "transition", "lookahead", "precondition")
     episodes = study.packed.episode

@@ -198,12 +198,18 @@ def _is_learned(study: Study, action: str, predicate: str) -> bool:
 
 
 def _blanks(blanks: Mapping[str, BlankReport]) -> Iterator[str]:
-    """Blanks that were never trained, or that collapsed."""
+    """Blanks that were never trained, are asked about other things, or collapsed."""
     by_verdict: dict[str, list[str]] = defaultdict(list)
     for name, report in blanks.items():
         by_verdict[report.verdict].append(name)
     if never := by_verdict["never-trained"]:
         yield f"{_listed(never)} never received a gradient: {REMEDIES['never-trained']}"
+    for name in by_verdict["outside"]:
+        found = blanks[name]
+        yield (
+            f"`{name}` was never trained {found.such_as}; {found.outside} of its {found.calls} inputs here "
+            f"are unlike all that it was trained on: {REMEDIES['outside']}"
+        )
     for name in by_verdict["collapsed"]:
         what = f" ({blanks[name].note})" if blanks[name].codes else ""
         yield f"`{name}` collapsed: it encodes everything alike{what}; {REMEDIES['collapsed']}"

@@ -1,13 +1,13 @@
 """What a fit leaves behind on the model, beside its weights.
 
-Which blanks were trained and on what, how finely variables are told apart, and
-how far encodings move without a reason.
+Which blanks were trained and on what, what is said of each, how finely variables
+are told apart, and how far encodings move without a reason.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Final, final
+from typing import Any, Final, final
 
 import numpy as np
 import torch
@@ -18,6 +18,8 @@ from pdsketch.learn.columns import Array
 from pdsketch.learn.frame import Frame, Move, encode
 from pdsketch.learn.losses import real_entries
 from pdsketch.learn.study import Study
+from pdsketch.learn.verdicts import NOTE as VERDICTS
+from pdsketch.learn.verdicts import Verdict
 from pdsketch.tensor.codes import NOISE, Codes, note_codes
 from pdsketch.tensor.experience import Recorder
 from pdsketch.tensor.logic import CRISP
@@ -55,6 +57,14 @@ def take_notes(study: Study, states: Array, reached: Iterable[str]) -> None:
         name: min(float(noise[name].max()), MOST_NOISE * float(seen[name].std(0, correction=0).max()))
         for name in noise
         if name in seen and study.domain.predicates[name].role == "encoded"
+    }
+
+
+def note_verdicts(notes: dict[str, Any], verdicts: Mapping[str, Verdict]) -> None:
+    """Remember the word on each blank; of one that nothing called this time, what was said before stays."""
+    before = notes.get(VERDICTS, {})
+    notes[VERDICTS] = {
+        name: before.get(name, word) if word == "never-called" else word for name, word in verdicts.items()
     }
 
 

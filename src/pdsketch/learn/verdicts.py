@@ -28,7 +28,7 @@ MEANINGS: Final[Mapping[Verdict, str]] = {
     "never-varied": "its inputs were always the same, or what it writes never changed",
     "never-trained": "no gradient ever reached it: nothing in the data depends on it",
     "never-called": "nothing that was measured evaluates it",
-    "outside": "asked about inputs that are unlike all that it was trained on",
+    "outside": "more than 5 % of its inputs on other data are unlike all that it was trained on",
 }
 """What each word means."""
 
@@ -43,11 +43,14 @@ REMEDIES: Final[Mapping[Verdict, str]] = {
 }
 """What helps against each word that tells of a hole."""
 
+NOTE: Final = "verdicts"
+"""Where a model's notes keep the word on each blank."""
+
 SURE: Final = 0.9
 """A truth value or a choice is sure at this probability, or at one minus it."""
 
 MOST_UNSURE: Final = 0.05
-"""A blank may be unsure on this part of its inputs and still count as sure."""
+"""A blank may be unsure on this part of its inputs, or not trained near them, and still count as sure."""
 
 RIGHT: Final = 0.95
 """What depends on a blank comes out right when this part of it does."""

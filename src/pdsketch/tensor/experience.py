@@ -187,7 +187,7 @@ class _Extent:
         return torch.stack([spacing / 2, width * SLACK, least]).amax(0)
 
 
-def _strange(record: Mapping[str, Any], feature: Feature) -> Tensor:
+def strange(record: Mapping[str, Any], feature: Feature) -> Tensor:
     """Where a feature is outside what was seen, over its leading axes (a set's own axis last)."""
     values = feature.values
     if feature.is_choice:
@@ -228,7 +228,7 @@ class Watch:
                 self._said.setdefault(owner, {}).setdefault(callee.name, sentence)
         records = self._records.get(callee.name, ())
         for record, feature in zip(records, features(callee, given, len(leading)), strict=False):
-            outside = _strange(record, feature)
+            outside = strange(record, feature)
             if bool(outside.any()):
                 self._say(callee.name, record, feature, outside)
 
@@ -239,7 +239,7 @@ class Watch:
             new = [owner for owner in owners if blank not in self._said.setdefault(owner, {})]
             if new:
                 value = feature.values[row][tuple(outside[row].nonzero()[0].tolist())]
-                sentence = f"`{blank}` was never trained {_words(feature, record, value)}"
+                sentence = f"`{blank}` was never trained {in_words(feature, record, value)}"
                 for owner in new:
                     self._said[owner][blank] = f"{sentence}: what it says there is a guess"
 
@@ -248,7 +248,7 @@ class Watch:
         return tuple(self._said.get(owner, {}).values())
 
 
-def _words(feature: Feature, record: Mapping[str, Any], value: Tensor) -> str:
+def in_words(feature: Feature, record: Mapping[str, Any], value: Tensor) -> str:
     """What a value is, and what was seen instead."""
     match feature.kind:
         case "choices":

@@ -104,3 +104,29 @@ def test_a_fit_without_executable_leaves_a_precondition_that_is_named_when_it_bl
         told = result.warnings if result.solved else result.reasons
         assert result.status == ("solved" if said > 0.5 else "gave-up")
         assert any("`action::push::may`" in sentence and "never trained" in sentence for sentence in told)
+
+
+def test_reasons_use_the_words_of_the_report():
+    model, state = pushing(may=0.02, trained=["action::push::may", "derived::light::f"])
+    model.notes["verdicts"] = {"action::push::may": "one-sided", "derived::light::f": "ambiguous"}
+    result = pds.plan(model, state, "(moved b)")
+    assert any(r.startswith("`action::push::may` is one-sided (a Boolean that") for r in result.reasons)
+    assert any(r.startswith("`derived::light::f` is ambiguous") and "look at" in r for r in result.reasons)
+
+
+def test_a_blank_is_spoken_of_once_and_learned_ones_are_not():
+    model, state = pushing(may=0.5, trained=["action::push::may", "derived::light::f"])
+    model.notes["verdicts"] = {"action::push::may": "undecided", "derived::light::f": "learned"}
+    reasons = pds.plan(model, state, "(moved b)").reasons
+    assert sum("action::push::may" in r for r in reasons) == 1
+    assert not any("derived::light::f" in r for r in reasons)
+
+
+def test_a_fit_leaves_its_words_for_a_planner():
+    domain = pds.parse_domain(PUSH)
+    model = pds.Model(domain, seed=0)
+    box = pds.State(domain, {"box": ["b"]}, {"size-of": [1], "moved": [False], "wet": [False]})
+    pds.fit(model, [pds.Episode([box, box], [("wash", "b")], "(light b)", [0, 0])], steps=60, seed=0)
+    assert model.notes["verdicts"] == {"derived::light::f": "one-sided", "action::push::may": "never-trained"}
+    result = pds.plan(model, box, "(light b)")
+    assert any("`derived::light::f` is one-sided" in r for r in result.reasons)

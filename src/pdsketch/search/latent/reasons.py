@@ -1,4 +1,4 @@
-"""Why there is no plan, in words: the limit, the goal's parts at the best node, untrained blanks."""
+"""Why there is no plan, in words: the limit, the goal's parts at the best node, blanks with holes."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from pdsketch.lang.diagnostics import Error
 from pdsketch.lang.source import Span
 from pdsketch.lang.terms import Expr, Logic
+from pdsketch.learn.verdicts import MEANINGS, NOTE, REMEDIES, Verdict
 from pdsketch.search.latent.doubts import doubts_of
 from pdsketch.search.latent.engine import Outcome
 from pdsketch.search.latent.guide import Guide, Optimism
@@ -41,6 +42,7 @@ def why_not(
         reasons += undecided(model, state.batch, goal)
         reasons += _at_best(model, state, goal, best, snap=options.snap)
     reasons += [*untrained(model, goal), *nothing_trained(model)]
+    reasons += _verdicts(model, goal, reasons)
     return tuple(dict.fromkeys(reasons))[:_MOST_PARTS]
 
 
@@ -102,6 +104,25 @@ def untrained(model: Model, goal: Expr) -> tuple[str, ...]:
     return tuple(
         f"the goal reads the blank `{name}`, which was never trained{_first(model, name)}" for name in read
     )
+
+
+def _verdicts(model: Model, goal: Expr, said: Sequence[str]) -> list[str]:
+    """What the report on the training says of blanks that the goal or an action reads, if it is a hole.
+
+    Blanks of which something was said already are left out.
+    """
+    words: Mapping[str, Verdict] = model.notes.get(NOTE, {})
+    expressions = [goal]
+    for action in model.domain.actions.values():
+        expressions += [action.precondition, *(u.condition for u in action.effects)]
+        expressions += [u.value for u in action.effects if u.value is not None]
+    read = dict.fromkeys(name for expr in expressions for name in blanks_read(model, expr))
+    spoken_of = " ".join(said)
+    return [
+        f"`{name}` is {words[name]} ({MEANINGS[words[name]]}): {REMEDIES[words[name]]}"
+        for name in read
+        if words.get(name) in REMEDIES and f"`{name}`" not in spoken_of
+    ]
 
 
 def nothing_trained(model: Model) -> tuple[str, ...]:
