@@ -8,11 +8,11 @@ from hypothesis import HealthCheck, assume, given, settings
 from tests.strategies import classical, reachable, sketch
 
 from pdsketch.abstract.facts import by_form
-from pdsketch.abstract.ground import substitute
 from pdsketch.abstract.opt import compile_optimistic
 from pdsketch.heuristics.evaluator import Evaluator
 from pdsketch.lang.load import parse_domain, parse_problem
 from pdsketch.lang.semantics import Moment, World, apply, encode
+from pdsketch.lang.substitute import substitute
 from pdsketch.lang.terms import Object
 from pdsketch.task.ground import ground
 

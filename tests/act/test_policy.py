@@ -201,3 +201,27 @@ def test_a_run_needs_eyes_and_a_number_of_steps(model, domain, change):
 def test_an_action_with_neither_controller_nor_step_is_told(model, domain):
     with pytest.raises(pds.Error, match="has no controller"):
         pds.Policy(model).run(object(), ALL_ON, observe=lambda _: Corridor(domain).observe())
+
+
+@pytest.mark.parametrize(
+    ("tolerance", "said"),
+    [
+        ({"att": 0.1}, "did you mean `at`"),
+        ({"on": 0.1}, "its float variables: at, where"),
+        ({"at": -1}, "tolerance of `at`"),
+        ({"at": "wide"}, "tolerance of `at`"),
+        ("wide", "`tolerance`"),
+        (float("nan"), "`tolerance`"),
+    ],
+)
+def test_a_bad_tolerance_is_refused_with_a_fix(model, tolerance, said):
+    with pytest.raises(pds.Error) as refused:
+        pds.Policy(model, tolerance=tolerance)
+    (diagnostic,) = refused.value.diagnostics
+    assert said in f"{diagnostic.message} {diagnostic.help}"
+
+
+def test_a_tolerance_may_be_given_for_one_predicate(domain, model):
+    policy = pds.Policy(model, tolerance={"AT": 5.0})
+    policy.run(Corridor(domain, slips=1), ALL_ON, observe=Corridor.observe, max_steps=3)
+    assert [moment.replanned for moment in policy.trace] == [True, False, False]

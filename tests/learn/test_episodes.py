@@ -84,7 +84,7 @@ def test_several_goals_are_learned_and_each_transition_counts_once(several):
     assert report.train.goal_accuracy > 0.97
     assert report.train.steps == sum(len(e.actions) for e in episodes)
     assert report.train.positives + report.train.negatives == 3 * sum(len(e.states) for e in episodes)
-    alone, _ = evaluate(model, [judged(e, {}) for e in episodes])
+    alone = evaluate(model, [judged(e, {}) for e in episodes]).measures
     assert alone.steps_right == report.train.steps_right
     assert (alone.positives, alone.negatives) == (0, 0)
 
@@ -111,7 +111,7 @@ def test_success_that_nobody_told_is_left_out(rooms, unknown):
 def test_single_states_may_be_unknown(rooms):
     first = rooms[1][0]
     partly = judged(first, {GOALS[2]: [None, *truths(first)[GOALS[2]][1:]]})
-    measures, _ = evaluate(pds.Model(rooms[0], seed=0), [partly])
+    measures = evaluate(pds.Model(rooms[0], seed=0), [partly]).measures
     assert measures.positives + measures.negatives == len(first.states) - 1
 
 

@@ -29,7 +29,7 @@ def test_three_rooms_are_learned_perfectly_from_goal_labels(trained):
 def test_what_was_learned_holds_for_more_objects_than_were_seen(trained):
     model, _ = trained
     _, unseen = world(20, seed=5, boxes=(5, 8))
-    measures, _ = evaluate(model, unseen)
+    measures = evaluate(model, unseen).measures
     assert measures.goal_accuracy == 1.0
     assert measures.step_accuracy > 0.99
 
@@ -44,8 +44,8 @@ def test_a_saved_model_measures_the_same(trained, rooms, tmp_path):
     model, _ = trained
     model.save(str(tmp_path / "model"))
     again = pds.load_model(str(tmp_path / "model"))
-    measures, _ = evaluate(again, rooms[1])
-    assert measures.as_json() == evaluate(model, rooms[1])[0].as_json()
+    measures = evaluate(again, rooms[1]).measures
+    assert measures.as_json() == evaluate(model, rooms[1]).measures.as_json()
 
 
 def test_a_fit_is_deterministic(rooms):

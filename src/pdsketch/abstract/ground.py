@@ -7,58 +7,20 @@ which says what its free variables stand for, are one ground expression.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import count, product
 from typing import final
 
 from pdsketch.lang.data import choices_of
 from pdsketch.lang.domain import Domain
-from pdsketch.lang.terms import (
-    Apply,
-    Arithmetic,
-    BlankCall,
-    Compare,
-    Each,
-    Equal,
-    Expr,
-    Logic,
-    Object,
-    Quantified,
-    Value,
-    Variable,
-    children,
-)
+from pdsketch.lang.substitute import called
+from pdsketch.lang.terms import Apply, Each, Expr, Object, Quantified, Value, Variable, children
 from pdsketch.lang.types import ObjectType, Type
 
 Thing = int | Value | None
 """What a variable stands for: an object by its number, a value, or None: a value yet to be chosen."""
 
 Scope = Mapping[str, Thing]
-
-
-def substitute(expr: Expr, by: Mapping[str, Expr]) -> Expr:
-    """The expression with its free variables replaced; bound variables must not occur in ``by``."""
-    match expr:
-        case Variable():
-            return by.get(expr.name, expr)
-        case Object() | Value():
-            return expr
-        case Apply() | BlankCall() | Logic() | Arithmetic():
-            return replace(expr, args=tuple(substitute(a, by) for a in expr.args))
-        case Equal() | Compare():
-            return replace(expr, left=substitute(expr.left, by), right=substitute(expr.right, by))
-        case Quantified():
-            return replace(expr, body=substitute(expr.body, _without(by, expr.variables)))
-        case Each():
-            inner = _without(by, expr.variables)
-            return replace(
-                expr, condition=substitute(expr.condition, inner), body=substitute(expr.body, inner)
-            )
-
-
-def _without(by: Mapping[str, Expr], bound: tuple[Variable, ...]) -> Mapping[str, Expr]:
-    names = {variable.name for variable in bound}
-    return {name: expr for name, expr in by.items() if name not in names}
 
 
 @final
@@ -135,29 +97,8 @@ class Grounding:
     def inlined(self, atom: Apply) -> Expr:
         """The body of a derived predicate with computed arguments in the place of its parameters."""
         if id(atom) not in self._inlined:
-            predicate = self.domain.predicates[atom.predicate]
-            assert predicate.body is not None
-            by = {p.name: a for p, a in zip(predicate.parameters, atom.args, strict=True)}
-            self._inlined[id(atom)] = substitute(self._renamed(predicate.body, {}), by)
+            self._inlined[id(atom)] = called(atom, self.domain, self._fresh)
         return self._inlined[id(atom)]
-
-    def _renamed(self, expr: Expr, names: Mapping[str, Expr]) -> Expr:
-        """The expression with new names for its bound variables, which no argument can hold."""
-        match expr:
-            case Quantified() | Each():
-                fresh = tuple(replace(v, name=f"{v.name}@{next(self._fresh)}") for v in expr.variables)
-                inner = {**names, **{v.name: f for v, f in zip(expr.variables, fresh, strict=True)}}
-                if isinstance(expr, Quantified):
-                    return replace(expr, variables=fresh, body=self._renamed(expr.body, inner))
-                condition, body = self._renamed(expr.condition, inner), self._renamed(expr.body, inner)
-                return replace(expr, variables=fresh, condition=condition, body=body)
-            case Apply() | BlankCall() | Logic() | Arithmetic():
-                return replace(expr, args=tuple(self._renamed(a, names) for a in expr.args))
-            case Equal() | Compare():
-                left, right = self._renamed(expr.left, names), self._renamed(expr.right, names)
-                return replace(expr, left=left, right=right)
-            case Variable() | Object() | Value():
-                return substitute(expr, names)
 
 
 Variables = dict[tuple[str, tuple[Thing, ...]], None]

@@ -23,10 +23,11 @@ from typing import final
 import numpy as np
 
 from pdsketch.abstract.facts import Form, by_form
-from pdsketch.abstract.ground import Grounding, substitute
+from pdsketch.abstract.ground import Grounding
 from pdsketch.abstract.may import Compiler
 from pdsketch.abstract.rules import Written, assemble, both
 from pdsketch.lang.domain import Domain
+from pdsketch.lang.substitute import substitute
 from pdsketch.lang.terms import (
     TRUE,
     Expr,

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import final
+from typing import Any, final
 
 import torch
 
+from pdsketch.lang.domain import Predicate
 from pdsketch.lang.types import ObjectType
+from pdsketch.tensor.codes import tolerance_of
 from pdsketch.tensor.state import State
 
 
@@ -32,13 +35,23 @@ class Deviation:
         return f"({where}){more}: off by {self.amount:g}"
 
 
-def deviations(predicted: State, observed: State, tolerance: float | None = None) -> tuple[Deviation, ...]:
-    """The state variables that differ by more than their type's tolerance (or the one given)."""
+Tolerance = float | Mapping[str, float] | None
+"""One number for all float predicates, numbers by predicate, or None."""
+
+
+def deviations(
+    predicted: State, observed: State, tolerance: Tolerance = None, notes: Mapping[str, Any] | None = None
+) -> tuple[Deviation, ...]:
+    """The state variables that differ by more than is tolerated.
+
+    What is not given is the tolerance of the type, or the noise of the encoder as
+    a model's ``notes`` record it, whichever is larger.
+    """
     found = []
     for predicate in predicted.domain.state_predicates:
         expected = predicted[predicate.name].detach().cpu()
         seen = observed[predicate.name].detach().cpu()
-        bound = predicate.type.tolerance if tolerance is None else tolerance
+        bound = _bound(predicate, tolerance, notes or {})
         if predicate.type.prim == "float32":
             off = (expected.double() - seen.double()).abs()
         else:
@@ -54,3 +67,9 @@ def deviations(predicted: State, observed: State, tolerance: float | None = None
         objects = tuple(names[int(i)] for names, i in zip(members, index, strict=True))
         found.append(Deviation(predicate.name, objects, float(off.max()), int((off > bound).sum())))
     return tuple(found)
+
+
+def _bound(predicate: Predicate, tolerance: Tolerance, notes: Mapping[str, Any]) -> float:
+    if isinstance(tolerance, Mapping):
+        tolerance = tolerance.get(predicate.name)
+    return tolerance_of(notes, predicate) if tolerance is None else tolerance

@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, final
 
-from pdsketch.act.deviation import Deviation, deviations
+from pdsketch.act.deviation import Deviation, Tolerance, deviations
 from pdsketch.lang.diagnostics import did_you_mean, error
+from pdsketch.lang.domain import Domain
 from pdsketch.learn.episodes import Episode
 from pdsketch.search.plan import plan
 from pdsketch.search.result import Result, Step
@@ -58,9 +59,10 @@ class Policy:
     """A model and a planner as a goal-conditioned policy, with replanning.
 
     The policy follows its plan as long as each observation agrees with what the
-    model predicted, up to ``tolerance`` (default: that of each variable's type),
-    and plans anew when it does not. ``options`` go to `pdsketch.plan`; unless they
-    say otherwise, 16 nodes are expanded together.
+    model predicted, up to ``tolerance``, and plans anew when it does not. That is
+    one number, or numbers by predicate; else the tolerance of each variable's
+    type or, of encoded ones, the noise that `fit` recorded, whichever is larger.
+    ``options`` go to `pdsketch.plan`; unless they say otherwise, 16 nodes are expanded together.
     ``result`` is the outcome of the latest planning, ``trace`` the steps of the
     latest run.
     """
@@ -70,7 +72,7 @@ class Policy:
     heuristic: str = "opt"
     controllers: Mapping[str, Controller] = field(default_factory=dict)
     generators: Mapping[str, Any] = field(default_factory=dict)
-    tolerance: float | None = None
+    tolerance: Tolerance = None
     options: Mapping[str, Any] = field(default_factory=dict)
     result: Result | None = None
     trace: list[Moment] = field(default_factory=list)
@@ -83,6 +85,7 @@ class Policy:
             found = type(self.model).__name__
             raise error("bad-model", f"a Policy takes a Model, and a {found} was given")
         self.controllers = _controllers(self.controllers, self.model.domain.actions)
+        self.tolerance = _tolerance(self.tolerance, self.model.domain)
 
     def act(self, state: State, goal: str, *, refused: frozenset[Step] = frozenset()) -> Step | None:
         """The next action towards the goal; None when it holds or no plan was found (see ``result``).
@@ -93,7 +96,7 @@ class Policy:
         intention = self._intention
         self._deviations = ()
         if intention is not None and intention.predicted is not None:
-            self._deviations = deviations(intention.predicted, state, self.tolerance)
+            self._deviations = deviations(intention.predicted, state, self.tolerance, self.model.notes)
         follows = intention is not None and intention.goal == goal and not refused
         self._replanned = not follows or bool(self._deviations) or not (intention and intention.rest)
         if self._replanned:
@@ -209,6 +212,35 @@ def _controllers(given: Any, actions: Mapping[str, Any]) -> dict[str, Controller
             found = type(controller).__name__
             raise error("bad-controller", f"the controller of `{name}` is a {found}, and no function")
     return named
+
+
+def _tolerance(given: Any, domain: Domain) -> Tolerance:
+    """A tolerance as it was given, checked; predicates in lower case as the domain has them."""
+    if given is None:
+        return None
+    if not isinstance(given, Mapping):
+        return _not_negative(given, "`tolerance`")
+    floats = [p.name for p in domain.state_predicates if p.type.prim == "float32"]
+    named = {str(name).lower(): value for name, value in given.items()}
+    for name in named:
+        if name not in floats:
+            known = f"its float variables: {', '.join(floats)}" if floats else "it has no float variables"
+            raise error(
+                "unknown-predicate",
+                f"a tolerance is given for `{name}`, and the domain has no such float variable",
+                help=did_you_mean(name, floats) or known,
+            )
+    return {name: _not_negative(value, f"the tolerance of `{name}`") for name, value in named.items()}
+
+
+def _not_negative(value: Any, what: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0:
+        raise error(
+            "bad-tolerance",
+            f"{what} is a number and not negative; {value!r:.40} is given",
+            help='give one number, or numbers by predicate: tolerance={"item-pose": 0.1}',
+        )
+    return float(value)
 
 
 def _check_run(observe: Any, max_steps: Any) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from pdsketch.cli import output
 from pdsketch.cli.modules import add_module_argument, given_modules
 
-EXAMPLE = """pdsketch eval MODEL DATA
+EXAMPLE = """pdsketch eval MODEL DATA --html report.html
 pdsketch eval MODEL problems/*.pddl --max-expansions 500"""
 
 
@@ -20,6 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "data", metavar="DATA", nargs="+", help="a folder of episodes, or problem files to plan for"
     )
+    parser.add_argument("--html", metavar="FILE", help="for episodes: also write the report as a page")
     add_module_argument(parser)
     parser.add_argument("--device", default="cpu", help="cpu, cuda, … (default: cpu)")
     parser.add_argument("--search", default="astar", help="for problems: astar (default), wastar or gbfs")
@@ -35,6 +36,8 @@ def run(args: argparse.Namespace) -> int:
 
     model = load_model(args.model, given_modules(args))
     if len(args.data) > 1 or Path(args.data[0]).is_file():
+        if args.html is not None:
+            raise output.UsageError("--html is the report on episodes, and problem files were given")
         return _on_problems(model, args.data, args)
     return _on_episodes(model, args.data[0], args)
 
@@ -66,18 +69,12 @@ def _on_problems(model: Any, files: Sequence[str], args: argparse.Namespace) -> 
 
 
 def _on_episodes(model: Any, data: str, args: argparse.Namespace) -> int:
-    """Goal accuracy, transition errors, and what is known of each blank."""
+    """What the model gets right and wrong, what is known of each blank, and what to beware of."""
     from pdsketch.learn.fit import evaluate
-    from pdsketch.learn.report import describe, summary
+    from pdsketch.learn.page import page
 
-    measures, blanks = evaluate(model, data, device=args.device)
-    for name, report in blanks.items():
-        if report.verdict == "never-trained":
-            output.say(f"warning: blank `{name}` never received a gradient: nothing was learned for it")
-    payload = {
-        "ok": True,
-        **measures.as_json(),
-        "blanks": {name: report.as_json() for name, report in blanks.items()},
-    }
-    text = "\n".join([summary("episodes", measures), *describe(measures, blanks)])
-    return output.finish(output.OK, payload, json=args.json, text=text)
+    found = evaluate(model, data, device=args.device)
+    if args.html is not None:
+        Path(args.html).write_text(page(found, model), encoding="utf-8")
+        output.say(f"wrote {args.html}")
+    return output.finish(output.OK, {"ok": True, **found.as_json()}, json=args.json, text=str(found))

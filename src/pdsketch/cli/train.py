@@ -87,8 +87,6 @@ def run(args: argparse.Namespace) -> int:
         **_settings(args),
     )
     model.save(str(folder))
-    for name in report.untrained:
-        output.say(f"warning: blank `{name}` never received a gradient: nothing was learned for it")
     payload = {"ok": True, "model": str(folder), **report.as_json()}
     return output.finish(output.OK, payload, json=args.json, text=str(report))
 

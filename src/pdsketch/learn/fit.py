@@ -15,24 +15,21 @@ from pdsketch.lang.diagnostics import error
 from pdsketch.lang.domain import Domain
 from pdsketch.learn.columns import Array, Columns
 from pdsketch.learn.episodes import Episode
+from pdsketch.learn.examine import Examination
 from pdsketch.learn.files import load_episodes
-from pdsketch.learn.frame import encode
-from pdsketch.learn.measure import BlankReport, Measures, blank_reports, measure
+from pdsketch.learn.notes import note_verdicts, take_notes
 from pdsketch.learn.options import Options
 from pdsketch.learn.packed import Packed, pack
 from pdsketch.learn.recorder import columns_of
-from pdsketch.learn.report import Report
+from pdsketch.learn.report import Evaluation, Report
 from pdsketch.learn.study import Study
 from pdsketch.learn.trainer import Trainer
-from pdsketch.tensor.codes import Codes, note_codes
-from pdsketch.tensor.logic import CRISP
 from pdsketch.tensor.model import Model
 from pdsketch.tensor.state import same_domain
 
 Source = Columns | Iterable[Episode] | str | os.PathLike[str]
 
 _ENOUGH_TO_SPLIT = 200
-_MOST_SEEN = 50_000
 
 
 def fit(model: Model, episodes: Source, steps: int = 2000, seed: int = 0, **settings: Any) -> Report:
@@ -40,7 +37,8 @@ def fit(model: Model, episodes: Source, steps: int = 2000, seed: int = 0, **sett
 
     ``settings`` are the fields of `Options`. The model is changed in place and
     left in evaluation mode; it also remembers (``model.notes``) which blanks were
-    trained and how finely its variables are told apart.
+    trained and on what, what the report says of each, how finely its variables are
+    told apart, and the noise of its encodings.
     """
     options = Options.of(steps=steps, seed=seed, **settings)
     started = time.perf_counter()
@@ -59,21 +57,19 @@ def fit(model: Model, episodes: Source, steps: int = 2000, seed: int = 0, **sett
         status = trainer.run()
     finally:
         model.eval()
-    _take_notes(study, trainer)
+    take_notes(study, trainer.train, trainer.reached())
     trainer.seconds["data"] += loaded
     return _report(trainer, status, time.perf_counter() - started)
 
 
-def evaluate(
-    model: Model, episodes: Source, *, device: str | None = None
-) -> tuple[Measures, dict[str, BlankReport]]:
-    """Measure a model on episodes: goals, transitions, and each blank."""
+def evaluate(model: Model, episodes: Source, *, device: str | None = None) -> Evaluation:
+    """Measure a model on episodes: goals, effects, blanks, the worst predictions, and warnings."""
     place = _device(device, model)
     columns = gather(episodes, model.domain)
     model.to(place).eval()
     study = open_study(model, pack(columns, place))
-    states = np.arange(len(study.packed))
-    return measure(study, states), blank_reports(study, states)
+    found = Examination(study, np.arange(len(study.packed)), elsewhere=True)
+    return Evaluation(found.blanks, found.warnings, found.wrong_steps, found.wrong_goals, found.measures)
 
 
 def _device(name: str | None, model: Model) -> torch.device:
@@ -137,28 +133,10 @@ def _split(packed: Packed, options: Options) -> tuple[Array, Array]:
     return np.flatnonzero(~of_state), np.flatnonzero(of_state)
 
 
-@torch.no_grad()
-def _take_notes(study: Study, trainer: Trainer) -> None:
-    """Remember on the model which blanks were trained, and the codes of its variables."""
-    model = study.model
-    before = list(model.notes.get("trained", ()))
-    model.notes["trained"] = sorted({*before, *trainer.reached()})
-    codes = {}
-    states = trainer.train[study.packed.once[trainer.train]][:_MOST_SEEN]
-    encoded = encode(study, states, CRISP)
-    seen = {**study.observed(states, [p.name for p in study.domain.state_predicates]), **encoded}
-    for name, tensor in seen.items():
-        predicate = study.domain.predicates[name]
-        if predicate.type.prim == "float32" and tensor.numel():
-            own = tensor.shape[1 + len(predicate.parameters) :]
-            codes[name] = Codes.of(tensor.reshape(-1, *own))
-    note_codes(model.notes, codes)
-
-
 def _report(trainer: Trainer, status: str, total: float) -> Report:
     study = trainer.study
-    train = measure(study, trainer.train)
-    held_out: Measures | None = measure(study, trainer.held_out) if len(trainer.held_out) else None
+    found = Examination(study, trainer.train, trainer.held_out)
+    note_verdicts(study.model.notes, {name: blank.verdict for name, blank in found.blanks.items()})
     last = trainer.history[-1] if trainer.history else {}
     known = ("goal", "transition", "lookahead", "precondition")
     episodes = study.packed.episode
@@ -168,9 +146,12 @@ def _report(trainer: Trainer, status: str, total: float) -> Report:
         episodes=len(np.unique(episodes[trainer.train])),
         held_out_episodes=len(np.unique(episodes[trainer.held_out])),
         losses={name: last[name] for name in known if name in last},
-        train=train,
-        held_out=held_out,
-        blanks=blank_reports(study, trainer.train),
+        train=found.measures,
+        held_out=found.held_out,
+        blanks=found.blanks,
+        warnings=found.warnings,
+        wrong_steps=found.wrong_steps,
+        wrong_goals=found.wrong_goals,
         seconds={**trainer.seconds, "total": total},
         history=trainer.history,
     )

@@ -111,8 +111,8 @@ def is_derived_table(domain: Domain, name: str) -> bool:
     return predicate.role == "derived" and all(isinstance(p.type, ObjectType) for p in predicate.parameters)
 
 
-def blanks_in(domain: Domain, expr: Expr) -> set[str]:
-    """The blanks that an expression calls, through derived predicates too."""
+def blanks_in(domain: Domain, expr: Expr, *, encoders: bool = True) -> set[str]:
+    """The blanks that an expression calls, through derived predicates and, if asked, through encoders."""
     agenda, seen, found = [expr], set[str](), set[str]()
     while agenda:
         for node in walk(agenda.pop()):
@@ -120,8 +120,9 @@ def blanks_in(domain: Domain, expr: Expr) -> set[str]:
                 found.add(node.blank)
             if isinstance(node, Apply) and node.predicate not in seen:
                 seen.add(node.predicate)
-                body = domain.predicates[node.predicate].body
-                agenda += [] if body is None else [body]
+                predicate = domain.predicates[node.predicate]
+                if predicate.body is not None and (encoders or predicate.role == "derived"):
+                    agenda.append(predicate.body)
     return found
 
 

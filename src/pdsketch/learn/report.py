@@ -1,21 +1,76 @@
-"""What a fit has to say when it is over."""
+"""What a fit, or an evaluation, has to say when it is over."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from textwrap import wrap
 from typing import Any, final
 
-from pdsketch.learn.measure import BlankReport, Measures
+from pdsketch.learn.behaviour import BlankReport
+from pdsketch.learn.counts import Measures
+from pdsketch.learn.tables import WIDTH, tables
+from pdsketch.learn.worst import WrongGoal, WrongStep
+
+_SHOWN = 3
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What was found out about a model on data, beside its accuracy.
+
+    ``blanks`` is a report on each blank, ``warnings`` are sentences that name a
+    hole and what helps, ``wrong_steps`` and ``wrong_goals`` the
+    worst predictions, some of each kind of error.
+    """
+
+    blanks: dict[str, BlankReport]
+    warnings: tuple[str, ...]
+    wrong_steps: tuple[WrongStep, ...]
+    wrong_goals: tuple[WrongGoal, ...]
+
+    def worst(self, count: int = 5) -> tuple[WrongStep, ...]:
+        """The worst steps: first the worst of each action and predicate, then the second of each, …"""
+        return self.wrong_steps[:count]
+
+    def worst_goals(self, count: int = 5) -> tuple[WrongGoal, ...]:
+        """The worst judgements of goals, of each kind and label in turn."""
+        return self.wrong_goals[:count]
+
+    def findings_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "warnings": list(self.warnings),
+            "blanks": {name: found.as_json() for name, found in self.blanks.items()},
+            "worst_steps": [step.as_json() for step in self.wrong_steps],
+            "worst_goals": [goal.as_json() for goal in self.wrong_goals],
+        }
+
+    def _text(self, head: Sequence[str], measures: Measures) -> str:
+        """Head, warnings, tables, and some of the worst predictions."""
+        lines = list(head)
+        for warning in self.warnings:
+            lines += wrap(f"warning: {warning}", WIDTH, subsequent_indent="  ", break_long_words=False)
+        for table in tables(measures, self.blanks):
+            lines += ["", *table.lines()]
+        for heading, worst in (
+            ("Worst steps", self.worst(_SHOWN)),
+            ("Worst goals", self.worst_goals(_SHOWN)),
+        ):
+            lines += ["", heading] if worst else []
+            for one in worst:
+                lines += wrap(str(one), WIDTH, subsequent_indent="  ", break_long_words=False)
+        return "\n".join(lines)
 
 
 @final
 @dataclass(frozen=True)
-class Report:
+class Report(Findings):
     """The outcome of `fit`.
 
     ``losses`` are the last measured means, ``train`` and ``held_out`` the measures
-    on the episodes (``held_out`` None without any), ``blanks`` a report on each
-    blank, ``seconds`` where the time went, ``history`` all measurements.
+    on the episodes (``held_out`` None without any), ``seconds`` where the time went,
+    ``history`` all measurements. `Findings` says what else there is.
     """
 
     status: str
@@ -25,7 +80,6 @@ class Report:
     losses: dict[str, float]
     train: Measures
     held_out: Measures | None
-    blanks: dict[str, BlankReport]
     seconds: dict[str, float]
     history: list[dict[str, float]]
 
@@ -49,7 +103,7 @@ class Report:
             "losses": self.losses,
             "train": self.train.as_json(),
             "held_out": None if self.held_out is None else self.held_out.as_json(),
-            "blanks": {name: found.as_json() for name, found in self.blanks.items()},
+            **self.findings_json(),
             "seconds": self.seconds,
             "history": self.history,
         }
@@ -57,32 +111,35 @@ class Report:
     def __str__(self) -> str:
         """The report as people read it."""
         lines = [f"{self.status} after {self.steps} steps, {self.seconds['total']:.1f} s"]
-        lines.append(summary("training", self.train))
+        lines += summary("training", self.train)
         if self.held_out is not None:
-            lines.append(summary("held out", self.held_out))
-        lines += describe(self.held_out or self.train, self.blanks)
-        return "\n".join(lines)
+            lines += summary("held out", self.held_out)
+        return self._text(lines, self.held_out or self.train)
 
 
-def summary(name: str, found: Measures) -> str:
-    """One line on goals and steps."""
-    states = found.positives + found.negatives
-    return (
-        f"{name}: goals right {found.goal_accuracy:.4f} ({states} states, {found.positives} with success), "
-        f"steps right {found.step_accuracy:.4f} ({found.steps} steps)"
-    )
+@final
+@dataclass(frozen=True)
+class Evaluation(Findings):
+    """The outcome of `evaluate`: the measures on the episodes, and what was found out on them."""
+
+    measures: Measures
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return {**self.measures.as_json(), **self.findings_json()}
+
+    def __str__(self) -> str:
+        """The evaluation as people read it."""
+        return self._text(summary("episodes", self.measures), self.measures)
 
 
-def describe(measures: Measures, blanks: dict[str, BlankReport]) -> list[str]:
-    """Lines on each predicate's transition error and on each blank."""
-    lines = ["", f"{'predicate':24} {'error':>8} {'changed':>8} {'distance':>9}"]
-    for name, found in measures.transitions.items():
-        plain = found.as_json()
-        lines.append(
-            f"{name:24} {plain['error']:8.4f} {plain['error_changed']:8.4f} {plain['distance']:9.4f}"
-        )
-    lines += ["", f"{'blank':36} {'verdict':14} {'calls':>9} {'true':>9} {'undecided':>9}"]
-    for name, report in blanks.items():
-        counts = f"{report.calls:9} {report.true:9} {report.undecided:9}" if report.boolean else ""
-        lines.append(f"{name:36} {report.verdict:14} {counts}".rstrip())
-    return lines
+def summary(name: str, found: Measures) -> list[str]:
+    """A line on goals and one on steps, each beside what knowing nothing would score."""
+    judged = found.judged
+    goals = f"goals right {judged.accuracy:.4f}, always false {judged.always_false:.4f} "
+    goals += f"({judged.count} states, {judged.positives} with success)"
+    steps = f"steps right {found.step_accuracy:.4f}, no change {found.no_change:.4f} ({found.steps} steps)"
+    return [
+        f"{name}: {goals if judged.count else 'no goal was judged'}",
+        f"{' ' * len(name)}  {steps if found.steps else 'no step was taken'}",
+    ]

@@ -26,7 +26,9 @@ class Result:
     the heuristic, ``generated`` successors made. ``seconds`` is the wall time of
     the whole call; ``phases`` splits it (``ground``, ``search``, ``replay``, …). ``best`` is the
     most promising trajectory of a search that found no plan, and ``reasons`` says
-    in words why there is none. ``best_h`` is the lowest heuristic value that was
+    in words why there is none. ``warnings`` say what a plan rests on that the model
+    does not know: untrained blanks, inputs unlike the training data, predictions
+    that are not finite. ``best_h`` is the lowest heuristic value that was
     seen, None where nothing was evaluated.
     """
 

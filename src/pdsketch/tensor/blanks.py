@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, final
 from zlib import crc32
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from pdsketch.lang.diagnostics import Diagnostic, Error, did_you_mean, error
 from pdsketch.lang.domain import Blank, BlankInput, Domain
@@ -18,6 +19,9 @@ from pdsketch.tensor.calls import Callee, Given
 
 DEFAULT_DIMENSION = 64
 """The size of a vector that a blank returns, where nothing says it."""
+
+Watcher = Callable[[Callee, Sequence[Given], torch.Size, Tensor], None]
+"""Sees the arguments of a blank, over which leading axes, and what it returned."""
 
 _PRIMS: Mapping[str, Prim] = {"bool": "bool", "int64": "int", "float32": "float"}
 
@@ -42,6 +46,7 @@ class Functions(nn.Module):
         self.given = {str(name).lower(): module for name, module in modules.items()}
         self.calls: dict[str, Callable[..., Any]] = {}
         self.networks = nn.ModuleDict()
+        self.watcher: Watcher | None = None
         problems = [*_misnamed(domain, self.given), *_unlearnable(domain, self.given)]
         if problems:
             raise Error(problems)
@@ -51,6 +56,15 @@ class Functions(nn.Module):
             signature = signature_of(blank, [i.type.shape for i in blank.inputs])
             if name not in self.calls and signature is not None:
                 self.put(name, self.default(name, signature))
+
+    @contextmanager
+    def watched(self, watcher: Watcher) -> Iterator[None]:
+        """Within, every call of a blank is shown to a function, after the fact."""
+        before, self.watcher = self.watcher, watcher
+        try:
+            yield
+        finally:
+            self.watcher = before
 
     @property
     def unbound(self) -> tuple[str, ...]:

@@ -153,7 +153,10 @@ def _evaluation(callee: Callee, parts: list[Callable[[Run], Any]], axes: int, lo
         function = run.functions.get(callee, expanded)
         if callee.external:
             return _call_external(callee, function, expanded, leading, run, logic)
-        return settle(callee, _invoke(callee, function, expanded, leading, run), leading, run, logic)
+        result = _invoke(callee, function, expanded, leading, run)
+        if run.functions.watcher is not None:
+            run.functions.watcher(callee, expanded, leading, result)
+        return settle(callee, result, leading, run, logic)
 
     return compute
 
@@ -224,7 +227,7 @@ def settle(callee: Callee, result: Tensor, leading: torch.Size, run: Run, logic:
     if not leading:
         value = value.unsqueeze(0)
     if run.checked:
-        _check_numbers(callee, value)
+        _check_numbers(callee, value, pardons=run.pardons)
     if is_categorical(type_):
         return value.argmax(-1) if logic.crisp else torch.softmax(value, -1)
     if logic.crisp:
@@ -249,7 +252,7 @@ def _own_axes(callee: Callee, result: Tensor, leading: torch.Size, own: tuple[in
     )
 
 
-def _check_numbers(callee: Callee, value: Tensor) -> None:
+def _check_numbers(callee: Callee, value: Tensor, *, pardons: bool) -> None:
     """No NaN, and truth values in [0, 1]; not on a GPU, where to look would mean to wait."""
     if value.device.type != "cpu" or not value.is_floating_point() or value.numel() == 0:
         return
@@ -264,9 +267,11 @@ def _check_numbers(callee: Callee, value: Tensor) -> None:
                 f"returned {least if least < 0 else most:g}; a Boolean is a truth value in [0, 1]: "
                 "end it with a sigmoid",
             )
-        raise callee.fail("not-a-number", "returned NaN")
+        if not pardons:
+            raise callee.fail("not-a-number", "returned NaN")
+        return
     total = float(value.detach().sum())
-    if isnan(total) and bool(torch.isnan(value).any()):
+    if isnan(total) and not pardons and bool(torch.isnan(value).any()):
         raise callee.fail("not-a-number", "returned NaN")
 
 
@@ -339,7 +344,9 @@ def _external_value(callee: Callee, result: Tensor, leading: torch.Size, run: Ru
     value = _own_axes(callee, result, leading, type_.shape)
     if value.is_floating_point():
         if run.checked and bool(torch.isnan(value).any()):
-            raise callee.fail("not-a-number", "returned NaN")
+            if not run.pardons:
+                raise callee.fail("not-a-number", "returned NaN")
+            value = value.nan_to_num()
         whole = value.round()
         if run.checked and not bool(torch.isclose(value, whole, atol=1e-3).all()):
             raise callee.fail("module-output", f"returned fractions, and a {type_} is whole: return int64")

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, final
 
 import torch
 from torch import Tensor
 
-from pdsketch.lang.domain import Domain
+from pdsketch.lang.domain import Action, Domain
+from pdsketch.lang.substitute import written_out
 from pdsketch.lang.terms import Expr, Variable
 from pdsketch.lang.types import ObjectType
 from pdsketch.tensor.blanks import Functions
@@ -136,6 +137,15 @@ class Engine:
             self._programs[key] = found
         return found
 
+    def plain_program(self, action: str) -> Program:
+        """The crisp action, derived predicates written out: blanks are asked about its arguments alone."""
+        key = (action, "written out")
+        if key not in self._programs:
+            self._programs[key] = compile_action(
+                _written_out(self.domain.actions[action], self.domain), self.lowering(CRISP)
+            )
+        return self._programs[key]
+
     def precondition(self, run: Run, action: str, logic: Logic = CRISP) -> Tensor:
         """The precondition of each ground instance of a run, ``[state, instance]``."""
         return self._per_instance(run, self.program(action, logic).precondition)
@@ -201,6 +211,18 @@ class Engine:
                 real = torch.arange(count) < torch.tensor(counts)[:, None]
                 real = real.to(layout.device)
         return Grounding(places, count, real)
+
+
+def _written_out(action: Action, domain: Domain) -> Action:
+    effects = [
+        replace(
+            update,
+            condition=written_out(update.condition, domain),
+            value=None if update.value is None else written_out(update.value, domain),
+        )
+        for update in action.effects
+    ]
+    return replace(action, precondition=written_out(action.precondition, domain), effects=tuple(effects))
 
 
 def _carried(batch: StateBatch) -> dict[str, Tensor]:

@@ -13,11 +13,14 @@ from torch import Tensor, nn
 from pdsketch.lang.diagnostics import error
 from pdsketch.lang.domain import Action, Domain
 from pdsketch.lang.load import parse_goal
+from pdsketch.lang.substitute import written_out
 from pdsketch.lang.terms import Expr
 from pdsketch.lang.types import BOOL, ObjectType
 from pdsketch.tensor.arguments import Step, action_of, bind, is_step
 from pdsketch.tensor.blanks import Functions
+from pdsketch.tensor.effects import written
 from pdsketch.tensor.engine import Engine
+from pdsketch.tensor.experience import Watch
 from pdsketch.tensor.logic import CRISP, Logic, TNorm, logic_of
 from pdsketch.tensor.node import Run
 from pdsketch.tensor.state import State, StateBatch, concat, same_domain
@@ -116,7 +119,7 @@ class Model(nn.Module):
         batch = self.encode(self.ready(state), crisp=crisp)
         logic = self._logic(crisp, tnorm)
         parts, places = [], []
-        for schema, rows, run in self._grouped(batch, action):
+        for schema, rows, run in self.grouped(batch, action):
             parts.append(self.engine.successors(run, schema.name, logic))
             places.append(rows)
         after = concat(parts)
@@ -137,13 +140,32 @@ class Model(nn.Module):
         batch = self.ready(state)
         logic = self._logic(crisp, tnorm)
         parts, places = [], []
-        for schema, rows, run in self._grouped(batch, action):
+        for schema, rows, run in self.grouped(batch, action):
             parts.append(self.engine.precondition(run, schema.name, logic)[:, 0])
             places.append(rows)
         truth = torch.cat(parts).to(torch.float32)
         if len(parts) > 1:
             truth = truth[torch.cat([p for p in places if p is not None]).argsort()]
         return truth[0] if isinstance(state, State) else truth
+
+    @torch.no_grad()
+    def outside(self, state: State | StateBatch, question: Formula | Step) -> tuple[str, ...]:
+        """What the answer rests on that no blank was trained near, one sentence a blank.
+
+        ``question`` is a formula, or an action: its precondition and its effects. A
+        model that was not trained, or whose functions are all given, says nothing.
+        """
+        batch = self.ready(state)
+        watch = Watch(self.notes, self.blanks.given, [0] * batch.size)
+        with self.blanks.watched(watch):
+            batch = self.encode(batch, crisp=True)
+            if is_step(question) and not (isinstance(question, str) and "(" in question):
+                for schema, _, run in self.grouped(batch, cast(Step, question)):
+                    self.ask(run, schema)
+            else:
+                formula = self.formula(batch, cast(Formula, question))
+                self.engine.truth(self.engine.open(batch), written_out(formula, self.domain))
+        return watch.sentences(0)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Model:
         """A model with weights of its own, of the same domain."""
@@ -189,6 +211,12 @@ class Model(nn.Module):
             self._check_dimensions(batch)
         return batch
 
+    def ask(self, run: Run, action: Action) -> None:
+        """Evaluate an action for whoever watches the blanks: they are asked about its arguments alone."""
+        program = self.engine.plain_program(action.name)
+        program.precondition(run)
+        written(program, run)
+
     def formula(self, batch: StateBatch, formula: Formula) -> Expr:
         """The checked form of a formula over the objects of a batch."""
         if isinstance(formula, str):
@@ -218,7 +246,7 @@ class Model(nn.Module):
         order = torch.tensor([i for rows in groups.values() for i in rows], device=batch.device)
         return torch.cat(truth)[order.argsort()]
 
-    def _grouped(
+    def grouped(
         self, batch: StateBatch, action: Step | Sequence[Step]
     ) -> Iterable[tuple[Action, Tensor | None, Run]]:
         """The states by the action they take, each with its arguments bound."""

@@ -8,7 +8,9 @@ on it, so that nothing is expanded before it must be.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, final
 
@@ -62,15 +64,29 @@ class Node:
 _STATE, _GROUND, _LOOP = 0, 1, 2
 
 
+_PARDONED: ContextVar[bool] = ContextVar("pardoned", default=False)
+
+
+@contextmanager
+def pardoning() -> Iterator[None]:
+    """Within, NaN that a module returns is no error: a search drops what it leads to."""
+    token = _PARDONED.set(True)
+    try:
+        yield
+    finally:
+        _PARDONED.reset(token)
+
+
 @final
 class Run:
     """One evaluation: a batch, the ground arguments of an action, and what was computed so far.
 
     ``memos`` hold what depends on the state alone, on the ground arguments too,
-    and on the current round of a fixpoint.
+    and on the current round of a fixpoint. ``checked``: what modules return is
+    looked at; ``pardons``: NaN is let through all the same (`pardoning`).
     """
 
-    __slots__ = ("batch", "checked", "functions", "instances", "memos", "parameters")
+    __slots__ = ("batch", "checked", "functions", "instances", "memos", "parameters", "pardons")
 
     def __init__(self, batch: StateBatch, functions: Functions, *, checked: bool = True) -> None:
         self.batch = batch
@@ -78,6 +94,7 @@ class Run:
         self.parameters: Mapping[str, Tensor] = {}
         self.instances = 1
         self.checked = checked
+        self.pardons = _PARDONED.get()
         self.memos: list[dict[Node, Tensor]] = [{}, {}, {}]
 
     def ground(self, parameters: Mapping[str, Tensor], instances: int) -> Run:

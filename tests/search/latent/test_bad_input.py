@@ -92,7 +92,16 @@ def test_a_broken_lamp_makes_the_goal_unsolvable_and_the_reason_names_it(model, 
 
 def test_a_model_whose_outputs_are_nan_is_reported(domain):
     broken = pds.Model(domain, modules={**MODULES, "action::turn::g": lambda b: b * math.nan})
+    result = pds.plan(broken, state_of(domain), "(shining a)", max_expansions=20)
+    assert result.status == "gave-up"
+    assert any("`bright` after `turn`" in warning for warning in result.warnings)
     with pytest.raises(pds.Error, match=r"action::turn::g|bright"):
+        broken.step(state_of(domain), ("turn", "a"))
+
+
+def test_a_goal_that_is_nan_in_the_initial_state_is_an_error(domain):
+    broken = pds.Model(domain, modules={**MODULES, "derived::shining::f": lambda b: b * math.nan})
+    with pytest.raises(pds.Error, match="derived::shining::f"):
         pds.plan(broken, state_of(domain), "(shining a)")
 
 

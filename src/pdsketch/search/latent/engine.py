@@ -24,6 +24,7 @@ from pdsketch.search.latent.judge import Judge
 from pdsketch.search.latent.space import Children, Space, joined
 from pdsketch.search.result import Status, Step
 from pdsketch.task import clock
+from pdsketch.tensor.node import pardoning
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -120,8 +121,13 @@ class Engine:
 
     def run(self) -> list[Outcome]:
         """Search until every problem has an answer or a limit is hit."""
-        started = told = time.monotonic()
         self._begin()
+        with pardoning():
+            self._search()
+        return [self._outcome(p) for p in range(len(self._status))]
+
+    def _search(self) -> None:
+        started = told = time.monotonic()
         while (active := self._active()).size:
             now = time.monotonic()
             if clock.now() >= self.limits.deadline:
@@ -135,7 +141,6 @@ class Engine:
                 total, made = int(self.expanded.sum()), int(self.generated.sum())
                 self.settings.watch(Progress(now - started, total, made, active.size))
             self._round(active)
-        return [self._outcome(p) for p in range(len(self._status))]
 
     def _begin(self) -> None:
         roots = self.space.start()

@@ -18,6 +18,7 @@ from pdsketch.lang.diagnostics import did_you_mean, error
 from pdsketch.lang.terms import Expr
 from pdsketch.lang.types import ObjectType
 from pdsketch.search.latent.judge import open_node
+from pdsketch.search.latent.undecided import HIGH, LOW, blanks_read, known_blanks
 from pdsketch.tensor.model import Model
 from pdsketch.tensor.node import Node
 from pdsketch.tensor.state import StateBatch
@@ -174,6 +175,47 @@ class Optimism:
                     continue
             found.append(part)
         return found
+
+    def rests_on(self, model: Model, batch: StateBatch, problem: int) -> tuple[str, ...]:
+        """The blanks that cannot decide, and but for which a goal out of reach would be within it."""
+        optimistic = self.tasks[self.task_of[problem]]
+        doubted = _doubted(model, optimistic, batch)
+        facts = self.facts(batch, torch.tensor([problem], device=batch.device))[:, : optimistic.n_given]
+        evaluator = Evaluator(optimistic.task, "max")
+
+        def reachable(blanks: Sequence[str]) -> bool:
+            places = sorted({place for blank in blanks for place in doubted[blank]})
+            for truth in (True, False):
+                states = np.zeros((1, optimistic.task.n_basic), dtype=np.bool_)
+                states[:, : optimistic.n_given] = facts
+                states[:, places] = truth
+                if np.isfinite(evaluator.values(states)[0]):
+                    return True
+            return False
+
+        alone = tuple(blank for blank in doubted if reachable([blank]))
+        return alone or (tuple(doubted) if reachable([*doubted]) else ())
+
+
+def _doubted(model: Model, optimistic: Optimistic, batch: StateBatch) -> dict[str, list[int]]:
+    """The facts of a state that read a blank which was never trained, or whose truth is in between."""
+    known = known_blanks(model)
+    run = model.engine.open(batch, checked=False)
+    found: dict[str, list[int]] = {}
+    for form in optimistic.forms:
+        blanks = blanks_read(model, form.expr)
+        if not blanks:
+            continue
+        rows = torch.tensor(_placed(form, batch.universe(0)), dtype=torch.int64, device=batch.device)
+        rows = rows.reshape(len(form.rows), len(form.variables))
+        places = {v.name: rows[None, :, i] for i, v in enumerate(form.variables)}
+        truth = open_node(form, model, model.logic)(run.ground(places, len(form.rows)))
+        truths = truth.float().reshape(1, -1).expand(1, len(form.rows))[0].tolist()
+        for place, value in zip(form.places, truths, strict=True):
+            if LOW < value < HIGH or not known.issuperset(blanks):
+                for blank in blanks:
+                    found.setdefault(blank, []).append(place)
+    return found
 
 
 def _placed(form: Form, universe: Universe) -> list[tuple[int, ...]]:

@@ -16,7 +16,7 @@ from torch import Tensor
 from pdsketch.abstract.facts import Form, by_form
 from pdsketch.lang.terms import Expr
 from pdsketch.lang.types import ObjectType
-from pdsketch.tensor.logic import CRISP
+from pdsketch.tensor.logic import CRISP, Logic
 from pdsketch.tensor.model import Model
 from pdsketch.tensor.node import Node
 from pdsketch.tensor.read import Parameter
@@ -61,13 +61,13 @@ class Judge:
         return truth.reshape(truth.shape[0]).expand(batch.size)
 
 
-def open_node(form: Form, model: Model) -> Node:
-    """The crisp node of a form, whose variables are parameters."""
+def open_node(form: Form, model: Model, logic: Logic = CRISP) -> Node:
+    """The node of a form, whose variables are parameters."""
     scope: dict[str, Binding] = {}
     for variable in form.variables:
         assert isinstance(variable.type, ObjectType)
         scope[variable.name] = Parameter(variable.name, variable.type)
-    return model.engine.lowering(CRISP).lower(form.expr, scope)
+    return model.engine.lowering(logic).lower(form.expr, scope)
 
 
 def _group(form: Form, universes: Sequence[Universe], model: Model) -> _Group:

@@ -15,17 +15,21 @@ from pdsketch.lang.check.reads import absent_reads
 from pdsketch.lang.diagnostics import did_you_mean, error
 from pdsketch.lang.terms import Expr
 from pdsketch.search.latent.candidates import Generator, candidates_of
+from pdsketch.search.latent.doubts import doubts_of, encoded
 from pdsketch.search.latent.engine import Engine, Limits, Outcome, Progress, Search, Settings
 from pdsketch.search.latent.guide import Blind, Guide, Optimism, find_guide
 from pdsketch.search.latent.instances import Candidates, value_types
 from pdsketch.search.latent.judge import Judge
-from pdsketch.search.latent.reasons import nothing_trained, untrained, why_not
-from pdsketch.search.latent.replay import replay
+from pdsketch.search.latent.reasons import nothing_trained, runaways, untrained, why_not
+from pdsketch.search.latent.replay import Trail, replay
 from pdsketch.search.latent.space import Space
+from pdsketch.search.latent.undecided import undecided
 from pdsketch.search.result import Result, Step, UntrainedWarning
 from pdsketch.task import clock
 from pdsketch.tensor.arguments import bind
+from pdsketch.tensor.experience import Watch
 from pdsketch.tensor.model import Model
+from pdsketch.tensor.node import pardoning
 from pdsketch.tensor.state import State, StateBatch
 
 SEARCHES: Final[tuple[Search, ...]] = ("astar", "wastar", "gbfs")
@@ -88,8 +92,8 @@ def plan_models(
         return []
     wanted = _goals(model, states, goals)
     with torch.inference_mode():
-        encoded = [model.encode(state, crisp=True).crisp() for state in states]
-        return _Planning(model, encoded, wanted, chosen, started).results()
+        ready, watch = encoded(model, states)
+        return _Planning(model, ready, wanted, chosen, started, watch).results()
 
 
 @final
@@ -97,13 +101,20 @@ class _Planning:
     """One call: rounds of candidate values, each a search for the problems still open."""
 
     def __init__(
-        self, model: Model, states: Sequence[State], goals: Sequence[Expr], options: Options, started: float
+        self,
+        model: Model,
+        states: Sequence[State],
+        goals: Sequence[Expr],
+        options: Options,
+        started: float,
+        watch: Watch,
     ) -> None:
         self.model = model
         self.states = states
         self.goals = goals
         self.options = options
         self.started = started
+        self.watch = watch
         limit = options.time_limit
         spent = time.monotonic() - started
         self.deadline = np.inf if limit is None else clock.now() + limit - spent
@@ -154,25 +165,33 @@ class _Planning:
         outcomes = engine.run()
         solved = [place for place, outcome in enumerate(outcomes) if outcome.status == "solved"]
         plans = {place: engine.steps(outcomes[place].node) for place in solved}
-        failures = replay(
-            self.model,
-            [self.states[left[place]] for place in solved],
-            [goals[place] for place in solved],
-            [plans[place] for place in solved],
-            snap=self.options.snap,
-        )
+        trail = Trail()
+        with pardoning():
+            failures = replay(
+                self.model,
+                [self.states[left[place]] for place in solved],
+                [goals[place] for place in solved],
+                [plans[place] for place in solved],
+                snap=self.options.snap,
+                trail=trail,
+            )
+            watch = doubts_of(self.model, trail)
         failed = dict(zip(solved, failures, strict=True))
+        said = {place: watch.sentences(number) for number, place in enumerate(solved)}
         results: list[Result | None] = []
         for place, (i, outcome) in enumerate(zip(left, outcomes, strict=True)):
             self.counts[i] += (outcome.expanded, outcome.evaluated, outcome.generated)
             self.spent[i] += outcome.expanded
             if not last and outcome.status == "gave-up" and self._has_room(i):
                 results.append(None)
-            elif place in plans:
+                continue
+            if place in plans:
                 cost = float(engine.frontier.g[outcome.node])
-                results.append(self._solution(i, outcome, plans[place], cost, failed[place]))
+                result = self._solution(i, outcome, plans[place], cost, failed[place])
             else:
-                results.append(self._failure(i, place, outcome, engine, guide))
+                result = self._failure(i, place, outcome, engine, guide)
+            more = (*runaways(space.runaways.get(place, {})), *said.get(place, ()))
+            results.append(replace(result, warnings=(*result.warnings, *more)))
         return results
 
     def _settings(self, space: Space, left: Sequence[int], number: int, *, last: bool) -> Settings:
@@ -206,7 +225,7 @@ class _Planning:
             evaluated=evaluated,
             generated=generated,
             seconds=time.monotonic() - self.started,
-            warnings=(*self.doubts[i], *nothing_trained(self.model)),
+            warnings=(*self.doubts[i], *nothing_trained(self.model), *self.watch.sentences(i)),
             best_h=None if np.isinf(outcome.best_h) else outcome.best_h,
         )
 
@@ -219,11 +238,20 @@ class _Planning:
         return replace(result, plan=plan, cost=cost)
 
     def _failure(self, i: int, place: int, outcome: Outcome, engine: Engine, guide: Guide) -> Result:
+        if outcome.status == "unsolvable" and self._rests_on_guesses(i, place, outcome, guide):
+            outcome = replace(outcome, status="gave-up", limit="undecided")
         best = engine.steps(outcome.best) if outcome.best >= 0 else []
         reasons = why_not(
             self.model, self.states[i], self.goals[i], outcome, best, self.options, guide, place
         )
         return replace(self._result(i, outcome), best=best, reasons=reasons)
+
+    def _rests_on_guesses(self, i: int, place: int, outcome: Outcome, guide: Guide) -> bool:
+        """Whether there is no plan because of blanks that cannot decide: that would prove nothing."""
+        batch = self.states[i].batch
+        if isinstance(guide, Optimism) and not outcome.expanded:
+            return bool(guide.rests_on(self.model, batch, place))
+        return bool(undecided(self.model, batch, self.goals[i]))
 
 
 def _options(model: Model, given: Mapping[str, Any]) -> Options:

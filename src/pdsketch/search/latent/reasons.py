@@ -1,15 +1,19 @@
-"""Why there is no plan, in words: the limit, the goal's parts at the best node, untrained blanks."""
+"""Why there is no plan, in words: the limit, the goal's parts at the best node, blanks with holes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
+from pdsketch.lang.diagnostics import Error
 from pdsketch.lang.source import Span
-from pdsketch.lang.terms import Apply, BlankCall, Expr, Logic, walk
+from pdsketch.lang.terms import Expr, Logic
+from pdsketch.learn.verdicts import MEANINGS, NOTE, REMEDIES, Verdict
+from pdsketch.search.latent.doubts import doubts_of
 from pdsketch.search.latent.engine import Outcome
 from pdsketch.search.latent.guide import Guide, Optimism
-from pdsketch.search.latent.replay import follow
+from pdsketch.search.latent.replay import Trail, follow
+from pdsketch.search.latent.undecided import blanks_read, known_blanks, undecided
 from pdsketch.search.result import Step
 from pdsketch.tensor.model import Model
 from pdsketch.tensor.state import State
@@ -34,18 +38,38 @@ def why_not(
     reasons = [_ending(outcome, options)]
     if outcome.status == "unsolvable" and isinstance(guide, Optimism):
         reasons += _unreachable(guide, state, place)
-    reached = follow(model, state, best, snap=options.snap)
-    if isinstance(reached, State) and outcome.status != "unsolvable":
-        where = f"after {len(best)} steps, at the most promising state" if best else "in the initial state"
+    if outcome.status != "unsolvable":
+        reasons += undecided(model, state.batch, goal)
+        reasons += _at_best(model, state, goal, best, snap=options.snap)
+    reasons += [*untrained(model, goal), *nothing_trained(model)]
+    reasons += _verdicts(model, goal, reasons)
+    return tuple(dict.fromkeys(reasons))[:_MOST_PARTS]
+
+
+def _at_best(model: Model, state: State, goal: Expr, best: Sequence[Step], *, snap: bool) -> list[str]:
+    """The parts of the goal that do not hold at the most promising state, and what is a guess there."""
+    where = f"after {len(best)} steps, at the most promising state" if best else "in the initial state"
+    reasons = []
+    try:
+        trail = Trail()
+        reached = follow(model, state, best, trail, snap=snap)
+        if not isinstance(reached, State):
+            return []
+        trail.ends.append((reached.batch, [goal], [0]))
         for part in _conjuncts(goal):
             truth = float(model.holds(reached, part))
             if truth <= 0.5:
                 reasons.append(f"{where}, {_words(part)} has truth {truth:.2f}{_at(part.span)}")
-    reasons += [*untrained(model, goal), *nothing_trained(model)]
-    return tuple(reasons[:_MOST_PARTS])
+        way = "on the way there" if best else where
+        reasons += [f"{way}, {doubt}" for doubt in doubts_of(model, trail).sentences(0)]
+    except Error as failed:
+        reasons.append(f"{where}, the model cannot be evaluated: {failed.diagnostics[0].message}")
+    return reasons
 
 
 def _ending(outcome: Outcome, options: Options) -> str:
+    if outcome.limit == "undecided":
+        return "no plan was found, and that proves nothing: the model has blanks that cannot decide"
     seen = f"best h {outcome.best_h:g} after {outcome.expanded} expansions"
     match outcome.status, outcome.limit:
         case "unsolvable", _:
@@ -75,11 +99,30 @@ def _unreachable(guide: Optimism, state: State, place: int) -> list[str]:
 
 def untrained(model: Model, goal: Expr) -> tuple[str, ...]:
     """What to say of each blank that the goal reads and no training reached; given modules need none."""
-    trained = {*model.notes.get("trained", ()), *model.blanks.given}
-    read = [name for name in blanks_read(model, goal) if name not in trained]
+    known = known_blanks(model)
+    read = [name for name in blanks_read(model, goal) if name not in known]
     return tuple(
         f"the goal reads the blank `{name}`, which was never trained{_first(model, name)}" for name in read
     )
+
+
+def _verdicts(model: Model, goal: Expr, said: Sequence[str]) -> list[str]:
+    """What the report on the training says of blanks that the goal or an action reads, if it is a hole.
+
+    Blanks of which something was said already are left out.
+    """
+    words: Mapping[str, Verdict] = model.notes.get(NOTE, {})
+    expressions = [goal]
+    for action in model.domain.actions.values():
+        expressions += [action.precondition, *(u.condition for u in action.effects)]
+        expressions += [u.value for u in action.effects if u.value is not None]
+    read = dict.fromkeys(name for expr in expressions for name in blanks_read(model, expr))
+    spoken_of = " ".join(said)
+    return [
+        f"`{name}` is {words[name]} ({MEANINGS[words[name]]}): {REMEDIES[words[name]]}"
+        for name in read
+        if words.get(name) in REMEDIES and f"`{name}`" not in spoken_of
+    ]
 
 
 def nothing_trained(model: Model) -> tuple[str, ...]:
@@ -92,26 +135,18 @@ def nothing_trained(model: Model) -> tuple[str, ...]:
     return (f"the model was not trained: {listed}{more} are networks as they were made",) if blanks else ()
 
 
+def runaways(counts: Mapping[tuple[str, str], int]) -> tuple[str, ...]:
+    """What to say of successors that were dropped because they are not finite."""
+    return tuple(
+        f"the model predicts a `{predicate}` after `{action}` that is not finite; {count} such "
+        "successors were left out: train the model, or check the modules that you gave it"
+        for (action, predicate), count in counts.items()
+    )
+
+
 def _first(model: Model, blank: str) -> str:
     spans = model.domain.blanks[blank].spans
     return _at(spans[0] if spans else None)
-
-
-def blanks_read(model: Model, expr: Expr) -> tuple[str, ...]:
-    """The blanks that an expression reads, through derived predicates too."""
-    found: dict[str, None] = {}
-    seen: set[str] = set()
-    agenda = [expr]
-    while agenda:
-        for node in walk(agenda.pop()):
-            if isinstance(node, BlankCall):
-                found[node.blank] = None
-            elif isinstance(node, Apply) and node.predicate not in seen:
-                seen.add(node.predicate)
-                body = model.domain.predicates[node.predicate].body
-                if body is not None:
-                    agenda.append(body)
-    return tuple(found)
 
 
 def _conjuncts(goal: Expr) -> list[Expr]:

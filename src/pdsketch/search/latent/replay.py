@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import final
 
 import torch
 
@@ -13,6 +15,21 @@ from pdsketch.tensor.codes import codes_of
 from pdsketch.tensor.model import Model
 from pdsketch.tensor.state import State, StateBatch
 
+Move = tuple[StateBatch, list[Step], list[int]]
+"""States, the step taken in each, and the places of the plans that they belong to."""
+
+
+@final
+@dataclass(slots=True)
+class Trail:
+    """What plans passed through: states with the step taken there, and states with the goal that holds.
+
+    Each comes with the places of the plans that its states belong to.
+    """
+
+    moves: list[Move] = field(default_factory=list)
+    ends: list[tuple[StateBatch, list[Expr], list[int]]] = field(default_factory=list)
+
 
 def replay(
     model: Model,
@@ -21,8 +38,12 @@ def replay(
     plans: Sequence[Sequence[Step]],
     *,
     snap: bool,
+    trail: Trail,
 ) -> list[str | None]:
-    """Why each plan does not reach its goal; None: it does. Plans are replayed side by side."""
+    """Why each plan does not reach its goal; None: it does. Plans are replayed side by side.
+
+    The states on the way are left in ``trail``.
+    """
     verdicts: list[str | None] = [None] * len(plans)
     left = list(range(len(plans)))
     number = 0
@@ -31,7 +52,9 @@ def replay(
         arrived = [place for place, i in enumerate(left) if len(plans[i]) == number]
         if arrived:
             done = [left[place] for place in arrived]
-            truth = model.holds(_some(batch, arrived), [goals[i] for i in done], crisp=True)
+            there, wanted = _some(batch, arrived), [goals[i] for i in done]
+            trail.ends.append((there, wanted, done))
+            truth = model.holds(there, wanted, crisp=True)
             for i, holds in zip(done, (truth > 0.5).tolist(), strict=True):
                 verdicts[i] = (
                     None if holds else "the goal does not hold when the plan is replayed step by step"
@@ -50,7 +73,9 @@ def replay(
         going = [place for place, allowed in enumerate(may) if allowed]
         left = [left[place] for place in going]
         if left:
-            batch = model.step(_some(batch, going), [steps[place] for place in going], crisp=True)
+            batch, taken = _some(batch, going), [steps[place] for place in going]
+            trail.moves.append((batch, taken, left))
+            batch = model.step(batch, taken, crisp=True)
             batch = _snapped(model, batch) if snap else batch
     return verdicts
 
@@ -59,11 +84,14 @@ def _some(batch: StateBatch, places: list[int]) -> StateBatch:
     return batch if len(places) == batch.size else batch.select(torch.tensor(places, device=batch.device))
 
 
-def follow(model: Model, state: State, plan: Sequence[Step], *, snap: bool = False) -> State | str:
+def follow(
+    model: Model, state: State, plan: Sequence[Step], trail: Trail, *, snap: bool = False
+) -> State | str:
     """The state after a sequence of actions, or which of them could not be applied."""
     for number, step in enumerate(plan, start=1):
         if not bool(model.applicable(state, step, crisp=True) > 0.5):
             return f"step {number} of the plan, {step}, is not applicable when it is replayed"
+        trail.moves.append((state.batch, [step], [0]))
         state = model.step(state, step, crisp=True)
         if snap:
             state = _snapped(model, state.batch)[0]

@@ -13,7 +13,6 @@ from typing import final
 import torch
 from torch import Tensor
 
-from pdsketch.lang.diagnostics import error
 from pdsketch.lang.terms import TRUE
 from pdsketch.lang.types import ObjectType
 from pdsketch.search.latent.fingerprint import Fingerprint, fingerprints, of_problem
@@ -88,7 +87,11 @@ def joined(parts: Sequence[Children]) -> Children:
 
 @final
 class Space:
-    """The states of the nodes of several problems, and how they grow."""
+    """The states of the nodes of several problems, and how they grow.
+
+    ``runaways`` counts, for a problem, the successors that were dropped because
+    they are not finite, by the action and the predicate.
+    """
 
     def __init__(
         self,
@@ -116,6 +119,7 @@ class Space:
         self.prints: Mapping[str, Fingerprint] = fingerprints(self.changing, codes, self.device, resolution)
         self._rounding = fingerprints(self.changing, codes, self.device)
         self._order = {p.name: i for i, p in enumerate(self.changing)}
+        self.runaways: dict[int, dict[tuple[str, str], int]] = {}
         self.size = 0
         self._tables: Tables = {}
         self._shares = torch.empty(0, len(self.changing), 2, dtype=torch.int64, device=self.device)
@@ -196,11 +200,12 @@ class Space:
         allowed = self._allowed(program, run, instances.existing(problems))
         if allowed is not None and int(allowed.sum()) < allowed.numel() // 2:
             return self._apply_few(number, batch, problems, shares, allowed)
-        new = self._checked(program, written(program, run))
+        new = written(program, run)
         parent = torch.arange(batch.size, device=self.device).repeat_interleave(instances.count)
         instance = torch.arange(instances.count, device=self.device).repeat(batch.size)
         made = self._children(number, run, parent, instance, problems, shares, new)
-        return made if allowed is None else made.select(allowed.reshape(-1).nonzero().squeeze(1))
+        made = made if allowed is None else made.select(allowed.reshape(-1).nonzero().squeeze(1))
+        return self._finite(program, made, problems)
 
     def _apply_few(
         self, number: int, batch: StateBatch, problems: Tensor, shares: Tensor, allowed: Tensor
@@ -216,8 +221,9 @@ class Space:
             for name, value in instances.arguments(problems).items()
         }
         run = self.model.engine.open(chosen).ground(arguments, 1)
-        new = self._checked(program, written(program, run))
-        return self._children(number, run, parent, instance, problems, shares, new)
+        new = written(program, run)
+        made = self._children(number, run, parent, instance, problems, shares, new)
+        return self._finite(program, made, problems)
 
     def _children(
         self,
@@ -254,16 +260,20 @@ class Space:
         held = _spread(program.precondition(run), run)
         return held if existing is None else held & existing
 
-    def _checked(self, program: Program, new: Tables) -> Tables:
-        for name, table in new.items():
-            if table.is_floating_point() and not bool(torch.isfinite(table).all()):
-                raise error(
-                    "not-finite",
-                    f"the model predicts a `{name}` after `{program.action.name}` that is not finite",
-                    program.action.span,
-                    help="train the model, or check the modules that you gave it",
-                )
-        return new
+    def _finite(self, program: Program, made: Children, problems: Tensor) -> Children:
+        """The successors whose numbers are all finite; the others are counted in ``runaways`` and dropped."""
+        good: Tensor | None = None
+        for name, table in made.tables.items():
+            if table is None or not table.is_floating_point() or bool(torch.isfinite(table).all()):
+                continue
+            fine = torch.isfinite(table).flatten(1).all(1)
+            good = fine if good is None else good & fine
+            owners = problems.index_select(0, made.parent[~fine])
+            for problem, count in zip(*map(Tensor.tolist, owners.unique(return_counts=True)), strict=True):  # type: ignore[no-untyped-call]
+                counts = self.runaways.setdefault(problem, {})
+                key = (program.action.name, name)
+                counts[key] = counts.get(key, 0) + count
+        return made if good is None else made.select(good.nonzero().squeeze(1))
 
     def _share(self, name: str, table: Tensor, problems: Tensor) -> Tensor:
         return self.prints[name].shares(table, self._real(name, problems))

@@ -1,0 +1,235 @@
+"""What the data cannot teach, or the model did not learn: sentences that name the thing and what helps."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+import torch
+
+from pdsketch.lang.domain import Action
+from pdsketch.learn.behaviour import BlankReport
+from pdsketch.learn.columns import Array
+from pdsketch.learn.counts import Measures
+from pdsketch.learn.goals import blanks_in
+from pdsketch.learn.study import Study
+from pdsketch.learn.twins import twins
+from pdsketch.learn.verdicts import REMEDIES
+
+_MUCH = 0.05
+_ENOUGH = 20
+_NAMED = 5
+_HASHED_AT_ONCE = 1 << 24
+
+
+def warnings_of(
+    study: Study,
+    measures: Measures,
+    blanks: Mapping[str, BlankReport],
+    held_out: Measures | None = None,
+) -> tuple[str, ...]:
+    """All warnings about a model on its data, the gravest kinds first."""
+    silent = _silent(study, blanks)
+    told = {name for names in silent.values() for name in names}
+    return (
+        *_silent_preconditions(silent),
+        *_unused_actions(study, blanks),
+        *_never_true(study),
+        *_contradictions(study),
+        *_twins(study),
+        *_poor_goals(measures),
+        *_poor_effects(study, measures),
+        *_blanks({name: report for name, report in blanks.items() if name not in told}),
+        *_worse_held_out(measures, held_out),
+    )
+
+
+def _silent(study: Study, blanks: Mapping[str, BlankReport]) -> dict[str, list[str]]:
+    """The actions that are taken without a word on ``executable``, and the blanks that wait for it."""
+    found = {}
+    for at, action in enumerate(study.actions):
+        word = study.packed.executable[study.packed.action == at]
+        names = sorted(blanks_in(study.domain, action.precondition, encoders=False))
+        untrained = [name for name in names if blanks[name].verdict == "never-trained"]
+        if untrained and len(word) and (word < 0).all():
+            found[action.name] = untrained
+    return found
+
+
+def _silent_preconditions(silent: Mapping[str, list[str]]) -> Iterator[str]:
+    """Blank preconditions about which nothing in the data speaks."""
+    for action, names in silent.items():
+        yield (
+            f"the precondition of `{action}` has no signal: no step says whether it was executable, so "
+            f"{_listed(names)} stays as it began and the action may never be applicable; "
+            "give `executable` with the episodes, or a precondition without blanks"
+        )
+
+
+def _unused_actions(study: Study, blanks: Mapping[str, BlankReport]) -> Iterator[str]:
+    used = {study.actions[at].name for at in np.unique(study.packed.action[study.packed.action >= 0])}
+    for action in study.domain.actions.values():
+        learns = [name for name in sorted(_blanks_of(study, action)) if blanks[name].learnable]
+        if action.name not in used and learns:
+            yield (
+                f"the action `{action.name}` never occurs in the data, so what it does was not learned: "
+                "add episodes in which it is taken"
+            )
+
+
+def _blanks_of(study: Study, action: Action) -> set[str]:
+    expressions = [action.precondition, *(u.condition for u in action.effects)]
+    expressions += [u.value for u in action.effects if u.value is not None]
+    return set().union(*(blanks_in(study.domain, expr, encoders=False) for expr in expressions))
+
+
+def _never_true(study: Study) -> Iterator[str]:
+    """Goals that held in no state, and that call a blank which no goal that held calls."""
+    packed = study.packed
+    judged = packed.goal >= 0
+    count = np.bincount(packed.goal[judged], minlength=len(study.goals))
+    true = np.bincount(packed.goal[judged], packed.outcomes[judged], minlength=len(study.goals))
+    calls = [blanks_in(study.domain, goal) for goal in study.goals]
+    shown = set[str]().union(*(calls[at] for at in np.flatnonzero(true)))
+    never = [at for at in np.flatnonzero((count > 0) & (true == 0)).tolist() if calls[at] - shown]
+    if not never:
+        return
+    first, more = packed.columns.goals[never[0]], len(never) - 1
+    what = f"the goal `{first}` was" if not more else f"the goals `{first}` and {more} more were"
+    silent = sorted(set[str]().union(*(calls[at] for at in never)) - shown)
+    yield (
+        f"{what} never true in the data, so nothing says when {_listed(silent)} should be true; "
+        "add episodes that reach it"
+    )
+
+
+def _contradictions(study: Study) -> Iterator[str]:
+    """States that are alike in all that the data holds, with one goal and both labels."""
+    packed = study.packed
+    judged = np.flatnonzero(packed.goal >= 0)
+    keys = np.stack([state_hashes(study)[packed.state[judged]], packed.goal[judged]], axis=1)
+    _, group = np.unique(keys, axis=0, return_inverse=True)
+    group = group.reshape(-1)
+    labelled = np.bincount(group)
+    true = np.bincount(group, packed.outcomes[judged], minlength=len(labelled))
+    both = (true > 0) & (true < labelled)
+    count = int(labelled[both].sum())
+    if count:
+        at = judged[np.flatnonzero(both[group])[0]]
+        yield (
+            f"the labels of {count} states contradict each other: the same state and goal "
+            f"(such as `{packed.columns.goals[packed.goal[at]]}`, episode {packed.episode[at]}) with "
+            "and without success; add a predicate that tells them apart, or correct `success`"
+        )
+
+
+def state_hashes(study: Study) -> Array:
+    """A number for each state of the data ``[s]``, the same where everything observed is."""
+    packed = study.packed
+    generator = np.random.default_rng(0)
+    rows = packed.states.rows
+    size = packed.states.size
+    found = np.zeros(size, dtype=np.int64) if rows is None else rows.cpu().numpy().astype(np.int64)
+    for name in sorted(packed.states.tensors):
+        tensor = packed.states.tensors[name].flatten(1)
+        if not tensor.shape[1]:
+            continue
+        factors = generator.integers(1, 2**62, size=tensor.shape[1]) * 2 + 1
+        many = max(1, _HASHED_AT_ONCE // tensor.shape[1])
+        for first in range(0, size, many):
+            part = tensor[first : first + many]
+            part = (part + 0.0).view(torch.int32) if part.is_floating_point() else part
+            with np.errstate(over="ignore"):
+                mixed = part.cpu().numpy().astype(np.int64) * factors
+                mixed ^= mixed >> 29
+                found[first : first + many] = found[first : first + many] * 31 + mixed.sum(1)
+    return found
+
+
+def _twins(study: Study) -> Iterator[str]:
+    for p, q in twins(study):
+        yield (
+            f"`{p}` and `{q}` cannot be told apart by the data: they occur only together, in the same goals, "
+            "and read the same values; add goals that name one without the other"
+        )
+
+
+def _poor_goals(measures: Measures) -> Iterator[str]:
+    """Kinds of goals on which the model is no better than one that always says no."""
+    for kind in measures.goals:
+        judged = kind.judged
+        if judged.positives and judged.negatives and judged.accuracy < judged.always_false:
+            yield (
+                f"goals like `{kind.formula}` are judged right in {judged.accuracy:.3f} of the states, and "
+                f"always false would be in {judged.always_false:.3f}: look at `worst_goals`; train "
+                "longer, or add episodes that reach them"
+            )
+
+
+def _poor_effects(study: Study, measures: Measures) -> Iterator[str]:
+    """Effects that are to be learned and never changed anything, or that miss most changes."""
+    for action, effects in measures.effects.items():
+        for update in _first_updates(study.domain.actions[action]):
+            found = effects.get(update)
+            if found is None or not found.variables or not _is_learned(study, action, update):
+                continue
+            if not found.changed:
+                yield (
+                    f"`{action}` writes `{update}`, which never changed in its steps: that it changes "
+                    "nothing fits the data; add episodes in which it does"
+                )
+            elif found.right_changed < 0.5:
+                yield (
+                    f"of {found.changed} changes of `{update}` by `{action}`, {found.right_changed:.3f} are "
+                    "predicted right: look at `worst`; the effect may need other inputs, more data or "
+                    "more steps"
+                )
+
+
+def _first_updates(action: Action) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(u.target.predicate for u in action.effects))
+
+
+def _is_learned(study: Study, action: str, predicate: str) -> bool:
+    updates = [u for u in study.domain.actions[action].effects if u.target.predicate == predicate]
+    parts = [u.condition for u in updates] + [u.value for u in updates if u.value is not None]
+    return any(blanks_in(study.domain, part, encoders=False) for part in parts)
+
+
+def _blanks(blanks: Mapping[str, BlankReport]) -> Iterator[str]:
+    """Blanks that were never trained, are asked about other things, or collapsed."""
+    by_verdict: dict[str, list[str]] = defaultdict(list)
+    for name, report in blanks.items():
+        by_verdict[report.verdict].append(name)
+    if never := by_verdict["never-trained"]:
+        yield f"{_listed(never)} never received a gradient: {REMEDIES['never-trained']}"
+    for name in by_verdict["outside"]:
+        found = blanks[name]
+        yield (
+            f"`{name}` was never trained {found.such_as}; {found.outside} of its {found.calls} inputs here "
+            f"are unlike all that it was trained on: {REMEDIES['outside']}"
+        )
+    for name in by_verdict["collapsed"]:
+        what = f" ({blanks[name].note})" if blanks[name].codes else ""
+        yield f"`{name}` collapsed: it encodes everything alike{what}; {REMEDIES['collapsed']}"
+
+
+def _worse_held_out(train: Measures, held_out: Measures | None) -> Iterator[str]:
+    if held_out is None:
+        return
+    pairs = (
+        ("goals", train.goal_accuracy, held_out.goal_accuracy, held_out.judged.count),
+        ("steps", train.step_accuracy, held_out.step_accuracy, held_out.steps),
+    )
+    for what, own, other, count in pairs:
+        if count >= _ENOUGH and own - other > _MUCH:
+            yield (
+                f"{what} right {other:.3f} on held-out episodes and {own:.3f} on the training episodes: "
+                "more episodes would help, or a sketch with more structure"
+            )
+
+
+def _listed(names: list[str]) -> str:
+    some = ", ".join(f"`{name}`" for name in names[:_NAMED])
+    return some if len(names) <= _NAMED else f"{some} and {len(names) - _NAMED} more"

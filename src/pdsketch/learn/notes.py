@@ -1,0 +1,184 @@
+"""What a fit leaves behind on the model, beside its weights.
+
+Which blanks were trained and on what, what is said of each, how finely variables
+are told apart, and how far encodings move without a reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, final
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from pdsketch.lang.domain import Predicate
+from pdsketch.learn.columns import Array
+from pdsketch.learn.frame import Frame, Move, encode
+from pdsketch.learn.losses import real_entries
+from pdsketch.learn.study import Study
+from pdsketch.learn.verdicts import NOTE as VERDICTS
+from pdsketch.learn.verdicts import Verdict
+from pdsketch.tensor.codes import NOISE, Codes, note_codes
+from pdsketch.tensor.experience import Recorder
+from pdsketch.tensor.logic import CRISP
+
+MOST_SEEN: Final = 50_000
+"""States whose values make codes."""
+
+MOST_WATCHED: Final = 4096
+"""States on which the trained model is watched: its noise, and the inputs of its blanks."""
+
+QUANTILE: Final = 0.9
+MARGIN: Final = 1.5
+"""Noise is so many times this quantile of errors: to be wrong in a tenth of the steps is not to be noisy."""
+
+MOST_NOISE: Final = 0.5
+"""Noise is at most this part of a variable's deviation: more is ignorance."""
+
+
+@torch.no_grad()
+def take_notes(study: Study, states: Array, reached: Iterable[str]) -> None:
+    """Remember on the model what it was trained on, from the examples of the training data."""
+    notes = study.model.notes
+    notes["trained"] = sorted({*notes.get("trained", ()), *reached})
+    errors, recorder = _Errors(study), Recorder(notes["trained"])
+    once = states[study.packed.once[states]]
+    with study.model.blanks.watched(recorder):
+        for some in _parts(states):
+            _judge_goals(study, some)
+        for some in _parts(once):
+            _take_steps(study, some, errors)
+    recorder.write(notes)
+    seen, noise = _seen(study, _spread(once, MOST_SEEN)), errors.noise()
+    note_codes(notes, {name: _codes(study, name, values, noise) for name, values in seen.items()})
+    notes[NOISE] = {
+        name: min(float(noise[name].max()), MOST_NOISE * float(seen[name].std(0, correction=0).max()))
+        for name in noise
+        if name in seen and study.domain.predicates[name].role == "encoded"
+    }
+
+
+def note_verdicts(notes: dict[str, Any], verdicts: Mapping[str, Verdict]) -> None:
+    """Remember the word on each blank; of one that nothing called this time, what was said before stays."""
+    before = notes.get(VERDICTS, {})
+    notes[VERDICTS] = {
+        name: before.get(name, word) if word == "never-called" else word for name, word in verdicts.items()
+    }
+
+
+def _spread(states: Array, most: int) -> Array:
+    """At most so many of the states, evenly spread."""
+    if len(states) <= most:
+        return states
+    found: Array = states[np.linspace(0, len(states) - 1, most).astype(np.int64)]
+    return found
+
+
+def _parts(states: Array) -> list[Array]:
+    """Some of the states to watch the model on, a part at a time."""
+    return [some for some in np.array_split(_spread(states, MOST_WATCHED), 4) if len(some)]
+
+
+def _judge_goals(study: Study, states: Array) -> None:
+    """Evaluate the goals of some examples, crisply."""
+    frame = Frame(study, CRISP, states)
+    frame.prepare(goals=True, step=False)
+    frame.truth()
+
+
+def _take_steps(study: Study, states: Array, errors: _Errors) -> None:
+    """Evaluate the effects of the actions taken, and their preconditions."""
+    frame = Frame(study, CRISP, states)
+    frame.prepare(goals=False, step=True)
+    after = frame.step()
+    _ask_preconditions(frame)
+    for move in after.moves:
+        errors.take(frame, after, move)
+
+
+def _ask_preconditions(frame: Frame) -> None:
+    """Evaluate preconditions with blanks where the data says what the controller said."""
+    study = frame.study
+    known = study.packed.executable[frame.states]
+    for at, action in enumerate(study.actions):
+        rows = np.flatnonzero((frame.action == at) & (known >= 0))
+        if len(rows) and study.has_blanks(action.precondition):
+            batch = frame.batch(rows, sorted(study.reads.expression(action.precondition)))
+            ground = study.engine.open(batch, checked=False).ground(
+                study.parameters(at, frame.states[rows]), 1
+            )
+            study.engine.precondition(ground, action.name, CRISP)
+
+
+def _seen(study: Study, states: Array) -> dict[str, Tensor]:
+    """All values of each float variable in some states, ``[n, d]``."""
+    tensors = study.observed(states, [p.name for p in study.domain.state_predicates])
+    found = {}
+    for name, tensor in {**tensors, **encode(study, states, CRISP)}.items():
+        predicate = study.domain.predicates[name]
+        if predicate.type.prim == "float32" and tensor.numel():
+            own = tensor.shape[1 + len(predicate.parameters) :]
+            found[name] = tensor.reshape(-1, own.numel())
+    return found
+
+
+def _codes(study: Study, name: str, values: Tensor, noise: Mapping[str, Tensor]) -> Codes:
+    """The codes of a variable; noise counts where it is encoded, and where the data never varied."""
+    predicate = study.domain.predicates[name]
+    moves = noise.get(name, torch.zeros(values.shape[1]))
+    if predicate.role != "encoded":
+        low, high = (end.cpu() for end in values.aminmax(dim=0))
+        moves = torch.where(low == high, 2 * moves, 0.0)
+    return Codes.of(values, predicate.type.tolerance, moves.tolist())
+
+
+@final
+class _Errors:
+    """How far float variables are from what the model predicts of them, one step ahead.
+
+    What an action does not write moves by the encoder's noise alone; what it
+    writes, by the model's own error, too. The two are kept apart, and the larger counts.
+    """
+
+    def __init__(self, study: Study) -> None:
+        self._study = study
+        self._floats = [p for p in study.domain.state_predicates if p.type.prim == "float32"]
+        self._amounts: dict[tuple[str, bool], list[Tensor]] = {}
+
+    def take(self, frame: Frame, after: Frame, move: Move) -> None:
+        """Take in the steps of one action."""
+        states = after.states[move.first : move.first + len(move.rows)]
+        target = Frame(self._study, CRISP, states)
+        for predicate in self._floats:
+            name = predicate.name
+            before = frame.value(name, move.rows)
+            found = move.new.get(name, before)
+            if found.numel():
+                wanted = target.value(name, np.arange(len(states)))
+                real = real_entries(self._study, states, predicate)
+                self._add(predicate, found, found - wanted, found == before, real)
+
+    def _add(
+        self, predicate: Predicate, found: Tensor, off: Tensor, same: Tensor, real: Tensor | None
+    ) -> None:
+        """The largest error of each step among its objects, ``[step, d]``, of what was kept and written."""
+        leading = found.shape[: 1 + len(predicate.parameters)]
+        off = off.abs().reshape(leading[0], leading[1:].numel(), -1)
+        same = same.reshape(off.shape).all(-1, keepdim=True)
+        here = torch.ones_like(same) if real is None else real.reshape(same.shape) > 0
+        for kept in (True, False):
+            counts = here & (same == kept)
+            steps = counts.flatten(1).any(1)
+            if bool(steps.any()):
+                amounts = torch.where(counts, off, 0.0).amax(1)[steps]
+                self._amounts.setdefault((predicate.name, kept), []).append(amounts.cpu())
+
+    def noise(self) -> dict[str, Tensor]:
+        """The noise of each dimension of each float variable."""
+        found: dict[str, Tensor] = {}
+        for (name, _), parts in self._amounts.items():
+            one = MARGIN * torch.cat(parts).double().quantile(QUANTILE, dim=0).nan_to_num()
+            found[name] = one if name not in found else torch.maximum(found[name], one)
+        return found

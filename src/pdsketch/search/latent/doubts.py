@@ -1,0 +1,62 @@
+"""Where plans rest on blanks that were never trained near what they are asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import torch
+
+from pdsketch.lang.substitute import written_out
+from pdsketch.search.latent.replay import Move, Trail
+from pdsketch.tensor.experience import Watch
+from pdsketch.tensor.model import Model
+from pdsketch.tensor.state import State, concat
+
+_MOST_STATES: Final = 4096
+
+
+def doubts_of(model: Model, trail: Trail) -> Watch:
+    """What to say of each plan of a trail: its steps, and its goal at the end."""
+    watch = Watch(model.notes, model.blanks.given)
+    if not model.notes.get("trained"):
+        return watch
+    with model.blanks.watched(watch):
+        for moves in _gathered(trail.moves):
+            batch = concat([states for states, _, _ in moves])
+            steps = [step for _, taken, _ in moves for step in taken]
+            owners = [plan for _, _, plans in moves for plan in plans]
+            for schema, rows, run in model.grouped(batch, steps):
+                watch.owners = owners if rows is None else [owners[row] for row in rows.tolist()]
+                model.ask(run, schema)
+        watch.untrained = False  # of goals, that was said before the search
+        for batch, goals, plans in trail.ends:
+            for goal in dict.fromkeys(goals):
+                places = [place for place, other in enumerate(goals) if other == goal]
+                watch.owners = [plans[place] for place in places]
+                some = batch.select(torch.tensor(places, device=batch.device))
+                model.engine.truth(model.engine.open(some), written_out(goal, model.domain))
+    return watch
+
+
+def _gathered(moves: Sequence[Move]) -> Iterator[list[Move]]:
+    """The moves in groups of not too many states."""
+    group: list[Move] = []
+    for move in moves:
+        if group and sum(states.size for states, _, _ in (*group, move)) > _MOST_STATES:
+            yield group
+            group = []
+        group.append(move)
+    if group:
+        yield group
+
+
+def encoded(model: Model, states: list[State]) -> tuple[list[State], Watch]:
+    """The states with their encoded variables, and what to say of how each was encoded."""
+    watch = Watch(model.notes, model.blanks.given)
+    found = []
+    with model.blanks.watched(watch):
+        for place, state in enumerate(states):
+            watch.owners = (place,)
+            found.append(model.encode(state, crisp=True).crisp())
+    return found, watch
