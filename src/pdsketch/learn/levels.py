@@ -21,6 +21,9 @@ APART = 1 / 3
 MOST = 512
 """By so many examples at most: enough to tell an error rate of 1 % from one of 3 %."""
 
+PASSES = 3
+"""What one network needs depends on what the others can say by then."""
+
 STEEP = 4
 """How steeply a probability is taken for right or wrong where errors are counted."""
 
@@ -32,22 +35,28 @@ class Levels:
     def __init__(self, losses: Losses, train: Array, seed: int) -> None:
         study = losses.study
         self.losses = losses
-        self.networks = _nested(study)
+        self.networks = [] if losses.options.paper else _nested(study)
         self.apart = _apart(train, study.packed.episode, seed) if self.networks else train[:0]
         self._all = train
 
     @torch.no_grad()
     def choose(self) -> None:
-        """Cut each network to the level that it needs, one after the other."""
+        """Give each network the level that it needs, beginning with the simplest of all, until nothing changes."""
         states = self.apart if len(self.apart) else self._all
         states = states[np.argsort(self.losses.study.packed.strata[states], kind="stable")]
         states = np.sort(states[np.linspace(0, len(states) - 1, min(len(states), MOST)).astype(np.int64)])
         for network in self.networks:
-            found = []
-            for level in range(len(network.levels)):
-                network.level = level
-                found.append(risks(self.losses, states))
-            network.level = simplest(torch.stack(found).double())
+            network.level = 0
+        for _ in range(PASSES):
+            before = [network.level for network in self.networks]
+            for network in self.networks:
+                found = []
+                for level in range(len(network.levels)):
+                    network.level = level
+                    found.append(risks(self.losses, states))
+                network.level = simplest(torch.stack(found).double())
+            if before == [network.level for network in self.networks]:
+                break
 
 
 def _nested(study: Study) -> list[Nested]:

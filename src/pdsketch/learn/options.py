@@ -22,7 +22,8 @@ class Options:
       (the largest norm of a gradient): AdamW, cosine schedule down to 1 %.
     - ``goal``, ``transition``, ``lookahead``, ``precondition``: the weights of the
       losses; ``horizon``: how many steps the lookahead looks ahead.
-    - ``sparsity``: how much networks prefer to read few of their inputs.
+    - ``sparsity``: how much networks prefer to read few of their inputs: what reading
+      one costs, in nats over all examples, so that more examples outweigh it.
       ``rarity``: how much a derived predicate that is a blank prefers to be false
       (a closed world: what no example calls true is not).
     - ``tnorm``: the logic while training. ``balanced``: changed and unchanged
@@ -56,7 +57,7 @@ class Options:
     lookahead: float = 0.1
     precondition: float = 1.0
     horizon: int = 1
-    sparsity: float = 0.1
+    sparsity: float = 1.0
     rarity: float = 0.03
     tnorm: TNorm = "product"
     balanced: bool = True

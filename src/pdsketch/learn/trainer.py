@@ -38,13 +38,11 @@ Status = Literal["finished", "stopped", "stopped-early", "out-of-time"]
 LOWEST = 0.01
 """The learning rate ends at this part of its peak."""
 
-FALL = 0.05
-
 EASE = ((0.0, 0.4, 0.6, 0.85), (0.0, 1.0, 1.0, 0.0))
 """Parts of the steps, and how much of sparsity and rarity holds there."""
 
-CHOICE = 0.5
-"""After this part of the steps each network is cut to the level that it needs."""
+TRIAL = 0.4
+"""The part of the steps that only serves to choose how far each network grows."""
 
 _BARS = 25
 _MEASURED = 4096
@@ -74,13 +72,14 @@ class Trainer:
         strata = study.packed.strata
         self.sampler = Sampler(strata, train, options.batch, options.seed)
         self.levels = Levels(self.losses, train, options.seed)
-        self.choice_at = round(CHOICE * options.steps) if self.levels.networks else 0
         rest = np.setdiff1d(train, self.levels.apart)
-        self.first_sampler = Sampler(strata, rest, options.batch, options.seed)
+        self.trial_sampler = Sampler(strata, rest, options.batch, options.seed)
         self.model: nn.Module = study.model
         self.parameters = [p for p in self.model.parameters() if p.requires_grad]
         self.optimiser = _optimiser(self.parameters, options)
         self.step = 0
+        # The first step after the trial; None while it lasts.
+        self.settled_at: int | None = None if self.levels.networks else 0
         self.seconds = dict.fromkeys(("data", "forward", "backward", "optimiser"), 0.0)
         self.history: list[dict[str, float]] = []
         self.synchronise = False
@@ -89,17 +88,17 @@ class Trainer:
         self._best: dict[str, Tensor] = {}
         self._best_loss = math.inf
         self._waited = 0
-        self._states: Array | None = None
+        self._start: dict[str, Tensor] = {}
 
     # -- one step ---------------------------------------------------------------------
 
     def advance(self) -> None:
         """Make one step."""
         clock = time.perf_counter()
-        sampler = self.sampler if self.step >= self.choice_at else self.first_sampler
-        states = sampler.draw(self.step)
+        trial = self.settled_at is None
+        states = (self.trial_sampler if trial else self.sampler).draw(self.step)
         clock = self._spent("data", clock)
-        with drawing(self.levels.networks if self.step < self.choice_at else (), self.step):
+        with drawing(self.levels.networks if trial else (), self.step):
             terms = self.losses.terms(states)
         loss = self.losses.total(terms, self._ease)
         clock = self._spent("forward", clock)
@@ -121,7 +120,7 @@ class Trainer:
         if options.clip:
             nn.utils.clip_grad_norm_(self.parameters, options.clip, foreach=True)
         for group in self.optimiser.param_groups:
-            group["lr"] = options.learning_rate * _schedule(self.step, options)
+            group["lr"] = options.learning_rate * _schedule(*self._progress, options.warmup)
         self.optimiser.step()
 
     @property
@@ -132,7 +131,34 @@ class Trainer:
         closes the gates that it stands in, and nothing is learned behind them. One
         that is pressed to the end stays unsure, and effects behind its gate overshoot.
         """
-        return float(np.interp(self.step / max(1, self.options.steps), *EASE))
+        step, steps = self._progress
+        return float(np.interp(step / max(1, steps), *EASE))
+
+    @property
+    def _progress(self) -> tuple[int, int]:
+        """The step within the trial or within what follows it, and the steps of that."""
+        if self.settled_at is None:
+            return self.step, self._trial_steps
+        return self.step - self.settled_at, self.options.steps - self.settled_at
+
+    @property
+    def _trial_steps(self) -> int:
+        return max(1, round(TRIAL * self.options.steps))
+
+    def _settle(self) -> None:
+        """Choose how far each network grows, and begin again from the first weights, with all examples.
+
+        What a network of several levels has learned is a compromise between them,
+        and a part of the examples was kept for the choice.
+        """
+        self.levels.choose()
+        chosen = [network.level for network in self.levels.networks]
+        self.model.load_state_dict(self._start)
+        for network, level in zip(self.levels.networks, chosen, strict=True):
+            network.level = level
+        self._start = {}
+        self.optimiser = _optimiser(self.parameters, self.options)
+        self.settled_at = self.step
 
     def _spent(self, what: str, since: float) -> float:
         if self.synchronise and self.study.packed.device.type == "cuda":
@@ -149,12 +175,13 @@ class Trainer:
         started = time.monotonic()
         if not self._resumed():
             prepare_networks(self.losses, self.sampler, self.train)
+            self._start = self._weights() if self.settled_at is None else {}
         with Watchers(options, self.step) as watchers:
             while self.step < options.steps and self.parameters:
                 if options.time_limit is not None and time.monotonic() - started > options.time_limit:
                     return "out-of-time"
-                if self.step == self.choice_at:
-                    self.levels.choose()
+                if self.settled_at is None and self.step >= self._trial_steps:
+                    self._settle()
                 self.advance()
                 last = self.step == options.steps
                 if self.step % options.evaluate_every == 0 or last:
@@ -216,14 +243,17 @@ class Trainer:
 
     def _enough(self, figures: dict[str, float]) -> bool:
         """Whether to stop early; remembers the best weights on the way."""
-        if self.options.patience is None or "held_out_loss" not in figures:
+        if self.options.patience is None or "held_out_loss" not in figures or self.settled_at is None:
             return False
         if figures["held_out_loss"] < self._best_loss:
             self._best_loss, self._waited = figures["held_out_loss"], 0
-            self._best = {name: t.detach().clone() for name, t in self.model.state_dict().items()}
+            self._best = self._weights()
             return False
         self._waited += 1
         return self._waited >= self.options.patience
+
+    def _weights(self) -> dict[str, Tensor]:
+        return {name: t.detach().clone() for name, t in self.model.state_dict().items()}
 
     def _restore_best(self) -> None:
         if self._best:
@@ -258,10 +288,12 @@ class Trainer:
             "counts": self._counts,
             "best_loss": None if math.isinf(self._best_loss) else self._best_loss,
             "waited": self._waited,
+            "settled_at": self.settled_at,
         }
         moments = moments_of(self.model, self.optimiser)
+        weights = self.model.state_dict()
         save_checkpoint(
-            self.options.checkpoint, Checkpoint(self.model.state_dict(), moments, self._best, facts)
+            self.options.checkpoint, Checkpoint(weights, moments, self._best, self._start, facts)
         )
 
     def _resumed(self) -> bool:
@@ -285,6 +317,8 @@ class Trainer:
         self._best_loss = math.inf if facts["best_loss"] is None else float(facts["best_loss"])
         self._waited = int(facts["waited"])
         self._best = {name: t.to(device) for name, t in found.best.items()}
+        self._start = {name: t.to(device) for name, t in found.start.items()}
+        self.settled_at = facts["settled_at"]
         return True
 
     def reached(self) -> list[str]:
@@ -301,12 +335,12 @@ class Trainer:
         return state is not None and "exp_avg_sq" in state and bool(state["exp_avg_sq"].sum() > 0)
 
 
-def _schedule(step: int, options: Options) -> float:
+def _schedule(step: int, steps: int, warmup: float) -> float:
     """Warm up linearly, then follow a cosine down."""
-    warm = max(1, round(options.warmup * options.steps))
+    warm = max(1, round(warmup * steps))
     if step < warm:
         return (step + 1) / warm
-    done = max(0.0, (step / options.steps - FALL) / (1.0 - FALL))
+    done = (step - warm) / max(1, steps - warm)
     return LOWEST + (1.0 - LOWEST) * 0.5 * (1.0 + math.cos(math.pi * done))
 
 

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 
 POWER = 2.0
+"""Above 1, more examples are answered by the simpler levels, which have fewer means to find their way."""
 
 _GOLDEN = 0.6180339887498949
 """Multiples of it, modulo 1, fill the unit interval evenly."""
@@ -79,17 +80,20 @@ def drawing(networks: Sequence[Nested], turn: int) -> Iterator[None]:
 def simplest(risks: Tensor) -> int:
     """The first level that is as good as any, from the risk of each held-out example ``[level, example]``.
 
-    As good as: its mean is within one standard error of the best one's (the
-    one-standard-error rule of Breiman, Friedman, Olshen and Stone, 1984).
+    As good as: what it costs more than the best one is less than `ERRORS` standard errors, or
+    than `WORTH` examples got wrong (a rule after Breiman, Friedman, Olshen and Stone, 1984).
     """
     best = int(risks.mean(1).argmin())
     for level in range(best):
         excess = risks[level] - risks[best]
         error = float(excess.std()) / len(excess) ** 0.5 if len(excess) > 1 else 0.0
-        if float(excess.mean()) <= error + _SAME:
+        if float(excess.mean()) <= max(ERRORS * error, WORTH / len(excess)):
             return level
     return best
 
 
-_SAME = 1e-3
-"""Risks this near to each other are the same."""
+ERRORS = 1.5
+"""A difference of so many standard errors is hardly chance; 1 and 2 were tried, too."""
+
+WORTH = 2.0
+"""What is worth fewer examples than this is not worth a more flexible function."""

@@ -12,6 +12,10 @@ from pdsketch.nets.nested import Nested
 from pdsketch.nets.signature import Signature
 
 
+HIDDEN = 3.0
+"""What the perceptron costs beside a factor of the evidence."""
+
+
 class Verdict(Nested):
     """Evidence of single things, of two together, of numbers of elements; then a perceptron for what is no
     sum of evidence (an exclusive or), and one that counts.
@@ -54,5 +58,11 @@ class Verdict(Nested):
 
     @torch.no_grad()
     def add_sparsity(self, weight: float) -> None:
-        """Add the gradients of ``weight`` times the norms of the evidence's factors."""
+        """Add the gradients of ``weight`` times the norms of the evidence's factors and of the perceptron's part.
+
+        Without a price of its own the perceptron would take over what evidence explains.
+        """
         self.evidence.add_sparsity(weight)
+        last = self.last.weight
+        if last.grad is not None:
+            last.grad.add_(last / (last.norm() + 1e-4), alpha=weight * HIDDEN)
