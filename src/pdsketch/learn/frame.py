@@ -117,6 +117,11 @@ class Frame:
             self._encoded = encode(self.study, self.states, self.logic)
         return self._encoded
 
+    @property
+    def encoded(self) -> Mapping[str, Tensor]:
+        """The variables that were encoded for these rows so far."""
+        return self._encoded or {}
+
     def batch(self, rows: Array, names: Iterable[str]) -> StateBatch:
         """Some rows as a batch that holds the given state variables."""
         tensors = {name: self.value(name, rows) for name in names if self._holds(name)}

@@ -35,7 +35,7 @@ class Levels:
     def __init__(self, losses: Losses, train: Array, seed: int) -> None:
         study = losses.study
         self.losses = losses
-        self.networks = [] if losses.options.paper else _nested(study)
+        self.networks = _nested(study) if losses.options.trial else []
         self.apart = _apart(train, study.packed.episode, seed) if self.networks else train[:0]
         self._all = train
 
@@ -116,8 +116,14 @@ def _add_variable(
 ) -> None:
     study = losses.study
     predicate = study.domain.predicates[name]
-    unlikely = unlikelihood(move.new[name], target, predicate, losses.scale(move, predicate, target))
-    wrong = _doubt(torch.exp(-unlikely))
+    scale = losses.scale(move, predicate, target)
+    if scale is None:
+        right = torch.exp(-unlikelihood(move.new[name], target, predicate, None))
+    else:
+        # A vector is right where its worst number is: others that never change must not hide it.
+        off = ((move.new[name] - target).abs() / scale).flatten(1 + len(predicate.parameters))
+        right = torch.exp(-off.amax(-1) if off.dim() > 1 + len(predicate.parameters) else -off)
+    wrong = _doubt(right)
     changed = differs(frame.value(name, move.rows), target, predicate).to(wrong.dtype)
     stayed = 1.0 - changed
     real = real_entries(study, frame.states[move.rows], predicate)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import final
@@ -29,6 +30,9 @@ it still hears of its error."""
 
 SLACK = 0.05
 """A number that is off by this part of its scale is e times less likely to be what was written."""
+
+PRIORS = ("rarity", "usage")
+"""The terms that say what is likely before any example; they hold for a part of a fit only."""
 
 _MOST_SEEN = 20_000
 
@@ -64,6 +68,8 @@ class Losses:
             self._add(found, "precondition", self._precondition_loss(frame))
         if options.rarity:
             self._add(found, "rarity", self._rarity(frame))
+        if options.usage:
+            self._add(found, "usage", self._usage(frame))
         after = frame.step() if wants_step else None
         if after is not None and len(after) and options.transition:
             self._add(found, "transition", self._transition_loss(frame, after))
@@ -71,12 +77,11 @@ class Losses:
             self._add(found, "lookahead", self._lookahead_loss(after))
         return found
 
-    def total(self, terms: Mapping[str, Tensor], ease: float = 1.0) -> Tensor | None:
-        """The weighted sum; ``ease`` is the part of the prior that holds."""
-        weighted = [
-            term * (float(getattr(self.options, name)) * (ease if name == "rarity" else 1.0))
-            for name, term in terms.items()
-        ]
+    def total(self, terms: Mapping[str, Tensor], priors: Mapping[str, float] | None = None) -> Tensor | None:
+        """The weighted sum; ``priors`` are the parts of the prior terms that hold (none: nothing of them)."""
+        weights = {name: float(getattr(self.options, name)) for name in terms}
+        weights |= {name: weights[name] * (priors or {}).get(name, 0.0) for name in PRIORS if name in terms}
+        weighted = [term * weights[name] for name, term in terms.items()]
         return torch.stack(weighted).sum() if weighted else None
 
     @staticmethod
@@ -132,6 +137,25 @@ class Losses:
             # Where there are no objects, there is nothing to be rare.
             if predicate.type.is_bool and isinstance(predicate.body, BlankCall) and truth.numel():
                 parts.append(truth.mean())
+        return torch.stack(parts).sum() if parts else None
+
+    def _usage(self, frame: Frame) -> Tensor | None:
+        """How far encoded ints are from using their codes: each sure of one, all used alike.
+
+        The negative mutual information of inputs and codes (Krause, Perona and Gomes,
+        2010), as a part of the most there can be. Without it two things may share a code from
+        the start, and nothing tells them apart again.
+        """
+        parts = []
+        for name, table in frame.encoded.items():
+            type_ = self.study.domain.predicates[name].type
+            if is_categorical(type_) and table.numel():
+                codes = fully_soft(table, type_)
+                codes = codes.reshape(-1, max(1, math.prod(type_.shape or ())), codes.shape[-1])
+                mean = codes.mean(0)
+                each = -(codes * (codes + _UNLIKELY).log()).sum(-1).mean(0)
+                all_ = -(mean * (mean + _UNLIKELY).log()).sum(-1)
+                parts.append(((each - all_) / math.log(max(2, codes.shape[-1]))).mean())
         return torch.stack(parts).sum() if parts else None
 
     # -- transitions ------------------------------------------------------------------

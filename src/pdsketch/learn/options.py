@@ -25,10 +25,14 @@ class Options:
     - ``sparsity``: how much networks prefer to read few of their inputs: what reading
       one costs, in nats over all examples, so that more examples outweigh it.
       ``rarity``: how much a derived predicate that is a blank prefers to be false
-      (a closed world: what no example calls true is not).
+      (a closed world: what no example calls true is not). ``usage``: how much encoded
+      ints prefer to use all their codes.
+    - ``trial``: the part of the steps that only serves to choose how flexible each
+      default network is to be; then all begin again. 0: as flexible as can be, which
+      suits many examples of what only a flexible network can learn.
     - ``tnorm``: the logic while training. ``balanced``: changed and unchanged
       variables weigh alike. ``paper=True`` is ``tnorm="godel", balanced=False,
-      sparsity=0, rarity=0``, with errors in the data's own units, and conditional
+      sparsity=0, rarity=0, usage=0, trial=0``, with errors in the data's own units, and conditional
       effects compared as the blend that they predict, not as a choice.
     - ``latent_gradient``: whether the encoded target of a transition is trained too.
     - ``validation``: the part of the episodes held out (None: a tenth, of 200 or
@@ -59,6 +63,8 @@ class Options:
     horizon: int = 1
     sparsity: float = 1.0
     rarity: float = 0.03
+    usage: float = 1.0
+    trial: float = 0.4
     tnorm: TNorm = "product"
     balanced: bool = True
     paper: bool = False
@@ -116,7 +122,7 @@ def _meant(name: str, known: set[str]) -> str:
     return did_you_mean(name, known) or f"its options: {', '.join(sorted(known))}"
 
 
-_PAPER: dict[str, Any] = {"tnorm": "godel", "balanced": False, "sparsity": 0.0, "rarity": 0.0}
+_PAPER: dict[str, Any] = {"tnorm": "godel", "balanced": False, "sparsity": 0.0, "rarity": 0.0, "usage": 0.0, "trial": 0.0}
 
 _COUNTS = {
     "steps": 0,
@@ -138,6 +144,8 @@ _NUMBERS = {
     "precondition": (0.0, math.inf),
     "sparsity": (0.0, math.inf),
     "rarity": (0.0, math.inf),
+    "usage": (0.0, math.inf),
+    "trial": (0.0, 0.9),
     "validation": (0.0, 0.99),
     "time_limit": (0.0, math.inf),
 }

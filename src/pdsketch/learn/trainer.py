@@ -41,8 +41,8 @@ LOWEST = 0.01
 EASE = ((0.0, 0.4, 0.6, 0.85), (0.0, 1.0, 1.0, 0.0))
 """Parts of the steps, and how much of sparsity and rarity holds there."""
 
-TRIAL = 0.4
-"""The part of the steps that only serves to choose how far each network grows."""
+EARLY = 0.6
+"""The part of the steps within which the prior on codes goes."""
 
 _BARS = 25
 _MEASURED = 4096
@@ -100,7 +100,7 @@ class Trainer:
         clock = self._spent("data", clock)
         with drawing(self.levels.networks if trial else (), self.step):
             terms = self.losses.terms(states)
-        loss = self.losses.total(terms, self._ease)
+        loss = self.losses.total(terms, {"rarity": self._ease, "usage": self._early})
         clock = self._spent("forward", clock)
         self.optimiser.zero_grad(set_to_none=True)
         if loss is not None and loss.requires_grad:
@@ -135,6 +135,12 @@ class Trainer:
         return float(np.interp(step / max(1, steps), *EASE))
 
     @property
+    def _early(self) -> float:
+        """How much of the prior on codes holds: which code stands for what is decided at the beginning."""
+        step, steps = self._progress
+        return max(0.0, 1.0 - step / max(1, steps) / EARLY)
+
+    @property
     def _progress(self) -> tuple[int, int]:
         """The step within the trial or within what follows it, and the steps of that."""
         if self.settled_at is None:
@@ -143,7 +149,7 @@ class Trainer:
 
     @property
     def _trial_steps(self) -> int:
-        return max(1, round(TRIAL * self.options.steps))
+        return max(1, round(self.options.trial * self.options.steps))
 
     def _settle(self) -> None:
         """Choose how far each network grows, and begin again from the first weights, with all examples.

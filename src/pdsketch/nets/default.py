@@ -70,7 +70,9 @@ class Network(Nested):
         self.first = linear(width, WIDTH, generator)
         self.second = linear(WIDTH, NARROW, generator)
         residual = signature.residual is not None
-        self.head = Head(NARROW, signature.output, generator, residual=residual)
+        self.head = Head(
+            NARROW, signature.output, generator, residual=residual, bounded=signature.bounded
+        )
         self.direct = linear(width, self.head.layer.out_features, generator, zero=True)
 
     def forward(self, *args: Argument) -> Tensor:

@@ -31,9 +31,16 @@ class Head(nn.Module):
     """
 
     def __init__(
-        self, features: int, spec: Spec, generator: torch.Generator | None, *, residual: bool
+        self,
+        features: int,
+        spec: Spec,
+        generator: torch.Generator | None,
+        *,
+        residual: bool,
+        bounded: bool = False,
     ) -> None:
         super().__init__()
+        self.bounded = bounded
         if spec.prim == "int" and spec.choices is None:
             raise ValueError("no default network returns an int without choices")
         self.spec = spec
@@ -65,8 +72,10 @@ class Head(nn.Module):
         if spec.prim == "float":
             scaled = raw * cast(Tensor, self.out_scale)
             if before is None:
-                return (scaled + cast(Tensor, self.out_mean)).reshape(*leading, *spec.axes)
-            return before + scaled.reshape(*leading, *spec.axes)
+                found = (scaled + cast(Tensor, self.out_mean)).reshape(*leading, *spec.axes)
+            else:
+                found = before + scaled.reshape(*leading, *spec.axes)
+            return squashed(found) if self.bounded else found
         if before is None:
             return torch.sigmoid(raw) if spec.prim == "bool" else raw.reshape(*leading, *spec.axes)
         odds = raw.reshape(*leading, *spec.shape, self.options)
@@ -75,3 +84,9 @@ class Head(nn.Module):
             truth = before.reshape(*leading, *spec.shape) * choice[..., -1] + choice[..., 1]
             return truth.reshape(*leading, *spec.axes)
         return torch.log(before * choice[..., -1:] + choice[..., :-1] + _TINY)
+
+
+def squashed(x: Tensor) -> Tensor:
+    """The identity between −1 and 1, and never beyond ±2: however often it is applied, nothing runs away."""
+    inside = x.clamp(-1.0, 1.0)
+    return inside + torch.tanh(x - inside)

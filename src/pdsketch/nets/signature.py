@@ -78,9 +78,11 @@ class Signature:
     """What a module takes and returns.
 
     ``residual`` is the index of the input around which the module starts as
-    the identity ("no change"), or None for a plain network.
+    the identity ("no change"), or None for a plain network. ``bounded`` numbers
+    stay between −2 and 2 (a latent that may be predicted from a predicted one, again and again).
     """
 
     inputs: tuple[Input, ...]
     output: Spec
     residual: int | None = None
+    bounded: bool = False

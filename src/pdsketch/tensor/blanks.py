@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, final
 from zlib import crc32
 
@@ -12,6 +13,7 @@ from torch import Tensor, nn
 
 from pdsketch.lang.diagnostics import Diagnostic, Error, did_you_mean, error
 from pdsketch.lang.domain import Blank, BlankInput, Domain
+from pdsketch.lang.terms import BlankCall
 from pdsketch.lang.types import ValueType
 from pdsketch.nets.default import make
 from pdsketch.nets.signature import Input, Prim, Signature, Spec
@@ -83,7 +85,11 @@ class Functions(nn.Module):
         return found if isinstance(found, nn.Module) else None
 
     def default(self, name: str, signature: Signature) -> nn.Module:
-        """A fresh network for a blank; its weights depend on the seed and the name alone."""
+        """A fresh network for a blank; its weights depend on the seed and the name alone.
+
+        What encodes a latent vector, and what predicts one, stays within bounds.
+        """
+        signature = replace(signature, bounded=name in _latent(self.domain, self.given))
         generator = torch.Generator().manual_seed((self.seed * 0x9E3779B1 + crc32(name.encode())) % 2**63)
         return make(signature, generator)
 
@@ -105,6 +111,24 @@ class Functions(nn.Module):
         with torch.inference_mode(False):
             self.put(callee.name, self.default(callee.name, signature).to(device).train(self.training))
         return self.calls[callee.name]
+
+
+def _latent(domain: Domain, given: Mapping[str, Any]) -> set[str]:
+    """The blanks that return values of an encoded float variable, if none of its encoders is the user's."""
+    found: set[str] = set()
+    for predicate in domain.predicates.values():
+        if predicate.role != "encoded" or predicate.type.prim != "float32" or predicate.body is None:
+            continue
+        makers = {
+            update.value.blank
+            for action in domain.actions.values()
+            for update in action.effects
+            if update.target.predicate == predicate.name and isinstance(update.value, BlankCall)
+        }
+        if isinstance(predicate.body, BlankCall):
+            makers.add(predicate.body.blank)
+            found |= makers if makers.isdisjoint(given) else set()
+    return found
 
 
 def key_of(name: str) -> str:
