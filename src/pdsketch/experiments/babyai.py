@@ -35,6 +35,7 @@ class TrainConfig:
     steps: int = 800
     batch: int = 256
     learning_rate: float = 3e-3
+    trial: float = 0.4
     objects: int = 4
     doors: int = 4
 
@@ -88,6 +89,7 @@ def train(config: TrainConfig) -> tuple[Any, Any]:
         steps=config.steps,
         batch=config.batch,
         learning_rate=config.learning_rate,
+        trial=config.trial,
         seed=config.seed,
     )
     return model, report

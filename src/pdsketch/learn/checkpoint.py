@@ -31,14 +31,14 @@ class Checkpoint:
 
     ``weights`` are the model's parameters and buffers, ``moments`` the
     optimiser's memory by parameter, ``best`` the best weights so far (empty
-    without early stopping), ``start`` those that the fit began with (empty once
-    they are not needed any more), ``facts`` whatever else is plain data.
+    without early stopping), ``earlier`` those that the fit may go back to,
+    ``facts`` whatever else is plain data.
     """
 
     weights: Mapping[str, Tensor]
     moments: Mapping[str, Mapping[str, Tensor]]
     best: Mapping[str, Tensor]
-    start: Mapping[str, Tensor]
+    earlier: Mapping[str, Tensor]
     facts: Mapping[str, Any]
 
 
@@ -69,7 +69,7 @@ def save_checkpoint(path: str | os.PathLike[str], checkpoint: Checkpoint) -> Non
     """Write the file, whole or not at all."""
     tensors = {f"weight/{name}": t for name, t in checkpoint.weights.items()}
     tensors |= {f"best/{name}": t for name, t in checkpoint.best.items()}
-    tensors |= {f"start/{name}": t for name, t in checkpoint.start.items()}
+    tensors |= {f"earlier/{name}": t for name, t in checkpoint.earlier.items()}
     for name, state in checkpoint.moments.items():
         tensors |= {f"moment/{key}/{name}": t for key, t in state.items()}
     # Clones: parameters may share memory, which the format refuses.
@@ -87,7 +87,7 @@ def load_checkpoint(path: str | os.PathLike[str]) -> Checkpoint | None:
         return None
     weights: dict[str, Tensor] = {}
     best: dict[str, Tensor] = {}
-    start: dict[str, Tensor] = {}
+    earlier: dict[str, Tensor] = {}
     moments: dict[str, dict[str, Tensor]] = {}
     try:
         with safe_open(path, framework="pt") as file:
@@ -101,12 +101,12 @@ def load_checkpoint(path: str | os.PathLike[str]) -> Checkpoint | None:
                     which, _, name = name.partition("/")
                     moments.setdefault(name, {})[which] = file.get_tensor(key)
                 else:
-                    {"weight": weights, "best": best, "start": start}[kind][name] = file.get_tensor(key)
+                    {"weight": weights, "best": best, "earlier": earlier}[kind][name] = file.get_tensor(key)
     except (SafetensorError, OSError, ValueError, KeyError) as problem:
         if isinstance(problem, Error):
             raise
         raise _bad(path, f"cannot be read: {problem}") from None
-    return Checkpoint(weights, moments, best, start, facts)
+    return Checkpoint(weights, moments, best, earlier, facts)
 
 
 def check_alike(path: str | os.PathLike[str], checkpoint: Checkpoint, model: nn.Module, setup: Any) -> None:

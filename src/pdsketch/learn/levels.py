@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import final
 
 import numpy as np
@@ -42,9 +43,6 @@ class Levels:
     @torch.no_grad()
     def choose(self) -> None:
         """Give each network the level that it needs, beginning with the simplest of all, until nothing changes."""
-        states = self.apart if len(self.apart) else self._all
-        states = states[np.argsort(self.losses.study.packed.strata[states], kind="stable")]
-        states = np.sort(states[np.linspace(0, len(states) - 1, min(len(states), MOST)).astype(np.int64)])
         for network in self.networks:
             network.level = 0
         for _ in range(PASSES):
@@ -53,10 +51,22 @@ class Levels:
                 found = []
                 for level in range(len(network.levels)):
                     network.level = level
-                    found.append(risks(self.losses, states))
-                network.level = simplest(torch.stack(found).double())
+                    found.append(self.risks())
+                network.level = simplest(torch.stack(found))
             if before == [network.level for network in self.networks]:
                 break
+
+    @torch.no_grad()
+    def risks(self) -> Tensor:
+        """The risk of each example by which levels are chosen."""
+        return risks(self.losses, self._examples).double().cpu()
+
+    @cached_property
+    def _examples(self) -> Array:
+        """At most `MOST` of those that were kept apart, or of all where none was, of every stratum."""
+        states = self.apart if len(self.apart) else self._all
+        states = states[np.argsort(self.losses.study.packed.strata[states], kind="stable")]
+        return np.sort(states[np.linspace(0, len(states) - 1, min(len(states), MOST)).astype(np.int64)])
 
 
 def _nested(study: Study) -> list[Nested]:
@@ -121,8 +131,8 @@ def _add_variable(
         right = torch.exp(-unlikelihood(move.new[name], target, predicate, None))
     else:
         # A vector is right where its worst number is: others that never change must not hide it.
-        off = ((move.new[name] - target).abs() / scale).flatten(1 + len(predicate.parameters))
-        right = torch.exp(-off.amax(-1) if off.dim() > 1 + len(predicate.parameters) else -off)
+        off, objects = (move.new[name] - target).abs() / scale, 1 + len(predicate.parameters)
+        right = torch.exp(-off.flatten(objects).amax(-1) if off.dim() > objects else -off)
     wrong = _doubt(right)
     changed = differs(frame.value(name, move.rows), target, predicate).to(wrong.dtype)
     stayed = 1.0 - changed

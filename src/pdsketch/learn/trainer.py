@@ -31,7 +31,7 @@ from pdsketch.learn.progress import Watchers
 from pdsketch.learn.sampler import Sampler
 from pdsketch.learn.study import Study
 from pdsketch.nets.default import add_sparsity
-from pdsketch.nets.nested import drawing
+from pdsketch.nets.nested import drawing, is_worse
 
 Status = Literal["finished", "stopped", "stopped-early", "out-of-time"]
 
@@ -88,7 +88,9 @@ class Trainer:
         self._best: dict[str, Tensor] = {}
         self._best_loss = math.inf
         self._waited = 0
-        self._start: dict[str, Tensor] = {}
+        # What can be gone back to: during the trial the first weights, afterwards those of the trial.
+        self._earlier: dict[str, Tensor] = {}
+        self._earlier_risks: list[float] = []
 
     # -- one step ---------------------------------------------------------------------
 
@@ -159,12 +161,22 @@ class Trainer:
         """
         self.levels.choose()
         chosen = [network.level for network in self.levels.networks]
-        self.model.load_state_dict(self._start)
+        first, self._earlier = self._earlier, self._weights()
+        self._earlier_risks = self.levels.risks().tolist()
+        self.model.load_state_dict(first)
         for network, level in zip(self.levels.networks, chosen, strict=True):
             network.level = level
-        self._start = {}
         self.optimiser = _optimiser(self.parameters, self.options)
         self.settled_at = self.step
+
+    def _finish(self) -> None:
+        """Leave the best weights: of all measurements, and not worse than those of the trial."""
+        if self._best:
+            self.model.load_state_dict(self._best)
+        if self._earlier_risks and self.settled_at is not None:
+            earlier = torch.tensor(self._earlier_risks, dtype=torch.float64)
+            if is_worse(self.levels.risks(), earlier):
+                self.model.load_state_dict(self._earlier)
 
     def _spent(self, what: str, since: float) -> float:
         if self.synchronise and self.study.packed.device.type == "cuda":
@@ -181,7 +193,7 @@ class Trainer:
         started = time.monotonic()
         if not self._resumed():
             prepare_networks(self.losses, self.sampler, self.train)
-            self._start = self._weights() if self.settled_at is None else {}
+            self._earlier = self._weights() if self.settled_at is None else {}
         with Watchers(options, self.step) as watchers:
             while self.step < options.steps and self.parameters:
                 if options.time_limit is not None and time.monotonic() - started > options.time_limit:
@@ -195,18 +207,18 @@ class Trainer:
                     told_to_stop = watchers.update(self.step, figures)
                     self.model.train()  # whatever a callback did with it
                     if self._enough(figures):
-                        self._restore_best()
+                        self._finish()
                         return "stopped-early"
                     if told_to_stop:
                         if options.checkpoint:
                             self._save()
-                        self._restore_best()
+                        self._finish()
                         return "stopped"
                 elif options.progress and self.step % _BARS == 0:
                     watchers.bar(self.step, self._figures())
                 if options.checkpoint and (self.step % options.checkpoint_every == 0 or last):
                     self._save()
-        self._restore_best()
+        self._finish()
         return "finished"
 
     def _figures(self) -> dict[str, float]:
@@ -261,10 +273,6 @@ class Trainer:
     def _weights(self) -> dict[str, Tensor]:
         return {name: t.detach().clone() for name, t in self.model.state_dict().items()}
 
-    def _restore_best(self) -> None:
-        if self._best:
-            self.model.load_state_dict(self._best)
-
     # -- checkpoints ----------------------------------------------------------------------
 
     @property
@@ -295,11 +303,12 @@ class Trainer:
             "best_loss": None if math.isinf(self._best_loss) else self._best_loss,
             "waited": self._waited,
             "settled_at": self.settled_at,
+            "earlier_risks": self._earlier_risks,
         }
         moments = moments_of(self.model, self.optimiser)
         weights = self.model.state_dict()
         save_checkpoint(
-            self.options.checkpoint, Checkpoint(weights, moments, self._best, self._start, facts)
+            self.options.checkpoint, Checkpoint(weights, moments, self._best, self._earlier, facts)
         )
 
     def _resumed(self) -> bool:
@@ -323,7 +332,8 @@ class Trainer:
         self._best_loss = math.inf if facts["best_loss"] is None else float(facts["best_loss"])
         self._waited = int(facts["waited"])
         self._best = {name: t.to(device) for name, t in found.best.items()}
-        self._start = {name: t.to(device) for name, t in found.start.items()}
+        self._earlier = {name: t.to(device) for name, t in found.earlier.items()}
+        self._earlier_risks = list(facts["earlier_risks"])
         self.settled_at = facts["settled_at"]
         return True
 

@@ -30,13 +30,16 @@ STRIDE = 40.0
 LOUD = 8.0
 """How much further yet what two numbers say together: a border that is sharp in one number is steep in its square."""
 
+FEW = 12
+"""Of more products than this each is less loud: together they must not outrun everything else."""
+
 BOUND = 4.0
 """What is further away than so many standard deviations speaks no louder."""
 
 MOST = 24
 """Up to so many numbers, what each two of them say together is evidence too; beyond, their squares alone."""
 
-VOICES = 4
+VOICES = 8
 """How many things a set can be asked for."""
 
 
@@ -99,7 +102,9 @@ class Evidence(nn.Module):
         if not count:
             return []
         crossed = [len(first)] if len(first) else []
-        return [count, *crossed, *(count * math.prod(self.inputs[i].spec.axes) for i in self.codes)]
+        sizes = [count, *crossed, *(count * math.prod(self.inputs[i].spec.axes) for i in self.codes)]
+        self.loud = LOUD / math.sqrt(max(1.0, sum(sizes) / FEW))
+        return sizes
 
     def linear(
         self,
@@ -127,7 +132,7 @@ class Evidence(nn.Module):
         evidence = [numbers.square(), numbers[..., first] * numbers[..., second]]
         codes = (cast(Tensor, args[i]).flatten(-len(self.inputs[i].spec.axes)) for i in self.codes)
         evidence += [(numbers.unsqueeze(-1) * x.unsqueeze(-2)).flatten(-2) for x in codes]
-        return LOUD * self._sum("products", evidence)
+        return self.loud * self._sum("products", evidence)
 
     def counts(self, args: Sequence[Argument], elements: Mapping[int, Tensor]) -> Tensor:
         """What the numbers of elements of a few kinds say."""
@@ -219,7 +224,7 @@ def _questions(width: int, generator: torch.Generator | None) -> nn.Linear:
     """
     questions = linear(width, VOICES, generator)
     with torch.no_grad():
-        questions.weight.mul_(0.1)
+        questions.weight.mul_(0.3)
         questions.bias.copy_(0.1 * torch.tensor([1.0, -1.0]).repeat(VOICES // 2))
     return questions
 

@@ -78,22 +78,24 @@ def drawing(networks: Sequence[Nested], turn: int) -> Iterator[None]:
 
 
 def simplest(risks: Tensor) -> int:
-    """The first level that is as good as any, from the risk of each held-out example ``[level, example]``.
-
-    As good as: what it costs more than the best one is less than `ERRORS` standard errors, or
-    than `WORTH` examples got wrong (a rule after Breiman, Friedman, Olshen and Stone, 1984).
-    """
+    """The first level that is not worse than the best, from the risk of each held-out example ``[level, example]``."""
     best = int(risks.mean(1).argmin())
-    for level in range(best):
-        excess = risks[level] - risks[best]
-        error = float(excess.std()) / len(excess) ** 0.5 if len(excess) > 1 else 0.0
-        if float(excess.mean()) <= max(ERRORS * error, WORTH / len(excess)):
-            return level
-    return best
+    return next(level for level in range(best + 1) if not is_worse(risks[level], risks[best]))
 
 
-ERRORS = 1.5
-"""A difference of so many standard errors is hardly chance; 1 and 2 were tried, too."""
+def is_worse(risk: Tensor, other: Tensor) -> bool:
+    """Whether the first of two risks of the same examples is higher, beyond chance and by enough to matter.
+
+    By more than `ERRORS` standard errors, and by more than `WORTH` examples got
+    wrong (a rule after Breiman, Friedman, Olshen and Stone, 1984).
+    """
+    excess = risk - other
+    error = float(excess.std()) / len(excess) ** 0.5 if len(excess) > 1 else 0.0
+    return float(excess.mean()) > max(ERRORS * error, WORTH / len(excess))
+
+
+ERRORS = 2.0
+"""A difference of so many standard errors is hardly chance (19 times of 20)."""
 
 WORTH = 2.0
 """What is worth fewer examples than this is not worth a more flexible function."""
