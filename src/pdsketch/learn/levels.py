@@ -41,7 +41,7 @@ class Levels:
 
     @torch.no_grad()
     def choose(self) -> None:
-        """Give each network the level that it needs, beginning with the simplest of all, until nothing changes."""
+        """Give each network the level that it needs, from the simplest of all on, until nothing changes."""
         states = self.apart if len(self.apart) else self._all
         states = states[np.argsort(self.losses.study.packed.strata[states], kind="stable")]
         states = np.sort(states[np.linspace(0, len(states) - 1, min(len(states), MOST)).astype(np.int64)])
@@ -111,9 +111,7 @@ def _add_truth(total: Tensor, rows: Array, truth: Tensor, labels: Array) -> None
     total.index_add_(0, torch.from_numpy(rows).to(total.device), wrong * weight)
 
 
-def _add_variable(
-    total: Tensor, losses: Losses, frame: Frame, move: Move, name: str, target: Tensor
-) -> None:
+def _add_variable(total: Tensor, losses: Losses, frame: Frame, move: Move, name: str, target: Tensor) -> None:
     study = losses.study
     predicate = study.domain.predicates[name]
     unlikely = unlikelihood(move.new[name], target, predicate, losses.scale(move, predicate, target))
