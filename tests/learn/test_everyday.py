@@ -47,11 +47,15 @@ def test_the_direction_of_a_bar_is_learned_from_600_pictures(zoo):
 
 
 @pytest.mark.parametrize(
-    ("name", "examples", "steps", "least"),
-    [("any-beside", 400, 400, 0.98), ("two-warm", 400, 400, 0.95), ("blocked-step", 1000, 1000, 0.98)],
+    ("name", "examples", "steps", "batch", "least"),
+    [
+        ("any-beside", 400, 400, 512, 0.98),
+        ("two-warm", 400, 400, 512, 0.95),
+        ("blocked-step", 1000, 1000, 256, 0.98),
+    ],
 )
-def test_what_is_learned_of_a_set_holds_of_larger_ones(zoo, name, examples, steps, least):
-    found = learned(zoo, zoo.TASKS[name], examples, steps, batch=256)
+def test_what_is_learned_of_a_set_holds_of_larger_ones(zoo, name, examples, steps, batch, least):
+    found = learned(zoo, zoo.TASKS[name], examples, steps, batch=batch)
     assert found["test"] >= least
     assert found["counts"] >= least
 
