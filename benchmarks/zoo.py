@@ -27,12 +27,12 @@ from pathlib import Path
 import numpy as np
 import torch
 from torch import Tensor, nn
-from zoo_tasks import TASKS, Examples, Task
 
 import pdsketch as pds
 from pdsketch.learn.columns import Columns
 from pdsketch.learn.packed import pack
 from pdsketch.learn.recorder import Recorder
+from zoo_tasks import TASKS, Examples, Task
 
 TESTED = 1000
 WIDTH = 64
@@ -74,8 +74,12 @@ class Plain(nn.Module):
                 width += shape[0]
         kind, size, choices = output
         self.body = nn.Sequential(
-            nn.Linear(width, WIDTH), nn.ReLU(), nn.Linear(WIDTH, WIDTH), nn.ReLU(), nn.Linear(WIDTH, size * choices)
-        )  # fmt: skip
+            nn.Linear(width, WIDTH),
+            nn.ReLU(),
+            nn.Linear(WIDTH, WIDTH),
+            nn.ReLU(),
+            nn.Linear(WIDTH, size * choices),
+        )
 
     def raw(self, *args) -> Tensor:
         """Scores, logits or numbers ``[..., size · choices]``."""
@@ -231,7 +235,9 @@ def fitted(task: Task, train: list[Examples], seed: int, way: str, steps: int, o
     return model
 
 
-def by_hand(task: Task, train: list[Examples], tests: dict[str, list[Examples]], seed: int, steps: int) -> dict[str, float]:
+def by_hand(
+    task: Task, train: list[Examples], tests: dict[str, list[Examples]], seed: int, steps: int
+) -> dict[str, float]:
     """The plain network under an ordinary loss on the blank's own inputs and outputs."""
     domain = pds.parse_domain(task.sketch)
     (blank,) = domain.blanks.values()
@@ -246,7 +252,9 @@ def by_hand(task: Task, train: list[Examples], tests: dict[str, list[Examples]],
         found = net(*[_rows(x, rows) for x in inputs])
         wanted = target[rows]
         if task.output == "bool" or blank.returns.prim == "bool":
-            loss = nn.functional.binary_cross_entropy(found.reshape(-1).clamp(1e-6, 1 - 1e-6), wanted.reshape(-1).float())
+            loss = nn.functional.binary_cross_entropy(
+                found.reshape(-1).clamp(1e-6, 1 - 1e-6), wanted.reshape(-1).float()
+            )
         elif blank.returns.prim == "int64":
             loss = nn.functional.cross_entropy(found.reshape(-1, found.shape[-1]), wanted.reshape(-1).long())
         else:
@@ -265,7 +273,11 @@ def by_hand(task: Task, train: list[Examples], tests: dict[str, list[Examples]],
             elif blank.returns.prim == "int64":
                 right = (found.argmax(-1).reshape(wanted.shape) == wanted).reshape(len(wanted), -1).all(1)
             else:
-                right = ((found.reshape(wanted.shape) - wanted).abs() <= task.tolerance).reshape(len(wanted), -1).all(1)
+                right = (
+                    ((found.reshape(wanted.shape) - wanted).abs() <= task.tolerance)
+                    .reshape(len(wanted), -1)
+                    .all(1)
+                )
             scores[split] = float(right.float().mean())
     return scores
 
@@ -283,7 +295,9 @@ def _supervised(task: Task, blank, examples: Examples):
             values = values.unsqueeze(-1)
         inputs.append((values, torch.ones(values.shape[:2])) if is_set else values)
     target = examples.truth if task.output == "bool" else examples.after[task.output][:, 0]
-    return inputs, torch.from_numpy(np.asarray(target, dtype=np.float32 if blank.returns.prim == "float32" else None))
+    return inputs, torch.from_numpy(
+        np.asarray(target, dtype=np.float32 if blank.returns.prim == "float32" else None)
+    )
 
 
 def _rows(x, rows):
@@ -305,7 +319,15 @@ def run(job: tuple) -> dict:
         scores = {split: score(task, model, examples) for split, examples in tests.items()}
     keep = {split: keep_rate(task, examples) for split, examples in tests.items()}
     seconds = time.perf_counter() - started
-    return {"task": name, "size": size, "seed": seed, "way": way, "scores": scores, "keep": keep, "seconds": seconds}
+    return {
+        "task": name,
+        "size": size,
+        "seed": seed,
+        "way": way,
+        "scores": scores,
+        "keep": keep,
+        "seconds": seconds,
+    }
 
 
 def jobs_of(args) -> list[tuple]:
@@ -332,7 +354,10 @@ def table(results: list[dict]) -> str:
         for split, found in one["scores"].items():
             cells[one["task"], one["size"], split][one["way"]].append(found)
             cells[one["task"], one["size"], split]["keep"].append(one["keep"][split])
-    lines = ["| task | kind | half | examples | split | keep | ours | plain | hand | short by |", "|---|---|---|---|---|---|---|---|---|---|"]
+    lines = [
+        "| task | kind | half | examples | split | keep | ours | plain | hand | short by |",
+        "|---|---|---|---|---|---|---|---|---|---|",
+    ]
     short, means = [], defaultdict(list)
     for (name, size, split), ways in cells.items():
         task = TASKS[name]
@@ -341,13 +366,21 @@ def table(results: list[dict]) -> str:
         gap = best - mean.get("ours", 0.0)
         if "ours" in mean and gap > AIM:
             short.append((gap, name, size, split))
-        for way in mean:
-            means[size, split, way].append(mean[way])
+        for way, found in mean.items():
+            means[size, split, way].append(found)
         texts = [f"{mean[w]:.3f}" if w in mean else "" for w in ("keep", "ours", "plain", "hand")]
-        lines.append(f"| {name} | {task.kind} | {task.half} | {size} | {split} | {' | '.join(texts)} | {f'**{gap:.3f}**' if gap > AIM else ''} |")
-    lines += ["", f"{len(short)} of {len(cells)} rows are more than {AIM} below the better of `plain` and `hand`."]
+        facts = [name, task.kind, task.half, str(size), split, *texts, f"**{gap:.3f}**" if gap > AIM else ""]
+        lines.append(f"| {' | '.join(facts)} |")
+    lines += [
+        "",
+        f"{len(short)} of {len(cells)} rows are more than {AIM} below the better of `plain` and `hand`.",
+    ]
     for size, split in sorted({(s, p) for s, p, _ in means}):
-        both = ", ".join(f"{way} {np.mean(means[size, split, way]):.3f}" for way in ("ours", "plain", "hand") if means[size, split, way])
+        both = ", ".join(
+            f"{way} {np.mean(means[size, split, way]):.3f}"
+            for way in ("ours", "plain", "hand")
+            if means[size, split, way]
+        )
         lines.append(f"Mean at {size} examples, {split}: {both}.")
     return "\n".join(lines)
 

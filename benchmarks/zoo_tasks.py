@@ -17,7 +17,7 @@ Rng = np.random.Generator
 
 @dataclass(frozen=True)
 class Examples:
-    """``n`` states as arrays ``[n, *objects, *value]``, and what is known of each: a goal's truth, or what follows.
+    """``n`` states as arrays ``[n, *objects, *value]``, and what is known: a goal's truth, or what follows.
 
     ``after`` holds the variables that the action changes; everything else stays.
     ``truth`` is the truth of the goal, where the task is about one.
@@ -101,7 +101,9 @@ def _atom(name, half, kind, columns, rule, *, sizes=(100, 1000), tests=("test",)
             name,
             kind,
             half,
-            _sketch(" ".join(types), " ".join(predicates), derived=f"(:derived (ok ?o - thing) (??f {reads}))"),
+            _sketch(
+                " ".join(types), " ".join(predicates), derived=f"(:derived (ok ?o - thing) (??f {reads}))"
+            ),
             sample,
             goal="(ok x)",
             sizes=sizes,
@@ -143,58 +145,181 @@ PERMUTATION = np.random.default_rng(3).permutation(9)
 LINE = np.random.default_rng(4).normal(size=9)
 AHEAD = np.array([[1, 0], [0, 1], [-1, 0], [0, -1]])
 
-_atom("colour", "tune", "ints", {"code": ("code", "vector[int64, 3, choices=6]", ints(6, 3))}, lambda c: c[:, 1] == 2)
-_atom("type-and-colour", "check", "ints", {"code": ("code", "vector[int64, 3, choices=5]", ints(5, 3))},
-      lambda c: (c[:, 0] == 1) & (c[:, 1] >= 2))
-_atom("parity", "tune", "ints", {"a": ("num", "int64[choices=4]", ints(4)), "b": ("num", "", ints(4))},
-      lambda a, b: (a + b) % 2 == 0)
-_atom("same-int", "check", "ints", {"a": ("num", "int64[choices=8]", ints(8)), "b": ("num", "", ints(8))},
-      lambda a, b: a == b)
-_atom("less-int", "tune", "ints", {"a": ("num", "int64[choices=10]", ints(10)), "b": ("num", "", ints(10))},
-      lambda a, b: a < b)
-_atom("sum-mod-7", "check", "ints", {"a": ("num", "int64[choices=7]", ints(7)), "b": ("num", "", ints(7))},
-      lambda a, b: (a + b) % 7 < 3)
-_atom("random-table", "tune", "ints", {"code": ("code", "vector[int64, 3, choices=5]", ints(5, 3))},
-      lambda c: TABLE3[c[:, 0], c[:, 1], c[:, 2]], sizes=(1000,))
-_atom("two-codes-table", "check", "ints",
-      {"a": ("row", "int64[choices=5]", ints(5)), "b": ("col", "int64[choices=5]", ints(5))},
-      lambda a, b: TABLE2[a, b] % 2 == 0)
-_atom("xor-bools", "tune", "bools", {"a": ("", "bool", bools), "b": ("", "bool", bools), "c": ("", "bool", bools)},
-      lambda a, b, c: a ^ b ^ c)
-_atom("majority", "check", "bools", {x: ("", "bool", bools) for x in "abcde"}, lambda *xs: np.sum(xs, 0) >= 3)
+_atom(
+    "colour",
+    "tune",
+    "ints",
+    {"code": ("code", "vector[int64, 3, choices=6]", ints(6, 3))},
+    lambda c: c[:, 1] == 2,
+)
+_atom(
+    "type-and-colour",
+    "check",
+    "ints",
+    {"code": ("code", "vector[int64, 3, choices=5]", ints(5, 3))},
+    lambda c: (c[:, 0] == 1) & (c[:, 1] >= 2),
+)
+_atom(
+    "parity",
+    "tune",
+    "ints",
+    {"a": ("num", "int64[choices=4]", ints(4)), "b": ("num", "", ints(4))},
+    lambda a, b: (a + b) % 2 == 0,
+)
+_atom(
+    "same-int",
+    "check",
+    "ints",
+    {"a": ("num", "int64[choices=8]", ints(8)), "b": ("num", "", ints(8))},
+    lambda a, b: a == b,
+)
+_atom(
+    "less-int",
+    "tune",
+    "ints",
+    {"a": ("num", "int64[choices=10]", ints(10)), "b": ("num", "", ints(10))},
+    lambda a, b: a < b,
+)
+_atom(
+    "sum-mod-7",
+    "check",
+    "ints",
+    {"a": ("num", "int64[choices=7]", ints(7)), "b": ("num", "", ints(7))},
+    lambda a, b: (a + b) % 7 < 3,
+)
+_atom(
+    "random-table",
+    "tune",
+    "ints",
+    {"code": ("code", "vector[int64, 3, choices=5]", ints(5, 3))},
+    lambda c: TABLE3[c[:, 0], c[:, 1], c[:, 2]],
+    sizes=(1000,),
+)
+_atom(
+    "two-codes-table",
+    "check",
+    "ints",
+    {"a": ("row", "int64[choices=5]", ints(5)), "b": ("col", "int64[choices=5]", ints(5))},
+    lambda a, b: TABLE2[a, b] % 2 == 0,
+)
+_atom(
+    "xor-bools",
+    "tune",
+    "bools",
+    {"a": ("", "bool", bools), "b": ("", "bool", bools), "c": ("", "bool", bools)},
+    lambda a, b, c: a ^ b ^ c,
+)
+_atom(
+    "majority", "check", "bools", dict.fromkeys("abcde", ("", "bool", bools)), lambda *xs: np.sum(xs, 0) >= 3
+)
 
-_atom("interval", "check", "floats", {"x": ("", "float32", lambda r, n, s: r.uniform(0, 8, n).astype(np.float32))},
-      lambda x: (x > 2) & (x < 5))
-_atom("region", "tune", "floats", {"pose": ("pose", "vector[float32, 2]", floats(0, 6, 2))},
-      lambda p: (np.abs(p - 3) < 1.2).all(1))
-_atom("ring", "check", "floats", {"pose": ("pose", "vector[float32, 2]", floats(-3, 3, 2))},
-      lambda p: (np.linalg.norm(p, axis=1) > 1) & (np.linalg.norm(p, axis=1) < 2))
-_atom("half-space-8", "tune", "floats", {"v": ("vec", "vector[float32, 8]", floats(-1, 1, 8))}, lambda v: v @ LINE[:8] > 0)
-_atom("half-space-9", "check", "floats", {"v": ("vec", "vector[float32, 9]", floats(-1, 1, 9))}, lambda v: v @ LINE > 0)
-_atom("ball-5", "tune", "floats", {"v": ("vec", "vector[float32, 5]", floats(-1, 1, 5))}, lambda v: (v**2).sum(1) < 1.6)
-_atom("ball-9", "check", "floats", {"v": ("vec", "vector[float32, 9]", floats(-1, 1, 9))}, lambda v: (v**2).sum(1) < 3.0)
-_atom("near", "tune", "relations",
-      {"p": ("pose", "vector[float32, 2]", floats(0, 6, 2)), "q": ("pose", "", floats(0, 6, 2))},
-      lambda p, q: np.linalg.norm(p - q, axis=1) < 1.5)
-_atom("left-of", "check", "relations",
-      {"p": ("pose", "vector[float32, 3]", floats(0, 6, 3)), "q": ("pose", "", floats(0, 6, 3))},
-      lambda p, q: (p[:, 0] < q[:, 0] - 0.5) & (np.abs(p[:, 1] - q[:, 1]) < 1.5))
-_atom("on-3d", "tune", "relations",
-      {"p": ("pose", "vector[float32, 3]", floats(0, 3, 3)), "q": ("pose", "", floats(0, 3, 3))},
-      lambda p, q: (np.abs(p - q)[:, :2] < 0.7).all(1) & (p[:, 2] - q[:, 2] > 0.3) & (p[:, 2] - q[:, 2] < 1.3))
-_atom("next-to", "check", "relations",
-      {"p": ("cell", "vector[float32, 2]", grid(0, 6, 2)), "q": ("cell", "", grid(0, 6, 2))},
-      lambda p, q: np.abs(p - q).sum(1) == 1, tests=("test", "range"))
-_atom("facing", "tune", "relations",
-      {"p": ("cell", "vector[float32, 2]", grid(0, 6, 2)), "d": ("dir", "int64[choices=4]", ints(4)),
-       "q": ("cell", "", grid(0, 6, 2))},
-      lambda p, d, q: (p + AHEAD[d] == q).all(1), tests=("test", "range"))
-_atom("limit-by-code", "check", "mixed",
-      {"x": ("", "float32", lambda r, n, s: r.uniform(0, 8, n).astype(np.float32)), "k": ("kind", "int64[choices=4]", ints(4))},
-      lambda x, k: x > np.array([2, 6, 4, 1])[k])
-_atom("warm-and-on", "tune", "mixed",
-      {"t": ("", "float32", lambda r, n, s: r.uniform(0, 40, n).astype(np.float32)), "on": ("", "bool", bools)},
-      lambda t, on: (t > 25) & on)
+_atom(
+    "interval",
+    "check",
+    "floats",
+    {"x": ("", "float32", lambda r, n, s: r.uniform(0, 8, n).astype(np.float32))},
+    lambda x: (x > 2) & (x < 5),
+)
+_atom(
+    "region",
+    "tune",
+    "floats",
+    {"pose": ("pose", "vector[float32, 2]", floats(0, 6, 2))},
+    lambda p: (np.abs(p - 3) < 1.2).all(1),
+)
+_atom(
+    "ring",
+    "check",
+    "floats",
+    {"pose": ("pose", "vector[float32, 2]", floats(-3, 3, 2))},
+    lambda p: (np.linalg.norm(p, axis=1) > 1) & (np.linalg.norm(p, axis=1) < 2),
+)
+_atom(
+    "half-space-8",
+    "tune",
+    "floats",
+    {"v": ("vec", "vector[float32, 8]", floats(-1, 1, 8))},
+    lambda v: v @ LINE[:8] > 0,
+)
+_atom(
+    "half-space-9",
+    "check",
+    "floats",
+    {"v": ("vec", "vector[float32, 9]", floats(-1, 1, 9))},
+    lambda v: v @ LINE > 0,
+)
+_atom(
+    "ball-5",
+    "tune",
+    "floats",
+    {"v": ("vec", "vector[float32, 5]", floats(-1, 1, 5))},
+    lambda v: (v**2).sum(1) < 1.6,
+)
+_atom(
+    "ball-9",
+    "check",
+    "floats",
+    {"v": ("vec", "vector[float32, 9]", floats(-1, 1, 9))},
+    lambda v: (v**2).sum(1) < 3.0,
+)
+_atom(
+    "near",
+    "tune",
+    "relations",
+    {"p": ("pose", "vector[float32, 2]", floats(0, 6, 2)), "q": ("pose", "", floats(0, 6, 2))},
+    lambda p, q: np.linalg.norm(p - q, axis=1) < 1.5,
+)
+_atom(
+    "left-of",
+    "check",
+    "relations",
+    {"p": ("pose", "vector[float32, 3]", floats(0, 6, 3)), "q": ("pose", "", floats(0, 6, 3))},
+    lambda p, q: (p[:, 0] < q[:, 0] - 0.5) & (np.abs(p[:, 1] - q[:, 1]) < 1.5),
+)
+_atom(
+    "on-3d",
+    "tune",
+    "relations",
+    {"p": ("pose", "vector[float32, 3]", floats(0, 3, 3)), "q": ("pose", "", floats(0, 3, 3))},
+    lambda p, q: (np.abs(p - q)[:, :2] < 0.7).all(1) & (p[:, 2] - q[:, 2] > 0.3) & (p[:, 2] - q[:, 2] < 1.3),
+)
+_atom(
+    "next-to",
+    "check",
+    "relations",
+    {"p": ("cell", "vector[float32, 2]", grid(0, 6, 2)), "q": ("cell", "", grid(0, 6, 2))},
+    lambda p, q: np.abs(p - q).sum(1) == 1,
+    tests=("test", "range"),
+)
+_atom(
+    "facing",
+    "tune",
+    "relations",
+    {
+        "p": ("cell", "vector[float32, 2]", grid(0, 6, 2)),
+        "d": ("dir", "int64[choices=4]", ints(4)),
+        "q": ("cell", "", grid(0, 6, 2)),
+    },
+    lambda p, d, q: (p + AHEAD[d] == q).all(1),
+    tests=("test", "range"),
+)
+_atom(
+    "limit-by-code",
+    "check",
+    "mixed",
+    {
+        "x": ("", "float32", lambda r, n, s: r.uniform(0, 8, n).astype(np.float32)),
+        "k": ("kind", "int64[choices=4]", ints(4)),
+    },
+    lambda x, k: x > np.array([2, 6, 4, 1])[k],
+)
+_atom(
+    "warm-and-on",
+    "tune",
+    "mixed",
+    {"t": ("", "float32", lambda r, n, s: r.uniform(0, 40, n).astype(np.float32)), "on": ("", "bool", bools)},
+    lambda t, on: (t > 25) & on,
+)
 
 
 # -- Booleans of sets ------------------------------------------------------------------------
@@ -256,8 +381,22 @@ def _of_set(name, half, element, rule, *, robot=None, counts=((8,), 14), sizes=(
 
 
 _cell = ("cell", "vector[float32, 2]", grid(0, 6, 2))
-_of_set("any-here", "tune", _cell, lambda v, own: (v == own[:, None]).all(-1).any(1), robot=_cell, counts=((8,), 14))
-_of_set("any-beside", "check", _cell, lambda v, own: ((v - own[:, None]) == [1, 0]).all(-1).any(1), robot=_cell, counts=((8,), 14))
+_of_set(
+    "any-here",
+    "tune",
+    _cell,
+    lambda v, own: (v == own[:, None]).all(-1).any(1),
+    robot=_cell,
+    counts=((8,), 14),
+)
+_of_set(
+    "any-beside",
+    "check",
+    _cell,
+    lambda v, own: ((v - own[:, None]) == [1, 0]).all(-1).any(1),
+    robot=_cell,
+    counts=((8,), 14),
+)
 _temperature = ("temperature", "float32", lambda r, n, s: r.uniform(0, 40, n).astype(np.float32))
 _of_set("two-warm", "tune", _temperature, lambda v: (v > 28).sum(1) >= 2, counts=((4, 6, 8), 12))
 _of_set("one-hot-thing", "check", _temperature, lambda v: (v > 36).any(1), counts=((6,), 12))
@@ -283,8 +422,11 @@ def _image(name, half, size, channels, draw, sizes=(600,)) -> None:
             name,
             "images",
             half,
-            _sketch("", f"(image [return_type=vector[float32, {size}, {size}, {channels}]] ?o - thing)",
-                    derived="(:derived (ok ?o - thing) (??f (image ?o)))"),
+            _sketch(
+                "",
+                f"(image [return_type=vector[float32, {size}, {size}, {channels}]] ?o - thing)",
+                derived="(:derived (ok ?o - thing) (??f (image ?o)))",
+            ),
             sample,
             goal="(ok x)",
             sizes=sizes,
@@ -323,8 +465,21 @@ _image("blob-left", "check", 16, 1, _blob)
 # -- effects ----------------------------------------------------------------------------------
 
 
-def _effect(name, half, kind, columns, effect, target, rule, *, sizes=(100, 1000), tests=("test",), tolerance=0.25,
-            hand=True, derived="") -> None:
+def _effect(
+    name,
+    half,
+    kind,
+    columns,
+    effect,
+    target,
+    rule,
+    *,
+    sizes=(100, 1000),
+    tests=("test",),
+    tolerance=0.25,
+    hand=True,
+    derived="",
+) -> None:
     """An action on one thing; ``effect`` is its text, ``rule`` gives the target's new value."""
     types, predicates, seen = [], [], set()
     for column, (alias, type_, _) in columns.items():
@@ -336,7 +491,9 @@ def _effect(name, half, kind, columns, effect, target, rule, *, sizes=(100, 1000
     def sample(rng, n, split):
         drawn = {c: draw(rng, n, split) for c, (_, _, draw) in columns.items()}
         new = rule(*drawn.values())
-        return Examples(ONE, {c: v[:, None] for c, v in drawn.items()}, after={target: np.asarray(new)[:, None]})
+        return Examples(
+            ONE, {c: v[:, None] for c, v in drawn.items()}, after={target: np.asarray(new)[:, None]}
+        )
 
     reads = effect[effect.index("??") :] if hand else ""
     used = [c for c in columns if f"({c} ?o)" in reads]
@@ -345,8 +502,12 @@ def _effect(name, half, kind, columns, effect, target, rule, *, sizes=(100, 1000
             name,
             kind,
             half,
-            _sketch(" ".join(types), " ".join(predicates), derived=derived,
-                    action=f"(:action act :parameters (?o - thing) :effect {effect})"),
+            _sketch(
+                " ".join(types),
+                " ".join(predicates),
+                derived=derived,
+                action=f"(:action act :parameters (?o - thing) :effect {effect})",
+            ),
             sample,
             action=("act", "x"),
             sizes=sizes,
@@ -362,77 +523,277 @@ def _num(k):
     return ("num", f"int64[choices={k}]", ints(k))
 
 
-_effect("turn", "tune", "int effects", {"a": _num(4)}, "(a::assign ?o (??h (a ?o)))", "a", lambda a: (a + 3) % 4)
-_effect("next-mod-12", "check", "int effects", {"a": _num(12)}, "(a::assign ?o (??h (a ?o)))", "a", lambda a: (a + 1) % 12)
-_effect("max-int", "tune", "int effects", {"a": _num(6), "b": ("num", "", ints(6))},
-        "(a::assign ?o (??h (a ?o) (b ?o)))", "a", np.maximum)
-_effect("min-int", "check", "int effects", {"a": _num(7), "b": ("num", "", ints(7))},
-        "(a::assign ?o (??h (a ?o) (b ?o)))", "a", np.minimum)
-_effect("permutation", "check", "int effects", {"a": _num(9), "b": ("other", "int64[choices=9]", ints(9))},
-        "(a::assign ?o (??h (b ?o)))", "a", lambda a, b: PERMUTATION[b])
-_effect("table-5x5", "tune", "int effects",
-        {"a": ("out", "int64[choices=6]", ints(6)), "r": ("row", "int64[choices=5]", ints(5)),
-         "c": ("col", "int64[choices=5]", ints(5))},
-        "(a::assign ?o (??h (r ?o) (c ?o)))", "a", lambda a, r, c: TABLE2[r, c])
-_effect("add-mod-7", "check", "int effects", {"a": _num(7), "b": ("num", "", ints(7))},
-        "(a::assign ?o (??h (a ?o) (b ?o)))", "a", lambda a, b: (a + b) % 7, sizes=(1000,))
-_effect("paint-one", "tune", "int effects",
-        {"v": ("code", "vector[int64, 3, choices=6]", ints(6, 3)), "k": ("brush", "int64[choices=6]", ints(6))},
-        "(v::assign ?o (??h (v ?o) (k ?o)))", "v", lambda v, k: np.stack([v[:, 0], k, v[:, 2]], 1))
+_effect(
+    "turn", "tune", "int effects", {"a": _num(4)}, "(a::assign ?o (??h (a ?o)))", "a", lambda a: (a + 3) % 4
+)
+_effect(
+    "next-mod-12",
+    "check",
+    "int effects",
+    {"a": _num(12)},
+    "(a::assign ?o (??h (a ?o)))",
+    "a",
+    lambda a: (a + 1) % 12,
+)
+_effect(
+    "max-int",
+    "tune",
+    "int effects",
+    {"a": _num(6), "b": ("num", "", ints(6))},
+    "(a::assign ?o (??h (a ?o) (b ?o)))",
+    "a",
+    np.maximum,
+)
+_effect(
+    "min-int",
+    "check",
+    "int effects",
+    {"a": _num(7), "b": ("num", "", ints(7))},
+    "(a::assign ?o (??h (a ?o) (b ?o)))",
+    "a",
+    np.minimum,
+)
+_effect(
+    "permutation",
+    "check",
+    "int effects",
+    {"a": _num(9), "b": ("other", "int64[choices=9]", ints(9))},
+    "(a::assign ?o (??h (b ?o)))",
+    "a",
+    lambda a, b: PERMUTATION[b],
+)
+_effect(
+    "table-5x5",
+    "tune",
+    "int effects",
+    {
+        "a": ("out", "int64[choices=6]", ints(6)),
+        "r": ("row", "int64[choices=5]", ints(5)),
+        "c": ("col", "int64[choices=5]", ints(5)),
+    },
+    "(a::assign ?o (??h (r ?o) (c ?o)))",
+    "a",
+    lambda a, r, c: TABLE2[r, c],
+)
+_effect(
+    "add-mod-7",
+    "check",
+    "int effects",
+    {"a": _num(7), "b": ("num", "", ints(7))},
+    "(a::assign ?o (??h (a ?o) (b ?o)))",
+    "a",
+    lambda a, b: (a + b) % 7,
+    sizes=(1000,),
+)
+_effect(
+    "paint-one",
+    "tune",
+    "int effects",
+    {"v": ("code", "vector[int64, 3, choices=6]", ints(6, 3)), "k": ("brush", "int64[choices=6]", ints(6))},
+    "(v::assign ?o (??h (v ?o) (k ?o)))",
+    "v",
+    lambda v, k: np.stack([v[:, 0], k, v[:, 2]], 1),
+)
 
-_effect("step-by-direction", "tune", "float effects",
-        {"p": _cell, "d": ("dir", "int64[choices=4]", ints(4))},
-        "(p::assign ?o (??h (p ?o) (d ?o)))", "p", lambda p, d: p + AHEAD[d], tests=("test", "range"))
-_effect("shift", "check", "float effects", {"p": ("pose", "vector[float32, 3]", floats(-5, 5, 3))},
-        "(p::assign ?o (??h (p ?o)))", "p", lambda p: p + [1, -2, 0.5], tolerance=0.1)
-_effect("half-way", "check", "float effects", {"p": ("pose", "vector[float32, 2]", floats(0, 6, 2)), "t": ("pose", "", floats(0, 6, 2))},
-        "(p::assign ?o (??h (p ?o) (t ?o)))", "p", lambda p, t: (p + t) / 2, tolerance=0.15)
-_effect("copy", "tune", "float effects", {"p": ("pose", "vector[float32, 2]", floats(0, 6, 2)), "t": ("pose", "", floats(0, 6, 2))},
-        "(p::assign ?o (??h (t ?o)))", "p", lambda p, t: t, tolerance=0.15)
-_effect("to-a-place", "check", "float effects", {"p": ("pose", "vector[float32, 2]", floats(0, 6, 2))},
-        "(p::assign ?o (??h))", "p", lambda p: np.tile(np.float32([-1, 4]), (len(p), 1)), tolerance=0.1, hand=False)
-_effect("clamped", "check", "float effects", {"x": ("", "float32", lambda r, n, s: r.integers(0, 8, n).astype(np.float32))},
-        "(x::assign ?o (??h (x ?o)))", "x", lambda x: np.minimum(x + 1, 7))
-_effect("quarter-turn", "tune", "float effects", {"p": ("pose", "vector[float32, 2]", floats(-3, 3, 2))},
-        "(p::assign ?o (??h (p ?o)))", "p", lambda p: np.stack([-p[:, 1], p[:, 0]], 1), tolerance=0.2)
-_effect("product", "check", "float effects",
-        {"x": ("", "float32", lambda r, n, s: r.uniform(0, 3, n).astype(np.float32)),
-         "a": ("len", "float32", lambda r, n, s: r.uniform(0, 3, n).astype(np.float32)),
-         "b": ("width", "float32", lambda r, n, s: r.uniform(0, 3, n).astype(np.float32))},
-        "(x::assign ?o (??h (a ?o) (b ?o)))", "x", lambda x, a, b: a * b, tolerance=0.4)
-_effect("speed-by-code", "tune", "float effects",
-        {"x": ("", "float32", lambda r, n, s: r.uniform(0, 9, n).astype(np.float32)), "k": ("gear", "int64[choices=4]", ints(4))},
-        "(x::assign ?o (??h (x ?o) (k ?o)))", "x", lambda x, k: x + np.array([-1, 0.5, 2, 4])[k], tolerance=0.2)
-_effect("big-units", "check", "float effects", {"x": ("", "float32", lambda r, n, s: r.uniform(0, 9000, n).astype(np.float32))},
-        "(x::assign ?o (??h (x ?o)))", "x", lambda x: x + 50, tolerance=10)
+_effect(
+    "step-by-direction",
+    "tune",
+    "float effects",
+    {"p": _cell, "d": ("dir", "int64[choices=4]", ints(4))},
+    "(p::assign ?o (??h (p ?o) (d ?o)))",
+    "p",
+    lambda p, d: p + AHEAD[d],
+    tests=("test", "range"),
+)
+_effect(
+    "shift",
+    "check",
+    "float effects",
+    {"p": ("pose", "vector[float32, 3]", floats(-5, 5, 3))},
+    "(p::assign ?o (??h (p ?o)))",
+    "p",
+    lambda p: p + np.array([1, -2, 0.5]),
+    tolerance=0.1,
+)
+_effect(
+    "half-way",
+    "check",
+    "float effects",
+    {"p": ("pose", "vector[float32, 2]", floats(0, 6, 2)), "t": ("pose", "", floats(0, 6, 2))},
+    "(p::assign ?o (??h (p ?o) (t ?o)))",
+    "p",
+    lambda p, t: (p + t) / 2,
+    tolerance=0.15,
+)
+_effect(
+    "copy",
+    "tune",
+    "float effects",
+    {"p": ("pose", "vector[float32, 2]", floats(0, 6, 2)), "t": ("pose", "", floats(0, 6, 2))},
+    "(p::assign ?o (??h (t ?o)))",
+    "p",
+    lambda p, t: t,
+    tolerance=0.15,
+)
+_effect(
+    "to-a-place",
+    "check",
+    "float effects",
+    {"p": ("pose", "vector[float32, 2]", floats(0, 6, 2))},
+    "(p::assign ?o (??h))",
+    "p",
+    lambda p: np.tile(np.float32([-1, 4]), (len(p), 1)),
+    tolerance=0.1,
+    hand=False,
+)
+_effect(
+    "clamped",
+    "check",
+    "float effects",
+    {"x": ("", "float32", lambda r, n, s: r.integers(0, 8, n).astype(np.float32))},
+    "(x::assign ?o (??h (x ?o)))",
+    "x",
+    lambda x: np.minimum(x + 1, 7),
+)
+_effect(
+    "quarter-turn",
+    "tune",
+    "float effects",
+    {"p": ("pose", "vector[float32, 2]", floats(-3, 3, 2))},
+    "(p::assign ?o (??h (p ?o)))",
+    "p",
+    lambda p: np.stack([-p[:, 1], p[:, 0]], 1),
+    tolerance=0.2,
+)
+_effect(
+    "product",
+    "check",
+    "float effects",
+    {
+        "x": ("", "float32", lambda r, n, s: r.uniform(0, 3, n).astype(np.float32)),
+        "a": ("len", "float32", lambda r, n, s: r.uniform(0, 3, n).astype(np.float32)),
+        "b": ("width", "float32", lambda r, n, s: r.uniform(0, 3, n).astype(np.float32)),
+    },
+    "(x::assign ?o (??h (a ?o) (b ?o)))",
+    "x",
+    lambda x, a, b: a * b,
+    tolerance=0.4,
+)
+_effect(
+    "speed-by-code",
+    "tune",
+    "float effects",
+    {
+        "x": ("", "float32", lambda r, n, s: r.uniform(0, 9, n).astype(np.float32)),
+        "k": ("gear", "int64[choices=4]", ints(4)),
+    },
+    "(x::assign ?o (??h (x ?o) (k ?o)))",
+    "x",
+    lambda x, k: x + np.array([-1, 0.5, 2, 4])[k],
+    tolerance=0.2,
+)
+_effect(
+    "big-units",
+    "check",
+    "float effects",
+    {"x": ("", "float32", lambda r, n, s: r.uniform(0, 9000, n).astype(np.float32))},
+    "(x::assign ?o (??h (x ?o)))",
+    "x",
+    lambda x: x + 50,
+    tolerance=10,
+)
 
-_effect("toggle", "tune", "bool effects", {"on": ("", "bool", bools), "k": ("kind", "int64[choices=5]", ints(5))},
-        "(on::assign ?o (??h (on ?o) (k ?o)))", "on", lambda on, k: on ^ (k >= 3))
-_effect("set-bool", "check", "bool effects", {"on": ("", "bool", bools), "a": _num(5), "b": ("num", "", ints(5))},
-        "(on::assign ?o (??h (a ?o) (b ?o)))", "on", lambda on, a, b: a > b)
-_effect("added-when", "tune", "bool effects",
-        {"on": ("", "bool", bools), "x": ("", "float32", lambda r, n, s: r.uniform(0, 8, n).astype(np.float32))},
-        "(when (??g (x ?o)) (on ?o))", "on", lambda on, x: on | (x > 5), hand=False)
+_effect(
+    "toggle",
+    "tune",
+    "bool effects",
+    {"on": ("", "bool", bools), "k": ("kind", "int64[choices=5]", ints(5))},
+    "(on::assign ?o (??h (on ?o) (k ?o)))",
+    "on",
+    lambda on, k: on ^ (k >= 3),
+)
+_effect(
+    "set-bool",
+    "check",
+    "bool effects",
+    {"on": ("", "bool", bools), "a": _num(5), "b": ("num", "", ints(5))},
+    "(on::assign ?o (??h (a ?o) (b ?o)))",
+    "on",
+    lambda on, a, b: a > b,
+)
+_effect(
+    "added-when",
+    "tune",
+    "bool effects",
+    {"on": ("", "bool", bools), "x": ("", "float32", lambda r, n, s: r.uniform(0, 8, n).astype(np.float32))},
+    "(when (??g (x ?o)) (on ?o))",
+    "on",
+    lambda on, x: on | (x > 5),
+    hand=False,
+)
 
 # -- gated effects ----------------------------------------------------------------------------
 
-_effect("gated-next-mod-8", "tune", "gates", {"a": _num(8), "b": ("", "bool", bools)},
-        "(when (??g (b ?o)) (a::assign ?o (??h (a ?o))))", "a", lambda a, b: np.where(b, (a + 1) % 8, a), hand=False)
-_effect("gated-next-mod-6", "check", "gates", {"a": _num(6), "k": ("kind", "int64[choices=5]", ints(5))},
-        "(when (??g (k ?o)) (a::assign ?o (??h (a ?o))))", "a", lambda a, k: np.where(k < 2, (a + 1) % 6, a), hand=False)
-_effect("gated-step", "check", "gates",
-        {"x": ("", "float32", lambda r, n, s: r.integers(0, 9, n).astype(np.float32)), "k": ("kind", "int64[choices=5]", ints(5))},
-        "(when (??g (k ?o)) (x::assign ?o (??h (x ?o))))", "x", lambda x, k: np.where(k >= 2, x + 1, x), hand=False)
-_effect("gated-by-number", "tune", "gates",
-        {"x": ("", "float32", lambda r, n, s: r.integers(0, 9, n).astype(np.float32)), "e": ("energy", "float32", lambda r, n, s: r.uniform(0, 1, n).astype(np.float32))},
-        "(when (??g (e ?o)) (x::assign ?o (??h (x ?o))))", "x", lambda x, e: np.where(e > 0.3, x + 1, x), hand=False)
-_effect("gated-constant", "check", "gates",
-        {"a": _num(6), "k": ("kind", "int64[choices=4]", ints(4))},
-        "(when (??g (k ?o)) (a::assign ?o (??h)))", "a", lambda a, k: np.where(k == 1, 4, a), hand=False)
+_effect(
+    "gated-next-mod-8",
+    "tune",
+    "gates",
+    {"a": _num(8), "b": ("", "bool", bools)},
+    "(when (??g (b ?o)) (a::assign ?o (??h (a ?o))))",
+    "a",
+    lambda a, b: np.where(b, (a + 1) % 8, a),
+    hand=False,
+)
+_effect(
+    "gated-next-mod-6",
+    "check",
+    "gates",
+    {"a": _num(6), "k": ("kind", "int64[choices=5]", ints(5))},
+    "(when (??g (k ?o)) (a::assign ?o (??h (a ?o))))",
+    "a",
+    lambda a, k: np.where(k < 2, (a + 1) % 6, a),
+    hand=False,
+)
+_effect(
+    "gated-step",
+    "check",
+    "gates",
+    {
+        "x": ("", "float32", lambda r, n, s: r.integers(0, 9, n).astype(np.float32)),
+        "k": ("kind", "int64[choices=5]", ints(5)),
+    },
+    "(when (??g (k ?o)) (x::assign ?o (??h (x ?o))))",
+    "x",
+    lambda x, k: np.where(k >= 2, x + 1, x),
+    hand=False,
+)
+_effect(
+    "gated-by-number",
+    "tune",
+    "gates",
+    {
+        "x": ("", "float32", lambda r, n, s: r.integers(0, 9, n).astype(np.float32)),
+        "e": ("energy", "float32", lambda r, n, s: r.uniform(0, 1, n).astype(np.float32)),
+    },
+    "(when (??g (e ?o)) (x::assign ?o (??h (x ?o))))",
+    "x",
+    lambda x, e: np.where(e > 0.3, x + 1, x),
+    hand=False,
+)
+_effect(
+    "gated-constant",
+    "check",
+    "gates",
+    {"a": _num(6), "k": ("kind", "int64[choices=4]", ints(4))},
+    "(when (??g (k ?o)) (a::assign ?o (??h)))",
+    "a",
+    lambda a, k: np.where(k == 1, 4, a),
+    hand=False,
+)
 
 
 def _locked_door(name, half) -> None:
-    """With the key, opening writes *open*, to doors that are open already too; goals say when the gate holds."""
+    """With the key, opening writes *open*, to open doors too; goals say when the gate holds."""
 
     def sample(rng, n, split):
         door, key = rng.integers(0, 5, n), rng.integers(0, 2, n).astype(bool)
@@ -454,7 +815,8 @@ def _locked_door(name, half) -> None:
                 "num - int64[choices=5]",
                 "(door [return_type=num] ?o - thing) (key ?o - thing)",
                 derived="(:derived (opens ?o - thing) (??g (key ?o)))",
-                action="(:action act :parameters (?o - thing) :effect (when (opens ?o) (door::assign ?o (??h (door ?o)))))",
+                action="(:action act :parameters (?o - thing)"
+                " :effect (when (opens ?o) (door::assign ?o (??h (door ?o)))))",
             ),
             sample,
             goal="(opens x)",
@@ -488,9 +850,11 @@ def _relation_gate(name, half) -> None:
             half,
             _sketch(
                 "cell - vector[float32, 2] num - int64[choices=3]",
-                "(at [return_type=cell] ?r - robot) (pose [return_type=cell] ?o - thing) (state [return_type=num] ?o - thing)",
+                "(at [return_type=cell] ?r - robot) (pose [return_type=cell] ?o - thing)"
+                " (state [return_type=num] ?o - thing)",
                 derived="(:derived (near ?r - robot ?o - thing) (??g (at ?r) (pose ?o)))",
-                action="(:action act :parameters (?r - robot) :effect (foreach (?o - thing) (when (near ?r ?o) (state::assign ?o (??h (state ?o))))))",
+                action="(:action act :parameters (?r - robot)"
+                " :effect (foreach (?o - thing) (when (near ?r ?o) (state::assign ?o (??h (state ?o))))))",
             ),
             sample,
             action=("act", "r"),
@@ -523,7 +887,8 @@ def _blocked(name, half) -> None:
             _sketch(
                 "cell - vector[float32, 2]",
                 "(at [return_type=cell] ?r - robot) (pose [return_type=cell] ?o - thing)",
-                action="(:action act :parameters (?r - robot) :effect (at::assign ?r (??h (at ?r) (foreach (?o - thing) (pose ?o)))))",
+                action="(:action act :parameters (?r - robot)"
+                " :effect (at::assign ?r (??h (at ?r) (foreach (?o - thing) (pose ?o)))))",
             ),
             sample,
             action=("act", "r"),
@@ -562,30 +927,53 @@ def _quantified(name, half, columns, derived, goal, rule, counts=(5, 8), sizes=(
         return Examples(objects, {c: v[keep] for c, v in drawn.items()}, truth=truth[keep])
 
     _add(
-        Task(name, "quantifiers", half, _sketch(" ".join(types), " ".join(predicates), derived=derived), sample,
-             goal=goal, tests=("test", "counts"), sizes=sizes)
+        Task(
+            name,
+            "quantifiers",
+            half,
+            _sketch(" ".join(types), " ".join(predicates), derived=derived),
+            sample,
+            goal=goal,
+            tests=("test", "counts"),
+            sizes=sizes,
+        )
     )
 
 
 _quantified(
-    "exists-red", "tune", {"code": ("code", "vector[int64, 2, choices=6]", ints(6, 2))},
-    "(:derived (red ?o - thing) (??f (code ?o)))", "(exists (?o - thing) (red ?o))",
+    "exists-red",
+    "tune",
+    {"code": ("code", "vector[int64, 2, choices=6]", ints(6, 2))},
+    "(:derived (red ?o - thing) (??f (code ?o)))",
+    "(exists (?o - thing) (red ?o))",
     lambda code: (code[..., 1] == 2).any(1),
 )
 _quantified(
-    "forall-warm", "check", {"t": ("", "float32", lambda r, n, s: r.uniform(0, 40, n).astype(np.float32))},
-    "(:derived (warm ?o - thing) (??f (t ?o)))", "(forall (?o - thing) (warm ?o))", lambda t: (t > 8).all(1),
+    "forall-warm",
+    "check",
+    {"t": ("", "float32", lambda r, n, s: r.uniform(0, 40, n).astype(np.float32))},
+    "(:derived (warm ?o - thing) (??f (t ?o)))",
+    "(forall (?o - thing) (warm ?o))",
+    lambda t: (t > 8).all(1),
 )
 _quantified(
-    "some-pair-near", "check", {"p": ("pose", "vector[float32, 2]", floats(0, 6, 2))},
+    "some-pair-near",
+    "check",
+    {"p": ("pose", "vector[float32, 2]", floats(0, 6, 2))},
     "(:derived (near ?a - thing ?b - thing) (??f (p ?a) (p ?b)))",
     "(exists (?a - thing ?b - thing) (and (not (= ?a ?b)) (near ?a ?b)))",
-    lambda p: (np.linalg.norm(p[:, :, None] - p[:, None], axis=-1) + 9 * np.eye(p.shape[1]) < 1.0).any((1, 2)),
+    lambda p: (np.linalg.norm(p[:, :, None] - p[:, None], axis=-1) + 9 * np.eye(p.shape[1]) < 1.0).any(
+        (1, 2)
+    ),
     counts=(4, 6),
 )
 _quantified(
-    "red-and-big", "tune",
-    {"code": ("code", "vector[int64, 2, choices=4]", ints(4, 2)), "size": ("", "float32", lambda r, n, s: r.uniform(0, 4, n).astype(np.float32))},
+    "red-and-big",
+    "tune",
+    {
+        "code": ("code", "vector[int64, 2, choices=4]", ints(4, 2)),
+        "size": ("", "float32", lambda r, n, s: r.uniform(0, 4, n).astype(np.float32)),
+    },
     "(:derived (red ?o - thing) (??f (code ?o))) (:derived (big ?o - thing) (??f (size ?o)))",
     "(exists (?o - thing) (and (red ?o) (big ?o)))",
     lambda code, size: ((code[..., 0] == 1) & (size > 2)).any(1),

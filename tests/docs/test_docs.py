@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import re
 import shlex
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 from pdsketch.cli.main import main
+from pdsketch.learn.options import Options
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")])
@@ -65,3 +67,11 @@ def test_the_documents_name_only_files_that_exist() -> None:
     for page in PAGES:
         for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
             assert (page.parent / target).exists(), f"{page.name} points at {target}"
+
+
+def test_the_table_of_options_names_each_with_its_default() -> None:
+    page = (ROOT / "docs" / "when-it-does-not-learn.md").read_text(encoding="utf-8")
+    section = page.partition("## What each option is for")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| `(\w+)` \| (\S+) \| \S", section, re.MULTILINE)
+    wanted = [(field.name, repr(field.default).replace("'", '"')) for field in fields(Options)]
+    assert rows == wanted

@@ -3,30 +3,32 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pdsketch as pds
-from pdsketch.learn.losses import SLACK, choice
+from pdsketch.learn.losses import SLACK, choice, unlikelihood
 
 odds = st.floats(0.01, 0.99)
 errors = st.floats(0.0, 2.0)
 
 
 def loss(gate: float, wrong: float, stale: float, written: bool) -> tuple[float, float, float]:
-    """The loss, and its gradients by the gate and by the new value's error."""
+    """The gate's loss, and the gradients of all by the gate and by the new value's error."""
     numbers = [torch.tensor([x], dtype=torch.float64, requires_grad=True) for x in (gate, wrong)]
-    found = choice(*numbers, torch.tensor([stale], dtype=torch.float64), torch.tensor([written]))
-    found.sum().backward()
-    return float(found.detach()), float(numbers[0].grad), float(numbers[1].grad)
+    before, seen = torch.tensor([stale], dtype=torch.float64), torch.tensor([written])
+    opened, value = choice(*numbers, before, seen, 1 / SLACK)
+    (opened + value).sum().backward()
+    return float(opened.detach()), float(numbers[0].grad), float(numbers[1].grad)
 
 
 @settings(max_examples=60, deadline=None)
 @given(odds, errors, errors)
 def test_what_was_seen_to_change_was_written(gate, wrong, stale):
     found, by_gate, by_error = loss(gate, wrong, stale, True)
-    assert np.isclose(found, wrong - np.log(gate))
+    assert np.isclose(found, -np.log(gate))
     assert by_gate < 0
     assert np.isclose(by_error, 1.0)
 
@@ -34,17 +36,45 @@ def test_what_was_seen_to_change_was_written(gate, wrong, stale):
 @settings(max_examples=60, deadline=None)
 @given(odds, errors)
 def test_a_new_value_that_is_the_old_one_says_nothing_about_the_gate(gate, error):
-    _, by_gate, _ = loss(gate, error, error, False)
+    _, by_gate, by_error = loss(gate, error, error, False)
     assert abs(by_gate) < 1e-5
+    assert np.isclose(by_error, gate)
 
 
 @settings(max_examples=60, deadline=None)
 @given(odds, st.floats(20 * SLACK, 2.0))
-def test_what_stayed_while_the_new_value_differs_was_not_written(gate, wrong):
+def test_what_stayed_while_the_new_value_differs_was_not_written_as_far_as_the_gate_goes(gate, wrong):
     found, by_gate, by_error = loss(gate, wrong, 0.0, False)
     assert by_gate > 0
-    assert by_error < 0.01
+    # Where goals hold the gate open all the same, the new value must become the old one.
+    assert np.isclose(by_error, gate)
     assert np.isclose(found, -np.log(1 - gate), atol=0.01)
+
+
+KINDS = pds.parse_domain("""
+(define (domain kinds)
+  (:types thing)
+  (:predicates (lit ?t - thing) (hue [return_type=int64[choices=6]] ?t - thing)
+    (place [return_type=vector[float32, 2]] ?t - thing)))
+""").predicates
+
+
+@pytest.mark.parametrize("name", ["lit", "hue"])
+def test_who_is_sure_and_wrong_hears_of_it(name):
+    odds = torch.full((1, 1, 6) if name == "hue" else (1, 1), -20.0, requires_grad=True)
+    sure = odds + 20.0 * torch.eye(6)[0] if name == "hue" else odds
+    found = torch.softmax(sure, -1) if name == "hue" else torch.sigmoid(sure)
+    target = torch.full((1, 1), 3) if name == "hue" else torch.ones(1, 1, dtype=torch.bool)
+    unlikelihood(found, target, KINDS[name], None).sum().backward()
+    assert odds.grad.abs().max() > 0.5
+
+
+def test_one_outlier_does_not_sway_the_likelihood_of_numbers():
+    target = torch.tensor([[[0.0, 0.0]]]).repeat(9, 1, 1)
+    target[0] = 1000.0
+    found = torch.full((9, 1, 2), 0.1, requires_grad=True)
+    unlikelihood(found, target, KINDS["place"], torch.ones(2)).sum().backward()
+    assert (found.grad.sum(0) > 0).all()
 
 
 JUMP = """

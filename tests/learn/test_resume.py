@@ -18,6 +18,7 @@ from tests.learn.rooms import SKETCH
 import pdsketch as pds
 from pdsketch.cli.main import main
 from pdsketch.learn.files import save_episodes
+from pdsketch.learn.trainer import TRIAL
 
 STEPS = 24
 
@@ -62,6 +63,27 @@ def test_killed_and_resumed_is_uninterrupted_bit_for_bit(place):
     assert all(torch.equal(whole[name], resumed[name]) for name in whole)
     logs = [(place / name / "log.csv").read_text() for name in ("whole", "killed")]
     assert logs[0] == logs[1]
+
+
+CHOICE = round(TRIAL * 20)
+
+
+@pytest.mark.parametrize("stop", [CHOICE - 3, CHOICE, CHOICE + 1, CHOICE + 5], ids=lambda n: f"step-{n}")
+def test_a_fit_may_be_resumed_in_its_trial_at_the_choice_and_after_it(rooms, tmp_path, stop):
+    domain, episodes = rooms
+    path = str(tmp_path / "fit.safetensors")
+    options = {"steps": 20, "batch": 32, "evaluate_every": 1, "validation": 0.2, "patience": 20}
+    models = [pds.Model(domain, seed=0) for _ in range(3)]
+    whole = pds.fit(models[0], episodes, **options)
+    cut = pds.fit(models[1], episodes, checkpoint=path, callback=lambda now: now.step == stop, **options)
+    assert (cut.status, cut.steps) == ("stopped", stop)
+    rest = pds.fit(models[2], episodes, checkpoint=path, resume=True, **options)
+    assert rest.history == whole.history
+    wanted, found = (models[at].state_dict() for at in (0, 2))
+    assert all(torch.equal(wanted[name], found[name]) for name in wanted)
+    assert {name: b.level for name, b in rest.blanks.items()} == {
+        name: b.level for name, b in whole.blanks.items()
+    }
 
 
 def test_resuming_with_other_settings_is_refused(place, capsys):

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from pdsketch.nets.default import Constant, Network, make
+from pdsketch.nets.nested import drawing
 from pdsketch.nets.normalise import Normalise, recording
 from pdsketch.nets.signature import Input, Signature, Spec
 
@@ -143,6 +144,39 @@ def test_an_empty_set_is_a_set_whose_weights_are_zero():
     single = sample(FLOAT2, (3,), 9)
     empty = net(single, (values[:, :0], weights[:, :0]))
     assert torch.allclose(empty, net(single, (values, 0 * weights)), atol=1e-6)
+
+
+@pytest.mark.parametrize("leading", [(0,), (2, 0)], ids=str)
+@pytest.mark.parametrize("target", ["bool", "vector", "choice"])
+def test_an_empty_batch_of_sets_has_an_empty_answer(target, leading):
+    inputs = (Input(FLOAT2, type_id="t"), Input(FLOAT2, is_set=True, type_id="t"))
+    net = make(Signature(inputs, SPECS[target]), generator())
+    one = sample(FLOAT2, leading)
+    for n in (0, 3):
+        for turn in (None, 4):
+            with drawing([net] if turn else [], turn or 0):
+                assert net(one, sample_set(FLOAT2, leading, n)).shape == (*leading, *SPECS[target].axes)
+
+
+@pytest.mark.parametrize("target", ["bool", "vector", "choice"])
+def test_up_to_the_level_that_counts_more_of_the_same_elements_say_the_same(target):
+    inputs = (Input(FLOAT2, type_id="t"), Input(FLOAT2, is_set=True, type_id="t"))
+    net = make(Signature(inputs, SPECS[target]), generator())
+    rng = generator(5)
+    with torch.no_grad():
+        for parameter in net.parameters():
+            parameter.add_(0.05 * torch.randn(parameter.shape, generator=rng))
+    values, weights = sample_set(FLOAT2, (3,), 5)
+    single = sample(FLOAT2, (3,), 9)
+    twice = (torch.cat([values, values], 1), torch.cat([weights, weights], 1))
+    same = {}
+    for level, name in enumerate(net.levels):
+        net.level = level
+        same[name] = torch.allclose(net(single, (values, weights)), net(single, twice), atol=1e-6)
+    assert same["linear"]
+    assert not same["counting"]
+    if target != "bool":
+        assert same == {"linear": True, "perceptron": True, "counting": False}
 
 
 def test_a_set_may_be_the_only_argument():

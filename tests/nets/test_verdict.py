@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 import torch
 
 from pdsketch.nets.default import add_sparsity, make
-from pdsketch.nets.evidence import STRIDE, VOTE
+from pdsketch.nets.evidence import STRIDE
 from pdsketch.nets.normalise import recording
 from pdsketch.nets.signature import Input, Signature, Spec
 from pdsketch.nets.verdict import HIDDEN, Verdict
@@ -52,11 +54,38 @@ def test_nothing_is_known_at_first():
     assert torch.equal(verdict(Signature((Input(CODE),), BOOL))(codes(7)), torch.full((7, 1), 0.5))
 
 
-def test_one_int_of_a_code_is_found_from_few_examples():
+def test_single_things_settle_one_int_of_a_code_from_few_examples():
     net = verdict(Signature((Input(CODE),), BOOL))
+    net.level = net.levels.index("linear")
     few, many = codes(40), codes(2000, seed=1)
     fit(net, (few,), few[:, 1, 2])
     assert error(net, (many,), many[:, 1, 2]) == 0.0
+
+
+def test_levels_are_those_that_the_signature_has_a_use_for():
+    thing, things = Input(POSE), Input(POSE, is_set=True)
+    assert verdict(Signature((Input(CODE),), BOOL)).levels == ("linear", "perceptron")
+    assert verdict(Signature((thing,), BOOL)).levels == ("linear", "products", "perceptron")
+    of_sets = ("linear", "counts", "sums", "perceptron", "counting")
+    assert verdict(Signature((things,), BOOL)).levels == of_sets
+    of_codes = ("linear", "counts", "perceptron", "counting")
+    assert verdict(Signature((Input(CODE, is_set=True),), BOOL)).levels == of_codes
+
+
+def test_a_lower_level_does_not_hear_what_is_above_it():
+    net = verdict(AHEAD)
+    args, _ = scenes(50, seed=0)
+    with torch.no_grad():
+        for parameter in net.parameters():
+            parameter.add_(0.001)
+        answers = []
+        for level in range(len(net.levels)):
+            net.level = level
+            answers.append(net(*args))
+        net.last.weight.add_(1.0)
+        net.level = net.levels.index("products")
+        assert torch.equal(net(*args), answers[net.level])
+    assert not any(torch.equal(a, b) for a, b in pairwise(answers))
 
 
 def test_an_exclusive_or_is_learned_too():
@@ -76,8 +105,9 @@ def scenes(count: int, seed: int) -> tuple[tuple[torch.Tensor, ...], torch.Tenso
     return (robot, way, item), ((robot + way @ STEPS - item).abs().amax(-1) < 0.1).float()
 
 
-def test_the_cell_ahead_is_found_whichever_way_one_looks():
+def test_two_things_together_find_the_cell_ahead_whichever_way_one_looks():
     net = verdict(AHEAD)
+    net.level = net.levels.index("products")
     args, labels = scenes(600, seed=0)
     fit(net, args, labels, steps=500)
     held_out, truth = scenes(5000, seed=1)
@@ -103,7 +133,7 @@ def test_sparsity_is_the_gradient_of_what_evidence_and_perceptron_cost():
     torch.nn.init.normal_(net.evidence.votes, generator=rng)
     torch.nn.init.normal_(net.last.weight, generator=rng)
     groups = net.evidence.votes.square() @ net.evidence.member
-    cost = VOTE * STRIDE * (groups + 1e-8).sqrt().sum() + HIDDEN * net.last.weight.norm()
+    cost = STRIDE * (groups + 1e-8).sqrt().sum() + HIDDEN * net.last.weight.norm()
     (0.3 * cost).backward()
     wanted = [p.grad.clone() for p in (net.evidence.votes, net.last.weight)]
     net.zero_grad(set_to_none=False)

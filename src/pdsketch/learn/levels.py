@@ -42,7 +42,7 @@ class Levels:
 
     @torch.no_grad()
     def choose(self) -> None:
-        """Give each network the level that it needs, beginning with the simplest of all, until nothing changes."""
+        """Give each network the level that it needs, from the simplest of all on, until nothing changes."""
         for network in self.networks:
             network.level = 0
         for _ in range(PASSES):
@@ -121,9 +121,7 @@ def _add_truth(total: Tensor, rows: Array, truth: Tensor, labels: Array) -> None
     total.index_add_(0, torch.from_numpy(rows).to(total.device), wrong * weight)
 
 
-def _add_variable(
-    total: Tensor, losses: Losses, frame: Frame, move: Move, name: str, target: Tensor
-) -> None:
+def _add_variable(total: Tensor, losses: Losses, frame: Frame, move: Move, name: str, target: Tensor) -> None:
     study = losses.study
     predicate = study.domain.predicates[name]
     scale = losses.scale(move, predicate, target)

@@ -17,7 +17,8 @@ from pdsketch.tensor.logic import TNorm
 class Options:
     """How to fit; the defaults are what was seen to work.
 
-    - ``steps``, ``seed``, ``batch`` (states per step; fewer where there are fewer).
+    - ``steps`` (the first two fifths only choose how far each network grows), ``seed``,
+      ``batch`` (states per step; fewer where there are fewer).
     - ``learning_rate``, ``warmup`` (part of the steps), ``weight_decay``, ``clip``
       (the largest norm of a gradient): AdamW, cosine schedule down to 1 %.
     - ``goal``, ``transition``, ``lookahead``, ``precondition``: the weights of the
@@ -32,8 +33,9 @@ class Options:
       suits many examples of what only a flexible network can learn.
     - ``tnorm``: the logic while training. ``balanced``: changed and unchanged
       variables weigh alike. ``paper=True`` is ``tnorm="godel", balanced=False,
-      sparsity=0, rarity=0, usage=0, trial=0``, with errors in the data's own units, and conditional
-      effects compared as the blend that they predict, not as a choice.
+      sparsity=0, rarity=0, usage=0, trial=0``, with distances in the data's own units and no
+      likelihoods, conditional effects compared as the blend that they predict, not as a choice, and
+      whole networks from the first step on.
     - ``latent_gradient``: whether the encoded target of a transition is trained too.
     - ``validation``: the part of the episodes held out (None: a tenth, of 200 or
       more). ``evaluate_every`` steps it is measured; after ``patience``
@@ -122,7 +124,14 @@ def _meant(name: str, known: set[str]) -> str:
     return did_you_mean(name, known) or f"its options: {', '.join(sorted(known))}"
 
 
-_PAPER: dict[str, Any] = {"tnorm": "godel", "balanced": False, "sparsity": 0.0, "rarity": 0.0, "usage": 0.0, "trial": 0.0}
+_PAPER: dict[str, Any] = {
+    "tnorm": "godel",
+    "balanced": False,
+    "sparsity": 0.0,
+    "rarity": 0.0,
+    "usage": 0.0,
+    "trial": 0.0,
+}
 
 _COUNTS = {
     "steps": 0,

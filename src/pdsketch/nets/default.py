@@ -70,9 +70,7 @@ class Network(Nested):
         self.first = linear(width, WIDTH, generator)
         self.second = linear(WIDTH, NARROW, generator)
         residual = signature.residual is not None
-        self.head = Head(
-            NARROW, signature.output, generator, residual=residual, bounded=signature.bounded
-        )
+        self.head = Head(NARROW, signature.output, generator, residual=residual, bounded=signature.bounded)
         self.direct = linear(width, self.head.layer.out_features, generator, zero=True)
 
     def forward(self, *args: Argument) -> Tensor:
@@ -83,7 +81,7 @@ class Network(Nested):
         elements = features.elements(args)
         leading = parts[0].shape[:-1] if parts else next(iter(elements.values())).shape[:-2]
         drawn = self.drawn(leading, self.direct.weight.device)
-        raw = self.head.layer.bias
+        raw: Tensor = self.head.layer.bias
         if parts:
             alone = torch.cat(parts, -1)
             weight = self.direct.weight[:, : alone.shape[-1]]
@@ -99,7 +97,7 @@ class Network(Nested):
             flat = whole.reshape(-1, whole.shape[-1])
             hidden = torch.relu_(self.second(torch.relu_(self.first(flat))))
             more = nn.functional.linear(hidden, self.head.layer.weight)
-            raw = raw + self.masked("perceptron", more.reshape(*leading, -1), drawn)
+            raw = raw + self.masked("perceptron", more.reshape(*leading, more.shape[-1]), drawn)
         before = self.signature.residual
         around = None if before is None else cast(Tensor, args[before])
         return self.head.value(raw, around)

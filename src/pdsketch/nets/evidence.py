@@ -28,7 +28,7 @@ STRIDE = 40.0
 """How much further evidence moves in one step than a weight does."""
 
 LOUD = 8.0
-"""How much further yet what two numbers say together: a border that is sharp in one number is steep in its square."""
+"""How much further yet what two numbers say together: a sharp border is steep in a number's square."""
 
 FEW = 12
 """Of more products than this each is less loud: together they must not outrun everything else."""
@@ -117,7 +117,7 @@ class Evidence(nn.Module):
         evidence = [own[i] for i in self.codes]
         evidence += [part for at, part in enumerate(between) if at not in self.compared]
         for name, voices in self.sets.items():
-            evidence.append(voices.loudest(elements[int(name)], args[int(name)][1]))
+            evidence.append(cast(Voices, voices).loudest(elements[int(name)], args[int(name)][1]))
         evidence += [_bounded(own[i]) for i in self.numbers]
         evidence += [_bounded(between[at]) for at in self.compared]
         return self._sum("linear", evidence)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from pdsketch.nets.evidence import Evidence
 from pdsketch.nets.features import Argument, Features
 from pdsketch.nets.layers import NARROW, WIDTH, linear
 from pdsketch.nets.nested import Nested
 from pdsketch.nets.signature import Signature
-
 
 HIDDEN = 3.0
 """What the perceptron costs beside a factor of the evidence."""
@@ -58,7 +57,7 @@ class Verdict(Nested):
 
     @torch.no_grad()
     def add_sparsity(self, weight: float) -> None:
-        """Add the gradients of ``weight`` times the norms of the evidence's factors and of the perceptron's part.
+        """Add the gradients of ``weight`` times the norms of the evidence's factors and of the perceptron.
 
         Without a price of its own the perceptron would take over what evidence explains.
         """

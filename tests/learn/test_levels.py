@@ -1,0 +1,109 @@
+"""The trial: which levels it chooses, and who goes without it."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+import pdsketch as pds
+from pdsketch.learn.fit import gather, open_study
+from pdsketch.learn.options import Options
+from pdsketch.learn.packed import pack
+from pdsketch.learn.trainer import TRIAL, Trainer
+from pdsketch.nets.nested import Nested
+
+NEAR_AND_ODD = """
+(define (domain choice)
+  (:types thing - object code - vector[int64, 3, choices=4])
+  (:predicates (code [return_type=code] ?t - thing))
+  (:derived (red ?t - thing) (??f (code ?t)))
+  (:derived (odd ?t - thing) (??f (code ?t))))
+"""
+
+
+def judged(count: int = 400) -> tuple[pds.Domain, list[pds.Episode]]:
+    """*Red* is one colour; *odd* is an exclusive or, which no sum of evidence tells."""
+    domain, rng = pds.parse_domain(NEAR_AND_ODD), np.random.default_rng(0)
+    episodes = []
+    for at in range(count):
+        code = rng.integers(4, size=3)
+        truth = code[1] == 2 if at % 2 else (code[0] >= 2) ^ (code[1] >= 2)
+        state = pds.State(domain, {"thing": ["x"]}, {"code": code[None]})
+        episodes.append(pds.Episode([state], [], "(red x)" if at % 2 else "(odd x)", [int(truth)]))
+    return domain, episodes
+
+
+def trainer(model: pds.Model, episodes: list[pds.Episode], **options: object) -> Trainer:
+    study = open_study(model, pack(gather(episodes, model.domain), torch.device("cpu")))
+    every = np.arange(len(study.packed))
+    return Trainer(study, Options.of(**options), every, every[:0])
+
+
+def test_each_network_gets_the_level_that_it_needs_and_keeps_it_when_saved(tmp_path):
+    domain, episodes = judged()
+    model = pds.Model(domain, seed=0)
+    report = pds.fit(model, episodes, steps=400, batch=256)
+    levels = {name.split("::")[1]: blank.level for name, blank in report.blanks.items()}
+    assert levels == {"red": "linear", "odd": "perceptron"}
+    model.save(tmp_path / "model")
+    loaded = pds.load_model(tmp_path / "model")
+    for name in domain.blanks:
+        kept, found = model.blanks.network(name), loaded.blanks.network(name)
+        assert isinstance(kept, Nested)
+        assert isinstance(found, Nested)
+        assert found.level == kept.level
+    state = episodes[0].states[0]
+    for formula in ("(red x)", "(odd x)"):
+        assert torch.equal(model.holds(state, formula), loaded.holds(state, formula))
+
+
+def test_after_the_trial_training_begins_again_with_all_examples():
+    domain, episodes = judged(60)
+    model = pds.Model(domain, seed=0)
+    started = {name: t.clone() for name, t in model.named_parameters()}
+    fit = trainer(model, episodes, steps=20, batch=16)
+    held = np.intersect1d(fit.trial_sampler.draw(0), fit.levels.apart)
+    assert len(fit.levels.apart) == 20
+    assert not len(held)
+    fit._start = fit._weights()
+    for _ in range(round(TRIAL * 20)):
+        fit.advance()
+    assert any(not torch.equal(started[name], p) for name, p in model.named_parameters())
+    fit._settle()
+    assert all(torch.equal(started[name], p) for name, p in model.named_parameters())
+    assert not fit.optimiser.state
+    drawn = np.concatenate([fit.sampler.draw(step) for step in range(20)])
+    assert set(drawn) == set(range(60))
+
+
+def test_the_paper_has_no_trial():
+    domain, episodes = judged(60)
+    model = pds.Model(domain, seed=0)
+    fit = trainer(model, episodes, steps=20, paper=True)
+    assert fit.settled_at == 0
+    assert not fit.levels.networks
+    pds.fit(model, episodes, steps=5, paper=True)
+    for name in domain.blanks:
+        network = model.blanks.network(name)
+        assert network.level == len(network.levels) - 1
+
+
+def test_encoders_take_no_part_in_the_choice():
+    sketch = """
+    (define (domain seen)
+      (:types thing - object look - vector[float32, 4] hue - int64[choices=3])
+      (:predicates (look [return_type=look] ?t - thing))
+      (:derived (hue [return_type=hue] ?t - thing) (??f (look ?t)))
+      (:derived (red ?t - thing) (??f (hue ?t)))
+      (:action dye :parameters (?t - thing) :precondition (and)
+        :effect (hue::assign ?t (??f (hue ?t)))))
+    """
+    domain = pds.parse_domain(sketch)
+    assert domain.predicates["hue"].role == "encoded"
+    looks = np.random.default_rng(0).normal(size=(4, 1, 4)).astype(np.float32)
+    states = [pds.State(domain, {"thing": ["x"]}, {"look": look}) for look in looks]
+    episodes = [pds.Episode(states[:2], [("dye", "x")], "(red x)", [0, 1])]
+    model = pds.Model(domain, seed=0)
+    networks = trainer(model, episodes, steps=2).levels.networks
+    assert model.blanks.network("derived::hue::f") not in networks
+    assert model.blanks.network("derived::red::f") in networks
