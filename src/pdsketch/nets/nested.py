@@ -78,7 +78,7 @@ def drawing(networks: Sequence[Nested], turn: int) -> Iterator[None]:
 
 
 def simplest(risks: Tensor) -> int:
-    """The first level that is not worse than the best, from the risk of each held-out example ``[level, example]``."""
+    """The first level that is not worse than the best, from the risks of examples ``[level, example]``."""
     best = int(risks.mean(1).argmin())
     return next(level for level in range(best + 1) if not is_worse(risks[level], risks[best]))
 
