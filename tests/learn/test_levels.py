@@ -9,7 +9,7 @@ import pdsketch as pds
 from pdsketch.learn.fit import gather, open_study
 from pdsketch.learn.options import Options
 from pdsketch.learn.packed import pack
-from pdsketch.learn.trainer import TRIAL, Trainer
+from pdsketch.learn.trainer import Trainer
 from pdsketch.nets.nested import Nested
 
 NEAR_AND_ODD = """
@@ -65,8 +65,8 @@ def test_after_the_trial_training_begins_again_with_all_examples():
     held = np.intersect1d(fit.trial_sampler.draw(0), fit.levels.apart)
     assert len(fit.levels.apart) == 20
     assert not len(held)
-    fit._start = fit._weights()
-    for _ in range(round(TRIAL * 20)):
+    fit._earlier = fit._weights()
+    for _ in range(round(Options().trial * 20)):
         fit.advance()
     assert any(not torch.equal(started[name], p) for name, p in model.named_parameters())
     fit._settle()
