@@ -9,7 +9,7 @@ import pdsketch as pds
 from pdsketch.learn.fit import gather, open_study
 from pdsketch.learn.options import Options
 from pdsketch.learn.packed import pack
-from pdsketch.learn.trainer import Trainer
+from pdsketch.learn.trainer import MOST_TRIAL, Trainer
 from pdsketch.nets.nested import Nested
 
 NEAR_AND_ODD = """
@@ -66,7 +66,7 @@ def test_after_the_trial_training_begins_again_with_all_examples():
     assert len(fit.levels.apart) == 20
     assert not len(held)
     fit._earlier = fit._weights()
-    for _ in range(round(Options().trial * 20)):
+    for _ in range(round(MOST_TRIAL * 20)):
         fit.advance()
     assert any(not torch.equal(started[name], p) for name, p in model.named_parameters())
     fit._settle()

@@ -18,7 +18,7 @@ from tests.learn.rooms import SKETCH
 import pdsketch as pds
 from pdsketch.cli.main import main
 from pdsketch.learn.files import save_episodes
-from pdsketch.learn.options import Options
+from pdsketch.learn.trainer import MOST_TRIAL
 
 STEPS = 24
 
@@ -65,7 +65,7 @@ def test_killed_and_resumed_is_uninterrupted_bit_for_bit(place):
     assert logs[0] == logs[1]
 
 
-CHOICE = round(Options().trial * 20)
+CHOICE = round(MOST_TRIAL * 20)
 
 
 @pytest.mark.parametrize("stop", [CHOICE - 3, CHOICE, CHOICE + 1, CHOICE + 5], ids=lambda n: f"step-{n}")

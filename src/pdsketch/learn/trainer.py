@@ -41,6 +41,9 @@ LOWEST = 0.01
 EASE = ((0.0, 0.4, 0.6, 0.85), (0.0, 1.0, 1.0, 0.0))
 """Parts of the steps, and how much of sparsity and rarity holds there."""
 
+FEWEST, MOST_TRIAL = 600, 0.6
+"""A trial has so many steps, or this part of all of them where they are fewer."""
+
 EARLY = 0.6
 """The part of the steps within which the prior on codes goes."""
 
@@ -151,21 +154,25 @@ class Trainer:
 
     @property
     def _trial_steps(self) -> int:
-        return max(1, round(self.options.trial * self.options.steps))
+        """By the option, but no fewer than a flexible network needs to show what it can do, or most of all steps."""
+        steps = self.options.steps
+        return max(1, round(self.options.trial * steps), min(FEWEST, round(MOST_TRIAL * steps)))
 
     def _settle(self) -> None:
         """Choose how far each network grows, and begin again from the first weights, with all examples.
 
         What a network of several levels has learned is a compromise between them,
-        and a part of the examples was kept for the choice.
+        and a part of the examples was kept for the choice. Where too few steps are left
+        to begin again, the fit goes on from where it is.
         """
         self.levels.choose()
         chosen = [network.level for network in self.levels.networks]
         first, self._earlier = self._earlier, self._weights()
         self._earlier_risks = self.levels.risks().tolist()
-        self.model.load_state_dict(first)
-        for network, level in zip(self.levels.networks, chosen, strict=True):
-            network.level = level
+        if self.options.steps - self.step >= self.step:
+            self.model.load_state_dict(first)
+            for network, level in zip(self.levels.networks, chosen, strict=True):
+                network.level = level
         self.optimiser = _optimiser(self.parameters, self.options)
         self.settled_at = self.step
 

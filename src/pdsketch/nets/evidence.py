@@ -36,7 +36,7 @@ FEW = 12
 BOUND = 4.0
 """What is further away than so many standard deviations speaks no louder."""
 
-MOST = 24
+MOST = 12
 """Up to so many numbers, what each two of them say together is evidence too; beyond, their squares alone."""
 
 VOICES = 8
