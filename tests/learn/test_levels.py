@@ -66,7 +66,7 @@ def test_after_the_trial_training_begins_again_with_all_examples():
     assert len(fit.levels.apart) == 20
     assert not len(held)
     fit._earlier = fit._weights()
-    for _ in range(round(MOST_TRIAL * 20)):
+    for _ in range(10):
         fit.advance()
     assert any(not torch.equal(started[name], p) for name, p in model.named_parameters())
     fit._settle()
@@ -74,6 +74,18 @@ def test_after_the_trial_training_begins_again_with_all_examples():
     assert not fit.optimiser.state
     drawn = np.concatenate([fit.sampler.draw(step) for step in range(20)])
     assert set(drawn) == set(range(60))
+
+
+def test_with_few_steps_left_the_fit_goes_on_from_where_it_is():
+    domain, episodes = judged(60)
+    model = pds.Model(domain, seed=0)
+    fit = trainer(model, episodes, steps=20, batch=16)
+    fit._earlier = fit._weights()
+    for _ in range(round(MOST_TRIAL * 20)):
+        fit.advance()
+    before = {name: t.clone() for name, t in model.named_parameters()}
+    fit._settle()
+    assert all(torch.equal(before[name], p) for name, p in model.named_parameters())
 
 
 def test_the_paper_has_no_trial():

@@ -154,7 +154,7 @@ class Trainer:
 
     @property
     def _trial_steps(self) -> int:
-        """By the option, but no fewer than a flexible network needs to show what it can do, or most of all steps."""
+        """By the option, but no fewer than a flexible network needs to show what it can do."""
         steps = self.options.steps
         return max(1, round(self.options.trial * steps), min(FEWEST, round(MOST_TRIAL * steps)))
 
