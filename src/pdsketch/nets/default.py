@@ -20,6 +20,9 @@ from pdsketch.nets.nested import Nested
 from pdsketch.nets.signature import Signature, Spec
 from pdsketch.nets.verdict import Verdict
 
+FEW = 8
+"""Up to so many numbers, a linear function moves by whole strides."""
+
 STRIDE = 5.0
 """How much further a learnable constant, or a linear function, moves in one step than a weight does."""
 
@@ -72,6 +75,9 @@ class Network(Nested):
         residual = signature.residual is not None
         self.head = Head(NARROW, signature.output, generator, residual=residual, bounded=signature.bounded)
         self.direct = linear(width, self.head.layer.out_features, generator, zero=True)
+        # Of many numbers each moves less: together they must not outrun everything else.
+        numbers = sum(one.spec.size for one in signature.inputs if not one.is_set)
+        self.stride = max(1.0, STRIDE * min(1.0, FEW / max(1, numbers)))
 
     def forward(self, *args: Argument) -> Tensor:
         """The result for arguments as `Signature` lays them out."""
@@ -85,7 +91,7 @@ class Network(Nested):
         if parts:
             alone = torch.cat(parts, -1)
             weight = self.direct.weight[:, : alone.shape[-1]]
-            raw = raw + STRIDE * nn.functional.linear(alone, weight, self.direct.bias)
+            raw = raw + self.stride * nn.functional.linear(alone, weight, self.direct.bias)
         else:
             raw = raw.expand(*leading, -1)
         if self.reaches("perceptron"):

@@ -103,7 +103,7 @@ class Evidence(nn.Module):
             return []
         crossed = [len(first)] if len(first) else []
         sizes = [count, *crossed, *(count * math.prod(self.inputs[i].spec.axes) for i in self.codes)]
-        self.loud = LOUD / math.sqrt(max(1.0, sum(sizes) / FEW))
+        self.loud = LOUD * min(1.0, FEW / sum(sizes))
         return sizes
 
     def linear(
