@@ -111,9 +111,7 @@ def _add_truth(total: Tensor, rows: Array, truth: Tensor, labels: Array) -> None
     total.index_add_(0, torch.from_numpy(rows).to(total.device), wrong * weight)
 
 
-def _add_variable(
-    total: Tensor, losses: Losses, frame: Frame, move: Move, name: str, target: Tensor
-) -> None:
+def _add_variable(total: Tensor, losses: Losses, frame: Frame, move: Move, name: str, target: Tensor) -> None:
     study = losses.study
     predicate = study.domain.predicates[name]
     unlikely = unlikelihood(move.new[name], target, predicate, losses.scale(move, predicate, target))

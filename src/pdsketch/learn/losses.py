@@ -345,6 +345,8 @@ def change_scales(study: Study) -> dict[tuple[int, str], Tensor]:
             spread = before.flatten(0, len(predicate.parameters)).double().std(0, correction=0).float()
             count = (change != 0).sum(0).clamp_min(1)
             moved = (change.double().square().sum(0) / count).sqrt().float()
-            scale = torch.where(moved > 0, torch.where(spread > 0, torch.minimum(moved, spread), moved), spread)
+            scale = torch.where(
+                moved > 0, torch.where(spread > 0, torch.minimum(moved, spread), moved), spread
+            )
             found[at, name] = torch.where(scale > 1e-8, scale, torch.ones_like(scale))
     return found

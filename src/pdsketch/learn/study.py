@@ -14,6 +14,7 @@ from pdsketch.lang.domain import Domain
 from pdsketch.lang.load import parse_goal
 from pdsketch.lang.terms import Apply, Expr, walk
 from pdsketch.lang.types import ObjectType, ValueType
+from pdsketch.learn.alike import groups
 from pdsketch.learn.columns import Array, width_of
 from pdsketch.learn.goals import Reads, blanks_in, families, is_derived_table, signature
 from pdsketch.learn.packed import Packed
@@ -98,6 +99,7 @@ class Study:
         self.actions = [model.domain.actions[name] for name in packed.columns.actions]
         self.tables = _tables_in_order(model.domain)
         self.plan = Plan(self)
+        self.alike = groups(self, range(len(self.tables)))
         self._skeletons: dict[tuple[str, int], Node] = {}
         self._nodes: dict[tuple[str, int], Node] = {}
         self.executed = self._executed()

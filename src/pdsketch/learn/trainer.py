@@ -292,9 +292,7 @@ class Trainer:
         }
         moments = moments_of(self.model, self.optimiser)
         weights = self.model.state_dict()
-        save_checkpoint(
-            self.options.checkpoint, Checkpoint(weights, moments, self._best, self._start, facts)
-        )
+        save_checkpoint(self.options.checkpoint, Checkpoint(weights, moments, self._best, self._start, facts))
 
     def _resumed(self) -> bool:
         """Take over the checkpoint, if there is one and it was asked for."""

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from pdsketch.nets.encode import Relation
 from pdsketch.nets.features import Argument, Features, membership
-from pdsketch.nets.layers import linear
+from pdsketch.nets.layers import affine, linear
 from pdsketch.nets.normalise import Normalise
 from pdsketch.nets.pool import Pool
 from pdsketch.nets.signature import Signature, Spec
@@ -155,8 +155,8 @@ class Evidence(nn.Module):
     def _sum(self, kind: str, evidence: Sequence[Tensor]) -> Tensor:
         first, end = self.spans[kind]
         flat = torch.cat(list(evidence), dim=-1) if len(evidence) > 1 else evidence[0]
-        bias = self.bias[self.kinds.index(kind)]
-        return STRIDE * (nn.functional.linear(flat, self.votes[:, first:end]) + bias)
+        at = self.kinds.index(kind)
+        return STRIDE * affine(flat, self.votes[..., first:end], self.bias[..., at : at + 1])
 
     @torch.no_grad()
     def add_sparsity(self, weight: float) -> None:

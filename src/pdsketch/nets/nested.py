@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from math import prod
 
 import torch
@@ -29,7 +30,8 @@ class Nested(nn.Module):
     """A network of several levels.
 
     ``level`` is the last one that counts; it is saved with the weights. While
-    ``turn`` is set, the level of each example is drawn, from that number alone.
+    ``turn`` is set, the level of each example is drawn, from that number alone;
+    ``told`` is the level of each example ``[..., 1]`` where the caller knows it.
     """
 
     def __init__(self, levels: Sequence[str]) -> None:
@@ -37,20 +39,23 @@ class Nested(nn.Module):
         self.levels = tuple(levels)
         self.level = len(self.levels) - 1
         self.turn: int | None = None
+        self.told: Tensor | None = None
 
     def reaches(self, part: str) -> bool:
         """Whether any example gets as far as a part."""
         if part not in self.levels:
             return False
-        return self.turn is not None or self.level >= self.levels.index(part)
+        if self.turn is not None or self.told is not None:
+            return True
+        return self.level >= self.levels.index(part)
 
     def drawn(self, leading: Sequence[int], device: torch.device) -> Tensor | None:
         """The level of each example ``[..., 1]``, while they are drawn."""
+        if self.told is not None:
+            return self.told
         if self.turn is None:
             return None
-        places = torch.arange(prod(leading), dtype=torch.float64, device=device)
-        uniform = (places * _GOLDEN + self.turn * _OTHER) % 1.0
-        return (uniform**POWER * len(self.levels)).long().reshape(*leading, 1)
+        return draw(prod(leading), self.turn, len(self.levels), device).reshape(*leading, 1)
 
     def masked(self, part: str, value: Tensor, drawn: Tensor | None) -> Tensor:
         """What a part contributes: nothing to examples that do not get so far."""
@@ -63,6 +68,19 @@ class Nested(nn.Module):
     def set_extra_state(self, state: Tensor) -> None:
         """Take the level over."""
         self.level = min(int(state), len(self.levels) - 1)
+
+
+def draw(count: int, turn: int, levels: int, device: torch.device) -> Tensor:
+    """The levels of so many examples; the first of more are the same."""
+    return _drawn(max(1024, 1 << (count - 1).bit_length()), turn, levels, device)[:count]
+
+
+@lru_cache(maxsize=16)
+def _drawn(count: int, turn: int, levels: int, device: torch.device) -> Tensor:
+    with torch.inference_mode(False), torch.no_grad():
+        places = torch.arange(count, dtype=torch.float64, device=device)
+        uniform = (places * _GOLDEN + turn * _OTHER) % 1.0
+        return (uniform**POWER * levels).long()
 
 
 @contextmanager

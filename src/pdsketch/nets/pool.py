@@ -52,9 +52,7 @@ class Pool(nn.Module):
             parts.append(relation(values, singles[i].unsqueeze(-1 - self.axes)))
         return torch.cat(parts, dim=-1) if len(parts) > 1 else parts[0]
 
-    def forward(
-        self, elements: Tensor, weights: Tensor, context: Tensor | None, *, counted: bool
-    ) -> Tensor:
+    def forward(self, elements: Tensor, weights: Tensor, context: Tensor | None, *, counted: bool) -> Tensor:
         """``[..., n, width]`` and ``[..., n]`` → ``[..., features]``; zeros for numbers that do not count."""
         leading = elements.shape[:-1]
         hidden = self.element(elements.reshape(-1, elements.shape[-1]))
