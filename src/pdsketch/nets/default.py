@@ -81,7 +81,7 @@ class Network(Nested):
         elements = features.elements(args)
         leading = parts[0].shape[:-1] if parts else next(iter(elements.values())).shape[:-2]
         drawn = self.drawn(leading, self.direct.weight.device)
-        raw = self.head.layer.bias
+        raw: Tensor = self.head.layer.bias
         if parts:
             alone = torch.cat(parts, -1)
             weight = self.direct.weight[:, : alone.shape[-1]]
@@ -92,12 +92,13 @@ class Network(Nested):
             counted: Tensor | bool = self.reaches("counting")
             if counted and drawn is not None:
                 counted = drawn >= self.levels.index("counting")
-            whole = features.whole(parts, args, elements, counted)
+            chosen = self.chosen("perceptron", leading, raw.device)
+            whole = features.whole(parts, args, elements, counted, chosen)
             # Two axes: a layer's result is then no view, and its ReLU can take its place.
             flat = whole.reshape(-1, whole.shape[-1])
             hidden = torch.relu_(self.second(torch.relu_(self.first(flat))))
             more = nn.functional.linear(hidden, self.head.layer.weight)
-            raw = raw + self.masked("perceptron", more.reshape(*leading, -1), drawn)
+            raw = self.added("perceptron", raw, more, drawn, chosen)
         before = self.signature.residual
         around = None if before is None else cast(Tensor, args[before])
         return self.head.value(raw, around)

@@ -61,6 +61,21 @@ class Nested(nn.Module):
         """What a part contributes: nothing to examples that do not get so far."""
         return value if drawn is None else value * (drawn >= self.levels.index(part))
 
+    def chosen(self, part: str, leading: Sequence[int], device: torch.device) -> Tensor | None:
+        """The places of the examples that get as far as a part, while levels are drawn; None: not known."""
+        if self.turn is None or self.told is not None:
+            return None
+        return _reaching(prod(leading), self.turn, len(self.levels), self.levels.index(part), device)
+
+    def added(
+        self, part: str, to: Tensor, value: Tensor, drawn: Tensor | None, chosen: Tensor | None
+    ) -> Tensor:
+        """What a part contributes, computed for the ``chosen`` examples alone or for all, added to the rest."""
+        if chosen is not None:
+            flat = to.reshape(-1, to.shape[-1]).index_add(0, chosen, value.reshape(-1, to.shape[-1]))
+            return flat.reshape(to.shape)
+        return to + self.masked(part, value.reshape(*to.shape[:-1], value.shape[-1]), drawn)
+
     def get_extra_state(self) -> Tensor:
         """The level, beside the weights."""
         return torch.tensor(self.level)
@@ -81,6 +96,13 @@ def _drawn(count: int, turn: int, levels: int, device: torch.device) -> Tensor:
         places = torch.arange(count, dtype=torch.float64, device=device)
         uniform = (places * _GOLDEN + turn * _OTHER) % 1.0
         return (uniform**POWER * levels).long()
+
+
+@lru_cache(maxsize=64)
+def _reaching(count: int, turn: int, levels: int, level: int, device: torch.device) -> Tensor:
+    """The places of the examples whose level is at least this one; found on the host, for no GPU to wait."""
+    with torch.inference_mode(False):
+        return (draw(count, turn, levels, torch.device("cpu")) >= level).nonzero().flatten().to(device)
 
 
 @contextmanager

@@ -51,9 +51,10 @@ class Verdict(Nested):
             counted: Tensor | bool = self.reaches("counting")
             if counted and drawn is not None:
                 counted = drawn >= self.levels.index("counting")
-            hidden = features.whole([*alone, *between], args, elements, counted)
+            chosen = self.chosen("perceptron", odds.shape[:-1], odds.device)
+            hidden = features.whole([*alone, *between], args, elements, counted, chosen)
             hidden = torch.relu(self.second(torch.relu(self.first(hidden))))
-            odds = odds + self.masked("perceptron", self.last(hidden), drawn)
+            odds = self.added("perceptron", odds, self.last(hidden), drawn, chosen)
         return torch.sigmoid(odds)
 
     @torch.no_grad()
