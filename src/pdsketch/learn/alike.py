@@ -22,7 +22,7 @@ from pdsketch.lang.terms import Apply, BlankCall, Each, Expr, Variable
 from pdsketch.lang.types import ObjectType, ValueType
 from pdsketch.learn.columns import Array
 from pdsketch.nets.nested import draw
-from pdsketch.nets.together import Together, can_join
+from pdsketch.nets.together import Together, can_join, is_free
 from pdsketch.nets.verdict import Verdict
 from pdsketch.tensor.calls import presented
 from pdsketch.tensor.logic import Logic
@@ -48,6 +48,7 @@ class Alike:
         self.types = tuple(i.type for i in study.domain.blanks[self.bodies[0].blank].inputs)
         self.axes, self._env = parameters(_predicate(study, tables[0]))
         self._nodes: dict[str, list[Node]] = {}
+        self._known: list[object] = []
         self._together: Together | None = None
         self._values: _Values | None = None
         only = self.bodies[0].args[0] if len(self.types) == 1 else None
@@ -62,16 +63,14 @@ class Alike:
     def networks(self) -> list[Verdict] | None:
         """The tables' networks; None where they cannot be evaluated together now."""
         functions = self.study.engine.functions
-        found = [functions.network(body.blank) for body in self.bodies]
-        if functions.watcher is not None or not all(can_join(network) for network in found):
+        found = [functions.calls.get(body.blank) for body in self.bodies]
+        if found != self._known:
+            self._known, self._together = found, _joined(found)
+        if self._together is None or functions.watcher is not None:
             return None
         verdicts = cast("list[Verdict]", found)
-        first = verdicts[0]
-        if any(v.signature != first.signature or v.turn != first.turn for v in verdicts):
-            return None
-        if self._together is None or self._together.signature != first.signature:
-            self._together = Together(first)
-        return verdicts
+        turn = verdicts[0].turn
+        return verdicts if all(v.turn == turn and is_free(v) for v in verdicts) else None
 
     def evaluate(self, frame: Frame, networks: Sequence[Verdict], which: Array, rows: Array) -> Tensor:
         """The tables ``which`` (ascending) of these, each in one of ``rows``, ``[row, *objects]``."""
@@ -231,6 +230,14 @@ def _given(run: Run, node: Node, axes: Axes, type_: ValueType, sizes: tuple[int,
     """An argument as networks see it, ``[state, *sizes, *axes]``."""
     shown = presented(aligned(node, axes)(run), type_, 1 + len(axes))
     return shown.expand(run.batch.size, *sizes, *shown.shape[1 + len(axes) :])
+
+
+def _joined(networks: Sequence[object]) -> Together | None:
+    """What evaluates these networks together, if they can be."""
+    verdicts = [network for network in networks if isinstance(network, Verdict) and can_join(network)]
+    if len(verdicts) < len(networks) or any(v.signature != verdicts[0].signature for v in verdicts):
+        return None
+    return Together(verdicts[0])
 
 
 def groups(study: Study, tables: Iterable[int]) -> dict[int, Alike]:

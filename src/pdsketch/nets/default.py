@@ -8,7 +8,7 @@ verdicts on evidence (`verdict`).
 
 from __future__ import annotations
 
-from typing import cast
+from typing import cast, final
 
 import torch
 from torch import Tensor, nn
@@ -18,7 +18,7 @@ from pdsketch.nets.heads import Head
 from pdsketch.nets.layers import NARROW, WIDTH, linear
 from pdsketch.nets.nested import Nested
 from pdsketch.nets.signature import Signature, Spec
-from pdsketch.nets.verdict import Verdict
+from pdsketch.nets.verdict import Verdict, add_price
 
 STRIDE = 5.0
 """How much further a learnable constant, or a linear function, moves in one step than a weight does."""
@@ -120,11 +120,33 @@ class Network(Nested):
         direct.grad.addcmul_(direct, shrink)
 
 
+@final
+class Sparsity:
+    """Makes every default network within a module prefer functions of few input factors.
+
+    The networks are looked for once; verdicts of one signature share a few operations.
+    """
+
+    def __init__(self, module: nn.Module) -> None:
+        parts = list(module.modules())
+        self._networks = [part for part in parts if isinstance(part, Network)]
+        alike: dict[Signature, list[Verdict]] = {}
+        for part in parts:
+            if isinstance(part, Verdict):
+                alike.setdefault(part.signature, []).append(part)
+        self._verdicts = list(alike.values())
+
+    def add(self, weight: float) -> None:
+        """Add the price to the gradients."""
+        for network in self._networks:
+            network.add_sparsity(weight)
+        for verdicts in self._verdicts:
+            add_price(verdicts, weight)
+
+
 def add_sparsity(module: nn.Module, weight: float) -> None:
     """Make every default network within a module prefer functions of few input factors."""
-    for part in module.modules():
-        if isinstance(part, Network | Verdict):
-            part.add_sparsity(weight)
+    Sparsity(module).add(weight)
 
 
 def expect(module: nn.Module | None, mean: Tensor, scale: Tensor) -> None:

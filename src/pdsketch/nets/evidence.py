@@ -158,15 +158,19 @@ class Evidence(nn.Module):
         at = self.kinds.index(kind)
         return STRIDE * affine(flat, self.votes[..., first:end], self.bias[..., at : at + 1])
 
-    @torch.no_grad()
-    def add_sparsity(self, weight: float) -> None:
-        """Add the gradients of ``weight`` times the norm of each factor's votes."""
-        if self.votes.grad is None:
-            return
-        member = cast(Tensor, self.member)
-        norms = (self.votes.square() @ member + 1e-8).rsqrt() @ member.T
-        self.votes.grad.addcmul_(self.votes, norms, value=weight * STRIDE)
-        for voices in self.sets.values():
+
+@torch.no_grad()
+def add_factors(alike: Sequence[Evidence], weight: float) -> None:
+    """Add to the gradients, for evidence of one kind, ``weight`` times the norm of each factor's votes."""
+    heard = [evidence for evidence in alike if evidence.votes.grad is not None]
+    if not heard:
+        return
+    member = cast(Tensor, heard[0].member)
+    votes = torch.cat([evidence.votes for evidence in heard])
+    price = votes * ((votes.square() @ member + 1e-8).rsqrt() @ member.T) * (weight * STRIDE)
+    torch._foreach_add_([cast(Tensor, evidence.votes.grad) for evidence in heard], price.split(1))
+    for evidence in heard:
+        for voices in evidence.sets.values():
             cast(Voices, voices).add_sparsity(weight)
 
 

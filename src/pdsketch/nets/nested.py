@@ -87,7 +87,8 @@ class Nested(nn.Module):
 
 def draw(count: int, turn: int, levels: int, device: torch.device) -> Tensor:
     """The levels of so many examples; the first of more are the same."""
-    return _drawn(max(1024, 1 << (count - 1).bit_length()), turn, levels, device)[:count]
+    # Of one size, if possible: most networks of a step then share them.
+    return _drawn(max(1 << 14, 1 << (count - 1).bit_length()), turn, levels, device)[:count]
 
 
 @lru_cache(maxsize=16)

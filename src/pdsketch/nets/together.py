@@ -22,17 +22,17 @@ _BUFFERS = ("mean", "spread")
 
 
 def can_join(network: nn.Module | None) -> bool:
-    """Whether a network is one that others of its signature may be evaluated with, here and now.
-
-    Sets and images keep to themselves; so does what is being recorded or watched.
-    """
+    """Whether a network is one that others of its signature may be evaluated with: sets and images are not."""
     if type(network) is not Verdict or network.features.pools:
         return False
-    encoders = network.features.encoders.values()
-    if not all(isinstance(encoder, Flat) for encoder in encoders):
+    return all(isinstance(encoder, Flat) for encoder in network.features.encoders.values())
+
+
+def is_free(network: Verdict) -> bool:
+    """Whether nobody watches or records what this very network is given."""
+    if network._forward_hooks or network._forward_pre_hooks:
         return False
-    watched = network._forward_hooks or network._forward_pre_hooks
-    return not watched and not any(scale.recording for scale in _scales(network))
+    return not any(scale.recording for scale in _scales(network))
 
 
 def _scales(network: Verdict) -> list[Normalise]:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import torch
-from torch import Tensor, nn
+from collections.abc import Sequence
+from typing import cast
 
-from pdsketch.nets.evidence import Evidence
+import torch
+from torch import Tensor
+
+from pdsketch.nets.evidence import Evidence, add_factors
 from pdsketch.nets.features import Argument, Features
 from pdsketch.nets.layers import NARROW, WIDTH, linear
 from pdsketch.nets.nested import Nested
 from pdsketch.nets.signature import Signature
-
 
 HIDDEN = 3.0
 """What the perceptron costs beside a factor of the evidence."""
@@ -57,13 +59,22 @@ class Verdict(Nested):
             odds = self.added("perceptron", odds, self.last(hidden), drawn, chosen)
         return torch.sigmoid(odds)
 
-    @torch.no_grad()
     def add_sparsity(self, weight: float) -> None:
-        """Add the gradients of ``weight`` times the norms of the evidence's factors and of the perceptron's part.
+        """Add the price of its factors to the gradients."""
+        add_price([self], weight)
 
-        Without a price of its own the perceptron would take over what evidence explains.
-        """
-        self.evidence.add_sparsity(weight)
-        last = self.last.weight
-        if last.grad is not None:
-            last.grad.add_(last / (last.norm() + 1e-4), alpha=weight * HIDDEN)
+
+@torch.no_grad()
+def add_price(verdicts: Sequence[Verdict], weight: float) -> None:
+    """Add, for verdicts of one signature, ``weight`` times the norms of the evidence's factors and of the perceptrons.
+
+    Without a price of its own a perceptron would take over what evidence explains.
+    Nothing is added where nothing was learned.
+    """
+    add_factors([verdict.evidence for verdict in verdicts], weight)
+    lasts = [verdict.last.weight for verdict in verdicts]
+    lasts = [last for last in lasts if last.grad is not None]
+    if lasts:
+        whole = torch.cat(lasts)
+        price = whole * (weight * HIDDEN / (torch.linalg.vector_norm(whole, dim=1, keepdim=True) + 1e-4))
+        torch._foreach_add_([cast(Tensor, last.grad) for last in lasts], price.split(1))
