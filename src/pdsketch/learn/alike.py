@@ -104,7 +104,7 @@ class Alike:
         assert self._together is not None
         inputs, told = values.inputs(levels)
         flat = torch.cat(
-            [self._together(alike, [inputs], told).flatten() for alike in asked.by_level()]
+            [self._together(alike, [inputs], told, frame.shared).flatten() for alike in asked.by_level()]
         )  # [table · level · value]
         study = self.study
         numbers = values.numbers.index_select(0, study.packed.rows(frame.states[rows]))
@@ -135,7 +135,7 @@ class Alike:
         for alike in asked.by_level():
             own = study.packed.place(places[first : first + len(alike)].ravel())
             args = [g.index_select(0, own).reshape(len(alike), -1, *g.shape[1 + len(axes) :]) for g in given]
-            parts.append(self._together(alike, args, told).reshape(-1, *sizes))
+            parts.append(self._together(alike, args, told, frame.shared).reshape(-1, *sizes))
             first += len(alike)
         whole = parts[0] if len(parts) == 1 else torch.cat(parts)
         if len(whole) == len(rows):

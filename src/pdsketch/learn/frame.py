@@ -19,6 +19,7 @@ from torch import Tensor
 from pdsketch.learn.alike import Alike
 from pdsketch.learn.columns import Array
 from pdsketch.learn.study import Study
+from pdsketch.nets.together import Shared
 from pdsketch.nets.verdict import Verdict
 from pdsketch.tensor.effects import assigned, written
 from pdsketch.tensor.logic import Logic
@@ -81,23 +82,23 @@ class Frame:
         self._places = np.full((len(study.tables), len(states)), -1, dtype=np.int64)
         self._joined: dict[Hashable, tuple[Tensor, Array]] = {}
         self._encoded: dict[str, Tensor] | None = None
+        self.shared: Shared = {} if before is None else before.shared
 
     def __len__(self) -> int:
         return len(self.states)
 
     # -- values -------------------------------------------------------------------
 
-    def value(self, name: str, rows: Array) -> Tensor:
-        """A state variable in some rows (in ascending order)."""
+    def value(self, name: str, rows: Array, at: Tensor | None = None) -> Tensor:
+        """A state variable in some rows (in ascending order); ``at``: their states, where they are known."""
         if self.before is not None:
             return self._predicted(name, rows)
         if self.study.domain.predicates[name].role == "encoded":
             encoded = self._encode()
             if name in encoded:
                 return encoded[name] if len(rows) == len(self) else encoded[name][self._at(rows)]
-        return self.study.packed.states.tensor(name).index_select(
-            0, self.study.packed.rows(self.states[rows])
-        )
+        at = self.study.packed.rows(self.states[rows]) if at is None else at
+        return self.study.packed.states.tensor(name).index_select(0, at)
 
     def _predicted(self, name: str, rows: Array) -> Tensor:
         assert self.before is not None
@@ -123,8 +124,10 @@ class Frame:
 
     def batch(self, rows: Array, names: Iterable[str]) -> StateBatch:
         """Some rows as a batch that holds the given state variables."""
-        tensors = {name: self.value(name, rows) for name in names if self._holds(name)}
-        return self.study.batch(self.states[rows], tensors)
+        states = self.states[rows]
+        at = self.study.packed.rows(states)
+        tensors = {name: self.value(name, rows, at) for name in names if self._holds(name)}
+        return self.study.batch(states, tensors, at)
 
     def _holds(self, name: str) -> bool:
         predicate = self.study.domain.predicates[name]

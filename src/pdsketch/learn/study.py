@@ -141,10 +141,11 @@ class Study:
             self._nodes[key] = self.engine.lowering(logic).table(predicate)
         return self._nodes[key]
 
-    def batch(self, states: Array, tensors: dict[str, Tensor]) -> StateBatch:
-        """A batch over the objects of some states of the data, with the given values."""
-        whole = self.packed.states
-        rows = None if whole.rows is None else whole.rows.index_select(0, self.packed.rows(states))
+    def batch(self, states: Array, tensors: dict[str, Tensor], at: Tensor | None = None) -> StateBatch:
+        """A batch over the objects of some states of the data, with the given values; ``at``: their places."""
+        whole, rows = self.packed.states, None
+        if whole.rows is not None:
+            rows = whole.rows.index_select(0, self.packed.rows(states) if at is None else at)
         return StateBatch(self.domain, whole.layout, rows, len(states), tensors)
 
     def observed(self, states: Array, names: Iterable[str]) -> dict[str, Tensor]:

@@ -20,6 +20,9 @@ from pdsketch.nets.verdict import Verdict
 
 _BUFFERS = ("mean", "spread")
 
+Shared = dict[tuple["Together", bool], tuple[list[Verdict], list[Tensor | None]]]
+"""Weights side by side, for as long as nobody changes them."""
+
 
 def can_join(network: nn.Module | None) -> bool:
     """Whether a network is one that others of its signature may be evaluated with: sets and images are not."""
@@ -57,18 +60,19 @@ class Together:
                 del scale._buffers[name]
         self._weights: dict[Verdict, list[Tensor]] = {}
 
-    def __call__(self, networks: Sequence[Verdict], args: Sequence[Tensor], told: Tensor | None) -> Tensor:
+    def __call__(
+        self, networks: Sequence[Verdict], args: Sequence[Tensor], told: Tensor | None, shared: Shared
+    ) -> Tensor:
         """The truth ``[network, n, 1]`` for arguments ``[network or 1, n, *axes]``.
 
         All networks are at one level, or ``told`` is that of each example ``[network or 1, n, 1]``.
         """
         frame, first = self._frame, networks[0]
         frame.level, frame.told = first.level, told
-        deep = frame.reaches("perceptron")
-        every = zip(*(self._weights_of(network) for network in networks), strict=True)
-        for (module, name, is_evidence), weights in zip(self._slots, every, strict=True):
-            if deep or is_evidence:
-                module.__dict__[name] = torch.stack(weights)
+        stacked = self._stacked(networks, frame.reaches("perceptron"), shared)
+        for (module, name, _), weights in zip(self._slots, stacked, strict=True):
+            if weights is not None:
+                module.__dict__[name] = weights
         if self._scales:
             each = zip(*(_scales(network) for network in networks), strict=True)
             for scale, own in zip(self._scales, each, strict=True):
@@ -80,6 +84,25 @@ class Together:
             frame.told = None
             for module, name, _ in self._slots:
                 module.__dict__.pop(name, None)
+
+    def _stacked(self, networks: Sequence[Verdict], deep: bool, shared: Shared) -> list[Tensor | None]:
+        """The weights of all networks side by side, those of the perceptrons if they are asked for.
+
+        The first call with ``shared`` leaves them there for the others, which ask fewer networks or the same.
+        """
+        known = shared.get((self, deep))
+        if known is not None and known[0] == networks:
+            return known[1]
+        if known is not None and all(network in known[0] for network in networks):
+            at = torch.tensor([known[0].index(network) for network in networks])
+            return [None if w is None else w.index_select(0, at.to(w.device)) for w in known[1]]
+        every = zip(*(self._weights_of(network) for network in networks), strict=True)
+        found = [
+            torch.stack(weights) if deep or is_evidence else None
+            for (_, _, is_evidence), weights in zip(self._slots, every, strict=True)
+        ]
+        shared[self, deep] = list(networks), found
+        return found
 
     def _weights_of(self, network: Verdict) -> list[Tensor]:
         found = self._weights.get(network)
