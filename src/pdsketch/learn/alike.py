@@ -39,7 +39,7 @@ MOST_VALUES: Final = 512
 
 @final
 class Alike:
-    """Tables ``tables`` whose bodies are blanks, one each, of the same ``arguments`` over the same objects."""
+    """Tables whose bodies are blanks, one each, of the same arguments over the same objects."""
 
     def __init__(self, study: Study, tables: Sequence[int]) -> None:
         self.study = study
@@ -48,7 +48,7 @@ class Alike:
         self.types = tuple(i.type for i in study.domain.blanks[self.bodies[0].blank].inputs)
         self.axes, self._env = parameters(_predicate(study, tables[0]))
         self._nodes: dict[str, list[Node]] = {}
-        self._known: list[object] = []
+        self._known: Sequence[object] = ()
         self._together: Together | None = None
         self._values: _Values | None = None
         only = self.bodies[0].args[0] if len(self.types) == 1 else None
@@ -184,7 +184,7 @@ class _Asked:
 
 @final
 class _Values:
-    """The values that a variable takes in the data, and which of them it has where: ``numbers`` ``[s, *objects]``."""
+    """The values that a variable takes in the data; ``numbers [s, *objects]``: which of them it has where."""
 
     def __init__(self, name: str, values: Tensor, numbers: Tensor) -> None:
         self.name = name

@@ -76,7 +76,7 @@ class Frame:
         self.goal = study.packed.goal[states]
         self.judged = np.flatnonzero(self.goal >= 0)
         self.action = study.packed.action[states]
-        # Tables lie in pools, alone or with others, table by table: which pool each is in, and where its rows are.
+        # Tables lie in pools, alone or with others: which pool each is in, and where its rows are there.
         self._pools: list[Tensor] = []
         self._pool = np.full(len(study.tables), -1, dtype=np.int64)
         self._places = np.full((len(study.tables), len(states)), -1, dtype=np.int64)
@@ -222,9 +222,9 @@ class Frame:
     def _untouched(self, table: int) -> Array:
         """The rows whose action wrote nothing that a table depends on."""
         reads = self.study.plan.table_reads[table]
-        found: Array = np.repeat(
-            [reads.isdisjoint(move.new) for move in self.moves], [len(move.rows) for move in self.moves]
-        )
+        found = np.zeros(len(self), dtype=np.bool_)
+        for move in self.moves:
+            found[move.first : move.first + len(move.rows)] = reads.isdisjoint(move.new)
         return found
 
     @cached_property
@@ -249,7 +249,7 @@ class Frame:
     def table(self, table: int, rows: Array) -> Tensor:
         """A table that was computed, in some rows."""
         places = self._places[table, rows]
-        found = self._pools[self._pool[table]]
+        found = self._pools[int(self._pool[table])]
         if len(places) == len(found) and np.array_equal(places, np.arange(len(found))):
             return found
         return found.index_select(0, self._at(places))
@@ -290,7 +290,7 @@ class Frame:
         """Each row from a table of its own; all of one signature."""
         pools = self._pool[tables]
         if (pools == pools[0]).all():
-            return self._pools[pools[0]].index_select(0, self._at(self._places[tables, rows]))
+            return self._pools[int(pools[0])].index_select(0, self._at(self._places[tables, rows]))
         whole, offsets = self._join(self.study.plan.signatures[int(tables[0])])
         return whole.index_select(0, self._at(offsets[pools] + self._places[tables, rows]))
 

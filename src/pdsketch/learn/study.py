@@ -142,7 +142,7 @@ class Study:
         return self._nodes[key]
 
     def batch(self, states: Array, tensors: dict[str, Tensor], at: Tensor | None = None) -> StateBatch:
-        """A batch over the objects of some states of the data, with the given values; ``at``: their places."""
+        """A batch over the objects of some states of the data, at these places, with the given values."""
         whole, rows = self.packed.states, None
         if whole.rows is not None:
             rows = whole.rows.index_select(0, self.packed.rows(states) if at is None else at)

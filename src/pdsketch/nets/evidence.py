@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from pdsketch.nets.encode import Relation
-from pdsketch.nets.features import Argument, Features, membership
+from pdsketch.nets.features import Argument, Features, membership, picked
 from pdsketch.nets.layers import affine, linear
 from pdsketch.nets.normalise import Normalise
 from pdsketch.nets.pool import Pool
@@ -101,31 +101,45 @@ class Evidence(nn.Module):
         crossed = [len(first)] if len(first) else []
         return [count, *crossed, *(count * math.prod(self.inputs[i].spec.axes) for i in self.codes)]
 
+    def bounded(
+        self, own: Mapping[int, Tensor], between: Sequence[Tensor]
+    ) -> tuple[dict[int, Tensor], list[Tensor]]:
+        """The numbers, and the differences of numbers, as evidence speaks of them."""
+        return {i: _bounded(own[i]) for i in self.numbers}, [_bounded(between[at]) for at in self.compared]
+
     def linear(
         self,
         args: Sequence[Argument],
         own: Mapping[int, Tensor],
         between: Sequence[Tensor],
         elements: Mapping[int, Tensor],
+        bounded: tuple[dict[int, Tensor], list[Tensor]],
     ) -> Tensor:
         """What each thing says, added up ``[..., 1]``: the odds' logarithm."""
         evidence = [own[i] for i in self.codes]
         evidence += [part for at, part in enumerate(between) if at not in self.compared]
         for name, voices in self.sets.items():
-            evidence.append(voices.loudest(elements[int(name)], args[int(name)][1]))
-        evidence += [_bounded(own[i]) for i in self.numbers]
-        evidence += [_bounded(between[at]) for at in self.compared]
+            evidence.append(cast(Voices, voices).loudest(elements[int(name)], args[int(name)][1]))
+        evidence += [*bounded[0].values(), *bounded[1]]
         return self._sum("linear", evidence)
 
     def products(
-        self, args: Sequence[Argument], own: Mapping[int, Tensor], between: Sequence[Tensor]
+        self,
+        args: Sequence[Argument],
+        bounded: tuple[dict[int, Tensor], list[Tensor]],
+        chosen: Tensor | None = None,
     ) -> Tensor:
-        """What each two numbers, and each number with a code, say together."""
-        alone = [_bounded(own[i]) for i in self.multiplied]
-        numbers = torch.cat([*alone, *(_bounded(between[at]) for at in self.compared)], -1)
+        """What each two numbers, and each number with a code, say together; ``chosen``: to these examples."""
+        alone, compared = bounded
+        numbers = torch.cat([*(alone[i] for i in self.multiplied), *compared], -1)
+        codes = [cast(Tensor, args[i]).flatten(-len(self.inputs[i].spec.axes)) for i in self.codes]
+        if chosen is not None:
+            leading = numbers.dim() - 1
+            numbers, codes = picked(numbers, chosen, leading), [picked(x, chosen, leading) for x in codes]
         first, second = cast(Tensor, self.first), cast(Tensor, self.second)
-        evidence = [numbers.square(), numbers[..., first] * numbers[..., second]]
-        codes = (cast(Tensor, args[i]).flatten(-len(self.inputs[i].spec.axes)) for i in self.codes)
+        evidence = [numbers.square()]
+        if len(first):
+            evidence.append(numbers.index_select(-1, first) * numbers.index_select(-1, second))
         evidence += [(numbers.unsqueeze(-1) * x.unsqueeze(-2)).flatten(-2) for x in codes]
         return LOUD * self._sum("products", evidence)
 
@@ -168,7 +182,7 @@ def add_factors(alike: Sequence[Evidence], weight: float) -> None:
     member = cast(Tensor, heard[0].member)
     votes = torch.cat([evidence.votes for evidence in heard])
     price = votes * ((votes.square() @ member + 1e-8).rsqrt() @ member.T) * (weight * STRIDE)
-    torch._foreach_add_([cast(Tensor, evidence.votes.grad) for evidence in heard], price.split(1))
+    torch._foreach_add_([cast(Tensor, evidence.votes.grad) for evidence in heard], torch.split(price, 1))
     for evidence in heard:
         for voices in evidence.sets.values():
             cast(Voices, voices).add_sparsity(weight)

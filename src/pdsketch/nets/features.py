@@ -71,10 +71,10 @@ class Features(nn.Module):
         """
         if chosen is not None:
             leading = parts[0].dim() - 1 if parts else next(iter(elements.values())).dim() - 2
-            parts = [_picked(part, chosen, leading) for part in parts]
-            elements = {at: _picked(x, chosen, leading) for at, x in elements.items()}
-            args = [(x[0], _picked(x[1], chosen, leading)) if isinstance(x, tuple) else x for x in args]
-            counted = _picked(counted, chosen, leading) if isinstance(counted, Tensor) else counted
+            parts = [picked(part, chosen, leading) for part in parts]
+            elements = {at: picked(x, chosen, leading) for at, x in elements.items()}
+            args = [(x[0], picked(x[1], chosen, leading)) if isinstance(x, tuple) else x for x in args]
+            counted = picked(counted, chosen, leading) if isinstance(counted, Tensor) else counted
         context = torch.cat(list(parts), dim=-1) if parts else None
         pooled = []
         for name, pool in self.pools.items():
@@ -86,7 +86,7 @@ class Features(nn.Module):
         return torch.cat([*parts, *pooled], dim=-1)
 
 
-def _picked(x: Tensor, chosen: Tensor, leading: int) -> Tensor:
+def picked(x: Tensor, chosen: Tensor, leading: int) -> Tensor:
     """Some examples, ``[..., features]`` → ``[example, features]``."""
     return (x if leading == 1 else x.flatten(0, leading - 1)).index_select(0, chosen)
 

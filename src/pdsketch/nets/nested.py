@@ -19,6 +19,9 @@ from torch import Tensor, nn
 POWER = 2.0
 """Above 1, more examples are answered by the simpler levels, which have fewer means to find their way."""
 
+FEW = 32
+"""Of fewer examples, all are answered by all parts: to pick some costs as much."""
+
 _GOLDEN = 0.6180339887498949
 """Multiples of it, modulo 1, fill the unit interval evenly."""
 
@@ -62,15 +65,15 @@ class Nested(nn.Module):
         return value if drawn is None else value * (drawn >= self.levels.index(part))
 
     def chosen(self, part: str, leading: Sequence[int], device: torch.device) -> Tensor | None:
-        """The places of the examples that get as far as a part, while levels are drawn; None: not known."""
-        if self.turn is None or self.told is not None:
+        """The places of the examples that get as far as a part, where it pays to ask it about no others."""
+        if self.turn is None or self.told is not None or prod(leading) < FEW:
             return None
         return _reaching(prod(leading), self.turn, len(self.levels), self.levels.index(part), device)
 
     def added(
         self, part: str, to: Tensor, value: Tensor, drawn: Tensor | None, chosen: Tensor | None
     ) -> Tensor:
-        """What a part contributes, computed for the ``chosen`` examples alone or for all, added to the rest."""
+        """The rest and what a part contributes, computed for the ``chosen`` examples alone or for all."""
         if chosen is not None:
             flat = to.reshape(-1, to.shape[-1]).index_add(0, chosen, value.reshape(-1, to.shape[-1]))
             return flat.reshape(to.shape)

@@ -25,7 +25,7 @@ Shared = dict[tuple["Together", bool], tuple[list[Verdict], list[Tensor | None]]
 
 
 def can_join(network: nn.Module | None) -> bool:
-    """Whether a network is one that others of its signature may be evaluated with: sets and images are not."""
+    """Whether others of its signature may be evaluated with a network: not if it reads sets or images."""
     if type(network) is not Verdict or network.features.pools:
         return False
     return all(isinstance(encoder, Flat) for encoder in network.features.encoders.values())

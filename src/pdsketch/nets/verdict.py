@@ -41,10 +41,12 @@ class Verdict(Nested):
         alone, between = features.alone(singles), features.between(singles)
         elements = features.elements(args)
         own = dict(zip(singles, alone, strict=True))
-        odds = evidence.linear(args, own, between, elements)
+        bounded = evidence.bounded(own, between)
+        odds = evidence.linear(args, own, between, elements, bounded)
         drawn = self.drawn(odds.shape[:-1], odds.device)
         if self.reaches("products"):
-            odds = odds + self.masked("products", evidence.products(args, own, between), drawn)
+            chosen = self.chosen("products", odds.shape[:-1], odds.device)
+            odds = self.added("products", odds, evidence.products(args, bounded, chosen), drawn, chosen)
         if self.reaches("counts"):
             odds = odds + self.masked("counts", evidence.counts(args, elements), drawn)
         if self.reaches("sums"):
@@ -66,7 +68,7 @@ class Verdict(Nested):
 
 @torch.no_grad()
 def add_price(verdicts: Sequence[Verdict], weight: float) -> None:
-    """Add, for verdicts of one signature, ``weight`` times the norms of the evidence's factors and of the perceptrons.
+    """Add, for verdicts of one signature, ``weight`` times the norms of evidence's factors and perceptrons.
 
     Without a price of its own a perceptron would take over what evidence explains.
     Nothing is added where nothing was learned.
@@ -77,4 +79,4 @@ def add_price(verdicts: Sequence[Verdict], weight: float) -> None:
     if lasts:
         whole = torch.cat(lasts)
         price = whole * (weight * HIDDEN / (torch.linalg.vector_norm(whole, dim=1, keepdim=True) + 1e-4))
-        torch._foreach_add_([cast(Tensor, last.grad) for last in lasts], price.split(1))
+        torch._foreach_add_([cast(Tensor, last.grad) for last in lasts], torch.split(price, 1))

@@ -122,7 +122,7 @@ class _Product(torch.autograd.Function):
         return _halved(a, axis)
 
     @staticmethod
-    @once_differentiable  # type: ignore[untyped-decorator]
+    @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
         """The gradient of each factor: the product of those before it and of those behind it."""
         (a,), axis = ctx.saved_tensors, ctx.axis
