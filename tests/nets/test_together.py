@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from pdsketch.nets.default import Sparsity, make
-from pdsketch.nets.nested import FEW, draw
+from pdsketch.nets.nested import FEW, Told
 from pdsketch.nets.normalise import Normalise
 from pdsketch.nets.signature import Input, Signature, Spec
 from pdsketch.nets.together import Together, can_join, is_free
@@ -74,8 +74,8 @@ def test_drawn_levels_are_those_that_each_draws_alone(name, rows):
     for network in made:
         network.turn = 7
     alone = torch.stack([network(*(x[at] for x in given)) for at, network in enumerate(made)])
-    told = draw(rows, 7, len(made[0].levels), torch.device("cpu")).reshape(1, rows, 1)
-    assert len(told.unique()) > 1
+    told = Told.drawn(rows, 7, len(made[0].levels), torch.device("cpu"))
+    assert len(told.levels.unique()) > 1
     assert_alike(made, alone, Together(made[0])(made, given, told, {}))
 
 

@@ -21,7 +21,7 @@ from pdsketch.lang.substitute import substitute
 from pdsketch.lang.terms import Apply, BlankCall, Each, Expr, Variable
 from pdsketch.lang.types import ObjectType, ValueType
 from pdsketch.learn.columns import Array
-from pdsketch.nets.nested import draw
+from pdsketch.nets.nested import Told
 from pdsketch.nets.together import Together, can_join, is_free
 from pdsketch.nets.verdict import Verdict
 from pdsketch.tensor.calls import presented
@@ -130,7 +130,7 @@ class Alike:
         places = np.zeros((len(asked.networks), most), dtype=np.int64)
         places[asked.at_level()[asked.table], asked.order] = at
         given = [_given(run, node, axes, type_, sizes) for node, type_ in zip(nodes, self.types, strict=True)]
-        told = None if asked.turn is None else asked.first_levels(most * prod(sizes), study)
+        told = None if asked.turn is None else asked.told(most * prod(sizes), study)
         parts, first = [], 0
         for alike in asked.by_level():
             own = study.packed.place(places[first : first + len(alike)].ravel())
@@ -171,14 +171,14 @@ class _Asked:
         found[np.concatenate([np.array(group) for group in self._groups])] = np.arange(len(found))
         return found
 
-    def first_levels(self, count: int, study: Study) -> Tensor:
-        """The levels drawn for a network's first examples ``[1, count, 1]``."""
+    def told(self, count: int, study: Study) -> Told:
+        """The levels drawn for each network's first examples."""
         assert self.turn is not None
-        return draw(count, self.turn, len(self.networks[0].levels), study.packed.device).reshape(1, count, 1)
+        return Told.drawn(count, self.turn, len(self.networks[0].levels), study.packed.device)
 
     def levels(self, sizes: Sequence[int], study: Study) -> Tensor:
         """The level drawn for each row and its objects ``[row, *sizes]``."""
-        drawn = self.first_levels(int(self.counts.max()) * prod(sizes), study)
+        drawn = self.told(int(self.counts.max()) * prod(sizes), study).levels
         return drawn.reshape(-1, *sizes).index_select(0, study.packed.place(self.order))
 
 
@@ -192,16 +192,15 @@ class _Values:
         self.objects = prod(numbers.shape[1:])
         self.numbers = numbers
         self._values = values
-        self._inputs: dict[int, tuple[Tensor, Tensor | None]] = {}
+        self._inputs: dict[int, tuple[Tensor, Told | None]] = {}
 
-    def inputs(self, levels: int) -> tuple[Tensor, Tensor | None]:
+    def inputs(self, levels: int) -> tuple[Tensor, Told | None]:
         """All values at each level ``[1, level · value, *axes]``, and these levels."""
         if levels not in self._inputs:
             own = self._values.dim() - 1
-            told = torch.arange(levels, device=self._values.device).repeat_interleave(self.count)
             self._inputs[levels] = (
                 self._values.repeat(levels, *(1,) * own).unsqueeze(0),
-                told.reshape(1, -1, 1) if levels > 1 else None,
+                Told.each(self.count, levels, self._values.device) if levels > 1 else None,
             )
         return self._inputs[levels]
 

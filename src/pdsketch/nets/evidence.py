@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from pdsketch.nets.encode import Relation
-from pdsketch.nets.features import Argument, Features, membership, picked
+from pdsketch.nets.features import Argument, Chosen, Features, membership, picked
 from pdsketch.nets.layers import affine, linear
 from pdsketch.nets.normalise import Normalise
 from pdsketch.nets.pool import Pool
@@ -127,7 +127,7 @@ class Evidence(nn.Module):
         self,
         args: Sequence[Argument],
         bounded: tuple[dict[int, Tensor], list[Tensor]],
-        chosen: Tensor | None = None,
+        chosen: Chosen | None = None,
     ) -> Tensor:
         """What each two numbers, and each number with a code, say together; ``chosen``: to these examples."""
         alone, compared = bounded

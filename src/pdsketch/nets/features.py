@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import combinations
-from typing import cast
+from typing import NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
@@ -15,6 +15,13 @@ from pdsketch.nets.pool import Pool
 from pdsketch.nets.signature import Input, Signature
 
 Argument = Tensor | tuple[Tensor, Tensor]
+
+
+class Chosen(NamedTuple):
+    """The places of some examples: among all, or ``of_each`` of several networks the same."""
+
+    places: Tensor
+    of_each: bool = False
 
 
 class Features(nn.Module):
@@ -63,7 +70,7 @@ class Features(nn.Module):
         args: Sequence[Argument],
         elements: dict[int, Tensor],
         counted: Tensor | bool,
-        chosen: Tensor | None = None,
+        chosen: Chosen | None = None,
     ) -> Tensor:
         """The parts and the pooled sets beside them; numbers of elements where they are ``counted``.
 
@@ -86,9 +93,11 @@ class Features(nn.Module):
         return torch.cat([*parts, *pooled], dim=-1)
 
 
-def picked(x: Tensor, chosen: Tensor, leading: int) -> Tensor:
-    """Some examples, ``[..., features]`` → ``[example, features]``."""
-    return (x if leading == 1 else x.flatten(0, leading - 1)).index_select(0, chosen)
+def picked(x: Tensor, chosen: Chosen, leading: int) -> Tensor:
+    """Some examples, ``[..., features]`` → ``[example, features]``, or of each network."""
+    if chosen.of_each:
+        return x.index_select(1, chosen.places)
+    return (x if leading == 1 else x.flatten(0, leading - 1)).index_select(0, chosen.places)
 
 
 def widths(parts: Iterable[object]) -> list[int]:

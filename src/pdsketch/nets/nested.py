@@ -8,13 +8,15 @@ held-out examples, not for a price.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from math import prod
 
 import torch
 from torch import Tensor, nn
+
+from pdsketch.nets.features import Chosen
 
 POWER = 2.0
 """Above 1, more examples are answered by the simpler levels, which have fewer means to find their way."""
@@ -29,12 +31,34 @@ _OTHER = 0.7548776662466927
 """The like for steps, so that an example does not get the same level at every step."""
 
 
+class Told:
+    """The levels of the examples of each of several networks, ``[1, n, 1]``, and who reaches which."""
+
+    def __init__(self, levels: Tensor, reaching: Callable[[int], Tensor]) -> None:
+        self.levels = levels.reshape(1, -1, 1)
+        self.reaching = reaching
+
+    @staticmethod
+    def drawn(count: int, turn: int, levels: int, device: torch.device) -> Told:
+        """As a network draws them that is asked alone."""
+        return Told(
+            draw(count, turn, levels, device),
+            lambda level: _reaching(count, turn, levels, level, device),
+        )
+
+    @staticmethod
+    def each(count: int, levels: int, device: torch.device) -> Told:
+        """So many examples of the first level, then as many of the next."""
+        every = torch.arange(levels * count, device=device)
+        return Told(every // count, lambda level: every[level * count :])
+
+
 class Nested(nn.Module):
     """A network of several levels.
 
     ``level`` is the last one that counts; it is saved with the weights. While
     ``turn`` is set, the level of each example is drawn, from that number alone;
-    ``told`` is the level of each example ``[..., 1]`` where the caller knows it.
+    ``told`` says the level of each example of several networks side by side.
     """
 
     def __init__(self, levels: Sequence[str]) -> None:
@@ -42,7 +66,7 @@ class Nested(nn.Module):
         self.levels = tuple(levels)
         self.level = len(self.levels) - 1
         self.turn: int | None = None
-        self.told: Tensor | None = None
+        self.told: Told | None = None
 
     def reaches(self, part: str) -> bool:
         """Whether any example gets as far as a part."""
@@ -55,7 +79,7 @@ class Nested(nn.Module):
     def drawn(self, leading: Sequence[int], device: torch.device) -> Tensor | None:
         """The level of each example ``[..., 1]``, while they are drawn."""
         if self.told is not None:
-            return self.told
+            return self.told.levels
         if self.turn is None:
             return None
         return draw(prod(leading), self.turn, len(self.levels), device).reshape(*leading, 1)
@@ -64,18 +88,23 @@ class Nested(nn.Module):
         """What a part contributes: nothing to examples that do not get so far."""
         return value if drawn is None else value * (drawn >= self.levels.index(part))
 
-    def chosen(self, part: str, leading: Sequence[int], device: torch.device) -> Tensor | None:
+    def chosen(self, part: str, leading: Sequence[int], device: torch.device) -> Chosen | None:
         """The places of the examples that get as far as a part, where it pays to ask it about no others."""
-        if self.turn is None or self.told is not None or prod(leading) < FEW:
+        level = self.levels.index(part)
+        if self.told is not None:
+            return Chosen(self.told.reaching(level), of_each=True) if leading[-1] >= FEW else None
+        if self.turn is None or prod(leading) < FEW:
             return None
-        return _reaching(prod(leading), self.turn, len(self.levels), self.levels.index(part), device)
+        return Chosen(_reaching(prod(leading), self.turn, len(self.levels), level, device))
 
     def added(
-        self, part: str, to: Tensor, value: Tensor, drawn: Tensor | None, chosen: Tensor | None
+        self, part: str, to: Tensor, value: Tensor, drawn: Tensor | None, chosen: Chosen | None
     ) -> Tensor:
         """The rest and what a part contributes, computed for the ``chosen`` examples alone or for all."""
+        if chosen is not None and chosen.of_each:
+            return to.index_add(1, chosen.places, value)
         if chosen is not None:
-            flat = to.reshape(-1, to.shape[-1]).index_add(0, chosen, value.reshape(-1, to.shape[-1]))
+            flat = to.reshape(-1, to.shape[-1]).index_add(0, chosen.places, value.reshape(-1, to.shape[-1]))
             return flat.reshape(to.shape)
         return to + self.masked(part, value.reshape(*to.shape[:-1], value.shape[-1]), drawn)
 

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from pdsketch.nets.encode import Flat
+from pdsketch.nets.nested import Told
 from pdsketch.nets.normalise import Normalise
 from pdsketch.nets.verdict import Verdict
 
@@ -61,11 +62,11 @@ class Together:
         self._weights: dict[Verdict, list[Tensor]] = {}
 
     def __call__(
-        self, networks: Sequence[Verdict], args: Sequence[Tensor], told: Tensor | None, shared: Shared
+        self, networks: Sequence[Verdict], args: Sequence[Tensor], told: Told | None, shared: Shared
     ) -> Tensor:
         """The truth ``[network, n, 1]`` for arguments ``[network or 1, n, *axes]``.
 
-        All networks are at one level, or ``told`` is that of each example ``[network or 1, n, 1]``.
+        All networks are at one level, or ``told`` says that of each example.
         """
         frame, first = self._frame, networks[0]
         frame.level, frame.told = first.level, told
