@@ -6,6 +6,10 @@
 The sketch is PDS-Abs with its default networks. The episodes come from a small
 room simulated here, so that nothing but torch, numpy, safetensors and rich is
 needed. A transition is a state with its action, its successor and its goal.
+
+The first rows are large batches, while levels are drawn. The last is what a fit
+to few demonstrations does, 256 states a step: the median step while levels are
+drawn, and after they were chosen.
 """
 
 from __future__ import annotations
@@ -151,11 +155,37 @@ def measure(device: str, objects: int, doors: int, walls: int, batch: int, secon
     }
 
 
+def measure_small(device: str, steps: int) -> dict:
+    """A whole fit in small steps: the median milliseconds of a step in each of its phases."""
+    columns = record(100, 4, 4, 20)
+    model = Model(columns.domain, seed=0).to(device)
+    study = open_study(model, pack(columns, torch.device(device)))
+    states = np.arange(len(study.packed))
+    options = Options.of(steps=steps, batch=256, learning_rate=3e-3, evaluate_every=steps)
+    trainer = Trainer(study, options, states, states[:0])
+    trainer.synchronise = True
+    spent: dict[str, list[float]] = {"trial": [], "after": []}
+    advance = trainer.advance
+
+    def timed() -> None:
+        phase = "trial" if getattr(trainer, "settled_at", 0) is None else "after"
+        clock = time.perf_counter()
+        advance()
+        spent[phase].append(1e3 * (time.perf_counter() - clock))
+
+    trainer.advance = timed  # type: ignore[method-assign]
+    model.train()
+    trainer.run()
+    found = {phase: float(np.median(times[3:])) for phase, times in spent.items() if len(times) > 3}
+    return {"device": device, "batch": trainer.sampler.batch, "ms_per_step": found}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--batch", type=int)
     parser.add_argument("--seconds", type=float, default=5.0, help="per line of the table")
+    parser.add_argument("--steps", type=int, default=200, help="of the fit in small steps")
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
     torch.set_num_threads(1)
@@ -165,8 +195,9 @@ def main() -> None:
         measure(args.device, objects, doors, walls, batch, args.seconds)
         for objects, doors, walls in ((4, 0, 0), (4, 4, 0), (4, 4, 20))
     ]
+    small = measure_small(args.device, args.steps)
     if args.json:
-        print(json.dumps({"torch": torch.__version__, "rows": rows}))
+        print(json.dumps({"torch": torch.__version__, "rows": rows, "small": small}))
         return
     print(
         f"{'items':>6} {'walls':>6} {'batch':>7} {'ms/step':>8} {'trans/s':>10} {'per CPU s':>10} {'aim':>9}"
@@ -179,6 +210,8 @@ def main() -> None:
             f"{row['aim'] or '':>9}",
         )
         print("       " + ", ".join(f"{name} {part:.0%}" for name, part in row["split"].items()))
+    phases = ", ".join(f"{phase} {spent:.1f} ms/step" for phase, spent in small["ms_per_step"].items())
+    print(f"{8:>6} {20:>6} {small['batch']:>7} {phases}")
 
 
 if __name__ == "__main__":

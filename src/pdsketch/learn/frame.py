@@ -16,8 +16,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from pdsketch.learn.alike import Alike
 from pdsketch.learn.columns import Array
 from pdsketch.learn.study import Study
+from pdsketch.nets.together import Shared
+from pdsketch.nets.verdict import Verdict
 from pdsketch.tensor.effects import assigned, written
 from pdsketch.tensor.logic import Logic
 from pdsketch.tensor.node import Run
@@ -73,27 +76,29 @@ class Frame:
         self.goal = study.packed.goal[states]
         self.judged = np.flatnonzero(self.goal >= 0)
         self.action = study.packed.action[states]
-        self._tables: dict[int, Tensor] = {}
+        # Tables lie in pools, alone or with others: which pool each is in, and where its rows are there.
+        self._pools: list[Tensor] = []
+        self._pool = np.full(len(study.tables), -1, dtype=np.int64)
         self._places = np.full((len(study.tables), len(states)), -1, dtype=np.int64)
-        self._pools: dict[Hashable, tuple[Tensor, Array]] = {}
+        self._joined: dict[Hashable, tuple[Tensor, Array]] = {}
         self._encoded: dict[str, Tensor] | None = None
+        self.shared: Shared = {} if before is None else before.shared
 
     def __len__(self) -> int:
         return len(self.states)
 
     # -- values -------------------------------------------------------------------
 
-    def value(self, name: str, rows: Array) -> Tensor:
-        """A state variable in some rows (in ascending order)."""
+    def value(self, name: str, rows: Array, at: Tensor | None = None) -> Tensor:
+        """A state variable in some rows (in ascending order); ``at``: their states, where they are known."""
         if self.before is not None:
             return self._predicted(name, rows)
         if self.study.domain.predicates[name].role == "encoded":
             encoded = self._encode()
             if name in encoded:
                 return encoded[name] if len(rows) == len(self) else encoded[name][self._at(rows)]
-        return self.study.packed.states.tensor(name).index_select(
-            0, self.study.packed.rows(self.states[rows])
-        )
+        at = self.study.packed.rows(self.states[rows]) if at is None else at
+        return self.study.packed.states.tensor(name).index_select(0, at)
 
     def _predicted(self, name: str, rows: Array) -> Tensor:
         assert self.before is not None
@@ -124,8 +129,10 @@ class Frame:
 
     def batch(self, rows: Array, names: Iterable[str]) -> StateBatch:
         """Some rows as a batch that holds the given state variables."""
-        tensors = {name: self.value(name, rows) for name in names if self._holds(name)}
-        return self.study.batch(self.states[rows], tensors)
+        states = self.states[rows]
+        at = self.study.packed.rows(states)
+        tensors = {name: self.value(name, rows, at) for name in names if self._holds(name)}
+        return self.study.batch(states, tensors, at)
 
     def _holds(self, name: str) -> bool:
         predicate = self.study.domain.predicates[name]
@@ -144,8 +151,17 @@ class Frame:
             wanted |= plan.goal_wants[self.goal]
         if step:
             wanted |= plan.action_wants[self.action] & self.moving[:, None]
+        seen = set[int]()
         for table in np.flatnonzero(wanted.any(0)).tolist():
-            self._compute(table, np.flatnonzero(wanted[:, table]))
+            if table in seen:
+                continue
+            alike = None if self.logic.crisp else self.study.alike.get(table)
+            networks = None if alike is None else alike.networks()
+            if alike is None or networks is None:
+                self._compute(table, np.flatnonzero(wanted[:, table]))
+            else:
+                self._compute_alike(alike, networks, wanted[:, alike.tables].T)
+                seen.update(alike.tables.tolist())
 
     @property
     def moving(self) -> Array:
@@ -163,15 +179,37 @@ class Frame:
             assert self.before is not None
             parts.append(self.before.table(table, self._origin[kept]))
         if len(fresh):
-            run = self._open(fresh, study.plan.table_reads[table], study.plan.callees[table])
+            run = self.open(fresh, study.plan.table_reads[table], study.plan.callees[table])
             name = study.tables[table]
             found = study.engine.predicate(run, name, self.logic)
             type_ = study.domain.predicates[name].type
             parts.append(found if self.logic.crisp or not is_categorical(type_) else fully_soft(found, type_))
-        self._places[table, np.concatenate([kept, fresh])] = np.arange(len(rows))
-        self._tables[table] = parts[0] if len(parts) == 1 else torch.cat(parts)
+        self._add(np.full(len(rows), table), np.concatenate([kept, fresh]), parts)
 
-    def _open(self, rows: Array, names: Iterable[str], tables: Sequence[int]) -> Run:
+    def _compute_alike(self, alike: Alike, networks: Sequence[Verdict], wanted: Array) -> None:
+        """Tables that are computed together, each in the rows that want it ``[table, row]``."""
+        same = np.zeros_like(wanted)
+        if self.before is not None:
+            same = self._untouched(int(alike.tables[0])) & (
+                self.before._places[alike.tables[:, None], self._origin] >= 0
+            )
+        kept, kept_rows = np.nonzero(wanted & same)
+        fresh, fresh_rows = np.nonzero(wanted & ~same)
+        parts = []
+        if len(kept):
+            assert self.before is not None
+            parts.append(self.before._picked(alike.tables[kept], self._origin[kept_rows]))
+        if len(fresh):
+            parts.append(alike.evaluate(self, networks, fresh, fresh_rows))
+        self._add(alike.tables[np.concatenate([kept, fresh])], np.concatenate([kept_rows, fresh_rows]), parts)
+
+    def _add(self, tables: Array, rows: Array, parts: Sequence[Tensor]) -> None:
+        """A pool that holds some tables in some rows, in this order."""
+        self._places[tables, rows] = np.arange(len(rows))
+        self._pool[tables] = len(self._pools)
+        self._pools.append(parts[0] if len(parts) == 1 else torch.cat(list(parts)))
+
+    def open(self, rows: Array, names: Iterable[str], tables: Sequence[int]) -> Run:
         """A run over some rows that knows the tables already computed."""
         run = self.study.engine.open(self.batch(rows, names), checked=False)
         nodes = [self.study.table_node(table, self.logic) for table in tables]
@@ -180,13 +218,18 @@ class Frame:
 
     def _unchanged(self, table: int, rows: Array) -> Array:
         """Which rows have, for this table, the values of the frame before."""
-        same = np.zeros(len(self), dtype=np.bool_)
-        if self.before is not None and table in self.before._tables:
-            for move in self.moves:
-                untouched = self.study.plan.table_reads[table].isdisjoint(move.new)
-                same[move.first : move.first + len(move.rows)] = untouched
-            same &= self.before._places[table, self._origin] >= 0
+        if self.before is None or self.before._pool[table] < 0:
+            return np.zeros(len(rows), dtype=np.bool_)
+        same = self._untouched(table) & (self.before._places[table, self._origin] >= 0)
         found: Array = same[rows]
+        return found
+
+    def _untouched(self, table: int) -> Array:
+        """The rows whose action wrote nothing that a table depends on."""
+        reads = self.study.plan.table_reads[table]
+        found = np.zeros(len(self), dtype=np.bool_)
+        for move in self.moves:
+            found[move.first : move.first + len(move.rows)] = reads.isdisjoint(move.new)
         return found
 
     @cached_property
@@ -197,12 +240,21 @@ class Frame:
     @property
     def tables(self) -> Mapping[int, Tensor]:
         """The tables computed so far, each for the rows that need it."""
-        return self._tables
+        found: dict[int, Tensor] = {}
+        for at, pool in enumerate(self._pools):
+            tables = np.flatnonzero(self._pool == at)
+            rows = [np.flatnonzero(self._places[table] >= 0) for table in tables]
+            if self.before is None:
+                parts: Sequence[Tensor] = torch.split(pool, [len(own) for own in rows])
+            else:
+                parts = [self.table(table, own) for table, own in zip(tables.tolist(), rows, strict=True)]
+            found.update(zip(tables.tolist(), parts, strict=True))
+        return found
 
     def table(self, table: int, rows: Array) -> Tensor:
         """A table that was computed, in some rows."""
         places = self._places[table, rows]
-        found = self._tables[table]
+        found = self._pools[int(self._pool[table])]
         if len(places) == len(found) and np.array_equal(places, np.arange(len(found))):
             return found
         return found.index_select(0, self._at(places))
@@ -237,17 +289,25 @@ class Frame:
         """The table of a slot: each row from the predicate that its goal names."""
         if (tables == tables[0]).all():
             return self.table(int(tables[0]), rows)
-        pool, offsets = self._pool(self.study.plan.signatures[int(tables[0])])
-        return pool.index_select(0, self._at(offsets[tables] + self._places[tables, rows]))
+        return self._picked(tables, rows)
 
-    def _pool(self, key: Hashable) -> tuple[Tensor, Array]:
-        """All tables of one signature, one after the other, and where each begins."""
-        if key not in self._pools:
-            alike = [t for t in self._tables if self.study.plan.signatures[t] == key]
-            offsets = np.zeros(len(self.study.tables), dtype=np.int64)
-            offsets[alike] = np.cumsum([0, *(len(self._tables[t]) for t in alike)])[:-1]
-            self._pools[key] = torch.cat([self._tables[t] for t in alike]), offsets
-        return self._pools[key]
+    def _picked(self, tables: Array, rows: Array) -> Tensor:
+        """Each row from a table of its own; all of one signature."""
+        pools = self._pool[tables]
+        if (pools == pools[0]).all():
+            return self._pools[int(pools[0])].index_select(0, self._at(self._places[tables, rows]))
+        whole, offsets = self._join(self.study.plan.signatures[int(tables[0])])
+        return whole.index_select(0, self._at(offsets[pools] + self._places[tables, rows]))
+
+    def _join(self, key: Hashable) -> tuple[Tensor, Array]:
+        """All pools with tables of one signature, one after the other, and where each begins."""
+        if key not in self._joined:
+            alike = [t for t in np.flatnonzero(self._pool >= 0) if self.study.plan.signatures[t] == key]
+            pools = np.unique(self._pool[alike])
+            offsets = np.zeros(len(self._pools), dtype=np.int64)
+            offsets[pools] = np.cumsum([0, *(len(self._pools[at]) for at in pools)])[:-1]
+            self._joined[key] = torch.cat([self._pools[at] for at in pools]), offsets
+        return self._joined[key]
 
     def step(self, among: Array | None = None) -> Frame:
         """The predicted next states of the rows that moved; ``among``: only of those where it says so."""
@@ -258,7 +318,7 @@ class Frame:
             rows = np.flatnonzero(moving & (self.action == at))
             if not len(rows):
                 continue
-            run = self._open(rows, plan.action_reads[at], plan.action_tables[at])
+            run = self.open(rows, plan.action_reads[at], plan.action_tables[at])
             ground = run.ground(self.study.parameters(at, self.states[rows]), 1)
             program = self.study.engine.program(action.name, self.logic)
             moves.append(Move(at, rows, first, written(program, ground), assigned(program, ground)))

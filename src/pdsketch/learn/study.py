@@ -14,6 +14,7 @@ from pdsketch.lang.domain import Domain
 from pdsketch.lang.load import parse_goal
 from pdsketch.lang.terms import Apply, Expr, walk
 from pdsketch.lang.types import ObjectType, ValueType
+from pdsketch.learn.alike import groups
 from pdsketch.learn.columns import Array, width_of
 from pdsketch.learn.goals import Reads, blanks_in, families, is_derived_table, signature
 from pdsketch.learn.packed import Packed
@@ -98,6 +99,7 @@ class Study:
         self.actions = [model.domain.actions[name] for name in packed.columns.actions]
         self.tables = _tables_in_order(model.domain)
         self.plan = Plan(self)
+        self.alike = groups(self, range(len(self.tables)))
         self._skeletons: dict[tuple[str, int], Node] = {}
         self._nodes: dict[tuple[str, int], Node] = {}
         self.executed = self._executed()
@@ -139,10 +141,11 @@ class Study:
             self._nodes[key] = self.engine.lowering(logic).table(predicate)
         return self._nodes[key]
 
-    def batch(self, states: Array, tensors: dict[str, Tensor]) -> StateBatch:
-        """A batch over the objects of some states of the data, with the given values."""
-        whole = self.packed.states
-        rows = None if whole.rows is None else whole.rows.index_select(0, self.packed.rows(states))
+    def batch(self, states: Array, tensors: dict[str, Tensor], at: Tensor | None = None) -> StateBatch:
+        """A batch over the objects of some states of the data, at these places, with the given values."""
+        whole, rows = self.packed.states, None
+        if whole.rows is not None:
+            rows = whole.rows.index_select(0, self.packed.rows(states) if at is None else at)
         return StateBatch(self.domain, whole.layout, rows, len(states), tensors)
 
     def observed(self, states: Array, names: Iterable[str]) -> dict[str, Tensor]:

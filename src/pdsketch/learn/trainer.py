@@ -30,7 +30,7 @@ from pdsketch.learn.prepare import prepare_networks
 from pdsketch.learn.progress import Watchers
 from pdsketch.learn.sampler import Sampler
 from pdsketch.learn.study import Study
-from pdsketch.nets.default import add_sparsity
+from pdsketch.nets.default import Sparsity
 from pdsketch.nets.nested import drawing, is_worse
 
 Status = Literal["finished", "stopped", "stopped-early", "out-of-time"]
@@ -79,6 +79,7 @@ class Trainer:
         self.trial_sampler = Sampler(strata, rest, options.batch, options.seed)
         self.model: nn.Module = study.model
         self.parameters = [p for p in self.model.parameters() if p.requires_grad]
+        self._sparsity = Sparsity(self.model)
         self.optimiser = _optimiser(self.parameters, options)
         self.step = 0
         # The first step after the trial; None while it lasts.
@@ -107,7 +108,8 @@ class Trainer:
             terms = self.losses.terms(states)
         loss = self.losses.total(terms, {"rarity": self._ease, "usage": self._early})
         clock = self._spent("forward", clock)
-        self.optimiser.zero_grad(set_to_none=True)
+        for parameter in self.parameters:
+            parameter.grad = None
         if loss is not None and loss.requires_grad:
             loss.backward()  # type: ignore[no-untyped-call]
             clock = self._spent("backward", clock)
@@ -121,9 +123,9 @@ class Trainer:
     def _update(self) -> None:
         options = self.options
         if options.sparsity:
-            add_sparsity(self.model, options.sparsity / len(self.train) * self._ease)
+            self._sparsity.add(options.sparsity / len(self.train) * self._ease)
         if options.clip:
-            nn.utils.clip_grad_norm_(self.parameters, options.clip, foreach=True)
+            _clip(self.parameters, options.clip)
         for group in self.optimiser.param_groups:
             group["lr"] = options.learning_rate * _schedule(*self._progress, options.warmup)
         self.optimiser.step()
@@ -365,6 +367,20 @@ def _schedule(step: int, steps: int, warmup: float) -> float:
         return (step + 1) / warm
     done = (step - warm) / max(1, steps - warm)
     return LOWEST + (1.0 - LOWEST) * 0.5 * (1.0 + math.cos(math.pi * done))
+
+
+@torch.no_grad()
+def _clip(parameters: list[Any], most: float) -> None:
+    """Scale all gradients down where their norm is more than ``most``."""
+    grads = [p.grad for p in parameters if p.grad is not None]
+    if not grads:
+        return
+    if grads[0].device.type != "cpu":
+        nn.utils.clip_grad_norm_(parameters, most, foreach=True)
+        return
+    norm = float(torch.linalg.vector_norm(torch.cat([grad.reshape(-1) for grad in grads])))
+    if not norm <= most:
+        torch._foreach_mul_(grads, most / (norm + 1e-6))
 
 
 def _optimiser(parameters: list[Any], options: Options) -> torch.optim.Optimizer:

@@ -8,7 +8,7 @@ verdicts on evidence (`verdict`).
 
 from __future__ import annotations
 
-from typing import cast
+from typing import cast, final
 
 import torch
 from torch import Tensor, nn
@@ -18,7 +18,7 @@ from pdsketch.nets.heads import Head
 from pdsketch.nets.layers import NARROW, WIDTH, linear
 from pdsketch.nets.nested import Nested
 from pdsketch.nets.signature import Signature, Spec
-from pdsketch.nets.verdict import Verdict
+from pdsketch.nets.verdict import Verdict, add_price
 
 FEW = 8
 """Up to so many numbers, a linear function moves by whole strides."""
@@ -98,12 +98,13 @@ class Network(Nested):
             counted: Tensor | bool = self.reaches("counting")
             if counted and drawn is not None:
                 counted = drawn >= self.levels.index("counting")
-            whole = features.whole(parts, args, elements, counted)
+            chosen = self.chosen("perceptron", leading, raw.device)
+            whole = features.whole(parts, args, elements, counted, chosen)
             # Two axes: a layer's result is then no view, and its ReLU can take its place.
             flat = whole.reshape(-1, whole.shape[-1])
             hidden = torch.relu_(self.second(torch.relu_(self.first(flat))))
             more = nn.functional.linear(hidden, self.head.layer.weight)
-            raw = raw + self.masked("perceptron", more.reshape(*leading, more.shape[-1]), drawn)
+            raw = self.added("perceptron", raw, more, drawn, chosen)
         before = self.signature.residual
         around = None if before is None else cast(Tensor, args[before])
         return self.head.value(raw, around)
@@ -125,11 +126,33 @@ class Network(Nested):
         direct.grad.addcmul_(direct, shrink)
 
 
+@final
+class Sparsity:
+    """Makes every default network within a module prefer functions of few input factors.
+
+    The networks are looked for once; verdicts of one signature share a few operations.
+    """
+
+    def __init__(self, module: nn.Module) -> None:
+        parts = list(module.modules())
+        self._networks = [part for part in parts if isinstance(part, Network)]
+        alike: dict[Signature, list[Verdict]] = {}
+        for part in parts:
+            if isinstance(part, Verdict):
+                alike.setdefault(part.signature, []).append(part)
+        self._verdicts = list(alike.values())
+
+    def add(self, weight: float) -> None:
+        """Add the price to the gradients."""
+        for network in self._networks:
+            network.add_sparsity(weight)
+        for verdicts in self._verdicts:
+            add_price(verdicts, weight)
+
+
 def add_sparsity(module: nn.Module, weight: float) -> None:
     """Make every default network within a module prefer functions of few input factors."""
-    for part in module.modules():
-        if isinstance(part, Network | Verdict):
-            part.add_sparsity(weight)
+    Sparsity(module).add(weight)
 
 
 def expect(module: nn.Module | None, mean: Tensor, scale: Tensor) -> None:

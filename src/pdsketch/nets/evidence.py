@@ -18,8 +18,8 @@ import torch
 from torch import Tensor, nn
 
 from pdsketch.nets.encode import Relation
-from pdsketch.nets.features import Argument, Features, membership
-from pdsketch.nets.layers import linear
+from pdsketch.nets.features import Argument, Chosen, Features, membership, picked
+from pdsketch.nets.layers import affine, linear
 from pdsketch.nets.normalise import Normalise
 from pdsketch.nets.pool import Pool
 from pdsketch.nets.signature import Signature, Spec
@@ -106,31 +106,45 @@ class Evidence(nn.Module):
         self.loud = LOUD * min(1.0, FEW / sum(sizes))
         return sizes
 
+    def bounded(
+        self, own: Mapping[int, Tensor], between: Sequence[Tensor]
+    ) -> tuple[dict[int, Tensor], list[Tensor]]:
+        """The numbers, and the differences of numbers, as evidence speaks of them."""
+        return {i: _bounded(own[i]) for i in self.numbers}, [_bounded(between[at]) for at in self.compared]
+
     def linear(
         self,
         args: Sequence[Argument],
         own: Mapping[int, Tensor],
         between: Sequence[Tensor],
         elements: Mapping[int, Tensor],
+        bounded: tuple[dict[int, Tensor], list[Tensor]],
     ) -> Tensor:
         """What each thing says, added up ``[..., 1]``: the odds' logarithm."""
         evidence = [own[i] for i in self.codes]
         evidence += [part for at, part in enumerate(between) if at not in self.compared]
         for name, voices in self.sets.items():
             evidence.append(cast(Voices, voices).loudest(elements[int(name)], args[int(name)][1]))
-        evidence += [_bounded(own[i]) for i in self.numbers]
-        evidence += [_bounded(between[at]) for at in self.compared]
+        evidence += [*bounded[0].values(), *bounded[1]]
         return self._sum("linear", evidence)
 
     def products(
-        self, args: Sequence[Argument], own: Mapping[int, Tensor], between: Sequence[Tensor]
+        self,
+        args: Sequence[Argument],
+        bounded: tuple[dict[int, Tensor], list[Tensor]],
+        chosen: Chosen | None = None,
     ) -> Tensor:
-        """What each two numbers, and each number with a code, say together."""
-        alone = [_bounded(own[i]) for i in self.multiplied]
-        numbers = torch.cat([*alone, *(_bounded(between[at]) for at in self.compared)], -1)
+        """What each two numbers, and each number with a code, say together; ``chosen``: to these examples."""
+        alone, compared = bounded
+        numbers = torch.cat([*(alone[i] for i in self.multiplied), *compared], -1)
+        codes = [cast(Tensor, args[i]).flatten(-len(self.inputs[i].spec.axes)) for i in self.codes]
+        if chosen is not None:
+            leading = numbers.dim() - 1
+            numbers, codes = picked(numbers, chosen, leading), [picked(x, chosen, leading) for x in codes]
         first, second = cast(Tensor, self.first), cast(Tensor, self.second)
-        evidence = [numbers.square(), numbers[..., first] * numbers[..., second]]
-        codes = (cast(Tensor, args[i]).flatten(-len(self.inputs[i].spec.axes)) for i in self.codes)
+        evidence = [numbers.square()]
+        if len(first):
+            evidence.append(numbers.index_select(-1, first) * numbers.index_select(-1, second))
         evidence += [(numbers.unsqueeze(-1) * x.unsqueeze(-2)).flatten(-2) for x in codes]
         return self.loud * self._sum("products", evidence)
 
@@ -160,18 +174,22 @@ class Evidence(nn.Module):
     def _sum(self, kind: str, evidence: Sequence[Tensor]) -> Tensor:
         first, end = self.spans[kind]
         flat = torch.cat(list(evidence), dim=-1) if len(evidence) > 1 else evidence[0]
-        bias = self.bias[self.kinds.index(kind)]
-        return STRIDE * (nn.functional.linear(flat, self.votes[:, first:end]) + bias)
+        at = self.kinds.index(kind)
+        return STRIDE * affine(flat, self.votes[..., first:end], self.bias[..., at : at + 1])
 
-    @torch.no_grad()
-    def add_sparsity(self, weight: float) -> None:
-        """Add the gradients of ``weight`` times the norm of each factor's votes."""
-        if self.votes.grad is None:
-            return
-        member = cast(Tensor, self.member)
-        norms = (self.votes.square() @ member + 1e-8).rsqrt() @ member.T
-        self.votes.grad.addcmul_(self.votes, norms, value=weight * STRIDE)
-        for voices in self.sets.values():
+
+@torch.no_grad()
+def add_factors(alike: Sequence[Evidence], weight: float) -> None:
+    """Add to the gradients, for evidence of one kind, ``weight`` times the norm of each factor's votes."""
+    heard = [evidence for evidence in alike if evidence.votes.grad is not None]
+    if not heard:
+        return
+    member = cast(Tensor, heard[0].member)
+    votes = torch.cat([evidence.votes for evidence in heard])
+    price = votes * ((votes.square() @ member + 1e-8).rsqrt() @ member.T) * (weight * STRIDE)
+    torch._foreach_add_([cast(Tensor, evidence.votes.grad) for evidence in heard], torch.split(price, 1))
+    for evidence in heard:
+        for voices in evidence.sets.values():
             cast(Voices, voices).add_sparsity(weight)
 
 

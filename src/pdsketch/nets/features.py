@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import combinations
-from typing import cast
+from typing import NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
@@ -15,6 +15,13 @@ from pdsketch.nets.pool import Pool
 from pdsketch.nets.signature import Input, Signature
 
 Argument = Tensor | tuple[Tensor, Tensor]
+
+
+class Chosen(NamedTuple):
+    """The places of some examples: among all, or ``of_each`` of several networks the same."""
+
+    places: Tensor
+    of_each: bool = False
 
 
 class Features(nn.Module):
@@ -63,8 +70,18 @@ class Features(nn.Module):
         args: Sequence[Argument],
         elements: dict[int, Tensor],
         counted: Tensor | bool,
+        chosen: Chosen | None = None,
     ) -> Tensor:
-        """The parts and the pooled sets beside them; numbers of elements where they are ``counted``."""
+        """The parts and the pooled sets beside them; numbers of elements where they are ``counted``.
+
+        ``chosen``: the examples, by their places, to which the result is confined, ``[example, features]``.
+        """
+        if chosen is not None:
+            leading = parts[0].dim() - 1 if parts else next(iter(elements.values())).dim() - 2
+            parts = [picked(part, chosen, leading) for part in parts]
+            elements = {at: picked(x, chosen, leading) for at, x in elements.items()}
+            args = [(x[0], picked(x[1], chosen, leading)) if isinstance(x, tuple) else x for x in args]
+            counted = picked(counted, chosen, leading) if isinstance(counted, Tensor) else counted
         context = torch.cat(list(parts), dim=-1) if parts else None
         pooled = []
         for name, pool in self.pools.items():
@@ -74,6 +91,13 @@ class Features(nn.Module):
                 found = torch.cat([found[..., :NARROW], found[..., NARROW:] * counted], -1)
             pooled.append(found)
         return torch.cat([*parts, *pooled], dim=-1)
+
+
+def picked(x: Tensor, chosen: Chosen, leading: int) -> Tensor:
+    """Some examples, ``[..., features]`` → ``[example, features]``, or of each network."""
+    if chosen.of_each:
+        return x.index_select(1, chosen.places)
+    return (x if leading == 1 else x.flatten(0, leading - 1)).index_select(0, chosen.places)
 
 
 def widths(parts: Iterable[object]) -> list[int]:

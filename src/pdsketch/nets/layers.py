@@ -14,11 +14,30 @@ NARROW = 64
 """The width of the second."""
 
 
+class Affine(nn.Linear):
+    """A linear layer that can also hold several layers' weights, one after the other on a first axis."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """``[..., inputs]`` → ``[..., outputs]``; of several layers, ``[layer, n, inputs]``."""
+        return affine(input, self.weight, self.bias)
+
+
+def affine(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    """``x · weightᵀ + bias``, of one layer or of several."""
+    if weight.dim() == 2:
+        return nn.functional.linear(x, weight, bias)
+    if x.shape[0] != weight.shape[0]:
+        x = x.expand(weight.shape[0], -1, -1)
+    if bias is None:
+        return torch.bmm(x, weight.transpose(1, 2))
+    return torch.baddbmm(bias.unsqueeze(1), x, weight.transpose(1, 2))
+
+
 def linear(
     inputs: int, outputs: int, generator: torch.Generator | None, *, zero: bool = False, bias: bool = True
 ) -> nn.Linear:
     """A linear layer, uniform in ±1/√inputs as PyTorch's own, or all zero."""
-    layer: nn.Linear = nn.utils.skip_init(nn.Linear, inputs, outputs, bias=bias)  # type: ignore[no-untyped-call]
+    layer: Affine = nn.utils.skip_init(Affine, inputs, outputs, bias=bias)  # type: ignore[no-untyped-call]
     bound = 0.0 if zero else 1.0 / math.sqrt(max(1, inputs))
     _fill(layer.weight, bound, generator)
     if bias:

@@ -8,15 +8,21 @@ held-out examples, not for a price.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from math import prod
 
 import torch
 from torch import Tensor, nn
 
+from pdsketch.nets.features import Chosen
+
 POWER = 2.0
 """Above 1, more examples are answered by the simpler levels, which have fewer means to find their way."""
+
+FEW = 32
+"""Of fewer examples, all are answered by all parts: to pick some costs as much."""
 
 _GOLDEN = 0.6180339887498949
 """Multiples of it, modulo 1, fill the unit interval evenly."""
@@ -25,11 +31,34 @@ _OTHER = 0.7548776662466927
 """The like for steps, so that an example does not get the same level at every step."""
 
 
+class Told:
+    """The levels of the examples of each of several networks, ``[1, n, 1]``, and who reaches which."""
+
+    def __init__(self, levels: Tensor, reaching: Callable[[int], Tensor]) -> None:
+        self.levels = levels.reshape(1, -1, 1)
+        self.reaching = reaching
+
+    @staticmethod
+    def drawn(count: int, turn: int, levels: int, device: torch.device) -> Told:
+        """As a network draws them that is asked alone."""
+        return Told(
+            draw(count, turn, levels, device),
+            lambda level: _reaching(count, turn, levels, level, device),
+        )
+
+    @staticmethod
+    def each(count: int, levels: int, device: torch.device) -> Told:
+        """So many examples of the first level, then as many of the next."""
+        every = torch.arange(levels * count, device=device)
+        return Told(every // count, lambda level: every[level * count :])
+
+
 class Nested(nn.Module):
     """A network of several levels.
 
     ``level`` is the last one that counts; it is saved with the weights. While
-    ``turn`` is set, the level of each example is drawn, from that number alone.
+    ``turn`` is set, the level of each example is drawn, from that number alone;
+    ``told`` says the level of each example of several networks side by side.
     """
 
     def __init__(self, levels: Sequence[str]) -> None:
@@ -37,24 +66,47 @@ class Nested(nn.Module):
         self.levels = tuple(levels)
         self.level = len(self.levels) - 1
         self.turn: int | None = None
+        self.told: Told | None = None
 
     def reaches(self, part: str) -> bool:
         """Whether any example gets as far as a part."""
         if part not in self.levels:
             return False
-        return self.turn is not None or self.level >= self.levels.index(part)
+        if self.turn is not None or self.told is not None:
+            return True
+        return self.level >= self.levels.index(part)
 
     def drawn(self, leading: Sequence[int], device: torch.device) -> Tensor | None:
         """The level of each example ``[..., 1]``, while they are drawn."""
+        if self.told is not None:
+            return self.told.levels
         if self.turn is None:
             return None
-        places = torch.arange(prod(leading), dtype=torch.float64, device=device)
-        uniform = (places * _GOLDEN + self.turn * _OTHER) % 1.0
-        return (uniform**POWER * len(self.levels)).long().reshape(*leading, 1)
+        return draw(prod(leading), self.turn, len(self.levels), device).reshape(*leading, 1)
 
     def masked(self, part: str, value: Tensor, drawn: Tensor | None) -> Tensor:
         """What a part contributes: nothing to examples that do not get so far."""
         return value if drawn is None else value * (drawn >= self.levels.index(part))
+
+    def chosen(self, part: str, leading: Sequence[int], device: torch.device) -> Chosen | None:
+        """The places of the examples that get as far as a part, where it pays to ask it about no others."""
+        level = self.levels.index(part)
+        if self.told is not None:
+            return Chosen(self.told.reaching(level), of_each=True) if leading[-1] >= FEW else None
+        if self.turn is None or prod(leading) < FEW:
+            return None
+        return Chosen(_reaching(prod(leading), self.turn, len(self.levels), level, device))
+
+    def added(
+        self, part: str, to: Tensor, value: Tensor, drawn: Tensor | None, chosen: Chosen | None
+    ) -> Tensor:
+        """The rest and what a part contributes, computed for the ``chosen`` examples alone or for all."""
+        if chosen is not None and chosen.of_each:
+            return to.index_add(1, chosen.places, value)
+        if chosen is not None:
+            flat = to.reshape(-1, to.shape[-1]).index_add(0, chosen.places, value.reshape(-1, to.shape[-1]))
+            return flat.reshape(to.shape)
+        return to + self.masked(part, value.reshape(*to.shape[:-1], value.shape[-1]), drawn)
 
     def get_extra_state(self) -> Tensor:
         """The level, beside the weights."""
@@ -63,6 +115,27 @@ class Nested(nn.Module):
     def set_extra_state(self, state: Tensor) -> None:
         """Take the level over."""
         self.level = min(int(state), len(self.levels) - 1)
+
+
+def draw(count: int, turn: int, levels: int, device: torch.device) -> Tensor:
+    """The levels of so many examples; the first of more are the same."""
+    # Of one size, if possible: most networks of a step then share them.
+    return _drawn(max(1 << 14, 1 << (count - 1).bit_length()), turn, levels, device)[:count]
+
+
+@lru_cache(maxsize=16)
+def _drawn(count: int, turn: int, levels: int, device: torch.device) -> Tensor:
+    with torch.inference_mode(False), torch.no_grad():
+        places = torch.arange(count, dtype=torch.float64, device=device)
+        uniform = (places * _GOLDEN + turn * _OTHER) % 1.0
+        return (uniform**POWER * levels).long()
+
+
+@lru_cache(maxsize=64)
+def _reaching(count: int, turn: int, levels: int, level: int, device: torch.device) -> Tensor:
+    """The places of the examples whose level is at least this one; found on the host, for no GPU to wait."""
+    with torch.inference_mode(False):
+        return (draw(count, turn, levels, torch.device("cpu")) >= level).nonzero().flatten().to(device)
 
 
 @contextmanager

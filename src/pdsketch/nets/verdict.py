@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import cast
+
 import torch
 from torch import Tensor
 
-from pdsketch.nets.evidence import Evidence
+from pdsketch.nets.evidence import Evidence, add_factors
 from pdsketch.nets.features import Argument, Features
 from pdsketch.nets.layers import NARROW, WIDTH, linear
 from pdsketch.nets.nested import Nested
@@ -38,10 +41,12 @@ class Verdict(Nested):
         alone, between = features.alone(singles), features.between(singles)
         elements = features.elements(args)
         own = dict(zip(singles, alone, strict=True))
-        odds = evidence.linear(args, own, between, elements)
+        bounded = evidence.bounded(own, between)
+        odds = evidence.linear(args, own, between, elements, bounded)
         drawn = self.drawn(odds.shape[:-1], odds.device)
         if self.reaches("products"):
-            odds = odds + self.masked("products", evidence.products(args, own, between), drawn)
+            chosen = self.chosen("products", odds.shape[:-1], odds.device)
+            odds = self.added("products", odds, evidence.products(args, bounded, chosen), drawn, chosen)
         if self.reaches("counts"):
             odds = odds + self.masked("counts", evidence.counts(args, elements), drawn)
         if self.reaches("sums"):
@@ -50,18 +55,28 @@ class Verdict(Nested):
             counted: Tensor | bool = self.reaches("counting")
             if counted and drawn is not None:
                 counted = drawn >= self.levels.index("counting")
-            hidden = features.whole([*alone, *between], args, elements, counted)
+            chosen = self.chosen("perceptron", odds.shape[:-1], odds.device)
+            hidden = features.whole([*alone, *between], args, elements, counted, chosen)
             hidden = torch.relu(self.second(torch.relu(self.first(hidden))))
-            odds = odds + self.masked("perceptron", self.last(hidden), drawn)
+            odds = self.added("perceptron", odds, self.last(hidden), drawn, chosen)
         return torch.sigmoid(odds)
 
-    @torch.no_grad()
     def add_sparsity(self, weight: float) -> None:
-        """Add the gradients of ``weight`` times the norms of the evidence's factors and of the perceptron.
+        """Add the price of its factors to the gradients."""
+        add_price([self], weight)
 
-        Without a price of its own the perceptron would take over what evidence explains.
-        """
-        self.evidence.add_sparsity(weight)
-        last = self.last.weight
-        if last.grad is not None:
-            last.grad.add_(last / (last.norm() + 1e-4), alpha=weight * HIDDEN)
+
+@torch.no_grad()
+def add_price(verdicts: Sequence[Verdict], weight: float) -> None:
+    """Add, for verdicts of one signature, ``weight`` times the norms of evidence's factors and perceptrons.
+
+    Without a price of its own a perceptron would take over what evidence explains.
+    Nothing is added where nothing was learned.
+    """
+    add_factors([verdict.evidence for verdict in verdicts], weight)
+    lasts = [verdict.last.weight for verdict in verdicts]
+    lasts = [last for last in lasts if last.grad is not None]
+    if lasts:
+        whole = torch.cat(lasts)
+        price = whole * (weight * HIDDEN / (torch.linalg.vector_norm(whole, dim=1, keepdim=True) + 1e-4))
+        torch._foreach_add_([cast(Tensor, last.grad) for last in lasts], torch.split(price, 1))

@@ -9,10 +9,11 @@ logarithms.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Literal, final
+from typing import Any, Literal, final
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from pdsketch.lang.diagnostics import did_you_mean, error
 
@@ -104,7 +105,35 @@ class Product(Logic):
 
 
 def _product(a: Tensor, axis: int) -> Tensor:
-    """The product along an axis by halving: its gradient is right at zeros, and needs no synchronisation."""
+    """The product along an axis: its gradient is right at zeros, and needs no synchronisation."""
+    if a.requires_grad and a.shape[axis] > 2 and torch.is_grad_enabled():
+        found: Tensor = _Product.apply(a, axis)  # type: ignore[no-untyped-call]
+        return found
+    return _halved(a, axis)
+
+
+class _Product(torch.autograd.Function):
+    """The product by halving, with a gradient of a few operations, not of several a half."""
+
+    @staticmethod
+    def forward(ctx: Any, a: Tensor, axis: int) -> Tensor:
+        ctx.save_for_backward(a)
+        ctx.axis = axis
+        return _halved(a, axis)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
+        """The gradient of each factor: the product of those before it and of those behind it."""
+        (a,), axis = ctx.saved_tensors, ctx.axis
+        n = a.shape[axis]
+        one = a.new_ones(()).expand(*a.shape[:axis], 1, *a.shape[axis + 1 :])
+        before = torch.cat([one, a.narrow(axis, 0, n - 1)], axis).cumprod(axis)
+        behind = torch.cat([one, a.narrow(axis, 1, n - 1).flip(axis)], axis).cumprod(axis).flip(axis)
+        return before.mul_(behind).mul_(grad.unsqueeze(axis)), None
+
+
+def _halved(a: Tensor, axis: int) -> Tensor:
     while (n := a.shape[axis]) > 1:
         half = n // 2
         folded = a.narrow(axis, 0, half) * a.narrow(axis, half, half)

@@ -1,0 +1,123 @@
+"""Verdicts of one signature evaluated as one: their weights side by side, one batched product a layer.
+
+Many blanks of a sketch are of one kind (*red*, *green*, *box*, *open*, each of
+an object's code). Alone, each is a dozen small operations, and their number is
+what a step on few examples costs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import deepcopy
+from typing import cast, final
+
+import torch
+from torch import Tensor, nn
+
+from pdsketch.nets.encode import Flat
+from pdsketch.nets.nested import Told
+from pdsketch.nets.normalise import Normalise
+from pdsketch.nets.verdict import Verdict
+
+_BUFFERS = ("mean", "spread")
+
+Shared = dict[tuple["Together", bool], tuple[list[Verdict], list[Tensor | None]]]
+"""Weights side by side, for as long as nobody changes them."""
+
+
+def can_join(network: nn.Module | None) -> bool:
+    """Whether others of its signature may be evaluated with a network: not if it reads sets or images."""
+    if type(network) is not Verdict or network.features.pools:
+        return False
+    return all(isinstance(encoder, Flat) for encoder in network.features.encoders.values())
+
+
+def is_free(network: Verdict) -> bool:
+    """Whether nobody watches or records what this very network is given."""
+    if network._forward_hooks or network._forward_pre_hooks:
+        return False
+    return not any(scale.recording for scale in _scales(network))
+
+
+def _scales(network: Verdict) -> list[Normalise]:
+    features = network.features
+    parts = (*features.encoders.values(), *features.relations)
+    return [cast(Normalise, part.normalise) for part in parts if part.normalise is not None]
+
+
+@final
+class Together:
+    """Evaluates networks of one signature on one another's behalf; gradients reach each one's own weights."""
+
+    def __init__(self, like: Verdict) -> None:
+        self.signature = like.signature
+        # A network like each of them, whose weights are put in at every call.
+        self._frame = deepcopy(like)
+        self._frame.turn = None
+        self._slots = _emptied(self._frame)
+        self._scales = _scales(self._frame)
+        for scale in self._scales:
+            for name in _BUFFERS:
+                del scale._buffers[name]
+        self._weights: dict[Verdict, list[Tensor]] = {}
+
+    def __call__(
+        self, networks: Sequence[Verdict], args: Sequence[Tensor], told: Told | None, shared: Shared
+    ) -> Tensor:
+        """The truth ``[network, n, 1]`` for arguments ``[network or 1, n, *axes]``.
+
+        All networks are at one level, or ``told`` says that of each example.
+        """
+        frame, first = self._frame, networks[0]
+        frame.level, frame.told = first.level, told
+        stacked = self._stacked(networks, frame.reaches("perceptron"), shared)
+        for (module, name, _), weights in zip(self._slots, stacked, strict=True):
+            if weights is not None:
+                module.__dict__[name] = weights
+        if self._scales:
+            each = zip(*(_scales(network) for network in networks), strict=True)
+            for scale, own in zip(self._scales, each, strict=True):
+                for name in _BUFFERS:
+                    scale.__dict__[name] = torch.stack([getattr(one, name) for one in own]).unsqueeze(1)
+        try:
+            return cast(Tensor, frame(*args))
+        finally:
+            frame.told = None
+            for module, name, _ in self._slots:
+                module.__dict__.pop(name, None)
+
+    def _stacked(self, networks: Sequence[Verdict], deep: bool, shared: Shared) -> list[Tensor | None]:
+        """The weights of all networks side by side, those of the perceptrons if they are asked for.
+
+        The first call with ``shared`` leaves them there for the others, which ask fewer networks or the same.
+        """
+        known = shared.get((self, deep))
+        if known is not None and known[0] == networks:
+            return known[1]
+        if known is not None and all(network in known[0] for network in networks):
+            at = torch.tensor([known[0].index(network) for network in networks])
+            return [None if w is None else w.index_select(0, at.to(w.device)) for w in known[1]]
+        every = zip(*(self._weights_of(network) for network in networks), strict=True)
+        found = [
+            torch.stack(weights) if deep or is_evidence else None
+            for (_, _, is_evidence), weights in zip(self._slots, every, strict=True)
+        ]
+        shared[self, deep] = list(networks), found
+        return found
+
+    def _weights_of(self, network: Verdict) -> list[Tensor]:
+        found = self._weights.get(network)
+        if found is None:
+            found = self._weights[network] = list(network.parameters())
+        return found
+
+
+def _emptied(network: Verdict) -> list[tuple[nn.Module, str, bool]]:
+    """Where the weights of a network belong, in the order of its parameters; they are taken out."""
+    slots = []
+    for path, _ in list(network.named_parameters()):
+        owner, _, name = path.rpartition(".")
+        module = network.get_submodule(owner)
+        slots.append((module, name, owner == "evidence"))
+        del module._parameters[name]
+    return slots

@@ -1,0 +1,125 @@
+"""Tables that are computed together are those that are computed one by one."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+import torch
+from tests.learn.rooms import SKETCH, episode
+
+import pdsketch as pds
+from pdsketch.learn.fit import gather, open_study
+from pdsketch.learn.frame import Frame
+from pdsketch.learn.losses import Losses
+from pdsketch.learn.options import Options
+from pdsketch.learn.packed import pack
+from pdsketch.nets.nested import Nested, drawing
+from pdsketch.tensor.logic import logic_of
+
+MORE = """
+  (:derived (in-first ?s - robot) (??f (at ?s)))
+  (:derived (is-green ?b - box) (??f (colour ?b)))
+  (:action left"""
+
+
+@pytest.fixture(scope="module")
+def study():
+    domain = pds.parse_domain(SKETCH.replace("\n  (:action left", MORE, 1))
+    rng = np.random.default_rng(0)
+    episodes = [episode(domain, rng, boxes=1 + at % 4) for at in range(40)]
+    model = pds.Model(domain, seed=1)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(torch.randn(parameter.shape, generator=torch.Generator().manual_seed(3)) * 0.1)
+    return open_study(model, pack(gather(episodes, domain), model.device))
+
+
+@pytest.fixture(params=["all levels", "mixed levels", "drawn levels"])
+def levels(request, study):
+    """The networks as they are in a fit: whole, cut at levels of their own, or with levels drawn."""
+    networks = [m for m in study.model.modules() if isinstance(m, Nested)]
+    if request.param == "mixed levels":
+        for at, network in enumerate(networks):
+            network.level = at % len(network.levels)
+    with drawing(networks if request.param == "drawn levels" else (), 5):
+        yield request.param
+    for network in networks:
+        network.level = len(network.levels) - 1
+
+
+@contextmanager
+def one_by_one(study):
+    together, study.alike = study.alike, {}
+    try:
+        yield
+    finally:
+        study.alike = together
+
+
+def group(study, *names):
+    tables = [study.tables.index(name) for name in names]
+    found = study.alike[tables[0]]
+    assert found.tables.tolist() == sorted(tables)
+    return found
+
+
+def test_the_same_arguments_are_found_under_other_names(study):
+    group(study, "in-last", "in-first")
+    assert group(study, "is-red", "is-blue", "is-green").has_values
+    assert study.tables.index("near") not in study.alike  # alone, and of numbers
+
+
+def losses_and_gradients(study):
+    model, losses = study.model, Losses(study, Options.of(lookahead=1.0, horizon=2))
+    model.zero_grad(set_to_none=True)
+    terms = losses.terms(np.arange(0, len(study.packed), 2))
+    losses.total(terms).backward()
+    grads = {name: p.grad for name, p in model.named_parameters()}
+    model.zero_grad(set_to_none=True)
+    return terms, grads
+
+
+def test_losses_and_gradients_are_the_same(study, levels):
+    terms, grads = losses_and_gradients(study)
+    with one_by_one(study):
+        expected, wanted = losses_and_gradients(study)
+    assert {"goal", "rarity", "transition", "lookahead"} <= expected.keys()
+    for name, term in expected.items():
+        assert torch.allclose(terms[name], term, atol=1e-5)
+    for name, grad in wanted.items():
+        assert (grad is None) == (grads[name] is None), name
+        assert grad is None or torch.allclose(grads[name], grad, atol=1e-4, rtol=1e-3), name
+
+
+@pytest.mark.parametrize("names", [("in-last", "in-first"), ("is-red", "is-blue", "is-green")])
+def test_each_table_in_rows_of_its_own(study, levels, names):
+    alike, logic = group(study, *names), logic_of("product")
+    frame = Frame(study, logic, np.arange(100))
+    rows = [np.arange(7, 90, 2 + 3 * at) for at in range(len(names))]
+    which = np.repeat(np.arange(len(names)), [len(own) for own in rows])
+    found = alike.evaluate(frame, alike.networks(), which, np.concatenate(rows))
+    expected = []
+    for table, own in zip(alike.tables.tolist(), rows, strict=True):
+        run = frame.open(own, study.plan.table_reads[table], ())
+        expected.append(study.engine.predicate(run, study.tables[table], logic))
+    assert torch.allclose(found, torch.cat(expected), atol=1e-6)
+
+
+def test_who_watches_sees_each_call(study):
+    seen = []
+    with study.engine.functions.watched(lambda callee, *_: seen.append(callee.name)):
+        Frame(study, logic_of("product"), np.arange(100)).prepare(goals=True, step=True)
+    assert {"derived::is-red::f", "derived::is-blue::f"} <= set(seen)
+
+
+def test_a_module_of_the_users_own_is_called(study):
+    functions, name = study.engine.functions, "derived::is-blue::f"
+    before = functions.calls[name]
+    functions.calls[name] = lambda colour: colour[..., :1]
+    try:
+        assert group(study, "is-red", "is-blue", "is-green").networks() is None
+    finally:
+        functions.calls[name] = before
+    assert group(study, "is-red", "is-blue", "is-green").networks() is not None

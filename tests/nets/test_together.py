@@ -1,0 +1,134 @@
+"""Networks that are evaluated together say what each says alone, and learn the same."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from pdsketch.nets.default import Sparsity, make
+from pdsketch.nets.nested import FEW, Told
+from pdsketch.nets.normalise import Normalise
+from pdsketch.nets.signature import Input, Signature, Spec
+from pdsketch.nets.together import Together, can_join, is_free
+
+CODE = Input(Spec("int", (3,), 5), type_id="code")
+POSE = Input(Spec("float", (2,)), type_id="pose")
+TURN = Input(Spec("int", (), 4), type_id="turn")
+SIGNATURES = {
+    "code": Signature((CODE,), Spec("bool")),
+    "poses": Signature((POSE, TURN, POSE), Spec("bool")),
+    "flags": Signature((Input(Spec("bool")), Input(Spec("float", (3,)))), Spec("bool")),
+}
+
+
+def networks(signature: Signature, count: int = 4):
+    made = [make(signature, torch.Generator().manual_seed(at)) for at in range(count)]
+    generator = torch.Generator().manual_seed(9)
+    with torch.no_grad():
+        for module in (part for network in made for part in network.modules()):
+            for parameter in module.parameters(recurse=False):
+                parameter.copy_(0.1 * torch.randn(parameter.shape, generator=generator))
+            if isinstance(module, Normalise):
+                module.mean.copy_(torch.randn(module.mean.shape, generator=generator))
+                module.spread.copy_(0.5 + torch.rand(module.spread.shape, generator=generator))
+    return made
+
+
+def arguments(signature: Signature, count: int, rows: int):
+    generator = torch.Generator().manual_seed(1)
+    return [torch.rand(count, rows, *one.spec.axes, generator=generator) for one in signature.inputs]
+
+
+def learned(made, truth):
+    """The gradients of a loss of what some networks said."""
+    weights = torch.rand(truth.shape, generator=torch.Generator().manual_seed(2))
+    for network in made:
+        network.zero_grad(set_to_none=True)
+    (truth * weights).sum().backward()
+    return [parameter.grad for network in made for parameter in network.parameters()]
+
+
+def assert_alike(made, alone, together) -> None:
+    assert torch.allclose(alone, together, atol=1e-6)
+    for one, other in zip(learned(made, alone), learned(made, together), strict=True):
+        assert (one is None) == (other is None)
+        assert one is None or torch.allclose(one, other, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", SIGNATURES)
+def test_at_each_level_together_is_as_alone(name):
+    made = networks(SIGNATURES[name])
+    given = arguments(SIGNATURES[name], len(made), 20)
+    for level in range(len(made[0].levels)):
+        for network in made:
+            network.level = level
+        alone = torch.stack([network(*(x[at] for x in given)) for at, network in enumerate(made)])
+        assert_alike(made, alone, Together(made[0])(made, given, None, {}))
+
+
+@pytest.mark.parametrize("name", SIGNATURES)
+@pytest.mark.parametrize("rows", [FEW - 2, 3 * FEW])
+def test_drawn_levels_are_those_that_each_draws_alone(name, rows):
+    made = networks(SIGNATURES[name])
+    given = arguments(SIGNATURES[name], len(made), rows)
+    for network in made:
+        network.turn = 7
+    alone = torch.stack([network(*(x[at] for x in given)) for at, network in enumerate(made)])
+    told = Told.drawn(rows, 7, len(made[0].levels), torch.device("cpu"))
+    assert len(told.levels.unique()) > 1
+    assert_alike(made, alone, Together(made[0])(made, given, told, {}))
+
+
+def test_shared_weights_serve_fewer_networks():
+    made = networks(SIGNATURES["code"])
+    (given,) = arguments(SIGNATURES["code"], len(made), 20)
+    together, shared = Together(made[0]), {}
+    first = together(made, [given], None, shared)
+    some = together(made[1:3], [given[1:3]], None, shared)
+    assert torch.allclose(first[1:3], some, atol=1e-6)
+    assert len(shared) == 1
+    alone = torch.stack([network(given[at]) for at, network in enumerate(made)])
+    assert_alike(made, torch.cat([alone, alone[1:3]]), torch.cat([first, some]))
+
+
+def test_one_input_for_all():
+    made = networks(SIGNATURES["code"])
+    (given,) = arguments(SIGNATURES["code"], 1, 20)
+    alone = torch.stack([network(given[0]) for network in made])
+    assert_alike(made, alone, Together(made[0])(made, [given], None, {}))
+
+
+def test_sets_images_and_values_keep_to_themselves():
+    image = Input(Spec("float", (8, 8, 3)))
+    assert can_join(make(SIGNATURES["poses"]))
+    assert not can_join(make(Signature((Input(CODE.spec, is_set=True),), Spec("bool"))))
+    assert not can_join(make(Signature((image,), Spec("bool"))))
+    assert not can_join(make(Signature((POSE,), Spec("float", (2,)))))
+
+
+def test_who_is_watched_or_recorded_is_not_free():
+    (network,) = networks(SIGNATURES["poses"], 1)
+    assert is_free(network)
+    hook = network.register_forward_hook(lambda *_: None)
+    assert not is_free(network)
+    hook.remove()
+    next(m for m in network.modules() if isinstance(m, Normalise)).recording = True
+    assert not is_free(network)
+
+
+def test_the_price_of_several_is_that_of_each():
+    made = networks(SIGNATURES["poses"])
+    given = arguments(SIGNATURES["poses"], len(made), 20)
+
+    def price(add) -> list[torch.Tensor]:
+        truth = torch.stack([network(*(x[at] for x in given)) for at, network in enumerate(made[:-1])])
+        learned(made, truth)  # the last one has heard nothing
+        add()
+        return [p.grad.clone() for network in made[:-1] for p in network.parameters()]
+
+    together = price(lambda: Sparsity(torch.nn.ModuleList(made)).add(0.1))
+    alone = price(lambda: [network.add_sparsity(0.1) for network in made])
+    without = price(lambda: None)
+    assert all(torch.allclose(a, b) for a, b in zip(together, alone, strict=True))
+    assert not all(torch.allclose(a, b) for a, b in zip(together, without, strict=True))
+    assert all(parameter.grad is None for parameter in made[-1].parameters())
