@@ -25,7 +25,7 @@ MOST = 512
 PASSES = 3
 """What one network needs depends on what the others can say by then."""
 
-STEEP = 4
+STEEP = 8
 """How steeply a probability is taken for right or wrong where errors are counted."""
 
 
