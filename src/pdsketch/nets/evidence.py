@@ -37,7 +37,7 @@ BOUND = 4.0
 """What is further away than so many standard deviations speaks no louder."""
 
 MOST = 12
-"""Up to so many numbers, what each two of them say together is evidence too; beyond, their squares alone."""
+"""Up to so many numbers, what each two of them say together is evidence too; of more, a perceptron learns."""
 
 VOICES = 8
 """How many things a set can be asked for."""
@@ -94,9 +94,8 @@ class Evidence(nn.Module):
         """The widths of what speaks together: squares, products of numbers, numbers and codes."""
         count = sum(self.inputs[i].spec.size for i in self.multiplied)
         count += sum(self.inputs[features.pairs[at][0]].spec.size for at in self.compared)
+        count = 0 if count > MOST else count
         first, second = torch.triu_indices(count, count, 1)
-        if count > MOST:
-            first = second = first[:0]
         self.register_buffer("first", first, persistent=False)
         self.register_buffer("second", second, persistent=False)
         if not count:
