@@ -32,7 +32,7 @@ class TrainConfig:
     sketch: SketchName = "abs"
     episodes: int = 1000
     seed: int = 0
-    steps: int = 800
+    steps: int = 1200
     batch: int = 256
     learning_rate: float = 3e-3
     trial: float = 0.4
