@@ -92,7 +92,7 @@ def test_early_stopping_keeps_the_best_weights(rooms):
     domain, episodes = rooms
     model = pds.Model(domain, seed=0)
     report = pds.fit(
-        model, episodes, steps=90, batch=32, learning_rate=0.3, validation=0.3, evaluate_every=3, patience=2
+        model, episodes, steps=240, batch=32, learning_rate=0.3, validation=0.3, evaluate_every=3, patience=2
     )
     losses = [row["held_out_loss"] for row in report.history]
     assert report.status == "stopped-early"

@@ -119,3 +119,14 @@ def test_encoders_take_no_part_in_the_choice():
     networks = trainer(model, episodes, steps=2).levels.networks
     assert model.blanks.network("derived::hue::f") not in networks
     assert model.blanks.network("derived::red::f") in networks
+
+
+def test_a_fit_that_is_stopped_in_its_trial_chooses_levels_by_what_it_has_learned():
+    domain, episodes = judged(60)
+    model = pds.Model(domain, seed=0)
+    report = pds.fit(model, episodes, steps=400, evaluate_every=100, callback=lambda seen: seen.step >= 100)
+    assert report.status == "stopped"
+    levels = {
+        name: model.blanks.network(name).levels[model.blanks.network(name).level] for name in domain.blanks
+    }
+    assert "linear" in levels.values()

@@ -178,8 +178,17 @@ class Trainer:
         self.optimiser = _optimiser(self.parameters, self.options)
         self.settled_at = self.step
 
+    def _stopped(self, status: Status) -> Status:
+        """End before the last step, so that the fit can be resumed, and with what there is by now."""
+        if self.options.checkpoint:
+            self._save()
+        self._finish()
+        return status
+
     def _finish(self) -> None:
         """Leave the best weights: of all measurements, and not worse than those of the trial."""
+        if self.settled_at is None and self.step:
+            self.levels.choose()
         if self._best:
             self.model.load_state_dict(self._best)
         if self._earlier_risks and self.settled_at is not None:
@@ -206,7 +215,7 @@ class Trainer:
         with Watchers(options, self.step) as watchers:
             while self.step < options.steps and self.parameters:
                 if options.time_limit is not None and time.monotonic() - started > options.time_limit:
-                    return "out-of-time"
+                    return self._stopped("out-of-time")
                 if self.settled_at is None and self.step >= self._trial_steps:
                     self._settle()
                 self.advance()
@@ -219,10 +228,7 @@ class Trainer:
                         self._finish()
                         return "stopped-early"
                     if told_to_stop:
-                        if options.checkpoint:
-                            self._save()
-                        self._finish()
-                        return "stopped"
+                        return self._stopped("stopped")
                 elif options.progress and self.step % _BARS == 0:
                     watchers.bar(self.step, self._figures())
                 if options.checkpoint and (self.step % options.checkpoint_every == 0 or last):
