@@ -33,6 +33,7 @@ from pdsketch.learn.verdicts import MEANINGS, REMEDIES, Verdict
         ({"calls": 9, "spread": 0.0}, "collapsed"),
         ({"boolean": True, "calls": 9, "true": 9}, "one-sided"),
         ({"boolean": True, "calls": 9, "true": 4, "undecided": 2}, "undecided"),
+        ({"boolean": True, "calls": 9, "true": 4, "undecided": 2, "right": 1.0}, "learned"),
         ({"boolean": True, "calls": 9, "true": 4, "right": 0.5}, "ambiguous"),
         ({"boolean": True, "calls": 9, "true": 4}, "learned"),
     ],

@@ -76,13 +76,15 @@ class BlankReport:
             return "outside"
         if self.boolean and self.true in (0, self.calls):
             return "one-sided"
-        if self.boolean and self.undecided > MOST_UNSURE * self.calls:
+        unsure = self.undecided > MOST_UNSURE * self.calls
+        # A threshold between two examples may lie anywhere between them: unsure there, and yet right.
+        if self.boolean and unsure and (self.right is None or self.right < RIGHT):
             return "undecided"
         if not self.boolean and not (self.inputs_varied and self.target_changed):
             return "never-varied"
         if self.codes_used == 1 or (self.spread is not None and self.spread < 1e-6):
             return "collapsed"
-        if self.undecided > MOST_UNSURE * self.calls or (self.right is not None and self.right < RIGHT):
+        if (unsure and not self.boolean) or (self.right is not None and self.right < RIGHT):
             return "ambiguous"
         return "learned"
 
