@@ -22,7 +22,7 @@ MEANINGS: Final[Mapping[Verdict, str]] = {
     "learned": "sure of itself on the data, and what depends on it comes out right",
     "given": "a function of yours, with nothing in it to learn",
     "one-sided": "a Boolean that is true on all inputs of the data, or on none",
-    "undecided": "a Boolean whose truth lies between 0.1 and 0.9 on more than 5 % of the inputs, and that was not seen to be right all the same",
+    "undecided": "a Boolean, not seen to be right, with a truth from 0.1 to 0.9 on over 5 % of inputs",
     "ambiguous": "unsure of its value, or what depends on it comes out wrong on the data",
     "collapsed": "an encoder that gives everything the same value, though its inputs differ",
     "never-varied": "its inputs were always the same, or what it writes never changed",
