@@ -62,6 +62,15 @@ def _add(task: Task) -> None:
     TASKS[task.name] = task
 
 
+def _declared(columns) -> tuple[str, str]:
+    """The types and predicates of a thing's values, from column → (type's name or "", type, draw)."""
+    types = {alias: type_ for alias, type_, _ in columns.values() if alias and type_}
+    predicates = [
+        f"({c} [return_type={alias or type_}] ?o - thing)" for c, (alias, type_, _) in columns.items()
+    ]
+    return " ".join(f"{alias} - {type_}" for alias, type_ in types.items()), " ".join(predicates)
+
+
 def _sketch(types: str, predicates: str, *, derived: str = "", action: str = "") -> str:
     return f"""(define (domain zoo)
   (:types thing robot - object {types})
@@ -78,12 +87,7 @@ ONE = {"thing": ["x"]}
 
 def _atom(name, half, kind, columns, rule, *, sizes=(100, 1000), tests=("test",)) -> None:
     """``(ok ?o)`` is a blank over some values of one thing; columns: name → (type, draw(rng, n, split))."""
-    types, predicates, seen = [], [], {}
-    for column, (alias, type_, _) in columns.items():
-        if alias and alias not in seen:
-            types.append(f"{alias} - {type_}")
-            seen[alias] = True
-        predicates.append(f"({column} [return_type={alias or type_}] ?o - thing)")
+    types, predicates = _declared(columns)
     reads = " ".join(f"({column} ?o)" for column in columns)
 
     def sample(rng, n, split):
@@ -101,9 +105,7 @@ def _atom(name, half, kind, columns, rule, *, sizes=(100, 1000), tests=("test",)
             name,
             kind,
             half,
-            _sketch(
-                " ".join(types), " ".join(predicates), derived=f"(:derived (ok ?o - thing) (??f {reads}))"
-            ),
+            _sketch(types, predicates, derived=f"(:derived (ok ?o - thing) (??f {reads}))"),
             sample,
             goal="(ok x)",
             sizes=sizes,
@@ -481,12 +483,7 @@ def _effect(
     derived="",
 ) -> None:
     """An action on one thing; ``effect`` is its text, ``rule`` gives the target's new value."""
-    types, predicates, seen = [], [], set()
-    for column, (alias, type_, _) in columns.items():
-        if alias and alias not in seen:
-            types.append(f"{alias} - {type_}")
-            seen.add(alias)
-        predicates.append(f"({column} [return_type={alias or type_}] ?o - thing)")
+    types, predicates = _declared(columns)
 
     def sample(rng, n, split):
         drawn = {c: draw(rng, n, split) for c, (_, _, draw) in columns.items()}
@@ -503,8 +500,8 @@ def _effect(
             kind,
             half,
             _sketch(
-                " ".join(types),
-                " ".join(predicates),
+                types,
+                predicates,
                 derived=derived,
                 action=f"(:action act :parameters (?o - thing) :effect {effect})",
             ),
@@ -904,12 +901,7 @@ _blocked("blocked-step", "tune")
 
 
 def _quantified(name, half, columns, derived, goal, rule, counts=(5, 8), sizes=(100, 1000)) -> None:
-    types, predicates, seen = [], [], set()
-    for column, (alias, type_, _) in columns.items():
-        if alias and alias not in seen:
-            types.append(f"{alias} - {type_}")
-            seen.add(alias)
-        predicates.append(f"({column} [return_type={alias or type_}] ?o - thing)")
+    types, predicates = _declared(columns)
 
     def sample(rng, n, split):
         count = counts[1] if split == "counts" else counts[0]
@@ -931,7 +923,7 @@ def _quantified(name, half, columns, derived, goal, rule, counts=(5, 8), sizes=(
             name,
             "quantifiers",
             half,
-            _sketch(" ".join(types), " ".join(predicates), derived=derived),
+            _sketch(types, predicates, derived=derived),
             sample,
             goal=goal,
             tests=("test", "counts"),

@@ -130,3 +130,16 @@ def test_a_fit_that_is_stopped_in_its_trial_chooses_levels_by_what_it_has_learne
         name: model.blanks.network(name).levels[model.blanks.network(name).level] for name in domain.blanks
     }
     assert "linear" in levels.values()
+
+
+def test_a_fit_that_ends_worse_than_its_trial_goes_back_to_it():
+    domain, episodes = judged(60)
+    model = pds.Model(domain, seed=0)
+    fit = trainer(model, episodes, steps=400, batch=32)
+    assert fit.run() == "finished"
+    earlier = {name: t.clone() for name, t in fit._earlier.items()}
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.zero_()
+    fit._finish()
+    assert all(torch.equal(earlier[name], t) for name, t in model.state_dict().items())

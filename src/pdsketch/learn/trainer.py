@@ -29,14 +29,12 @@ from pdsketch.learn.options import Options
 from pdsketch.learn.prepare import prepare_networks
 from pdsketch.learn.progress import Watchers
 from pdsketch.learn.sampler import Sampler
+from pdsketch.learn.steps import clip, make_optimiser, schedule
 from pdsketch.learn.study import Study
 from pdsketch.nets.default import Sparsity
 from pdsketch.nets.nested import drawing, is_worse
 
 Status = Literal["finished", "stopped", "stopped-early", "out-of-time"]
-
-LOWEST = 0.01
-"""The learning rate ends at this part of its peak."""
 
 EASE = ((0.0, 0.4, 0.6, 0.85), (0.0, 1.0, 1.0, 0.0))
 """Parts of the steps, and how much of sparsity and rarity holds there."""
@@ -80,7 +78,7 @@ class Trainer:
         self.model: nn.Module = study.model
         self.parameters = [p for p in self.model.parameters() if p.requires_grad]
         self._sparsity = Sparsity(self.model)
-        self.optimiser = _optimiser(self.parameters, options)
+        self.optimiser = make_optimiser(self.parameters, options)
         self.step = 0
         # The first step after the trial; None while it lasts.
         self.settled_at: int | None = None if self.levels.networks else 0
@@ -125,9 +123,9 @@ class Trainer:
         if options.sparsity:
             self._sparsity.add(options.sparsity / len(self.train) * self._ease)
         if options.clip:
-            _clip(self.parameters, options.clip)
+            clip(self.parameters, options.clip)
         for group in self.optimiser.param_groups:
-            group["lr"] = options.learning_rate * _schedule(*self._progress, options.warmup)
+            group["lr"] = options.learning_rate * schedule(*self._progress, options.warmup)
         self.optimiser.step()
 
     @property
@@ -175,7 +173,7 @@ class Trainer:
             self.model.load_state_dict(first)
             for network, level in zip(self.levels.networks, chosen, strict=True):
                 network.level = level
-        self.optimiser = _optimiser(self.parameters, self.options)
+        self.optimiser = make_optimiser(self.parameters, self.options)
         self.settled_at = self.step
 
     def _stopped(self, status: Status) -> Status:
@@ -364,39 +362,3 @@ class Trainer:
     def _moved(self, parameter: Tensor) -> bool:
         state = self.optimiser.state.get(parameter)
         return state is not None and "exp_avg_sq" in state and bool(state["exp_avg_sq"].sum() > 0)
-
-
-def _schedule(step: int, steps: int, warmup: float) -> float:
-    """Warm up linearly, then follow a cosine down."""
-    warm = max(1, round(warmup * steps))
-    if step < warm:
-        return (step + 1) / warm
-    done = (step - warm) / max(1, steps - warm)
-    return LOWEST + (1.0 - LOWEST) * 0.5 * (1.0 + math.cos(math.pi * done))
-
-
-@torch.no_grad()
-def _clip(parameters: list[Any], most: float) -> None:
-    """Scale all gradients down where their norm is more than ``most``."""
-    grads = [p.grad for p in parameters if p.grad is not None]
-    if not grads:
-        return
-    if grads[0].device.type != "cpu":
-        nn.utils.clip_grad_norm_(parameters, most, foreach=True)
-        return
-    norm = float(torch.linalg.vector_norm(torch.cat([grad.reshape(-1) for grad in grads])))
-    if not norm <= most:
-        torch._foreach_mul_(grads, most / (norm + 1e-6))
-
-
-def _optimiser(parameters: list[Any], options: Options) -> torch.optim.Optimizer:
-    """AdamW; what is not a matrix (biases, constants) does not decay."""
-    matrices = [p for p in parameters if p.dim() > 1]
-    others = [p for p in parameters if p.dim() <= 1]
-    groups = [
-        {"params": matrices, "weight_decay": options.weight_decay},
-        {"params": others, "weight_decay": 0.0},
-    ]
-    fused = all(p.dtype == torch.float32 for p in parameters)
-    chosen = [g for g in groups if g["params"]] or [{"params": [torch.zeros(1, requires_grad=True)]}]
-    return torch.optim.AdamW(chosen, lr=options.learning_rate, fused=fused)

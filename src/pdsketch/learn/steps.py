@@ -1,0 +1,50 @@
+"""How a step of a fit is made: its learning rate, the largest gradient, and AdamW."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from torch import nn
+
+from pdsketch.learn.options import Options
+
+LOWEST = 0.01
+"""The learning rate ends at this part of its peak."""
+
+
+def schedule(step: int, steps: int, warmup: float) -> float:
+    """Warm up linearly, then follow a cosine down."""
+    warm = max(1, round(warmup * steps))
+    if step < warm:
+        return (step + 1) / warm
+    done = (step - warm) / max(1, steps - warm)
+    return LOWEST + (1.0 - LOWEST) * 0.5 * (1.0 + math.cos(math.pi * done))
+
+
+@torch.no_grad()
+def clip(parameters: list[Any], most: float) -> None:
+    """Scale all gradients down where their norm is more than ``most``."""
+    grads = [p.grad for p in parameters if p.grad is not None]
+    if not grads:
+        return
+    if grads[0].device.type != "cpu":
+        nn.utils.clip_grad_norm_(parameters, most, foreach=True)
+        return
+    norm = float(torch.linalg.vector_norm(torch.cat([grad.reshape(-1) for grad in grads])))
+    if not norm <= most:
+        torch._foreach_mul_(grads, most / (norm + 1e-6))
+
+
+def make_optimiser(parameters: list[Any], options: Options) -> torch.optim.Optimizer:
+    """AdamW; what is not a matrix (biases, constants) does not decay."""
+    matrices = [p for p in parameters if p.dim() > 1]
+    others = [p for p in parameters if p.dim() <= 1]
+    groups = [
+        {"params": matrices, "weight_decay": options.weight_decay},
+        {"params": others, "weight_decay": 0.0},
+    ]
+    fused = all(p.dtype == torch.float32 for p in parameters)
+    chosen = [g for g in groups if g["params"]] or [{"params": [torch.zeros(1, requires_grad=True)]}]
+    return torch.optim.AdamW(chosen, lr=options.learning_rate, fused=fused)
