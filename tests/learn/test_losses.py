@@ -103,3 +103,33 @@ def test_condition_and_effect_are_told_apart_by_transitions_alone():
     assert torch.allclose(after[:, 0], torch.tensor([3.0, 2.0, 7.0]), atol=0.25)
     assert model.holds(state, "(lively a)") > 0.9
     assert model.holds(state, "(lively b)") < 0.1
+
+
+LOOKS = """
+(define (domain looks)
+  (:types thing - object look - int64[choices=4])
+  (:predicates (raw [return_type=float32] ?o - thing))
+  (:derived (look [return_type=look] ?o - thing) (??f (raw ?o)))
+  (:derived (good ?o - thing) (??f (look ?o)))
+  (:action turn :parameters (?o - thing) :effect (look::assign ?o (??g (look ?o)))))
+"""
+
+
+def test_codes_that_are_all_used_cost_less_than_one_code_for_all():
+    domain = pds.parse_domain(LOOKS)
+    episodes = [
+        pds.Episode([pds.State(domain, {"thing": ["x"]}, {"raw": [float(i % 4)]})], [], "(good x)", [i % 2])
+        for i in range(8)
+    ]
+    choices = torch.arange(4.0)
+    encoders = {
+        "each": lambda raw: -100.0 * (raw - choices).abs(),
+        "one": lambda raw: 0 * raw - 9.0 * choices,
+    }
+    usage = {}
+    for name, encoder in encoders.items():
+        model = pds.Model(domain, {"derived::look::f": encoder}, seed=0)
+        report = pds.fit(model, episodes, steps=1, trial=0.0)
+        usage[name] = report.history[-1]["usage"]
+    assert usage["each"] == pytest.approx(-1.0, abs=1e-3)
+    assert usage["one"] == pytest.approx(0.0, abs=1e-3)

@@ -262,3 +262,13 @@ def test_numbers_to_expect_set_the_scale_of_the_output():
     net = make(Signature((), FLOAT2), generator())
     net.head.expect(torch.tensor([100.0, -3.0]), torch.tensor([10.0, 1.0]))
     assert torch.equal(net(), torch.tensor([100.0, -3.0]))
+
+
+def test_a_bounded_latent_never_runs_away_and_is_exact_inside():
+    net = make(Signature((Input(FLOAT2),), FLOAT2, residual=0, bounded=True), generator())
+    inside = 2 * torch.rand(5, 2, generator=generator()) - 1
+    assert torch.equal(net(inside), inside)
+    torch.nn.init.constant_(net.direct.bias, 100.0)
+    for _ in range(30):
+        inside = net(inside)
+    assert inside.abs().max() <= 2.0
