@@ -79,7 +79,7 @@ def _nested(study: Study) -> list[Nested]:
     for name in study.domain.blanks:
         network = study.model.blanks.network(name)
         if isinstance(network, Nested) and name not in encoders:
-            found[id(network)] = network
+            found |= {id(part): part for part in network.modules() if isinstance(part, Nested)}
     return list(found.values())
 
 

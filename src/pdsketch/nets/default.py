@@ -61,6 +61,11 @@ class Network(Nested):
 
     `add_sparsity` makes a fit with few examples prefer functions of few factors
     of its input (the colour, and not the colour and the type together).
+
+    ``gate``, of an effect that assigns numbers under no condition: whether there is
+    a new value at all. Most variables stay as they are, and *when* is then the
+    hard question: *what*, asked alone, is often linear (a step ahead), while a sum that must
+    be exactly 0 wherever something is in the way is not.
     """
 
     def __init__(self, signature: Signature, generator: torch.Generator | None) -> None:
@@ -78,6 +83,8 @@ class Network(Nested):
         # Of many numbers each moves less: together they must not outrun everything else.
         numbers = sum(one.spec.size for one in signature.inputs if not one.is_set)
         self.stride = max(1.0, STRIDE * min(1.0, FEW / max(1, numbers)))
+        gated = signature.gated and residual and signature.output.prim == "float"
+        self.gate = Verdict(Signature(signature.inputs, Spec("bool")), generator) if gated else None
 
     def forward(self, *args: Argument) -> Tensor:
         """The result for arguments as `Signature` lays them out."""

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from pdsketch.lang.diagnostics import Diagnostic, Error, did_you_mean, error
 from pdsketch.lang.domain import Blank, BlankInput, Domain
-from pdsketch.lang.terms import BlankCall
+from pdsketch.lang.terms import TRUE, BlankCall
 from pdsketch.lang.types import ValueType
 from pdsketch.nets.default import make
 from pdsketch.nets.signature import Input, Prim, Signature, Spec
@@ -35,7 +35,8 @@ class Functions(nn.Module):
     Modules are registered, so that their parameters are the model's; the same
     module under two names is shared. A blank without one gets a default
     network: at once where its signature says all dimensions, else when it is
-    first called. ``given`` names what the user gave.
+    first called. ``given`` names what the user gave, ``gated`` the blanks whose default network
+    decides itself whether it writes.
     """
 
     def __init__(self, domain: Domain, modules: Mapping[str, Any], seed: int) -> None:
@@ -46,6 +47,7 @@ class Functions(nn.Module):
             found = type(modules).__name__
             raise error("bad-module", f"`modules` maps names of blanks to functions, and is a {found}")
         self.given = {str(name).lower(): module for name, module in modules.items()}
+        self.gated = _unconditional(domain) - set(self.given)
         self.calls: dict[str, Callable[..., Any]] = {}
         self.networks = nn.ModuleDict()
         self.watcher: Watcher | None = None
@@ -87,9 +89,12 @@ class Functions(nn.Module):
     def default(self, name: str, signature: Signature) -> nn.Module:
         """A fresh network for a blank; its weights depend on the seed and the name alone.
 
-        What encodes a latent vector, and what predicts one, stays within bounds.
+        What encodes a latent vector, and what predicts one, stays within bounds. What
+        is assigned under no condition decides itself whether it is.
         """
-        signature = replace(signature, bounded=name in _latent(self.domain, self.given))
+        signature = replace(
+            signature, bounded=name in _latent(self.domain, self.given), gated=name in self.gated
+        )
         generator = torch.Generator().manual_seed((self.seed * 0x9E3779B1 + crc32(name.encode())) % 2**63)
         return make(signature, generator)
 
@@ -129,6 +134,19 @@ def _latent(domain: Domain, given: Mapping[str, Any]) -> set[str]:
             makers.add(predicate.body.blank)
             found |= makers if makers.isdisjoint(given) else set()
     return found
+
+
+def _unconditional(domain: Domain) -> frozenset[str]:
+    """The blanks that are only ever assigned to float variables, under no condition."""
+    updates = [update for action in domain.actions.values() for update in action.effects]
+    found: dict[str, bool] = {}
+    for update in updates:
+        if isinstance(update.value, BlankCall):
+            name = update.value.blank
+            is_float = domain.predicates[update.target.predicate].type.prim == "float32"
+            free = update.op == "assign" and update.condition == TRUE and is_float
+            found[name] = found.get(name, True) and free
+    return frozenset(name for name, free in found.items() if free)
 
 
 def key_of(name: str) -> str:

@@ -81,7 +81,7 @@ class Engine:
         """The nodes under a logic."""
         found = self._lowerings.get(logic.name)
         if found is None:
-            found = self._lowerings[logic.name] = Lowering(self.domain, logic)
+            found = self._lowerings[logic.name] = Lowering(self.domain, logic, self.functions.gated)
         return found
 
     def node(self, expr: Expr, logic: Logic = CRISP) -> Node:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from functools import reduce
 from typing import Any, final
 
@@ -22,13 +22,14 @@ from pdsketch.lang.terms import (
     Expr,
     Object,
     Quantified,
+    Update,
     Value,
     Variable,
     free_variables,
 )
 from pdsketch.lang.terms import Logic as Connective
 from pdsketch.lang.types import BOOL, ObjectType, ValueType
-from pdsketch.tensor.calls import Callee, SetArgument, call
+from pdsketch.tensor.calls import Callee, SetArgument, call, gate
 from pdsketch.tensor.chains import Chains
 from pdsketch.tensor.compare import compare, equal
 from pdsketch.tensor.fixpoint import fixpoint
@@ -45,11 +46,15 @@ MOST_NODES = 50_000
 
 @final
 class Lowering:
-    """The nodes of one domain under one logic. Equal terms in equal scopes give the same node."""
+    """The nodes of one domain under one logic. Equal terms in equal scopes give the same node.
 
-    def __init__(self, domain: Domain, logic: Logic) -> None:
+    ``gated`` are the blanks whose network decides itself whether it writes.
+    """
+
+    def __init__(self, domain: Domain, logic: Logic, gated: Set[str] = frozenset()) -> None:
         self.domain = domain
         self.logic = logic
+        self.gated = gated
         self._nodes: dict[Any, Node] = {}
         self._tables: dict[str, Node] = {}
         self._open: dict[str, Node] = {}
@@ -228,6 +233,20 @@ class Lowering:
         return self._callees[predicate.name]
 
     def _blank(self, expr: BlankCall, env: Env) -> Node:
+        callee, arguments = self._called(expr, env)
+        return call(callee, arguments, self.logic)
+
+    def condition(self, update: Update, env: Env) -> Node | None:
+        """When an update fires; None: always. A network that is assigned under no condition has its own."""
+        value = update.value
+        if update.condition != TRUE:
+            return self.lower(update.condition, env)
+        if isinstance(value, BlankCall) and value.blank in self.gated:
+            return gate(*self._called(value, env), self.logic)
+        return None
+
+    def _called(self, expr: BlankCall, env: Env) -> tuple[Callee, list[Node | SetArgument]]:
+        """A blank, and the nodes of what it is given."""
         name = expr.blank
         if name not in self._callees:
             blank = self.domain.blanks[name]
@@ -244,7 +263,7 @@ class Lowering:
                 arguments.append(self._set(argument, type_, env, level))
             else:
                 arguments.append(self.as_type(argument, type_, env))
-        return call(callee, arguments, self.logic)
+        return callee, arguments
 
     def _set(self, expr: Each, type_: ValueType, env: Env, level: int) -> SetArgument:
         own, inner = self.bound(expr.variables, env, level)

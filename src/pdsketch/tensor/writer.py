@@ -39,10 +39,11 @@ class Writer:
         self.places: list[Place] = [place(a, inner) for a in update.target.args]
         self.axes: Axes = _in_order({INSTANCE, *axes_of(self.places)})
         self.extra = tuple(axis for axis in own if axis not in self.axes)
-        self.always = update.condition == TRUE and not self.extra
+        condition = lowering.condition(update, inner)
+        self.always = condition is None and not self.extra
         self.crisp = lowering.logic.crisp
         self._whole = _in_order({*self.axes, *self.extra})
-        self._condition = lowering.lower(update.condition, inner)
+        self._condition = lowering.lower(TRUE) if condition is None else condition
         self._fires = aligned(over(self._condition, self.extra, lowering.logic, every=False), self.axes)
         value = None if update.value is None else lowering.as_type(update.value, predicate.type, inner)
         self._value = None if value is None else aligned(value, self._whole)
