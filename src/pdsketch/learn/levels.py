@@ -75,7 +75,7 @@ def _nested(study: Study) -> list[Nested]:
     for predicate in study.domain.predicates.values():
         if predicate.role == "encoded" and predicate.body is not None:
             encoders |= {node.blank for node in walk(predicate.body) if isinstance(node, BlankCall)}
-    found = {}
+    found: dict[int, Nested] = {}
     for name in study.domain.blanks:
         network = study.model.blanks.network(name)
         if isinstance(network, Nested) and name not in encoders:

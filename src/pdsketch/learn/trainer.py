@@ -71,10 +71,11 @@ class Trainer:
         self.held_out = held_out
         self.losses = Losses(study, options)
         strata = study.packed.strata
-        self.sampler = Sampler(strata, train, options.batch, options.seed)
+        kind = study.packed.changed if options.balanced else None
+        self.sampler = Sampler(strata, train, options.batch, options.seed, kind)
         self.levels = Levels(self.losses, train, options.seed)
         rest = np.setdiff1d(train, self.levels.apart)
-        self.trial_sampler = Sampler(strata, rest, options.batch, options.seed)
+        self.trial_sampler = Sampler(strata, rest, options.batch, options.seed, kind)
         self.model: nn.Module = study.model
         self.parameters = [p for p in self.model.parameters() if p.requires_grad]
         self._sparsity = Sparsity(self.model)
