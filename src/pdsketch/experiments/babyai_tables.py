@@ -20,17 +20,11 @@ Records = Sequence[dict[str, Any]]
 SKETCHES: dict[SketchName, str] = {"base": "PDS-Base", "abs": "PDS-Abs", "rob": "PDS-Rob"}
 SIZES = (100, 1000, 10000)
 STEPS: dict[SketchName, dict[int, int]] = {
-    "base": {100: 400, 1000: 800, 10000: 2500},
+    "base": {100: 800, 1000: 1500, 10000: 3500},
     "abs": {100: 1200, 1000: 1200, 10000: 1600},
     "rob": {100: 800, 1000: 1000, 10000: 1200},
 }
 """Training steps, by sketch and by number of demonstrations."""
-
-BATCHES = {100: 256, 1000: 256, 10000: 512}
-"""States a training step sees, by number of demonstrations."""
-
-RATES: dict[SketchName, float] = {"base": 1e-2, "abs": 3e-3, "rob": 3e-3}
-"""Learning rates: without structure, everything is left to perceptrons, and those need larger steps."""
 
 TRIALS: dict[SketchName, float] = {"base": 0.0, "abs": 0.4, "rob": 0.4}
 """How much of the steps chooses how flexible each network is; without structure, all must be."""
@@ -107,8 +101,7 @@ def run(train_config: TrainConfig, quick: bool, **settings: Any) -> Run:
 def _train(sketch: SketchName, episodes: int, seed: int, quick: bool) -> TrainConfig:
     if quick:
         return TrainConfig(sketch, 10 + episodes // 500, seed, steps=20)
-    steps, batch = STEPS[sketch][episodes], BATCHES[episodes]
-    return TrainConfig(sketch, episodes, seed, steps, batch, RATES[sketch], TRIALS[sketch])
+    return TrainConfig(sketch, episodes, seed, STEPS[sketch][episodes], trial=TRIALS[sketch])
 
 
 def success_runs(sizes: Sequence[int], seeds: int, quick: bool) -> list[Run]:
