@@ -21,7 +21,7 @@ from typing import Any, BinaryIO, Final, final
 
 from pdsketch.files.digests import check_seal, digest_file, digest_of, sealed
 from pdsketch.files.lock import lock_folder
-from pdsketch.files.reading import opened, parse_json, read_bytes
+from pdsketch.files.reading import check_size, opened, parse_json, read_bytes
 from pdsketch.files.writing import move_file, write_file
 from pdsketch.lang.diagnostics import Error, error
 
@@ -54,8 +54,9 @@ def write_parts(
         name: {"bytes": sum(memoryview(c).nbytes for c in chunks), "digest": digest_of(*chunks)}
         for name, chunks in listed.items()
     }
-    text = json.dumps(sealed({**content, PARTS: known}), indent=1, allow_nan=False)
+    text = json.dumps(sealed({**content, PARTS: known}), indent=1, allow_nan=False).encode()
     path = Path(folder)
+    check_size(text, path / manifest, "cannot-write")
     with lock_folder(path):
         _settle(path, manifest, listed)
         try:

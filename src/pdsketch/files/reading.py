@@ -76,8 +76,7 @@ def read_json(path: Name, code: str, most: int = MOST_BYTES) -> Any:
 
 def parse_json(data: bytes, path: Name, code: str) -> Any:
     """The value of a JSON text, if it is neither too large nor too deep."""
-    if data.count(b",") + data.count(b"[") + data.count(b"{") > MOST_VALUES:
-        raise error(code, f"this JSON holds more than {MOST_VALUES:,} values", file=fspath(path))
+    check_size(data, path, code)
     try:
         value = json.loads(data)
     except RecursionError:
@@ -90,6 +89,17 @@ def parse_json(data: bytes, path: Name, code: str) -> Any:
     if level:
         raise _deep(path, code)
     return value
+
+
+def check_size(data: bytes, path: Name, code: str) -> None:
+    """Refuse JSON that is too large, whoever writes or reads it."""
+    if len(data) > MOST_BYTES:
+        message = f"this JSON has {len(data):,} bytes, and at most {MOST_BYTES:,} are read"
+    elif data.count(b",") + data.count(b"[") + data.count(b"{") > MOST_VALUES:
+        message = f"this JSON holds more than {MOST_VALUES:,} values"
+    else:
+        return
+    raise error(code, message, file=fspath(path))
 
 
 def _inside(value: Any) -> Iterable[Any]:

@@ -94,7 +94,7 @@ def block_of(array: NDArray[Any]) -> Block:
 
 def digest_blocks(blocks: Mapping[str, Block]) -> str:
     """The digest of named arrays, whatever their order."""
-    return digest_json({name: block.digest for name, block in blocks.items()})
+    return digest_json({name: blocks[name].digest for name in sorted(blocks)})
 
 
 def tensor_bytes(
