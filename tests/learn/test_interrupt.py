@@ -1,4 +1,4 @@
-"""A fit that ends before its time, by the clock or by Ctrl-C, keeps what it has learned and can be resumed."""
+"""A fit that ends early, by the clock or by Ctrl-C, keeps what it has learned and can be resumed."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import final
 
 from pdsketch.experiments.babyai_tables import EXPERIMENTS
-from pdsketch.experiments.runs import run_all
+from pdsketch.experiments.runs import count_finished, run_all
 from pdsketch.experiments.tables import Table
 from pdsketch.lang.diagnostics import did_you_mean, error
 
@@ -25,6 +25,16 @@ class Request:
     quick: bool = False
     jobs: int = 1
 
+    @property
+    def place(self) -> Path:
+        """The folder of the table: smoke runs have one of their own."""
+        return self.folder / "quick" if self.quick else self.folder
+
+    @property
+    def runs(self) -> Path:
+        """The folder of the runs."""
+        return self.place / "runs"
+
 
 def reproduce(request: Request, say: Callable[[str], None] | None = None) -> Table:
     """Run what is not finished yet, then write the table."""
@@ -35,9 +45,9 @@ def reproduce(request: Request, say: Callable[[str], None] | None = None) -> Tab
             help=did_you_mean(request.table, EXPERIMENTS) or f"the tables are {', '.join(EXPERIMENTS)}",
         )
     experiment = EXPERIMENTS[request.table]
-    folder = request.folder / "quick" if request.quick else request.folder
+    folder = request.place
     runs = experiment.runs(request.seeds, request.quick)
-    records = run_all(runs, folder / "runs", request.jobs, say)
+    records = run_all(runs, request.runs, request.jobs, say)
     table = experiment.table(records)
     (folder / f"{request.table}.md").write_text(table.markdown(), encoding="utf-8")
     content = {**table.as_json(), "runs": records}
@@ -45,6 +55,12 @@ def reproduce(request: Request, say: Callable[[str], None] | None = None) -> Tab
     if experiment.plot is not None:
         experiment.plot(records, folder / f"{request.table}.png")
     return table
+
+
+def finished(request: Request) -> tuple[int, int]:
+    """How many runs of the table are finished, and how many it has."""
+    runs = EXPERIMENTS[request.table].runs(request.seeds, request.quick)
+    return count_finished(runs, request.runs), len(runs)
 
 
 def write_results(folder: Path, page: Path) -> list[str]:

@@ -37,19 +37,19 @@ def keep(compiled: Any, function: Callable[..., Any], stamp: object = None) -> A
 
 
 @final
-class _Kept(FunctionCache):  # type: ignore[misc]
+class _Kept(FunctionCache):
     """What numba asks for machine code, and gives it to."""
 
     def __init__(self, function: Callable[..., Any], stamp: object) -> None:
-        super().__init__(function)
+        super().__init__(function)  # type: ignore[no-untyped-call]
         locator = self._impl.locator
         source = locator.get_source_stamp() if stamp is None else stamp
-        self._cache_file = _Files(locator.get_cache_path(), self._impl.filename_base, source)
+        self._cache_file: Any = _Files(locator.get_cache_path(), self._impl.filename_base, source)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The machine code for a signature; None: it must be compiled."""
         try:
-            return super().load_overload(sig, target_context)
+            return super().load_overload(sig, target_context)  # type: ignore[no-untyped-call]
         except OSError as why:
             _Trouble.tell(f"cannot be read from {self.cache_path} ({_reason(why)})")
             return None
@@ -57,13 +57,13 @@ class _Kept(FunctionCache):  # type: ignore[misc]
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep the machine code for a signature, if that is possible."""
         try:
-            super().save_overload(sig, data)
+            super().save_overload(sig, data)  # type: ignore[no-untyped-call]
         except OSError as why:
             _Trouble.tell(f"cannot be kept in {self.cache_path} ({_reason(why)})")
 
 
 @final
-class _Nowhere(NullCache):  # type: ignore[misc]
+class _Nowhere(NullCache):
     """Where no folder can be written."""
 
     def save_overload(self, sig: Any, data: Any) -> None:
@@ -96,7 +96,7 @@ class _Files:
 
     def save(self, key: object, data: Any) -> None:
         """Write beside, then rename: another process sees the whole file or none."""
-        code = dumps(data)
+        code = dumps(data)  # type: ignore[no-untyped-call]
         path = self._path(key)
         scratch = f"{path}.{uuid.uuid4().hex}"
         try:
