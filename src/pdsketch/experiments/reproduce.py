@@ -11,6 +11,7 @@ from typing import final
 from pdsketch.experiments.babyai_tables import EXPERIMENTS
 from pdsketch.experiments.runs import count_finished, run_all
 from pdsketch.experiments.tables import Table
+from pdsketch.files.writing import make_folder, write_output
 from pdsketch.lang.diagnostics import did_you_mean, error
 
 
@@ -49,9 +50,9 @@ def reproduce(request: Request, say: Callable[[str], None] | None = None) -> Tab
     runs = experiment.runs(request.seeds, request.quick)
     records = run_all(runs, request.runs, request.jobs, say)
     table = experiment.table(records)
-    (folder / f"{request.table}.md").write_text(table.markdown(), encoding="utf-8")
+    write_output(folder / f"{request.table}.md", table.markdown())
     content = {**table.as_json(), "runs": records}
-    (folder / f"{request.table}.json").write_text(json.dumps(content, indent=1), encoding="utf-8")
+    write_output(folder / f"{request.table}.json", json.dumps(content, indent=1))
     if experiment.plot is not None:
         experiment.plot(records, folder / f"{request.table}.png")
     return table
@@ -76,13 +77,13 @@ def write_results(folder: Path, page: Path) -> list[str]:
         "8+6: fuller rooms.",
         "",
     ]
+    make_folder(page.parent)
     for name in found:
         parts += [f"`pdsketch reproduce {name}`", "", (folder / f"{name}.md").read_text(encoding="utf-8")]
         picture = folder / f"{name}.png"
         if picture.exists():
             target = page.parent / picture.name
-            target.write_bytes(picture.read_bytes())
+            write_output(target, picture.read_bytes())
             parts += [f"![{name}]({picture.name})", ""]
-    page.parent.mkdir(parents=True, exist_ok=True)
-    page.write_text("\n".join(parts), encoding="utf-8")
+    write_output(page, "\n".join(parts))
     return found

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import platform
 import subprocess
 import time
@@ -22,6 +21,7 @@ from pathlib import Path
 from typing import Any, final
 
 from pdsketch.experiments.workers import share
+from pdsketch.files.writing import make_folder, write_file
 from pdsketch.lang.diagnostics import Diagnostic, Error, error
 
 _PARTS = {"name", "function", "config", "result", "origin"}
@@ -52,7 +52,7 @@ def run_all(
 
     A run that fails does not keep the others from being made; an `Error` says at the end which failed.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     tell = say or (lambda _: None)
     left = [run for run in runs if _read(folder, run, tell) is None]
     if len(left) < len(runs):
@@ -114,10 +114,7 @@ def _write(folder: Path, run: Run, measured: dict[str, Any]) -> None:
         **measured,
         "origin": origin(),
     }
-    path = folder / f"{run.key}.json"
-    partial = path.with_suffix(".partial")
-    partial.write_text(json.dumps(record, indent=1), encoding="utf-8")
-    os.replace(partial, path)  # a run that is interrupted leaves no half a file
+    write_file(folder / f"{run.key}.json", json.dumps(record, indent=1))
 
 
 def _read(folder: Path, run: Run, tell: Callable[[str], None]) -> dict[str, Any] | None:
