@@ -46,7 +46,10 @@ def run(args: argparse.Namespace) -> int:
 
     begin = time.perf_counter()
     config = DataConfig(args.episodes, args.objects, args.doors, args.seed, args.failures)
-    columns = generate(config, load_sketch(args.sketch))
+    try:
+        columns = generate(config, load_sketch(args.sketch))
+    except KeyboardInterrupt:
+        raise output.Interrupted("nothing is kept") from None
     save_episodes(columns, args.output)
     seconds = time.perf_counter() - begin
     states = int(columns.length.sum())

@@ -67,10 +67,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Exit code 0 once the model is written."""
-    from pdsketch.learn.fit import fit, gather
-
     folder = Path(args.output)
     _check_free(folder, args)
+    try:
+        report = _fitted(folder, args)
+    except KeyboardInterrupt as stop:
+        raise _kept(folder, args, getattr(stop, "step", None)) from None
+    payload = {"ok": True, "model": str(folder), **report.as_json()}
+    return output.finish(output.OK, payload, json=args.json, text=str(report))
+
+
+def _fitted(folder: Path, args: argparse.Namespace) -> Any:
+    """The report of the fit, whose model and checkpoint are then in the folder."""
+    from pdsketch.learn.fit import fit, gather
+
     model = _model(args)
     episodes = gather(args.data, model.domain)
     folder.mkdir(parents=True, exist_ok=True)
@@ -87,8 +97,16 @@ def run(args: argparse.Namespace) -> int:
         **_settings(args),
     )
     model.save(str(folder))
-    payload = {"ok": True, "model": str(folder), **report.as_json()}
-    return output.finish(output.OK, payload, json=args.json, text=str(report))
+    return report
+
+
+def _kept(folder: Path, args: argparse.Namespace, step: int | None) -> output.Interrupted:
+    """What an interruption leaves, after so many steps if that is known."""
+    path = folder / CHECKPOINT
+    if not path.exists():
+        return output.Interrupted("no step was made, and nothing is kept")
+    steps = "the last checkpoint is" if step is None else f"{step} of {args.steps} steps are"
+    return output.Interrupted(f"{steps} kept in {path}", "go on with the same command and --resume")
 
 
 def _model(args: argparse.Namespace) -> Any:

@@ -17,6 +17,7 @@ from pdsketch.learn.columns import Array, Columns
 from pdsketch.learn.episodes import Episode
 from pdsketch.learn.examine import Examination
 from pdsketch.learn.files import load_episodes
+from pdsketch.learn.interrupt import Interrupted
 from pdsketch.learn.notes import note_verdicts, take_notes
 from pdsketch.learn.options import Options
 from pdsketch.learn.packed import Packed, pack
@@ -39,6 +40,9 @@ def fit(model: Model, episodes: Source, steps: int = 2000, seed: int = 0, **sett
     left in evaluation mode; it also remembers (``model.notes``) which blanks were
     trained and on what, what the report says of each, how finely its variables are
     told apart, and the noise of its encodings.
+
+    Ctrl-C ends the fit after the step at hand, as a `KeyboardInterrupt`: the checkpoint is written, and the
+    model left with the best weights so far.
     """
     options = Options.of(steps=steps, seed=seed, **settings)
     started = time.perf_counter()
@@ -57,6 +61,8 @@ def fit(model: Model, episodes: Source, steps: int = 2000, seed: int = 0, **sett
         status = trainer.run()
     finally:
         model.eval()
+    if status == "interrupted":
+        raise Interrupted(trainer.step, options.checkpoint)
     take_notes(study, trainer.train, trainer.reached())
     trainer.seconds["data"] += loaded
     return _report(trainer, status, time.perf_counter() - started)

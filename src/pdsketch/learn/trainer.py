@@ -22,6 +22,7 @@ from pdsketch.learn.checkpoint import (
     save_checkpoint,
 )
 from pdsketch.learn.columns import Array
+from pdsketch.learn.interrupt import postponed
 from pdsketch.learn.levels import Levels
 from pdsketch.learn.losses import Losses
 from pdsketch.learn.measure import measure
@@ -34,7 +35,7 @@ from pdsketch.learn.study import Study
 from pdsketch.nets.default import Sparsity
 from pdsketch.nets.nested import drawing, is_worse
 
-Status = Literal["finished", "stopped", "stopped-early", "out-of-time"]
+Status = Literal["finished", "stopped", "stopped-early", "out-of-time", "interrupted"]
 
 EASE = ((0.0, 0.4, 0.6, 0.85), (0.0, 1.0, 1.0, 0.0))
 """Parts of the steps, and how much of sparsity and rarity holds there."""
@@ -210,8 +211,10 @@ class Trainer:
         if not self._resumed():
             prepare_networks(self.losses, self.sampler, self.train)
             self._earlier = self._weights() if self.settled_at is None else {}
-        with Watchers(options, self.step) as watchers:
+        with Watchers(options, self.step) as watchers, postponed() as interrupted:
             while self.step < options.steps and self.parameters:
+                if interrupted():
+                    return self._stopped("interrupted")
                 if options.time_limit is not None and time.monotonic() - started > options.time_limit:
                     return self._stopped("out-of-time")
                 if self.settled_at is None and self.step >= self._trial_steps:
@@ -231,8 +234,8 @@ class Trainer:
                     watchers.bar(self.step, self._figures())
                 if options.checkpoint and (self.step % options.checkpoint_every == 0 or last):
                     self._save()
-        self._finish()
-        return "finished"
+            self._finish()
+            return "interrupted" if interrupted() else "finished"
 
     def _figures(self) -> dict[str, float]:
         """The mean of each loss since the last measurement."""
