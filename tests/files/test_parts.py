@@ -41,11 +41,6 @@ def refused(folder):
     return found
 
 
-@pytest.fixture(autouse=True)
-def quick_disk(monkeypatch):
-    monkeypatch.setattr(os, "fsync", lambda _: None)
-
-
 @pytest.fixture
 def folder(tmp_path):
     write(tmp_path / "folder", "x")

@@ -21,7 +21,7 @@ from typing import Any, BinaryIO, Final, final
 
 from pdsketch.files.digests import check_seal, digest_file, digest_of, sealed
 from pdsketch.files.lock import lock_folder
-from pdsketch.files.reading import check_size, opened, parse_json, read_bytes
+from pdsketch.files.reading import MOST_BYTES, check_size, opened, parse_json, read_bytes
 from pdsketch.files.writing import move_file, write_file
 from pdsketch.lang.diagnostics import Error, error
 
@@ -40,6 +40,13 @@ class Part:
     file: BinaryIO
     size: int
     path: Path
+
+    def read(self, code: str) -> bytes:
+        """All of it, if it is no larger than a text may be."""
+        if self.size > MOST_BYTES:
+            message = f"this file has {self.size:,} bytes, and at most {MOST_BYTES:,} are read"
+            raise error(code, message, file=fspath(self.path))
+        return self.file.read()
 
 
 def write_parts(
