@@ -59,6 +59,14 @@ def write_output(path: Name, data: Data | Iterable[Data]) -> None:
         _replace(_target(path), data, stat.S_IMODE(found.st_mode), name)
 
 
+def check_output(path: Name) -> None:
+    """Refuse at once, before much work is done, what `write_output` could not write."""
+    if os.path.isdir(path):
+        raise cannot_write(path, IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR)))
+    if not os.path.isdir(_target(path).parent):
+        raise cannot_write(path, FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT)), parent=True)
+
+
 def move_file(source: Path, target: Path) -> None:
     """Put a file that was written before in its place, in the same folder."""
     try:
