@@ -170,15 +170,14 @@ def test_ctrl_c_is_a_line_a_json_object_and_130() -> None:
 
 
 def test_ctrl_c_is_heard_while_a_package_is_imported_that_catches_everything(tmp_path: Path) -> None:
-    (tmp_path / "deaf.py").write_text(
-        "import time\nprint('importing', flush=True)\ntry:\n    time.sleep(30)\nexcept BaseException:\n    pass\n"
-    )
+    lines = ["import time", "print('importing', flush=True)", "try: time.sleep(30)", "except: pass"]
+    (tmp_path / "deaf.py").write_text("\n".join(lines))
     code = (
-        "from pdsketch.cli import output; from pdsketch.cli.imports import import_large;"
+        "import sys; sys.path.insert(0, sys.argv[1]); from pdsketch.cli import output; from pdsketch.cli.imports import import_large;"
         "output.begin(json=True, process=True); import_large('deaf')"
     )
     with subprocess.Popen(
-        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path
+        [sys.executable, "-c", code, tmp_path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as importing:
         assert importing.stdout is not None
         assert importing.stdout.readline() == "importing\n"
