@@ -173,7 +173,8 @@ def test_ctrl_c_is_heard_while_a_package_is_imported_that_catches_everything(tmp
     lines = ["import time", "print('importing', flush=True)", "try: time.sleep(30)", "except: pass"]
     (tmp_path / "deaf.py").write_text("\n".join(lines))
     code = (
-        "import sys; sys.path.insert(0, sys.argv[1]); from pdsketch.cli import output; from pdsketch.cli.imports import import_large;"
+        "import sys; sys.path.insert(0, sys.argv[1]);"
+        "from pdsketch.cli import output; from pdsketch.cli.imports import import_large;"
         "output.begin(json=True, process=True); import_large('deaf')"
     )
     with subprocess.Popen(
