@@ -264,7 +264,7 @@ def test_values_that_their_type_cannot_hold_are_refused(rooms, copy):
     arrays = load_file(copy / "arrays.safetensors")
     domain = pds.parse_domain("(define (domain d) (:predicates (n [return_type=int64])))")
     recorder = Recorder(domain)
-    for value, fine in ((2**63 - 1, True), (np.uint64(2**63), False), (2.0**63, False)):
+    for value, fine in ((2**63 - 1, True), (-(2**63), True), (np.uint64(2**63), False), (2.0**63, False)):
         values = {"n": np.array([value])}
         if fine:
             recorder.add({}, values, [])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from dataclasses import asdict
 
 from pdsketch.cli import output
 from pdsketch.cli.imports import import_large
@@ -52,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
         columns = generate(config, load_sketch(args.sketch))
     except KeyboardInterrupt:
         raise output.Interrupted("nothing is kept") from None
-    save_episodes(columns, args.output)
+    save_episodes(columns, args.output, options={"world": args.world, **asdict(config)})
     seconds = time.perf_counter() - begin
     states = int(columns.length.sum())
     speed = f"{len(columns) / seconds:.0f} episodes/s"

@@ -10,6 +10,7 @@ from typing import Any
 from pdsketch.cli import output
 from pdsketch.cli.imports import import_large
 from pdsketch.cli.modules import add_module_argument, given_modules
+from pdsketch.files.writing import check_output, write_output
 
 EXAMPLE = """pdsketch eval MODEL DATA --html report.html
 pdsketch eval MODEL problems/*.pddl --max-expansions 500"""
@@ -75,8 +76,10 @@ def _on_episodes(model: Any, data: str, args: argparse.Namespace) -> int:
     from pdsketch.learn.fit import evaluate
     from pdsketch.learn.page import page
 
+    if args.html is not None:
+        check_output(args.html)
     found = evaluate(model, data, device=args.device)
     if args.html is not None:
-        Path(args.html).write_text(page(found, model), encoding="utf-8")
+        write_output(args.html, page(found, model))
         output.say(f"wrote {args.html}")
     return output.finish(output.OK, {"ok": True, **found.as_json()}, json=args.json, text=str(found))

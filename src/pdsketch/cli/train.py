@@ -9,6 +9,7 @@ from typing import Any
 from pdsketch.cli import output
 from pdsketch.cli.imports import import_large
 from pdsketch.cli.modules import add_module_argument, given_modules
+from pdsketch.files.lock import is_trace, lock_folder
 from pdsketch.lang.diagnostics import Diagnostic, Error
 
 EXAMPLE = """pdsketch train babyai.pdsketch DATA -o MODEL --steps 2000 --seed 0
@@ -85,20 +86,22 @@ def _fitted(folder: Path, args: argparse.Namespace) -> Any:
 
     model = _model(args)
     episodes = gather(args.data, model.domain)
-    folder.mkdir(parents=True, exist_ok=True)
-    if not args.resume:
-        (folder / CHECKPOINT).unlink(missing_ok=True)
-    report = fit(
-        model,
-        episodes,
-        args.steps,
-        args.seed,
-        checkpoint=str(folder / CHECKPOINT),
-        log=str(folder / LOG),
-        progress=True,
-        **_settings(args),
-    )
-    model.save(str(folder))
+    with lock_folder(folder):
+        _check_free(folder, args)  # again: what was free may have been taken
+        if not args.resume and (folder / CHECKPOINT).exists():
+            output.say(f"pdsketch: {folder / CHECKPOINT} of an earlier fit is removed")
+            (folder / CHECKPOINT).unlink()
+        report = fit(
+            model,
+            episodes,
+            args.steps,
+            args.seed,
+            checkpoint=str(folder / CHECKPOINT),
+            log=str(folder / LOG),
+            progress=True,
+            **_settings(args),
+        )
+        model.save(str(folder))
     return report
 
 
@@ -127,12 +130,16 @@ def _check_free(folder: Path, args: argparse.Namespace) -> None:
     """Refuse to write over a model, or over what is none."""
     if folder.exists() and not folder.is_dir():
         raise _taken(folder, "this is a file, and a folder was wanted", "name a folder that is not there yet")
-    if args.resume or args.force or not folder.is_dir() or not any(folder.iterdir()):
+    if args.force or not folder.is_dir():
         return
-    if (folder / CHECKPOINT).exists():
+    found = {path.name for path in folder.iterdir() if not is_trace(path.name)}
+    if not found or (args.resume and (CHECKPOINT in found or found == {LOG})):
+        return
+    if CHECKPOINT in found:
         message, fix = "a model was trained here", "--resume goes on with it, --force writes over it"
-    elif (folder / ARCHITECTURE).exists():
-        message, fix = "this folder holds a model", "--force writes over it"
+    elif ARCHITECTURE in found:
+        nothing = ", and no checkpoint to resume from" if args.resume else ""
+        message, fix = f"this folder holds a model{nothing}", "--force writes over it"
     else:
         message, fix = "this folder holds other things than a model", "--force writes a model beside them"
     raise _taken(folder, message, f"{fix}; or name another folder")

@@ -11,7 +11,8 @@ from typing import final
 from pdsketch.experiments.babyai_tables import EXPERIMENTS
 from pdsketch.experiments.runs import count_finished, run_all
 from pdsketch.experiments.tables import Table
-from pdsketch.files.writing import make_folder, write_output
+from pdsketch.files.lock import lock_file
+from pdsketch.files.writing import make_folder, write_file, write_output
 from pdsketch.lang.diagnostics import did_you_mean, error
 
 
@@ -48,13 +49,15 @@ def reproduce(request: Request, say: Callable[[str], None] | None = None) -> Tab
     experiment = EXPERIMENTS[request.table]
     folder = request.place
     runs = experiment.runs(request.seeds, request.quick)
-    records = run_all(runs, request.runs, request.jobs, say)
-    table = experiment.table(records)
-    write_output(folder / f"{request.table}.md", table.markdown())
-    content = {**table.as_json(), "runs": records}
-    write_output(folder / f"{request.table}.json", json.dumps(content, indent=1))
-    if experiment.plot is not None:
-        experiment.plot(records, folder / f"{request.table}.png")
+    # Other tables may be written into the same folder meanwhile.
+    with lock_file(folder / f"{request.table}.json"):
+        records = run_all(runs, request.runs, request.jobs, say)
+        table = experiment.table(records)
+        write_file(folder / f"{request.table}.md", table.markdown())
+        content = {**table.as_json(), "runs": records}
+        write_file(folder / f"{request.table}.json", json.dumps(content, indent=1))
+        if experiment.plot is not None:
+            experiment.plot(records, folder / f"{request.table}.png")
     return table
 
 
@@ -83,7 +86,7 @@ def write_results(folder: Path, page: Path) -> list[str]:
         picture = folder / f"{name}.png"
         if picture.exists():
             target = page.parent / picture.name
-            write_output(target, picture.read_bytes())
+            write_file(target, picture.read_bytes())
             parts += [f"![{name}]({picture.name})", ""]
     write_output(page, "\n".join(parts))
     return found

@@ -21,7 +21,8 @@ from pathlib import Path
 from typing import Any, final
 
 from pdsketch.experiments.workers import share
-from pdsketch.files.writing import make_folder, write_file
+from pdsketch.files.reading import read_json
+from pdsketch.files.writing import make_folder, sweep, write_file
 from pdsketch.lang.diagnostics import Diagnostic, Error, error
 
 _PARTS = {"name", "function", "config", "result", "origin"}
@@ -52,7 +53,7 @@ def run_all(
 
     A run that fails does not keep the others from being made; an `Error` says at the end which failed.
     """
-    make_folder(folder)
+    sweep(make_folder(folder))
     tell = say or (lambda _: None)
     left = [run for run in runs if _read(folder, run, tell) is None]
     if len(left) < len(runs):
@@ -123,8 +124,8 @@ def _read(folder: Path, run: Run, tell: Callable[[str], None]) -> dict[str, Any]
     if not path.exists():
         return None
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError):
+        record = read_json(path, "lost-run")
+    except Error:
         record = None
     if isinstance(record, dict) and record.keys() >= _PARTS:
         return record

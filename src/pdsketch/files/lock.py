@@ -20,7 +20,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Final
 
-from pdsketch.files.writing import cannot_write, make_folder, sweep
+from pdsketch.files.writing import PREFIX, cannot_write, make_folder, sweep
 from pdsketch.lang.diagnostics import Error, error
 
 LOCK: Final = ".lock"
@@ -39,23 +39,29 @@ def lock_folder(folder: str | PathLike[str]) -> Iterator[None]:
     take it again. What killed writers left is removed.
     """
     path = make_folder(folder)
-    with lock(path / LOCK, fspath(folder)) as first:
-        if first:
-            sweep(path)
+    with lock(path / LOCK, fspath(folder)):
+        sweep(path)
         yield
 
 
 @contextmanager
 def lock_file(path: str | PathLike[str]) -> Iterator[None]:
-    """Within, nobody else writes this file."""
+    """Within, nobody else writes this file, whose folder is made if need be."""
     place = Path(path)
+    folder = make_folder(place.parent)
     with lock(place.with_name(f".{place.name}{LOCK}"), fspath(path)):
+        sweep(folder)
         yield
 
 
+def is_trace(name: str) -> bool:
+    """Whether a file of this name is what a writer leaves that is at work, or was killed."""
+    return name.startswith(PREFIX) or (name.startswith(".") and name.endswith(LOCK))
+
+
 @contextmanager
-def lock(path: Path, what: str) -> Iterator[bool]:
-    """Hold a lock; yields whether it was free before."""
+def lock(path: Path, what: str) -> Iterator[None]:
+    """Hold a lock; ``what`` it is that is written."""
     key = (os.path.realpath(path), os.getpid())
     thread = threading.get_ident()
     with _guard:
@@ -67,7 +73,7 @@ def lock(path: Path, what: str) -> Iterator[bool]:
             holder = _held[key] = [thread, 0, file]
         holder[1] += 1
     try:
-        yield holder[1] == 1
+        yield
     finally:
         with _guard:
             # A forked child that comes by here holds nothing.

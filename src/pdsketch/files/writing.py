@@ -9,10 +9,12 @@ those that the umask gives.
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import secrets
 import stat
 from collections.abc import Iterable
+from contextlib import suppress
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Final, Self, final
@@ -25,8 +27,7 @@ Data = str | bytes | bytearray | memoryview
 
 PREFIX: Final = ".pdsketch-"
 PART: Final = ".part"
-OUTPUT: Final = ".tmp"
-"""How the names of unfinished files end: those of a locked folder, and those that the user named."""
+"""How the names of unfinished files begin and end."""
 
 _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _STREAMS: Final = ("/dev/stdout", "/dev/stderr", "/dev/fd/", "/proc/")
@@ -34,7 +35,7 @@ _STREAMS: Final = ("/dev/stdout", "/dev/stderr", "/dev/fd/", "/proc/")
 
 def write_file(path: Name, data: Data | Iterable[Data]) -> None:
     """Put a file in place. A link of that name is replaced; what it points at is not touched."""
-    _replace(Path(path), data, PART, None)
+    _replace(Path(path), data, None)
 
 
 def write_output(path: Name, data: Data | Iterable[Data]) -> None:
@@ -48,25 +49,28 @@ def write_output(path: Name, data: Data | Iterable[Data]) -> None:
     except OSError as problem:
         if problem.errno != errno.ENOENT:
             raise cannot_write(path, problem) from None
-        _replace(_target(path), data, OUTPUT, None, name)
+        _replace(_target(path), data, None, name)
         return
     if name.startswith(_STREAMS) or not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)):
         _into(path, data)
     elif not os.access(path, os.W_OK) and stat.S_ISREG(found.st_mode):
         raise cannot_write(path, PermissionError(errno.EACCES, os.strerror(errno.EACCES)))
     else:
-        _replace(_target(path), data, OUTPUT, stat.S_IMODE(found.st_mode), name)
+        _replace(_target(path), data, stat.S_IMODE(found.st_mode), name)
+
+
+def check_output(path: Name) -> None:
+    """Refuse at once, before much work is done, what `write_output` could not write."""
+    if os.path.isdir(path):
+        raise cannot_write(path, IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR)))
+    if not os.path.isdir(_target(path).parent):
+        raise cannot_write(path, FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT)), parent=True)
 
 
 def move_file(source: Path, target: Path) -> None:
-    """Put a file that was written before in its place, in the same folder."""
+    """Put a file that was written before in its place, where it may be found at once or after a power cut."""
     try:
-        folder = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.replace(source.name, target.name, src_dir_fd=folder, dst_dir_fd=folder)
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        os.replace(source, target)
     except OSError as problem:
         raise cannot_write(target, problem) from None
 
@@ -83,14 +87,36 @@ def make_folder(path: Name) -> Path:
 
 
 def sweep(folder: Name) -> None:
-    """Remove what killed writers left unfinished. Whoever calls this holds the folder's lock."""
+    """Remove what killed writers left unfinished in a folder; what somebody is writing stays."""
     try:
         with os.scandir(folder) as entries:
-            left = [e.path for e in entries if e.name.startswith(PREFIX) and e.name.endswith(PART)]
-        for path in left:
-            os.unlink(path)
+            drafts = [e.path for e in entries if e.name.startswith(PREFIX) and e.name.endswith(PART)]
+        for path in drafts:
+            _remove_if_dead(path)
     except OSError as problem:
         raise cannot_write(folder, problem) from None
+
+
+def _remove_if_dead(path: str) -> None:
+    with suppress(FileNotFoundError):  # its writer has just ended
+        if not stat.S_ISREG(os.lstat(path).st_mode):
+            os.unlink(path)
+            return
+        file = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            if _is_dead(file):
+                os.unlink(path)
+        finally:
+            os.close(file)
+
+
+def _is_dead(file: int) -> bool:
+    """Whether a draft has no writer any more; on a disk without locks nobody knows."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
 
 
 @final
@@ -134,38 +160,51 @@ def _target(path: Name) -> Path:
     return Path(os.path.realpath(path))
 
 
-def _replace(
-    path: Path, data: Data | Iterable[Data], end: str, mode: int | None, name: str | None = None
-) -> None:
+def _replace(path: Path, data: Data | Iterable[Data], mode: int | None, name: str | None = None) -> None:
     named = path if name is None else name
     try:
         folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError as problem:
         raise cannot_write(named, problem, parent=True) from None
     try:
-        _beside(folder, path.name, data, end, mode)
+        _beside(folder, path.name, data, mode)
     except OSError as problem:
         raise cannot_write(named, problem) from None
     finally:
         os.close(folder)
 
 
-def _beside(folder: int, name: str, data: Data | Iterable[Data], end: str, mode: int | None) -> None:
-    draft = f"{PREFIX}{secrets.token_hex(8)}{end}"
-    file = os.open(draft, _NEW, 0o666, dir_fd=folder)
+def _beside(folder: int, name: str, data: Data | Iterable[Data], mode: int | None) -> None:
+    file, draft = _draft(folder)
     try:
         try:
             if mode is not None:
                 os.fchmod(file, mode)
             _write(file, data)
             os.fsync(file)
+            os.replace(draft, name, src_dir_fd=folder, dst_dir_fd=folder)
         finally:
             os.close(file)
-        os.replace(draft, name, src_dir_fd=folder, dst_dir_fd=folder)
     except BaseException:
-        os.unlink(draft, dir_fd=folder)
+        with suppress(FileNotFoundError):
+            os.unlink(draft, dir_fd=folder)
         raise
     os.fsync(folder)
+
+
+def _draft(folder: int) -> tuple[int, str]:
+    """A new file, locked for as long as it is open, so that nobody takes it for a dead writer's."""
+    while True:
+        draft = f"{PREFIX}{secrets.token_hex(8)}{PART}"
+        file = os.open(draft, _NEW, 0o666, dir_fd=folder)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            taken = not os.fstat(file).st_nlink
+        except OSError as problem:
+            taken = problem.errno == errno.EWOULDBLOCK  # else a disk without locks, where nobody sweeps
+        if not taken:
+            return file, draft
+        os.close(file)  # somebody took it for a dead writer's before it was locked
 
 
 def _into(path: Name, data: Data | Iterable[Data]) -> None:

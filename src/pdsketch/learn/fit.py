@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
+from pdsketch.files.lock import lock_file
 from pdsketch.lang.diagnostics import error
 from pdsketch.lang.domain import Domain
 from pdsketch.learn.columns import Array, Columns
@@ -23,6 +25,7 @@ from pdsketch.learn.options import Options
 from pdsketch.learn.packed import Packed, pack
 from pdsketch.learn.recorder import columns_of
 from pdsketch.learn.report import Evaluation, Report
+from pdsketch.learn.setup import NOTE as MADE_FROM
 from pdsketch.learn.study import Study
 from pdsketch.learn.trainer import Trainer
 from pdsketch.tensor.model import Model
@@ -58,14 +61,26 @@ def fit(model: Model, episodes: Source, steps: int = 2000, seed: int = 0, **sett
     loaded = time.perf_counter() - started
     model.train()
     try:
-        status = trainer.run()
+        with _locked(options):
+            status = trainer.run()
     finally:
         model.eval()
     if status == "interrupted":
         raise Interrupted(trainer.step, options.checkpoint)
     take_notes(study, trainer.train, trainer.reached())
+    model.notes[MADE_FROM] = trainer.setup
     trainer.seconds["data"] += loaded
     return _report(trainer, status, time.perf_counter() - started)
+
+
+@contextmanager
+def _locked(options: Options) -> Iterator[None]:
+    """Within, no other fit writes the same checkpoint or log."""
+    with ExitStack() as stack:
+        for path in (options.checkpoint, options.log):
+            if path is not None:
+                stack.enter_context(lock_file(path))
+        yield
 
 
 def evaluate(model: Model, episodes: Source, *, device: str | None = None) -> Evaluation:
@@ -149,6 +164,7 @@ def _report(trainer: Trainer, status: str, total: float) -> Report:
     return Report(
         status=status,
         steps=trainer.step,
+        resumed=trainer.resumed,
         episodes=len(np.unique(episodes[trainer.train])),
         held_out_episodes=len(np.unique(episodes[trainer.held_out])),
         losses={name: last[name] for name in known if name in last},

@@ -6,6 +6,7 @@ Generators of data use it directly; a list of `Episode` goes the same way.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from math import isfinite
 from typing import Any, final
 
 import numpy as np
@@ -27,7 +28,8 @@ from pdsketch.learn.episodes import (
 from pdsketch.tensor.universe import Universe
 
 _NO_GOALS: Mapping[str, Success] = {}
-_LARGEST = {"int64": 2**63 - 1, "float32": float(np.finfo(np.float32).max)}
+_LARGEST = float(np.finfo(np.float32).max)
+_RANGES = {"int64": (-(2**63), 2**63 - 1), "float32": (-_LARGEST, _LARGEST)}
 _DTYPES = {"bool": np.dtype(np.bool_), "int64": np.dtype(np.int64), "float32": np.dtype(np.float32)}
 
 
@@ -222,16 +224,19 @@ def exact(table: Array, predicate: Predicate) -> bool:
 
 def check_numbers(predicate: Predicate, table: Array) -> None:
     """Refuse NaN, infinities, what the type cannot hold, and ints outside their choices."""
-    if table.dtype.kind == "f" and not np.isfinite(table).all():
+    if not table.size:
+        return
+    # Python's numbers, which neither wrap nor round; NaN is the least and the greatest wherever it is.
+    low, high = table.min().item(), table.max().item()
+    if not (isfinite(low) and isfinite(high)):
         raise error("not-finite", f"`{predicate.name}` holds NaN or an infinity")
     prim, choices = predicate.type.prim, predicate.type.choices
-    if prim in _LARGEST and table.size and table.dtype.kind in "uf":
-        # Compared as Python's numbers, which neither wrap nor round.
-        for value in (table.min().item(), table.max().item()):
-            if abs(value) > _LARGEST[prim]:
-                raise error("bad-value", f"`{predicate.name}` holds {value}, which no {prim} can hold")
-    if choices is not None and table.size and (table.min() < 0 or table.max() >= choices):
-        bad = table.min() if table.min() < 0 else table.max()
+    least, most = _RANGES.get(prim, (low, high))
+    if low < least or high > most:
+        found = low if low < least else high
+        raise error("bad-value", f"`{predicate.name}` holds {found}, which no {prim} can hold")
+    if choices is not None and (low < 0 or high >= choices):
+        bad = low if low < 0 else high
         raise error("bad-value", f"`{predicate.name}` holds {bad}, and its choices are 0 … {choices - 1}")
 
 
