@@ -169,6 +169,26 @@ def test_ctrl_c_is_a_line_a_json_object_and_130() -> None:
     assert only_json(out)["status"] == "interrupted"
 
 
+def test_ctrl_c_is_heard_while_a_package_is_imported_that_catches_everything(tmp_path: Path) -> None:
+    lines = ["import time", "print('importing', flush=True)", "try: time.sleep(30)", "except: pass"]
+    (tmp_path / "deaf.py").write_text("\n".join(lines))
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1]);"
+        "from pdsketch.cli import output; from pdsketch.cli.imports import import_large;"
+        "output.begin(json=True, process=True); import_large('deaf')"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code, tmp_path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as importing:
+        assert importing.stdout is not None
+        assert importing.stdout.readline() == "importing\n"
+        importing.send_signal(signal.SIGINT)
+        out, err = importing.communicate(timeout=10)
+    assert importing.returncode == 130
+    assert err == "pdsketch: interrupted\n"
+    assert only_json(out)["status"] == "interrupted"
+
+
 def test_a_mistake_of_ours_is_not_hidden(fake) -> None:
     fake(raising(ModuleNotFoundError("No module named 'pdsketch.nowhere'", name="pdsketch.nowhere")))
     with pytest.raises(ModuleNotFoundError):
@@ -239,11 +259,11 @@ def test_a_result_that_cannot_be_written_is_told(words: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("closed", "code"), [(">&-", 0), (">&- 2>&-", 0), ("<&- >&- 2>&-", 0), ("2> /dev/full", 0)]
+    "closed", [">&-", ">&- 2>&-", "<&- >&- 2>&-", "2> /dev/full", "--nonsense 2> /dev/null > /dev/full"]
 )
-def test_streams_may_be_closed(closed: str, code: int) -> None:
-    done = bash(f"{sys.executable} -m pdsketch check {BLOCKS} --json {closed}")
-    assert done.returncode == code
+def test_streams_that_are_not_needed_may_be_closed(closed: str) -> None:
+    done = bash(f"{sys.executable} -m pdsketch check {BLOCKS} {closed}")
+    assert done.returncode == (2 if "nonsense" in closed else 0)
     assert done.stderr == ""
 
 

@@ -71,9 +71,9 @@ class Disks:
                 lambda folder: fixtures.episodes_in(folder, base),
             ),
             "train": (
-                root / "half",
-                lambda folder: fixtures.training(folder, "--resume"),
-                lambda folder: fixtures.model_in(folder),
+                root / "whole",
+                lambda folder: fixtures.training(folder, "--resume", "--steps", str(fixtures.STEPS + 2)),
+                fixtures.model_in,
             ),
         }
 

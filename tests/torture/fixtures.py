@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import time
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from functools import cache
 from hashlib import blake2b
+from importlib import import_module
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from tests.learn.rooms import SKETCH, world
-from tests.torture import subject
+from tests.torture import growing, subject
 
 import pdsketch as pds
+from pdsketch.cli.main import main
 from pdsketch.lang.domain import Domain
+from pdsketch.learn import trainer
 from pdsketch.learn.columns import Columns
 from pdsketch.learn.files import load_episodes, save_episodes
 
@@ -26,7 +32,7 @@ OTHER = SKETCH.replace("(domain rooms)", "(domain rooms)\n  ; another text").rep
     "(:derived (in-last ?r - robot) (??f (at ?r)))\n  (:derived (in-first ?r - robot) (??f (at ?r)))",
 )
 STEPS = 8
-HALF = 4
+HALF = 3
 
 _root = Path()
 
@@ -82,9 +88,10 @@ def make(folder: Path) -> Facts:
     (folder / "rooms.pdsketch").write_text(SKETCH)
     for which in "ab":
         columns(which)
+    _warm(folder)
     took = {}
     took["train"] = _done(folder, training(folder / "whole"))
-    _done(folder, training(folder / "half", "--steps", str(HALF)))
+    _interrupt(folder)
     for name, text in (("model-a", SKETCH), ("model-b", OTHER)):
         model = pds.Model(domain(text), seed=len(name) + (name == "model-b"))
         model.notes["remark"] = name
@@ -95,6 +102,40 @@ def make(folder: Path) -> Facts:
     took["data"] = _done(folder, babyai(folder / "babyai-other", 1))
     nothing = subject.run(lambda: 0, folder)
     return Facts(took["train"], took["save"], took["data"], nothing.megabytes)
+
+
+def _interrupt(folder: Path) -> None:
+    """A fit that was interrupted after `HALF` of its steps."""
+
+    def work() -> int:
+        measure = trainer.measure
+
+        def pressed(*args: Any) -> Any:
+            trainer.measure = measure
+            signal.raise_signal(signal.SIGINT)
+            return measure(*args)
+
+        trainer.measure = pressed
+        return subject.command(*training(folder / "half"))()
+
+    ended = subject.run(work, folder)
+    assert ended.code == subject.INTERRUPTED, ended.err
+
+
+def _warm(folder: Path) -> None:
+    """Load every kernel that the tries use, and every module: forks have them then."""
+    domain_file, problem_file = folder / "domain.pddl", folder / "problem.pddl"
+    for kind, (make, (low, _)) in growing.KINDS.items():
+        domain_text, problem_text = make(low)
+        domain_file.write_text(domain_text)
+        problem_file.write_text(problem_text)
+        for search in [[]] if kind == "latent" else growing.SEARCHES:
+            with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
+                main(["plan", str(domain_file), str(problem_file), *search, "--max-expansions", "3"])
+    for command in ("check", "data", "evaluate", "fmt", "plan", "show", "train", "validate"):
+        import_module(f"pdsketch.cli.{command}")
+    for name in ("envs.babyai.record", "learn.fit", "tensor.store", "lang.graph.svg", "lang.printer"):
+        import_module(f"pdsketch.{name}")
 
 
 def babyai(out: Path, seed: int) -> list[str]:

@@ -100,6 +100,12 @@ KINDS: dict[str, tuple[Callable[[int], Texts], tuple[int, int]]] = {
 """Each kind with its smallest and largest size."""
 
 
+SEARCHES = [
+    ["--search", search, "--heuristic", heuristic]
+    for search, heuristic in (("lazy-gbfs", "ff"), ("astar", "blind"), ("gbfs", "add"), ("astar", "max"))
+]
+
+
 def some(rng: random.Random, kind: str) -> tuple[int, Texts]:
     """A problem of some size, small ones and large ones alike."""
     make, (low, high) = KINDS[kind]

@@ -32,8 +32,7 @@ class Limits:
         megabytes = rng.choice([50, 100, 200, 500])
         words += ["--time-limit", str(seconds), "--memory-limit", str(megabytes)]
         if kind not in ("latent",):
-            search = rng.choice([["lazy-gbfs", "ff"], ["astar", "blind"], ["gbfs", "add"], ["astar", "max"]])
-            words += ["--search", search[0], "--heuristic", search[1]]
+            words += rng.choice(growing.SEARCHES)
         ended = subject.run(subject.command(*words), place, patience=60)
         name = f"{kind} {size}, {seconds:g} s, {megabytes} MB: {' '.join(words[8:])}"
         losses = ended.crashes()

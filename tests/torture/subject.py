@@ -61,13 +61,16 @@ def run(
 
     ``before`` is done in the fork first: it may close streams and set limits.
     """
-    out, err = place / "out", place / "err"
     started = time.monotonic()
+    pipes = [os.pipe() for _ in range(2)]
     pid = os.fork()
     if pid == 0:
-        _suffer(work, out, err, before)
+        os.chdir(place)
+        _suffer(work, [theirs for _, theirs in pipes], before)
+    for _, theirs in pipes:
+        os.close(theirs)
     ended = False
-    with _Watch(pid) as watch:
+    with _Watch(pid, [ours for ours, _ in pipes]) as watch:
         if after is not None:
             ended = watch.wait(after)
             if not ended:
@@ -82,7 +85,8 @@ def run(
     seconds = time.monotonic() - (since if after is not None and not ended else started)
     code = os.waitstatus_to_exitcode(status)
     cpu = usage.ru_utime + usage.ru_stime
-    return Ended(code, _text(out), _text(err), seconds, cpu, usage.ru_maxrss / 1024, hung)
+    out, err = watch.texts()
+    return Ended(code, out, err, seconds, cpu, usage.ru_maxrss / 1024, hung)
 
 
 def command(*words: str) -> Callable[[], int]:
@@ -127,21 +131,20 @@ def all_of(steps: Sequence[Callable[[], None]]) -> Callable[[], None]:
 
 
 def _suffer(
-    work: Callable[[], int | None], out: Path, err: Path, before: Callable[[], None] | None
+    work: Callable[[], int | None], pipes: Sequence[int], before: Callable[[], None] | None
 ) -> None:
     code = FAILED
     try:
         os.setsid()
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        for number, file in ((1, out), (2, err)):
-            opened = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
-            os.dup2(opened, number)
-            os.close(opened)
-        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)
-        sys.stderr = open(2, "w", encoding="utf-8", buffering=1, closefd=False)
+        for number, pipe in enumerate(pipes, start=1):
+            os.dup2(pipe, number)
+            os.close(pipe)
         if before is not None:
             before()
+        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)
+        sys.stderr = open(2, "w", encoding="utf-8", buffering=1, closefd=False)
         code = work() or 0
         sys.stdout.flush()
     except BaseException:
@@ -153,24 +156,52 @@ def _suffer(
 
 
 class _Watch:
-    """Waits for the end of a process without reaping it."""
+    """Waits for the end of a process without reaping it, and takes what it writes."""
 
-    def __init__(self, pid: int) -> None:
-        self._file = os.pidfd_open(pid)
+    def __init__(self, pid: int, pipes: Sequence[int]) -> None:
+        self._process = os.pidfd_open(pid)
+        self._written = {pipe: bytearray() for pipe in pipes}
         self._poll = select.poll()
-        self._poll.register(self._file, select.POLLIN)
+        for file in (self._process, *pipes):
+            self._poll.register(file, select.POLLIN)
 
     def wait(self, seconds: float) -> bool:
-        return bool(self._poll.poll(max(0, round(1000 * seconds))))
+        """Whether the process ends within some seconds."""
+        deadline = time.monotonic() + seconds
+        while True:
+            left = deadline - time.monotonic()
+            ready = dict(self._poll.poll(max(0, round(1000 * left))))
+            for pipe in self._written.keys() & ready.keys():
+                self._take(pipe)
+            if self._process in ready:
+                return True
+            if left <= 0:
+                return False
+
+    def _take(self, pipe: int) -> bool:
+        data = os.read(pipe, 1 << 16)
+        self._written[pipe] += data
+        if not data:
+            self._poll.unregister(pipe)
+        return bool(data)
+
+    def texts(self) -> list[str]:
+        """What the process has written, once it has ended."""
+        return [bytes(data).decode(errors="replace") for data in self._written.values()]
 
     def __enter__(self) -> _Watch:
         return self
 
     def __exit__(self, *_: object) -> None:
-        os.close(self._file)
+        for pipe in self._written:
+            os.set_blocking(pipe, False)
+            with suppress(BlockingIOError):
+                while self._take_rest(pipe):
+                    pass
+            os.close(pipe)
+        os.close(self._process)
 
-
-def _text(path: Path) -> str:
-    with suppress(FileNotFoundError):
-        return path.read_text(errors="replace")
-    return ""
+    def _take_rest(self, pipe: int) -> bool:
+        data = os.read(pipe, 1 << 16)
+        self._written[pipe] += data
+        return bool(data)

@@ -7,6 +7,7 @@ import time
 from dataclasses import asdict
 
 from pdsketch.cli import output
+from pdsketch.cli.imports import import_large
 
 EXAMPLE = """
 pdsketch data babyai --episodes 10000 --objects 4 --doors 4 --seed 0 -o babyai-data
@@ -40,6 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Generate and save."""
+    import_large("torch", "pdsketch.learn.files")
     from pdsketch.envs.babyai.data import DataConfig
     from pdsketch.envs.babyai.record import generate
     from pdsketch.envs.babyai.states import load_sketch

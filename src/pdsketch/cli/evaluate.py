@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pdsketch.cli import output
+from pdsketch.cli.imports import import_large
 from pdsketch.cli.modules import add_module_argument, given_modules
 from pdsketch.files.writing import check_output, write_output
 
@@ -33,6 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Exit code 0 whatever the accuracy."""
+    import_large("torch", "pdsketch.learn.fit")
     from pdsketch.tensor.store import load_model
 
     model = load_model(args.model, given_modules(args))

@@ -68,6 +68,10 @@ class Parser(argparse.ArgumentParser):
         settings.setdefault("formatter_class", _Help)
         super().__init__(allow_abbrev=False, **settings)
 
+    def print_help(self, file: Any = None) -> None:
+        """Print it as any other result: argparse would not say that it could not."""
+        output.emit(self.format_help().rstrip("\n"))
+
     def error(self, message: str) -> NoReturn:
         """Raise instead of exiting."""
         raise output.UsageError(f"{message}\n{self.format_usage().rstrip()}")
@@ -77,7 +81,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; nothing a user does shows a traceback."""
     words = list(sys.argv[1:] if argv is None else argv)
     json = "--json" in words
-    output.open_streams()
+    output.begin(json=json, process=argv is None)
     try:
         code = _dispatch(words, json)
         if argv is None:  # the process ends here: there is nothing left to interrupt
@@ -85,7 +89,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         output.flush()
         return code
     except KeyboardInterrupt as stop:
-        return _interrupted(stop, json)
+        return output.interrupted(stop)
     except BrokenPipeError:  # the reader has gone (`pdsketch show … | head`)
         output.leave_stdout()
         return output.OK
@@ -93,18 +97,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         output.leave_stdout()
         output.say_all([Diagnostic("file-error", str(why), file="<stdout>")])
         return output.BAD_INPUT
-
-
-def _interrupted(stop: KeyboardInterrupt, json: bool) -> int:
-    """Say what is kept and how to go on, in one line."""
-    kept, resume = (stop.kept, stop.resume) if isinstance(stop, output.Interrupted) else (None, None)
-    output.say("; ".join(part for part in ("pdsketch: interrupted", kept, resume) if part))
-    found = {"ok": False, "status": "interrupted", "kept": kept, "resume": resume}
-    try:
-        return output.finish(output.INTERRUPTED, found, json=json and not output.was_emitted())
-    except (BrokenPipeError, output.UnwritableError):
-        output.leave_stdout()
-        return output.INTERRUPTED
 
 
 def _dispatch(words: list[str], json: bool) -> int:

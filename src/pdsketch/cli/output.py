@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from json import dumps
 from typing import Any, Final, TextIO, final
@@ -80,32 +80,52 @@ def finish(
 
 
 @final
-class _Result:
-    """Whether this command has given its result."""
+class _Command:
+    """What is known of the command that runs: who reads it, and whether it has given its result."""
 
+    json = False
+    process = False
     emitted = False
+
+
+def begin(*, json: bool, process: bool) -> None:
+    """A command begins, in a ``process`` of its own or within a program."""
+    _Command.json, _Command.process, _Command.emitted = json, process, False
+    _open_streams()
+
+
+def is_process() -> bool:
+    """Whether the command is all that this process is for."""
+    return _Command.process
+
+
+def interrupted(stop: KeyboardInterrupt) -> int:
+    """End an interrupted command: say what is kept and how to go on, in one line."""
+    kept, resume = (stop.kept, stop.resume) if isinstance(stop, Interrupted) else (None, None)
+    say("; ".join(part for part in ("pdsketch: interrupted", kept, resume) if part))
+    found = {"ok": False, "status": "interrupted", "kept": kept, "resume": resume}
+    try:
+        return finish(INTERRUPTED, found, json=_Command.json and not _Command.emitted)
+    except (BrokenPipeError, UnwritableError):
+        leave_stdout()
+        return INTERRUPTED
 
 
 def emit(text: str) -> None:
     """Write the result to stdout."""
-    _Result.emitted = True
-    _to_stdout(text + "\n")
-
-
-def was_emitted() -> bool:
-    """Whether the result is out, so that nothing may follow it."""
-    return _Result.emitted
+    _Command.emitted = True
+    _checked(sys.stdout.write, text + "\n")
+    flush()
 
 
 def flush() -> None:
-    """Make sure that all is written: what argparse has printed, too."""
-    _to_stdout("")
+    """Make sure that all is written."""
+    _checked(sys.stdout.flush)
 
 
-def _to_stdout(text: str) -> None:
+def _checked(operation: Callable[..., Any], *args: str) -> None:
     try:
-        sys.stdout.write(text)
-        sys.stdout.flush()
+        operation(*args)
     except BrokenPipeError:
         raise
     except OSError as why:
@@ -149,9 +169,8 @@ def say(message: str) -> None:
         return
 
 
-def open_streams() -> None:
-    """Begin: streams that the caller has closed lead nowhere, and names of files need not be text."""
-    _Result.emitted = False
+def _open_streams() -> None:
+    """Let streams that the caller has closed lead nowhere, and names of files be other than text."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 (to the end)

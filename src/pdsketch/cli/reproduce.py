@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pdsketch.cli import output
+from pdsketch.cli.imports import import_large
 
 EXAMPLE = """
 pdsketch reproduce babyai-main --jobs 2
@@ -32,6 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run, print the table."""
+    import_large("torch", "pdsketch.learn.fit")
     from pdsketch.experiments.reproduce import Request, reproduce, write_results
 
     seeds = args.seeds if args.seeds is not None else (1 if args.quick else 3)

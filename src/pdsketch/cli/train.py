@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pdsketch.cli import output
+from pdsketch.cli.imports import import_large
 from pdsketch.cli.modules import add_module_argument, given_modules
 from pdsketch.files.lock import is_trace, lock_folder
 from pdsketch.lang.diagnostics import Diagnostic, Error
@@ -68,6 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Exit code 0 once the model is written."""
+    import_large("torch", "pdsketch.learn.fit")
     folder = Path(args.output)
     _check_free(folder, args)
     try:
