@@ -8,12 +8,12 @@ import sys
 import time
 import warnings
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from pdsketch.cli import output
 from pdsketch.cli.modules import add_module_argument, given_modules
 from pdsketch.cli.progress import Ticker
+from pdsketch.files.writing import check_output, write_output
 from pdsketch.lang.data import ground
 from pdsketch.lang.diagnostics import UNPLACED, Diagnostic, Error
 from pdsketch.lang.domain import Problem
@@ -62,6 +62,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _run(args: argparse.Namespace) -> int:
     started = time.monotonic()
+    if args.output is not None:
+        check_output(args.output)
     problem = load_problem(args.problem, load_domain(args.domain))
     parsed = time.monotonic() - started
     result = _chosen(args, problem, parsed)
@@ -72,9 +74,13 @@ def _run(args: argparse.Namespace) -> int:
         "total": time.monotonic() - started,
     }
     text = plan_text(result) if result.solved else ""
+    unwritten: tuple[Diagnostic, ...] = ()
     if result.solved and args.output is not None:
-        Path(args.output).write_text(text, encoding="utf-8")
-        text = ""
+        try:
+            write_output(args.output, text)
+            text = ""
+        except Error as why:  # the plan itself must not be lost: it goes to stdout
+            unwritten = why.diagnostics
     for warning in result.warnings:
         output.say(f"pdsketch: warning: {warning}")
     for reason in result.reasons:
@@ -92,8 +98,8 @@ def _run(args: argparse.Namespace) -> int:
         "warnings": result.warnings,
         "best_h": result.best_h,
     }
-    code = output.EXIT_OF_STATUS[result.status]
-    found = (*problem.domain.warnings, *problem.warnings)
+    code = output.BAD_INPUT if unwritten else output.EXIT_OF_STATUS[result.status]
+    found = (*problem.domain.warnings, *problem.warnings, *unwritten)
     return output.finish(code, payload, json=args.json, diagnostics=found, text=text.rstrip("\n"))
 
 

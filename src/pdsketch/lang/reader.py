@@ -37,8 +37,14 @@ _SECTIONS = frozenset(
         ":metric",
     ]
 )
+_WHOLE_WORD = re.compile(r"""[^\s()\[\],;"\0]+""")
 _PARTS = frozenset((":parameters", ":parameter", ":precondition", ":effect"))
 _LOWER = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
+
+
+def is_word_of_its_own(text: str) -> bool:
+    """Whether a text, put into a file, is read as one word."""
+    return len(text) <= MAX_TOKEN and _WHOLE_WORD.fullmatch(text) is not None
 
 
 @final

@@ -8,6 +8,9 @@ verdicts on evidence (`verdict`).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import lru_cache
+from math import prod
 from typing import cast, final
 
 import torch
@@ -38,6 +41,20 @@ def make(signature: Signature, generator: torch.Generator | None = None) -> nn.M
     if signature.output == Spec("bool") and signature.residual is None:
         return Verdict(signature, generator)
     return Network(signature, generator)
+
+
+@lru_cache(maxsize=256)
+def outline(signature: Signature) -> Mapping[str, tuple[torch.dtype, tuple[int, ...]]]:
+    """The dtype and shape of each weight of a network for the signature, which is not made."""
+    with torch.device("meta"):
+        weights = make(signature).state_dict()
+    return {name: (tensor.dtype, tuple(tensor.shape)) for name, tensor in weights.items()}
+
+
+def least_weights(signature: Signature) -> int:
+    """Fewer weights than this no network for the signature has: one for each number in and out."""
+    inputs = [prod(one.spec.axes) for one in signature.inputs if not one.spec.is_image]
+    return max([signature.output.size, *inputs])
 
 
 class Constant(nn.Module):

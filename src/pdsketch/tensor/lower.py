@@ -29,6 +29,7 @@ from pdsketch.lang.terms import (
 )
 from pdsketch.lang.terms import Logic as Connective
 from pdsketch.lang.types import BOOL, ObjectType, ValueType
+from pdsketch.tensor import whole
 from pdsketch.tensor.calls import Callee, SetArgument, call, gate
 from pdsketch.tensor.chains import Chains
 from pdsketch.tensor.compare import compare, equal
@@ -358,14 +359,14 @@ class Lowering:
         sides = [self._side(a, env) for a in expr.args]
         axes = union(node for node, _ in sides)
         gets = [(aligned(node, axes), type_) for node, type_ in sides]
-        op, whole = expr.op, expr.type.prim == "int64"
+        op, of_ints = expr.op, expr.type.prim == "int64"
 
         def compute(run: Run) -> Tensor:
             values = [numbers(get(run), type_) for get, type_ in gets]
             most = max(value.dim() for value in values)
             # A scalar beside a vector applies to each of its elements.
             alike = [v.reshape(*v.shape, *(1,) * (most - v.dim())) for v in values]
-            return _calculated(op, alike, whole=whole)
+            return _calculated(op, alike, of_ints=of_ints)
 
         return Node(axes, compute, loop=any(node.loop for node, _ in sides))
 
@@ -374,18 +375,14 @@ def _unset(run: Run) -> Tensor:
     raise AssertionError("a recursive predicate was read outside of its fixpoint")
 
 
-def _calculated(op: str, values: list[Tensor], *, whole: bool) -> Tensor:
+def _calculated(op: str, values: list[Tensor], *, of_ints: bool) -> Tensor:
     if op == "-" and len(values) == 1:
-        return -values[0]
+        return whole.negative(values[0])
     if op == "/":
         above, below = values
-        if not whole:
-            return above / below
-        # An int divided by zero has no value; 0 stands for it where nothing may fail.
-        safe = torch.where(below == 0, torch.ones_like(below), below)
-        return torch.where(below == 0, torch.zeros_like(above), torch.div(above, safe, rounding_mode="floor"))
+        return whole.divide(above, below) if of_ints else above / below
     operation: Callable[[Tensor, Tensor], Tensor] = _OPERATIONS[op]
     return reduce(operation, values)
 
 
-_OPERATIONS: Mapping[str, Callable[..., Tensor]] = {"+": torch.add, "-": torch.sub, "*": torch.mul}
+_OPERATIONS: Mapping[str, Callable[..., Tensor]] = {"+": whole.add, "-": whole.subtract, "*": whole.multiply}

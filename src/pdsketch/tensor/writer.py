@@ -11,6 +11,7 @@ from torch import Tensor
 from pdsketch.lang.domain import Predicate
 from pdsketch.lang.terms import TRUE, Update
 from pdsketch.lang.types import ObjectType
+from pdsketch.tensor import whole
 from pdsketch.tensor.fold import over
 from pdsketch.tensor.lower import Lowering
 from pdsketch.tensor.node import INSTANCE, Axes, Axis, Run, aligned
@@ -77,11 +78,11 @@ class Writer:
         """What an increase adds, or a scaling multiplies by, minus one; 0 where it does not fire."""
         value = numbers(self.value(run), self.type)
         if self.op == "decrease":
-            value = -value
+            value = whole.negative(value)
         elif self.op == "scale-down":
             value = 1.0 / value - 1.0
         elif self.op == "scale-up":
-            value = value - 1
+            value = whole.subtract(value, torch.ones_like(value))
         if self.always:
             return value
         gate = self._gates(run)
@@ -106,7 +107,7 @@ class Writer:
 
     def _sum(self, tensor: Tensor) -> Tensor:
         dims = tuple(1 + i for i, axis in enumerate(self._whole) if axis in self.extra)
-        return tensor.sum(dims) if dims else tensor
+        return whole.total(tensor, dims) if dims else tensor
 
     # -- where: local tensors and tables ----------------------------------------
 

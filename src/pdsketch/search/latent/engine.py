@@ -314,7 +314,7 @@ class Engine:
         """No open node is left: a plan was found before, or there is none, or it was out of sight."""
         if self.goal[problem] >= 0:
             self._status[problem] = "solved"
-        elif self.settings.exact and not self._cut[problem]:
+        elif self.settings.exact and not self._cut[problem] and not self.space.runaways.get(problem):
             self._status[problem] = "unsolvable"
         else:
             self._status[problem] = "gave-up"

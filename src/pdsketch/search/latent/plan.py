@@ -190,7 +190,10 @@ class _Planning:
                 result = self._solution(i, outcome, plans[place], cost, failed[place])
             else:
                 result = self._failure(i, place, outcome, engine, guide)
-            more = (*runaways(space.runaways.get(place, {})), *said.get(place, ()))
+            more = (
+                *runaways(space.runaways.get(place, {}), self.model.domain.predicates),
+                *said.get(place, ()),
+            )
             results.append(replace(result, warnings=(*result.warnings, *more)))
         return results
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from pdsketch.lang.diagnostics import Error
+from pdsketch.lang.domain import Predicate
 from pdsketch.lang.source import Span
 from pdsketch.lang.terms import Expr, Logic
 from pdsketch.learn.verdicts import MEANINGS, NOTE, REMEDIES, Verdict
@@ -135,13 +136,23 @@ def nothing_trained(model: Model) -> tuple[str, ...]:
     return (f"the model was not trained: {listed}{more} are networks as they were made",) if blanks else ()
 
 
-def runaways(counts: Mapping[tuple[str, str], int]) -> tuple[str, ...]:
+def runaways(counts: Mapping[tuple[str, str], int], predicates: Mapping[str, Predicate]) -> tuple[str, ...]:
     """What to say of successors that were dropped because they are not finite."""
     return tuple(
-        f"the model predicts a `{predicate}` after `{action}` that is not finite; {count} such "
-        "successors were left out: train the model, or check the modules that you gave it"
+        f"the model predicts a `{predicate}` after `{action}` that is {_beyond(predicates[predicate])}; "
+        f"{count} such successors were left out: {_remedy(predicates[predicate])}"
         for (action, predicate), count in counts.items()
     )
+
+
+def _beyond(predicate: Predicate) -> str:
+    return "not finite" if predicate.type.prim == "float32" else "beyond the ints of 64 bits"
+
+
+def _remedy(predicate: Predicate) -> str:
+    if predicate.type.prim == "float32":
+        return "train the model, or check the modules that you gave it"
+    return "let a precondition bound it, or declare it as float32"
 
 
 def _first(model: Model, blank: str) -> str:

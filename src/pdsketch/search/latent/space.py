@@ -23,6 +23,7 @@ from pdsketch.tensor.effects import Program, written
 from pdsketch.tensor.model import Model
 from pdsketch.tensor.node import Run
 from pdsketch.tensor.state import StateBatch
+from pdsketch.tensor.whole import is_sound
 
 Tables = dict[str, Tensor]
 
@@ -264,9 +265,10 @@ class Space:
         """The successors whose numbers are all finite; the others are counted in ``runaways`` and dropped."""
         good: Tensor | None = None
         for name, table in made.tables.items():
-            if table is None or not table.is_floating_point() or bool(torch.isfinite(table).all()):
+            sound = None if table is None else is_sound(table, self.domain.predicates[name].type)
+            if sound is None or bool(sound.all()):
                 continue
-            fine = torch.isfinite(table).flatten(1).all(1)
+            fine = sound.reshape(len(sound), -1).all(1)
             good = fine if good is None else good & fine
             owners = problems.index_select(0, made.parent[~fine])
             for problem, count in zip(*map(Tensor.tolist, owners.unique(return_counts=True)), strict=True):  # type: ignore[no-untyped-call]
