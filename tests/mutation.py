@@ -21,6 +21,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from compileall import compile_dir
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import SimpleQueue
@@ -53,17 +54,21 @@ class Desk:
     def judge(self, mutant: Mutant) -> tuple[str, str]:
         """What becomes of a change, and what pytest said last."""
         path = self.sources / mutant.path
-        text = path.read_text(encoding="utf-8")
+        text, made = path.read_text(encoding="utf-8"), path.stat().st_mtime
         # All kernels share one stamp: with one of them changed, the warm cache would be lost to them all.
         compiles = "import kernel" in text
         path.write_text(mutant.changed(text), encoding="utf-8")
+        # Byte code is taken for that of a file by its time: of another time, it is not.
+        os.utime(path, (made - 1000, made - 1000))
         try:
             return self._run(mutant.tests, fresh=compiles)
         finally:
             path.write_text(text, encoding="utf-8")
+            os.utime(path, (made, made))
 
     def passes(self, tests: Iterable[str]) -> tuple[bool, str]:
         """Whether tests pass with the sources as they are."""
+        compile_dir(self.sources, quiet=2)
         done, said = self._pytest(tests, self.cache, limit=None)
         return done == 0, said
 
@@ -86,7 +91,7 @@ class Desk:
             environment = {
                 **os.environ,
                 "PYTHONPATH": str(self.sources),
-                # What was compiled from a file before it was changed must not stand in for it.
+                # The byte code of a changed file must not outlive the change.
                 "PYTHONDONTWRITEBYTECODE": "1",
                 "NUMBA_CACHE_DIR": str(cache),
                 "HYPOTHESIS_STORAGE_DIRECTORY": scratch,
