@@ -95,13 +95,20 @@ def test_what_was_refused_may_be_done_in_another_state():
 
 
 @pytest.mark.parametrize(
-    ("tolerance", "replans"),
-    [(None, True), (0.05, True), (0.4, False), ({"at": 0.4}, False), ({"at": 0.05}, True)],
+    ("length", "tolerance", "replans"),
+    [
+        (1.2, None, True),  # the type's own tolerance is 0.1
+        (1.07, None, False),
+        (1.2, 0.4, False),
+        (1.07, 0.05, True),
+        (1.2, {"at": 0.4}, False),
+        (1.07, {"at": 0.05}, True),
+    ],
     ids=str,
 )
-def test_a_plan_is_kept_as_long_as_the_world_is_as_predicted_up_to_the_tolerance(tolerance, replans):
+def test_a_plan_is_kept_as_long_as_the_world_is_as_predicted_up_to_the_tolerance(length, tolerance, replans):
     house = House()
-    house.length = 1.2
+    house.length = length
     chosen = policy(house, tolerance=tolerance)
     chosen.run(house, "(>= (at r) 2.5)", observe=House.observe, max_steps=2)
     assert chosen.trace[1].replanned is replans
@@ -119,9 +126,9 @@ def test_a_plan_is_not_followed_towards_another_goal():
 def test_a_run_begins_with_a_plan_of_its_own():
     house = House()
     chosen = policy(house)
-    chosen.act(house.observe(), "(= (at r) 2)")
-    chosen.run(house, "(= (at r) 2)", observe=House.observe)
-    assert house.place == 2.0
+    house.pushes(*chosen.act(house.observe(), "(= (at r) 3)")[1:])
+    chosen.run(house, "(= (at r) 3)", observe=House.observe)
+    assert house.place == 3.0
     assert [moment.replanned for moment in chosen.trace] == [True, False]
 
 
@@ -151,3 +158,22 @@ def test_an_episode_that_ended_is_not_gone_on_with():
         house, "(= (at r) 3)", observe=House.observe
     )
     assert len(episode.actions) == 1
+
+
+def test_a_run_ends_where_the_environment_says_success_whatever_the_model_believes():
+    house = House()
+    episode = policy(house).run(
+        house, "(>= (at r) 3)", observe=House.observe, success=lambda house: house.place >= 1
+    )
+    assert episode.success == [0, 1]
+
+
+def test_an_episode_that_ended_without_a_reward_is_no_success():
+    class Ending(House):
+        def step(self, action):
+            self.pushes("r")
+            return None, 0.0, True, False, {}
+
+    house = Ending()
+    chosen = pds.Policy(pds.Model(house.domain), heuristic="blind")
+    assert chosen.run(house, "(= (at r) 3)", observe=House.observe).success is None

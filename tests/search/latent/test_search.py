@@ -178,6 +178,8 @@ def test_states_that_agree_in_their_codes_are_one():
     assert (found.status, found.expanded) == ("gave-up", 1)
     finer = pds.plan(model, state, "(= (at r) [4])", heuristic="blind", resolution=0.1, max_expansions=40)
     assert finer.plan == [("right", "r")] * 19
+    coarser = pds.plan(*robot(1.0), "(= (at r) [4])", heuristic="blind", resolution=10.0, max_expansions=40)
+    assert (coarser.status, coarser.expanded) == ("gave-up", 1)
 
 
 def test_objects_of_other_problems_do_not_tell_states_apart():
@@ -192,10 +194,17 @@ def test_objects_of_other_problems_do_not_tell_states_apart():
 
 def test_problems_planned_together_do_not_share_their_states():
     """What one problem has met is new to another."""
-    first, second = lamps(0, 0), lamps(1, 0)
-    goals = ["(= (level l1) 2)", "(= (level l1) 3)"]
-    found = pds.plan_many(switches(first), [first, second], goals, heuristic="blind", k=3)
-    assert [r.cost for r in found] == [2, 3]
+    first, second = lamps(0), lamps(1)
+    found = pds.plan_many(switches(first), [first, second], "(= (level l0) 3)", heuristic="blind")
+    assert [r.cost for r in found] == [3, 2]
+
+
+def test_problems_planned_together_name_their_own_objects():
+    first = lamps(0)
+    other = pds.State(first.domain, {"lamp": ["x", "y"]}, {"level": [3, 0], "dark": False})
+    goals = ["(= (level l0) 1)", "(and (= (level x) 0) (= (level y) 0))"]
+    found = pds.plan_many(switches(first), [first, other], goals, heuristic="blind")
+    assert [r.plan for r in found] == [[("up", "l0")], [("down", "x")]]
 
 
 def test_weighted_search_follows_its_weight():
