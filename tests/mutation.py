@@ -55,13 +55,13 @@ class Desk:
         """What becomes of a change, and what pytest said last."""
         path = self.sources / mutant.path
         text, made = path.read_text(encoding="utf-8"), path.stat().st_mtime
-        # All kernels share one stamp: with one of them changed, the warm cache would be lost to them all.
+        # What is compiled anew with a changed kernel must not take the place of what is warm.
         compiles = "import kernel" in text
         path.write_text(mutant.changed(text), encoding="utf-8")
         # Byte code is taken for that of a file by its time: of another time, it is not.
         os.utime(path, (made - 1000, made - 1000))
         try:
-            return self._run(mutant.tests, fresh=compiles)
+            return self._run(mutant.tests, aside=compiles)
         finally:
             path.write_text(text, encoding="utf-8")
             os.utime(path, (made, made))
@@ -72,11 +72,12 @@ class Desk:
         done, said = self._pytest(tests, self.cache, limit=None)
         return done == 0, said
 
-    def _run(self, tests: Sequence[str], *, fresh: bool) -> tuple[str, str]:
-        if not fresh:
+    def _run(self, tests: Sequence[str], *, aside: bool) -> tuple[str, str]:
+        if not aside:
             return self._judged(tests, self.cache, LIMIT)
-        with tempfile.TemporaryDirectory(dir=self.folder) as cache:
-            return self._judged(tests, Path(cache), LIMIT + COMPILING)
+        with tempfile.TemporaryDirectory(dir=self.folder) as scratch:
+            cache = shutil.copytree(self.cache, Path(scratch) / "cache")
+            return self._judged(tests, cache, LIMIT + COMPILING)
 
     def _judged(self, tests: Sequence[str], cache: Path, limit: float) -> tuple[str, str]:
         code, said = self._pytest(tests, cache, limit)
@@ -157,7 +158,8 @@ def digest_of(mutant: Mutant) -> str:
 
 def _shared() -> list[Path]:
     """The files beside the tests that they import."""
-    return [p for p in TESTS.rglob("*.py") if not p.name.startswith("test_") and p.parent.name != "mutants"]
+    others = [path for path in TESTS.rglob("*.py") if not path.name.startswith("test_")]
+    return [path for path in others if path.parent.name != "mutants" and path.name != "mutation.py"]
 
 
 def _digest(words: Iterable[str], files: Iterable[Path]) -> str:

@@ -14,6 +14,8 @@ from pdsketch.lang.semantics import (
     evaluate,
     holds,
 )
+from pdsketch.lang.terms import Arithmetic, Value
+from pdsketch.lang.types import INT
 from pdsketch.lang.validator import validate
 
 
@@ -63,6 +65,8 @@ class TestExpressions:
             ("(eq (x a) 0.5005)", True),
             ("(= (x a) 0.502)", False),
             ("(= (loose a) 0.55)", True),
+            ("(= (n b) (+ (x a) 0.5005))", True),
+            ("(= (+ (x a) 0.502) (n b))", False),
             ("(= (at a) [1, 2])", True),
             ("(= (at a) [1, 2.5])", False),
             ("(< (x a) (x b))", True),
@@ -459,6 +463,31 @@ class TestValidator:
             verdict = validate(problem, [("go", "i", wrong)])
             assert verdict.reason is not None
             assert verdict.reason.code == "type-mismatch"
+
+
+def test_a_step_takes_objects_of_its_types_alone():
+    domain = parse_domain(
+        """(define (domain d) (:types car boat - vehicle vehicle - object) (:predicates (clean ?v - vehicle))
+        (:action wash :parameters (?c - car) :effect (clean ?c))
+        (:action rinse :parameters (?v - vehicle) :effect (clean ?v)))"""
+    )
+    problem = parse_problem(
+        "(define (problem p) (:domain d) (:objects c - car b - boat) (:init) (:goal (clean b)))", domain
+    )
+    assert validate(problem, [("rinse", "b")]).valid
+    verdict = validate(problem, [("wash", "b")])
+    assert (verdict.valid, verdict.step) == (False, 0)
+    assert verdict.reason is not None
+    assert verdict.reason.code == "type-mismatch"
+    assert "`b` is a boat" in verdict.reason.message
+
+
+def test_whole_division_rounds_down():
+    """Every division that is written gives a float; one over ints may be made by a program."""
+    world = world_of("(:predicates (p))")
+    for above, below, wanted in ((7, 2, 3), (-7, 2, -4), (7, -2, -4), (-6, 3, -2)):
+        whole = Arithmetic("/", (Value(above, INT), Value(below, INT)), INT)
+        assert evaluate(world, {}, whole) == wanted
 
 
 def test_long_chains_of_derived_predicates_are_evaluated():
