@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from heapq import heappop, heappush
+
 import numpy as np
 import pytest
 from tests.heuristics.tasks import chain, make_task
@@ -178,13 +180,43 @@ def test_blind_is_the_cost_of_the_cheapest_operator():
     assert value(task, "blind") == 2
 
 
-def test_large_costs_are_settled_in_their_order():
-    """The dear way is short: each of many propositions waits in the heap until its turn."""
-    many = [(f"p{i}", "s", f"p{i}", 5000.0 - 7 * (i % 5) * i) for i in range(12)]
-    last = [(f"q{i}", f"p{i}", "g", 3000.0 + 11 * i) for i in range(12)]
-    task = make_task(" ".join(["s", *(f"p{i}" for i in range(12)), "g"]), "s", "g", [*many, *last])
-    best = min(5000.0 - 7 * (i % 5) * i + 3000.0 + 11 * i for i in range(12))
-    assert [value(task, name) for name in RELAXED] == [best] * len(RELAXED)
+def shortest(edges, start, end):
+    """Dijkstra's algorithm."""
+    queue, done = [(0, start)], set()
+    while queue:
+        paid, node = heappop(queue)
+        if node == end:
+            return paid
+        if node not in done:
+            done.add(node)
+            for source, target, cost in edges:
+                if source == node:
+                    heappush(queue, (paid + cost, target))
+    return np.inf
+
+
+@pytest.mark.parametrize("largest", [50, 5000], ids=["buckets", "heap"])
+def test_where_each_operator_needs_one_thing_an_estimate_is_a_shortest_path(largest):
+    rng = np.random.default_rng(largest)
+    for _ in range(8):
+        edges = [(*rng.integers(25, size=2).tolist(), int(rng.integers(1, largest))) for _ in range(90)]
+        operators = [(f"o{i}", f"f{a}", f"f{b}", cost) for i, (a, b, cost) in enumerate(edges)]
+        task = make_task(" ".join(f"f{i}" for i in range(25)), "f0", "f24", operators)
+        assert [value(task, name) for name in RELAXED] == [shortest(edges, 0, 24)] * len(RELAXED)
+
+
+def test_what_is_reached_twice_counts_once():
+    """p is met at a price of 5, then at 2: it is one condition of the last step, and r is the other."""
+    operators = [("dear", "s", "p", 5), ("in", "s", "m", 1), ("out", "m", "p", 1)]
+    operators += [("late", "s", "r", 100), ("end", "p r", "g", 1)]
+    task = make_task("s p m r g", "s", "g", operators)
+    assert [value(task, name) for name in ("max", "add", "ff")] == [101, 103, 103]
+
+
+def test_an_operator_is_not_preferred_before_its_precondition_holds_though_that_costs_nothing():
+    task = make_task("a b c", "a", "c", [("walk", "a", "b", 0), ("push", "b", "c", 1)])
+    h, preferred = Evaluator(task, "ff").preferred(task.init)
+    assert (h, preferred.tolist()) == (1, [0])
 
 
 def test_a_derived_fact_without_conditions_always_holds():

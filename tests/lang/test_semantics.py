@@ -69,6 +69,7 @@ class TestExpressions:
             ("(= (+ (x a) 0.502) (n b))", False),
             ("(= (at a) [1, 2])", True),
             ("(= (at a) [1, 2.5])", False),
+            ("(= (* 10000 (x a)) 5001)", False),
             ("(< (x a) (x b))", True),
             ("(<= (n a) 2)", True),
             ("(> (n a) 2)", False),
@@ -480,6 +481,23 @@ def test_a_step_takes_objects_of_its_types_alone():
     assert verdict.reason is not None
     assert verdict.reason.code == "type-mismatch"
     assert "`b` is a boat" in verdict.reason.message
+
+
+def test_an_int_argument_stays_within_its_choices():
+    domain = parse_domain(
+        """(define (domain d) (:types lamp - object level - int64[choices=3])
+        (:predicates (level [return_type=level] ?l - lamp))
+        (:action dim :parameters (?l - lamp ?n - level) :effect (level::assign ?l ?n)))"""
+    )
+    problem = parse_problem(
+        "(define (problem p) (:domain d) (:objects l - lamp) (:init (= (level l) 0)) (:goal (= (level l) 2)))",
+        domain,
+    )
+    assert validate(problem, [("dim", "l", 2)]).valid
+    for wrong in (3, -1, 0.5):
+        verdict = validate(problem, [("dim", "l", wrong)])
+        assert verdict.reason is not None
+        assert verdict.reason.code == "type-mismatch"
 
 
 def test_whole_division_rounds_down():
