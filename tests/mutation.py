@@ -14,6 +14,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -47,6 +48,7 @@ class Desk:
         self.folder = HOME / f"desk{number}"
         self.sources = self.folder / "src"
         self.cache = self.folder / "cache"
+        self.running: subprocess.Popen[str] | None = None
         self.cache.mkdir(parents=True, exist_ok=True)
         shutil.rmtree(self.sources, ignore_errors=True)
         shutil.copytree(SOURCES, self.sources, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
@@ -100,7 +102,7 @@ class Desk:
             }
             names = [f"tests/{name}" for name in tests]
             words = [sys.executable, "-m", "pytest", *PYTEST, f"--basetemp={scratch}/tmp", *names]
-            run = subprocess.Popen(
+            self.running = run = subprocess.Popen(
                 words,
                 cwd=ROOT,
                 env=environment,
@@ -112,18 +114,15 @@ class Desk:
             try:
                 said, _ = run.communicate(timeout=limit)
             except subprocess.TimeoutExpired:
-                _end(run)
+                self.stop()
                 return None, f"more than {limit} s"
-            except BaseException:
-                _end(run)
-                raise
         return run.returncode, "\n".join(said.strip().splitlines()[-12:])
 
-
-def _end(run: subprocess.Popen[str]) -> None:
-    """End a run and what it started."""
-    os.killpg(run.pid, 9)
-    run.wait()
+    def stop(self) -> None:
+        """End what runs here, and what it started."""
+        if self.running is not None and self.running.poll() is None:
+            os.killpg(self.running.pid, signal.SIGKILL)
+            self.running.wait()
 
 
 class Record:
@@ -201,9 +200,11 @@ def judge_all(desks: Sequence[Desk], mutants: Sequence[Mutant], record: Record) 
         free.put(desk)
     left = [mutant for mutant in mutants if mutant not in results]
     print(f"{len(mutants)} changes, {len(results)} of them known, {len(left)} to try", flush=True)
-    lock = threading.Lock()
+    lock, stopped = threading.Lock(), threading.Event()
 
     def one(mutant: Mutant) -> None:
+        if stopped.is_set():
+            return
         desk = free.get()
         started = time.monotonic()
         try:
@@ -211,6 +212,8 @@ def judge_all(desks: Sequence[Desk], mutants: Sequence[Mutant], record: Record) 
         finally:
             free.put(desk)
         seconds = time.monotonic() - started
+        if stopped.is_set():
+            return
         with lock:
             results[mutant] = result, seconds
             at = len(results)
@@ -225,6 +228,9 @@ def judge_all(desks: Sequence[Desk], mutants: Sequence[Mutant], record: Record) 
             for future in [pool.submit(one, mutant) for mutant in left]:
                 future.result()
         except KeyboardInterrupt:
+            stopped.set()
+            for desk in desks:
+                desk.stop()
             pool.shutdown(cancel_futures=True)
             raise
     return results
@@ -266,6 +272,7 @@ def main() -> int:
     parser.add_argument("--fresh", action="store_true", help="forget the results of earlier runs")
     parser.add_argument("--list", action="store_true", help="list the changes and stop")
     args = parser.parse_args()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     mutants = read_lists()
     stale = complaints(mutants)
     if stale:
