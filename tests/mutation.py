@@ -2,8 +2,8 @@
 
 Each change of meaning in `tests/mutants` is made in a copy of the sources, and the tests that should
 notice run against it. A change is noticed if one of them fails, or takes longer than `LIMIT` seconds.
-The tests must pass without it first. Results are kept in ``.mutants`` under a digest of the change, its source
-file and its tests, so that a second run asks only about what is new, and an interrupted one goes on.
+The tests must pass without it first. Results are kept in ``.mutants`` under a digest of the change, its
+source file and its tests, so that a second run asks only about what is new, and an interrupted one goes on.
 """
 
 from __future__ import annotations
@@ -184,14 +184,21 @@ def first_without(desks: Sequence[Desk], mutants: Sequence[Mutant], record: Reco
     print(f"{len(tests)} tests without any change ...", flush=True)
     started = time.monotonic()
     with ThreadPoolExecutor(len(desks)) as pool:
-        found = list(pool.map(lambda pair: pair[0].passes(pair[1]) if pair[1] else (True, ""), zip(desks, shares, strict=True)))
+        found = list(
+            pool.map(
+                lambda pair: pair[0].passes(pair[1]) if pair[1] else (True, ""),
+                zip(desks, shares, strict=True),
+            )
+        )
     failed = [said for passes, said in found if not passes]
     if not failed:
         record.add(digest, "pass", time.monotonic() - started)
     return failed
 
 
-def judge_all(desks: Sequence[Desk], mutants: Sequence[Mutant], record: Record) -> dict[Mutant, tuple[str, float]]:
+def judge_all(
+    desks: Sequence[Desk], mutants: Sequence[Mutant], record: Record
+) -> dict[Mutant, tuple[str, float]]:
     """The result of each change, those that are known already included."""
     digests = {mutant: digest_of(mutant) for mutant in mutants}
     results = {m: record.known[d] for m, d in digests.items() if d in record.known}
@@ -249,7 +256,9 @@ def told(results: dict[Mutant, tuple[str, float]]) -> tuple[list[str], bool]:
         if kind == "nothing":
             wrong.append(f"changes nothing: {mutant.where}: {mutant.meaning}: {mutant.nothing}")
         elif kind == "survive":
-            wrong.append(f"{result}: {mutant.where}: {mutant.meaning} ({mutant.file}; {' '.join(mutant.tests)})")
+            wrong.append(
+                f"{result}: {mutant.where}: {mutant.meaning} ({mutant.file}; {' '.join(mutant.tests)})"
+            )
         elif mutant.nothing:
             wrong.append(f"is noticed, and was said to change nothing: {mutant.where}: {mutant.meaning}")
     total = rooms.pop("all", Counter())
@@ -267,14 +276,16 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--only", metavar="PATTERN", help="a regular expression over lines: place, file, meaning")
+    parser.add_argument(
+        "--only", metavar="PATTERN", help="a regular expression over lines: place, file, meaning"
+    )
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N")
     parser.add_argument("--fresh", action="store_true", help="forget the results of earlier runs")
     parser.add_argument("--list", action="store_true", help="list the changes and stop")
     args = parser.parse_args()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     mutants = read_lists()
-    stale = complaints(mutants)
+    stale = complaints(mutants, thorough=True)
     if stale:
         print("\n".join(stale), file=sys.stderr)
         return 2

@@ -37,9 +37,7 @@ def test_a_fractional_cost_is_written_as_it_is(tmp_path, capsys):
     domain, problem = tmp_path / "domain.pddl", tmp_path / "p.pddl"
     domain.write_text("""(define (domain d) (:predicates (p)) (:functions (total-cost) - number)
       (:action go :parameters () :precondition (and) :effect (and (p) (increase (total-cost) 1.25))))""")
-    problem.write_text(
-        "(define (problem p) (:domain d) (:init) (:goal (p)) (:metric minimize (total-cost)))"
-    )
+    problem.write_text("(define (problem p) (:domain d) (:init) (:goal (p)) (:metric minimize (total-cost)))")
     assert main(["plan", str(domain), str(problem)]) == 0
     assert capsys.readouterr().out == "(go)\n; cost = 1.25\n"
 
@@ -58,9 +56,7 @@ def test_the_seed_of_train_reaches_networks_and_batches(place, capsys):
     for name, seed in (("a", "0"), ("b", "0"), ("c", "1")):
         assert main([*words, "--seed", seed, "-o", str(place / name)]) == 0
         weights.append(load_file(next((place / name).glob("weights*.safetensors"))))
-    same, other = (
-        [torch.equal(weights[0][name], weights[at][name]) for name in weights[0]] for at in (1, 2)
-    )
+    same, other = ([torch.equal(weights[0][name], weights[at][name]) for name in weights[0]] for at in (1, 2))
     assert all(same)
     assert not all(other)
 
@@ -77,7 +73,8 @@ def test_eval_on_problems_says_how_many_are_solved(tmp_path, capsys):
     for start in (0, 2, 9):
         files.append(str(tmp_path / f"p{start}.pddl"))
         Path(files[-1]).write_text(
-            f"(define (problem p) (:domain line) (:objects r - robot) (:init (= (at r) {start})) (:goal (home r)))"
+            "(define (problem p) (:domain line) (:objects r - robot)"
+            f"(:init (= (at r) {start})) (:goal (home r)))"
         )
     words = ["eval", str(tmp_path / "model"), *files, "--heuristic", "blind", "--max-expansions", "20"]
     assert main([*words, "--json"]) == 0
@@ -88,13 +85,17 @@ def test_eval_on_problems_says_how_many_are_solved(tmp_path, capsys):
     assert capsys.readouterr().out.splitlines()[-1] == "2 of 3 problems solved"
 
 
-@pytest.mark.parametrize("words", [["--failures", "1.5"], ["--failures", "-1"], ["--objects", "-1"], ["--seed", "x"]])
+@pytest.mark.parametrize(
+    "words", [["--failures", "1.5"], ["--failures", "-1"], ["--objects", "-1"], ["--seed", "x"]]
+)
 def test_parts_and_counts_of_data_are_checked(tmp_path, capsys, words):
     assert main(["data", "babyai", *words, "-o", str(tmp_path / "data")]) == 2
     assert not (tmp_path / "data").exists()
 
 
-def test_a_module_that_lacks_one_of_its_own_imports_is_not_called_missing(place, tmp_path, monkeypatch, capsys):
+def test_a_module_that_lacks_one_of_its_own_imports_is_not_called_missing(
+    place, tmp_path, monkeypatch, capsys
+):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "needy.py").write_text("import no_such_package\n")
     words = ["train", str(place / "rooms.pdsketch"), str(place / "data"), "-o", str(tmp_path / "m")]

@@ -15,7 +15,15 @@ from pdsketch.envs.babyai.states import load_sketch
 from pdsketch.envs.babyai.unseen import UNSEEN, colour_in_hand
 from pdsketch.envs.babyai.world import ActionObjDoor, problem_seed
 from pdsketch.experiments import babyai
-from pdsketch.experiments.babyai import MOST_STEPS, SearchConfig, TrainConfig, Trial, agrees, closed_loop, follow
+from pdsketch.experiments.babyai import (
+    MOST_STEPS,
+    SearchConfig,
+    TrainConfig,
+    Trial,
+    agrees,
+    closed_loop,
+    follow,
+)
 from pdsketch.experiments.babyai_checks import (
     exact_model,
     measure_transitions,

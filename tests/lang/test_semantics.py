@@ -490,7 +490,8 @@ def test_an_int_argument_stays_within_its_choices():
         (:action dim :parameters (?l - lamp ?n - level) :effect (level::assign ?l ?n)))"""
     )
     problem = parse_problem(
-        "(define (problem p) (:domain d) (:objects l - lamp) (:init (= (level l) 0)) (:goal (= (level l) 2)))",
+        """(define (problem p) (:domain d) (:objects l - lamp)
+        (:init (= (level l) 0)) (:goal (= (level l) 2)))""",
         domain,
     )
     assert validate(problem, [("dim", "l", 2)]).valid

@@ -101,7 +101,8 @@ def test_held_out_episodes_that_fare_much_worse_are_told(rooms):
 
 
 def test_facts_about_no_object_may_be_in_the_data_and_tell_states_apart():
-    domain = pds.parse_domain("""(define (domain d) (:types thing) (:predicates (night) (w [return_type=float32] ?t - thing))
+    domain = pds.parse_domain("""(define (domain d)
+      (:types thing) (:predicates (night) (w [return_type=float32] ?t - thing))
       (:derived (seen ?t - thing) (??f (w ?t)))
       (:action wait :parameters () :effect (and)))""")
     for nights, count in (((True, False), 0), ((True, True), 2)):

@@ -59,7 +59,7 @@ def test_a_lookahead_of_one_step_does_not_see_the_second():
         "action::back::f": lambda at: at + 5,  # wrong, and seen only from the second state on
     }
     losses = [fitted([episode], functions, horizon=h, **GOALS_AHEAD).losses["lookahead"] for h in (1, 2)]
-    # One step ahead: out is right, back is wrong. Two ahead, there is one state to look from, and it is wrong.
+    # One step ahead: out is right, back is wrong. Two ahead, there is one state to look from: it is wrong.
     assert losses[1] > 1.2 * losses[0] > 0
 
 
@@ -72,7 +72,9 @@ def test_steps_that_were_not_executed_teach_nothing(executable):
     assert report.train.steps == 2 * sum(executable)
 
 
-GUARDED = LINE.replace("(:action out :parameters (?r - robot)", "(:action out :parameters (?r - robot) :precondition (free)")
+GUARDED = LINE.replace(
+    "(:action out :parameters (?r - robot)", "(:action out :parameters (?r - robot) :precondition (free)"
+)
 GUARDED = GUARDED.replace("(at [", "(free) (at [")
 
 

@@ -349,7 +349,8 @@ def test_what_averts_a_harmful_side_effect_matters():
 def test_a_float_equals_an_int_within_its_tolerance():
     types = "(:types bolt - object length - float32[tolerance=0.1])"
     task, _ = costs_as_reference(
-        "(:predicates (size [return_type=int64] ?b - bolt) (long [return_type=length] ?b - bolt) (fits ?b - bolt))"
+        "(:predicates (size [return_type=int64] ?b - bolt) (long [return_type=length] ?b - bolt)"
+        " (fits ?b - bolt))"
         "(:action try :parameters (?b - bolt) :precondition (= (size ?b) (long ?b)) :effect (fits ?b))",
         "(:objects a b - bolt) (:init (= (size a) 2) (= (long a) 2.05) (= (size b) 2) (= (long b) 2.3))"
         "(:goal (fits a))",

@@ -1,4 +1,4 @@
-"""Values in between: truth that is undecided, ints that are unsure, sets that grew, batches that are padded."""
+"""Values in between: truth that is undecided, ints that are unsure, batches that are padded."""
 
 from __future__ import annotations
 
@@ -43,7 +43,10 @@ def test_two_unsure_ints_are_equal_as_often_as_they_agree():
 
 def test_of_two_unsure_ints_one_is_less_at_most_or_more_with_its_probability():
     model, state = dice(HALF, (0.0, 0.5, 0.5, 0.0))
-    odds = {order: float(model.holds(state, f"({order} (face d0) (face d1))").detach()) for order in ("<", "<=", ">", ">=")}
+    odds = {
+        order: float(model.holds(state, f"({order} (face d0) (face d1))").detach())
+        for order in ("<", "<=", ">", ">=")
+    }
     assert odds == pytest.approx({"<": 0.75, "<=": 1.0, ">": 0.0, ">=": 0.25}, abs=1e-3)
 
 
@@ -56,8 +59,12 @@ def test_what_is_undecided_does_not_hold_crisply(truth, crisp):
 def test_arguments_may_stand_in_any_order():
     likes = torch.tensor([[False, True], [False, False]])
     model, state = dice(HALF, HALF, likes=likes)
-    assert model.holds(state, "(exists (?a ?b - die) (and (likes ?b ?a) (= ?b d0) (= ?a d1)))", crisp=True) == 1
-    assert model.holds(state, "(exists (?a ?b - die) (and (likes ?b ?a) (= ?a d0) (= ?b d1)))", crisp=True) == 0
+    assert (
+        model.holds(state, "(exists (?a ?b - die) (and (likes ?b ?a) (= ?b d0) (= ?a d1)))", crisp=True) == 1
+    )
+    assert (
+        model.holds(state, "(exists (?a ?b - die) (and (likes ?b ?a) (= ?a d0) (= ?b d1)))", crisp=True) == 0
+    )
 
 
 FAMILY = """

@@ -13,7 +13,8 @@ WAYS = """
 (define (domain ways)
   (:types car - object)
   (:functions (total-cost) - number)
-  (:predicates (start ?c - car) (near ?c - car) (far ?c - car) (mid ?c - car) (end ?c - car) (dented ?c - car))
+  (:predicates (start ?c - car) (near ?c - car) (far ?c - car) (mid ?c - car) (end ?c - car)
+    (dented ?c - car))
   (:action jump :parameters (?c - car) :precondition (start ?c)
     :effect (and (not (start ?c)) (near ?c) (increase (total-cost) 100)))
   (:action walk :parameters (?c - car) :precondition (start ?c)
@@ -185,7 +186,10 @@ PUSH = """
 
 @pytest.mark.parametrize(
     ("goal", "changes", "said"),
-    [("(moved b)", "action::push::may", "is not applicable"), ("(far b)", "derived::far::f", "does not hold")],
+    [
+        ("(moved b)", "action::push::may", "is not applicable"),
+        ("(far b)", "derived::far::f", "does not hold"),
+    ],
 )
 def test_a_plan_that_does_not_hold_up_when_it_is_replayed_is_not_returned(goal, changes, said):
     """A module that says something else when it is asked again."""

@@ -1,4 +1,4 @@
-"""What latent search promises: cheapest plans, honest answers where there is none, limits, and who its company is."""
+"""What latent search promises: cheapest plans, honest answers where there is none, limits, its company."""
 
 from __future__ import annotations
 
@@ -187,7 +187,9 @@ def test_objects_of_other_problems_do_not_tell_states_apart():
     alone, many = lamps(0), lamps(0, 0, 0)
     model = switches(alone)
     together = pds.plan_many(model, [alone, many], "(dark)", heuristic="blind", time_limit=None)
-    by_itself = [pds.plan(model, state, "(dark)", heuristic="blind", time_limit=None) for state in (alone, many)]
+    by_itself = [
+        pds.plan(model, state, "(dark)", heuristic="blind", time_limit=None) for state in (alone, many)
+    ]
     assert [r.status for r in together] == ["unsolvable", "unsolvable"]
     assert [r.expanded for r in together] == [r.expanded for r in by_itself] == [4, 4**3]
 

@@ -12,6 +12,7 @@ from pdsketch.search.packed import memory, problem
 from pdsketch.search.packed.engine import Options, search
 from pdsketch.task.clock import now
 
+
 def flips(count: int):
     facts = " ".join(f"x{i}" for i in range(count)) + " p q"
     back = [(f"r{i}", f"x{i}", f"~x{i}", 1.0) for i in range(count)]
@@ -50,7 +51,8 @@ def test_the_goals_that_are_out_of_reach_are_those_that_are():
 
 def test_a_plan_that_does_not_replay_is_never_returned(monkeypatch):
     """The exact semantics has the last word, whatever the kernels say."""
-    text = """(define (domain d) (:predicates (a) (b)) (:action go :parameters () :precondition (a) :effect (b)))"""
+    text = """(define (domain d) (:predicates (a) (b))
+      (:action go :parameters () :precondition (a) :effect (b)))"""
     easy = pds.parse_problem(
         "(define (problem p) (:domain d) (:init (a)) (:goal (b)))", pds.parse_domain(text)
     )

@@ -100,7 +100,9 @@ def test_weighted_search_follows_its_weight():
 
 
 def test_the_lowest_h_that_was_seen_is_told():
-    task = make_task("a b c d", "a", "d", [("go", "a", "b", 1.0), ("on", "b", "c", 1.0), ("end", "c", "d", 1.0)])
+    task = make_task(
+        "a b c d", "a", "d", [("go", "a", "b", 1.0), ("on", "b", "c", 1.0), ("end", "c", "d", 1.0)]
+    )
     found = search(task, Options(search="astar", heuristic="max", max_expansions=2))
     assert (found.status, found.best_h) == ("gave-up", 1)
     assert np.isinf(search(make_task("a b", "a", "b", []), Options()).best_h)
