@@ -353,7 +353,7 @@ class TestEffects:
     def test_numeric_changes_accumulate(self):
         body = """(:functions (x)) (:action a :parameters () :effect (and (increase (x) 2) (decrease (x) 5)))
             (:action b :parameters () :effect (and (scale-up (x) 6) (scale-down (x) 3)))
-            (:action c :parameters () :effect (and (assign (x) 6) (increase (x) 3)))"""
+            (:action c :parameters () :effect (and (assign (x) 3) (increase (x) 3)))"""
         world = world_of(body)
         assert apply(world, {("x",): 10}, ("a",)) == {("x",): 7}
         assert apply(world, {("x",): 10}, ("b",)) == {("x",): 20}
