@@ -330,6 +330,12 @@ class TestEffects:
         assert apply(world, {("x",): 0.0}, ("a",))["x",] == 0.0
         assert apply(world, {("x",): 0.0, ("p",): True}, ("a",))["x",] == 1.0
 
+    def test_of_conditions_within_conditions_all_must_hold(self):
+        world = one_action("(when (p) (when (q) (r)))", predicates="(p) (q) (r)")
+        for held, fires in ((("p",), False), (("q",), False), (("p", "q"), True)):
+            before = {(name,): True for name in held}
+            assert (("r",) in apply(world, before, ("a",))) is fires
+
     def test_foreach_applies_to_all_objects_of_the_type(self):
         world = one_action(
             "(foreach (?o - item) (when (p ?o) (x::assign ?o (+ (x ?o) (x ?me)))))",

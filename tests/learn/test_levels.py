@@ -184,3 +184,11 @@ def test_a_resumed_fit_can_still_go_back_to_its_trial(tmp_path):
             parameter.neg_()
     rest._finish()
     assert all(torch.equal(first._earlier[name], t) for name, t in model.state_dict().items())
+
+
+def test_episodes_are_kept_for_the_choice_whole(rooms):
+    fit = trainer(pds.Model(rooms[0], seed=0), rooms[1][:12], steps=20)
+    episode = fit.study.packed.episode
+    apart, rest = (set(episode[states].tolist()) for states in (fit.levels.apart, fit.trial_sampler.draw(0)))
+    assert len(apart) == 4
+    assert not apart & rest
