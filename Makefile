@@ -12,7 +12,7 @@ CHECKED := src tests benchmarks examples
 # One thread a process: the tests run in parallel already.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help demo test quick lint format kernels fuzz torture bench clean
+.PHONY: help demo test quick lint format kernels fuzz torture bench clean mutants
 
 help:  ## this list
 	@grep -hE '^[a-z]+: .*##|^[a-z]+:  ##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -62,8 +62,11 @@ fuzz: .venv/installed-dev  ## 100,000 mutated files through the language; no cra
 torture: .venv/installed-dev  ## kills, full disks, damaged files, limits: tries and losses (14 minutes)
 	$(BIN)/python -m tests.torture
 
+mutants: .venv/installed-dev  ## do the tests notice? changes of meaning, one by one (ONLY=pattern)
+	$(BIN)/python -m tests.mutation $(if $(ONLY),--only '$(ONLY)')
+
 bench: .venv/installed-dev  ## loading speed beside other parsers (DIR=a folder of PDDL files)
 	$(BIN)/python benchmarks/parse.py $(if $(DIR),$(DIR),examples)
 
 clean:  ## remove what the other goals made
-	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv .mutants build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

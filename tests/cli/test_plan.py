@@ -264,9 +264,10 @@ def test_validate_says_where_in_the_plan_a_name_is_wrong(capsys, tmp_path):
     assert err.startswith(f"{plan}:3:3: error[unknown-action]: step 2, (upp s1): ")
 
 
-def test_an_object_may_have_a_number_for_a_name(capsys, tmp_path):
+@pytest.mark.parametrize("name", ["nan", "7", "1e5"])
+def test_an_object_may_have_a_number_for_a_name(capsys, tmp_path, name):
     domain, problem = switches(tmp_path, "(on s1)")
-    Path(problem).write_text(Path(problem).read_text().replace("s1", "nan"))
+    Path(problem).write_text(Path(problem).read_text().replace("s1", name))
     plan = tmp_path / "plan"
-    plan.write_text("(up nan)\n")
+    plan.write_text(f"(up {name})\n")
     assert run(capsys, "validate", domain, problem, str(plan))[0] == 0

@@ -344,3 +344,44 @@ def test_what_averts_a_harmful_side_effect_matters():
     )
     assert cost == 2
     assert ("cool",) in task.operators
+
+
+def test_a_float_equals_an_int_within_its_tolerance():
+    types = "(:types bolt - object length - float32[tolerance=0.1])"
+    task, _ = costs_as_reference(
+        "(:predicates (size [return_type=int64] ?b - bolt) (long [return_type=length] ?b - bolt)"
+        " (fits ?b - bolt))"
+        "(:action try :parameters (?b - bolt) :precondition (= (size ?b) (long ?b)) :effect (fits ?b))",
+        "(:objects a b - bolt) (:init (= (size a) 2) (= (long a) 2.05) (= (size b) 2) (= (long b) 2.3))"
+        "(:goal (fits a))",
+        types,
+    )
+    assert list(task.operators) == [("try", "a")]
+
+
+@pytest.mark.parametrize("condition", ["(< (weight ?x) 3)", "(not (< (weight ?x) 3))"])
+def test_comparisons_without_a_value_are_false_either_way(condition):
+    this = sample(
+        "(:predicates (held ?x)) (:functions (weight ?x) - number)"
+        f"(:action lift :parameters (?x) :precondition {condition} :effect (held ?x))",
+        "(:objects a) (:init) (:goal (held a))",
+    )
+    assert ground(this.problem).operators == ()
+
+
+def test_a_step_that_divides_by_zero_cannot_be_taken():
+    this = sample(
+        "(:predicates (held ?x)) (:functions (weight ?x) - number)"
+        "(:action lift :parameters (?x) :precondition (>= (/ 6 (weight ?x)) 2) :effect (held ?x))",
+        "(:objects a b c) (:init (= (weight a) 0) (= (weight b) 3) (= (weight c) 4))"
+        "(:goal (and (held b) (imply (held a) (held c))))",
+    )
+    assert list(ground(this.problem).operators) == [("lift", "b")]
+
+
+def test_facts_that_are_given_as_false_do_not_hold():
+    _, cost = costs_as_reference(
+        "(:predicates (p) (q)) (:action go :parameters () :precondition (not (p)) :effect (q))",
+        "(:objects) (:init (= (p) false) (= (q) false)) (:goal (q))",
+    )
+    assert cost == 1
