@@ -87,14 +87,8 @@ class Functions(nn.Module):
         return found if isinstance(found, nn.Module) else None
 
     def default(self, name: str, signature: Signature) -> nn.Module:
-        """A fresh network for a blank; its weights depend on the seed and the name alone.
-
-        What encodes a latent vector, and what predicts one, stays within bounds. What
-        is assigned under no condition decides itself whether it is.
-        """
-        signature = replace(
-            signature, bounded=name in _latent(self.domain, self.given), gated=name in self.gated
-        )
+        """A fresh network for a blank; its weights depend on the seed and the name alone."""
+        signature = by_use(signature, name, self.domain, self.given)
         generator = torch.Generator().manual_seed((self.seed * 0x9E3779B1 + crc32(name.encode())) % 2**63)
         return make(signature, generator)
 
@@ -116,6 +110,17 @@ class Functions(nn.Module):
         with torch.inference_mode(False):
             self.put(callee.name, self.default(callee.name, signature).to(device).train(self.training))
         return self.calls[callee.name]
+
+
+def by_use(signature: Signature, name: str, domain: Domain, given: Mapping[str, Any]) -> Signature:
+    """The signature of a default network, with what the blank's use asks of it.
+
+    What encodes a latent vector, and what predicts one, stays within bounds. What
+    is assigned under no condition decides itself whether it is.
+    """
+    return replace(
+        signature, bounded=name in _latent(domain, given), gated=name in _unconditional(domain) - set(given)
+    )
 
 
 def _latent(domain: Domain, given: Mapping[str, Any]) -> set[str]:

@@ -36,7 +36,7 @@ from pdsketch.tensor.architecture import (
     check_architecture,
     missing_modules,
 )
-from pdsketch.tensor.blanks import Functions, key_of, signature_of
+from pdsketch.tensor.blanks import Functions, by_use, key_of, signature_of
 from pdsketch.tensor.model import Model
 from pdsketch.tensor.notes import wrong_note
 from pdsketch.tensor.weights import DTYPES, blocks_of, tensor_of
@@ -198,7 +198,7 @@ def _signatures(
             raise bad_model(path, f"blank `{name}` has other shapes than the sketch says")
         signature = signature_of(blank, told)
         if signature is not None:
-            found[name] = signature
+            found[name] = by_use(signature, name, domain, given)
     return found
 
 
