@@ -197,6 +197,7 @@ def test_facts_that_are_not_what_they_should_be_are_refused(saved, tmp_path, roo
         lambda facts: {**facts, "counts": {}, "sums": {"goal": 1.0}},
         lambda facts: {**facts, "history": [{"goal": 1.0}]},
         lambda facts: {**facts, "setup": 3},
+        lambda facts: {**facts, "setup": {**facts["setup"], "modules": 3}},
     ],
 )
 def test_facts_that_do_not_fit_together_are_refused(path, rooms, change):

@@ -19,6 +19,7 @@ import numpy as np
 import torch
 from tests.learn.rooms import SKETCH, world
 from tests.torture import growing, subject
+from tests.torture.corruption import take_apart
 
 import pdsketch as pds
 from pdsketch.cli.main import main
@@ -81,7 +82,7 @@ class Facts:
 
 
 def make(folder: Path) -> Facts:
-    """Make everything. Networks are trained in forks alone: a process that has trained cannot fork others that do."""
+    """Make everything. Networks are trained in forks: a process that has trained has no forks that can."""
     global _root  # noqa: PLW0603 (set once, before any lane is forked)
     _root = folder
     torch.set_num_threads(1)
@@ -169,12 +170,32 @@ def episodes_in(folder: Path, of: Domain | None = None) -> str:
 
 def model_in(folder: Path) -> str:
     """A digest of all that a model's folder says."""
-    model = pds.load_model(str(folder))
+    return _digest(pds.load_model(str(folder)))
+
+
+def _digest(model: pds.Model) -> str:
     digest = blake2b(model.domain.source.text.encode())
     digest.update(json.dumps(model.notes, sort_keys=True).encode())
     for name, tensor in sorted(model.state_dict().items()):
         digest.update(name.encode() + tensor.detach().numpy().tobytes())
     return digest.hexdigest()
+
+
+def step_of(checkpoint: Path) -> int:
+    """How far the fit of a checkpoint has come; 0 where there is none."""
+    if not checkpoint.exists():
+        return 0
+    header, _ = take_apart(checkpoint.read_bytes())
+    return int(json.loads(header["__metadata__"]["facts"])["step"])
+
+
+def resumed(checkpoint: Path) -> str:
+    """A digest of the model that is resumed from a checkpoint, at its own step: nothing is trained."""
+    model = pds.Model(domain(), seed=0)
+    settings: dict[str, Any] = {"batch": 16, "checkpoint_every": 1, "evaluate_every": 3, "validation": 0.25}
+    data = str(root() / "data" / "a")
+    pds.fit(model, data, HALF, 0, checkpoint=str(checkpoint), resume=True, device="cpu", **settings)
+    return _digest(model)
 
 
 def litter(folder: Path, expected: set[str]) -> list[str]:

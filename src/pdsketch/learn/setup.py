@@ -45,8 +45,8 @@ def differences(was: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     if was.get("sketch") != now["sketch"]:
         found.append("the sketch is another one")
     if was.get("modules") != now["modules"]:
-        listed = [", ".join(map(str, one or ())) or "none" for one in (was.get("modules"), now["modules"])]
-        found.append(f"the modules given were {listed[0]}, and are {listed[1]}")
+        before, after = _listed(was.get("modules")), _listed(now["modules"])
+        found.append(f"the modules given were {before}, and are {after}")
     columns = [name for name, *_ in _unequal(was.get("data"), now["data"])]
     if columns:
         rest = f" and {len(columns) - _MOST_NAMED} more" if len(columns) > _MOST_NAMED else ""
@@ -55,6 +55,10 @@ def differences(was: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     for name, before, after in _unequal(was.get("options"), now["options"]):
         found.append(f"option `{name}` was {before!r:.40}, and is {after!r:.40}")
     return found
+
+
+def _listed(names: Any) -> str:
+    return ", ".join(map(str, names)) if isinstance(names, list) and names else "none"
 
 
 def _unequal(was: Any, now: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
