@@ -144,7 +144,7 @@ class Corrupt:
         root = fixtures.root()
         self.episodes_a = fixtures.episodes_in(root / "data" / "a")
         self.model_a = fixtures.model_in(root / "model-a")
-        self.half = fixtures.resumed(root / "half" / "checkpoint.safetensors")
+        self.half = fixtures.checkpoint_in(root / "half" / "checkpoint.safetensors")
         self.state = fixtures.columns("a")[0].states[0]
 
     def episodes(self, seed: int, place: Path) -> list[Loss]:
@@ -193,7 +193,13 @@ class Corrupt:
         knows = rng.random() < 0.6
         path.write_bytes(_forged(rng, original) if knows else damaged(rng, original))
 
-        return judged(lambda: fixtures.resumed(path), None if knows else self.half)
+        def read() -> str:
+            found = fixtures.checkpoint_in(path)
+            if knows and rng.random() < 0.3:
+                fixtures.resume(path)
+            return found
+
+        return judged(read, None if knows else self.half)
 
 
 def _forged(rng: random.Random, data: bytes) -> bytes:

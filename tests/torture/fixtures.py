@@ -25,8 +25,11 @@ import pdsketch as pds
 from pdsketch.cli.main import main
 from pdsketch.lang.domain import Domain
 from pdsketch.learn import trainer
+from pdsketch.learn.checkpoint import load_checkpoint
 from pdsketch.learn.columns import Columns
 from pdsketch.learn.files import load_episodes, save_episodes
+from pdsketch.learn.options import Options
+from pdsketch.learn.setup import setup_of
 
 OTHER = SKETCH.replace("(domain rooms)", "(domain rooms)\n  ; another text").replace(
     "(:derived (in-last ?r - robot) (??f (at ?r)))",
@@ -170,10 +173,7 @@ def episodes_in(folder: Path, of: Domain | None = None) -> str:
 
 def model_in(folder: Path) -> str:
     """A digest of all that a model's folder says."""
-    return _digest(pds.load_model(str(folder)))
-
-
-def _digest(model: pds.Model) -> str:
+    model = pds.load_model(str(folder))
     digest = blake2b(model.domain.source.text.encode())
     digest.update(json.dumps(model.notes, sort_keys=True).encode())
     for name, tensor in sorted(model.state_dict().items()):
@@ -189,13 +189,33 @@ def step_of(checkpoint: Path) -> int:
     return int(json.loads(header["__metadata__"]["facts"])["step"])
 
 
-def resumed(checkpoint: Path) -> str:
-    """A digest of the model that is resumed from a checkpoint, at its own step: nothing is trained."""
+SETTINGS: dict[str, Any] = {"batch": 16, "checkpoint_every": 1, "evaluate_every": 3, "validation": 0.25}
+"""Those of `training`."""
+
+
+def checkpoint_in(path: Path) -> str:
+    """A digest of all that a checkpoint of that fit says."""
+    model, setup = _fit()
+    found = load_checkpoint(path, model, setup)
+    assert found is not None
+    digest = blake2b(repr(found.facts).encode())
+    for part in (found.weights, found.best, found.earlier, *found.moments.values()):
+        for name, tensor in sorted(part.items()):
+            digest.update(name.encode() + tensor.numpy().tobytes())
+    return digest.hexdigest()
+
+
+@cache
+def _fit() -> tuple[pds.Model, dict[str, Any]]:
+    options = Options.of(steps=STEPS, seed=0, device="cpu", **SETTINGS)
     model = pds.Model(domain(), seed=0)
-    settings: dict[str, Any] = {"batch": 16, "checkpoint_every": 1, "evaluate_every": 3, "validation": 0.25}
-    data = str(root() / "data" / "a")
-    pds.fit(model, data, HALF, 0, checkpoint=str(checkpoint), resume=True, device="cpu", **settings)
-    return _digest(model)
+    return model, setup_of(model, columns("a"), options)
+
+
+def resume(path: Path) -> None:
+    """Go on from a checkpoint, as far as it has come: nothing is trained."""
+    model, data = pds.Model(domain(), seed=0), str(root() / "data" / "a")
+    pds.fit(model, data, HALF, 0, checkpoint=str(path), resume=True, device="cpu", **SETTINGS)
 
 
 def litter(folder: Path, expected: set[str]) -> list[str]:
