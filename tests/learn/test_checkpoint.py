@@ -197,7 +197,12 @@ def test_facts_that_are_not_what_they_should_be_are_refused(saved, tmp_path, roo
         lambda facts: {**facts, "counts": {}, "sums": {"goal": 1.0}},
         lambda facts: {**facts, "history": [{"goal": 1.0}]},
         lambda facts: {**facts, "setup": 3},
-        lambda facts: {**facts, "setup": {**facts["setup"], "modules": 3}},
+        lambda facts: {**facts, "setup": {**facts["setup"], "modules": 3.5}},
+        lambda facts: {**facts, "setup": {**facts["setup"], "data": ["goals"]}},
+        lambda facts: {**facts, "setup": {**facts["setup"], "options": None}},
+        lambda facts: {**facts, "earlier_risks": facts["earlier_risks"][:-1]},
+        lambda facts: {**facts, "settled_at": None},
+        lambda facts: {**facts, "sums": {"goal": 10**400}, "counts": {"goal": 1}},
     ],
 )
 def test_facts_that_do_not_fit_together_are_refused(path, rooms, change):
@@ -217,6 +222,7 @@ def first(tensors, kind):
     "change",
     [
         without("weight/"),
+        without("earlier/"),
         lambda t: {**t, "weight/more": torch.zeros(1)},
         lambda t: {**t, "other/more": torch.zeros(1)},
         lambda t: {**t, "moment/exp_avg/nothing": torch.zeros(1)},

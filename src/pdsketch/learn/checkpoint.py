@@ -108,10 +108,13 @@ def save_checkpoint(path: Name, checkpoint: Checkpoint, setup: Mapping[str, Any]
     write_file(path, tensor_bytes(blocks, metadata))
 
 
-def load_checkpoint(path: Name, model: nn.Module, setup: Mapping[str, Any]) -> Checkpoint | None:
+def load_checkpoint(
+    path: Name, model: nn.Module, setup: Mapping[str, Any], examples: int
+) -> Checkpoint | None:
     """The checkpoint of a fit of this model from this setup; None where there is none yet.
 
-    A damaged one, or one of another fit, is an `Error` that says what differs.
+    ``examples`` choose the levels of its networks; 0: they have none. A damaged
+    checkpoint, or one of another fit, is an `Error` that says what differs.
     """
     if not os.path.lexists(path):
         return None
@@ -129,9 +132,22 @@ def load_checkpoint(path: Name, model: nn.Module, setup: Mapping[str, Any]) -> C
             blocks = file.blocks()
             if digest_blocks(blocks) != content["tensors"]:
                 raise _bad(path, "damaged: its tensors are not those that were written")
+            found = _checkpoint(blocks, facts)
+            _check_course(path, found, examples)
     except Error as problem:
         raise Error([replace(d, help=_HELP) for d in problem.diagnostics]) from None
-    return _checkpoint(blocks, facts)
+    return found
+
+
+def _check_course(path: Name, found: Checkpoint, examples: int) -> None:
+    """Refuse a trial, or the end of one, that cannot be."""
+    facts = found.facts
+    tried = len(facts.earlier_risks)
+    during = facts.settled_at is None
+    if (during and (tried or not found.earlier or not examples)) or (
+        not during and (tried not in (0, examples) or (tried and not found.earlier))
+    ):
+        raise _bad(path, "damaged: what it says of its trial does not fit together")
 
 
 def _checkpoint(blocks: Mapping[str, Block], facts: Facts) -> Checkpoint:
@@ -175,11 +191,11 @@ def _like(tensor: Tensor) -> tuple[str, tuple[int, ...]]:
 
 
 def _is_count(value: Any) -> bool:
-    return type(value) is int and value >= 0
+    return type(value) is int and 0 <= value < 1 << 53
 
 
 def _is_number(value: Any) -> bool:
-    return type(value) in (int, float)
+    return type(value) is float or (type(value) is int and abs(value) < 1 << 53)
 
 
 def _is_finite(value: Any) -> bool:

@@ -8,7 +8,7 @@ before they are cast, counted up or used as places.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any, final
 
@@ -230,9 +230,9 @@ class Intake:
             for place, parameter in enumerate(self._domain.actions[name].parameters):
                 if isinstance(parameter.type, ValueType):
                     continue
-                fits = _fit_table(columns.universes, parameter.type)
-                found = columns.arguments[chosen, place]
-                if not ((found >= 0) & fits[owner[chosen], found]).all():
+                if not _all_are(
+                    columns.universes, parameter.type, owner[chosen], columns.arguments[chosen, place]
+                ):
                     raise self._bad(f"`{parameter.name}` of `{name}` is not always a {parameter.type}")
 
     def _bad(self, message: str, help: str | None = None) -> Error:
@@ -245,13 +245,17 @@ def exact_sum(counts: Array) -> int:
     return low + (int((counts >> 32).sum(dtype=np.int64)) << 32)
 
 
-def _fit_table(universes: tuple[Universe, ...], type_: ObjectType) -> Array:
-    """Which places of each universe hold an object of the type ``[universes, most]``."""
-    table = np.zeros((len(universes), max((len(r.types) for r in universes), default=0)), dtype=np.bool_)
-    for at, universe in enumerate(universes):
+def _all_are(universes: Sequence[Universe], type_: ObjectType, owner: Array, places: Array) -> bool:
+    """Whether places, each in the universe of its owner, hold objects of the type."""
+    fits = []
+    for universe in universes:
         members = set(universe.members(type_))
-        table[at, : len(universe.types)] = [name in members for name in universe.types]
-    return table
+        fits += [name in members for name in universe.types]
+    sizes = np.array([len(universe.types) for universe in universes], dtype=np.int64)
+    first = np.concatenate([[0], np.cumsum(sizes)])[owner]
+    if not ((places >= 0) & (places < sizes[owner])).all():
+        return False
+    return bool(np.array(fits, dtype=np.bool_)[first + places].all())
 
 
 def _by(shape: tuple[int, ...]) -> str:

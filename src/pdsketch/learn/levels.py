@@ -61,6 +61,11 @@ class Levels:
         """The risk of each example by which levels are chosen."""
         return risks(self.losses, self._examples).double().cpu()
 
+    @property
+    def count(self) -> int:
+        """How many examples choose levels; 0 where no network has any."""
+        return len(self._examples) if self.networks else 0
+
     @cached_property
     def _examples(self) -> Array:
         """At most `MOST` of those that were kept apart, or of all where none was, of every stratum."""

@@ -45,7 +45,7 @@ def differences(was: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     if was.get("sketch") != now["sketch"]:
         found.append("the sketch is another one")
     if was.get("modules") != now["modules"]:
-        before, after = _listed(was.get("modules")), _listed(now["modules"])
+        before, after = (_listed(one) for one in (was.get("modules"), now["modules"]))
         found.append(f"the modules given were {before}, and are {after}")
     columns = [name for name, *_ in _unequal(was.get("data"), now["data"])]
     if columns:
@@ -58,7 +58,7 @@ def differences(was: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
 
 
 def _listed(names: Any) -> str:
-    return ", ".join(map(str, names)) if isinstance(names, list) and names else "none"
+    return ", ".join(map(str, names[:_MOST_NAMED])) or "none" if isinstance(names, list) else "none"
 
 
 def _unequal(was: Any, now: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:

@@ -317,7 +317,7 @@ class Trainer:
                 message = f"{path} holds a checkpoint, which is written over: `resume` goes on from it"
                 warnings.warn(message, OverwriteWarning, stacklevel=4)
             return False
-        found = load_checkpoint(path, self.model, self.setup)
+        found = load_checkpoint(path, self.model, self.setup, self.levels.count)
         if found is None:
             self._say(f"nothing to resume: there is no {path}")
             return False
