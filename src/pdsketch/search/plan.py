@@ -125,10 +125,8 @@ def _packed(problem: Problem, options: dict[str, Any]) -> Result:
                 f"planning for a problem has no option `{name}`",
                 help=did_you_mean(name, known),
             )
-    time_limit, watch = options.pop("time_limit", None), options.pop("watch", None)
-    if "memory_limit" in options:
-        options["memory"] = options.pop("memory_limit")
-    return plan_problem(problem, Options(**options), time_limit=time_limit, watch=watch)
+    own = {name: options.pop(name, None) for name in ("time_limit", "memory_limit", "watch")}
+    return plan_problem(problem, Options(**options), **own)
 
 
 def _check_limits(limits: Mapping[str, Any]) -> None:

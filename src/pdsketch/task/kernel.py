@@ -7,6 +7,8 @@ from typing import Any, TypeVar
 
 from numba import njit
 
+import pdsketch.task.aside  # noqa: F401 - what numba takes is not counted
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
