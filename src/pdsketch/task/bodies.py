@@ -2,10 +2,10 @@
 
 Each condition of a rule can be the one whose fact arrives last, so that a body of
 n conditions takes n joins over n conditions each. Other planners' ground actions have
-hundreds. Of a wide body, the conditions over the same variables are therefore derived in
-parts of `WIDEST` at a time: one auxiliary relation over these variables for
-each part, and parts of parts, which makes the joins linear in n. What was matched in parts
-is looked up where the facts of an instance are asked for.
+hundreds. Of a body with more than `WIDEST`, the conditions over the same variables are
+therefore derived in parts of `PART` each: one auxiliary relation over these variables
+for a part, and for parts of parts, which makes the joins linear in n. What was matched in
+parts is looked up where the facts of an instance are asked for.
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ from pdsketch.task.formula import Atom, variables_of
 from pdsketch.task.rules import Rule
 
 WIDEST = 12
-"""A body with more conditions that may change is matched in parts of so many."""
+"""A body with more conditions that may change is matched in parts."""
+
+PART = 6
+"""How many conditions, or parts, are a part."""
 
 
 @final
@@ -80,8 +83,8 @@ def _tree(
     """Auxiliary atoms, one or a few, that hold together where all the atoms do."""
     while len(atoms) > 1:
         above: list[Atom] = []
-        for first in range(0, len(atoms), WIDEST):
-            some = tuple(atoms[first : first + WIDEST])
+        for first in range(0, len(atoms), PART):
+            some = tuple(atoms[first : first + PART])
             name = f"part#{len(found.relations)}"
             found.relations[name] = variables
             head = Atom(name, variables)

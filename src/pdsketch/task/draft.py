@@ -11,7 +11,7 @@ import numpy as np
 
 from pdsketch.budget import Budget
 from pdsketch.lang.diagnostics import error
-from pdsketch.lang.domain import Action, Problem
+from pdsketch.lang.domain import LARGEST_COST, Action, Problem
 from pdsketch.task.bodies import Bodies
 from pdsketch.task.database import Database
 from pdsketch.task.formula import Atom, Same
@@ -232,19 +232,21 @@ class Drafter:
             return np.zeros(len(table))
         scope = {p.name: table[:, i] for i, p in enumerate(action.parameters)}
         costs = self.numbers.value(action.cost, scope, len(table))
-        if (costs < 0).any():
-            raise self._negative(action, table[np.argmin(costs)], float(costs.min()))
+        wrong = np.flatnonzero((costs < 0) | (costs > LARGEST_COST))
+        if len(wrong):
+            raise self._wrong_cost(action, table[wrong[0]], float(costs[wrong[0]]))
         return costs
 
-    def _negative(self, action: Action, row: Ints, cost: float) -> Exception:
+    def _wrong_cost(self, action: Action, row: Ints, cost: float) -> Exception:
         names = self.residues.words.names
         step = " ".join([action.name, *(names[row[i]] for i in range(len(action.parameters)))])
         span = action.cost.span if action.cost is not None else None
         return error(
-            "negative-cost",
-            f"`({step})` costs {cost:g}, and costs must not be negative",
+            "negative-cost" if cost < 0 else "cost-too-large",
+            f"`({step})` costs {cost:g}, and costs "
+            + ("must not be negative" if cost < 0 else f"are {LARGEST_COST:g} at most"),
             span or action.span,
-            help="make every increase of `total-cost` zero or more",
+            help=f"make every increase of `total-cost` zero or more, and {LARGEST_COST:g} at most",
         )
 
 
