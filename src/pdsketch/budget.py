@@ -5,8 +5,8 @@ Python `tick` or `check`, kernels are run in slices with a check between, and wh
 about to allocate much asks whether it `fits`. A limit that is reached raises a
 `LimitError`, which the call turns into the status of its result.
 
-The clock stands still while kernels are compiled, and the memory that compiling and
-loading them takes is not counted: that happens once, and is nobody's search.
+The clock stands still while kernels are compiled and packages imported, and the memory that this
+takes is not counted: it happens once, and is nobody's search.
 """
 
 from __future__ import annotations
@@ -110,6 +110,18 @@ COMPILING: Final = Aside(monotonic)
 LOADING: Final = Aside(resident)
 
 
+@contextmanager
+def apart() -> Iterator[None]:
+    """Within, neither time nor memory counts: for imports, which happen once a process."""
+    COMPILING.begin()
+    LOADING.begin()
+    try:
+        yield
+    finally:
+        LOADING.end()
+        COMPILING.end()
+
+
 def now() -> float:
     """Seconds since some moment, those of compilation left out."""
     return monotonic() - COMPILING.total
@@ -151,8 +163,8 @@ class Budget:
         inner = Budget(seconds, megabytes, clock=self._clock, meter=self._meter)
         inner._seconds = min(inner._seconds, self._seconds)
         inner.deadline = min(inner.deadline, self.deadline)
-        if self.room() < inner.memory:
-            inner._start, inner.memory = inner._meter(), self.room()
+        if self.memory < inf and self.room() < inner.memory:
+            inner._start, inner.memory = self._start, self.memory
         return inner
 
     def grace(self) -> Budget:
