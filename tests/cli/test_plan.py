@@ -149,8 +149,9 @@ def test_the_time_limit_holds_for_reading_the_files(capsys, tmp_path, monkeypatc
     load = plan.load_problem
 
     def slowly(*args):
+        problem = load(*args)
         time.sleep(0.3)
-        return load(*args)
+        return problem
 
     monkeypatch.setattr(plan, "load_problem", slowly)
     code, out, err = run(capsys, "plan", *files, "--time-limit", "0.3", "--json")
