@@ -188,8 +188,13 @@ class Budget:
         return self.deadline - self._clock()
 
     def hold(self, size: float) -> None:
-        """Say how many bytes the call holds, as far as it knows: the process may grow by less, if it had some to spare."""
+        """Say how many bytes the call holds, as far as it knows, and raise if that is too much.
+
+        The process may have grown by less, if it had memory to spare.
+        """
         self._held = size
+        if size > self.memory:
+            raise OutOfMemoryError
 
     def grown(self, *, fresh: bool = False) -> float:
         """The bytes taken so far; looked up anew only now and then, unless they must be ``fresh``."""
@@ -210,9 +215,10 @@ class Budget:
 
     def check(self) -> None:
         """Raise if a limit was reached."""
-        if self._clock() > self.deadline:
+        at = self._clock()
+        if at > self.deadline:
             raise OutOfTimeError
-        if self.grown() > self.memory:
+        if at >= self._look and self.grown(fresh=True) > self.memory:
             raise OutOfMemoryError
 
     def tick(self) -> None:
