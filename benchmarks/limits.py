@@ -100,17 +100,18 @@ def wide_either(count: int) -> str:
       (:action go :parameters (?x - {every}) :precondition (p ?x) :effect (q ?x)))"""
 
 
-def quantified_effect(objects: int) -> pds.Problem:
-    """An effect over four variables whose condition is asked of every combination."""
+def quantified_effect(objects: int, word: str) -> pds.Problem:
+    """An effect over four variables; where the word is `or`, its condition is asked of every combination."""
     domain = pds.parse_domain(
-        """(define (domain all) (:requirements :adl) (:predicates (p ?a ?b) (q ?a) (start) (done))
+        f"""(define (domain all) (:requirements :adl) (:predicates (p ?a ?b) (q ?a) (start) (done))
           (:action go :precondition (start)
             :effect (and (done) (not (start))
-              (forall (?a ?b ?c ?d) (when (or (p ?a ?b) (p ?b ?c) (p ?c ?d)) (q ?a))))))"""
+              (forall (?a ?b ?c ?d) (when ({word} (p ?a ?b) (p ?c ?d)) (q ?a))))))"""
     )
     names = " ".join(f"o{i}" for i in range(objects))
+    facts = " ".join(f"(p o{i} o{i})" for i in range(objects)) if word == "and" else ""
     return pds.parse_problem(
-        f"(define (problem q) (:domain all) (:objects {names}) (:init (start)) (:goal (done)))", domain
+        f"(define (problem q) (:domain all) (:objects {names}) (:init (start) {facts}) (:goal (done)))", domain
     )
 
 
@@ -252,12 +253,13 @@ def cases() -> dict[str, tuple[Callable[[], Prepared], float | None, float | Non
         )
     for count in (500, 1000, 2000):
         found[f"either of {count:,} types"] = (lambda count=count: checking(wide_either(count))), None, None
-    for objects in (40, 60):
-        found[f"replay, {objects} objects"] = (
-            (lambda objects=objects: solving(lambda: quantified_effect(objects), time_limit=5)),
-            5,
-            2000,
-        )
+    for word in ("and", "or"):
+        for objects in (40, 60):
+            found[f"replay, {objects} objects, `{word}`"] = (
+                (lambda n=objects, w=word: solving(lambda: quantified_effect(n, w), time_limit=5)),
+                5,
+                2000,
+            )
     for megabytes in (200, 2000):
         found[f"grounding explodes, {megabytes} MB"] = (
             (lambda m=megabytes: solving(lambda: explosion(60, 5), time_limit=120, memory_limit=m)),

@@ -13,8 +13,7 @@ from typing import Any, Final, final
 
 import torch
 from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
+from torch.overrides import TorchFunctionMode
 
 from pdsketch.budget import MEGABYTE, Budget
 
@@ -30,18 +29,19 @@ Given = Tensor | tuple[Tensor, Tensor]
 
 
 @final
-class _Weigher(TorchDispatchMode):  # type: ignore[misc]
-    """Counts the bytes of everything that torch computes."""
+class _Weigher(TorchFunctionMode):
+    """Counts the bytes of everything that torch returns."""
 
     def __init__(self) -> None:
         super().__init__()
         self.bytes = 0
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Compute as without it, and count."""
         del types
         result = func(*args, **(kwargs or {}))
-        self.bytes += sum(_nbytes(leaf) for leaf in tree_leaves(result) if isinstance(leaf, Tensor))
+        several = result if isinstance(result, tuple | list) else (result,)
+        self.bytes += sum(t.numel() * t.element_size() for t in several if isinstance(t, Tensor))
         return result
 
 
@@ -119,7 +119,3 @@ def _tensors(given: Sequence[Given]) -> list[Tensor]:
 
 def _row_bytes(tensor: Tensor, leading: int) -> int:
     return prod(tensor.shape[leading:]) * tensor.element_size()
-
-
-def _nbytes(tensor: Tensor) -> int:
-    return tensor.numel() * tensor.element_size()
