@@ -142,3 +142,21 @@ def test_many_facts_cross_the_words_of_a_state():
 def test_an_unknown_heuristic_is_an_error_with_a_hint():
     with pytest.raises(Error, match="did you mean `max`"):
         find_heuristic("maxx")
+
+
+@pytest.mark.parametrize("name", RELAXED)
+def test_an_operator_with_thousands_of_dear_conditions_is_dear_and_nothing_worse(name):
+    # Each level doubles hadd; at the top, more than 2,048 conditions of the largest cost come together.
+    levels, width = 42, 2100
+    facts = [f"{side}{i}" for i in range(levels + 1) for side in "ab"] + [f"e{i}" for i in range(width)]
+    steps = [(f"up{i}", f"a{i} b{i}", f"a{i + 1} b{i + 1}", 1.0) for i in range(levels)]
+    ends = [(f"end{i}", f"a{levels} b{levels}", f"e{i}", 1.0) for i in range(width)]
+    task = make_task(
+        " ".join([*facts, "done"]),
+        "a0 b0",
+        "done",
+        [*steps, *ends, ("all", " ".join(f"e{i}" for i in range(width)), "done", 1.0)],
+    )
+    expected = {"max": levels + 2, "ff": levels + width + 1}
+    found = value(task, name)
+    assert found == expected[name] if name in expected else 2**37 < found < np.inf

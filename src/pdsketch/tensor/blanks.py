@@ -35,7 +35,8 @@ class Functions(nn.Module):
     Modules are registered, so that their parameters are the model's; the same
     module under two names is shared. A blank without one gets a default
     network: at once where its signature says all dimensions, else when it is
-    first called. ``given`` names what the user gave.
+    first called. ``given`` names what the user gave; ``weights`` are the bytes that a
+    row of a call takes, as far as that was measured.
     """
 
     def __init__(self, domain: Domain, modules: Mapping[str, Any], seed: int) -> None:
@@ -47,6 +48,7 @@ class Functions(nn.Module):
             raise error("bad-module", f"`modules` maps names of blanks to functions, and is a {found}")
         self.given = {str(name).lower(): module for name, module in modules.items()}
         self.calls: dict[str, Callable[..., Any]] = {}
+        self.weights: dict[Any, float] = {}
         self.networks = nn.ModuleDict()
         self.watcher: Watcher | None = None
         problems = [*_misnamed(domain, self.given), *_unlearnable(domain, self.given)]
@@ -76,6 +78,7 @@ class Functions(nn.Module):
     def put(self, name: str, module: Callable[..., Any]) -> None:
         """Let a blank or an external predicate be this function."""
         self.calls[name] = module
+        self.weights.clear()
         if isinstance(module, nn.Module):
             self.networks[key_of(name)] = module
 
