@@ -1,7 +1,7 @@
 """Faults in anger: ``python -m tests.torture`` (``make torture``).
 
-Every try has a group and a seed; ``--case GROUP:SEED`` makes one again and shows what it finds. What counts as a
-loss stands in `tests.torture.losses`.
+Every try has a group and a seed; ``--case GROUP:SEED`` makes one again and shows what it finds. What counts
+as a loss stands in `tests.torture.losses`.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def groups_in(folder: Path) -> tuple[dict[str, Group], list[str]]:
         Group("full-disk-output", disks.small_outputs, 200),
         Group("cache-small", small, 250),
         Group("cache-damaged", kernels.damaged, 16),
-        Group("cache-unwritable", kernels.unwritable, 2),
+        Group("cache-unwritable", kernels.unwritable, 8),
         Group("closed-streams", streams.closed, 60),
         Group("full-streams", streams.full, 200),
         Group("ctrl-c", streams.interrupted, 400),
@@ -64,11 +64,18 @@ def groups_in(folder: Path) -> tuple[dict[str, Group], list[str]]:
     return {group.name: group for group in found}, said
 
 
-def table(groups: Iterable[Group], tries: Counter[str], losses: Counter[tuple[str, str]], took: Counter[str]) -> str:
+def table(
+    groups: Iterable[Group], tries: Counter[str], losses: Counter[tuple[str, str]], took: Counter[str]
+) -> str:
     """Tries and losses by group."""
     head = ["group", "tries", *KINDS.values(), "seconds"]
     rows = [
-        [g.name, f"{tries[g.name]:,}", *(str(losses[g.name, kind] or "·") for kind in KINDS), f"{took[g.name]:.0f}"]
+        [
+            g.name,
+            f"{tries[g.name]:,}",
+            *(str(losses[g.name, kind] or "·") for kind in KINDS),
+            f"{took[g.name]:.0f}",
+        ]
         for g in groups
     ]
     total = [
@@ -78,7 +85,13 @@ def table(groups: Iterable[Group], tries: Counter[str], losses: Counter[tuple[st
         f"{sum(took.values()):.0f}",
     ]
     widths = [max(len(row[i]) for row in (head, *rows, total)) for i in range(len(head))]
-    lines = ["  ".join(cell.ljust(w) if i == 0 else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True))) for row in (head, *rows, total)]
+    lines = [
+        "  ".join(
+            cell.ljust(w) if i == 0 else cell.rjust(w)
+            for i, (cell, w) in enumerate(zip(row, widths, strict=True))
+        )
+        for row in (head, *rows, total)
+    ]
     return "\n".join(lines)
 
 
@@ -96,7 +109,9 @@ def chosen(groups: dict[str, Group], only: list[str], seed: int, scale: float) -
 
 def main() -> int:
     """Exit code 1 if anything was lost."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10_000))
     parser.add_argument("--scale", type=float, default=1.0, help="part of the tries to make")
     parser.add_argument("--minutes", type=float, default=14.0, help="no try is begun after that")
@@ -128,7 +143,9 @@ def main() -> int:
 
 def _all(groups: dict[str, Group], args: argparse.Namespace, folder: Path, started: float) -> int:
     cases = chosen(groups, args.only, args.seed, args.scale)
-    print(f"seed {args.seed}: {len(cases):,} tries, prepared in {time.monotonic() - started:.0f} s", flush=True)
+    print(
+        f"seed {args.seed}: {len(cases):,} tries, prepared in {time.monotonic() - started:.0f} s", flush=True
+    )
     tries: Counter[str] = Counter()
     losses: Counter[tuple[str, str]] = Counter()
     took: Counter[str] = Counter()

@@ -17,7 +17,7 @@ import numba
 from numba.core.caching import _CacheLocator
 from tests.torture import subject
 from tests.torture.corruption import damaged
-from tests.torture.disks import BLOCKS, disk
+from tests.torture.disks import BLOCKS, PAGE, disk, used
 from tests.torture.losses import Loss
 
 from pdsketch.heuristics import bits
@@ -97,7 +97,14 @@ class Real:
         self.whole = root / "kernels"
         for module in (bits, prune, frontier, queue):
             _copy_kernels(Path(str(module.__file__)), self.whole)
-        self.words = [sys.executable, "-m", "pdsketch", "plan", str(BLOCKS / "domain.pddl"), str(BLOCKS / "p01.pddl")]
+        self.words = [
+            sys.executable,
+            "-m",
+            "pdsketch",
+            "plan",
+            str(BLOCKS / "domain.pddl"),
+            str(BLOCKS / "p01.pddl"),
+        ]
         self.plan = self._run(self.whole).stdout
 
     def _run(self, folder: Path) -> subprocess.CompletedProcess[str]:
@@ -119,14 +126,21 @@ class Real:
         return self._judged(place / "cache", most=1, least=0)
 
     def unwritable(self, seed: int, place: Path) -> list[Loss]:
-        """The disk of an empty cache is full, or read-only."""
+        """Some kernels are to be compiled, and the disk is full, read-only, or no folder at all."""
+        rng = random.Random(seed)
         if not self.mounts:
             (place / "cache").write_text("a file where the folder should be")
             return self._judged(place / "cache")
-        with disk(place / "cache", 40 * 4096) as folder:
+        with disk(place / "disk", used(self.whole)) as folder:
+            cache = folder / "cache"
+            shutil.copytree(self.whole, cache)
+            for file in rng.sample(sorted(cache.rglob("*.nbc")), 8):
+                file.unlink()
             if seed % 2:
                 subprocess.run(["mount", "-o", "remount,ro", str(folder)], check=True)
-            return self._judged(folder)
+            else:
+                (folder / "filler").write_bytes(bytes(os.statvfs(folder).f_bavail * PAGE))
+            return self._judged(cache, least=0)
 
     def _judged(self, folder: Path, most: int = 1, least: int = 1) -> list[Loss]:
         done = self._run(folder)

@@ -151,6 +151,12 @@ def _other_numbers(rng: random.Random, header: dict[str, Any], numbers: bytes) -
     for _ in range(rng.choice(SEVERAL)):
         at = a + size * rng.randrange((b - a) // size)
         found[at : at + size] = rng.choice(
-            (b"\xff" * size, b"\x7f" + b"\xff" * (size - 1), bytes(size), rng.randbytes(size), b"\x00" * (size - 1) + b"\x40")
+            (
+                b"\xff" * size,
+                b"\x7f" + b"\xff" * (size - 1),
+                bytes(size),
+                rng.randbytes(size),
+                b"\x00" * (size - 1) + b"\x40",
+            )
         )
     return bytes(found)

@@ -136,7 +136,6 @@ class Disks:
         except Error as problem:
             return [*losses, Loss("lost", f"what was there is refused ({ended.code}): {problem}")]
         if ended.code == 31 and now != before:
-            # A fit saves its model at its end: a checkpoint may be further than the model, not the other way round.
             losses.append(Loss("wrong", f"it failed, and something else is there: {ended.err[-300:]}"))
         if ended.code not in (0, 31) and not losses:
             losses.append(Loss("silent", f"exit code {ended.code}: {ended.err[-300:]}"))

@@ -19,13 +19,17 @@ import numpy as np
 import torch
 from tests.learn.rooms import SKETCH, world
 from tests.torture import growing, subject
+from tests.torture.corruption import take_apart
 
 import pdsketch as pds
 from pdsketch.cli.main import main
 from pdsketch.lang.domain import Domain
 from pdsketch.learn import trainer
+from pdsketch.learn.checkpoint import load_checkpoint
 from pdsketch.learn.columns import Columns
 from pdsketch.learn.files import load_episodes, save_episodes
+from pdsketch.learn.options import Options
+from pdsketch.learn.setup import setup_of
 
 OTHER = SKETCH.replace("(domain rooms)", "(domain rooms)\n  ; another text").replace(
     "(:derived (in-last ?r - robot) (??f (at ?r)))",
@@ -81,7 +85,7 @@ class Facts:
 
 
 def make(folder: Path) -> Facts:
-    """Make everything. Networks are trained in forks alone: a process that has trained cannot fork others that do."""
+    """Make everything. Networks are trained in forks: a process that has trained has no forks that can."""
     global _root  # noqa: PLW0603 (set once, before any lane is forked)
     _root = folder
     torch.set_num_threads(1)
@@ -175,6 +179,43 @@ def model_in(folder: Path) -> str:
     for name, tensor in sorted(model.state_dict().items()):
         digest.update(name.encode() + tensor.detach().numpy().tobytes())
     return digest.hexdigest()
+
+
+def step_of(checkpoint: Path) -> int:
+    """How far the fit of a checkpoint has come; 0 where there is none."""
+    if not checkpoint.exists():
+        return 0
+    header, _ = take_apart(checkpoint.read_bytes())
+    return int(json.loads(header["__metadata__"]["facts"])["step"])
+
+
+SETTINGS: dict[str, Any] = {"batch": 16, "checkpoint_every": 1, "evaluate_every": 3, "validation": 0.25}
+"""Those of `training`."""
+
+
+def checkpoint_in(path: Path) -> str:
+    """A digest of all that a checkpoint of that fit says."""
+    model, setup = _fit()
+    found = load_checkpoint(path, model, setup)
+    assert found is not None
+    digest = blake2b(repr(found.facts).encode())
+    for part in (found.weights, found.best, found.earlier, *found.moments.values()):
+        for name, tensor in sorted(part.items()):
+            digest.update(name.encode() + tensor.numpy().tobytes())
+    return digest.hexdigest()
+
+
+@cache
+def _fit() -> tuple[pds.Model, dict[str, Any]]:
+    options = Options.of(steps=STEPS, seed=0, device="cpu", **SETTINGS)
+    model = pds.Model(domain(), seed=0)
+    return model, setup_of(model, columns("a"), options)
+
+
+def resume(path: Path) -> None:
+    """Go on from a checkpoint, as far as it has come: nothing is trained."""
+    model, data = pds.Model(domain(), seed=0), str(root() / "data" / "a")
+    pds.fit(model, data, HALF, 0, checkpoint=str(path), resume=True, device="cpu", **SETTINGS)
 
 
 def litter(folder: Path, expected: set[str]) -> list[str]:

@@ -14,12 +14,14 @@ def gripper(n: int) -> Texts:
     domain = """(define (domain gripper) (:types room ball hand)
       (:predicates (at ?r - room) (in ?b - ball ?r - room) (free ?h - hand) (holds ?h - hand ?b - ball))
       (:action go :parameters (?a ?b - room) :precondition (at ?a) :effect (and (at ?b) (not (at ?a))))
-      (:action take :parameters (?b - ball ?r - room ?h - hand) :precondition (and (at ?r) (in ?b ?r) (free ?h))
+      (:action take :parameters (?b - ball ?r - room ?h - hand)
+        :precondition (and (at ?r) (in ?b ?r) (free ?h))
         :effect (and (holds ?h ?b) (not (in ?b ?r)) (not (free ?h))))
       (:action drop :parameters (?b - ball ?r - room ?h - hand) :precondition (and (at ?r) (holds ?h ?b))
         :effect (and (in ?b ?r) (free ?h) (not (holds ?h ?b)))))"""
     balls = [f"b{i}" for i in range(n)]
-    problem = f"""(define (problem p) (:domain gripper) (:objects r1 r2 - room {" ".join(balls)} - ball h1 h2 - hand)
+    problem = f"""(define (problem p) (:domain gripper)
+      (:objects r1 r2 - room {" ".join(balls)} - ball h1 h2 - hand)
       (:init (at r1) (free h1) (free h2) {" ".join(f"(in {b} r1)" for b in balls)})
       (:goal (and {" ".join(f"(in {b} r2)" for b in balls)})))"""
     return domain, problem
@@ -65,7 +67,8 @@ def quantified(n: int) -> Texts:
 def schemas(n: int) -> Texts:
     """An action with many parameters that nothing restricts: too much to ground."""
     domain = """(define (domain wide) (:types t) (:predicates (p ?a - t) (r ?a ?b ?c ?d - t) (done))
-      (:action a :parameters (?a ?b ?c ?d - t) :precondition (and (p ?a) (p ?b) (p ?c) (p ?d)) :effect (r ?a ?b ?c ?d))
+      (:action a :parameters (?a ?b ?c ?d - t)
+        :precondition (and (p ?a) (p ?b) (p ?c) (p ?d)) :effect (r ?a ?b ?c ?d))
       (:action b :parameters (?a - t) :precondition (r ?a ?a ?a ?a) :effect (done)))"""
     things = [f"o{i}" for i in range(n)]
     facts = " ".join(f"(p {o})" for o in things)
@@ -75,7 +78,7 @@ def schemas(n: int) -> Texts:
 
 
 def latent(n: int) -> Texts:
-    """Things with numbers, and a goal over pairs of them: searched in tensors, through the optimistic task."""
+    """Things with numbers, and a goal over pairs of them: searched in tensors, by the optimistic task."""
     domain = """(define (domain things) (:types thing)
       (:predicates (at [return_type=vector[float32, 2]] ?t - thing))
       (:derived (near ?a ?b - thing) (= (at ?a) (at ?b)))

@@ -23,7 +23,6 @@ from tests.torture.moments import some_moment
 import pdsketch as pds
 from pdsketch.envs.babyai.states import load_sketch
 from pdsketch.lang.diagnostics import Error
-from pdsketch.learn.checkpoint import load_checkpoint
 from pdsketch.learn.files import save_episodes
 
 
@@ -62,7 +61,8 @@ class Kills:
         self.models = {which: fixtures.model_in(fixtures.root() / f"model-{which}") for which in "ab"}
         self.base = load_sketch("rob")
         self.babyai = {
-            name: fixtures.episodes_in(fixtures.root() / name, self.base) for name in ("babyai", "babyai-other")
+            name: fixtures.episodes_in(fixtures.root() / name, self.base)
+            for name in ("babyai", "babyai-other")
         }
 
     def save_data(self, seed: int, place: Path) -> list[Loss]:
@@ -124,12 +124,7 @@ class Kills:
         words = fixtures.training(folder, *(["--resume"] if begun else []))
         ended = subject.run(subject.command(*words), place, **some_moment(rng, self.facts.train, 150))
         losses = ended.crashes(killed=True)
-        checkpoint = folder / "checkpoint.safetensors"
-        try:
-            found = load_checkpoint(checkpoint)
-            step = 0 if found is None else int(found.facts["step"])
-        except Error as problem:
-            return [*losses, Loss("lost", f"the checkpoint is refused: {problem}")]
+        step = fixtures.step_of(folder / "checkpoint.safetensors")
         if begun and step < fixtures.HALF:
             losses.append(Loss("lost", f"the checkpoint is at step {step}, and was at {fixtures.HALF}"))
         done = subject.run(subject.command(*fixtures.training(folder, "--resume")), place)
@@ -191,7 +186,11 @@ def _orphans(session: int, patience: float) -> list[Loss]:
         left = _members(session)
     for pid in left:
         os.kill(pid, signal.SIGKILL)
-    return [Loss("hang", f"{len(left)} workers are still there {patience:g} s after their parent")] if left else []
+    return (
+        [Loss("hang", f"{len(left)} workers are still there {patience:g} s after their parent")]
+        if left
+        else []
+    )
 
 
 def _members(session: int) -> list[int]:

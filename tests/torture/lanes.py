@@ -1,4 +1,4 @@
-"""Lanes: processes that take tries one after the other. One that dies or does not end is a loss, and replaced."""
+"""Lanes: processes that take one try after the other. One that dies or hangs is a loss, and replaced."""
 
 from __future__ import annotations
 

@@ -36,9 +36,8 @@ class Limits:
         ended = subject.run(subject.command(*words), place, patience=60)
         name = f"{kind} {size}, {seconds:g} s, {megabytes} MB: {' '.join(words[8:])}"
         losses = ended.crashes()
-        took = min(ended.seconds, ended.cpu)
-        if took > 1.1 * seconds + 0.5:
-            losses.append(Loss("limit", f"{took:.2f} s"))
+        if ended.took > 1.1 * seconds + 0.5:
+            losses.append(Loss("limit", f"{ended.took:.2f} s"))
         more = ended.megabytes - self.facts.megabytes
         if more > 1.1 * megabytes + SLACK:
             losses.append(Loss("limit", f"{more:.0f} MB"))

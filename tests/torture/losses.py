@@ -16,8 +16,8 @@ KINDS: dict[Kind, str] = {
     "limit": "limit broken",
     "silent": "not told",
 }
-"""Work that was saved before is gone; data were accepted that are wrong; a traceback or a signal; a process
-that does not end; a limit broken by more than 10 % and half a second; a failure that was not told as it should be."""
+"""Work that was saved before is gone; data were accepted that are wrong; a traceback, or an end by a signal;
+no end; a limit broken by more than 10 % and half a second; a failure that was not told as it should be."""
 assert set(KINDS) == set(get_args(Kind))
 
 

@@ -9,7 +9,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 from tests.torture import fixtures, subject
@@ -43,7 +42,7 @@ def commands(place: Path) -> dict[str, list[str]]:
 
 
 def closed(seed: int, place: Path) -> list[Loss]:
-    """A new process with closed, full or abandoned streams: no traceback, and the exit code that it always has."""
+    """A new process with closed, full or abandoned streams: no traceback, and its usual exit code."""
     rng = random.Random(seed)
     # Those that start quickly: a new interpreter is needed to see closed streams as they are.
     name = rng.choice(["check", "show", "fmt", "nothing", "usage", "validate"])
@@ -54,7 +53,11 @@ def closed(seed: int, place: Path) -> list[Loss]:
     if name == "fmt":
         commands(place)
     done = subprocess.run(
-        ["bash", "-c", f"set -o pipefail; {script} {how}"], capture_output=True, text=True, timeout=60, check=False
+        ["bash", "-c", f"set -o pipefail; {script} {how}"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
     losses = []
     if "Traceback" in done.stderr or "Exception ignored" in done.stderr:
@@ -90,7 +93,6 @@ def interrupted(seed: int, place: Path) -> list[Loss]:
     rng = random.Random(seed)
     name, words = rng.choice(sorted(commands(place).items()))
     typical = {"train": 1.0, "eval": 0.2, "data": 0.06, "plan": 0.05}.get(name, 0.01)
-    began = time.monotonic()
     ended = subject.run(
         subject.command(*words, "--json"),
         place,
@@ -100,15 +102,23 @@ def interrupted(seed: int, place: Path) -> list[Loss]:
     losses = [Loss(loss.kind, f"{name}: {loss.text}") for loss in ended.crashes()]
     if losses:
         return losses
-    if ended.code == 130 and ended.seconds > SOON:
-        losses.append(Loss("limit", f"{name}: {ended.seconds:.1f} s after Ctrl-C ({time.monotonic() - began:.1f})"))
+    if ended.code == 130 and ended.took > SOON:
+        losses.append(Loss("limit", f"{name}: {ended.took:.1f} s after Ctrl-C"))
     if ended.code == 130 and not ended.out and not ended.err:
         return losses  # it came before the command had begun
     try:
         said = json.loads(ended.out)
     except ValueError:
-        return [*losses, Loss("silent", f"{name}: no JSON object ({ended.code}): {ended.out[-300:]!r} {ended.err[-300:]}")]
-    if ended.code == 130 and said.get("status") != "interrupted" and "ok" not in said and "status" not in said:
+        return [
+            *losses,
+            Loss("silent", f"{name}: no JSON object ({ended.code}): {ended.out[-300:]!r} {ended.err[-300:]}"),
+        ]
+    if (
+        ended.code == 130
+        and said.get("status") != "interrupted"
+        and "ok" not in said
+        and "status" not in said
+    ):
         losses.append(Loss("silent", f"{name}: {ended.out[-300:]}"))
     if name == "train" and said.get("status") == "interrupted":
         losses += _resumed(said, place)
@@ -132,29 +142,14 @@ def _resumed(said: dict[str, object], place: Path) -> list[Loss]:
 def really_interrupted(seed: int, place: Path) -> list[Loss]:
     """The same with a new process, as a user has it."""
     rng = random.Random(seed)
-    found = commands(place)
     name = rng.choice(["train", "plan", "eval", "data"])
-    process = subprocess.Popen(
-        [sys.executable, "-m", "pdsketch", *found[name], "--json"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    words = [*commands(place)[name], "--json"]
     # Before that, the interpreter itself is starting.
-    time.sleep(0.5 + rng.uniform(0, 4.0))
-    process.send_signal(signal.SIGINT)
-    began = time.monotonic()
-    try:
-        out, err = process.communicate(timeout=30)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.communicate()
-        return [Loss("hang", f"{name}: 30 s after Ctrl-C")]
-    losses = []
-    if "Traceback" in err:
-        losses.append(Loss("crash", f"{name}: {err[-1000:]}"))
-    if time.monotonic() - began > SOON + 1.0:
-        losses.append(Loss("limit", f"{name}: {time.monotonic() - began:.1f} s after Ctrl-C"))
-    if not losses and len(out.splitlines()) != 1:
-        losses.append(Loss("silent", f"{name}: no JSON object ({process.returncode}): {out!r} {err[-300:]!r}"))
-    return losses
+    after = 0.5 + rng.uniform(0, 4.0)
+    ended = subject.run(subject.new_process(*words), place, after=after, what=signal.SIGINT)
+    losses = ended.crashes(killed=ended.code == -signal.SIGINT)
+    if ended.took > SOON:
+        losses.append(Loss("limit", f"{ended.took:.1f} s after Ctrl-C"))
+    if not losses and len(ended.out.splitlines()) != 1:
+        losses.append(Loss("silent", f"no JSON object ({ended.code}): {ended.out!r} {ended.err[-300:]!r}"))
+    return [Loss(loss.kind, f"{name}: {loss.text}") for loss in losses]

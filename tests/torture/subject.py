@@ -26,7 +26,10 @@ FAILED = 70
 
 @dataclass(frozen=True)
 class Ended:
-    """How a subject ended: its exit code, or minus the signal; what it wrote; how long it took and grew."""
+    """How a subject ended: its exit code, or minus the signal, what it wrote, and how large it was.
+
+    ``seconds`` are of the clock and ``cpu`` of the processor, since it was sent a signal, or since its start.
+    """
 
     code: int
     out: str
@@ -35,6 +38,11 @@ class Ended:
     cpu: float
     megabytes: float
     hung: bool
+
+    @property
+    def took(self) -> float:
+        """Seconds: on a busy machine less than the clock says. One that sleeps is noticed as a hang."""
+        return min(self.seconds, self.cpu)
 
     def crashes(self, killed: bool = False) -> list[Loss]:
         """What must never happen: a traceback, a signal that nobody sent, or no end."""
@@ -69,11 +77,12 @@ def run(
         _suffer(work, [theirs for _, theirs in pipes], before)
     for _, theirs in pipes:
         os.close(theirs)
-    ended = False
+    ended, spent = False, 0.0
     with _Watch(pid, [ours for ours, _ in pipes]) as watch:
         if after is not None:
             ended = watch.wait(after)
             if not ended:
+                spent = _cpu_of(pid)
                 os.kill(pid, what)
         since = time.monotonic()
         hung = not ended and not watch.wait(patience)
@@ -84,7 +93,7 @@ def run(
         os.killpg(pid, signal.SIGKILL)
     seconds = time.monotonic() - (since if after is not None and not ended else started)
     code = os.waitstatus_to_exitcode(status)
-    cpu = usage.ru_utime + usage.ru_stime
+    cpu = usage.ru_utime + usage.ru_stime - spent
     out, err = watch.texts()
     return Ended(code, out, err, seconds, cpu, usage.ru_maxrss / 1024, hung)
 
@@ -103,6 +112,23 @@ def command(*words: str) -> Callable[[], int]:
         return main()
 
     return work
+
+
+def new_process(*words: str) -> Callable[[], None]:
+    """``pdsketch`` with these words, in an interpreter of its own."""
+
+    def work() -> None:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+        os.execv(sys.executable, [sys.executable, "-m", "pdsketch", *words])
+
+    return work
+
+
+def _cpu_of(pid: int) -> float:
+    """The seconds of the processor that a process has taken so far."""
+    ticks = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[11:13]
+    return sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
 
 
 def limit_files(size: int) -> Callable[[], None]:
@@ -130,9 +156,7 @@ def all_of(steps: Sequence[Callable[[], None]]) -> Callable[[], None]:
     return do
 
 
-def _suffer(
-    work: Callable[[], int | None], pipes: Sequence[int], before: Callable[[], None] | None
-) -> None:
+def _suffer(work: Callable[[], int | None], pipes: Sequence[int], before: Callable[[], None] | None) -> None:
     code = FAILED
     try:
         os.setsid()
@@ -143,8 +167,8 @@ def _suffer(
             os.close(pipe)
         if before is not None:
             before()
-        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)
-        sys.stderr = open(2, "w", encoding="utf-8", buffering=1, closefd=False)
+        sys.stdout = os.fdopen(1, "w", encoding="utf-8", closefd=False)
+        sys.stderr = os.fdopen(2, "w", encoding="utf-8", buffering=1, closefd=False)
         code = work() or 0
         sys.stdout.flush()
     except BaseException:

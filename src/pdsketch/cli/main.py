@@ -81,8 +81,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; nothing a user does shows a traceback."""
     words = list(sys.argv[1:] if argv is None else argv)
     json = "--json" in words
-    output.begin(json=json, process=argv is None)
     try:
+        output.begin(json=json, process=argv is None)
         code = _dispatch(words, json)
         if argv is None:  # the process ends here: there is nothing left to interrupt
             signal.signal(signal.SIGINT, signal.SIG_IGN)

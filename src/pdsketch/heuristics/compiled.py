@@ -17,6 +17,7 @@ from zlib import crc32
 
 import numba
 
+import pdsketch.task.aside  # noqa: F401 - what numba takes is not counted
 from pdsketch.task.cache import keep
 
 F = TypeVar("F", bound=Callable[..., Any])

