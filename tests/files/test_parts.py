@@ -9,12 +9,13 @@ import threading
 from string import ascii_letters
 
 import pytest
-from tests.files.killed import killed_at_each_step
+from tests.files.killed import interrupted_at_each_step, killed_at_each_step
 from tests.files.test_writing import largest_file
 
 from pdsketch.files.digests import sealed
 from pdsketch.files.lock import lock_folder
 from pdsketch.files.parts import open_parts, write_parts
+from pdsketch.files.writing import PREFIX
 from pdsketch.lang.diagnostics import Error
 
 NAMES = ("a", "b")
@@ -63,6 +64,15 @@ def test_a_killed_writer_leaves_the_old_folder_or_the_new_one(folder):
     assert found == sorted(found)
     assert set(found) == {"x", "y"}
     assert sorted(os.listdir(folder)) == ["a", "b", "manifest.json"]
+
+
+def test_an_interrupted_writer_leaves_the_old_folder_or_the_new_one_and_no_draft(folder):
+    found = []
+    for _ in interrupted_at_each_step(lambda: write(folder, "y")):
+        found.append(read(folder))
+        assert not any(name.startswith(PREFIX) for name in os.listdir(folder))
+        write(folder, "x")
+    assert set(found) == {"x", "y"}
 
 
 def test_a_writer_killed_after_a_killed_writer_loses_nothing(folder):

@@ -71,8 +71,7 @@ def write_parts(
                 write_file(path / (name + PENDING), chunks)
             write_file(path / manifest, text)
         except BaseException:
-            for name in listed:
-                (path / (name + PENDING)).unlink(missing_ok=True)
+            _settle(path, manifest, listed)  # by what the manifest says, which may just have been replaced
             raise
         for name in listed:
             move_file(path / (name + PENDING), path / name)

@@ -141,7 +141,8 @@ class Lines:
             _write(self._file, text)
             os.fsync(self._file)
         except OSError as problem:
-            os.ftruncate(self._file, size)
+            with suppress(OSError):  # of a disk that fails altogether nothing can be promised
+                os.ftruncate(self._file, size)
             raise cannot_write(self._path, problem) from None
 
     def close(self) -> None:
