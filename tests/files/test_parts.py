@@ -88,8 +88,9 @@ def test_a_writer_killed_after_a_killed_writer_loses_nothing(folder):
 
 
 def test_a_full_disk_leaves_the_old_folder(folder):
-    with pytest.raises(Error, match="cannot-write"), largest_file(100):
+    with pytest.raises(Error, match="cannot-write") as caught, largest_file(100):
         write(folder, "y", 1000)
+    assert caught.value.diagnostics[0].file == str(folder / "a")
     assert read(folder) == "x"
     assert sorted(os.listdir(folder)) == ["a", "b", "manifest.json"]
 

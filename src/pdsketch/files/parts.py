@@ -68,7 +68,7 @@ def write_parts(
         _settle(path, manifest, listed)
         try:
             for name, chunks in listed.items():
-                write_file(path / (name + PENDING), chunks)
+                write_file(path / (name + PENDING), chunks, known_as=path / name)
             write_file(path / manifest, text)
         except BaseException:
             _settle(path, manifest, listed)  # by what the manifest says, which may just have been replaced
