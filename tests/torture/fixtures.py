@@ -28,8 +28,9 @@ from pdsketch.learn import trainer
 from pdsketch.learn.checkpoint import load_checkpoint
 from pdsketch.learn.columns import Columns
 from pdsketch.learn.files import load_episodes, save_episodes
+from pdsketch.learn.fit import _split, open_study
 from pdsketch.learn.options import Options
-from pdsketch.learn.setup import setup_of
+from pdsketch.learn.packed import pack
 
 OTHER = SKETCH.replace("(domain rooms)", "(domain rooms)\n  ; another text").replace(
     "(:derived (in-last ?r - robot) (??f (at ?r)))",
@@ -195,8 +196,8 @@ SETTINGS: dict[str, Any] = {"batch": 16, "checkpoint_every": 1, "evaluate_every"
 
 def checkpoint_in(path: Path) -> str:
     """A digest of all that a checkpoint of that fit says."""
-    model, setup = _fit()
-    found = load_checkpoint(path, model, setup)
+    fit = _fit()
+    found = load_checkpoint(path, fit.model, fit.setup, fit.levels.count)
     assert found is not None
     digest = blake2b(repr(found.facts).encode())
     for part in (found.weights, found.best, found.earlier, *found.moments.values()):
@@ -206,10 +207,11 @@ def checkpoint_in(path: Path) -> str:
 
 
 @cache
-def _fit() -> tuple[pds.Model, dict[str, Any]]:
+def _fit() -> trainer.Trainer:
     options = Options.of(steps=STEPS, seed=0, device="cpu", **SETTINGS)
-    model = pds.Model(domain(), seed=0)
-    return model, setup_of(model, columns("a"), options)
+    packed = pack(columns("a"), torch.device("cpu"))
+    study = open_study(pds.Model(domain(), seed=0), packed)
+    return trainer.Trainer(study, options, *_split(packed, options))
 
 
 def resume(path: Path) -> None:
