@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import final
@@ -29,6 +29,9 @@ from pdsketch.task.task import Task
 
 _NAME_BYTES = 120
 """About what the name of a fact or an operator takes."""
+
+_NAMED = 1 << 15
+"""Facts or operators that are named at a time."""
 
 
 def ground(problem: Problem) -> Task:
@@ -89,17 +92,20 @@ class Grounding:
         init[: self.database.n_init] = True
         return Facts(init, np.concatenate([derived, np.ones(n_new, np.bool_)]), np.concatenate([layer, new]))
 
-    def name(self, facts: Iterable[int]) -> list[Fact]:
+    def name(self, facts: Sequence[int]) -> list[Fact]:
         """The names of facts of the draft."""
         objects, names, n = self.words.names, self.database.names, self.database.n_facts
         arity = [self.database.relations[name].arity for name in names]
-        relation, args = self.database.relation.tolist(), self.database.args.tolist()
-        return [
-            (names[relation[f]], *(objects[o] for o in args[f][: arity[relation[f]]]))
-            if f < n
-            else self.residues.facts[f - n]
-            for f in facts
-        ]
+        relations, arguments = self.database.relation, self.database.args
+        found: list[Fact] = []
+        for first in range(0, len(facts), _NAMED):
+            self.budget.check()
+            some = facts[first : first + _NAMED]
+            known = [f for f in some if f < n]
+            rows = zip(relations[known].tolist(), arguments[known].tolist(), strict=True)
+            named = iter([(names[r], *(objects[o] for o in args[: arity[r]])) for r, args in rows])
+            found += [next(named) if f < n else self.residues.facts[f - n] for f in some]
+        return found
 
     def task(self) -> Task:
         """The task with its names."""
@@ -134,11 +140,12 @@ class Grounding:
         numbers, starts = np.unique(rules, return_index=True)  # operators stand in the order of their rules
         ends = np.append(starts, len(rules)).tolist()
         for number, (first, last) in zip(numbers.tolist(), pairwise(ends), strict=True):
-            self.budget.tick()
             rule = self.rules.rules[number]
-            own = self._tables[number][origins[first:last], : rule.n_named]
-            columns = [objects[own[:, i]].tolist() for i in range(rule.n_named)]
-            found += zip([rule.name] * len(own), *columns, strict=True)
+            for at in range(first, last, _NAMED):
+                self.budget.check()
+                own = self._tables[number][origins[at : min(at + _NAMED, last)], : rule.n_named]
+                columns = [objects[own[:, i]].tolist() for i in range(rule.n_named)]
+                found += zip([rule.name] * len(own), *columns, strict=True)
         return found
 
 
