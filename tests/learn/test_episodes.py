@@ -168,3 +168,13 @@ def test_what_is_no_judgement_is_refused(rooms, wrong):
     first = rooms[1][0]
     with pytest.raises(pds.Error):
         pds.Episode(states=first.states, actions=first.actions, **wrong)
+
+
+@pytest.mark.parametrize("wrong", [[0, 2, 0], [0.5, 0, 1], [0, -1, 0]])
+def test_success_is_0_or_1_or_unknown(rooms, wrong):
+    states, actions = rooms[1][0].states[:3], rooms[1][0].actions[:2]
+    assert pds.Episode(states, actions, GOALS[0], [0, None, 1]).success == [0, None, 1]
+    with pytest.raises(pds.Error, match="must hold 0 and 1"):
+        pds.Episode(states, actions, GOALS[0], wrong)
+    with pytest.raises(pds.Error, match="must hold 0 and 1"):
+        pds.Episode(states, actions, executable=wrong[:2])
