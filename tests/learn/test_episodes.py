@@ -180,3 +180,13 @@ def test_a_goal_that_no_episode_was_judged_by_may_name_any_object(rooms):
     with_it, without = (pds.fit(m, data, steps=2) for m, data in zip(models, (more, columns), strict=True))
     assert with_it.losses == without.losses
     assert str(evaluate(models[0], more)) == str(evaluate(models[1], columns))
+
+
+@pytest.mark.parametrize("wrong", [[0, 2, 0], [0.5, 0, 1], [0, -1, 0]])
+def test_success_is_0_or_1_or_unknown(rooms, wrong):
+    states, actions = rooms[1][0].states[:3], rooms[1][0].actions[:2]
+    assert pds.Episode(states, actions, GOALS[0], [0, None, 1]).success == [0, None, 1]
+    with pytest.raises(pds.Error, match="must hold 0 and 1"):
+        pds.Episode(states, actions, GOALS[0], wrong)
+    with pytest.raises(pds.Error, match="must hold 0 and 1"):
+        pds.Episode(states, actions, executable=wrong[:2])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from tests.nets.test_verdict import error, fit
 
 from pdsketch.nets.default import add_sparsity, make
 from pdsketch.nets.heads import Head
@@ -115,3 +116,19 @@ def test_what_nothing_reached_is_not_shrunk():
     net = make(Signature((Input(NUMBER),), NUMBER), torch.Generator().manual_seed(0))
     add_sparsity(net, 1.0)
     assert all(parameter.grad is None for parameter in net.parameters())
+
+
+def test_whether_two_ints_of_one_type_are_the_same_is_plain_to_see():
+    """And of ints of different types it is not: equal numbers mean nothing then."""
+    hue = Spec("int", (), 4)
+    rng = torch.Generator().manual_seed(0)
+    first, second = (torch.eye(4)[torch.randint(4, (100,), generator=rng)] for _ in range(2))
+    same = (first * second).sum(-1)
+    errors = []
+    for kinds in (("hue", "hue"), ("hue", "day")):
+        net = verdict(*(Input(hue, type_id=kind) for kind in kinds))
+        net.level = net.levels.index("linear")
+        fit(net, (first, second), same, steps=60)
+        errors.append(error(net, (first, second), same))
+    assert errors[0] == 0.0
+    assert errors[1] > 0.1

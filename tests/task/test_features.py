@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from tests.strategies.oracle import reachable
 from tests.strategies.sample import Sample
@@ -380,8 +382,31 @@ def test_a_step_that_divides_by_zero_cannot_be_taken():
 
 
 def test_facts_that_are_given_as_false_do_not_hold():
-    _, cost = costs_as_reference(
+    """As a state may give them that stands in for the problem's own."""
+    this = sample(
         "(:predicates (p) (q)) (:action go :parameters () :precondition (not (p)) :effect (q))",
-        "(:objects) (:init (= (p) false) (= (q) false)) (:goal (q))",
+        "(:objects) (:init (p)) (:goal (q))",
+    )
+    for held, wanted in ((True, None), (False, 1)):
+        cost, _ = optimum(ground(replace(this.problem, init={("p",): held, ("q",): False})))
+        assert cost == wanted
+
+
+def test_what_is_deleted_and_under_a_condition_added_again_stays():
+    _, cost = costs_as_reference(
+        "(:predicates (p) (r) (g)) (:action go :parameters () :precondition (p)"
+        " :effect (and (g) (not (p)) (when (r) (p))))",
+        "(:objects) (:init (p) (r)) (:goal (and (p) (g)))",
     )
     assert cost == 1
+
+
+def test_an_action_that_contradicts_itself_is_dropped():
+    task, _ = costs_as_reference(
+        "(:predicates (p) (q) (g)) (:action flip :parameters () :effect (and (when (p) (not (p))) (when (not (p)) (p))))"
+        "(:action never :parameters () :precondition (and (p) (not (p))) :effect (g))"
+        "(:action go :parameters () :precondition (and (p) (q)) :effect (g))"
+        "(:action make :parameters () :precondition (not (p)) :effect (q))",
+        "(:objects) (:init) (:goal (g))",
+    )
+    assert {name for name, *_ in task.operators} == {"flip", "go", "make"}
