@@ -89,7 +89,8 @@ def simplify(draft: Draft, facts: Facts) -> Small:
         np.ones(len(draft.axiom_heads), np.bool_),
     )
     possible = _reach(work, facts)
-    solvable = draft.possible and bool(possible[draft.goal].all())
+    contradicts = bool(np.isin(draft.goal ^ 1, draft.goal).any())
+    solvable = draft.possible and not contradicts and bool(possible[draft.goal].all())
     certain = ~possible[np.arange(len(possible)) ^ 1]
     _tidy(work, certain)
     _drop_dominated(work, draft.groups)
