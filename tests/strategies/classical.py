@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import strategies as st
 
 from pdsketch.lang.types import Hierarchy, ObjectType
@@ -21,6 +23,18 @@ HIERARCHIES: tuple[dict[str, tuple[str, ...]], ...] = (
 )
 
 
+COSTS: tuple[tuple[str, ...], ...] = (
+    ("0", "1", "2", "3"),
+    ("0", "1", "2", "3"),
+    ("0", "0.5", "1.25", "0.1", "2", "0.333"),
+    ("0", "1", "1000000", "123456789012", "0.25", "3e9"),
+)
+"""What costs look like: small, fractions, huge beside small."""
+
+NUMBERS = ("0", "1", "2", "0.5")
+"""Literals to compare weights with."""
+
+
 @st.composite
 def classical(draw: Draw, *, axioms: bool = True, costs: bool = True) -> Sample:
     """A PDDL domain and problem: hierarchy, either, constants, ADL, axioms, costs."""
@@ -32,34 +46,41 @@ def lively(sample: Sample) -> bool:
     return len(reachable(sample, 8).states) == 8
 
 
-def classical_from(chance: Choices, *, axioms: bool = True, costs: bool = True) -> Sample:
+def classical_from(
+    chance: Choices, *, axioms: bool = True, costs: bool = True, most_objects: int = 4
+) -> Sample:
     """`classical`, where the choices come from."""
     hierarchy = Hierarchy(chance.pick(HIERARCHIES))
-    objects = _objects(chance, hierarchy)
-    constants = dict(list(objects.items())[: chance.number(0, 1)])
+    objects = _objects(chance, hierarchy, most_objects)
+    constants = dict(list(objects.items())[: chance.pick([0, 0, 1, 2])])
     basic = tuple(_signature(chance, hierarchy, f"p{i}") for i in range(chance.number(2, 4)))
+    costly = costs and chance.coin()
+    weight = Signature("weight", (ObjectType(("object",)),), "number") if costly else None
+    prices = chance.pick(COSTS)
     words = Vocabulary(hierarchy, constants, basic)
+    if weight is not None and chance.number(0, 2) == 2:
+        # What things weigh is also compared, in conditions.
+        words = replace(words.with_predicates(weight), values={"number": NUMBERS})
     axiom_texts: list[str] = []
     for layer in range(chance.number(0, 2) if axioms else 0):
         words, texts = recursive_predicates(chance, words, layer)
         axiom_texts += texts
-    costly = costs and chance.coin()
-    weight = Signature("weight", (ObjectType(("object",)),), "number") if costly else None
     plain = chance.number(0, 2) < 2
-    actions = [_action(chance, words, f"act{i}", weight, plain) for i in range(chance.number(2, 4))]
-    declared = words.predicates if chance.coin() else basic
-    domain = _domain_text(words, declared, axiom_texts, actions, costly)
-    whole = Vocabulary(hierarchy, objects, words.predicates)
-    problem = _problem_text(chance, whole, basic, constants, costly)
+    charge = prices if costly else ()
+    actions = [_action(chance, words, f"act{i}", charge, plain) for i in range(chance.number(2, 4))]
+    known = tuple(p for p in words.predicates if p.name != "weight")
+    domain = _domain_text(words, known if chance.coin() else basic, axiom_texts, actions, costly)
+    whole = replace(words, objects=objects)
+    problem = _problem_text(chance, whole, basic, constants, charge)
     far = chance.number(0, 2) > 0
     goal = far_goal(Sample(domain, problem.format(goal="(and)"))) if far else formula(chance, whole, {}, 2)
     formulas = tuple(formula(chance, whole, {}, 3) for _ in range(2))
-    roles = {p.name: p.role for p in words.predicates}
+    roles = {p.name: p.role for p in known}
     return Sample(domain, problem.format(goal=goal), formulas, roles=roles)
 
 
-def _objects(chance: Choices, hierarchy: Hierarchy) -> dict[str, ObjectType]:
-    types = chance.some(hierarchy.names, 2, 4)
+def _objects(chance: Choices, hierarchy: Hierarchy, most: int) -> dict[str, ObjectType]:
+    types = chance.some(hierarchy.names, min(2 + most // 5, most), most)
     return {f"o{i}": ObjectType((name,)) for i, name in enumerate(types)}
 
 
@@ -103,18 +124,24 @@ def _positive(chance: Choices, words: Vocabulary, component: Vocabulary, scope: 
             return f"({shape} ({binder}) {_positive(chance, words, component, inner, depth - 1)})"
 
 
-def _action(chance: Choices, words: Vocabulary, name: str, weight: Signature | None, plain: bool) -> str:
-    """An action; a plain one has literals in its precondition and few conditions in its effects."""
+def _action(chance: Choices, words: Vocabulary, name: str, charge: tuple[str, ...], plain: bool) -> str:
+    """An action; a plain one has literals in its precondition and few conditions in its effects.
+
+    ``charge`` are the numbers that it may cost; none: it does not say.
+    """
     header = _signature(chance, words.hierarchy, name)
     scope = header.scope
     effects = [_effect(chance, words, scope, int(not plain) * 2) for _ in range(chance.number(1, 3))]
     if plain and chance.coin():
         effects.append(_effect(chance, words, scope, 1))
-    if weight is not None and chance.coin():
-        amount = str(chance.number(0, 3))
+    if charge and chance.coin():
+        amount = chance.pick(charge)
         if scope and chance.coin():
-            amount = f"(weight {chance.pick(sorted(scope))})"
+            weight = f"(weight {chance.pick(sorted(scope))})"
+            amount = chance.pick([weight, weight, f"(+ {weight} {amount})", f"(* 2 {weight})"])
         effects.append(f"(increase (total-cost) {amount})")
+        if chance.number(0, 5) == 5:
+            effects.append(f"(increase (total-cost) {chance.pick(charge)})")
     precondition = ""
     if plain or chance.coin():
         condition = literals(chance, words, scope, 2) if plain else formula(chance, words, scope, 2)
@@ -175,14 +202,14 @@ def _problem_text(
     words: Vocabulary,
     basic: tuple[Signature, ...],
     constants: dict[str, ObjectType],
-    costly: bool,
+    charge: tuple[str, ...],
 ) -> str:
     possible = [atom for p in basic for atom in ground_atoms(words, p)]
     chosen = chance.some(possible, 0, 6, unique=True) if possible else []
-    if costly:
-        chosen += [f"(= (weight {name}) {chance.number(0, 3)})" for name in words.objects]
+    if charge:
+        chosen += [f"(= (weight {name}) {chance.pick(charge)})" for name in words.objects]
     own = {name: type_ for name, type_ in words.objects.items() if name not in constants}
-    metric = "\n(:metric minimize (total-cost))" if costly and chance.coin() else ""
+    metric = "\n(:metric minimize (total-cost))" if charge and chance.number(0, 3) else ""
     return (
         f"(define (problem sample) (:domain random)\n(:objects {listed(own)})\n"
         f"(:init {' '.join(chosen)})\n(:goal {{goal}}){metric})"

@@ -170,8 +170,8 @@ def _changed(writer: Writer, old: Tensor | None, run: Run) -> Tensor:
         return _literal(writer, old, run)
     if writer.op != "assign":
         assert old is not None
-        change = writer.change(run)
         number = numbers(old, type_)
+        change = _beside(writer.change(run), number)
         return _retyped(
             number + change if writer.op in ("increase", "decrease") else number * (1 + change),
             type_,
@@ -247,9 +247,10 @@ def _after_many(target: Target, before: Tensor, run: Run, logic: Logic) -> Tenso
         value = value | gate if crisp else gate + (1.0 - gate) * value
     if target.increases or target.scalings:
         number = numbers(value, type_)
-        number = reduce(torch.add, [w.placed(w.change(run), run) for w in target.increases], number)
+        for writer in target.increases:
+            number = number + _beside(writer.placed(writer.change(run), run), number)
         for writer in target.scalings:
-            number = number * (1 + writer.placed(writer.change(run), run))
+            number = number * (1 + _beside(writer.placed(writer.change(run), run), number))
         value = _retyped(number, type_, crisp)
     return value
 
@@ -264,5 +265,5 @@ def _sum(tables: Sequence[Tensor]) -> Tensor:
 
 
 def _beside(gate: Tensor, value: Tensor) -> Tensor:
-    """A gate with axes of size 1 for the value's own."""
+    """A gate, or one number, with axes of size 1 for the value's own."""
     return gate.reshape(*gate.shape, *(1,) * (value.dim() - gate.dim()))

@@ -73,7 +73,10 @@ class Writer:
         return self._sum(_beside(gate, value) * value), self._sum(gate)
 
     def change(self, run: Run) -> Tensor:
-        """What an increase adds, or a scaling multiplies by, minus one; 0 where it does not fire."""
+        """What an increase adds, or a scaling multiplies by, minus one; 0 where it does not fire.
+
+        One number may change a vector: then the value's own axes are not there.
+        """
         value = numbers(self.value(run), self.type)
         if self.op == "decrease":
             value = -value
@@ -86,7 +89,8 @@ class Writer:
         gate = self._gates(run)
         if self.crisp and not value.is_floating_point():
             gate = gate.to(value.dtype)
-        return self._sum(_beside(gate, value) * value)
+        change = _beside(gate, value) * value
+        return self._product(1 + change) - 1 if self.op in ("scale-up", "scale-down") else self._sum(change)
 
     def _gates(self, run: Run) -> Tensor:
         """The gate over ``axes`` and ``extra`` as floats, 0 where there is no object."""
@@ -104,8 +108,16 @@ class Writer:
         return gate
 
     def _sum(self, tensor: Tensor) -> Tensor:
-        dims = tuple(1 + i for i, axis in enumerate(self._whole) if axis in self.extra)
+        dims = self._extra_dims()
         return tensor.sum(dims) if dims else tensor
+
+    def _product(self, tensor: Tensor) -> Tensor:
+        for dim in reversed(self._extra_dims()):
+            tensor = tensor.prod(dim)
+        return tensor
+
+    def _extra_dims(self) -> tuple[int, ...]:
+        return tuple(1 + i for i, axis in enumerate(self._whole) if axis in self.extra)
 
     # -- where: local tensors and tables ----------------------------------------
 
