@@ -6,7 +6,7 @@ from random import Random
 from typing import Any
 
 from tests.agree.case import Case, DifferError, near
-from tests.agree.plain import Plain
+from tests.agree.plain import Plain, read
 from tests.strategies.oracle import key
 
 from pdsketch.lang.domain import Domain, Problem
@@ -19,7 +19,9 @@ def check_reference(case: Case) -> None:
     """State by state: the same steps, at the same cost, to the same states; goals and formulas alike."""
     sample, graph = case.sample, case.graph
     plain = Plain(sample.domain_text, sample.problem_text)
-    formulas = [(text, expr, plain.goal if text == "the goal" else read_formula(text)) for text, expr in case.formulas]
+    formulas = [
+        (text, expr, plain.goal if text == "the goal" else read(text)) for text, expr in case.formulas
+    ]
     for i, facts in enumerate(graph.states[: graph.expanded]):
         own = {fact: value for fact, value in facts.items() if value is not False}
         place = f"in state {i}"
@@ -42,28 +44,21 @@ def check_reference(case: Case) -> None:
                 raise DifferError("plain reading", f"{text} {place}", wanted, found)
 
 
-def read_formula(text: str) -> Any:
-    """A formula, read plainly."""
-    from tests.agree.plain import read
-
-    return read(f"(and {text})")
-
-
 def check_printing(case: Case) -> None:
     """`fmt`, and other spellings of the same, mean the same."""
     sample = case.sample
-    for name, spell in (("fmt", formatted), ("spelling", lambda text: respelled(text, case.chance)), ("both", None)):
-        write = spell or (lambda text: formatted(respelled(text, case.chance)))
-        domain_text, problem_text = write(sample.domain_text), write(sample.problem_text)
+    for name in ("fmt", "fmt of another spelling"):
+        other = (lambda text: text) if name == "fmt" else (lambda text: respelled(text, case.chance))
+        domain_text = formatted(other(sample.domain_text))
         domain = parse_domain(domain_text)
-        problem = parse_problem(problem_text, domain)
+        problem = parse_problem(formatted(other(sample.problem_text)), domain)
         _same(name, "domain", meaning_of_domain(sample.domain), meaning_of_domain(domain))
         _same(name, "problem", meaning_of_problem(sample.problem), meaning_of_problem(problem))
         for text, expr in case.formulas[1:]:
-            _same(name, text, {"formula": expr}, {"formula": parse_goal(write(text), problem)})
-        again = formatted(formatted(domain_text))
-        if again != formatted(domain_text):
-            raise DifferError(name, "formatting twice", formatted(domain_text), again)
+            _same(name, text, {"formula": expr}, {"formula": parse_goal(formatted(other(text)), problem)})
+        again = formatted(domain_text)
+        if again != domain_text:
+            raise DifferError(name, "formatting twice", domain_text, again)
 
 
 def formatted(text: str) -> str:

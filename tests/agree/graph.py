@@ -9,7 +9,7 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import Any
 
-from tests.strategies.oracle import is_small, key
+from tests.strategies.oracle import changing_numbers, is_small, key
 from tests.strategies.sample import Sample
 
 from pdsketch.lang.diagnostics import Error
@@ -65,6 +65,11 @@ class Graph:
             return "unsolvable" if self.complete else "open"
         return "holds at once" if not plan else "one step" if len(plan) == 1 else "several steps"
 
+    def judge(self, sample: Sample) -> None:
+        """Ask for the goal of a sample, which may differ from the one that was explored in its goal alone."""
+        world, goal = sample.world, sample.problem.goal
+        self.goals = [bool(Moment(world, facts).value(goal, {})) for facts in self.states[: self.expanded]]
+
     def distances(self, price: Callable[[float], float] = float) -> list[float]:
         """From each state the cost of a cheapest plan, infinite where there is none; complete graphs alone."""
         assert self.complete
@@ -95,29 +100,28 @@ def explore(sample: Sample, limit: int) -> Graph:
     paid, depth, parent = [0.0], [0], [None]
     order: list[int] = []
     edges: dict[int, list[tuple[Step, float, int]]] = {}
-    goals: dict[int, bool] = {}
     ties = count()
     queue: list[tuple[float, int, int]] = [(0.0, next(ties), 0)]
+    steps = [(step, sample.domain.actions[step[0]], bind(world, step)) for step in sample.steps]
     cut = refused = False
+    changing = changing_numbers(sample)
     while queue and len(order) < limit:
         so_far, _, i = heappop(queue)
         if i in edges:
             continue
         order.append(i)
         moment = Moment(world, found[i])
-        goals[i] = bool(moment.value(problem.goal, {}))
         edges[i] = []
-        for step in sample.steps:
-            action = sample.domain.actions[step[0]]
+        for step, action, bindings in steps:
             try:
-                if not moment.value(action.precondition, bind(world, step)):
+                if not moment.value(action.precondition, bindings):
                     continue
-                price = _price(problem.metric, action.cost, moment, bind(world, step))
+                price = _price(problem.metric, action.cost, moment, bindings)
                 after = apply_at(moment, step)
             except Error:
                 refused = True
                 continue
-            if not is_small(after):
+            if not is_small(after, changing):
                 cut = True
                 continue
             j = numbers.setdefault(key(after), len(found))
@@ -133,16 +137,17 @@ def explore(sample: Sample, limit: int) -> Graph:
     # Expanded states first, in the order of their cost.
     order += [i for i in range(len(found)) if i not in edges]
     place = {i: k for k, i in enumerate(order)}
-    return Graph(
+    graph = Graph(
         states=[found[i] for i in order],
         edges=[[(s, c, place[j]) for s, c, j in edges[i]] for i in order if i in edges],
-        goals=[goals[i] for i in order if i in goals],
         costs=[paid[i] for i in order],
         depths=[depth[i] for i in order],
         parents=[None if (p := parent[i]) is None else (place[p[0]], p[1]) for i in order],
         complete=len(edges) == len(found) and not cut,
         refused=refused,
     )
+    graph.judge(sample)
+    return graph
 
 
 def _price(metric: str, cost: Any, moment: Moment, bindings: Any) -> float:

@@ -83,6 +83,9 @@ class Plain:
         for block in read(problem)[2:]:
             self._of_problem(block)
         self._reads = {name: self._called(body) for name, body in self.bodies.items()}
+        self._together = {name: self._loop(name) for name in self.bodies}
+        self._members: dict[str, list[Any]] = {}
+        self._ground = list(self._steps())
 
     def _block(self, block: Node) -> None:
         match block[0]:
@@ -147,11 +150,14 @@ class Plain:
 
     def members(self, type_: Node) -> list[Any]:
         """What a variable of a type ranges over."""
-        if isinstance(type_, str) and type_ in self.values:
-            settings = self.values[type_][1]
-            choices = next(int(s.removeprefix("choices=")) for s in settings if s.startswith("choices="))
-            return list(range(choices))
-        return [name for name in self.objects if self.is_a(name, type_)]
+        if str(type_) not in self._members:
+            if isinstance(type_, str) and type_ in self.values:
+                settings = self.values[type_][1]
+                choices = next(int(s.removeprefix("choices=")) for s in settings if s.startswith("choices="))
+                self._members[str(type_)] = list(range(choices))
+            else:
+                self._members[str(type_)] = [name for name in self.objects if self.is_a(name, type_)]
+        return self._members[str(type_)]
 
     def _prim(self, type_: Node) -> tuple[str, float]:
         """int, float or bool, and the tolerance."""
@@ -181,6 +187,9 @@ class Plain:
 
     def together(self, name: str) -> set[str]:
         """The predicates that call each other with this one; none if it is not recursive."""
+        return self._together[name]
+
+    def _loop(self, name: str) -> set[str]:
         return {other for other in self._below(name) if name in self._below(other)}
 
     def _below(self, name: str) -> set[str]:
@@ -206,18 +215,18 @@ class Plain:
 
     # -- steps ----------------------------------------------------------------------
 
-    def steps(self) -> Iterator[tuple[Any, ...]]:
-        """Every ground action."""
+    def _steps(self) -> Iterator[tuple[tuple[Any, ...], Env]]:
+        """Every ground action, and what its parameters stand for."""
         for name, (parameters, _, _) in self.actions.items():
             for arguments in product(*(self.members(type_) for _, type_ in parameters)):
-                yield (name, *arguments)
+                env = {n: (value, t) for (n, t), value in zip(parameters, arguments, strict=True)}
+                yield (name, *arguments), env
 
     def successors(self, state: State) -> Iterator[tuple[tuple[Any, ...], float, State]]:
         """The steps that can be taken, what each costs, and where it leads."""
         asking = Asking(self, state)
-        for step in self.steps():
-            parameters, condition, effect = self.actions[step[0]]
-            env = {n: (value, t) for (n, t), value in zip(parameters, step[1:], strict=True)}
+        for step, env in self._ground:
+            _, condition, effect = self.actions[step[0]]
             if asking.value(condition, env):
                 try:
                     after, cost = self._after(asking, effect, env)
@@ -333,7 +342,7 @@ class Asking:
     def _fits(self, parameters: list[tuple[str, Node]], args: list[Any]) -> bool:
         """Whether every object is of its parameter's type; of others no atom is true."""
         return all(
-            not isinstance(arg, str) or self.plain.is_a(arg, type_)
+            not isinstance(arg, str) or arg in self.plain.members(type_)
             for (_, type_), arg in zip(parameters, args, strict=True)
         )
 

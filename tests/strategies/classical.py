@@ -34,6 +34,9 @@ COSTS: tuple[tuple[str, ...], ...] = (
 NUMBERS = ("0", "1", "2", "0.5")
 """Literals to compare weights with."""
 
+EXACT = ("0", "1", "2", "0.5", "1.25")
+"""What weighs where weights are compared: the same numbers in float32."""
+
 
 @st.composite
 def classical(draw: Draw, *, axioms: bool = True, costs: bool = True) -> Sample:
@@ -47,13 +50,19 @@ def lively(sample: Sample) -> bool:
 
 
 def classical_from(
-    chance: Choices, *, axioms: bool = True, costs: bool = True, most_objects: int = 4
+    chance: Choices,
+    *,
+    axioms: bool = True,
+    costs: bool = True,
+    most_objects: int = 4,
+    formulas: int = 2,
+    goal: str | None = None,
 ) -> Sample:
-    """`classical`, where the choices come from."""
+    """`classical`, where the choices come from; a ``goal`` that is given is not chosen."""
     hierarchy = Hierarchy(chance.pick(HIERARCHIES))
     objects = _objects(chance, hierarchy, most_objects)
     constants = dict(list(objects.items())[: chance.pick([0, 0, 1, 2])])
-    basic = tuple(_signature(chance, hierarchy, f"p{i}") for i in range(chance.number(2, 4)))
+    basic = tuple(_signature(chance, hierarchy, objects, f"p{i}") for i in range(chance.number(2, 4)))
     costly = costs and chance.coin()
     weight = Signature("weight", (ObjectType(("object",)),), "number") if costly else None
     prices = chance.pick(COSTS)
@@ -61,46 +70,58 @@ def classical_from(
     if weight is not None and chance.number(0, 2) == 2:
         # What things weigh is also compared, in conditions.
         words = replace(words.with_predicates(weight), values={"number": NUMBERS})
+        prices = EXACT
     axiom_texts: list[str] = []
     for layer in range(chance.number(0, 2) if axioms else 0):
-        words, texts = recursive_predicates(chance, words, layer)
+        words, texts = recursive_predicates(chance, words, layer, objects)
         axiom_texts += texts
     plain = chance.number(0, 2) < 2
     charge = prices if costly else ()
-    actions = [_action(chance, words, f"act{i}", charge, plain) for i in range(chance.number(2, 4))]
+    headers = [_signature(chance, hierarchy, objects, f"act{i}") for i in range(chance.number(2, 4))]
+    actions = [_action(chance, words, header, charge, plain) for header in headers]
     known = tuple(p for p in words.predicates if p.name != "weight")
     domain = _domain_text(words, known if chance.coin() else basic, axiom_texts, actions, costly)
     whole = replace(words, objects=objects)
     problem = _problem_text(chance, whole, basic, constants, charge)
-    far = chance.number(0, 2) > 0
-    goal = far_goal(Sample(domain, problem.format(goal="(and)"))) if far else formula(chance, whole, {}, 2)
-    formulas = tuple(formula(chance, whole, {}, 3) for _ in range(2))
+    if goal is None:
+        far = chance.number(0, 2) > 0
+        goal = far_goal(Sample(domain, problem.format(goal="(and)"))) if far else formula(chance, whole, {}, 2)
+    others = tuple(formula(chance, whole, {}, 3) for _ in range(formulas))
     roles = {p.name: p.role for p in known}
-    return Sample(domain, problem.format(goal=goal), formulas, roles=roles)
+    return Sample(domain, problem.format(goal=goal), others, roles=roles)
 
 
 def _objects(chance: Choices, hierarchy: Hierarchy, most: int) -> dict[str, ObjectType]:
-    types = chance.some(hierarchy.names, min(2 + most // 5, most), most)
+    leaves = [name for name in hierarchy.names if name != "object"] or ["object"]
+    types = chance.some([*leaves, *leaves, *hierarchy.names], min(2 + most // 5, most), most)
     return {f"o{i}": ObjectType((name,)) for i, name in enumerate(types)}
 
 
-def _type(chance: Choices, hierarchy: Hierarchy) -> ObjectType:
+def _type(chance: Choices, hierarchy: Hierarchy, objects: dict[str, ObjectType]) -> ObjectType:
+    """A type, mostly one that some object has."""
     singles = [ObjectType((name,)) for name in hierarchy.names]
-    if len(hierarchy.parents) < 2:
-        return chance.pick(singles)
-    names = list(hierarchy.parents)
-    return chance.pick([*singles, ObjectType((names[0], names[-1]))])
+    if len(hierarchy.parents) > 1:
+        names = list(hierarchy.parents)
+        singles.append(ObjectType((names[0], names[-1])))
+    inhabited = [type_ for type_ in singles if hierarchy.members(type_, objects)]
+    return chance.pick(inhabited if inhabited and chance.number(0, 7) else singles)
 
 
-def _signature(chance: Choices, hierarchy: Hierarchy, name: str, role: str = "observed") -> Signature:
-    types = tuple(_type(chance, hierarchy) for _ in range(chance.pick([1, 1, 2, 0])))
+def _signature(
+    chance: Choices, hierarchy: Hierarchy, objects: dict[str, ObjectType], name: str, role: str = "observed"
+) -> Signature:
+    types = tuple(_type(chance, hierarchy, objects) for _ in range(chance.pick([1, 1, 2, 0])))
     return Signature(name, types, role=role)
 
 
-def recursive_predicates(chance: Choices, words: Vocabulary, layer: int) -> tuple[Vocabulary, list[str]]:
+def recursive_predicates(
+    chance: Choices, words: Vocabulary, layer: int, objects: dict[str, ObjectType]
+) -> tuple[Vocabulary, list[str]]:
     """One or two derived predicates that may call each other, and whatever came before."""
-    count = chance.number(1, 2)
-    component = tuple(_signature(chance, words.hierarchy, f"d{layer}{i}", "derived") for i in range(count))
+    component = tuple(
+        _signature(chance, words.hierarchy, objects, f"d{layer}{i}", "derived")
+        for i in range(chance.number(1, 2))
+    )
     inside = Vocabulary(words.hierarchy, words.objects, component)
     texts = [f"(:derived {d.header} {_positive(chance, words, inside, d.scope, 3)})" for d in component]
     return words.with_predicates(*component), texts
@@ -124,14 +145,15 @@ def _positive(chance: Choices, words: Vocabulary, component: Vocabulary, scope: 
             return f"({shape} ({binder}) {_positive(chance, words, component, inner, depth - 1)})"
 
 
-def _action(chance: Choices, words: Vocabulary, name: str, charge: tuple[str, ...], plain: bool) -> str:
+def _action(
+    chance: Choices, words: Vocabulary, header: Signature, charge: tuple[str, ...], plain: bool
+) -> str:
     """An action; a plain one has literals in its precondition and few conditions in its effects.
 
     ``charge`` are the numbers that it may cost; none: it does not say.
     """
-    header = _signature(chance, words.hierarchy, name)
     scope = header.scope
-    effects = [_effect(chance, words, scope, int(not plain) * 2) for _ in range(chance.number(1, 3))]
+    effects = [_effect(chance, words, scope, int(not plain) * 2) for _ in range(chance.number(2, 4))]
     if plain and chance.coin():
         effects.append(_effect(chance, words, scope, 1))
     if charge and chance.coin():
@@ -147,7 +169,7 @@ def _action(chance: Choices, words: Vocabulary, name: str, charge: tuple[str, ..
         condition = literals(chance, words, scope, 2) if plain else formula(chance, words, scope, 2)
         precondition = f"\n  :precondition {condition}"
     return (
-        f"(:action {name}\n  :parameters ({' '.join(header.typed_parameters)}){precondition}\n"
+        f"(:action {header.name}\n  :parameters ({' '.join(header.typed_parameters)}){precondition}\n"
         f"  :effect (and {' '.join(effects)}))"
     )
 
@@ -205,7 +227,7 @@ def _problem_text(
     charge: tuple[str, ...],
 ) -> str:
     possible = [atom for p in basic for atom in ground_atoms(words, p)]
-    chosen = chance.some(possible, 0, 6, unique=True) if possible else []
+    chosen = chance.some(possible, 0, max(6, len(possible) * 2 // 3), unique=True) if possible else []
     if charge:
         chosen += [f"(= (weight {name}) {chance.pick(charge)})" for name in words.objects]
     own = {name: type_ for name, type_ in words.objects.items() if name not in constants}

@@ -114,7 +114,8 @@ def _compared(
     chance: Choices, words: Vocabulary, scope: Scope, ops: list[str], types: list[str], depth: int
 ) -> str:
     """Two values of one type, or an int beside a float that is not written as a number."""
-    type_ = chance.pick(types)
+    told = [t for t in types if words.usable(scope, t) or t in scope.values()]
+    type_ = chance.pick(told if told and chance.number(0, 7) else types)
     left = value(chance, words, scope, type_, depth - 1)
     mixed = type_ == "level" and "count" in words.values and not left[-1].isdigit()
     if mixed and chance.number(0, 2) == 2:
@@ -257,8 +258,8 @@ def _equal(chance: Choices, words: Vocabulary, scope: Scope) -> str:
         return "(and)"
     left = chance.pick(terms)
     known = {**words.objects, **scope}
-    alike = [t for t in terms if known[t] == known[left]]
-    right = chance.pick(terms if chance.number(0, 3) == 3 else alike)
+    alike = [t for t in terms if known[t] == known[left] and t != left]
+    right = chance.pick(terms if not alike or chance.number(0, 3) == 3 else alike)
     return f"(= {left} {right})"
 
 

@@ -39,9 +39,16 @@ def key(state: Any) -> Key:
     return frozenset((fact, value) for fact, value in state.items() if value is not False)
 
 
-def is_small(state: Any) -> bool:
-    """Whether every engine holds the numbers of a state exactly."""
-    return all(abs(number) <= LARGEST for value in state.values() for number in flat(value))
+def is_small(state: Any, changing: set[str]) -> bool:
+    """Whether every engine holds the numbers that change exactly."""
+    values = (value for fact, value in state.items() if fact[0] in changing)
+    return all(abs(number) <= LARGEST for value in values for number in flat(value))
+
+
+def changing_numbers(sample: Sample) -> set[str]:
+    """The predicates that hold numbers, and that some action writes."""
+    effects = [update for action in sample.domain.actions.values() for update in action.effects]
+    return {u.target.predicate for u in effects if not sample.domain.predicates[u.target.predicate].type.is_bool}
 
 
 def far_goal(sample: Sample, limit: int = 60) -> str:
@@ -49,14 +56,15 @@ def far_goal(sample: Sample, limit: int = 60) -> str:
     states = reachable(sample, limit).states
     first, last = states[0], states[-1]
     changed = [fact for fact in {**first, **last} if first.get(fact, False) != last.get(fact, False)]
-    parts = []
-    for fact in changed[:6]:
-        atom, value = f"({' '.join(fact)})", last.get(fact, False)
-        if isinstance(value, bool):
-            parts.append(atom if value else f"(not {atom})")
-        else:
-            parts.append(f"(= {atom} {shown(value)})")
-    return f"(and {' '.join(parts)})"
+    return f"(and {' '.join(told(fact, last.get(fact, False)) for fact in changed[:6])})"
+
+
+def told(fact: Any, value: Any) -> str:
+    """A formula that says what value a fact has."""
+    atom = f"({' '.join(fact)})"
+    if isinstance(value, bool):
+        return atom if value else f"(not {atom})"
+    return f"(= {atom} {shown(value)})"
 
 
 def reachable(sample: Sample, limit: int = 500) -> Reached:
@@ -72,7 +80,7 @@ def reachable(sample: Sample, limit: int = 500) -> Reached:
     costs: dict[Key, float] = {}
     states: list[dict[Any, Any]] = []
     best: tuple[float | None, list[Step] | None] = (None, None)
-    cut = False
+    cut, changing = False, changing_numbers(sample)
     while queue and len(costs) < limit:
         paid, _, state, plan = heappop(queue)
         if key(state) in costs:
@@ -89,7 +97,7 @@ def reachable(sample: Sample, limit: int = 500) -> Reached:
                 if problem.metric == "cost":
                     price = 0.0 if action.cost is None else moment.value(action.cost, bind(world, step))
                 after = apply_at(moment, step)
-                if is_small(after):
+                if is_small(after, changing):
                     heappush(queue, (paid + price, next(ties), after, (*plan, step)))
                 else:
                     cut = True

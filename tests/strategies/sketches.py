@@ -60,8 +60,15 @@ def sketch(draw: Draw, *, value_parameters: bool = True) -> Sample:
     return chosen(draw, lambda chance: sketch_from(chance, value_parameters=value_parameters), lively)
 
 
-def sketch_from(chance: Choices, *, value_parameters: bool = True, blanks: bool = True) -> Sample:
-    """`sketch`, where the choices come from.
+def sketch_from(
+    chance: Choices,
+    *,
+    value_parameters: bool = True,
+    blanks: bool = True,
+    formulas: int = 2,
+    goal: str | None = None,
+) -> Sample:
+    """`sketch`, where the choices come from; a ``goal`` that is given is not chosen.
 
     Without ``blanks`` the domain says everything itself: no function is left out, and
     values that actions take have choices.
@@ -76,8 +83,8 @@ def sketch_from(chance: Choices, *, value_parameters: bool = True, blanks: bool 
         author.functions[external.name] = Linear(weights, chance.number(-1, 1), RETURNS[external.returns])
     raw, encoded = _encoders(chance, author) if blanks else ((), ())
     author.words = author.words.with_predicates(*externals, *encoded)
-    _derived(chance, author)
-    for i in range(chance.number(1, 3)):
+    _derived(chance, author, objects)
+    for i in range(chance.number(1, 4)):
         _action(chance, author, f"act{i}", encoded if i == 0 else (), value_parameters)
     domain = "\n".join(
         [
@@ -91,19 +98,23 @@ def sketch_from(chance: Choices, *, value_parameters: bool = True, blanks: bool 
     )
     whole = replace(author.words.without("raw"), objects=objects)
     problem = _problem(chance, whole, (*observed, *raw), constants)
-    formulas = tuple(formula(chance, whole, {}, 2) for _ in range(2))
+    others = tuple(formula(chance, whole, {}, 2) for _ in range(formulas))
     candidates = {"pose": DATA["pose"], "level": DATA["level"]}
     roles = {p.name: p.role for p in (*author.words.predicates, *raw)}
 
     def sample(goal: str) -> Sample:
-        return Sample(domain, problem.format(goal=goal), formulas, author.functions, candidates, roles)
+        return Sample(domain, problem.format(goal=goal), others, author.functions, candidates, roles)
 
+    if goal is not None:
+        return sample(goal)
     far = chance.number(0, 2) > 0
     return sample(far_goal(sample("(and)")) if far else formula(chance, whole, {}, 2))
 
 
 def _objects(chance: Choices) -> dict[str, ObjectType]:
     types = ["item", *chance.some(["item", "robot", "box"], 0, 3)]
+    if chance.coin():
+        types = ["item", "robot", "box", *types[2:]]
     return {f"o{i}": ObjectType((name,)) for i, name in enumerate(types)}
 
 
@@ -134,7 +145,7 @@ def _encoders(chance: Choices, author: _Author) -> tuple[tuple[Signature, ...], 
     return tuple(raw), tuple(encoded)
 
 
-def _derived(chance: Choices, author: _Author) -> None:
+def _derived(chance: Choices, author: _Author, objects: dict[str, ObjectType]) -> None:
     """Derived predicates: of any type, over objects and values, and recursive Boolean ones."""
     for i in range(chance.number(0, 2)):
         returns = chance.pick([BOOL, BOOL, "level", "pose", "kind"])
@@ -147,7 +158,7 @@ def _derived(chance: Choices, author: _Author) -> None:
         author.words = author.words.with_predicates(signature)
     if chance.coin():
         plain = tuple(p for p in author.words.predicates if p.role == "observed" and p.returns == BOOL)
-        words, texts = recursive_predicates(chance, replace(author.words, predicates=plain, values={}), 9)
+        words, texts = recursive_predicates(chance, replace(author.words, predicates=plain, values={}), 9, objects)
         author.blocks += texts
         author.words = author.words.with_predicates(*words.predicates[len(plain) :])
 
@@ -161,7 +172,7 @@ def _action(
     header = Signature(name, parameters)
     words, scope = author.within(f"action::{name}"), header.scope
     possible = [p for p in words.predicates if p.role in ("observed", "encoded")]
-    chosen = chance.some(possible, 0 if must_assign else 1, 3, unique=True)
+    chosen = chance.some(possible, 0 if must_assign else min(2, len(possible)), 3, unique=True)
     targets = [*must_assign, *(p for p in chosen if p not in must_assign)]
     effects = [effect for target in targets for effect in _effects(chance, words, scope, target)]
     conditions = [
