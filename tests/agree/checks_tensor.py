@@ -49,15 +49,22 @@ def check_formula(case: Case) -> None:
     with sharp_comparisons(), torch.inference_mode():
         for text, expr in case.formulas:
             wanted = [said(lambda m=m, e=expr: bool(m.value(e, {}))) for m in moments]
-            for logic in LOGICS:
+            for logic in _some_logics(case, text):
                 truth = _truth(model, batch, expr, logic)
                 asked = [w if logic == "crisp" or ok else None for w, ok in zip(wanted, shallow, strict=False)]
                 _same_truth(case, logic, f"{text} in state", asked, truth)
-            out = written_out(expr, case.sample.domain)
-            _same_truth(case, "written out", f"{text} in state", wanted, _truth(model, batch, out, "crisp"))
+            if text == "the goal":
+                out = written_out(expr, case.sample.domain)
+                truth = _truth(model, batch, out, "crisp")
+                _same_truth(case, "written out", f"{text} in state", wanted, truth)
         _initial(case, model)
         _tables(case, model, batch)
         _mixture(case, model)
+
+
+def _some_logics(case: Case, text: str) -> tuple[str, ...]:
+    """All logics for the goal, for the other formulas two."""
+    return LOGICS if text == "the goal" else ("crisp", case.chance.choice(LOGICS[1:]))
 
 
 def _truth(model: Model, batch: Any, expr: Expr, logic: str) -> list[float]:
@@ -77,9 +84,9 @@ def _same_truth(
 def _initial(case: Case, model: Model) -> None:
     """The initial state by itself, as it is observed: not yet encoded."""
     state, moment = case.sample.problem.state, Moment(case.sample.world, case.sample.problem.init)
-    for text, expr in case.formulas:
+    for text, expr in case.formulas[:2]:
         wanted = said(lambda e=expr: bool(moment.value(e, {})))
-        for logic in LOGICS:
+        for logic in _some_logics(case, text):
             found = model.holds(state, expr, crisp=logic == "crisp", tnorm=None if logic == "crisp" else logic)
             _same_truth(case, logic, f"{text} in the initial state", [wanted], [found.item()])
 
@@ -208,9 +215,9 @@ def _same_states(
             continue
         expected = np.array([[facts.get(fact, False) for fact in names] for _, facts in wanted], np.float64)
         found = batch.tensor(predicate.name).double().numpy().reshape(expected.shape)
-        wrong = np.abs(found - expected) > 1e-4
-        if wrong.any() or np.isnan(found).any():
-            row, place = (int(i[0]) for i in np.nonzero(wrong | np.isnan(found))[:2])
+        wrong = ~np.isclose(found, expected, rtol=1e-6, atol=1e-4)
+        if wrong.any():
+            row, place = (int(i[0]) for i in np.nonzero(wrong)[:2])
             raise DifferError(
                 engine,
                 f"{names[place]} after {wanted[row][0]}",

@@ -16,7 +16,7 @@ Make = Callable[[Choices], Sample]
 
 OPEN = "(and)"
 TRIES = 3
-LIVELY = 5
+LIVELY = 4
 """So many states are enough to search."""
 
 

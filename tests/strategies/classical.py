@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from hypothesis import strategies as st
@@ -9,10 +10,10 @@ from hypothesis import strategies as st
 from pdsketch.lang.types import Hierarchy, ObjectType
 
 from .choices import Choices, Draw, chosen
-from .formulas import Scope, applied, formula, literals, quantify
+from .formulas import Scope, applied, formula, literal_list, quantify
 from .oracle import far_goal, reachable
 from .sample import Sample
-from .vocabulary import Signature, Vocabulary
+from .vocabulary import BOOL, Signature, Vocabulary
 
 HIERARCHIES: tuple[dict[str, tuple[str, ...]], ...] = (
     {},
@@ -78,11 +79,15 @@ def classical_from(
     plain = chance.number(0, 2) < 2
     charge = prices if costly else ()
     headers = [_signature(chance, hierarchy, objects, f"act{i}") for i in range(chance.number(2, 4))]
-    actions = [_action(chance, words, header, charge, plain) for header in headers]
+    needs = [literal_list(chance, words, header.scope, 2) if plain else [] for header in headers]
+    actions = [
+        _action(chance, words, header, charge, need) for header, need in zip(headers, needs, strict=True)
+    ]
     known = tuple(p for p in words.predicates if p.name != "weight")
     domain = _domain_text(words, known if chance.coin() else basic, axiom_texts, actions, costly)
     whole = replace(words, objects=objects)
-    problem = _problem_text(chance, whole, basic, constants, charge)
+    wishes = [atom for header, need in zip(headers, needs, strict=True) for atom in _wish(chance, whole, header, need)]
+    problem = _problem_text(chance, whole, wishes, constants, charge)
     if goal is None:
         far = chance.number(0, 2) > 0
         goal = far_goal(Sample(domain, problem.format(goal="(and)"))) if far else formula(chance, whole, {}, 2)
@@ -145,14 +150,25 @@ def _positive(chance: Choices, words: Vocabulary, component: Vocabulary, scope: 
             return f"({shape} ({binder}) {_positive(chance, words, component, inner, depth - 1)})"
 
 
+def _wish(chance: Choices, words: Vocabulary, header: Signature, need: list[str]) -> list[str]:
+    """Now and then what one instance of an action needs, as ground atoms: so that something can happen."""
+    ranges = [words.terms({}, type_) for type_ in header.parameters if isinstance(type_, ObjectType)]
+    if not all(ranges) or chance.number(0, 2) == 2:
+        return []
+    found = " ".join(part for part in need if not part.startswith("(not"))
+    for i, names in enumerate(ranges):
+        found = found.replace(f"?x{i}", chance.pick(names))
+    return re.findall(r"\(p[^()]*\)", found)
+
+
 def _action(
-    chance: Choices, words: Vocabulary, header: Signature, charge: tuple[str, ...], plain: bool
+    chance: Choices, words: Vocabulary, header: Signature, charge: tuple[str, ...], need: list[str]
 ) -> str:
-    """An action; a plain one has literals in its precondition and few conditions in its effects.
+    """An action; one that needs some literals, a plain one, has few conditions in its effects.
 
     ``charge`` are the numbers that it may cost; none: it does not say.
     """
-    scope = header.scope
+    scope, plain = header.scope, bool(need)
     effects = [_effect(chance, words, scope, int(not plain) * 2) for _ in range(chance.number(2, 4))]
     if plain and chance.coin():
         effects.append(_effect(chance, words, scope, 1))
@@ -166,7 +182,7 @@ def _action(
             effects.append(f"(increase (total-cost) {chance.pick(charge)})")
     precondition = ""
     if plain or chance.coin():
-        condition = literals(chance, words, scope, 2) if plain else formula(chance, words, scope, 2)
+        condition = f"(and {' '.join(need)})" if plain else formula(chance, words, scope, 2)
         precondition = f"\n  :precondition {condition}"
     return (
         f"(:action {header.name}\n  :parameters ({' '.join(header.typed_parameters)}){precondition}\n"
@@ -222,12 +238,14 @@ def _domain_text(
 def _problem_text(
     chance: Choices,
     words: Vocabulary,
-    basic: tuple[Signature, ...],
+    wishes: list[str],
     constants: dict[str, ObjectType],
     charge: tuple[str, ...],
 ) -> str:
+    basic = [p for p in words.predicates if p.role == "observed" and p.returns == BOOL]
     possible = [atom for p in basic for atom in ground_atoms(words, p)]
     chosen = chance.some(possible, 0, max(6, len(possible) * 2 // 3), unique=True) if possible else []
+    chosen += [atom for atom in dict.fromkeys(wishes) if atom in possible and atom not in chosen]
     if charge:
         chosen += [f"(= (weight {name}) {chance.pick(charge)})" for name in words.objects]
     own = {name: type_ for name, type_ in words.objects.items() if name not in constants}

@@ -54,11 +54,18 @@ def formula(chance: Choices, words: Vocabulary, scope: Scope, depth: int) -> str
 
 def literals(chance: Choices, words: Vocabulary, scope: Scope, most: int, *, depth: int = 0) -> str:
     """A conjunction of literals, most of them positive: what makes plans long."""
+    return f"(and {' '.join(literal_list(chance, words, scope, most, depth=depth))})"
+
+
+def literal_list(
+    chance: Choices, words: Vocabulary, scope: Scope, most: int, *, depth: int = 0
+) -> list[str]:
+    """The parts of such a conjunction."""
     parts = []
     for _ in range(chance.number(1, most)):
         part = atom(chance, words, scope, depth)
         parts.append(f"(not {part})" if chance.number(0, 3) == 3 else part)
-    return f"(and {' '.join(parts)})"
+    return parts
 
 
 def quantify(
