@@ -106,7 +106,7 @@ class _Seen:
             state = derived(self.states[i])
             self._compare_derived(engine, i, state)
             self._compare_steps(engine, i, list(successors(state)))
-        if self.graph.complete and not self.graph.refused:
+        if self.graph.complete:
             self._compare_distances(engine, derived, successors)
 
     def _compare_derived(self, engine: str, i: int, state: Bits) -> None:
@@ -125,8 +125,6 @@ class _Seen:
         for operator, after in found:
             step = self.task.operators[operator]
             if step not in edges:
-                if self.graph.refused:
-                    continue
                 raise DifferError(engine, f"{step} in state {i}", "it cannot be taken", "it can")
             cost, j = edges[step]
             if not near(cost, float(self.task.costs[operator])):

@@ -193,6 +193,8 @@ def _action(
 def _effect(chance: Choices, words: Vocabulary, scope: Scope, depth: int) -> str:
     targets = words.usable(scope, "bool", ("observed",))
     shapes = (["add", "delete"] if targets else ["nothing"]) + (["when", "forall", "and"] if depth else [])
+    if targets and chance.number(0, 9) == 9:
+        shapes = ["assign"]
     shape = chance.pick(shapes)
     match shape:
         case "nothing":
@@ -200,6 +202,9 @@ def _effect(chance: Choices, words: Vocabulary, scope: Scope, depth: int) -> str
         case "add" | "delete":
             literal = applied(chance, words, scope, chance.pick(targets), 0)
             return literal if shape == "add" else f"(not {literal})"
+        case "assign":
+            target = applied(chance, words, scope, chance.pick(targets), 0)
+            return f"(assign {target} {formula(chance, words, scope, 1)})"
         case "when":
             return f"(when {formula(chance, words, scope, 1)} {_effect(chance, words, scope, depth - 1)})"
         case "and":

@@ -222,3 +222,24 @@ def test_values_that_no_action_changes_are_planned_with(more, parameter, conditi
     found = pds.plan(problem)
     assert found.solved
     assert validate(problem, found.plan).valid
+
+
+WRITERS = """
+(define (domain writers)
+  (:types item)
+  (:predicates (p ?x - item) (q ?x - item) (done))
+  (:action both :parameters (?x ?y - item) :effect (and (assign (p ?x) (q ?x)) (assign (p ?y) (not (q ?x)))))
+  (:action all :parameters () :effect (forall (?x - item) (assign (done) (q ?x))))
+  (:action add :parameters (?x - item) :effect (q ?x)))
+"""
+
+
+@pytest.mark.parametrize(("search", "heuristic"), [("astar", "max"), ("lazy-gbfs", "ff")])
+@pytest.mark.parametrize(
+    ("goal", "cost"), [("(done)", 3), ("(and (p a) (not (p b)))", 1), ("(and (p a) (p b))", None)]
+)
+def test_a_step_whose_assignments_disagree_is_not_taken(goal, cost, search, heuristic):
+    problem = f"(define (problem x) (:domain writers) (:objects a b - item) (:init) (:goal {goal}))"
+    found = pds.plan(problem_of(WRITERS, problem), search=search, heuristic=heuristic)
+    assert found.status == ("unsolvable" if cost is None else "solved")
+    assert search != "astar" or found.cost == cost
