@@ -154,7 +154,7 @@ def _plan(args: argparse.Namespace, problem: Problem) -> Result:
         return _quietly(load_model(args.model, given_modules(args)), problem.state, problem.goal, **options)
     if args.module:
         raise output.UsageError("--module goes with --model: it gives the functions of a trained model")
-    if needs_model(problem.domain):
+    if needs_model(problem):
         return _quietly(problem, **options)
     with Ticker(sys.stderr) as ticker:
         return plan(problem, watch=ticker, **options)

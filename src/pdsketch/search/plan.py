@@ -16,8 +16,8 @@ from typing import Any
 from pdsketch.budget import apart
 from pdsketch.lang.diagnostics import did_you_mean, error
 from pdsketch.lang.domain import Domain, Problem
-from pdsketch.lang.types import ObjectType
 from pdsketch.search.result import Result
+from pdsketch.task.fragment import unsupported
 
 _LATENT = "pdsketch.search.latent.plan"
 
@@ -57,7 +57,7 @@ def plan(
     _check_limits({**limits, **options})
     if isinstance(target, Problem):
         problem = _changed(target, state, goal)
-        if not needs_model(problem.domain):
+        if not needs_model(problem):
             return _packed(problem, {**_given(limits), **options})
         model = _imported("pdsketch.tensor.model").Model(problem.domain)
         options = {"costs": problem.metric == "cost", **options}
@@ -82,21 +82,13 @@ def plan_many(model: Any, states: Sequence[Any], goals: Sequence[Any] | str, **o
     return _latent("plan_models")(model, states, goals, **options)  # type: ignore[no-any-return]
 
 
-def needs_model(domain: Domain) -> bool:
-    """Whether a problem of this domain is searched through a `Model`: it has values that change, or blanks.
+def needs_model(problem: Problem) -> bool:
+    """Whether a problem is searched through a `Model`: it has blanks, or more than grounding covers.
 
     Numbers that no action changes (distances, costs) are left to grounding.
     """
-    if domain.blanks or any(p.role in ("external", "encoded", "raw") for p in domain.predicates.values()):
-        return True
-    if any(not p.type.is_bool and not p.type.is_number for p in domain.state_predicates):
-        return True
-    for action in domain.actions.values():
-        if any(not isinstance(p.type, ObjectType) and p.type.choices is None for p in action.parameters):
-            return True
-        if any(not domain.predicates[u.target.predicate].type.is_bool for u in action.effects):
-            return True
-    return False
+    roles = {predicate.role for predicate in problem.domain.predicates.values()}
+    return bool(problem.domain.blanks or roles & {"external", "encoded", "raw"} or unsupported(problem))
 
 
 def _given(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 From each part of the goal that can never hold, the first conditions that stand
 in the way are followed back through the actions that would help, a few levels
-deep.
+deep. Where each part can hold, some part may be the negation of another.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import final
 
+from pdsketch.lang.data import ground
 from pdsketch.lang.diagnostics import Diagnostic, Note
 from pdsketch.lang.domain import Action, Problem
 from pdsketch.lang.source import Span
@@ -62,6 +63,8 @@ def explain_unreachable(problem: Problem) -> list[Diagnostic]:
         if not explainer.possibilities.can(part, bindings):
             found.append((part, bindings))
     diagnostics = [explainer.diagnostic(part, bindings) for part, bindings in found[:MOST_PARTS]]
+    if not found:
+        return explainer.contradictions()
     if len(found) > MOST_PARTS:
         more = len(found) - MOST_PARTS
         diagnostics.append(
@@ -93,6 +96,21 @@ class _Explainer:
             help="; ".join(self._loose) or None,
             notes=tuple(self._notes),
         )
+
+    def contradictions(self) -> list[Diagnostic]:
+        """The atoms that the goal asks for together with their negations."""
+        wanted = self._g.draft.goal.tolist()
+        both = [literal >> 1 for literal in wanted if not literal & 1 and literal | 1 in wanted]
+        named = [fact for fact in self._g.name(both) if fact[0] in self._domain.predicates]
+        return [
+            Diagnostic(
+                "unreachable-goal",
+                f"the goal needs `{ground(fact)}` and its negation, which never hold together",
+                self._g.problem.goal.span,
+                label="contradicts itself",
+            )
+            for fact in named[:MOST_PARTS]
+        ]
 
     def parts(self, expr: Expr, bindings: Bindings) -> Iterator[tuple[Expr, Bindings]]:
         """The conjuncts of an expression, with the bindings of the quantifiers around them."""

@@ -18,6 +18,7 @@ from typing import final
 from pdsketch.lang.domain import Action, Problem
 from pdsketch.lang.terms import TRUE as ALWAYS
 from pdsketch.lang.terms import Expr, Logic, Update, Value
+from pdsketch.task.assign import agreeing
 from pdsketch.task.formula import (
     Atom,
     Both,
@@ -103,7 +104,7 @@ class Rules:
     def add_action(self, action: Action) -> None:
         """An action's rules: one for each way to meet its precondition, and for each conditional effect."""
         params, scope = self.words.bind(action.parameters, {})
-        condition = normalize(action.precondition, scope, self.words)
+        condition = normalize(agreeing(action), scope, self.words)
         adds, deletes, conditional = self._effects(action.effects, scope)
         if conditional:
             adds.append(Atom(mark(action.name), params))

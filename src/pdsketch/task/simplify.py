@@ -95,7 +95,8 @@ def simplify(draft: Draft, facts: Facts, budget: Budget) -> Small:
         np.ones(len(draft.axiom_heads), np.bool_),
     )
     possible = _reach(work, facts, budget)
-    solvable = draft.possible and bool(possible[draft.goal].all())
+    contradicts = bool(np.isin(draft.goal ^ 1, draft.goal).any())
+    solvable = draft.possible and not contradicts and bool(possible[draft.goal].all())
     certain = ~possible[np.arange(len(possible)) ^ 1]
     budget.reserve(work.nbytes + 6 * 8 * len(facts.init))
     _tidy(work, certain)

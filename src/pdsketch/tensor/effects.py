@@ -171,8 +171,8 @@ def _changed(writer: Writer, old: Tensor | None, run: Run) -> Tensor:
         return _literal(writer, old, run)
     if writer.op != "assign":
         assert old is not None
-        change = writer.change(run)
         number = numbers(old, type_)
+        change = _beside(writer.change(run), number)
         additive = writer.op in ("increase", "decrease")
         return _retyped(
             whole.add(number, change) if additive else whole.multiply(number, _factor(change)),
@@ -249,9 +249,11 @@ def _after_many(target: Target, before: Tensor, run: Run, logic: Logic) -> Tenso
         value = value | gate if crisp else gate + (1.0 - gate) * value
     if target.increases or target.scalings:
         number = numbers(value, type_)
-        number = reduce(whole.add, [w.placed(w.change(run), run) for w in target.increases], number)
+        for writer in target.increases:
+            number = whole.add(number, _beside(writer.placed(writer.change(run), run), number))
         for writer in target.scalings:
-            number = whole.multiply(number, _factor(writer.placed(writer.change(run), run)))
+            change = _beside(writer.placed(writer.change(run), run), number)
+            number = whole.multiply(number, _factor(change))
         value = _retyped(number, type_, crisp)
     return value
 
@@ -270,5 +272,5 @@ def _sum(tables: Sequence[Tensor]) -> Tensor:
 
 
 def _beside(gate: Tensor, value: Tensor) -> Tensor:
-    """A gate with axes of size 1 for the value's own."""
+    """A gate, or one number, with axes of size 1 for the value's own."""
     return gate.reshape(*gate.shape, *(1,) * (value.dim() - gate.dim()))

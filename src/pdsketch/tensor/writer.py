@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import reduce
 from typing import final
 
 import torch
@@ -75,7 +76,10 @@ class Writer:
         return self._sum(_beside(gate, value) * value), self._sum(gate)
 
     def change(self, run: Run) -> Tensor:
-        """What an increase adds, or a scaling multiplies by, minus one; 0 where it does not fire."""
+        """What an increase adds, or a scaling multiplies by, minus one; 0 where it does not fire.
+
+        One number may change a vector: then the value's own axes are not there.
+        """
         value = numbers(self.value(run), self.type)
         if self.op == "decrease":
             value = whole.negative(value)
@@ -88,7 +92,12 @@ class Writer:
         gate = self._gates(run)
         if self.crisp and not value.is_floating_point():
             gate = gate.to(value.dtype)
-        return self._sum(_beside(gate, value) * value)
+        change = _beside(gate, value) * value
+        if self.op not in ("scale-up", "scale-down"):
+            return self._sum(change)
+        one = torch.ones_like(change)
+        factor = self._product(whole.add(change, one))
+        return whole.subtract(factor, torch.ones_like(factor))
 
     def _gates(self, run: Run) -> Tensor:
         """The gate over ``axes`` and ``extra`` as floats, 0 where there is no object."""
@@ -106,8 +115,16 @@ class Writer:
         return gate
 
     def _sum(self, tensor: Tensor) -> Tensor:
-        dims = tuple(1 + i for i, axis in enumerate(self._whole) if axis in self.extra)
+        dims = self._extra_dims()
         return whole.total(tensor, dims) if dims else tensor
+
+    def _product(self, tensor: Tensor) -> Tensor:
+        for dim in reversed(self._extra_dims()):
+            tensor = reduce(whole.multiply, tensor.unbind(dim))
+        return tensor
+
+    def _extra_dims(self) -> tuple[int, ...]:
+        return tuple(1 + i for i, axis in enumerate(self._whole) if axis in self.extra)
 
     # -- where: local tensors and tables ----------------------------------------
 

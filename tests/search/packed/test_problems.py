@@ -189,3 +189,53 @@ def test_grounding_that_explodes_is_a_limit_with_a_reason():
     assert found.reasons[0].startswith("<domain>:2:")
     assert "`act`" in found.reasons[0]
     assert found.reasons[1].startswith("give `act` fewer parameters")
+
+
+STILL = """
+(define (domain still)
+  (:types item - object kind - int64[choices=3])
+  (:predicates (size [return_type=float32] ?o - item) (lit ?o - item))
+  {more}
+  (:action light :parameters (?o - item {parameter}) :precondition {condition} :effect (lit ?o)))
+"""
+
+
+@pytest.mark.parametrize(
+    ("more", "parameter", "condition"),
+    [
+        ("(:derived (twice [return_type=float32] ?o - item) (* 2 (size ?o)))", "", "(> (twice ?o) 1)"),
+        ("(:derived (above ?o - item ?x - float32) (> (size ?o) ?x))", "", "(above ?o 0.5)"),
+        ("(:derived (odd ?x - float32) (> ?x 3))", "", "(and)"),
+        ("", "?k - kind", "(> ?k 1)"),
+        ("", "", "(= [1, 2] [1, 2])"),
+    ],
+)
+def test_values_that_no_action_changes_are_planned_with(more, parameter, condition):
+    problem = problem_of(
+        STILL.format(more=more, parameter=parameter, condition=condition),
+        "(define (problem p) (:domain still) (:objects a - item) (:init (= (size a) 1)) (:goal (lit a)))",
+    )
+    found = pds.plan(problem)
+    assert found.solved
+    assert validate(problem, found.plan).valid
+
+
+WRITERS = """
+(define (domain writers)
+  (:types item)
+  (:predicates (p ?x - item) (q ?x - item) (done))
+  (:action both :parameters (?x ?y - item) :effect (and (assign (p ?x) (q ?x)) (assign (p ?y) (not (q ?x)))))
+  (:action all :parameters () :effect (forall (?x - item) (assign (done) (q ?x))))
+  (:action add :parameters (?x - item) :effect (q ?x)))
+"""
+
+
+@pytest.mark.parametrize(("search", "heuristic"), [("astar", "max"), ("lazy-gbfs", "ff")])
+@pytest.mark.parametrize(
+    ("goal", "cost"), [("(done)", 3), ("(and (p a) (not (p b)))", 1), ("(and (p a) (p b))", None)]
+)
+def test_a_step_whose_assignments_disagree_is_not_taken(goal, cost, search, heuristic):
+    problem = f"(define (problem x) (:domain writers) (:objects a b - item) (:init) (:goal {goal}))"
+    found = pds.plan(problem_of(WRITERS, problem), search=search, heuristic=heuristic)
+    assert found.status == ("unsolvable" if cost is None else "solved")
+    assert search != "astar" or found.cost == cost
