@@ -142,7 +142,7 @@ def _plan(args: argparse.Namespace, problem: Problem) -> Result:
     from pdsketch.search.plan import needs_model, plan
 
     with apart():
-        import_large("torch" if args.model is not None or needs_model(problem.domain) else "numba")
+        import_large("torch" if args.model is not None or needs_model(problem) else "numba")
     names = ("search", "heuristic", "weight", "memory_limit", "max_expansions")
     options = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
     if args.time_limit is not None:

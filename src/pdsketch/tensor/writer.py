@@ -120,7 +120,8 @@ class Writer:
 
     def _product(self, tensor: Tensor) -> Tensor:
         for dim in reversed(self._extra_dims()):
-            tensor = reduce(whole.multiply, tensor.unbind(dim))
+            one = tensor.new_ones(*tensor.shape[:dim], *tensor.shape[dim + 1 :])
+            tensor = reduce(whole.multiply, tensor.unbind(dim), one)
         return tensor
 
     def _extra_dims(self) -> tuple[int, ...]:
