@@ -16,6 +16,8 @@ from tests.torture.disks import BLOCKS
 from tests.torture.losses import Loss
 
 DOMAIN, PROBLEM = str(BLOCKS / "domain.pddl"), str(BLOCKS / "p01.pddl")
+USUAL = {"validate": 1, "nothing": 1, "usage": 2}
+"""The exit codes of the commands below, where they are not 0."""
 SOON = 2.0
 """Seconds within which Ctrl-C must have ended a command."""
 
@@ -74,7 +76,7 @@ def full(seed: int, place: Path) -> list[Loss]:
     rng = random.Random(seed)
     name, words = rng.choice(sorted(commands(place).items()))
     json_too = [*words, *(["--json"] if rng.random() < 0.7 else [])]
-    gone = rng.random() < 0.3
+    gone, stream = rng.random() < 0.3, rng.choice([1, 1, 2])
 
     def before() -> None:
         if gone:
@@ -82,10 +84,13 @@ def full(seed: int, place: Path) -> list[Loss]:
             os.close(ours)
         else:
             theirs = os.open("/dev/full", os.O_WRONLY)
-        os.dup2(theirs, rng.choice([1, 1, 2]))
+        os.dup2(theirs, stream)
 
     ended = subject.run(subject.command(*json_too), place, before=before)
-    return [Loss(loss.kind, f"{name}: {loss.text}") for loss in ended.crashes()]
+    losses = ended.crashes()
+    if not gone and stream == 2 and not losses and ended.code != USUAL.get(name, 0):
+        losses.append(Loss("silent", f"exit code {ended.code}, for all that nobody is told why"))
+    return [Loss(loss.kind, f"{name}: {loss.text}") for loss in losses]
 
 
 def interrupted(seed: int, place: Path) -> list[Loss]:
