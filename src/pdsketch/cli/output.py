@@ -131,7 +131,8 @@ def _undisturbed() -> Iterator[None]:
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        # None: the program that we run in handles it outside of Python, and we have to leave it at that.
+        signal.signal(signal.SIGINT, signal.default_int_handler if before is None else before)
 
 
 def flush() -> None:
