@@ -1,4 +1,4 @@
-"""What is left on the disk when a process is killed at every one of its steps.
+"""What is left on the disk when a process is killed, or interrupted, at every one of its steps.
 
 Nothing is really killed, which would take long: from some call on, every call
 that changes a file raises instead, clean-up included, as if nobody were there any more.
@@ -30,6 +30,39 @@ def killed_at_each_step(work: Callable[[], object]) -> Iterator[int]:
         if not _dies(work, step):
             return
         yield step
+
+
+def interrupted_at_each_step(work: Callable[[], object]) -> Iterator[int]:
+    """The like with Ctrl-C, just after each change of a file; clean-up is done."""
+    step = 0
+    while True:
+        step += 1
+        if not _is_interrupted(work, step):
+            return
+        yield step
+
+
+def _is_interrupted(work: Callable[[], object], step: int) -> bool:
+    left = step
+
+    def counted(call: Callable[..., object]) -> Callable[..., object]:
+        def calling(*args: object, **named: object) -> object:
+            nonlocal left
+            found = call(*args, **named)
+            left -= 1
+            if not left:
+                raise KeyboardInterrupt
+            return found
+
+        return calling
+
+    # Not the opening of files: Python itself looks for Ctrl-C before the descriptor is lost.
+    with patch.multiple(os, **{name: counted(getattr(os, name)) for name in STEPS if name != "open"}):
+        try:
+            work()
+        except KeyboardInterrupt:
+            return True
+    return False
 
 
 def _dies(work: Callable[[], object], step: int) -> bool:

@@ -9,12 +9,13 @@ import threading
 from string import ascii_letters
 
 import pytest
-from tests.files.killed import killed_at_each_step
+from tests.files.killed import interrupted_at_each_step, killed_at_each_step
 from tests.files.test_writing import largest_file
 
 from pdsketch.files.digests import sealed
 from pdsketch.files.lock import lock_folder
 from pdsketch.files.parts import open_parts, write_parts
+from pdsketch.files.writing import PREFIX
 from pdsketch.lang.diagnostics import Error
 
 NAMES = ("a", "b")
@@ -65,6 +66,15 @@ def test_a_killed_writer_leaves_the_old_folder_or_the_new_one(folder):
     assert sorted(os.listdir(folder)) == ["a", "b", "manifest.json"]
 
 
+def test_an_interrupted_writer_leaves_the_old_folder_or_the_new_one_and_no_draft(folder):
+    found = []
+    for _ in interrupted_at_each_step(lambda: write(folder, "y")):
+        found.append(read(folder))
+        assert not any(name.startswith(PREFIX) for name in os.listdir(folder))
+        write(folder, "x")
+    assert set(found) == {"x", "y"}
+
+
 def test_a_writer_killed_after_a_killed_writer_loses_nothing(folder):
     for _ in killed_at_each_step(lambda: write(folder, "y")):
         if read(folder) == "y":
@@ -78,8 +88,9 @@ def test_a_writer_killed_after_a_killed_writer_loses_nothing(folder):
 
 
 def test_a_full_disk_leaves_the_old_folder(folder):
-    with pytest.raises(Error, match="cannot-write"), largest_file(100):
+    with pytest.raises(Error, match="cannot-write") as caught, largest_file(100):
         write(folder, "y", 1000)
+    assert caught.value.diagnostics[0].file == str(folder / "a")
     assert read(folder) == "x"
     assert sorted(os.listdir(folder)) == ["a", "b", "manifest.json"]
 

@@ -68,11 +68,10 @@ def write_parts(
         _settle(path, manifest, listed)
         try:
             for name, chunks in listed.items():
-                write_file(path / (name + PENDING), chunks)
+                write_file(path / (name + PENDING), chunks, known_as=path / name)
             write_file(path / manifest, text)
         except BaseException:
-            for name in listed:
-                (path / (name + PENDING)).unlink(missing_ok=True)
+            _settle(path, manifest, listed)  # by what the manifest says, which may just have been replaced
             raise
         for name in listed:
             move_file(path / (name + PENDING), path / name)

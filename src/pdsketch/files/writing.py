@@ -33,9 +33,12 @@ _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXE
 _STREAMS: Final = ("/dev/stdout", "/dev/stderr", "/dev/fd/", "/proc/")
 
 
-def write_file(path: Name, data: Data | Iterable[Data]) -> None:
-    """Put a file in place. A link of that name is replaced; what it points at is not touched."""
-    _replace(Path(path), data, None)
+def write_file(path: Name, data: Data | Iterable[Data], *, known_as: Name | None = None) -> None:
+    """Put a file in place. A link of that name is replaced; what it points at is not touched.
+
+    ``known_as`` is the name that the user is told if it cannot be written.
+    """
+    _replace(Path(path), data, None, known_as)
 
 
 def write_output(path: Name, data: Data | Iterable[Data]) -> None:
@@ -141,7 +144,8 @@ class Lines:
             _write(self._file, text)
             os.fsync(self._file)
         except OSError as problem:
-            os.ftruncate(self._file, size)
+            with suppress(OSError):  # of a disk that fails altogether nothing can be promised
+                os.ftruncate(self._file, size)
             raise cannot_write(self._path, problem) from None
 
     def close(self) -> None:
@@ -160,7 +164,7 @@ def _target(path: Name) -> Path:
     return Path(os.path.realpath(path))
 
 
-def _replace(path: Path, data: Data | Iterable[Data], mode: int | None, name: str | None = None) -> None:
+def _replace(path: Path, data: Data | Iterable[Data], mode: int | None, name: Name | None) -> None:
     named = path if name is None else name
     try:
         folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
