@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from tests.heuristics.tasks import chain, make_task
 from tests.search.packed.random_tasks import closed, is_goal, optimum, replay, successors, tasks
 
+from pdsketch.budget import Budget, now
 from pdsketch.heuristics.evaluator import Evaluator
 from pdsketch.heuristics.registry import HEURISTICS
 from pdsketch.lang.diagnostics import Error
 from pdsketch.search.packed import engine
 from pdsketch.search.packed.engine import SEARCHES, Options, find_search, search
-from pdsketch.budget import Budget, now
 
 PAIRS = [(s, h) for s in SEARCHES for h in HEURISTICS]
 

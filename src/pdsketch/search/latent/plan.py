@@ -49,7 +49,9 @@ FIRST_ROUND: Final = 256
 """Expansions of the first round of candidate values, where more rounds may follow; each doubles it."""
 
 _NOT_REPLAYED: Final = "a plan was found, and a limit reached before it was replayed: raise the limit"
-_NOT_LOOKED_AT: Final = "a limit was reached before it was seen whether the plan rests on what the model knows"
+_NOT_LOOKED_AT: Final = (
+    "a limit was reached before it was seen whether the plan rests on what the model knows"
+)
 
 
 @final
@@ -124,7 +126,7 @@ class _Planning:
     def __init__(
         self,
         model: Model,
-        states: Sequence[State],
+        states: list[State],
         goals: Sequence[Expr],
         options: Options,
         started: float,
@@ -229,7 +231,7 @@ class _Planning:
                 trail=trail,
                 verdicts=verdicts,
             )
-        said = dict.fromkeys(places, (_NOT_LOOKED_AT,))
+        said: dict[int, tuple[str, ...]] = dict.fromkeys(places, (_NOT_LOOKED_AT,))
         with suppress_limits(), pardoning():
             watch = doubts_of(self.model, trail)
             said = {place: tuple(watch.sentences(number)) for number, place in enumerate(places)}
@@ -387,9 +389,7 @@ def _goals(model: Model, states: Sequence[State], goals: Sequence[str | Expr] | 
     return found
 
 
-def prices_of(
-    model: Model, roots: StateBatch, problem: int, steps: Sequence[tuple[str, ...]]
-) -> list[float]:
+def prices_of(model: Model, roots: StateBatch, problem: int, steps: Sequence[tuple[str, ...]]) -> list[float]:
     """What ground actions cost in the root of a problem; an action over values is taken to cost nothing."""
     state = roots[problem]
     run = model.engine.open(state.batch)
