@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from time import monotonic
 from typing import final
 
 import numpy as np
@@ -20,6 +21,7 @@ from pdsketch.task.join import (
     NEED_FACTS,
     NEED_ROWS,
     NEED_TABLE,
+    OUT_OF_BUDGET,
     PHASE,
     ROOM,
     ROW_END,
@@ -34,11 +36,17 @@ from pdsketch.task.room import enlarged, more_rows, row_size
 from pdsketch.task.rules import Rule
 from pdsketch.task.task import Ints
 
-STEPS = 500_000
-"""Steps of a join between two looks at the budget: a hundredth of a second."""
+STEPS = 100_000
+"""Steps of a join before the first look at the budget."""
+
+_SLICE = 0.03
+"""Seconds between two looks at the budget, about."""
 
 _ROWS = 1 << 16
 """Instances that are copied at a time."""
+
+_SLOTS = 1 << 19
+"""Slots of a table that are entered in a larger one at a time."""
 
 
 @final
@@ -79,12 +87,17 @@ class Database:
     def saturate(self, rules: Sequence[Rule], budget: Budget, spans: Mapping[str, Span | None]) -> None:
         """Derive everything that can be derived, within the budget."""
         self._explore(0)  # the kernel is loaded now, if it was not yet
-        while (reason := self._explore(STEPS)) != DONE:
+        steps, started = STEPS, monotonic()
+        while (reason := self._explore(steps)) != DONE:
+            spent = monotonic() - started
+            if spent > 2 * _SLICE or (spent < _SLICE / 2 and reason == OUT_OF_BUDGET):
+                steps = max(STEPS // 10, steps // 2) if spent > _SLICE else 2 * steps
             try:
                 budget.check()
                 self._grow(reason, budget)
             except OutOfMemoryError:
-                raise too_large(self._counts(rules), spans, budget) from None
+                raise too_large(self.counts(rules), spans, budget) from None
+            started = monotonic()
 
     def _grow(self, reason: int, budget: Budget) -> None:
         """Make room for what the kernel asked for."""
@@ -104,7 +117,9 @@ class Database:
             size = 2 * len(self._table)
             budget.reserve(size * row_size(self._table))
             table = np.full((size, 2), -1, np.int32)
-            rehash(self._code, self._facts, self._table, table)
+            for first in range(0, len(self._table), _SLOTS):
+                rehash(self._code, self._facts, self._table[first : first + _SLOTS], table)
+                budget.check()
             self._table = table
 
     def _explore(self, steps: int) -> int:
@@ -113,7 +128,8 @@ class Database:
         )
         return reason
 
-    def _counts(self, rules: Sequence[Rule]) -> dict[str, int]:
+    def counts(self, rules: Sequence[Rule]) -> dict[str, int]:
+        """How many instances of the rules of each schema there are."""
         counts = np.bincount(self._starts[: self.n_rows, 0], minlength=len(rules))
         found: dict[str, int] = {}
         for rule, count in zip(rules, counts, strict=True):

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import final
 
 import numpy as np
 
-from pdsketch.budget import DEFAULT_MEGABYTES, UNLIMITED, Budget, current
+from pdsketch.budget import DEFAULT_MEGABYTES, UNLIMITED, Budget, OutOfMemoryError, current
 from pdsketch.lang.diagnostics import Error
 from pdsketch.lang.domain import Fact, Problem
 from pdsketch.lang.source import Span
 from pdsketch.task.bodies import Bodies, bodies_of
 from pdsketch.task.compiler import compile_rules
-from pdsketch.task.database import Database
+from pdsketch.task.database import Database, too_large
 from pdsketch.task.draft import Draft, Drafter
 from pdsketch.task.formula import Formula, atoms_of
 from pdsketch.task.fragment import unsupported
@@ -29,6 +30,9 @@ from pdsketch.task.task import Task
 
 _NAME_BYTES = 120
 """About what the name of a fact or an operator takes."""
+
+_NAMED = 1 << 15
+"""Facts or operators that are named at a time."""
 
 
 def ground(problem: Problem) -> Task:
@@ -69,13 +73,25 @@ class Grounding:
         program = compile_rules(self.words, relations.by_name, bodies.rules, bodies.bodies, budget)
         self.database = Database(program, relations.by_name, relations.static, relations.fluent)
         self.database.saturate(bodies.rules, budget, _spans(problem))
+        self._counts = self.database.counts(bodies.rules)
         numbers = Numbers(problem, self.words)
         self.residues = Residues(self.words, self.database, numbers, budget)
-        goal = self.residues.ground(self.goal, Table({}, 1))
-        drafter = Drafter(problem, bodies, self.residues, numbers, budget)
-        self.draft: Draft = drafter.draft(goal)
-        self._tables = drafter.tables
-        self.small: Small = simplify(self.draft, self._facts(), budget)
+        with self._named():
+            goal = self.residues.ground(self.goal, Table({}, 1))
+            drafter = Drafter(problem, bodies, self.residues, numbers, budget)
+            self.draft: Draft = drafter.draft(goal)
+            self._tables = drafter.tables
+            self.small: Small = simplify(self.draft, self._facts(), budget)
+
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        """Within, memory that does not suffice is told with the schema that takes the most."""
+        try:
+            yield
+        except OutOfMemoryError as limit:
+            if limit.args:
+                raise
+            raise too_large(self._counts, _spans(self.problem), self.budget) from None
 
     def _facts(self) -> Facts:
         """Initial truth, derivedness and layer of every fact of the draft."""
@@ -89,20 +105,27 @@ class Grounding:
         init[: self.database.n_init] = True
         return Facts(init, np.concatenate([derived, np.ones(n_new, np.bool_)]), np.concatenate([layer, new]))
 
-    def name(self, facts: Iterable[int]) -> list[Fact]:
+    def name(self, facts: Sequence[int]) -> list[Fact]:
         """The names of facts of the draft."""
         objects, names, n = self.words.names, self.database.names, self.database.n_facts
         arity = [self.database.relations[name].arity for name in names]
-        relation, args = self.database.relation.tolist(), self.database.args.tolist()
-        return [
-            (names[relation[f]], *(objects[o] for o in args[f][: arity[relation[f]]]))
-            if f < n
-            else self.residues.facts[f - n]
-            for f in facts
-        ]
+        relations, arguments = self.database.relation, self.database.args
+        found: list[Fact] = []
+        for first in range(0, len(facts), _NAMED):
+            self.budget.check()
+            some = facts[first : first + _NAMED]
+            known = [f for f in some if f < n]
+            rows = zip(relations[known].tolist(), arguments[known].tolist(), strict=True)
+            named = iter([(names[r], *(objects[o] for o in args[: arity[r]])) for r, args in rows])
+            found += [next(named) if f < n else self.residues.facts[f - n] for f in some]
+        return found
 
     def task(self) -> Task:
         """The task with its names."""
+        with self._named():
+            return self._task()
+
+    def _task(self) -> Task:
         small = self.small
         # Names take more than what they name.
         self.budget.reserve(_NAME_BYTES * (len(small.kept) + len(small.chosen)))
@@ -134,11 +157,12 @@ class Grounding:
         numbers, starts = np.unique(rules, return_index=True)  # operators stand in the order of their rules
         ends = np.append(starts, len(rules)).tolist()
         for number, (first, last) in zip(numbers.tolist(), pairwise(ends), strict=True):
-            self.budget.tick()
             rule = self.rules.rules[number]
-            own = self._tables[number][origins[first:last], : rule.n_named]
-            columns = [objects[own[:, i]].tolist() for i in range(rule.n_named)]
-            found += zip([rule.name] * len(own), *columns, strict=True)
+            for at in range(first, last, _NAMED):
+                self.budget.check()
+                own = self._tables[number][origins[at : min(at + _NAMED, last)], : rule.n_named]
+                columns = [objects[own[:, i]].tolist() for i in range(rule.n_named)]
+                found += zip([rule.name] * len(own), *columns, strict=True)
         return found
 
 
