@@ -36,6 +36,7 @@ class Near(torch.nn.Module):
         self.last = torch.nn.Linear(width, 1)
 
     def forward(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        """The truth, below one half."""
         return torch.sigmoid(self.last(self.layers(torch.cat([a, b], -1)))) * 0.4
 
 
@@ -43,7 +44,7 @@ class Near(torch.nn.Module):
 
 
 def pairs(items: int) -> tuple[pds.Model, pds.State, str]:
-    """A binary blank over items, changed by an action over pairs: OPT asks it of every pair in every state."""
+    """A binary blank over items, changed by an action over pairs: OPT asks it of every pair in a state."""
     domain = pds.parse_domain(
         """(define (domain pairs) (:types item - object)
           (:predicates (pose [return_type=vector[float32, 2]] ?o - item))
@@ -111,7 +112,8 @@ def quantified_effect(objects: int, word: str) -> pds.Problem:
     names = " ".join(f"o{i}" for i in range(objects))
     facts = " ".join(f"(p o{i} o{i})" for i in range(objects)) if word == "and" else ""
     return pds.parse_problem(
-        f"(define (problem q) (:domain all) (:objects {names}) (:init (start) {facts}) (:goal (done)))", domain
+        f"(define (problem q) (:domain all) (:objects {names}) (:init (start) {facts}) (:goal (done)))",
+        domain,
     )
 
 
@@ -140,7 +142,8 @@ def switches(count: int) -> pds.Problem:
     names = " ".join(f"s{i}" for i in range(count))
     everything = " ".join(f"(on s{i})" for i in range(count))
     return pds.parse_problem(
-        f"(define (problem q) (:domain switches) (:objects {names}) (:init) (:goal (and {everything})))", domain
+        f"(define (problem q) (:domain switches) (:objects {names}) (:init) (:goal (and {everything})))",
+        domain,
     )
 
 

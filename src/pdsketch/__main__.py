@@ -5,11 +5,11 @@ import sys
 
 
 def run() -> int:
-    """The command line as a process. Until it has been loaded, Ctrl-C ends that without a word."""
-    before = signal.signal(signal.SIGINT, signal.SIG_DFL)
+    """The command line as a process. Until a command has begun, Ctrl-C ends it without a word."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
     from pdsketch.cli.main import main
 
-    signal.signal(signal.SIGINT, before)
     return main()
 
 

@@ -60,7 +60,7 @@ class OutOfMemoryError(LimitError):
 
 @final
 class Aside:
-    """Time and memory that are not counted. ``begin`` and ``end`` may be nested, and called by many threads."""
+    """Time or memory that is not counted. ``begin`` and ``end`` may be nested, and called by many threads."""
 
     def __init__(self, measure: Callable[[], float]) -> None:
         self._measure = measure

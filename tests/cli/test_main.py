@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from pdsketch.cli import main as cli
+from pdsketch.cli import output
 from pdsketch.cli.main import COMMANDS, main
 from pdsketch.cli.output import Interrupted, finish, say_all, to_json
 from pdsketch.lang.diagnostics import Diagnostic
@@ -155,6 +156,23 @@ def test_ctrl_c_after_the_result_adds_no_second_one(fake, capsys) -> None:
     assert only_json(capsys.readouterr().out)["ok"]
 
 
+def test_ctrl_c_while_the_result_is_written_does_not_cut_it(fake, capsys, monkeypatch) -> None:
+    def run(args: argparse.Namespace) -> int:
+        whole = sys.stdout.write
+
+        def write(text: str) -> int:
+            signal.raise_signal(signal.SIGINT)
+            return whole(text)
+
+        monkeypatch.setattr(sys.stdout, "write", write)
+        return finish(0, {"ok": True}, json=args.json)
+
+    fake(run)
+    assert main(["fake", "--json"]) == 0
+    assert only_json(capsys.readouterr().out)["ok"]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
 def test_ctrl_c_is_a_line_a_json_object_and_130() -> None:
     command = [sys.executable, "-m", "pdsketch", "fmt", "-", "--json"]
     with subprocess.Popen(
@@ -271,6 +289,17 @@ def test_what_cannot_be_said_does_not_change_the_result() -> None:
     done = bash(f"{sys.executable} -m pdsketch check nowhere.pddl --json 2> /dev/full")
     assert done.returncode == 1
     assert only_json(done.stdout)["diagnostics"][0]["code"] == "no-such-file"
+
+
+def test_whoever_writes_to_a_full_stderr_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    with open("/dev/full", "w") as full:
+        monkeypatch.setattr(sys, "stderr", full)
+        output.begin(json=False, process=True)
+        output.begin(json=False, process=False)
+        for _ in range(3):
+            sys.stderr.write("a line of some progress\n" * 10_000)
+            sys.stderr.flush()
+        assert not sys.stderr.isatty()
 
 
 def bash(command: str) -> subprocess.CompletedProcess[str]:

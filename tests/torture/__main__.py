@@ -59,6 +59,7 @@ def groups_in(folder: Path) -> tuple[dict[str, Group], list[str]]:
         Group("full-streams", streams.full, 200),
         Group("ctrl-c", streams.interrupted, 400),
         Group("ctrl-c-process", streams.really_interrupted, 16),
+        Group("ctrl-c-reproduce", streams.table_interrupted, 8),
         Group("limits", limits.attempt, 70, alone=True),
     ]
     return {group.name: group for group in found}, said

@@ -16,6 +16,8 @@ from tests.torture.disks import BLOCKS
 from tests.torture.losses import Loss
 
 DOMAIN, PROBLEM = str(BLOCKS / "domain.pddl"), str(BLOCKS / "p01.pddl")
+USUAL = {"validate": 1, "nothing": 1, "usage": 2}
+"""The exit codes of the commands below, where they are not 0."""
 SOON = 2.0
 """Seconds within which Ctrl-C must have ended a command."""
 
@@ -74,7 +76,7 @@ def full(seed: int, place: Path) -> list[Loss]:
     rng = random.Random(seed)
     name, words = rng.choice(sorted(commands(place).items()))
     json_too = [*words, *(["--json"] if rng.random() < 0.7 else [])]
-    gone = rng.random() < 0.3
+    gone, stream = rng.random() < 0.3, rng.choice([1, 1, 2])
 
     def before() -> None:
         if gone:
@@ -82,10 +84,13 @@ def full(seed: int, place: Path) -> list[Loss]:
             os.close(ours)
         else:
             theirs = os.open("/dev/full", os.O_WRONLY)
-        os.dup2(theirs, rng.choice([1, 1, 2]))
+        os.dup2(theirs, stream)
 
     ended = subject.run(subject.command(*json_too), place, before=before)
-    return [Loss(loss.kind, f"{name}: {loss.text}") for loss in ended.crashes()]
+    losses = ended.crashes()
+    if not gone and stream == 2 and not losses and ended.code != USUAL.get(name, 0):
+        losses.append(Loss("silent", f"exit code {ended.code}, for all that nobody is told why"))
+    return [Loss(loss.kind, f"{name}: {loss.text}") for loss in losses]
 
 
 def interrupted(seed: int, place: Path) -> list[Loss]:
@@ -99,12 +104,13 @@ def interrupted(seed: int, place: Path) -> list[Loss]:
         after=rng.uniform(0, 1.3 * typical),
         what=signal.SIGINT,
     )
-    losses = [Loss(loss.kind, f"{name}: {loss.text}") for loss in ended.crashes()]
+    crashes = ended.crashes(killed=ended.code == -signal.SIGINT)
+    losses = [Loss(loss.kind, f"{name}: {loss.text}") for loss in crashes]
     if losses:
         return losses
     if ended.code == 130 and ended.took > SOON:
         losses.append(Loss("limit", f"{name}: {ended.took:.1f} s after Ctrl-C"))
-    if ended.code == 130 and not ended.out and not ended.err:
+    if ended.code == -signal.SIGINT and not ended.out and not ended.err:
         return losses  # it came before the command had begun
     try:
         said = json.loads(ended.out)
@@ -136,6 +142,27 @@ def _resumed(said: dict[str, object], place: Path) -> list[Loss]:
     if done.code:
         losses.append(Loss("lost", f"cannot be resumed: {done.err[-500:]}"))
     shutil.rmtree(folder)
+    return losses
+
+
+def table_interrupted(seed: int, place: Path) -> list[Loss]:
+    """Ctrl-C that reaches ``reproduce`` alone: its workers end with it, and it says what is kept."""
+    rng = random.Random(seed)
+    words = ["reproduce", "babyai-data", "--quick", "--jobs", "2", "-o", str(place / "results"), "--json"]
+    after = 0.5 + rng.uniform(0, 14.0)
+    ended = subject.run(subject.new_process(*words), place, after=after, what=signal.SIGINT)
+    losses = ended.crashes(killed=ended.code == -signal.SIGINT)
+    # It waits for others, and takes no time of the processor itself: twice as long, for busy machines.
+    if ended.seconds > 2 * SOON:
+        losses.append(Loss("limit", f"{ended.seconds:.1f} s after Ctrl-C"))
+    if losses:
+        return losses
+    try:
+        said = json.loads(ended.out)
+    except ValueError:
+        return [Loss("silent", f"no JSON object ({ended.code}): {ended.out!r} {ended.err[-300:]!r}")]
+    if ended.code == 130 and said.get("status") != "interrupted":
+        losses.append(Loss("silent", f"{ended.out[-300:]}"))
     return losses
 
 

@@ -105,10 +105,6 @@ def command(*words: str) -> Callable[[], int]:
         from pdsketch.cli.main import main
 
         sys.argv = ["pdsketch", *words]
-        try:
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-        except KeyboardInterrupt:  # it came before the command had begun
-            return INTERRUPTED
         return main()
 
     return work
@@ -118,8 +114,6 @@ def new_process(*words: str) -> Callable[[], None]:
     """``pdsketch`` with these words, in an interpreter of its own."""
 
     def work() -> None:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
         os.execv(sys.executable, [sys.executable, "-m", "pdsketch", *words])
 
     return work
@@ -160,8 +154,7 @@ def _suffer(work: Callable[[], int | None], pipes: Sequence[int], before: Callab
     code = FAILED
     try:
         os.setsid()
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
         for number, pipe in enumerate(pipes, start=1):
             os.dup2(pipe, number)
             os.close(pipe)

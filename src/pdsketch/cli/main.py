@@ -82,6 +82,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     json = "--json" in words
     try:
+        if argv is None and signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         output.begin(json=json, process=argv is None)
         code = _dispatch(words, json)
         if argv is None:  # the process ends here: there is nothing left to interrupt

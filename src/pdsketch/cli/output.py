@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 import os
+import signal
 import sys
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from json import dumps
-from typing import Any, Final, TextIO, final
+from typing import Any, Final, TextIO, cast, final
 
 from pdsketch.lang.diagnostics import Diagnostic, as_json, render
 
@@ -112,10 +113,26 @@ def interrupted(stop: KeyboardInterrupt) -> int:
 
 
 def emit(text: str) -> None:
-    """Write the result to stdout."""
-    _Command.emitted = True
-    _checked(sys.stdout.write, text + "\n")
-    flush()
+    """Write the result to stdout, whole: there is nothing left that Ctrl-C could stop."""
+    with _undisturbed():
+        _checked(sys.stdout.write, text + "\n")
+        flush()
+        _Command.emitted = True
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Within, Ctrl-C is not heard. Other threads than the main one do not hear it anyway."""
+    try:
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    except ValueError:
+        yield
+        return
+    try:
+        yield
+    finally:
+        # None: the program that we run in handles it outside of Python, and we have to leave it at that.
+        signal.signal(signal.SIGINT, signal.default_int_handler if before is None else before)
 
 
 def flush() -> None:
@@ -161,12 +178,7 @@ def say_all(diagnostics: Iterable[Diagnostic]) -> None:
 
 def say(message: str) -> None:
     """Write one line of progress or of reasons to stderr."""
-    try:
-        print(message, file=sys.stderr, flush=True)
-    except BrokenPipeError:
-        raise
-    except OSError:  # a full disk behind stderr: nobody is left to be told
-        return
+    print(message, file=sys.stderr, flush=True)
 
 
 def _open_streams() -> None:
@@ -177,6 +189,39 @@ def _open_streams() -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
+    if _Command.process:
+        sys.stderr = cast(TextIO, _Courtesy(sys.stderr))
+
+
+@final
+class _Courtesy:
+    """Stderr, whoever writes to it; what a full disk does not take is left out."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """Write what can be written."""
+        with self._forgiving():
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Write it now."""
+        with self._forgiving():
+            self._stream.flush()
+
+    @contextmanager
+    def _forgiving(self) -> Iterator[None]:
+        try:
+            yield
+        except BrokenPipeError:
+            raise
+        except OSError:  # nobody is left to be told
+            return
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
 
 
 def leave_stdout() -> None:

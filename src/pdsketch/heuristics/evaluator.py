@@ -18,7 +18,7 @@ from pdsketch.heuristics.relaxation import Relaxation, relax
 from pdsketch.task.task import Floats, Ints, Task
 
 _SLICE: Final = 0.02
-"""Seconds that a kernel may run before the number of states between two looks at the budget is not doubled."""
+"""Seconds of a kernel from which on the states between two looks at the budget are not made more."""
 
 
 @final

@@ -22,9 +22,9 @@ UNREACHED = 1 << 40
 _COUNT = (1 << COUNT_BITS) - 1
 _KEY_BITS = 24
 
-# Costs stop growing at `_CAP`; so does the state of an operator at `_FULL`, which adds them up. The state of one
-# and the cost of its next condition are together less than the largest int, and the cost in a state
-# that is full is more than `_CAP`.
+# Costs stop growing at `_CAP`; so does the state of an operator, which adds them up, at `_FULL`. The state
+# and the cost of one more condition are together less than the largest int, and the cost in a state that is
+# full is more than `_CAP`.
 _CAP = 1 << 38
 _FULL = 1 << 61
 

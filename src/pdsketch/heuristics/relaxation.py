@@ -20,7 +20,17 @@ from numpy.typing import NDArray
 
 from pdsketch.budget import UNLIMITED, Budget
 from pdsketch.heuristics.recursion import components
-from pdsketch.heuristics.rows import gather, group, invert, owners_of, rows_of, stack, starts_of, unite
+from pdsketch.heuristics.rows import (
+    distinct,
+    gather,
+    group,
+    invert,
+    owners_of,
+    rows_of,
+    stack,
+    starts_of,
+    unite,
+)
 from pdsketch.task.task import Bools, Floats, Ints, Rows, Task
 
 Longs = NDArray[np.int64]
@@ -167,7 +177,7 @@ def _from_negations(task: Task, needed: set[int], budget: Budget) -> _Unary:
 def _numbered(task: Task, unary: _Unary) -> tuple[Longs, int]:
     """A number for each literal and helper that some condition or the goal mentions, -1 for the others."""
     numbers = np.full(2 * task.n_facts + len(task.axiom_heads), -1, np.int64)
-    mentioned = np.unique(np.concatenate([unary.conditions.items, task.goal]))
+    mentioned = distinct(np.concatenate([unary.conditions.items, task.goal]))
     numbers[mentioned] = np.arange(len(mentioned))
     return numbers, len(mentioned)
 
@@ -207,7 +217,7 @@ def relax(
     budget.reserve(64 * (len(task.heads.items) + len(task.preconditions.items) + len(task.conditions.items)))
     parts = [_from_operators(task, budget), _from_axioms(task)]
     budget.check()
-    needed = set(np.unique(np.concatenate([*(p.conditions.items for p in parts), task.goal])).tolist())
+    needed = set(distinct(np.concatenate([*(p.conditions.items for p in parts), task.goal])).tolist())
     budget.check()
     parts.append(_from_negations(task, needed, budget))
     budget.reserve(64 * sum(len(p.conditions.items) + len(p.heads.items) for p in parts))

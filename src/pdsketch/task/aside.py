@@ -1,4 +1,4 @@
-"""Numba's work is put aside: the clock of budgets stands still while it compiles, and its memory does not count.
+"""Numba's work does not count: the clock of budgets stands still while it compiles, its memory is put aside.
 
 That happens once on a machine and takes longer than many a limit: a first plan
 must not run out of time for it. Kernels that are kept on disk are loaded once a process.

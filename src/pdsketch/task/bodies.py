@@ -41,7 +41,7 @@ class Body:
 @final
 @dataclass(frozen=True, slots=True)
 class Bodies:
-    """The bodies of rules, to which those of the parts were added, and the parts' relations by their variables."""
+    """Rules, to which those of the parts were added, their bodies, and the variables of each part's relation."""
 
     rules: list[Rule]
     bodies: list[Body]

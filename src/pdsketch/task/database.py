@@ -96,7 +96,7 @@ class Database:
                 budget.check()
                 self._grow(reason, budget)
             except OutOfMemoryError:
-                raise too_large(self._counts(rules), spans, budget) from None
+                raise too_large(self.counts(rules), spans, budget) from None
             started = monotonic()
 
     def _grow(self, reason: int, budget: Budget) -> None:
@@ -128,7 +128,8 @@ class Database:
         )
         return reason
 
-    def _counts(self, rules: Sequence[Rule]) -> dict[str, int]:
+    def counts(self, rules: Sequence[Rule]) -> dict[str, int]:
+        """How many instances of the rules of each schema there are."""
         counts = np.bincount(self._starts[: self.n_rows, 0], minlength=len(rules))
         found: dict[str, int] = {}
         for rule, count in zip(rules, counts, strict=True):

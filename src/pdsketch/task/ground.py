@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import final
 
 import numpy as np
 
-from pdsketch.budget import DEFAULT_MEGABYTES, UNLIMITED, Budget, current
+from pdsketch.budget import DEFAULT_MEGABYTES, UNLIMITED, Budget, OutOfMemoryError, current
 from pdsketch.lang.diagnostics import Error
 from pdsketch.lang.domain import Fact, Problem
 from pdsketch.lang.source import Span
 from pdsketch.task.bodies import Bodies, bodies_of
 from pdsketch.task.compiler import compile_rules
-from pdsketch.task.database import Database
+from pdsketch.task.database import Database, too_large
 from pdsketch.task.draft import Draft, Drafter
 from pdsketch.task.formula import Formula, atoms_of
 from pdsketch.task.fragment import unsupported
@@ -72,13 +73,25 @@ class Grounding:
         program = compile_rules(self.words, relations.by_name, bodies.rules, bodies.bodies, budget)
         self.database = Database(program, relations.by_name, relations.static, relations.fluent)
         self.database.saturate(bodies.rules, budget, _spans(problem))
+        self._counts = self.database.counts(bodies.rules)
         numbers = Numbers(problem, self.words)
         self.residues = Residues(self.words, self.database, numbers, budget)
-        goal = self.residues.ground(self.goal, Table({}, 1))
-        drafter = Drafter(problem, bodies, self.residues, numbers, budget)
-        self.draft: Draft = drafter.draft(goal)
-        self._tables = drafter.tables
-        self.small: Small = simplify(self.draft, self._facts(), budget)
+        with self._named():
+            goal = self.residues.ground(self.goal, Table({}, 1))
+            drafter = Drafter(problem, bodies, self.residues, numbers, budget)
+            self.draft: Draft = drafter.draft(goal)
+            self._tables = drafter.tables
+            self.small: Small = simplify(self.draft, self._facts(), budget)
+
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        """Within, memory that does not suffice is told with the schema that takes the most."""
+        try:
+            yield
+        except OutOfMemoryError as limit:
+            if limit.args:
+                raise
+            raise too_large(self._counts, _spans(self.problem), self.budget) from None
 
     def _facts(self) -> Facts:
         """Initial truth, derivedness and layer of every fact of the draft."""
@@ -109,6 +122,10 @@ class Grounding:
 
     def task(self) -> Task:
         """The task with its names."""
+        with self._named():
+            return self._task()
+
+    def _task(self) -> Task:
         small = self.small
         # Names take more than what they name.
         self.budget.reserve(_NAME_BYTES * (len(small.kept) + len(small.chosen)))

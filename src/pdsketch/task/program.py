@@ -66,7 +66,10 @@ class Program:
 @final
 @dataclass(slots=True)
 class Compiler:
-    """Writes the code. Indexes, types and places in the frame are numbered as they are met; ``n_args`` is the largest arity."""
+    """Writes the code. Indexes, types and places in the frame are numbered as they are met.
+
+    ``n_args`` is the largest arity.
+    """
 
     words: Vocabulary
     relations: Mapping[str, Relation]

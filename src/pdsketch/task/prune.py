@@ -1,8 +1,8 @@
 """Kernels that make a ground task smaller: what can hold, what must hold, what matters.
 
 Those that spread marks make one pass, and are called until one finds nothing new, so
-that time limits are kept outside. Each works on literals (``2 * fact`` and its negation ``2 * fact + 1``) and flat
-rows (a start for each row, and the items).
+that time limits are kept outside. Each works on literals (``2 * fact`` and its negation
+``2 * fact + 1``) and flat rows (a start for each row, and the items).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def spread_possible(
     effects: tuple[Bools, Ints, Ints, Ints, Ints, Ints],
     axioms: tuple[Bools, Ints, Ints, Ints],
 ) -> bool:
-    """Mark the literals that effects and axioms may make true, and those as reached; whether there are new ones.
+    """Mark literals that effects and axioms may make true, and those as reached; whether there are new ones.
 
     Positive and negative literals are made true independently of each other.
     """
@@ -95,7 +95,7 @@ def spread_relevant(
     axioms: tuple[Ints, Ints, Ints],
     averted: Bools,
 ) -> bool:
-    """Mark literals that may help the marked ones to come true, and the effects that do; whether there are new ones.
+    """Mark literals that may help the marked ones to come true, and effects; whether there are new ones.
 
     An operator that helps may also harm, under a condition: then it helps to make
     that condition false first, and the effect is marked as ``averted``.

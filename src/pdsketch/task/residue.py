@@ -184,7 +184,7 @@ class Residues:
         return Table(columns, size * table.rows), np.repeat(np.arange(table.rows), size)
 
     def _guard(self, rows: int, columns: int, variables: Sequence[Term]) -> None:
-        """Refuse a table that would not fit, with what is computed from it: its columns, and where each came from."""
+        """Refuse a table that would not fit: its columns, and where each row came from."""
         self.budget.check()
         if not self.budget.fits(rows * (4 * columns + 8)):
             names = " ".join(str(v).split("~")[0] for v in variables)

@@ -1,4 +1,4 @@
-"""One join of a rule: its conditions in an order that keeps the matches few, as steps of the kernel's program."""
+"""One join of a rule: its conditions, in an order that keeps the matches few, as steps of the program."""
 
 from __future__ import annotations
 

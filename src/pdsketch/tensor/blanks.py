@@ -17,7 +17,8 @@ from pdsketch.lang.terms import TRUE, BlankCall
 from pdsketch.lang.types import ValueType
 from pdsketch.nets.default import make
 from pdsketch.nets.signature import Input, Prim, Signature, Spec
-from pdsketch.tensor.calls import Callee, Given
+from pdsketch.tensor.calls import Callee
+from pdsketch.tensor.portions import Given
 
 DEFAULT_DIMENSION = 64
 """The size of a vector that a blank returns, where nothing says it."""

@@ -19,8 +19,9 @@ from torch import Tensor
 
 from pdsketch.lang.diagnostics import error
 from pdsketch.lang.types import ValueType
-from pdsketch.tensor.calls import Callee, Given
+from pdsketch.tensor.calls import Callee
 from pdsketch.tensor.codes import Codes
+from pdsketch.tensor.portions import Given
 from pdsketch.tensor.values import is_categorical
 
 NOTE: Final = "experience"

@@ -157,7 +157,7 @@ class Optimism:
         return found
 
     def _facts(self, batch: StateBatch, problems: Tensor) -> Bools:
-        """The same for states that are few enough; questions about one state that are too many come in rows."""
+        """The same for states that are few enough; what is too much of one state is asked in rows."""
         facts = torch.zeros(batch.size, self._width + 1, dtype=torch.bool, device=batch.device)
         run = self._engine.open(batch)
         most = 0

@@ -126,7 +126,7 @@ class _Planning:
     def __init__(
         self,
         model: Model,
-        states: Sequence[State],
+        states: list[State],
         goals: Sequence[Expr],
         options: Options,
         started: float,
@@ -232,7 +232,7 @@ class _Planning:
                 trail=trail,
                 verdicts=verdicts,
             )
-        said = dict.fromkeys(places, (_NOT_LOOKED_AT,))
+        said: dict[int, tuple[str, ...]] = dict.fromkeys(places, (_NOT_LOOKED_AT,))
         with suppress_limits(), pardoning():
             watch = doubts_of(self.model, trail)
             said = {place: tuple(watch.sentences(number)) for number, place in enumerate(places)}

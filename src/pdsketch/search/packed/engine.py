@@ -239,7 +239,7 @@ class _Run:
     def _bytes(self) -> int:
         """What the nodes and the open lists take, without room that is not used yet."""
         queues = (self.queue, self.preferred)
-        nodes = int(self.room.counters[COUNT]) * row_size(*self.nodes[:-1]) + self.nodes.table.nbytes
+        nodes = int(self.room.counters[COUNT]) * closed_list.row_bytes(self.nodes) + self.nodes.table.nbytes
         return nodes + sum(int(q.counts[0]) * row_size(q.keys, q.items) for q in queues)
 
     def _progress(self, seconds: float) -> Progress:

@@ -57,12 +57,24 @@ _REFILLED = 1 << 20
 
 def grown(nodes: Nodes, budget: Budget) -> Nodes:
     """The same nodes with more room."""
-    *columns, table = nodes
     rows = len(nodes.g)
-    wanted = min(more_rows(rows, rows + 1, row_size(*columns), budget), MOST)
+    wanted = min(more_rows(rows, rows + 1, row_bytes(nodes), budget), MOST)
     if wanted <= rows:
         raise OutOfMemoryError
-    return Nodes(*(enlarged(column, wanted) for column in columns), table=table)
+    return Nodes(
+        states=enlarged(nodes.states, wanted),
+        parent=enlarged(nodes.parent, wanted),
+        operator=enlarged(nodes.operator, wanted),
+        g=enlarged(nodes.g, wanted),
+        h=enlarged(nodes.h, wanted),
+        status=enlarged(nodes.status, wanted),
+        table=nodes.table,
+    )
+
+
+def row_bytes(nodes: Nodes) -> int:
+    """The memory that a node takes, its place in the table left out."""
+    return row_size(nodes.states, nodes.parent, nodes.operator, nodes.g, nodes.h, nodes.status)
 
 
 def rehashed(nodes: Nodes, count: int, budget: Budget) -> Nodes:

@@ -121,7 +121,7 @@ def _before(starts: Ints, items: Ints, a: int, b: int) -> bool:
             return items[at_a] < items[at_b]  # type: ignore[no-any-return]
         at_a += 1
         at_b += 1
-    return at_a == end_a and at_b < end_b
+    return bool(at_a == end_a and at_b < end_b)
 
 
 @kernel
