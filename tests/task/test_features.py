@@ -376,7 +376,7 @@ def test_a_step_that_divides_by_zero_cannot_be_taken():
         "(:predicates (held ?x)) (:functions (weight ?x) - number)"
         "(:action lift :parameters (?x) :precondition (>= (/ 6 (weight ?x)) 2) :effect (held ?x))",
         "(:objects a b c) (:init (= (weight a) 0) (= (weight b) 3) (= (weight c) 4))"
-        "(:goal (and (held b) (imply (held a) (held c))))",
+        "(:goal (or (held a) (held b) (held c)))",
     )
     assert list(ground(this.problem).operators) == [("lift", "b")]
 
@@ -403,10 +403,32 @@ def test_what_is_deleted_and_under_a_condition_added_again_stays():
 
 def test_an_action_that_contradicts_itself_is_dropped():
     task, _ = costs_as_reference(
-        "(:predicates (p) (q) (g)) (:action flip :parameters () :effect (and (when (p) (not (p))) (when (not (p)) (p))))"
+        "(:predicates (p) (q) (g))"
+        "(:action flip :parameters () :effect (and (when (p) (not (p))) (when (not (p)) (p))))"
         "(:action never :parameters () :precondition (and (p) (not (p))) :effect (g))"
         "(:action go :parameters () :precondition (and (p) (q)) :effect (g))"
         "(:action make :parameters () :precondition (not (p)) :effect (q))",
         "(:objects) (:init) (:goal (g))",
     )
     assert {name for name, *_ in task.operators} == {"flip", "go", "make"}
+
+
+@pytest.mark.parametrize("condition", ["(or (p) (q))", "(or (q) (p))"])
+def test_of_several_ways_to_take_an_action_each_is_kept(condition):
+    _, cost = costs_as_reference(
+        "(:predicates (p) (q) (r) (g)) (:action start :parameters () :effect (r))"
+        "(:action far :parameters () :precondition (r) :effect (p)) (:action near :parameters () :effect (q))"
+        f"(:action go :parameters () :precondition {condition} :effect (g))",
+        "(:objects) (:init) (:goal (and (g) (imply (r) (p))))",
+    )
+    assert cost == 2
+
+
+@pytest.mark.parametrize(("condition", "wanted"), [("(= (p) (q))", 2), ("(not (= (p) (q)))", 1)])
+def test_two_booleans_are_equal_if_both_hold_or_neither(condition, wanted):
+    _, cost = costs_as_reference(
+        "(:predicates (p) (q) (g)) (:action make :parameters () :effect (p))"
+        f"(:action go :parameters () :precondition {condition} :effect (g))",
+        "(:objects) (:init (q)) (:goal (g))",
+    )
+    assert cost == wanted

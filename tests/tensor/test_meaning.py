@@ -14,7 +14,7 @@ THINGS = """
   (:types thing - object exact - float32[tolerance=0] rough - float32[tolerance=0.5] kind - int64[choices=3])
   (:predicates (b ?t - thing) (g [return_type=float32] ?t - thing) (x [return_type=exact] ?t - thing)
     (y [return_type=exact] ?t - thing) (r [return_type=rough] ?t - thing) (n [return_type=int64] ?t - thing)
-    (k [return_type=kind] ?t - thing) (truth ?v - float32))
+    (k [return_type=kind] ?t - thing) (v [return_type=vector[float32, 2]] ?t - thing) (truth ?v - float32))
   (:action maybe :parameters (?t - thing) :effect (when (truth (g ?t)) (b ?t)))
   (:action unless :parameters (?t - thing) :effect (when (truth (g ?t)) (not (b ?t))))
   (:action halve :parameters (?t - thing) :effect (scale-down (g ?t) 2))
@@ -26,6 +26,7 @@ THINGS = """
 def things(**values) -> tuple[pds.Model, pds.State]:
     domain = pds.parse_domain(THINGS)
     given = {"b": [False], "g": [0.5], "x": [1.0], "y": [1.0], "r": [0.0], "n": [4], "k": [1], **values}
+    given.setdefault("v", [[1.0, 2.0]] * len(given["b"]))
     names = [f"t{i}" for i in range(len(given["b"]))]
     return pds.Model(domain, {"truth": lambda v: v.clamp(0, 1)}), pds.State(domain, {"thing": names}, given)
 
@@ -93,3 +94,27 @@ def test_equal_numbers_are_neither_less_nor_more(order, truth):
     for left, right in (("(n t0)", "4"), ("(x t0)", "(y t0)"), ("(k t0)", "1")):
         assert model.holds(state, f"({order} {left} {right})", crisp=True) == truth
         assert bool(model.holds(state, f"({order} {left} {right})") > 0.5) == bool(truth)
+
+
+def test_vectors_are_equal_where_all_their_elements_are():
+    model, state = things()
+    for vector, truth in (("[1, 2]", 1), ("[1, 3]", 0), ("[0, 2]", 0)):
+        assert model.holds(state, f"(= (v t0) {vector})", crisp=True) == truth
+        assert bool(model.holds(state, f"(= (v t0) {vector})") > 0.5) == bool(truth)
+
+
+def test_each_state_of_a_batch_gets_the_answer_to_its_own_formula():
+    model, _ = things()
+    states = [things(n=[at])[1] for at in range(4)]
+    formulas = ["(= (n t0) 0)", "(= (n t0) 1)", "(= (n t0) 0)", "(= (n t0) 1)"]
+    assert model.holds(pds.StateBatch.of(states), formulas, crisp=True).tolist() == [1, 1, 0, 0]
+
+
+@pytest.mark.parametrize("crisp", [True, False])
+def test_each_state_of_a_batch_takes_its_own_action(crisp):
+    model, _ = things()
+    states = [things(n=[at], g=[at * 2.0])[1] for at in range(4)]
+    steps = [("drop", "t0"), ("halve", "t0"), ("drop", "t0"), ("halve", "t0")]
+    after = model.step(pds.StateBatch.of(states), steps, crisp=crisp)
+    assert after["n"].flatten().tolist() == [-1, 1, 1, 3]
+    assert after["g"].flatten().tolist() == [0.0, 1.0, 4.0, 3.0]

@@ -28,7 +28,10 @@ def dice(*odds, likes=None) -> tuple[pds.Model, pds.State]:
         "derived::lucky::g": lambda photo: photo[..., 3],
     }
     names = [f"d{i}" for i in range(len(odds))]
-    values = {"photo": [list(o) for o in odds], "likes": torch.eye(len(odds)) > 0 if likes is None else likes}
+    values = {
+        "photo": torch.tensor(odds).reshape(-1, 4),
+        "likes": torch.eye(len(odds)) > 0 if likes is None else likes,
+    }
     return pds.Model(domain, modules, seed=0), pds.State(domain, {"die": names}, values)
 
 
@@ -130,3 +133,15 @@ def test_a_record_covers_all_calls():
     recorder.write(notes)
     (seen,) = notes["experience"]["derived::lucky::g"]
     assert (seen["low"][3], seen["high"][3]) == (pytest.approx(0.2), pytest.approx(0.9))
+
+
+@pytest.mark.parametrize("tnorm", ["product", "godel", "lukasiewicz"])
+@pytest.mark.parametrize("quantifier", ["forall", "exists"])
+def test_objects_that_only_other_states_have_are_not_quantified_over(tnorm, quantifier):
+    some = [dice(*[(0.0, 0.0, 0.0, truth)] * n)[1] for n, truth in ((0, 0.0), (1, 0.8), (3, 0.6))]
+    model, _ = dice((0.0, 0.0, 0.0, 0.8))
+    formula = f"({quantifier} (?d - die) (lucky ?d))"
+    together = model.holds(pds.StateBatch.of(some), formula, tnorm=tnorm).detach()
+    alone = torch.stack([model.holds(state, formula, tnorm=tnorm).detach() for state in some])
+    assert torch.allclose(together, alone, atol=1e-6)
+    assert together[0] == (quantifier == "forall")

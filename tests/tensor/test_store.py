@@ -385,3 +385,19 @@ def test_what_is_no_folder_no_mapping_or_no_seed_is_refused(tmp_path):
         load_model(str(tmp_path), modules=[1])
     with pytest.raises(Error, match="seed"):
         Model(domain, seed="x")
+
+
+def test_weights_for_inputs_of_another_size_are_told_by_the_signature(folder):
+    text = (folder / SKETCH).read_text()
+    changed = text.replace(
+        "(item-image [return_type=vector[float32, 3]]", "(item-image [return_type=vector[float32, 5]]"
+    )
+    assert changed != text
+    (folder / SKETCH).write_text(changed)
+    with pytest.raises(Error) as caught:
+        load_model(folder, modules={"facing": facing})
+    assert {d.code for d in caught.value.diagnostics} == {"changed-sketch"}
+    assert any(
+        "`derived::item-feature::f` was" in d.message and "and is" in d.message
+        for d in caught.value.diagnostics
+    )
