@@ -108,7 +108,7 @@ class Policy:
         return self._act(states, goals, all_=False)
 
     def was_refused(self, action: Step, episode: int) -> None:
-        """The controller did not execute the action: it is not tried again in this state, as long as others are."""
+        """The controller did not execute the action: in this state, others are tried first."""
         course = self._course(episode)
         course.trace[-1] = replace(course.trace[-1], executed=False)
         if self.loop == "closed":

@@ -140,7 +140,7 @@ Worlds = World | Sequence[World] | Callable[[], World]
 
 
 def rollout(agent: Agent, worlds: Worlds, seeds: Iterable[int], max_steps: int = 50) -> Rollouts:
-    """An episode for each seed: until success, until the agent has nothing to do, or for ``max_steps`` actions.
+    """An episode for each seed: until success, until the agent gives None, or for ``max_steps`` actions.
 
     ``worlds`` are reset with one seed after the other; a function is called for a
     world for each seed. As many episodes as there are worlds go on side by side,
@@ -224,7 +224,7 @@ def _seeds(seeds: Any) -> list[int]:
 
 def _rooms(worlds: Any, count: int) -> list[World]:
     """The worlds to act in: no more than there are episodes."""
-    if callable(worlds) and not hasattr(worlds, "step"):
+    if isinstance(worlds, type) or (callable(worlds) and not hasattr(worlds, "step")):
         found = [worlds() for _ in range(count)]
     elif isinstance(worlds, Sequence) and not isinstance(worlds, str):
         found = list(worlds)

@@ -1,4 +1,4 @@
-"""Any Gymnasium environment as a world. Gymnasium itself is not imported: an environment is what acts like one."""
+"""Any Gymnasium environment as a world. Gymnasium itself is not imported: what acts like one will do."""
 
 from __future__ import annotations
 

@@ -118,7 +118,7 @@ class BabyAIWorld:
         raise error("no-such-room", f"no room of {_DRAWS} lends itself to goals of the kind `{self.goals}`")
 
     def fits(self, seed: int) -> bool:
-        """Whether the room of this very seed has such a goal, and it does not hold at the start; begins it."""
+        """Begin the room of this very seed: whether it has such a goal, which does not hold at the start."""
         with contextlib.redirect_stdout(io.StringIO()):  # Minigrid prints what it rejects
             self.env.reset(seed=seed)
         self._scene = look(self.env)
