@@ -21,7 +21,7 @@ RIGHT, LEFT = ("right", "r"), ("left", "r")
 
 
 class Line:
-    """A robot on a line starts at the seed and shall come to 5; steps in ``slips`` and ``refusals`` go wrong."""
+    """A robot on a line starts at the seed and shall come to 5; some steps slip or are refused."""
 
     domain = DOMAIN
     goal = "(= (at r) 5)"

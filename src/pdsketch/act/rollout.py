@@ -61,7 +61,7 @@ class Play:
         if all(said is None for said in self.success):
             labels = None
         elif self.success[-1] and not any(s is not None for s in self.success[:-1]) and _ended(self.world):
-            labels = [0] * (len(self.success) - 1) + [1]
+            labels = [*[0] * (len(self.success) - 1), 1]
         executable = self.executed if with_executed else None
         return Episode(self.states, self.actions, self.goal, labels, executable)
 

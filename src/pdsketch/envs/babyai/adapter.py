@@ -10,6 +10,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from pdsketch.act.settings import is_count
 from pdsketch.envs.babyai.data import DataConfig
 from pdsketch.envs.babyai.expert import ACTION_NAMES
 from pdsketch.envs.babyai.goals import mission_goal
@@ -63,8 +64,10 @@ def exact_model() -> Model:
 
 @final
 class BabyAIWorld:
-    """One of Minigrid's rooms with a mission, observed as states of a sketch (``base``, ``abs`` or ``rob``).
+    """One of Minigrid's rooms with a mission, observed as states of a sketch.
 
+    ``sketch`` is one that ships with the package (``base``, ``abs`` or ``rob``), or a
+    domain with predicates of the same names.
     ``level`` names one of Minigrid's own levels (`STOCK_LEVELS`); without it the
     room is the paper's, with ``objects`` things and ``doors``. ``goals`` is
     ``mission``, of which Minigrid's verifier says whether it is accomplished, or a
@@ -76,23 +79,23 @@ class BabyAIWorld:
         self,
         objects: int = 4,
         doors: int = 4,
-        sketch: str = "abs",
+        sketch: str | Domain = "abs",
         level: str | None = None,
         goals: str = MISSION,
         max_steps: int = MOST_STEPS,
     ) -> None:
-        sketches = sorted(path.stem for path in SKETCHES.glob("*.pdsketch"))
-        _choose("sketch", sketch, sketches)
+        if not isinstance(sketch, Domain):
+            _choose("sketch", sketch, sorted(path.stem for path in SKETCHES.glob("*.pdsketch")))
         _choose("goals", goals, (MISSION, *UNSEEN))
         if level is not None:
             _choose("level", level, STOCK_LEVELS)
-        for name, value in (("objects", objects), ("doors", doors), ("max_steps", max_steps)):
-            if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        for name, value in {"objects": objects, "doors": doors, "max_steps": max_steps}.items():
+            if not is_count(value):
                 raise error(
                     "bad-setting", f"`{name}` is a whole number and not negative; {value!r:.40} is given"
                 )
         self.level, self.goals, self.objects, self.doors = level, goals, objects, doors
-        self.domain: Domain = load_sketch(sketch)
+        self.domain = sketch if isinstance(sketch, Domain) else load_sketch(sketch)
         self.env: Any = (
             ActionObjDoor(objects, doors, max_steps=max_steps)
             if level is None
