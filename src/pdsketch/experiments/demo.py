@@ -42,6 +42,8 @@ class DemoConfig:
     unseen: int = 3
     unseen_expansions: int = 3000
     seed: int = 0
+    objects: int = 4
+    doors: int = 4
 
 
 @final
@@ -58,7 +60,7 @@ def run_demo(config: DemoConfig, folder: Path, say: Callable[[str], None]) -> De
     """Generate, train, plan, act, and write the page."""
     begin = time.perf_counter()
     say(f"generating {config.episodes} demonstrations in Minigrid")
-    data = BabyAIWorld(sketch="abs").demonstrations(config.episodes, config.seed)
+    data = BabyAIWorld(config.objects, config.doors, "abs").demonstrations(config.episodes, config.seed)
     model = new_model("abs", config.seed)
     say(f"training PDS-Abs, {config.steps} steps")
     report = fit(
@@ -92,7 +94,7 @@ def _missions(model: Model, config: DemoConfig) -> tuple[list[tuple[str, str, st
     """Missions as in training, in rooms as in training and in fuller ones."""
     rows, scenes = [], []
     search, count = SearchConfig(k=4), config.problems
-    for objects, doors in ((4, 4), (8, 6)):
+    for objects, doors in ((config.objects, config.doors), (8, 6)):
         loops = both_loops(model, held_out(count, config.seed), search, objects=objects, doors=doors)
         success = {name: f"{loop['success']:.2f}" for name, loop in loops.items()}
         rows.append((f"missions, {objects} objects and {doors} doors", str(count), success["open"]))
