@@ -211,6 +211,13 @@ def test_rollouts_are_episodes_to_learn_from_and_to_save(tmp_path):
     ]
 
 
+def test_episodes_can_be_put_in_the_place_of_others():
+    three, one = (pds.rollout(Walker(most=2), Line(), seeds=seeds) for seeds in ([3, 0, 4], [4]))
+    done = three.replaced([1], one)
+    assert (done.seeds, done.success, done.steps) == ((3, 4, 4), (True,) * 3, (2, 1, 1))
+    assert len(done) == 3
+
+
 def test_a_batch_agent_answers_all_at_once():
     class Batch:
         asked = ()

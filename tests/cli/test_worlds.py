@@ -42,7 +42,7 @@ def test_what_a_world_does_not_take_is_told(tmp_path, capsys, words, code, told)
 
 def test_a_world_without_demonstrations_or_demo_says_so(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(registry, "_REGISTERED", {})
-    pds.register_world("mine", lambda: object())
+    pds.register_world("mine", object)
     assert main(["data", "mine", "-o", str(tmp_path / "out")]) == 31
     assert "no-demonstrations" in capsys.readouterr().err
     assert main(["demo", "mine", "-o", str(tmp_path / "out")]) == 31

@@ -97,6 +97,8 @@ class Policy:
     def act_many(self, states: Sequence[State], goals: Sequence[str] | str) -> list[Step | None]:
         """An action for each state, planned for in one batch. The i-th state belongs to the i-th episode."""
         each = [goals] * len(states) if isinstance(goals, str) else goals
+        if len(each) != len(states):
+            raise error("bad-goals", f"{len(each)} goals were given for {len(states)} states")
         given = dict(enumerate(states))
         return [action for _, action in sorted(self._act(given, dict(enumerate(each)), all_=True).items())]
 

@@ -119,6 +119,21 @@ class Rollouts(Sequence[Episode]):
             "seconds": self.seconds,
         }
 
+    def replaced(self, places: Sequence[int], others: Rollouts) -> Rollouts:
+        """The same with other episodes at these places, in their order."""
+        source = dict(zip(places, range(len(others)), strict=True))
+
+        def chosen(mine: tuple[Any, ...], theirs: tuple[Any, ...]) -> tuple[Any, ...]:
+            return tuple(theirs[source[i]] if i in source else one for i, one in enumerate(mine))
+
+        return Rollouts(
+            chosen(self.episodes, others.episodes),
+            chosen(self.seeds, others.seeds),
+            chosen(self.success, others.success),
+            chosen(self.accounts, others.accounts),
+            self.seconds + others.seconds,
+        )
+
     def __str__(self) -> str:
         numbers = self.summary
         said = ", ".join(
