@@ -8,6 +8,7 @@ from typing import Any
 
 from pdsketch.cli import output
 from pdsketch.cli.imports import import_large
+from pdsketch.cli.worlds import add_world_option, check_options, given_options
 
 EXAMPLE = """
 pdsketch reproduce babyai-main --jobs 2
@@ -28,6 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seeds", type=int, default=None, metavar="N", help="how many seeds (3; quick: 1)")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes that share the runs (1)")
     parser.add_argument("-o", "--output", default="results", metavar="DIR", help="where to write (results)")
+    add_world_option(parser)
     parser.add_argument("--page", metavar="FILE", help="also put all tables of DIR on one Markdown page")
 
 
@@ -37,7 +39,9 @@ def run(args: argparse.Namespace) -> int:
     from pdsketch.experiments.reproduce import Request, reproduce, write_results
 
     seeds = args.seeds if args.seeds is not None else (1 if args.quick else 3)
-    request = Request(args.table, Path(args.output), max(1, seeds), args.quick, max(1, args.jobs))
+    options = given_options(args)
+    check_options(options, ("objects", "doors"), "the world of the demonstrations")
+    request = Request(args.table, Path(args.output), max(1, seeds), args.quick, max(1, args.jobs), options)
     try:
         table = reproduce(request, output.say)
     except KeyboardInterrupt:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from statistics import mean, pstdev
 from typing import Any, final
@@ -73,8 +72,8 @@ def measure(config: Config) -> dict[str, Any]:
     model, _ = train(config.train)
     seed, found = config.train.seed, dict[str, Any]()
     for objects, doors in config.rooms if config.problems else ():
-        problems = partial(held_out, objects, doors, config.problems, seed)
-        found[f"{objects}+{doors}"] = both_loops(model, problems, config.search)
+        problems = held_out(config.problems, seed)
+        found[f"{objects}+{doors}"] = both_loops(model, problems, config.search, objects=objects, doors=doors)
     if config.unseen:
         search = SearchConfig(
             max_expansions=config.unseen_expansions, snap=config.search.snap, k=UNSEEN_WIDTH

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import final
 
 from pdsketch.experiments.babyai_tables import EXPERIMENTS
-from pdsketch.experiments.runs import count_finished, run_all
+from pdsketch.experiments.runs import Run, count_finished, run_all
 from pdsketch.experiments.tables import Table
 from pdsketch.files.lock import lock_file
 from pdsketch.files.writing import make_folder, write_file, write_output
@@ -19,13 +19,22 @@ from pdsketch.lang.diagnostics import did_you_mean, error
 @final
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Which table, how thoroughly, where to, and over how many processes."""
+    """Which table, how thoroughly, where to, over how many processes, and options of the training world."""
 
     table: str
     folder: Path = Path("results")
     seeds: int = 3
     quick: bool = False
     jobs: int = 1
+    world: Mapping[str, int] = field(default_factory=dict)
+
+    def all_runs(self) -> list[Run]:
+        """The runs of the table, trained in the world that is asked for."""
+        runs = EXPERIMENTS[self.table].runs(self.seeds, self.quick)
+        return [
+            replace(run, config=replace(run.config, train=replace(run.config.train, **self.world)))
+            for run in runs
+        ]
 
     @property
     def place(self) -> Path:
@@ -48,7 +57,7 @@ def reproduce(request: Request, say: Callable[[str], None] | None = None) -> Tab
         )
     experiment = EXPERIMENTS[request.table]
     folder = request.place
-    runs = experiment.runs(request.seeds, request.quick)
+    runs = request.all_runs()
     # Other tables may be written into the same folder meanwhile.
     with lock_file(folder / f"{request.table}.json"):
         records = run_all(runs, request.runs, request.jobs, say)
@@ -63,7 +72,7 @@ def reproduce(request: Request, say: Callable[[str], None] | None = None) -> Tab
 
 def finished(request: Request) -> tuple[int, int]:
     """How many runs of the table are finished, and how many it has."""
-    runs = EXPERIMENTS[request.table].runs(request.seeds, request.quick)
+    runs = request.all_runs()
     return count_finished(runs, request.runs), len(runs)
 
 
