@@ -12,7 +12,7 @@ CHECKED := src tests benchmarks examples
 # One thread a process: the tests run in parallel already.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help demo test quick lint format kernels fuzz mutants bench clean
+.PHONY: help demo test quick lint format kernels fuzz torture bench clean mutants
 
 help:  ## this list
 	@grep -hE '^[a-z]+: .*##|^[a-z]+:  ##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -58,6 +58,9 @@ kernels: .venv/installed-dev  ## the tests of the compiled kernels, with array b
 
 fuzz: .venv/installed-dev  ## 100,000 mutated files through the language; no crash, no hang
 	$(BIN)/python -m tests.fuzz --files 100000
+
+torture: .venv/installed-dev  ## kills, full disks, damaged files, limits: tries and losses (14 minutes)
+	$(BIN)/python -m tests.torture
 
 mutants: .venv/installed-dev  ## do the tests notice? changes of meaning, one by one (ONLY=pattern)
 	$(BIN)/python -m tests.mutation $(if $(ONLY),--only '$(ONLY)')

@@ -6,10 +6,12 @@ import json
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
+from pdsketch.cli import plan
 from pdsketch.cli.main import main
 from pdsketch.lang.diagnostics import error
 
@@ -137,6 +139,25 @@ def test_the_time_limit_has_its_own_code(capsys, tmp_path):
     code, out, err = run(capsys, "plan", *parity(tmp_path, 30), "--time-limit", "0.5")
     assert (code, out) == (23, "")
     assert "time limit" in err
+
+
+def test_the_time_limit_holds_for_reading_the_files(capsys, tmp_path, monkeypatch):
+    files = parity(tmp_path, 30)
+    code, out, err = run(capsys, "plan", *files, "--time-limit", "0")
+    assert (code, out) == (23, "")
+    assert "the time limit was reached while the files were read" in err
+    load = plan.load_problem
+
+    def slowly(*args):
+        problem = load(*args)
+        time.sleep(0.3)
+        return problem
+
+    monkeypatch.setattr(plan, "load_problem", slowly)
+    code, out, err = run(capsys, "plan", *files, "--time-limit", "0.3", "--json")
+    found = json.loads(out)
+    assert (code, found["status"], found["seconds"]["search"]) == (23, "out-of-time", 0.0)
+    assert "while grounding" in found["reasons"][0]
 
 
 def test_the_memory_limit_has_its_own_code(capsys, tmp_path):

@@ -230,3 +230,21 @@ def test_a_derived_fact_without_conditions_always_holds():
 def test_derived_facts_of_a_state_are_computed_anew_whatever_the_row_says():
     task = make_task("a b", "a", "x", [("go", "a", "b", 3)], derived="x", axioms=[(0, "x", "b")])
     assert value(task, "goalcount", bits(task, "a x")) == 1
+
+
+@pytest.mark.parametrize("name", RELAXED)
+def test_an_operator_with_thousands_of_dear_conditions_is_dear_and_nothing_worse(name):
+    # Each level doubles hadd; at the top, more than 2,048 conditions of the largest cost come together.
+    levels, width = 42, 2100
+    facts = [f"{side}{i}" for i in range(levels + 1) for side in "ab"] + [f"e{i}" for i in range(width)]
+    steps = [(f"up{i}", f"a{i} b{i}", f"a{i + 1} b{i + 1}", 1.0) for i in range(levels)]
+    ends = [(f"end{i}", f"a{levels} b{levels}", f"e{i}", 1.0) for i in range(width)]
+    task = make_task(
+        " ".join([*facts, "done"]),
+        "a0 b0",
+        "done",
+        [*steps, *ends, ("all", " ".join(f"e{i}" for i in range(width)), "done", 1.0)],
+    )
+    expected = {"max": levels + 2, "ff": levels + width + 1}
+    found = value(task, name)
+    assert found == expected[name] if name in expected else 2**37 < found < np.inf

@@ -13,6 +13,7 @@ import pdsketch as pds
 from pdsketch.lang.check.reads import absent_reads
 from pdsketch.lang.domain import Action, Domain
 from pdsketch.lang.load import parse_domain, parse_goal, parse_problem
+from pdsketch.lang.semantics import World, holds
 from pdsketch.lang.terms import (
     TRUE,
     Apply,
@@ -437,3 +438,10 @@ def test_a_division_of_ints_is_a_float():
     domain = parse_domain("""(define (domain d) (:predicates (n [return_type=int64]))
       (:derived (half [return_type=float32]) (/ (n) 2)))""")
     assert domain.predicates["half"].body.type.prim == "float32"
+
+
+@pytest.mark.parametrize("formula", ["(= 0.5 2)", "(= 2 0.5)", "(= 2 2.0)", "(= 2.0 2)"])
+def test_an_int_and_a_float_are_compared_in_either_order(formula):
+    found = parse_goal(formula, sketch_of())
+    assert isinstance(found, Equal)
+    assert holds(World(sketch_of(), {}), {}, found) == ("0.5" not in formula)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+
 from hypothesis import strategies as st
 
 from pdsketch.lang.types import Hierarchy, ObjectType
 
 from .choices import Choices, Draw, chosen
-from .formulas import Scope, applied, formula, literals, quantify
+from .formulas import Scope, applied, formula, literal_list, quantify
 from .oracle import far_goal, reachable
 from .sample import Sample
-from .vocabulary import Signature, Vocabulary
+from .vocabulary import BOOL, Signature, Vocabulary
 
 HIERARCHIES: tuple[dict[str, tuple[str, ...]], ...] = (
     {},
@@ -19,6 +22,21 @@ HIERARCHIES: tuple[dict[str, tuple[str, ...]], ...] = (
     {"a": ("object",), "b": ("a",), "c": ("a",)},
     {"a": ("object",), "b": ("object",), "c": ("a", "b")},
 )
+
+
+COSTS: tuple[tuple[str, ...], ...] = (
+    ("0", "1", "2", "3"),
+    ("0", "1", "2", "3"),
+    ("0", "0.5", "1.25", "0.1", "2", "0.333"),
+    ("0", "1", "1000000", "123456789012", "0.25", "3e9"),
+)
+"""What costs look like: small, fractions, huge beside small."""
+
+NUMBERS = ("0", "1", "2", "0.5")
+"""Literals to compare weights with."""
+
+EXACT = ("0", "1", "2", "0.5", "1.25")
+"""What weighs where weights are compared: the same numbers in float32."""
 
 
 @st.composite
@@ -32,54 +50,83 @@ def lively(sample: Sample) -> bool:
     return len(reachable(sample, 8).states) == 8
 
 
-def classical_from(chance: Choices, *, axioms: bool = True, costs: bool = True) -> Sample:
-    """`classical`, where the choices come from."""
+def classical_from(
+    chance: Choices,
+    *,
+    axioms: bool = True,
+    costs: bool = True,
+    most_objects: int = 4,
+    formulas: int = 2,
+    goal: str | None = None,
+) -> Sample:
+    """`classical`, where the choices come from; a ``goal`` that is given is not chosen."""
     hierarchy = Hierarchy(chance.pick(HIERARCHIES))
-    objects = _objects(chance, hierarchy)
-    constants = dict(list(objects.items())[: chance.number(0, 1)])
-    basic = tuple(_signature(chance, hierarchy, f"p{i}") for i in range(chance.number(2, 4)))
-    words = Vocabulary(hierarchy, constants, basic)
-    axiom_texts: list[str] = []
-    for layer in range(chance.number(0, 2) if axioms else 0):
-        words, texts = recursive_predicates(chance, words, layer)
-        axiom_texts += texts
+    objects = _objects(chance, hierarchy, most_objects)
+    constants = dict(list(objects.items())[: chance.pick([0, 0, 1, 2])])
+    basic = tuple(_signature(chance, hierarchy, objects, f"p{i}") for i in range(chance.number(2, 4)))
     costly = costs and chance.coin()
     weight = Signature("weight", (ObjectType(("object",)),), "number") if costly else None
+    prices = chance.pick(COSTS)
+    words = Vocabulary(hierarchy, constants, basic)
+    if weight is not None and chance.number(0, 2) == 2:
+        # What things weigh is also compared, in conditions.
+        words = replace(words.with_predicates(weight), values={"number": NUMBERS})
+        prices = EXACT
+    axiom_texts: list[str] = []
+    for layer in range(chance.number(0, 2) if axioms else 0):
+        words, texts = recursive_predicates(chance, words, layer, objects)
+        axiom_texts += texts
     plain = chance.number(0, 2) < 2
-    actions = [_action(chance, words, f"act{i}", weight, plain) for i in range(chance.number(2, 4))]
-    declared = words.predicates if chance.coin() else basic
-    domain = _domain_text(words, declared, axiom_texts, actions, costly)
-    whole = Vocabulary(hierarchy, objects, words.predicates)
-    problem = _problem_text(chance, whole, basic, constants, costly)
-    far = chance.number(0, 2) > 0
-    goal = far_goal(Sample(domain, problem.format(goal="(and)"))) if far else formula(chance, whole, {}, 2)
-    formulas = tuple(formula(chance, whole, {}, 3) for _ in range(2))
-    roles = {p.name: p.role for p in words.predicates}
-    return Sample(domain, problem.format(goal=goal), formulas, roles=roles)
+    charge = prices if costly else ()
+    headers = [_signature(chance, hierarchy, objects, f"act{i}") for i in range(chance.number(2, 4))]
+    needs = [literal_list(chance, words, header.scope, 2) if plain else [] for header in headers]
+    actions = [
+        _action(chance, words, header, charge, need) for header, need in zip(headers, needs, strict=True)
+    ]
+    known = tuple(p for p in words.predicates if p.name != "weight")
+    domain = _domain_text(words, known if chance.coin() else basic, axiom_texts, actions, costly)
+    whole = replace(words, objects=objects)
+    wishes = [atom for header, need in zip(headers, needs, strict=True) for atom in _wish(chance, whole, header, need)]
+    problem = _problem_text(chance, whole, wishes, constants, charge)
+    if goal is None:
+        far = chance.number(0, 2) > 0
+        goal = far_goal(Sample(domain, problem.format(goal="(and)"))) if far else formula(chance, whole, {}, 2)
+    others = tuple(formula(chance, whole, {}, 3) for _ in range(formulas))
+    roles = {p.name: p.role for p in known}
+    return Sample(domain, problem.format(goal=goal), others, roles=roles)
 
 
-def _objects(chance: Choices, hierarchy: Hierarchy) -> dict[str, ObjectType]:
-    types = chance.some(hierarchy.names, 2, 4)
+def _objects(chance: Choices, hierarchy: Hierarchy, most: int) -> dict[str, ObjectType]:
+    leaves = [name for name in hierarchy.names if name != "object"] or ["object"]
+    types = chance.some([*leaves, *leaves, *hierarchy.names], min(2 + most // 5, most), most)
     return {f"o{i}": ObjectType((name,)) for i, name in enumerate(types)}
 
 
-def _type(chance: Choices, hierarchy: Hierarchy) -> ObjectType:
+def _type(chance: Choices, hierarchy: Hierarchy, objects: dict[str, ObjectType]) -> ObjectType:
+    """A type, mostly one that some object has."""
     singles = [ObjectType((name,)) for name in hierarchy.names]
-    if len(hierarchy.parents) < 2:
-        return chance.pick(singles)
-    names = list(hierarchy.parents)
-    return chance.pick([*singles, ObjectType((names[0], names[-1]))])
+    if len(hierarchy.parents) > 1:
+        names = list(hierarchy.parents)
+        singles.append(ObjectType((names[0], names[-1])))
+    inhabited = [type_ for type_ in singles if hierarchy.members(type_, objects)]
+    return chance.pick(inhabited if inhabited and chance.number(0, 7) else singles)
 
 
-def _signature(chance: Choices, hierarchy: Hierarchy, name: str, role: str = "observed") -> Signature:
-    types = tuple(_type(chance, hierarchy) for _ in range(chance.pick([1, 1, 2, 0])))
+def _signature(
+    chance: Choices, hierarchy: Hierarchy, objects: dict[str, ObjectType], name: str, role: str = "observed"
+) -> Signature:
+    types = tuple(_type(chance, hierarchy, objects) for _ in range(chance.pick([1, 1, 2, 0])))
     return Signature(name, types, role=role)
 
 
-def recursive_predicates(chance: Choices, words: Vocabulary, layer: int) -> tuple[Vocabulary, list[str]]:
+def recursive_predicates(
+    chance: Choices, words: Vocabulary, layer: int, objects: dict[str, ObjectType]
+) -> tuple[Vocabulary, list[str]]:
     """One or two derived predicates that may call each other, and whatever came before."""
-    count = chance.number(1, 2)
-    component = tuple(_signature(chance, words.hierarchy, f"d{layer}{i}", "derived") for i in range(count))
+    component = tuple(
+        _signature(chance, words.hierarchy, objects, f"d{layer}{i}", "derived")
+        for i in range(chance.number(1, 2))
+    )
     inside = Vocabulary(words.hierarchy, words.objects, component)
     texts = [f"(:derived {d.header} {_positive(chance, words, inside, d.scope, 3)})" for d in component]
     return words.with_predicates(*component), texts
@@ -103,24 +150,42 @@ def _positive(chance: Choices, words: Vocabulary, component: Vocabulary, scope: 
             return f"({shape} ({binder}) {_positive(chance, words, component, inner, depth - 1)})"
 
 
-def _action(chance: Choices, words: Vocabulary, name: str, weight: Signature | None, plain: bool) -> str:
-    """An action; a plain one has literals in its precondition and few conditions in its effects."""
-    header = _signature(chance, words.hierarchy, name)
-    scope = header.scope
-    effects = [_effect(chance, words, scope, int(not plain) * 2) for _ in range(chance.number(1, 3))]
+def _wish(chance: Choices, words: Vocabulary, header: Signature, need: list[str]) -> list[str]:
+    """Now and then what one instance of an action needs, as ground atoms: so that something can happen."""
+    ranges = [words.terms({}, type_) for type_ in header.parameters if isinstance(type_, ObjectType)]
+    if not all(ranges) or chance.number(0, 2) == 2:
+        return []
+    found = " ".join(part for part in need if not part.startswith("(not"))
+    for i, names in enumerate(ranges):
+        found = found.replace(f"?x{i}", chance.pick(names))
+    return re.findall(r"\(p[^()]*\)", found)
+
+
+def _action(
+    chance: Choices, words: Vocabulary, header: Signature, charge: tuple[str, ...], need: list[str]
+) -> str:
+    """An action; one that needs some literals, a plain one, has few conditions in its effects.
+
+    ``charge`` are the numbers that it may cost; none: it does not say.
+    """
+    scope, plain = header.scope, bool(need)
+    effects = [_effect(chance, words, scope, int(not plain) * 2) for _ in range(chance.number(2, 4))]
     if plain and chance.coin():
         effects.append(_effect(chance, words, scope, 1))
-    if weight is not None and chance.coin():
-        amount = str(chance.number(0, 3))
+    if charge and chance.coin():
+        amount = chance.pick(charge)
         if scope and chance.coin():
-            amount = f"(weight {chance.pick(sorted(scope))})"
+            weight = f"(weight {chance.pick(sorted(scope))})"
+            amount = chance.pick([weight, weight, f"(+ {weight} {amount})", f"(* 2 {weight})"])
         effects.append(f"(increase (total-cost) {amount})")
+        if chance.number(0, 5) == 5:
+            effects.append(f"(increase (total-cost) {chance.pick(charge)})")
     precondition = ""
     if plain or chance.coin():
-        condition = literals(chance, words, scope, 2) if plain else formula(chance, words, scope, 2)
+        condition = f"(and {' '.join(need)})" if plain else formula(chance, words, scope, 2)
         precondition = f"\n  :precondition {condition}"
     return (
-        f"(:action {name}\n  :parameters ({' '.join(header.typed_parameters)}){precondition}\n"
+        f"(:action {header.name}\n  :parameters ({' '.join(header.typed_parameters)}){precondition}\n"
         f"  :effect (and {' '.join(effects)}))"
     )
 
@@ -128,6 +193,8 @@ def _action(chance: Choices, words: Vocabulary, name: str, weight: Signature | N
 def _effect(chance: Choices, words: Vocabulary, scope: Scope, depth: int) -> str:
     targets = words.usable(scope, "bool", ("observed",))
     shapes = (["add", "delete"] if targets else ["nothing"]) + (["when", "forall", "and"] if depth else [])
+    if targets and chance.number(0, 9) == 9:
+        shapes = ["assign"]
     shape = chance.pick(shapes)
     match shape:
         case "nothing":
@@ -135,6 +202,9 @@ def _effect(chance: Choices, words: Vocabulary, scope: Scope, depth: int) -> str
         case "add" | "delete":
             literal = applied(chance, words, scope, chance.pick(targets), 0)
             return literal if shape == "add" else f"(not {literal})"
+        case "assign":
+            target = applied(chance, words, scope, chance.pick(targets), 0)
+            return f"(assign {target} {formula(chance, words, scope, 1)})"
         case "when":
             return f"(when {formula(chance, words, scope, 1)} {_effect(chance, words, scope, depth - 1)})"
         case "and":
@@ -173,16 +243,18 @@ def _domain_text(
 def _problem_text(
     chance: Choices,
     words: Vocabulary,
-    basic: tuple[Signature, ...],
+    wishes: list[str],
     constants: dict[str, ObjectType],
-    costly: bool,
+    charge: tuple[str, ...],
 ) -> str:
+    basic = [p for p in words.predicates if p.role == "observed" and p.returns == BOOL]
     possible = [atom for p in basic for atom in ground_atoms(words, p)]
-    chosen = chance.some(possible, 0, 6, unique=True) if possible else []
-    if costly:
-        chosen += [f"(= (weight {name}) {chance.number(0, 3)})" for name in words.objects]
+    chosen = chance.some(possible, 0, max(6, len(possible) * 2 // 3), unique=True) if possible else []
+    chosen += [atom for atom in dict.fromkeys(wishes) if atom in possible and atom not in chosen]
+    if charge:
+        chosen += [f"(= (weight {name}) {chance.pick(charge)})" for name in words.objects]
     own = {name: type_ for name, type_ in words.objects.items() if name not in constants}
-    metric = "\n(:metric minimize (total-cost))" if costly and chance.coin() else ""
+    metric = "\n(:metric minimize (total-cost))" if charge and chance.number(0, 3) else ""
     return (
         f"(define (problem sample) (:domain random)\n(:objects {listed(own)})\n"
         f"(:init {' '.join(chosen)})\n(:goal {{goal}}){metric})"

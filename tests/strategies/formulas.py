@@ -21,6 +21,9 @@ RETURNS = {
 }
 """What a plain function of each value type of the strategies returns."""
 
+ORDERED = ("level", "kind", "count", "number")
+"""The value types that can be compared by ``<``."""
+
 
 def formula(chance: Choices, words: Vocabulary, scope: Scope, depth: int) -> str:
     """A Boolean expression over the variables in scope."""
@@ -51,22 +54,37 @@ def formula(chance: Choices, words: Vocabulary, scope: Scope, depth: int) -> str
 
 def literals(chance: Choices, words: Vocabulary, scope: Scope, most: int, *, depth: int = 0) -> str:
     """A conjunction of literals, most of them positive: what makes plans long."""
+    return f"(and {' '.join(literal_list(chance, words, scope, most, depth=depth))})"
+
+
+def literal_list(
+    chance: Choices, words: Vocabulary, scope: Scope, most: int, *, depth: int = 0
+) -> list[str]:
+    """The parts of such a conjunction."""
     parts = []
     for _ in range(chance.number(1, most)):
         part = atom(chance, words, scope, depth)
         parts.append(f"(not {part})" if chance.number(0, 3) == 3 else part)
-    return f"(and {' '.join(parts)})"
+    return parts
 
 
 def quantify(
     chance: Choices, words: Vocabulary, scope: Scope, *, objects_only: bool = False
 ) -> tuple[Scope, str]:
-    """A larger scope, and the variables it adds as a quantifier writes them."""
+    """A larger scope, and the variables it adds as a quantifier writes them.
+
+    Now and then the first one has the name of an outer one, and hides it.
+    """
     types: list[ObjectType | str] = [ObjectType((name,)) for name in words.hierarchy.names]
+    if len(words.hierarchy.parents) > 1:
+        types.append(ObjectType(tuple(words.hierarchy.parents)[::-1][:2]))
     if "kind" in words.values and not objects_only:
         types.append("kind")
     chosen = chance.some(types, 1, 2)
-    variables = {f"?v{len(scope) + i}": type_ for i, type_ in enumerate(chosen)}
+    names = [f"?v{len(scope) + i}" for i in range(len(chosen))]
+    if scope and chance.number(0, 4) == 4:
+        names[0] = chance.pick(sorted(scope))
+    variables = dict(zip(names, chosen, strict=True))
     binder = " ".join(f"{name} - {type_}" for name, type_ in variables.items())
     return {**scope, **variables}, binder
 
@@ -77,6 +95,8 @@ def atom(chance: Choices, words: Vocabulary, scope: Scope, depth: int) -> str:
     others = []
     if words.values:
         others += ["=", "<"]
+    if words.values and depth > 0 and shapes:
+        others.append("same")
     if words.blanks is not None:
         others.append("blank")
     if not shapes and not others:
@@ -84,27 +104,42 @@ def atom(chance: Choices, words: Vocabulary, scope: Scope, depth: int) -> str:
     choice = chance.pick([*shapes, *others])
     match choice:
         case "=":
-            type_ = chance.pick(sorted(words.values))
-            left, right = (value(chance, words, scope, type_, depth - 1) for _ in range(2))
-            return f"({chance.pick(['=', 'equal', 'eq'])} {left} {right})"
+            return _compared(chance, words, scope, ["=", "equal", "eq"], sorted(words.values), depth)
         case "<":
-            type_ = chance.pick(["level", "kind", "count"])
-            left, right = (value(chance, words, scope, type_, depth - 1) for _ in range(2))
-            return f"({chance.pick(['<', '<=', '>', '>='])} {left} {right})"
+            types = [type_ for type_ in ORDERED if type_ in words.values]
+            return _compared(chance, words, scope, ["<", "<=", ">", ">="], types, depth)
+        case "same":
+            left, right = (applied(chance, words, scope, chance.pick(shapes), depth - 1) for _ in range(2))
+            return f"(= {left} {right})"
         case "blank":
             return blank(chance, words, scope, BOOL, depth)
         case _:
             return applied(chance, words, scope, choice, depth)
 
 
+def _compared(
+    chance: Choices, words: Vocabulary, scope: Scope, ops: list[str], types: list[str], depth: int
+) -> str:
+    """Two values of one type, or an int beside a float that is not written as a number."""
+    told = [t for t in types if words.usable(scope, t) or t in scope.values()]
+    type_ = chance.pick(told if told and chance.number(0, 7) else types)
+    left = value(chance, words, scope, type_, depth - 1)
+    mixed = type_ == "level" and "count" in words.values and not left[-1].isdigit()
+    if mixed and chance.number(0, 2) == 2:
+        type_ = "count"
+    right = value(chance, words, scope, type_, depth - 1)
+    return f"({chance.pick(ops)} {left} {right})"
+
+
 def applied(chance: Choices, words: Vocabulary, scope: Scope, predicate: Signature, depth: int) -> str:
-    """``(p …)`` with terms that fit."""
-    args = [
-        value(chance, words, scope, type_, depth - 1)
-        if isinstance(type_, str)
-        else chance.pick(words.terms(scope, type_))
-        for type_ in predicate.parameters
-    ]
+    """``(p …)`` with terms that fit; now and then one that fits for some objects alone."""
+    args = []
+    for type_ in predicate.parameters:
+        if isinstance(type_, str):
+            args.append(value(chance, words, scope, type_, depth - 1))
+            continue
+        loose = predicate.returns == BOOL and chance.number(0, 7) == 7
+        args.append(chance.pick((words.wider_terms if loose else words.terms)(scope, type_)))
     return f"({' '.join([predicate.name, *args])})"
 
 
@@ -114,7 +149,7 @@ def value(chance: Choices, words: Vocabulary, scope: Scope, type_: str, depth: i
     plain += [p for p in words.usable(scope, type_) if depth > 0 or not _takes_values(p)]
     compound = ["literal"]
     if depth > 0:
-        compound += ["arithmetic"] if type_ in ("level", "pose", "count") else []
+        compound += ["arithmetic"] if type_ in ("level", "pose", "count", "number") else []
         compound += ["blank"] if words.blanks is not None and type_ != "count" else []
     choice = chance.pick([*plain, *plain, *compound])
     match choice:
@@ -124,9 +159,10 @@ def value(chance: Choices, words: Vocabulary, scope: Scope, type_: str, depth: i
             left = value(chance, words, scope, type_, depth - 1)
             right = value(chance, words, scope, type_, depth - 1)
             half = "2" if type_ == "count" else "0.5"
-            return chance.pick(
-                [f"(+ {left} {right})", f"(- {left} {right})", f"(- {left})", f"(* {half} {left})"]
-            )
+            shapes = [f"(+ {left} {right})", f"(- {left} {right})", f"(- {left})", f"(* {half} {left})"]
+            shapes += [f"(+ {left} {right} {left})"]
+            shapes += [] if type_ == "count" else [f"(/ {left} 2)", f"(/ {left} -0.5)"]
+            return chance.pick(shapes)
         case "blank":
             return blank(chance, words, scope, type_, depth, stated=True)
         case Signature():
@@ -223,13 +259,14 @@ def _sugared_set(
 
 
 def _equal(chance: Choices, words: Vocabulary, scope: Scope) -> str:
-    """``=`` of two terms of one object type."""
+    """``=`` of two terms, mostly of one object type."""
     terms = words.terms(scope, ObjectType(("object",)))
     if not terms:
         return "(and)"
     left = chance.pick(terms)
     known = {**words.objects, **scope}
-    right = chance.pick([t for t in terms if known[t] == known[left]])
+    alike = [t for t in terms if known[t] == known[left] and t != left]
+    right = chance.pick(terms if not alike or chance.number(0, 3) == 3 else alike)
     return f"(= {left} {right})"
 
 

@@ -46,9 +46,12 @@ class _Author:
     functions: dict[str, Linear] = field(default_factory=dict)
     blocks: list[str] = field(default_factory=list)
 
+    blanks: bool = True
+
     def within(self, prefix: str) -> Vocabulary:
         """The vocabulary inside one definition: raw predicates are the encoder's, blanks are its own."""
-        return replace(self.words.without("raw"), blanks=Blanks(prefix, self.functions))
+        own = Blanks(prefix, self.functions) if self.blanks else None
+        return replace(self.words.without("raw"), blanks=own)
 
 
 @st.composite
@@ -57,20 +60,31 @@ def sketch(draw: Draw, *, value_parameters: bool = True) -> Sample:
     return chosen(draw, lambda chance: sketch_from(chance, value_parameters=value_parameters), lively)
 
 
-def sketch_from(chance: Choices, *, value_parameters: bool = True) -> Sample:
-    """`sketch`, where the choices come from."""
+def sketch_from(
+    chance: Choices,
+    *,
+    value_parameters: bool = True,
+    blanks: bool = True,
+    formulas: int = 2,
+    goal: str | None = None,
+) -> Sample:
+    """`sketch`, where the choices come from; a ``goal`` that is given is not chosen.
+
+    Without ``blanks`` the domain says everything itself: no function is left out, and
+    values that actions take have choices.
+    """
     objects = _objects(chance)
     constants = dict(list(objects.items())[: chance.number(0, 1)])
     observed = _observed(chance)
-    author = _Author(Vocabulary(HIERARCHY, constants, observed, LITERALS))
-    externals = tuple(chance.some(EXTERNALS, 0, 3, unique=True))
+    author = _Author(Vocabulary(HIERARCHY, constants, observed, LITERALS), blanks=blanks)
+    externals = tuple(chance.some(EXTERNALS, 0, 3, unique=True)) if blanks else ()
     for external in externals:
         weights = tuple(chance.pick([1, -1, 2]) for _ in external.parameters)
         author.functions[external.name] = Linear(weights, chance.number(-1, 1), RETURNS[external.returns])
-    raw, encoded = _encoders(chance, author)
+    raw, encoded = _encoders(chance, author) if blanks else ((), ())
     author.words = author.words.with_predicates(*externals, *encoded)
-    _derived(chance, author)
-    for i in range(chance.number(1, 3)):
+    _derived(chance, author, objects)
+    for i in range(chance.number(1, 4)):
         _action(chance, author, f"act{i}", encoded if i == 0 else (), value_parameters)
     domain = "\n".join(
         [
@@ -84,19 +98,23 @@ def sketch_from(chance: Choices, *, value_parameters: bool = True) -> Sample:
     )
     whole = replace(author.words.without("raw"), objects=objects)
     problem = _problem(chance, whole, (*observed, *raw), constants)
-    formulas = tuple(formula(chance, whole, {}, 2) for _ in range(2))
+    others = tuple(formula(chance, whole, {}, 2) for _ in range(formulas))
     candidates = {"pose": DATA["pose"], "level": DATA["level"]}
     roles = {p.name: p.role for p in (*author.words.predicates, *raw)}
 
     def sample(goal: str) -> Sample:
-        return Sample(domain, problem.format(goal=goal), formulas, author.functions, candidates, roles)
+        return Sample(domain, problem.format(goal=goal), others, author.functions, candidates, roles)
 
+    if goal is not None:
+        return sample(goal)
     far = chance.number(0, 2) > 0
     return sample(far_goal(sample("(and)")) if far else formula(chance, whole, {}, 2))
 
 
 def _objects(chance: Choices) -> dict[str, ObjectType]:
     types = ["item", *chance.some(["item", "robot", "box"], 0, 3)]
+    if chance.coin():
+        types = ["item", "robot", "box", *types[2:]]
     return {f"o{i}": ObjectType((name,)) for i, name in enumerate(types)}
 
 
@@ -127,7 +145,7 @@ def _encoders(chance: Choices, author: _Author) -> tuple[tuple[Signature, ...], 
     return tuple(raw), tuple(encoded)
 
 
-def _derived(chance: Choices, author: _Author) -> None:
+def _derived(chance: Choices, author: _Author, objects: dict[str, ObjectType]) -> None:
     """Derived predicates: of any type, over objects and values, and recursive Boolean ones."""
     for i in range(chance.number(0, 2)):
         returns = chance.pick([BOOL, BOOL, "level", "pose", "kind"])
@@ -140,7 +158,7 @@ def _derived(chance: Choices, author: _Author) -> None:
         author.words = author.words.with_predicates(signature)
     if chance.coin():
         plain = tuple(p for p in author.words.predicates if p.role == "observed" and p.returns == BOOL)
-        words, texts = recursive_predicates(chance, replace(author.words, predicates=plain, values={}), 9)
+        words, texts = recursive_predicates(chance, replace(author.words, predicates=plain, values={}), 9, objects)
         author.blocks += texts
         author.words = author.words.with_predicates(*words.predicates[len(plain) :])
 
@@ -148,14 +166,15 @@ def _derived(chance: Choices, author: _Author) -> None:
 def _action(
     chance: Choices, author: _Author, name: str, must_assign: tuple[Signature, ...], value_parameters: bool
 ) -> None:
-    over_value = (chance.pick(["kind", "pose"]),) if chance.number(0, 2) == 0 else ()
+    open_types = ["kind", "pose"] if author.blanks else ["kind"]
+    over_value = (chance.pick(open_types),) if chance.number(0, 2) == 0 else ()
     parameters = (*_object_types(chance, 2), *(over_value if value_parameters else ()))
     header = Signature(name, parameters)
     words, scope = author.within(f"action::{name}"), header.scope
     possible = [p for p in words.predicates if p.role in ("observed", "encoded")]
-    chosen = chance.some(possible, 0 if must_assign else 1, 3, unique=True)
+    chosen = chance.some(possible, 0 if must_assign else min(2, len(possible)), 3, unique=True)
     targets = [*must_assign, *(p for p in chosen if p not in must_assign)]
-    effects = [_effect(chance, words, scope, target) for target in targets]
+    effects = [effect for target in targets for effect in _effects(chance, words, scope, target)]
     conditions = [
         lambda: "(and)",
         lambda: literals(chance, words, scope, 2),
@@ -168,11 +187,25 @@ def _action(
     )
 
 
+def _effects(chance: Choices, words: Vocabulary, scope: Scope, target: Signature) -> list[str]:
+    """An update of a predicate; of Booleans and numbers there may be another that goes together with it."""
+    first = _effect(chance, words, scope, target)
+    literal = target.returns == BOOL and "assign" not in first
+    changes = any(word in first for word in ("(increase", "(decrease"))
+    if not (literal or changes) or chance.coin():
+        return [first]
+    for _ in range(5):
+        second = _effect(chance, words, scope, target)
+        if "assign" not in second and "(scale" not in second:
+            return [first, second]
+    return [first]
+
+
 def _effect(chance: Choices, words: Vocabulary, scope: Scope, target: Signature) -> str:
     """One update of a predicate, for the action's own objects or for all objects.
 
-    The bound variables are exactly the target's arguments, so that no two
-    instances write one variable.
+    The bound variables of an assignment are exactly the target's arguments, so that no
+    two instances assign one variable.
     """
     own = [words.terms(scope, type_) for type_ in target.parameters if isinstance(type_, ObjectType)]
     if all(own) and chance.coin():
@@ -182,6 +215,11 @@ def _effect(chance: Choices, words: Vocabulary, scope: Scope, target: Signature)
         args, inner = list(added), {**scope, **added}
         binder = " ".join(f"{variable} - {type_}" for variable, type_ in added.items()) or None
     written = _write(chance, words, inner, target, args)
+    if "assign" not in written and chance.number(0, 3) == 3:
+        # One more variable, so that several instances change one value.
+        extra = chance.pick(["item", "box", "robot"])
+        inner, binder = {**inner, "?z": ObjectType((extra,))}, f"{binder or ''} ?z - {extra}".strip()
+        return _quantified(chance, binder, f"(when {formula(chance, words, inner, 1)} {written})")
     if "::assign" in written and chance.coin():
         return _quantified(chance, binder, _guarded(chance, words, inner, target, args))
     if chance.coin():
@@ -205,14 +243,20 @@ def _guarded(chance: Choices, words: Vocabulary, scope: Scope, target: Signature
 
 def _write(chance: Choices, words: Vocabulary, scope: Scope, target: Signature, args: list[str]) -> str:
     atom = f"({' '.join([target.name, *args])})"
-    if target.returns in ("level", "count") and chance.number(0, 3) == 0:
-        return f"({chance.pick(['increase', 'decrease'])} {atom} {chance.pick(LITERALS[target.returns])})"
+    if target.returns in ("level", "count", "pose") and chance.number(0, 3) == 0:
+        amount = chance.pick(LITERALS[target.returns])
+        if target.returns == "pose" and chance.coin():
+            amount = "0.5"
+        if chance.number(0, 3) == 3:
+            word = "scale-up" if target.returns == "count" or chance.coin() else "scale-down"
+            return f"({word} {atom} 2)"
+        return f"({chance.pick(['increase', 'decrease'])} {atom} {amount})"
     if target.returns == BOOL:
         shape = chance.pick(["add", "delete", "assign", "assign"])
         if shape != "assign":
             return atom if shape == "add" else f"(not {atom})"
         new = formula(chance, words, scope, 1)
-    elif target.returns == "count" or chance.coin():
+    elif target.returns == "count" or words.blanks is None or chance.coin():
         new = value(chance, words, scope, target.returns, 1)
     else:
         new = blank(chance, words, scope, target.returns, 1)

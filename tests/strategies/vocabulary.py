@@ -81,6 +81,15 @@ class Vocabulary:
             if isinstance(type_, ObjectType) and self.hierarchy.is_subtype(type_, wanted)
         ]
 
+    def wider_terms(self, scope: dict[str, ObjectType | str], wanted: ObjectType) -> list[str]:
+        """Those, and others that are of this type for some objects: the atom is false of the rest."""
+        known = {**self.objects, **scope}
+        return [
+            name
+            for name, type_ in known.items()
+            if isinstance(type_, ObjectType) and self.hierarchy.overlap(type_, wanted)
+        ]
+
     def usable(
         self, scope: dict[str, ObjectType | str], returns: str, roles: tuple[str, ...] | None = None
     ) -> list[Signature]:

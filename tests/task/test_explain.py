@@ -86,6 +86,11 @@ def test_a_goal_that_is_false_by_itself():
     assert "`(= a b)`" in found.message
 
 
+def test_a_goal_that_contradicts_itself():
+    (found,) = explain_unreachable(problem("(and (at r1 b) (not (imply (at r1 a) (at r1 b))))"))
+    assert found.message == "the goal needs `(at r1 b)` and its negation, which never hold together"
+
+
 def test_a_goal_within_reach_has_no_explanation():
     assert explain(problem("(at r1 b)")) == ()
 

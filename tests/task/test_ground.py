@@ -11,7 +11,7 @@ from tests.strategies.classical import classical
 from tests.strategies.oracle import key, reachable
 from tests.task.interpreter import optimum
 
-from pdsketch.lang.load import parse_goal
+from pdsketch.lang.load import parse_domain, parse_goal, parse_problem
 from pdsketch.lang.validator import validate
 from pdsketch.task.ground import ground
 
@@ -91,3 +91,14 @@ def test_any_formula_is_reached_at_the_reference_cost(sample, data):
     costs = [reference.costs[key(s)] for s in reference.states if holds(sample.world, s, goal)]
     cost, _ = optimum(ground(problem))
     assert cost == pytest.approx(min(costs, default=None))
+
+
+def test_a_goal_that_contradicts_itself_leaves_nothing_to_search():
+    domain = parse_domain(
+        "(define (domain d) (:predicates (p) (q))"
+        " (:action on :parameters () :effect (p)) (:action off :parameters () :effect (not (p))))"
+    )
+    for goal in ("(and (p) (not (p)))", "(not (imply (p) (p)))", "(and (imply (p) (q)) (and (not (p)) (p)))"):
+        task = ground(parse_problem(f"(define (problem x) (:domain d) (:init) (:goal {goal}))", domain))
+        assert task.facts == (("unreachable-goal",),), goal
+        assert not task.operators

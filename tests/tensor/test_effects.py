@@ -275,3 +275,37 @@ def test_only_conditional_assignments_are_choices():
     run = model.engine.open(StateBatch.of([state()])).ground({"?o": torch.tensor([[0]])}, 1)
     for action in ("literals", "between", "chain", "numbers", "up"):
         assert assigned(model.engine.program(action, model.logic), run) == {}
+
+
+CHANGES = parse_domain("""
+(define (domain changes)
+  (:types item - object pose - vector[float32, 2])
+  (:predicates (at [return_type=pose] ?o - item) (n [return_type=int64]) (x [return_type=float32]) (b ?o - item))
+  (:action shift :parameters () :effect (forall (?o - item) (increase (at ?o) 1)))
+  (:action nudge :parameters (?o - item) :effect (increase (at ?o) 1))
+  (:action twice :parameters (?o - item) :effect (and (increase (at ?o) 1) (when (b ?o) (decrease (at ?o) [3, 4]))))
+  (:action stretch :parameters (?o - item) :effect (when (b ?o) (scale-up (at ?o) 3)))
+  (:action double :parameters () :effect (forall (?o - item) (when (b ?o) (and (scale-up (n) 2) (scale-down (x) 2))))))
+""")
+
+
+@pytest.mark.parametrize("crisp", [True, False])
+@pytest.mark.parametrize("items", [1, 2, 3])
+def test_one_number_changes_every_element_of_a_vector(items, crisp):
+    names = [f"o{i}" for i in range(items)]
+    at = [[float(i), 10.0 * i] for i in range(items)]
+    values = {"at": at, "n": 1, "x": 1.0, "b": [True] * items}
+    state, model = State(CHANGES, {"item": names}, values), Model(CHANGES)
+    assert model.step(state, ("shift",), crisp=crisp)["at"].tolist() == [[x + 1, y + 1] for x, y in at]
+    (x, y), rest = at[-1], at[:-1]
+    assert model.step(state, ("nudge", names[-1]), crisp=crisp)["at"].tolist() == [*rest, [x + 1, y + 1]]
+    assert model.step(state, ("twice", names[-1]), crisp=crisp)["at"].tolist() == [*rest, [x - 2, y - 3]]
+    assert model.step(state, ("stretch", names[-1]), crisp=crisp)["at"].tolist() == [*rest, [3 * x, 3 * y]]
+
+
+@pytest.mark.parametrize("crisp", [True, False])
+def test_several_scalings_of_one_variable_multiply(crisp):
+    values = {"at": [[0.0, 0.0]] * 4, "n": 3, "x": 1.0, "b": [True, False, True, True]}
+    state = State(CHANGES, {"item": ["a", "b", "c", "d"]}, values)
+    after = Model(CHANGES).step(state, ("double",), crisp=crisp)
+    assert (after["n"].item(), after["x"].item()) == (24, 0.125)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import time
+from dataclasses import asdict
 
 from pdsketch.cli import output
+from pdsketch.cli.imports import import_large
 
 EXAMPLE = """
 pdsketch data babyai --episodes 10000 --objects 4 --doors 4 --seed 0 -o babyai-data
@@ -39,6 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Generate and save."""
+    import_large("torch", "pdsketch.learn.files")
     from pdsketch.envs.babyai.data import DataConfig
     from pdsketch.envs.babyai.record import generate
     from pdsketch.envs.babyai.states import load_sketch
@@ -46,8 +49,11 @@ def run(args: argparse.Namespace) -> int:
 
     begin = time.perf_counter()
     config = DataConfig(args.episodes, args.objects, args.doors, args.seed, args.failures)
-    columns = generate(config, load_sketch(args.sketch))
-    save_episodes(columns, args.output)
+    try:
+        columns = generate(config, load_sketch(args.sketch))
+    except KeyboardInterrupt:
+        raise output.Interrupted("nothing is kept") from None
+    save_episodes(columns, args.output, options={"world": args.world, **asdict(config)})
     seconds = time.perf_counter() - begin
     states = int(columns.length.sum())
     speed = f"{len(columns) / seconds:.0f} episodes/s"

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from pdsketch.cli import output
+from pdsketch.cli.imports import import_large
 
 EXAMPLE = """
 pdsketch demo -o demo
@@ -23,6 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run and print the table."""
+    import_large("torch", "pdsketch.learn.fit")
     from pdsketch.experiments.demo import DemoConfig, run_demo
 
     config = DemoConfig(seed=args.seed)

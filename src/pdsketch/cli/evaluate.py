@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from pdsketch.cli import output
+from pdsketch.cli.imports import import_large
 from pdsketch.cli.modules import add_module_argument, given_modules
+from pdsketch.files.writing import check_output, write_output
 
 EXAMPLE = """pdsketch eval MODEL DATA --html report.html
 pdsketch eval MODEL problems/*.pddl --max-expansions 500"""
@@ -32,6 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Exit code 0 whatever the accuracy."""
+    import_large("torch", "pdsketch.learn.fit")
     from pdsketch.tensor.store import load_model
 
     model = load_model(args.model, given_modules(args))
@@ -73,8 +76,10 @@ def _on_episodes(model: Any, data: str, args: argparse.Namespace) -> int:
     from pdsketch.learn.fit import evaluate
     from pdsketch.learn.page import page
 
+    if args.html is not None:
+        check_output(args.html)
     found = evaluate(model, data, device=args.device)
     if args.html is not None:
-        Path(args.html).write_text(page(found, model), encoding="utf-8")
+        write_output(args.html, page(found, model))
         output.say(f"wrote {args.html}")
     return output.finish(output.OK, {"ok": True, **found.as_json()}, json=args.json, text=str(found))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import Any
 
 from pdsketch.cli import output
+from pdsketch.cli.imports import import_large
 
 EXAMPLE = """
 pdsketch reproduce babyai-main --jobs 2
@@ -31,11 +33,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run, print the table."""
+    import_large("torch", "pdsketch.learn.fit")
     from pdsketch.experiments.reproduce import Request, reproduce, write_results
 
     seeds = args.seeds if args.seeds is not None else (1 if args.quick else 3)
     request = Request(args.table, Path(args.output), max(1, seeds), args.quick, max(1, args.jobs))
-    table = reproduce(request, output.say)
+    try:
+        table = reproduce(request, output.say)
+    except KeyboardInterrupt:
+        raise output.Interrupted(*_kept(request)) from None
     if args.page:
-        write_results(request.folder / "quick" if args.quick else request.folder, Path(args.page))
+        write_results(request.place, Path(args.page))
     return output.finish(output.OK, {"ok": True, **table.as_json()}, json=args.json, text=table.markdown())
+
+
+def _kept(request: Any) -> tuple[str, str]:
+    """What an interruption leaves, and how to go on."""
+    from pdsketch.experiments.reproduce import finished
+
+    done, all_ = finished(request)
+    return f"{done} of {all_} runs are kept in {request.runs}", "the same command makes the others"

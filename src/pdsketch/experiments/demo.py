@@ -24,7 +24,9 @@ from pdsketch.experiments.babyai import (
 )
 from pdsketch.experiments.babyai_checks import exact_model, holds, unseen_trials
 from pdsketch.experiments.film import Scene, film
-from pdsketch.experiments.tables import Table
+from pdsketch.experiments.tables import Table, write_figure
+from pdsketch.files.lock import lock_folder
+from pdsketch.files.writing import write_file
 
 
 @final
@@ -76,13 +78,13 @@ def run_demo(config: DemoConfig, folder: Path, say: Callable[[str], None]) -> De
         ("goals", "problems", "success"),
         tuple(rows + more_rows),
     )
-    folder.mkdir(parents=True, exist_ok=True)
-    film(scenes + more_scenes, folder / "agent.gif")
-    draw_curve(report.history, folder / "curve.svg")
-    page = folder / "index.html"
-    seconds = time.perf_counter() - begin
-    page.write_text(_page(table, scenes + more_scenes, seconds), encoding="utf-8")
-    model.save(folder / "model")
+    with lock_folder(folder):
+        film(scenes + more_scenes, folder / "agent.gif")
+        draw_curve(report.history, folder / "curve.svg")
+        page = folder / "index.html"
+        seconds = time.perf_counter() - begin
+        write_file(page, _page(table, scenes + more_scenes, seconds))
+        model.save(folder / "model")
     return Demo(table, page, seconds)
 
 
@@ -137,7 +139,7 @@ def draw_curve(history: list[dict[str, float]], path: Path) -> None:
     axes.set(xlabel="training step", ylim=(0, 1.03), title="learning, on episodes held out")
     axes.grid(alpha=0.3)
     axes.legend(loc="lower right")
-    figure.savefig(path)
+    write_figure(figure, path)
 
 
 def _page(table: Table, scenes: list[Scene], seconds: float) -> str:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import Any, final
 
 from pdsketch.envs.babyai.expert import ACTION_NAMES
 from pdsketch.envs.babyai.world import PADDING
 from pdsketch.envs.extras import missing_extra
+from pdsketch.files.writing import make_folder, write_file
 
 TILE = 44
 _PANEL = 400
@@ -41,9 +43,12 @@ def film(scenes: Iterable[Scene], path: Path, milliseconds: int = 350) -> int:
             times.append(milliseconds if 0 < done < len(scene.plan) else 4 * milliseconds)
             if done < len(scene.plan):
                 scene.env.step(ACTION_NAMES.index(scene.plan[done]))
-    path.parent.mkdir(parents=True, exist_ok=True)
     palette = [frame.convert("P", palette=Image.Palette.ADAPTIVE, colors=64) for frame in frames]
-    palette[0].save(path, save_all=True, append_images=palette[1:], duration=times, loop=0, optimize=True)
+    written = BytesIO()
+    settings = {"append_images": palette[1:], "duration": times, "loop": 0, "optimize": True}
+    palette[0].save(written, "GIF", save_all=True, **settings)
+    make_folder(path.parent)
+    write_file(path, written.getbuffer())
     return len(frames)
 
 

@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import final
 
 from pdsketch.experiments.babyai_tables import EXPERIMENTS
-from pdsketch.experiments.runs import run_all
+from pdsketch.experiments.runs import count_finished, run_all
 from pdsketch.experiments.tables import Table
+from pdsketch.files.lock import lock_file
+from pdsketch.files.writing import make_folder, write_file, write_output
 from pdsketch.lang.diagnostics import did_you_mean, error
 
 
@@ -25,6 +27,16 @@ class Request:
     quick: bool = False
     jobs: int = 1
 
+    @property
+    def place(self) -> Path:
+        """The folder of the table: smoke runs have one of their own."""
+        return self.folder / "quick" if self.quick else self.folder
+
+    @property
+    def runs(self) -> Path:
+        """The folder of the runs."""
+        return self.place / "runs"
+
 
 def reproduce(request: Request, say: Callable[[str], None] | None = None) -> Table:
     """Run what is not finished yet, then write the table."""
@@ -35,16 +47,24 @@ def reproduce(request: Request, say: Callable[[str], None] | None = None) -> Tab
             help=did_you_mean(request.table, EXPERIMENTS) or f"the tables are {', '.join(EXPERIMENTS)}",
         )
     experiment = EXPERIMENTS[request.table]
-    folder = request.folder / "quick" if request.quick else request.folder
+    folder = request.place
     runs = experiment.runs(request.seeds, request.quick)
-    records = run_all(runs, folder / "runs", request.jobs, say)
-    table = experiment.table(records)
-    (folder / f"{request.table}.md").write_text(table.markdown(), encoding="utf-8")
-    content = {**table.as_json(), "runs": records}
-    (folder / f"{request.table}.json").write_text(json.dumps(content, indent=1), encoding="utf-8")
-    if experiment.plot is not None:
-        experiment.plot(records, folder / f"{request.table}.png")
+    # Other tables may be written into the same folder meanwhile.
+    with lock_file(folder / f"{request.table}.json"):
+        records = run_all(runs, request.runs, request.jobs, say)
+        table = experiment.table(records)
+        write_file(folder / f"{request.table}.md", table.markdown())
+        content = {**table.as_json(), "runs": records}
+        write_file(folder / f"{request.table}.json", json.dumps(content, indent=1))
+        if experiment.plot is not None:
+            experiment.plot(records, folder / f"{request.table}.png")
     return table
+
+
+def finished(request: Request) -> tuple[int, int]:
+    """How many runs of the table are finished, and how many it has."""
+    runs = EXPERIMENTS[request.table].runs(request.seeds, request.quick)
+    return count_finished(runs, request.runs), len(runs)
 
 
 def write_results(folder: Path, page: Path) -> list[str]:
@@ -60,13 +80,13 @@ def write_results(folder: Path, page: Path) -> list[str]:
         "8+6: fuller rooms.",
         "",
     ]
+    make_folder(page.parent)
     for name in found:
         parts += [f"`pdsketch reproduce {name}`", "", (folder / f"{name}.md").read_text(encoding="utf-8")]
         picture = folder / f"{name}.png"
         if picture.exists():
             target = page.parent / picture.name
-            target.write_bytes(picture.read_bytes())
+            write_file(target, picture.read_bytes())
             parts += [f"![{name}]({picture.name})", ""]
-    page.parent.mkdir(parents=True, exist_ok=True)
-    page.write_text("\n".join(parts), encoding="utf-8")
+    write_output(page, "\n".join(parts))
     return found

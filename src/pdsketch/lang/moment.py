@@ -12,6 +12,7 @@ from itertools import product
 from operator import ge, gt, le, lt
 from typing import Any, final
 
+from pdsketch.budget import current
 from pdsketch.lang.data import arithmetic, choices_of, ground, near, plain
 from pdsketch.lang.diagnostics import error
 from pdsketch.lang.domain import Data, Domain, Fact, Predicate, Problem
@@ -31,6 +32,7 @@ from pdsketch.lang.terms import (
     Value,
     Variable,
     children,
+    free_variables,
 )
 from pdsketch.lang.types import ObjectType, Type
 
@@ -38,6 +40,10 @@ State = Mapping[Fact, Data]
 
 Bindings = Mapping[str, Any]
 """What each variable in scope stands for: an object's name, or a value."""
+
+
+Parts = tuple[tuple[Expr, frozenset[str]], ...]
+"""The parts of a conjunction, each with its free variables."""
 
 
 @final
@@ -57,6 +63,8 @@ class World:
     functions: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     _members: dict[Type, tuple[Any, ...]] = field(default_factory=dict, repr=False)
     _frames: dict[str, int] = field(default_factory=dict, repr=False)
+    _of_role: dict[str, frozenset[str]] = field(default_factory=dict, repr=False)
+    _conjuncts: dict[int, tuple[Expr, Parts]] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, problem: Problem, functions: Mapping[str, Callable[..., Any]] | None = None) -> World:
@@ -72,6 +80,19 @@ class World:
                 self._members[type_] = choices_of(type_)
         return self._members[type_]
 
+    def of_role(self, role: str) -> frozenset[str]:
+        """The predicates of a role."""
+        if role not in self._of_role:
+            found = (p.name for p in self.domain.predicates.values() if p.role == role)
+            self._of_role[role] = frozenset(found)
+        return self._of_role[role]
+
+    def conjuncts(self, expr: Expr) -> Parts:
+        """The parts of a conjunction, in their order, each with its free variables."""
+        if id(expr) not in self._conjuncts:
+            self._conjuncts[id(expr)] = expr, tuple((part, free_variables(part)) for part in _parts(expr))
+        return self._conjuncts[id(expr)][1]
+
     def frames(self, predicate: Predicate) -> int:
         """How deep Python's stack grows, at most, while the body of a derived predicate is evaluated."""
         if predicate.name not in self._frames:
@@ -81,7 +102,18 @@ class World:
 
     def instances(self, variables: Sequence[Variable]) -> Iterator[tuple[Any, ...]]:
         """Every way to give the variables something to stand for."""
-        return product(*(self.members(variable.type) for variable in variables))
+        budget = current()
+        for instance in product(*(self.members(variable.type) for variable in variables)):
+            budget.tick()
+            yield instance
+
+
+def _parts(expr: Expr) -> Iterator[Expr]:
+    if isinstance(expr, Logic) and expr.op == "and":
+        for part in expr.args:
+            yield from _parts(part)
+    else:
+        yield expr
 
 
 def _depth(expr: Expr) -> int:
@@ -107,7 +139,7 @@ class Moment:
     def __init__(self, world: World, state: State) -> None:
         self.world = world
         self.state = state
-        encoded = {p.name for p in world.domain.predicates.values() if p.role == "encoded"}
+        encoded = world.of_role("encoded")
         self._to_encode = encoded - {fact[0] for fact in state} if encoded else encoded
         self._known: dict[Fact, Data] = {}
         self._fixpoint: _Fixpoint | None = None
@@ -190,10 +222,10 @@ class Moment:
     def updates(self, effects: Iterable[Update], bindings: Bindings) -> Iterator[tuple[Update, Fact, Any]]:
         """The ground updates that fire here, with the values they write."""
         for update in effects:
-            for inner in self._extended(update.variables, bindings):
-                if self.value(update.condition, inner):
-                    fact = (update.target.predicate, *[self.value(a, inner) for a in update.target.args])
-                    yield update, fact, None if update.value is None else self.value(update.value, inner)
+            parts = self.world.conjuncts(update.condition)
+            for inner in self._satisfying(update.variables, parts, bindings):
+                fact = (update.target.predicate, *[self.value(a, inner) for a in update.target.args])
+                yield update, fact, None if update.value is None else self.value(update.value, inner)
 
     def _logic(self, expr: Logic, bindings: Bindings) -> bool:
         if expr.op == "not":
@@ -212,6 +244,30 @@ class Moment:
         names = [variable.name for variable in variables]
         for instance in self.world.instances(variables):
             yield {**bindings, **dict(zip(names, instance, strict=True))}
+
+    def _satisfying(
+        self,
+        variables: tuple[Variable, ...],
+        parts: Parts,
+        bindings: Bindings,
+    ) -> Iterator[Bindings]:
+        """The bindings under which the parts of a conjunction hold, each given with its free variables.
+
+        Variables are bound one after the other, and the parts asked in their order, each as soon as its
+        variables and those of all before it are bound: where one fails, the rest is not enumerated.
+        """
+        asked = 0
+        unbound = {variable.name for variable in variables}
+        while asked < len(parts) and parts[asked][1].isdisjoint(unbound):
+            if not self.value(parts[asked][0], bindings):
+                return
+            asked += 1
+        if not variables:
+            yield bindings
+            return
+        first, *rest = variables
+        for (chosen,) in self.world.instances([first]):
+            yield from self._satisfying(tuple(rest), parts[asked:], {**bindings, first.name: chosen})
 
     def _derived(self, fact: Fact) -> Data:
         if fact in self._known:
@@ -287,7 +343,9 @@ class _Fixpoint:
 
     def solve(self, body: Callable[[Fact], Any]) -> Mapping[Fact, Data]:
         """The truth of every atom that was met."""
+        budget = current()
         while self._agenda:
+            budget.tick()
             self._reader = self._agenda.pop()
             if not self._truth[self._reader] and body(self._reader):
                 self._truth[self._reader] = True

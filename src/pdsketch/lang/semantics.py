@@ -85,7 +85,7 @@ def apply_at(moment: Moment, step: Step) -> dict[Fact, Data]:
     """`apply`, in a state from which something may have been derived already."""
     predicates = moment.world.domain.predicates
     new = moment.encoded()
-    raw = {name for name, predicate in predicates.items() if predicate.role == "raw"}
+    raw = moment.world.of_role("raw")
     if raw:
         new = {fact: value for fact, value in new.items() if fact[0] not in raw}
     action = moment.world.domain.actions[step[0]]

@@ -13,10 +13,11 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
+from pdsketch.budget import apart
 from pdsketch.lang.diagnostics import did_you_mean, error
 from pdsketch.lang.domain import Domain, Problem
-from pdsketch.lang.types import ObjectType
 from pdsketch.search.result import Result
+from pdsketch.task.fragment import unsupported
 
 _LATENT = "pdsketch.search.latent.plan"
 
@@ -56,13 +57,13 @@ def plan(
     _check_limits({**limits, **options})
     if isinstance(target, Problem):
         problem = _changed(target, state, goal)
-        if not needs_model(problem.domain):
+        if not needs_model(problem):
             return _packed(problem, {**_given(limits), **options})
-        model = import_module("pdsketch.tensor.model").Model(problem.domain)
+        model = _imported("pdsketch.tensor.model").Model(problem.domain)
         options = {"costs": problem.metric == "cost", **options}
         return _latent("plan_model")(model, problem.state, problem.goal, **_given(limits), **options)  # type: ignore[no-any-return]
     if isinstance(target, Domain):
-        target = import_module("pdsketch.tensor.model").Model(target)
+        target = _imported("pdsketch.tensor.model").Model(target)
     if state is None or goal is None:
         raise error(
             "missing-argument", "a model is planned with from a state and a goal: plan(model, state, goal)"
@@ -81,21 +82,13 @@ def plan_many(model: Any, states: Sequence[Any], goals: Sequence[Any] | str, **o
     return _latent("plan_models")(model, states, goals, **options)  # type: ignore[no-any-return]
 
 
-def needs_model(domain: Domain) -> bool:
-    """Whether a problem of this domain is searched through a `Model`: it has values that change, or blanks.
+def needs_model(problem: Problem) -> bool:
+    """Whether a problem is searched through a `Model`: it has blanks, or more than grounding covers.
 
     Numbers that no action changes (distances, costs) are left to grounding.
     """
-    if domain.blanks or any(p.role in ("external", "encoded", "raw") for p in domain.predicates.values()):
-        return True
-    if any(not p.type.is_bool and not p.type.is_number for p in domain.state_predicates):
-        return True
-    for action in domain.actions.values():
-        if any(not isinstance(p.type, ObjectType) and p.type.choices is None for p in action.parameters):
-            return True
-        if any(not domain.predicates[u.target.predicate].type.is_bool for u in action.effects):
-            return True
-    return False
+    roles = {predicate.role for predicate in problem.domain.predicates.values()}
+    return bool(problem.domain.blanks or roles & {"external", "encoded", "raw"} or unsupported(problem))
 
 
 def _given(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -105,8 +98,7 @@ def _given(options: Mapping[str, Any]) -> dict[str, Any]:
 def _packed(problem: Problem, options: dict[str, Any]) -> Result:
     """Plan for an ordinary problem."""
     # numba takes a while to import: only when it is needed.
-    from pdsketch.search.packed.engine import Options
-    from pdsketch.search.packed.problem import plan_problem
+    planning = _imported("pdsketch.search.packed.problem")
 
     known = (
         "search",
@@ -125,10 +117,8 @@ def _packed(problem: Problem, options: dict[str, Any]) -> Result:
                 f"planning for a problem has no option `{name}`",
                 help=did_you_mean(name, known),
             )
-    time_limit, watch = options.pop("time_limit", None), options.pop("watch", None)
-    if "memory_limit" in options:
-        options["memory"] = options.pop("memory_limit")
-    return plan_problem(problem, Options(**options), time_limit=time_limit, watch=watch)
+    own = {name: options.pop(name, None) for name in ("time_limit", "memory_limit", "watch")}
+    return planning.plan_problem(problem, planning.Options(**options), **own)  # type: ignore[no-any-return]
 
 
 def _check_limits(limits: Mapping[str, Any]) -> None:
@@ -157,4 +147,10 @@ def _latent(name: str) -> Callable[..., Any]:
     """A function of the latent search, if that is there."""
     if find_spec(_LATENT) is None:
         raise error("not-yet", "searching in the latent space of a model is not built yet")
-    return getattr(import_module(_LATENT), name)  # type: ignore[no-any-return]
+    return getattr(_imported(_LATENT), name)  # type: ignore[no-any-return]
+
+
+def _imported(module: str) -> Any:
+    """A module; the time and the memory that its import takes are not the call's."""
+    with apart():
+        return import_module(module)

@@ -2,7 +2,7 @@
 
 From each part of the goal that can never hold, the first conditions that stand
 in the way are followed back through the actions that would help, a few levels
-deep.
+deep. Where each part can hold, some part may be the negation of another.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import final
 
+from pdsketch.lang.data import ground
 from pdsketch.lang.diagnostics import Diagnostic, Note
 from pdsketch.lang.domain import Action, Problem
 from pdsketch.lang.source import Span
@@ -29,7 +30,6 @@ from pdsketch.lang.terms import (
 )
 from pdsketch.lang.types import ObjectType
 from pdsketch.task.ground import Grounding
-from pdsketch.task.limits import Limits
 from pdsketch.task.possible import Bindings, Possibilities
 
 DEPTH = 4
@@ -45,24 +45,26 @@ MOST_PARTS = 5
 """How many parts of the goal are explained."""
 
 
-def explain(problem: Problem, limits: Limits | None = None) -> tuple[str, ...]:
+def explain(problem: Problem) -> tuple[str, ...]:
     """The explanation in lines of text, each with its place; empty if the relaxed goal is within reach."""
     lines = []
-    for diagnostic in explain_unreachable(problem, limits):
+    for diagnostic in explain_unreachable(problem):
         lines.append(_placed(diagnostic.message, diagnostic.span))
         lines += [f"  {_placed(note.label, note.span)}" for note in diagnostic.notes]
         lines += [f"  {diagnostic.help}"] if diagnostic.help else []
     return tuple(lines)
 
 
-def explain_unreachable(problem: Problem, limits: Limits | None = None) -> list[Diagnostic]:
+def explain_unreachable(problem: Problem) -> list[Diagnostic]:
     """A diagnostic for each part of the goal that can never hold; its notes follow the reasons back."""
-    explainer = _Explainer(Grounding(problem, limits or Limits()))
+    explainer = _Explainer(Grounding(problem))
     found = []
     for part, bindings in explainer.parts(problem.goal, {}):
         if not explainer.possibilities.can(part, bindings):
             found.append((part, bindings))
     diagnostics = [explainer.diagnostic(part, bindings) for part, bindings in found[:MOST_PARTS]]
+    if not found:
+        return explainer.contradictions()
     if len(found) > MOST_PARTS:
         more = len(found) - MOST_PARTS
         diagnostics.append(
@@ -94,6 +96,21 @@ class _Explainer:
             help="; ".join(self._loose) or None,
             notes=tuple(self._notes),
         )
+
+    def contradictions(self) -> list[Diagnostic]:
+        """The atoms that the goal asks for together with their negations."""
+        wanted = self._g.draft.goal.tolist()
+        both = [literal >> 1 for literal in wanted if not literal & 1 and literal | 1 in wanted]
+        named = [fact for fact in self._g.name(both) if fact[0] in self._domain.predicates]
+        return [
+            Diagnostic(
+                "unreachable-goal",
+                f"the goal needs `{ground(fact)}` and its negation, which never hold together",
+                self._g.problem.goal.span,
+                label="contradicts itself",
+            )
+            for fact in named[:MOST_PARTS]
+        ]
 
     def parts(self, expr: Expr, bindings: Bindings) -> Iterator[tuple[Expr, Bindings]]:
         """The conjuncts of an expression, with the bindings of the quantifiers around them."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pdsketch.lang.diagnostics import Diagnostic, in_order
-from pdsketch.lang.domain import Domain, Problem
+from pdsketch.lang.domain import Domain, Predicate, Problem
 from pdsketch.lang.terms import Apply, BlankCall, Each, Equal, Expr, Update, Variable, walk
 from pdsketch.lang.types import ObjectType, ValueType
 
@@ -30,13 +30,12 @@ def unsupported(problem: Problem) -> tuple[Diagnostic, ...]:
             found += _of_expr(domain, expr, changed)
     for component in domain.components:
         for name in component:
-            body = domain.predicates[name].body
-            found += _of_expr(domain, body, changed) if body is not None else []
+            found += _of_derived(domain, domain.predicates[name], changed)
     found += _of_expr(domain, problem.goal, changed)
     return tuple(in_order(found))
 
 
-def _not_yet(what: str, node: Expr | Update, why: str) -> Diagnostic:
+def _not_yet(what: str, node: Expr | Update | Predicate, why: str) -> Diagnostic:
     return Diagnostic(
         "not-yet",
         f"planning with {what} is not there yet",
@@ -54,6 +53,16 @@ def _of_update(domain: Domain, update: Update, changed: set[str]) -> Iterator[Di
     elif update.value is not None:
         yield from _of_expr(domain, update.value, changed)
     yield from _of_expr(domain, update.condition, changed)
+
+
+def _of_derived(domain: Domain, derived: Predicate, changed: set[str]) -> Iterator[Diagnostic]:
+    if derived.body is None:
+        return
+    if not derived.type.is_bool:
+        yield _not_yet(f"the value of `{derived.name}`", derived, f"holds {derived.type}")
+    elif any(not isinstance(p.type, ObjectType) for p in derived.parameters):
+        yield _not_yet(f"`{derived.name}`, which takes values,", derived, "takes values")
+    yield from _of_expr(domain, derived.body, changed)
 
 
 def _of_expr(domain: Domain, expr: Expr, changed: set[str]) -> Iterator[Diagnostic]:

@@ -59,8 +59,8 @@ class Task:
     What `ground` returns is also tidy: every fact matters for the goal and is
     neither always true nor always false; no condition repeats or contradicts
     itself; every operator has an effect, and at most one unconditional one. A goal
-    that is out of reach even in the relaxed task leaves one fact, ``unreachable-goal``,
-    and no operators.
+    that contradicts itself, or is out of reach even in the relaxed task, leaves one fact,
+    ``unreachable-goal``, and no operators.
     """
 
     facts: tuple[Fact, ...]

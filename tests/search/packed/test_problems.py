@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,9 +12,7 @@ from tests.strategies.oracle import reachable
 import pdsketch as pds
 from pdsketch.heuristics.registry import HEURISTICS
 from pdsketch.lang.validator import validate
-from pdsketch.search.packed import problem as problem_module
 from pdsketch.search.packed.engine import SEARCHES
-from pdsketch.task.limits import Limits
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 PROBLEMS = sorted(path for path in EXAMPLES.glob("*/p*.pddl"))
@@ -181,15 +178,64 @@ def test_bad_options_are_errors(options, code):
     assert caught.value.diagnostics[0].code == code
 
 
-def test_grounding_that_explodes_is_a_limit_with_a_reason(monkeypatch):
-    monkeypatch.setattr(problem_module, "Limits", partial(Limits, instances=10_000))
+def test_grounding_that_explodes_is_a_limit_with_a_reason():
     parameters = " ".join(f"?x{i}" for i in range(4))
     domain = f"""(define (domain wide) (:predicates (p {parameters}) (done))
       (:action act :parameters ({parameters}) :precondition (and) :effect (and (p {parameters}) (done))))"""
     objects = " ".join(f"o{i}" for i in range(30))
     problem = f"(define (problem q) (:domain wide) (:objects {objects}) (:init) (:goal (done)))"
-    found = pds.plan(problem_of(domain, problem), time_limit=60)
+    found = pds.plan(problem_of(domain, problem), time_limit=60, memory_limit=10)
     assert found.status == "out-of-memory"
     assert found.reasons[0].startswith("<domain>:2:")
     assert "`act`" in found.reasons[0]
     assert found.reasons[1].startswith("give `act` fewer parameters")
+
+
+STILL = """
+(define (domain still)
+  (:types item - object kind - int64[choices=3])
+  (:predicates (size [return_type=float32] ?o - item) (lit ?o - item))
+  {more}
+  (:action light :parameters (?o - item {parameter}) :precondition {condition} :effect (lit ?o)))
+"""
+
+
+@pytest.mark.parametrize(
+    ("more", "parameter", "condition"),
+    [
+        ("(:derived (twice [return_type=float32] ?o - item) (* 2 (size ?o)))", "", "(> (twice ?o) 1)"),
+        ("(:derived (above ?o - item ?x - float32) (> (size ?o) ?x))", "", "(above ?o 0.5)"),
+        ("(:derived (odd ?x - float32) (> ?x 3))", "", "(and)"),
+        ("", "?k - kind", "(> ?k 1)"),
+        ("", "", "(= [1, 2] [1, 2])"),
+    ],
+)
+def test_values_that_no_action_changes_are_planned_with(more, parameter, condition):
+    problem = problem_of(
+        STILL.format(more=more, parameter=parameter, condition=condition),
+        "(define (problem p) (:domain still) (:objects a - item) (:init (= (size a) 1)) (:goal (lit a)))",
+    )
+    found = pds.plan(problem)
+    assert found.solved
+    assert validate(problem, found.plan).valid
+
+
+WRITERS = """
+(define (domain writers)
+  (:types item)
+  (:predicates (p ?x - item) (q ?x - item) (done))
+  (:action both :parameters (?x ?y - item) :effect (and (assign (p ?x) (q ?x)) (assign (p ?y) (not (q ?x)))))
+  (:action all :parameters () :effect (forall (?x - item) (assign (done) (q ?x))))
+  (:action add :parameters (?x - item) :effect (q ?x)))
+"""
+
+
+@pytest.mark.parametrize(("search", "heuristic"), [("astar", "max"), ("lazy-gbfs", "ff")])
+@pytest.mark.parametrize(
+    ("goal", "cost"), [("(done)", 3), ("(and (p a) (not (p b)))", 1), ("(and (p a) (p b))", None)]
+)
+def test_a_step_whose_assignments_disagree_is_not_taken(goal, cost, search, heuristic):
+    problem = f"(define (problem x) (:domain writers) (:objects a b - item) (:init) (:goal {goal}))"
+    found = pds.plan(problem_of(WRITERS, problem), search=search, heuristic=heuristic)
+    assert found.status == ("unsolvable" if cost is None else "solved")
+    assert search != "astar" or found.cost == cost

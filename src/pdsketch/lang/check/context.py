@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, final
 
+from pdsketch.budget import Budget, current
 from pdsketch.lang.check.knowledge import Knowledge
 from pdsketch.lang.check.tables import UNKNOWN, Parameter, Slot, Tables
 from pdsketch.lang.check.typenames import resolve_type
@@ -18,7 +19,11 @@ from pdsketch.lang.terms import Apply, Arithmetic, BlankCall, Each, Expr, Quanti
 from pdsketch.lang.types import OBJECT, Type, ValueType
 
 Scope = Mapping[str, Variable]
-"""The author's names of the variables in reach. No two stand for one `Variable` name."""
+"""The author's names of the variables in reach. No two stand for one `Variable` name.
+
+A variable that is hidden by another of its name stays, under a name with a ``$`` that no author
+can write: conditions outside may read it, so that its own name must not be bound again inside.
+"""
 
 
 @final
@@ -51,6 +56,7 @@ class Context:
     slots: dict[str, Slot] = field(default_factory=dict)
     untyped: dict[str, int] = field(default_factory=dict)
     blanks: list[BlankUse] = field(default_factory=list)
+    budget: Budget = field(default_factory=current)
 
     def expr(
         self, node: Node, scope: Scope, want: Type | None = None, against: Expr | None = None
@@ -113,6 +119,8 @@ class Context:
                 fresh, number = f"{name}${number}", number + 1
             taken.add(fresh)
             variable = Variable(fresh, self._type_of(entry, fresh), self.span(entry.name))
+            if name in scope:
+                inner[f"${scope[name].name}"] = scope[name]
             found[name] = inner[name] = variable
         return tuple(found.values()), inner
 

@@ -39,6 +39,7 @@ def check_expr(
     elif node.bracket == "[":
         found = _vector(ctx, node)
     else:
+        ctx.budget.tick()
         found = _list(ctx, node, scope, want)
     if found is None or want is None:
         return found
@@ -96,7 +97,7 @@ def _variable(ctx: Context, node: Atom, scope: Scope) -> Expr | None:
             "unbound-variable",
             f"`{node.text}` is not bound here",
             node,
-            help=ctx.report.near(node.text, scope)
+            help=ctx.report.near(node.text, (name for name in scope if "$" not in name))
             or f"{'' if ctx.owner is None else 'make it a parameter, or '}quantify: (exists ({node.text}) …)",
         )
         return None

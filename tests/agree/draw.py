@@ -1,0 +1,69 @@
+"""Random cases that are worth asking about: with something to search, and goals of all kinds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from tests.agree.case import Case
+from tests.agree.graph import Facts, Graph, explore
+from tests.strategies.choices import Choices, Seeded
+from tests.strategies.oracle import told
+from tests.strategies.sample import Sample
+
+Make = Callable[[Choices], Sample]
+"""A sample with the goal `OPEN`, which is chosen once its states are known."""
+
+OPEN = "(and)"
+TRIES = 3
+LIVELY = 4
+"""So many states are enough to search."""
+
+
+def draw(kind: str, make: Make, seed: int, limit: int) -> Case:
+    """The case of a seed. Of a few samples, the first is taken in which something happens."""
+    for attempt in range(TRIES):
+        chance = Seeded(seed * TRIES + attempt)
+        sample = make(chance)
+        graph = explore(sample, limit)
+        if len(graph.states) >= LIVELY:
+            break
+    sample = with_goal(sample, _goal(chance, sample, graph))
+    graph.judge(sample)
+    case = Case(kind, sample, limit)
+    case.__dict__["graph"] = graph
+    return case
+
+
+def with_goal(sample: Sample, goal: str) -> Sample:
+    """The sample with a goal in the place of the open one."""
+    text = sample.problem_text.replace(f"(:goal {OPEN})", f"(:goal {goal})")
+    changed = replace(sample, problem_text=text)
+    changed.__dict__["domain"] = sample.domain
+    return changed
+
+
+def _goal(chance: Choices, sample: Sample, graph: Graph) -> str:
+    """A goal: that something is as in a state far away, a formula, or what seems possible and may not be."""
+    states = graph.states[: graph.expanded]
+    kind = chance.number(0, 9)
+    if kind < 5 and len(states) > 1:
+        return _as_in(chance, states[0], [chance.pick(states[len(states) // 2 :])])
+    if kind < 7 and len(states) > 1:
+        return _as_in(chance, states[0], [chance.pick(states), chance.pick(states)])
+    if kind < 9:
+        for text in sample.formulas:
+            graph.judge(with_goal(sample, text))
+            if not graph.goals[0]:
+                return text
+    return chance.pick(sample.formulas)
+
+
+def _as_in(chance: Choices, first: Facts, targets: list[Facts]) -> str:
+    """Some of what is different in some states."""
+    parts = []
+    for target in targets:
+        different = [fact for fact in {**first, **target} if first.get(fact, False) != target.get(fact, False)]
+        picked = chance.some(different, min(1, len(different)), 4, unique=True) if different else []
+        parts += [told(fact, target.get(fact, False)) for fact in picked]
+    return f"(and {' '.join(parts)})"

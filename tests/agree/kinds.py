@@ -1,0 +1,123 @@
+"""The kinds of cases: how each is drawn, how it is checked, and its share of all cases."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tests.agree import checks_search, checks_task, checks_tensor, checks_text
+from tests.agree.case import Case
+from tests.agree.draw import OPEN, draw
+from tests.strategies.choices import Choices
+from tests.strategies.classical import classical_from
+from tests.strategies.sample import Sample
+from tests.strategies.sketches import sketch_from
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A question that several engines are asked.
+
+    ``sources`` are where samples come from, in turn; ``limit`` is how many states of each are expanded.
+    """
+
+    name: str
+    claim: str
+    check: Callable[[Case], None]
+    sources: tuple[str, ...]
+    limit: int
+    share: int
+
+    def case(self, seed: int) -> Case:
+        """The case of a seed."""
+        source = self.sources[seed % len(self.sources)]
+        return draw(self.name, lambda chance: SOURCES[source](chance), seed, self.limit)
+
+
+def _classical(chance: Choices) -> Sample:
+    return classical_from(chance, goal=OPEN, formulas=4)
+
+
+def _wide(chance: Choices) -> Sample:
+    """More objects: states of several words."""
+    return classical_from(chance, goal=OPEN, formulas=4, most_objects=9)
+
+
+def _blank_free(chance: Choices) -> Sample:
+    return sketch_from(chance, goal=OPEN, formulas=4, blanks=False)
+
+
+def _sketch(chance: Choices) -> Sample:
+    return sketch_from(chance, goal=OPEN, formulas=4)
+
+
+SOURCES: dict[str, Callable[[Choices], Sample]] = {
+    "classical": _classical,
+    "wide": _wide,
+    "blank-free": _blank_free,
+    "sketch": _sketch,
+}
+
+KINDS = {
+    kind.name: kind
+    for kind in (
+        Kind(
+            "reference",
+            "the reference semantics against a plain reading of the text",
+            checks_text.check_reference,
+            ("classical", "blank-free"),
+            14,
+            11,
+        ),
+        Kind("fmt", "printed and read back", checks_text.check_printing, ("classical", "sketch"), 6, 10),
+        Kind(
+            "formula",
+            "formulas over tensors: crisp, Gödel, product, Łukasiewicz; batches",
+            checks_tensor.check_formula,
+            ("classical", "sketch", "blank-free"),
+            12,
+            16,
+        ),
+        Kind(
+            "step",
+            "actions over tensors: all instances at once, and one by one",
+            checks_tensor.check_step,
+            ("classical", "sketch", "blank-free"),
+            12,
+            14,
+        ),
+        Kind("ground", "grounded tasks: steps, distances", checks_task.check_ground, ("classical",), 50, 20),
+        Kind(
+            "packed",
+            "packed kernels: axioms, successors",
+            checks_task.check_packed,
+            ("classical",) * 14 + ("wide",),
+            40,
+            12,
+        ),
+        Kind(
+            "relaxed",
+            "heuristics and OPT: admissible, no false dead ends",
+            checks_task.check_relaxed,
+            ("classical", "classical", "blank-free", "sketch"),
+            30,
+            7,
+        ),
+        Kind(
+            "search",
+            "packed searches against Dijkstra and brute force",
+            checks_search.check_search,
+            ("classical",) * 19 + ("wide",),
+            80,
+            7,
+        ),
+        Kind(
+            "latent",
+            "latent searches against Dijkstra",
+            checks_search.check_latent,
+            ("classical", "blank-free"),
+            20,
+            3,
+        ),
+    )
+}
