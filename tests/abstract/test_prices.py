@@ -28,11 +28,10 @@ def first(task) -> float:
 def test_optimistic_plans_cost_what_their_actions_do():
     problem = loaded()
     prices = {"wash": 3.0, "walk": 5.0}
-    opt = compile_optimistic(
-        problem.domain, problem.universe, problem.goal, lambda step: prices[step[0]] + 10 * (step[1] == "tom")
-    )
-    assert first(opt.task) == 3 + 5 + 13
-    assert first(compile_optimistic(problem.domain, problem.universe, problem.goal).task) == 3
+    opt = compile_optimistic(problem.domain, problem.universe, problem.goal)
+    assert first(opt.task) == 3
+    costs = [prices[name] + 10 * (pet == "tom") for name, pet in opt.steps]
+    assert first(opt.priced(costs).task) == 3 + 5 + 13
 
 
 def test_an_action_over_a_type_takes_objects_of_its_subtypes():

@@ -95,3 +95,25 @@ def test_one_bad_picture_does_not_make_an_encoder_noisy():
 def test_numbers_are_stored_as_they_are_however_small_their_room(values):
     array = np.array(values)
     assert np.array_equal(narrow(array), array)
+
+
+def test_a_resumed_log_has_each_measurement_once(rooms, tmp_path):
+    """The fit was stopped after more was measured than its checkpoint knows of."""
+    options = {
+        "batch": 32,
+        "trial": 0.0,
+        "evaluate_every": 1,
+        "checkpoint_every": 4,
+        "checkpoint": str(tmp_path / "fit.safetensors"),
+        "log": str(tmp_path / "log.csv"),
+    }
+
+    def fails(now):
+        if now.step == 6:
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        pds.fit(pds.Model(rooms[0], seed=0), rooms[1][:4], steps=8, callback=fails, **options)
+    pds.fit(pds.Model(rooms[0], seed=0), rooms[1][:4], steps=8, resume=True, **options)
+    _, *rows = (tmp_path / "log.csv").read_text().splitlines()
+    assert [row.split(",")[0] for row in rows] == [str(step) for step in range(1, 9)]

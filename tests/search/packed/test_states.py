@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import chain, repeat
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.heuristics.tasks import make_task
 
-from pdsketch.search.packed import engine
+from pdsketch.budget import Budget
 from pdsketch.search.packed.engine import SEARCHES, Options, search
 from pdsketch.search.packed.queue import make_queue, pop, push
 
@@ -50,14 +52,12 @@ def test_a_state_is_expanded_once_where_no_cheaper_way_is_found():
         assert (found.expanded, found.states) == (256, 256)
 
 
-def test_what_the_process_has_grown_by_counts_as_memory(monkeypatch):
-    class Grown:
-        def bytes(self) -> int:
-            return 700_000_000
-
-    monkeypatch.setattr(engine, "Meter", Grown)
-    assert search(flips(12), Options(heuristic="goalcount", memory=600)).status == "out-of-memory"
-    assert search(flips(12), Options(heuristic="goalcount", memory=800)).status == "unsolvable"
+def test_what_the_process_has_grown_by_counts_as_memory():
+    """However little of it the search's own lists are."""
+    for megabytes, status in ((600, "out-of-memory"), (800, "unsolvable")):
+        sizes = chain([0.0], repeat(700e6))
+        budget = Budget(megabytes=megabytes, meter=sizes.__next__)
+        assert search(flips(12), Options(heuristic="goalcount"), budget).status == status
 
 
 @settings(max_examples=60, deadline=None)
