@@ -58,7 +58,7 @@ def spread(condition, objects, facts):
     )
     names = " ".join(f"o{i}" for i in range(objects))
     return pds.parse_problem(
-        f"(define (problem x) (:domain all) (:objects {names}) (:init {facts}) (:goal (and (done) (q o1 o2))))",
+        f"(define (problem x) (:domain all) (:objects {names}) (:init {facts}) (:goal (q o1 o2)))",
         domain,
     )
 

@@ -14,7 +14,7 @@ from pdsketch.task.ground import Grounding, ground
 
 
 def conjuncts(count, form="{}", given=True):
-    """A problem with an action, an effect or an axiom whose condition is so many facts, of objects or of ?x."""
+    """A problem with an action, an effect and an axiom whose condition is so many facts."""
     names = [f"o{i}" for i in range(count)]
     facts = " ".join(form.format(f"p{i}" if "?x" in form else f"p {name}") for i, name in enumerate(names))
     predicates = " ".join(f"(p{i} ?x)" for i in range(count)) if "?x" in form else "(p ?x)"
