@@ -1,4 +1,4 @@
-"""Budgets whose clock and meter do as they are told, and the work of a function in calls."""
+"""Budgets whose clock and meter do as they are told, and the work of a function in lines."""
 
 from __future__ import annotations
 
@@ -42,18 +42,19 @@ def out_of_memory_at(look: float) -> Budget:
     return Budget(megabytes=1e6, clock=Steady(), meter=Until(look + 1))
 
 
-def calls(function: Callable[[], object]) -> int:
-    """How many calls of Python functions a function makes: its work, on any machine."""
+def work(function: Callable[[], object]) -> int:
+    """How many lines of Python a function runs: its work, on any machine."""
     count = 0
 
-    def seen(frame: object, event: str, argument: object) -> None:
+    def seen(frame: object, event: str, argument: object) -> object:
         nonlocal count
-        count += event == "call"
+        count += 1
+        return seen
 
-    before = sys.getprofile()
-    sys.setprofile(seen)
+    before = sys.gettrace()
+    sys.settrace(seen)  # type: ignore[arg-type]
     try:
         function()
     finally:
-        sys.setprofile(before)
+        sys.settrace(before)
     return count

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import HealthCheck, given, settings
-from tests.budgets import calls, out_of_time_at
+from tests.budgets import out_of_time_at, work
 from tests.strategies.classical import classical
 
 from pdsketch.budget import OutOfTimeError
@@ -53,7 +53,7 @@ def test_the_program_of_the_joins_grows_with_the_conditions_and_not_with_their_s
 
 
 def test_the_work_of_compiling_rules_grows_with_the_conditions():
-    few, many = (calls(lambda n=n: ground(conjuncts(n, "({})"))) for n in (40, 80))
+    few, many = (work(lambda n=n: ground(conjuncts(n, "({})"))) for n in (40, 80))
     assert many < 2.3 * few
 
 
