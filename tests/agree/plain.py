@@ -222,10 +222,14 @@ class Plain:
                 env = {n: (value, t) for (n, t), value in zip(parameters, arguments, strict=True)}
                 yield (name, *arguments), env
 
-    def successors(self, state: State) -> Iterator[tuple[tuple[Any, ...], float, State]]:
-        """The steps that can be taken, what each costs, and where it leads."""
+    def successors(
+        self, state: State, only: tuple[Any, ...] | None = None
+    ) -> Iterator[tuple[tuple[Any, ...], float, State]]:
+        """The steps that can be taken, what each costs, and where it leads; all of them, or one."""
         asking = Asking(self, state)
         for step, env in self._ground:
+            if only is not None and step != only:
+                continue
             _, condition, effect = self.actions[step[0]]
             if asking.value(condition, env):
                 try:
@@ -250,6 +254,17 @@ class Plain:
             else:
                 after[fact] = self._as(self.predicates[fact[0]][1], value)
         return after, cost
+
+    def valid(self, plan: list[tuple[Any, ...]]) -> tuple[bool, float]:
+        """Whether a plan can be taken and ends in a goal, and what it costs."""
+        state, paid = self.start, 0.0
+        for step in plan:
+            there = list(self.successors(state, step))
+            if not there:
+                return False, paid
+            ((_, cost, state),) = there
+            paid += cost
+        return self.holds(state, self.goal), paid
 
     def optimum(self, limit: int) -> float | None:
         """The cost of a cheapest plan by brute force: all states, then costs made smaller until none can be."""
