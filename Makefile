@@ -12,7 +12,7 @@ CHECKED := src tests benchmarks examples
 # One thread a process: the tests run in parallel already.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help demo test quick lint format kernels fuzz bench clean
+.PHONY: help demo test quick lint format kernels fuzz agree bench clean
 
 help:  ## this list
 	@grep -hE '^[a-z]+: .*##|^[a-z]+:  ##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -58,6 +58,9 @@ kernels: .venv/installed-dev  ## the tests of the compiled kernels, with array b
 
 fuzz: .venv/installed-dev  ## 100,000 mutated files through the language; no crash, no hang
 	$(BIN)/python -m tests.fuzz --files 100000
+
+agree: .venv/installed-dev  ## 100,000 random cases of every engine against the reference (SEED=0)
+	$(BIN)/python -m tests.agree --cases 100000 --seed $(or $(SEED),0)
 
 bench: .venv/installed-dev  ## loading speed beside other parsers (DIR=a folder of PDDL files)
 	$(BIN)/python benchmarks/parse.py $(if $(DIR),$(DIR),examples)

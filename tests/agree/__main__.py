@@ -108,9 +108,8 @@ class Bar:
         self._progress.update(self._task, completed=done, description=f"{differ} differ")
         if not self._progress.console.is_terminal and done * 10 // self._cases > self._lines:
             self._lines = done * 10 // self._cases
-            self.say(
-                f"{done:,} of {self._cases:,} cases, {differ} differ, {time.monotonic() - self._started:.0f} s"
-            )
+            spent = time.monotonic() - self._started
+            self.say(f"{done:,} of {self._cases:,} cases, {differ} differ, {spent:.0f} s")
 
     def say(self, line: str) -> None:
         """A line that stays."""

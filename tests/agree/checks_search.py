@@ -23,7 +23,7 @@ WEIGHT = 3.0
 
 
 def check_search(case: Case) -> None:
-    """Packed searches: A* with admissible heuristics is optimal, and all searches agree on what can be solved."""
+    """Packed searches: admissible A* is optimal, and all searches agree on what can be solved."""
     sample, graph = case.sample, case.graph
     _brute_force(case)
     task = ground(sample.problem)

@@ -225,7 +225,7 @@ def _promises(
 
 
 def _optimistic(case: Case) -> None:
-    """OPT: its infinity is a proof, its hmax admissible; the tensors say of its facts what the reference says."""
+    """OPT: its infinity is a proof, its hmax admissible; over tensors it says the same."""
     sample, graph = case.sample, case.graph
     opt = compile_optimistic(sample.domain, sample.problem.universe, sample.problem.goal)
     rows = np.zeros((graph.expanded, opt.task.n_basic), np.bool_)

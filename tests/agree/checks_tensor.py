@@ -25,7 +25,7 @@ LOGICS = ("crisp", "godel", "product", "lukasiewicz")
 STATES = 10
 """How many states of a problem are asked."""
 SOFT_DEPTH = 4
-"""Soft comparisons are asked of states so many steps away at most: numbers that were halved often lie too close."""
+"""Soft comparisons are asked of states so many steps away: numbers that were halved often lie too close."""
 
 
 def check_formula(case: Case) -> None:
@@ -126,7 +126,7 @@ MOST_STEPS = 24
 
 
 def check_step(case: Case) -> None:
-    """Ground actions are applicable in the same states and lead to the same ones, all at once or one by one."""
+    """Ground actions can be applied in the same states and lead to the same ones, alone and together."""
     graph, model = case.graph, model_of(case.sample)
     picked = case.chance.sample(range(graph.expanded), min(2, graph.expanded))
     moments = [case.moments[i] for i in picked]

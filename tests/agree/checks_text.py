@@ -6,7 +6,8 @@ from random import Random
 from typing import Any
 
 from tests.agree.case import Case, DifferError, near
-from tests.agree.plain import Plain, read
+from tests.agree.plain import Plain
+from tests.agree.sexpr import read
 from tests.strategies.oracle import key
 
 from pdsketch.lang.domain import Domain, Problem

@@ -31,7 +31,7 @@ class Kind:
     def case(self, seed: int) -> Case:
         """The case of a seed."""
         source = self.sources[seed % len(self.sources)]
-        return draw(self.name, lambda chance: SOURCES[source](chance), seed, self.limit)
+        return draw(self.name, SOURCES[source], seed, self.limit)
 
 
 def _classical(chance: Choices) -> Sample:

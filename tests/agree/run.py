@@ -75,7 +75,7 @@ def first_seed(kind: str, seed: int) -> int:
 
 
 def batches(kinds: list[str], cases: int, seed: int, size: int = 50) -> list[Batch]:
-    """So many cases of some kinds, by their shares; another seed, or another kind, gives entirely other cases."""
+    """So many cases of some kinds, by their shares; another seed, or another kind, gives other cases."""
     total = sum(KINDS[name].share for name in kinds)
     counts = {name: cases * KINDS[name].share // total for name in kinds}
     counts[kinds[0]] += cases - sum(counts.values())

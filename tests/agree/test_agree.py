@@ -1,4 +1,4 @@
-"""The checker itself: it finds planted errors, makes them small, and survives cases that kill their process."""
+"""The checker itself: it finds planted errors, makes them small, and survives cases that kill."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_cases_that_kill_or_hang_are_findings_and_the_others_go_on():
 def test_the_plain_reading_does_not_share_the_packages_reading():
     domain = """(define (domain d) (:types a b) (:predicates (p ?x - (either a b)) (n [return_type=float32]))
       (:derived (all) (forall (?x - (either a b)) (p ?x)))
-      (:action set :parameters (?x - a) :precondition (not (p ?x)) :effect (and (p ?x) (increase (n) 0.5))))"""
+      (:action set :parameters (?x - a) :precondition (not (p ?x)) :effect (and (p ?x) (increase (n) 1))))"""
     problem = (
         "(define (problem q) (:domain d) (:objects x y - a z - b) (:init (p z) (= (n) 1)) (:goal (all)))"
     )

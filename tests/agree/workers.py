@@ -109,7 +109,7 @@ def _received(worker: Worker) -> Batch | None:
 
 
 def _broken(worker: Worker, limit: float | None) -> tuple[Batch, list[Batch]]:
-    """The case at which a worker died, or hung beyond a limit, and the rest of its batch, to be done again."""
+    """The case at which a worker died, or hung beyond a limit, and the rest of its batch, to be redone."""
     assert worker.batch is not None
     if limit is None:
         worker.process.join(5)
