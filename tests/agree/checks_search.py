@@ -16,12 +16,14 @@ from pdsketch.search.packed.engine import SEARCHES, Options, Outcome, search
 from pdsketch.task.ground import ground
 
 MOST_EXPANSIONS = 3000
-OTHERS = [(s, h) for s in SEARCHES for h in HEURISTICS if (s, h) not in (("astar", "blind"), ("astar", "max"))]
+OTHERS = [
+    (s, h) for s in SEARCHES for h in HEURISTICS if (s, h) not in (("astar", "blind"), ("astar", "max"))
+]
 WEIGHT = 3.0
 
 
 def check_search(case: Case) -> None:
-    """Packed searches: A* with admissible heuristics is optimal, and all searches agree on what can be solved."""
+    """Packed searches: admissible A* is optimal, and all searches agree on what can be solved."""
     sample, graph = case.sample, case.graph
     _brute_force(case)
     task = ground(sample.problem)
@@ -132,7 +134,9 @@ def _latent(case: Case, engine: str, root: int, result: pds.Result, far: float, 
             if graph.refused:
                 return
             why = verdict.reason.message if verdict.reason is not None else "no reason"
-            raise DifferError(engine, f"the plan {result.plan} from state {root}", f"not valid: {why}", "valid")
+            raise DifferError(
+                engine, f"the plan {result.plan} from state {root}", f"not valid: {why}", "valid"
+            )
         if result.cost is None or not near_float32(verdict.cost, result.cost):
             raise DifferError(engine, f"the cost of {result.plan}", verdict.cost, result.cost)
         if math.isinf(far) and not graph.refused:

@@ -134,7 +134,9 @@ class _Seen:
                 changed = [self.task.facts[fact] for fact in basic ^ self.states[j]]
                 raise DifferError(engine, f"{step} in state {i}", "otherwise", f"about {changed}")
 
-    def _compare_distances(self, engine: str, derived: Callable[[Bits], Bits], successors: Successors) -> None:
+    def _compare_distances(
+        self, engine: str, derived: Callable[[Bits], Bits], successors: Successors
+    ) -> None:
         """The cost of a cheapest plan from every state is that of the reference."""
         wanted = self.graph.distances()
         roots = [derived(state) for state in self.states[: self.shown]]
@@ -205,7 +207,9 @@ def _preferred(case: Case, task: Task, seen: _Seen, name: str, rows: np.ndarray)
         state = interpreter.derived(task, seen.states[i])
         for operator in operators.tolist():
             if not interpreter.holds(task.preconditions[operator], state):
-                raise DifferError(name, f"{task.operators[operator]}, preferred in state {i}", "not applicable", "is")
+                raise DifferError(
+                    name, f"{task.operators[operator]}, preferred in state {i}", "not applicable", "is"
+                )
 
 
 def _promises(
@@ -221,7 +225,7 @@ def _promises(
 
 
 def _optimistic(case: Case) -> None:
-    """OPT: its infinity is a proof, its hmax admissible; the tensors say of its facts what the reference says."""
+    """OPT: its infinity is a proof, its hmax admissible; over tensors it says the same."""
     sample, graph = case.sample, case.graph
     opt = compile_optimistic(sample.domain, sample.problem.universe, sample.problem.goal)
     rows = np.zeros((graph.expanded, opt.task.n_basic), np.bool_)

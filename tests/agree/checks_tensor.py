@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
@@ -11,7 +10,7 @@ import numpy as np
 import torch
 from tests.agree.case import Case, DifferError, said
 from tests.agree.graph import Facts
-from tests.tensor.agreement import model_of, variant
+from tests.tensor.agreement import model_of, sharp_comparisons, variant
 
 from pdsketch.lang import semantics
 from pdsketch.lang.domain import Predicate
@@ -19,7 +18,6 @@ from pdsketch.lang.moment import Moment, World
 from pdsketch.lang.substitute import written_out
 from pdsketch.lang.terms import Expr, Object, walk
 from pdsketch.lang.types import ObjectType
-from pdsketch.tensor import compare
 from pdsketch.tensor.model import Model
 from pdsketch.tensor.state import StateBatch
 
@@ -27,17 +25,7 @@ LOGICS = ("crisp", "godel", "product", "lukasiewicz")
 STATES = 10
 """How many states of a problem are asked."""
 SOFT_DEPTH = 4
-"""Soft comparisons are asked of states so many steps away at most: numbers that were halved often lie too close."""
-
-
-@contextmanager
-def sharp_comparisons() -> Iterator[None]:
-    """Floats a tolerance apart are a little equal when soft; here that would hide what is compared."""
-    usual, compare.SHARPNESS = compare.SHARPNESS, 400.0
-    try:
-        yield
-    finally:
-        compare.SHARPNESS = usual
+"""Soft comparisons are asked of states so many steps away: numbers that were halved often lie too close."""
 
 
 def check_formula(case: Case) -> None:
@@ -51,7 +39,9 @@ def check_formula(case: Case) -> None:
             wanted = [said(lambda m=m, e=expr: bool(m.value(e, {}))) for m in moments]
             for logic in _some_logics(case, text):
                 truth = _truth(model, batch, expr, logic)
-                asked = [w if logic == "crisp" or ok else None for w, ok in zip(wanted, shallow, strict=False)]
+                asked = [
+                    w if logic == "crisp" or ok else None for w, ok in zip(wanted, shallow, strict=False)
+                ]
                 _same_truth(case, logic, f"{text} in state", asked, truth)
             if text == "the goal":
                 out = written_out(expr, case.sample.domain)
@@ -87,7 +77,9 @@ def _initial(case: Case, model: Model) -> None:
     for text, expr in case.formulas[:2]:
         wanted = said(lambda e=expr: bool(moment.value(e, {})))
         for logic in _some_logics(case, text):
-            found = model.holds(state, expr, crisp=logic == "crisp", tnorm=None if logic == "crisp" else logic)
+            found = model.holds(
+                state, expr, crisp=logic == "crisp", tnorm=None if logic == "crisp" else logic
+            )
             _same_truth(case, logic, f"{text} in the initial state", [wanted], [found.item()])
 
 
@@ -134,7 +126,7 @@ MOST_STEPS = 24
 
 
 def check_step(case: Case) -> None:
-    """Ground actions are applicable in the same states and lead to the same ones, all at once or one by one."""
+    """Ground actions can be applied in the same states and lead to the same ones, alone and together."""
     graph, model = case.graph, model_of(case.sample)
     picked = case.chance.sample(range(graph.expanded), min(2, graph.expanded))
     moments = [case.moments[i] for i in picked]
@@ -162,7 +154,9 @@ def _all_at_once(
     for k, moment in enumerate(moments):
         for i in case.chance.sample(range(len(steps)), min(len(steps), MOST_STEPS // len(moments))):
             bindings = semantics.bind(case.sample.world, steps[i])
-            legal = said(lambda m=moment, b=bindings: bool(m.value(case.sample.domain.actions[name].precondition, b)))
+            legal = said(
+                lambda m=moment, b=bindings: bool(m.value(case.sample.domain.actions[name].precondition, b))
+            )
             if legal is not None and bool(could[k, i]) != legal:
                 raise DifferError("all at once", f"whether {steps[i]} is applicable", legal, not legal)
             facts = said(lambda m=moment, s=steps[i]: semantics.apply_at(m, s))

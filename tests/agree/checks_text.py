@@ -6,13 +6,15 @@ from random import Random
 from typing import Any
 
 from tests.agree.case import Case, DifferError, near
-from tests.agree.plain import Plain, read
+from tests.agree.plain import Plain
+from tests.agree.sexpr import read
 from tests.strategies.oracle import key
 
 from pdsketch.lang.domain import Domain, Problem
 from pdsketch.lang.load import parse_domain, parse_goal, parse_problem
 from pdsketch.lang.printer import format_source
 from pdsketch.lang.source import Source
+from pdsketch.lang.validator import validate
 
 
 def check_reference(case: Case) -> None:
@@ -34,7 +36,10 @@ def check_reference(case: Case) -> None:
                 raise DifferError("plain reading", f"the cost of {step} {place}", cost, there[0])
             if there[1] != key(graph.states[j]):
                 raise DifferError(
-                    "plain reading", f"{step} {place}", key(graph.states[j]) - there[1], there[1] - key(graph.states[j])
+                    "plain reading",
+                    f"{step} {place}",
+                    key(graph.states[j]) - there[1],
+                    there[1] - key(graph.states[j]),
                 )
         if steps and graph.complete:
             raise DifferError("plain reading", f"{min(steps)} {place}", "it cannot be taken", "it can")
@@ -42,6 +47,26 @@ def check_reference(case: Case) -> None:
             wanted, found = bool(case.moments[i].value(expr, {})), plain.holds(own, written)
             if wanted != found:
                 raise DifferError("plain reading", f"{text} {place}", wanted, found)
+    _check_plans(case, plain)
+
+
+def _check_plans(case: Case, plain: Plain) -> None:
+    """The validator on walks through the states, and on plans that are a little wrong."""
+    sample, graph, chance = case.sample, case.graph, case.chance
+    for _ in range(4):
+        plan, at = [], 0
+        while graph.expanded > at and graph.edges[at] and chance.random() < 0.8 and len(plan) < 6:
+            step, _, at = chance.choice(graph.edges[at])
+            plan.append(step)
+        if plan and chance.random() < 0.6:
+            wrong = chance.choice(sample.steps)
+            if len(wrong) > 1 and chance.random() < 0.5:
+                wrong = (*wrong[:-1], chance.choice([*sample.problem.universe, "nobody"]))
+            plan.insert(chance.randrange(len(plan) + 1), wrong)
+        verdict = validate(sample.problem, plan)
+        valid, cost = plain.valid(plan)
+        if verdict.valid != valid or (valid and not near(cost, verdict.cost)):
+            raise DifferError("plain reading", f"the plan {plan}", verdict, (valid, cost))
 
 
 def check_printing(case: Case) -> None:

@@ -37,7 +37,8 @@ def draw(kind: str, make: Make, seed: int, limit: int) -> Case:
 
 def with_goal(sample: Sample, goal: str) -> Sample:
     """The sample with a goal in the place of the open one."""
-    text = sample.problem_text.replace(f"(:goal {OPEN})", f"(:goal {goal})")
+    before, _, behind = sample.problem_text.rpartition(OPEN)
+    text = f"{before}{goal}{behind}"
     changed = replace(sample, problem_text=text)
     changed.__dict__["domain"] = sample.domain
     return changed
@@ -48,9 +49,9 @@ def _goal(chance: Choices, sample: Sample, graph: Graph) -> str:
     states = graph.states[: graph.expanded]
     kind = chance.number(0, 9)
     if kind < 5 and len(states) > 1:
-        return _as_in(chance, states[0], [chance.pick(states[len(states) // 2 :])])
+        return _as_in(chance, sample, states[0], [chance.pick(states[len(states) // 2 :])])
     if kind < 7 and len(states) > 1:
-        return _as_in(chance, states[0], [chance.pick(states), chance.pick(states)])
+        return _as_in(chance, sample, states[0], [chance.pick(states), chance.pick(states)])
     if kind < 9:
         for text in sample.formulas:
             graph.judge(with_goal(sample, text))
@@ -59,11 +60,13 @@ def _goal(chance: Choices, sample: Sample, graph: Graph) -> str:
     return chance.pick(sample.formulas)
 
 
-def _as_in(chance: Choices, first: Facts, targets: list[Facts]) -> str:
-    """Some of what is different in some states."""
+def _as_in(chance: Choices, sample: Sample, first: Facts, targets: list[Facts]) -> str:
+    """Some of what is different in some states, but for what the goal holds already."""
+    held = sample.problem_text.rpartition("(:goal")[2]
     parts = []
     for target in targets:
-        different = [fact for fact in {**first, **target} if first.get(fact, False) != target.get(fact, False)]
+        changed = [fact for fact in {**first, **target} if first.get(fact, False) != target.get(fact, False)]
+        different = [fact for fact in changed if told(fact, True) not in held]
         picked = chance.some(different, min(1, len(different)), 4, unique=True) if different else []
         parts += [told(fact, target.get(fact, False)) for fact in picked]
     return f"(and {' '.join(parts)})"

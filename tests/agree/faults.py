@@ -8,11 +8,17 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any
 
+import numpy as np
+from tests.agree.run import Batch, first_seed
+
+from pdsketch.task.task import Rows
+
 
 @dataclass(frozen=True)
 class Fault:
     """A wrong version of something in the package, and the kind of cases that should notice it.
 
+    It is found within a few thousand cases, and if ``soon``, within a few dozen.
     ``place`` is a module and a name in it, dotted for what lies inside; ``wrong`` makes the wrong version
     from the right one.
     """
@@ -21,6 +27,7 @@ class Fault:
     kind: str
     place: tuple[str, str]
     wrong: Callable[[Any], Any]
+    soon: bool = True
 
 
 @contextmanager
@@ -39,6 +46,18 @@ def planted(fault: Fault) -> Iterator[None]:
         _put(holder, last, right)
 
 
+def look_for(fault: Fault, cases: int, seed: int = 0) -> tuple[int, str | None]:
+    """Plant a fault and check cases until one differs: how many it took, and what was said, if anything."""
+    first = first_seed(fault.kind, seed)
+    batch = Batch(fault.kind, range(first, first + cases))
+    with planted(fault):
+        for at in batch.seeds:
+            batch.one(at)
+            if batch.found:
+                return batch.figures.cases, batch.found[0][1]
+    return cases, None
+
+
 def _put(holder: Any, name: str, value: Any) -> None:
     if isinstance(holder, dict):
         holder[name] = value
@@ -46,17 +65,10 @@ def _put(holder: Any, name: str, value: Any) -> None:
         setattr(holder, name, value)
 
 
-def _swapped(name: str) -> Callable[[Any], Any]:
-    """The method of that name in the place of another."""
-    return lambda right: name
-
-
 def _costs_up(right: Any) -> Any:
     """Costs that are no whole numbers are rounded up, and no longer admissible."""
 
     def wrong(costs: Any) -> Any:
-        import numpy as np
-
         scaled, scale = right(costs)
         exact = costs * scale
         return np.where(np.abs(exact - scaled) > 1e-9 * scale, scaled + 1, scaled), scale
@@ -68,8 +80,6 @@ def _first_condition_lost(right: Any) -> Any:
     """The first operator of a grounded task loses a condition."""
 
     def wrong(*args: Any, **kwargs: Any) -> Any:
-        from pdsketch.task.task import Rows
-
         task = right(*args, **kwargs)
         if not len(task.preconditions.items):
             return task
@@ -78,8 +88,6 @@ def _first_condition_lost(right: Any) -> Any:
         starts = rows.starts.copy()
         starts[row + 1 :] -= 1
         items = [x for i, x in enumerate(rows.items.tolist()) if i != rows.starts[row]]
-        import numpy as np
-
         return replace(task, preconditions=Rows(starts, np.array(items, np.int32)))
 
     return wrong
@@ -116,16 +124,51 @@ def _adds_before_deletes(right: Any) -> Any:
     return wrong
 
 
-def _masks_off(right: Any) -> Any:
-    """The packed state keeps what is no basic fact."""
+def _effects_rolled(right: Any) -> Any:
+    """Operators have each other's effects."""
 
     def wrong(task: Any) -> Any:
-        import numpy as np
-
         found = right(task)
-        return found._replace(effects=np.roll(found.effects, 1) if len(found.effects) > 1 else found.effects)
+        return found._replace(effects=np.roll(found.effects, 1))
 
     return wrong
+
+
+def _always_fires(right: Any) -> Any:
+    """Conditional assignments over tensors that do not ask for their condition."""
+
+    def wrong(old: Any, new: Any, gate: Any, type_: Any, *, crisp: bool) -> Any:
+        return right(old, new, gate | True if crisp else gate * 0 + 1, type_, crisp=crisp)
+
+    return wrong
+
+
+def _never_strict(right: Any) -> Any:
+    """Comparisons of tensors that take < for <=."""
+
+    def wrong(logic: Any, op: str, left: Any, other: Any) -> Any:
+        return right(logic, {"<": "<=", ">": ">="}.get(op, op), left, other)
+
+    return wrong
+
+
+def _reopens_nothing(right: Any) -> Any:
+    """A* that keeps the first way to a state."""
+    return lambda options, heuristic, patience: right(options, heuristic, patience)._replace(reopen=False)
+
+
+def _either_first(right: Any) -> Any:
+    """A hierarchy for which `either` means the first of its types."""
+
+    def wrong(self: Any, type_: Any, objects: Any) -> Any:
+        return right(self, replace(type_, names=type_.names[:1]), objects)
+
+    return wrong
+
+
+def _types_ignored(right: Any) -> Any:
+    """A validator that takes objects of a wrong type."""
+    return lambda world, parameter, argument, action: None
 
 
 FAULTS = (
@@ -148,7 +191,7 @@ FAULTS = (
         lambda right: lambda self, a, axes: a.all(axes[0]) if len(axes) == 1 else a.all(axes),
     ),
     Fault(
-        "a Łukasiewicz `or` that is the maximum of the negations",
+        "a Łukasiewicz `or` that is its `and`",
         "formula",
         ("pdsketch.tensor.logic", "Lukasiewicz.disj"),
         lambda right: lambda self, a, b: (a + b - 1.0).clamp(min=0.0),
@@ -157,13 +200,13 @@ FAULTS = (
         "tensor comparisons that are not strict",
         "formula",
         ("pdsketch.tensor.lower", "compare"),
-        lambda right: lambda logic, op, left, right_: right(logic, {"<": "<=", ">": ">="}.get(op, op), left, right_),
+        _never_strict,
     ),
     Fault(
         "conditional effects over tensors that always fire",
         "step",
         ("pdsketch.tensor.effects", "blended"),
-        lambda right: lambda old, new, gate, type_, *, crisp: right(old, new, gate | True if crisp else gate * 0 + 1, type_, crisp=crisp),
+        _always_fires,
     ),
     Fault(
         "an operator of the grounded task that lost a condition",
@@ -175,19 +218,45 @@ FAULTS = (
         "operators with each other's effects in the packed kernels",
         "packed",
         ("tests.agree.checks_task", "prepare_operators"),
-        _masks_off,
+        _effects_rolled,
     ),
     Fault(
         "scaled costs rounded up",
         "relaxed",
         ("pdsketch.heuristics.relaxation", "scale_costs"),
         _costs_up,
+        soon=False,
     ),
     Fault(
         "greedy search that calls itself A*",
         "latent",
         ("pdsketch.search.latent.engine", "Engine._priority"),
         _without_g,
+        soon=False,
     ),
-    Fault("a formatter that loses a negation", "fmt", ("tests.agree.checks_text", "format_source"), _negations_lost),
+    Fault(
+        "`either` that means its first type",
+        "reference",
+        ("pdsketch.lang.types", "Hierarchy.members"),
+        _either_first,
+    ),
+    Fault(
+        "a validator that takes any argument",
+        "reference",
+        ("pdsketch.lang.validator", "_unfit"),
+        _types_ignored,
+    ),
+    Fault(
+        "A* that keeps the first way to a state",
+        "search",
+        ("pdsketch.search.packed.engine", "_settings"),
+        _reopens_nothing,
+        soon=False,
+    ),
+    Fault(
+        "a formatter that loses a negation",
+        "fmt",
+        ("tests.agree.checks_text", "format_source"),
+        _negations_lost,
+    ),
 )

@@ -71,7 +71,7 @@ class Graph:
         self.goals = [bool(Moment(world, facts).value(goal, {})) for facts in self.states[: self.expanded]]
 
     def distances(self, price: Callable[[float], float] = float) -> list[float]:
-        """From each state the cost of a cheapest plan, infinite where there is none; complete graphs alone."""
+        """From each state of a complete graph the cost of a cheapest plan, infinite where there is none."""
         assert self.complete
         into: list[list[tuple[float, int]]] = [[] for _ in self.states]
         for i, edges in enumerate(self.edges):

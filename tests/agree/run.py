@@ -69,14 +69,19 @@ class Batch:
             self.found.append((seed, said))
 
 
+def first_seed(kind: str, seed: int) -> int:
+    """The seed of the first case of a kind."""
+    return (seed * len(KINDS) + list(KINDS).index(kind)) * 10**9
+
+
 def batches(kinds: list[str], cases: int, seed: int, size: int = 50) -> list[Batch]:
-    """So many cases of some kinds, by their shares; another seed gives entirely other cases."""
+    """So many cases of some kinds, by their shares; another seed, or another kind, gives other cases."""
     total = sum(KINDS[name].share for name in kinds)
     counts = {name: cases * KINDS[name].share // total for name in kinds}
     counts[kinds[0]] += cases - sum(counts.values())
-    first = seed * 10**9
     found = []
     for name in kinds:
+        first = first_seed(name, seed)
         end = first + counts[name]
         found += [Batch(name, range(at, min(at + size, end))) for at in range(first, end, size)]
     return found

@@ -4,26 +4,28 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from dataclasses import replace
 from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
-from typing import Any
+from typing import Any, Literal
 
-from tests.agree.run import Batch
+from tests.agree.run import Batch, Figures
 
 LIMIT = 120.0
 """Seconds that one case may take."""
 
-_SPAWN = get_context("spawn")
+ENDED, HUNG = "the process ended", "it hung"
 
 
 class Worker:
     """A process that takes batches one after the other, and says which case it is at."""
 
-    def __init__(self) -> None:
-        self.at = _SPAWN.Value("q", -1)
-        self.pipe, theirs = _SPAWN.Pipe()
-        self.process = _SPAWN.Process(target=_work, args=(theirs, self.at), daemon=True)
+    def __init__(self, method: str) -> None:
+        context: Any = get_context(method)
+        self.at = context.Value("q", -1)
+        self.pipe, theirs = context.Pipe()
+        self.process = context.Process(target=_work, args=(theirs, self.at), daemon=True)
         self.process.start()
         theirs.close()
         self.batch: Batch | None = None
@@ -36,11 +38,11 @@ class Worker:
         self._seen, self._since = -1, time.monotonic()
         self.pipe.send(batch)
 
-    def hangs(self) -> bool:
+    def hangs(self, limit: float) -> bool:
         """Whether it has been at one case for too long."""
         if self.at.value != self._seen:
             self._seen, self._since = self.at.value, time.monotonic()
-        return time.monotonic() - self._since > LIMIT
+        return time.monotonic() - self._since > limit
 
     def end(self) -> None:
         """Stop the process."""
@@ -62,37 +64,38 @@ def _work(pipe: Connection, at: Any) -> None:
 
 
 def work(
-    todo: list[Batch], jobs: int, tick: Callable[[], None] = lambda: None, make: Callable[[], Worker] = Worker
+    todo: list[Batch], jobs: int, *, limit: float = LIMIT, method: Literal["spawn", "fork"] = "spawn"
 ) -> Iterator[Batch]:
-    """The batches, done, in any order; ``tick`` is called several times a second."""
+    """The batches, done, in any order. Without ``jobs``, in this process."""
     if jobs == 0:
         for batch in todo:
             for seed in batch.seeds:
                 batch.one(seed)
-                tick()
             yield batch
         return
     waiting = todo[::-1]
-    workers = [make() for _ in range(min(jobs, len(todo)))]
+    workers = [Worker(method) for _ in range(min(jobs, len(todo)))]
     try:
         for worker in workers:
             worker.give(waiting.pop())
         while any(worker.batch for worker in workers):
             ready = wait([w.pipe for w in workers if w.batch], timeout=0.2)
             for i, worker in enumerate(workers):
-                if worker.batch is None:
+                done = None
+                if worker.pipe in ready:
+                    done = _received(worker)
+                if worker.batch is None or (
+                    done is None and worker.pipe not in ready and not worker.hangs(limit)
+                ):
                     continue
-                done = _received(worker) if worker.pipe in ready else None
-                if done is None and (worker.pipe in ready or worker.hangs()):
-                    done, rest = _broken(worker)
-                    waiting += [rest] if rest.seeds else []
-                    workers[i] = worker = make()
-                if done is not None:
-                    yield done
-                    worker.batch = None
-                    if waiting:
-                        worker.give(waiting.pop())
-            tick()
+                if done is None:
+                    done, rest = _broken(worker, None if worker.pipe in ready else limit)
+                    waiting += [batch for batch in rest if batch.seeds]
+                    workers[i] = Worker(method)
+                yield done
+                workers[i].batch = None
+                if waiting:
+                    workers[i].give(waiting.pop())
     finally:
         for worker in workers:
             worker.end()
@@ -105,23 +108,16 @@ def _received(worker: Worker) -> Batch | None:
         return None
 
 
-def _broken(worker: Worker) -> tuple[Batch, Batch]:
-    """The batch of a worker that is dead or hangs, up to its fault, and what is left of it.
-
-    The cases before it in the batch are done again.
-    """
+def _broken(worker: Worker, limit: float | None) -> tuple[Batch, list[Batch]]:
+    """The case at which a worker died, or hung beyond a limit, and the rest of its batch, to be redone."""
     assert worker.batch is not None
-    alive = worker.process.is_alive()
+    if limit is None:
+        worker.process.join(5)
     worker.end()
-    kind, seeds, seed = worker.batch.kind, worker.batch.seeds, worker.at.value
-    seed = seeds[0] if seed < 0 else seed
-    how = f"more than {LIMIT:.0f} s" if alive else f"the process ended with {worker.process.exitcode}"
-    done = Batch(kind, range(seed, seed + 1), found=[(seed, f"{kind}, {how}")])
-    done.figures.cases = done.figures.differences = 1
-    done.figures.outcomes["crash"] = 1
-    before, behind = range(seeds.start, seed), range(seed + 1, seeds.stop)
-    rest = Batch(kind, behind)
-    if before:
-        for other in before:
-            done.one(other)
-    return done, rest
+    batch, seed = worker.batch, max(worker.at.value, worker.batch.seeds[0])
+    how = f"{ENDED} with {worker.process.exitcode}" if limit is None else f"{HUNG} for {limit:g} s"
+    found = replace(
+        batch, seeds=range(seed, seed + 1), figures=Figures(1, 1), found=[(seed, f"{batch.kind}, {how}")]
+    )
+    parts = (range(batch.seeds.start, seed), range(seed + 1, batch.seeds.stop))
+    return found, [replace(batch, seeds=part, figures=Figures(), found=[]) for part in parts]

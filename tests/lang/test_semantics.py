@@ -531,7 +531,9 @@ def test_a_name_that_is_bound_three_times_means_the_innermost_and_conditions_out
     domain = parse_domain("""(define (domain d) (:types item) (:predicates (p ?x - item) (q ?x - item))
       (:action act :parameters (?x - item)
         :effect (when (p ?x) (forall (?x - item) (forall (?x - item) (q ?x))))))""")
-    problem = parse_problem("(define (problem x) (:domain d) (:objects a b - item) (:init (p a)) (:goal (q b)))", domain)
+    problem = parse_problem(
+        "(define (problem x) (:domain d) (:objects a b - item) (:init (p a)) (:goal (q b)))", domain
+    )
     world = World.of(problem)
     assert apply(world, problem.init, ("act", "a")) == {("p", "a"): True, ("q", "a"): True, ("q", "b"): True}
     assert apply(world, problem.init, ("act", "b")) == {("p", "a"): True}

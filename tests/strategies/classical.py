@@ -55,13 +55,12 @@ def classical_from(
     *,
     axioms: bool = True,
     costs: bool = True,
-    most_objects: int = 4,
     formulas: int = 2,
     goal: str | None = None,
 ) -> Sample:
     """`classical`, where the choices come from; a ``goal`` that is given is not chosen."""
     hierarchy = Hierarchy(chance.pick(HIERARCHIES))
-    objects = _objects(chance, hierarchy, most_objects)
+    objects = _objects(chance, hierarchy)
     constants = dict(list(objects.items())[: chance.pick([0, 0, 1, 2])])
     basic = tuple(_signature(chance, hierarchy, objects, f"p{i}") for i in range(chance.number(2, 4)))
     costly = costs and chance.coin()
@@ -86,19 +85,25 @@ def classical_from(
     known = tuple(p for p in words.predicates if p.name != "weight")
     domain = _domain_text(words, known if chance.coin() else basic, axiom_texts, actions, costly)
     whole = replace(words, objects=objects)
-    wishes = [atom for header, need in zip(headers, needs, strict=True) for atom in _wish(chance, whole, header, need)]
+    wishes = [
+        atom
+        for header, need in zip(headers, needs, strict=True)
+        for atom in _wish(chance, whole, header, need)
+    ]
     problem = _problem_text(chance, whole, wishes, constants, charge)
     if goal is None:
         far = chance.number(0, 2) > 0
-        goal = far_goal(Sample(domain, problem.format(goal="(and)"))) if far else formula(chance, whole, {}, 2)
+        goal = (
+            far_goal(Sample(domain, problem.format(goal="(and)"))) if far else formula(chance, whole, {}, 2)
+        )
     others = tuple(formula(chance, whole, {}, 3) for _ in range(formulas))
     roles = {p.name: p.role for p in known}
     return Sample(domain, problem.format(goal=goal), others, roles=roles)
 
 
-def _objects(chance: Choices, hierarchy: Hierarchy, most: int) -> dict[str, ObjectType]:
+def _objects(chance: Choices, hierarchy: Hierarchy) -> dict[str, ObjectType]:
     leaves = [name for name in hierarchy.names if name != "object"] or ["object"]
-    types = chance.some([*leaves, *leaves, *hierarchy.names], min(2 + most // 5, most), most)
+    types = chance.some([*leaves, *leaves, *hierarchy.names], 2, 4)
     return {f"o{i}": ObjectType((name,)) for i, name in enumerate(types)}
 
 

@@ -57,9 +57,7 @@ def literals(chance: Choices, words: Vocabulary, scope: Scope, most: int, *, dep
     return f"(and {' '.join(literal_list(chance, words, scope, most, depth=depth))})"
 
 
-def literal_list(
-    chance: Choices, words: Vocabulary, scope: Scope, most: int, *, depth: int = 0
-) -> list[str]:
+def literal_list(chance: Choices, words: Vocabulary, scope: Scope, most: int, *, depth: int = 0) -> list[str]:
     """The parts of such a conjunction."""
     parts = []
     for _ in range(chance.number(1, most)):

@@ -8,6 +8,7 @@ from itertools import count
 from typing import Any
 
 from pdsketch.lang.data import flat, shown
+from pdsketch.lang.diagnostics import Error
 from pdsketch.lang.semantics import Moment, Step, apply_at, bind, encode
 
 from .sample import Sample
@@ -48,7 +49,9 @@ def is_small(state: Any, changing: set[str]) -> bool:
 def changing_numbers(sample: Sample) -> set[str]:
     """The predicates that hold numbers, and that some action writes."""
     effects = [update for action in sample.domain.actions.values() for update in action.effects]
-    return {u.target.predicate for u in effects if not sample.domain.predicates[u.target.predicate].type.is_bool}
+    return {
+        u.target.predicate for u in effects if not sample.domain.predicates[u.target.predicate].type.is_bool
+    }
 
 
 def far_goal(sample: Sample, limit: int = 60) -> str:
@@ -96,7 +99,10 @@ def reachable(sample: Sample, limit: int = 500) -> Reached:
                 price = 1.0
                 if problem.metric == "cost":
                     price = 0.0 if action.cost is None else moment.value(action.cost, bind(world, step))
-                after = apply_at(moment, step)
+                try:
+                    after = apply_at(moment, step)
+                except Error:  # assignments that disagree: the step cannot be taken
+                    continue
                 if is_small(after, changing):
                     heappush(queue, (paid + price, next(ties), after, (*plan, step)))
                 else:

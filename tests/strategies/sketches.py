@@ -17,7 +17,9 @@ from .sample import Sample
 from .vocabulary import BOOL, Blanks, Signature, Vocabulary
 
 HIERARCHY = Hierarchy({"item": ("object",), "robot": ("object",), "box": ("item",)})
-VALUE_TYPES = "level - float32 pose - vector[float32, 2, tolerance=0.3] kind - int64[choices=3] count - int64"
+VALUE_TYPES = (
+    "level - float32 pose - vector[float32, 2, tolerance=0.25] kind - int64[choices=3] count - int64"
+)
 LITERALS = {
     "level": ("0.0", "0.5", "-1.0"),
     "pose": ("[0.0, 1.0]", "[0.5, 0.5]"),
@@ -158,7 +160,9 @@ def _derived(chance: Choices, author: _Author, objects: dict[str, ObjectType]) -
         author.words = author.words.with_predicates(signature)
     if chance.coin():
         plain = tuple(p for p in author.words.predicates if p.role == "observed" and p.returns == BOOL)
-        words, texts = recursive_predicates(chance, replace(author.words, predicates=plain, values={}), 9, objects)
+        words, texts = recursive_predicates(
+            chance, replace(author.words, predicates=plain, values={}), 9, objects
+        )
         author.blocks += texts
         author.words = author.words.with_predicates(*words.predicates[len(plain) :])
 

@@ -32,12 +32,15 @@ def untidy(task: Task) -> str | None:
             return f"{name} has several unconditional effects"
     if sorted(task.effects.items.tolist()) != list(range(len(task.heads))):
         return "an effect belongs to no operator, or to several"
-    if len(task.heads) != len(task.conditions) or any(len(task.heads[e]) == 0 for e in range(len(task.heads))):
+    if len(task.heads) != len(task.conditions) or any(
+        len(task.heads[e]) == 0 for e in range(len(task.heads))
+    ):
         return "an effect makes nothing true"
-    return _unstratified(task)
+    return unstratified(task)
 
 
-def _unstratified(task: Task) -> str | None:
+def unstratified(task: Task) -> str | None:
+    """How axioms read what is not yet derived; None if they do not."""
     layers = task.axiom_layers.tolist()
     if layers != sorted(layers):
         return "the axioms are not in the order of their layers"

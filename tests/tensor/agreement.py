@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import product
 from typing import Any
@@ -15,9 +16,20 @@ from torch import Tensor
 from pdsketch.lang import semantics
 from pdsketch.lang.diagnostics import Error
 from pdsketch.lang.types import ObjectType
+from pdsketch.tensor import compare
 from pdsketch.tensor.model import Model
 from pdsketch.tensor.state import State
 from pdsketch.tensor.values import unify
+
+
+@contextmanager
+def sharp_comparisons() -> Iterator[None]:
+    """Floats a tolerance apart are a little equal when soft; here that would hide what is compared."""
+    usual, compare.SHARPNESS = compare.SHARPNESS, 1e5
+    try:
+        yield
+    finally:
+        compare.SHARPNESS = usual
 
 
 def sharp(function: Callable[..., Tensor]) -> Callable[..., Tensor]:

@@ -8,13 +8,20 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.strategies import Sample, classical, sketch
 from tests.strategies.modules import modules_of
-from tests.tensor.agreement import assert_close, assert_same, model_of, reference, steps_of, variant
+from tests.tensor.agreement import (
+    assert_close,
+    assert_same,
+    model_of,
+    reference,
+    sharp_comparisons,
+    steps_of,
+    variant,
+)
 
 from pdsketch.lang import semantics
 from pdsketch.lang.load import parse_goal
 from pdsketch.lang.terms import Apply, Object, walk
 from pdsketch.lang.types import ObjectType
-from pdsketch.tensor import compare
 from pdsketch.tensor.model import Model
 from pdsketch.tensor.state import StateBatch
 
@@ -27,11 +34,9 @@ many = settings(
 
 
 @pytest.fixture(autouse=True, scope="module")
-def sharp_comparisons():
-    """Floats a tolerance apart are a little equal when soft; here that would hide what is compared."""
-    usual, compare.SHARPNESS = compare.SHARPNESS, 400.0
-    yield
-    compare.SHARPNESS = usual
+def sharp():
+    with sharp_comparisons():
+        yield
 
 
 def formulas_of(sample: Sample):

@@ -280,12 +280,15 @@ def test_only_conditional_assignments_are_choices():
 CHANGES = parse_domain("""
 (define (domain changes)
   (:types item - object pose - vector[float32, 2])
-  (:predicates (at [return_type=pose] ?o - item) (n [return_type=int64]) (x [return_type=float32]) (b ?o - item))
+  (:predicates (at [return_type=pose] ?o - item) (b ?o - item)
+    (n [return_type=int64]) (x [return_type=float32]))
   (:action shift :parameters () :effect (forall (?o - item) (increase (at ?o) 1)))
   (:action nudge :parameters (?o - item) :effect (increase (at ?o) 1))
-  (:action twice :parameters (?o - item) :effect (and (increase (at ?o) 1) (when (b ?o) (decrease (at ?o) [3, 4]))))
+  (:action twice :parameters (?o - item) :effect (and
+    (increase (at ?o) 1) (when (b ?o) (decrease (at ?o) [3, 4]))))
   (:action stretch :parameters (?o - item) :effect (when (b ?o) (scale-up (at ?o) 3)))
-  (:action double :parameters () :effect (forall (?o - item) (when (b ?o) (and (scale-up (n) 2) (scale-down (x) 2))))))
+  (:action double :parameters () :effect
+    (forall (?o - item) (when (b ?o) (and (scale-up (n) 2) (scale-down (x) 2))))))
 """)
 
 

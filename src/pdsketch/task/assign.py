@@ -12,7 +12,7 @@ from pdsketch.lang.terms import Equal, Expr, Logic, Quantified, Update, Value, V
 
 
 def agreeing(action: Action) -> Expr:
-    """The precondition of an action, and that no two of its assignments write different values to one fact."""
+    """The precondition of an action, and that no two of its assignments disagree about a fact."""
     conflicts = [Logic("not", (conflict,)) for conflict in _conflicts(action)]
     return Logic("and", (action.precondition, *conflicts)) if conflicts else action.precondition
 
