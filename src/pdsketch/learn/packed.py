@@ -67,7 +67,9 @@ class Packed:
         found = np.zeros(self.states.size, dtype=np.bool_)
         for tensor in self.states.tensors.values():
             if tensor.numel():
-                found[:-1] |= (tensor[1:] != tensor[:-1]).flatten(1).any(1).cpu().numpy()
+                unequal = tensor[1:] != tensor[:-1]
+                changed = unequal.flatten(1).any(1) if unequal.dim() > 1 else unequal
+                found[:-1] |= changed.cpu().numpy()
         return found[self.state] & (self.action >= 0)
 
     def rows(self, examples: Array) -> Tensor:
