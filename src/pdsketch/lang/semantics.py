@@ -16,8 +16,9 @@ from typing import Any
 from pdsketch.lang.data import elementwise, flat, ground, near, shown
 from pdsketch.lang.diagnostics import error
 from pdsketch.lang.domain import Data, Fact
-from pdsketch.lang.moment import Bindings, Moment, State, World
+from pdsketch.lang.moment import Bindings, Moment, State
 from pdsketch.lang.terms import Expr, Update
+from pdsketch.lang.world import World
 
 __all__ = [
     "Bindings",

@@ -41,7 +41,7 @@ class Body:
 @final
 @dataclass(frozen=True, slots=True)
 class Bodies:
-    """Rules, to which those of the parts were added, their bodies, and the variables of each part's relation."""
+    """Rules, those of the parts added, with their bodies, and the variables of each part's relation."""
 
     rules: list[Rule]
     bodies: list[Body]

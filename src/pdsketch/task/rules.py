@@ -87,7 +87,7 @@ def mark(action: str) -> str:
 
 
 def is_mark(relation: str) -> bool:
-    """Whether a relation is that of the applicable instances of an action; its name is behind the first letter."""
+    """Whether this is the relation of the applicable instances of an action, whose name is the rest."""
     return relation.startswith("@")
 
 

@@ -9,8 +9,7 @@ greedy search stops at once. A state that is reached more cheaply is opened agai
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, final
 
@@ -19,14 +18,16 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from pdsketch.budget import LimitError, OutOfMemoryError, current
+from pdsketch.budget import current
+from pdsketch.search.latent.children import Children, joined
 from pdsketch.search.latent.frontier import Frontier
 from pdsketch.search.latent.guide import Guide
 from pdsketch.search.latent.judge import Judge
-from pdsketch.search.latent.space import Children, Space, joined
+from pdsketch.search.latent.limits import LIMITS, status_of
+from pdsketch.search.latent.space import Space
 from pdsketch.search.result import Status, Step
 from pdsketch.tensor.node import pardoning
-from pdsketch.tensor.portions import PORTION, out_of_memory
+from pdsketch.tensor.portions import PORTION
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -94,23 +95,6 @@ class Outcome:
     limit: str = ""
 
 
-def status_of(failure: BaseException) -> Status | None:
-    """The status of a call that an error ended, if it was a limit that was reached."""
-    if isinstance(failure, LimitError):
-        return failure.status
-    return OutOfMemoryError.status if out_of_memory(failure) else None
-
-
-@contextmanager
-def suppress_limits() -> Iterator[None]:
-    """Within, a limit that is reached ends the block and nothing else."""
-    try:
-        yield
-    except (LimitError, MemoryError, RuntimeError) as limit:
-        if status_of(limit) is None:
-            raise
-
-
 @final
 class Engine:
     """One search for all problems of a space."""
@@ -142,7 +126,7 @@ class Engine:
             self._begin()
             with pardoning():
                 self._search()
-        except (LimitError, MemoryError, RuntimeError) as limit:
+        except LIMITS as limit:
             status = status_of(limit)
             if status is None:
                 raise

@@ -4,35 +4,27 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final, final
 
 import numpy as np
 import torch
 
-from pdsketch.budget import DEFAULT_MEGABYTES, UNLIMITED, Budget, LimitError, current, taken
+from pdsketch.budget import UNLIMITED, Budget, current, taken
 from pdsketch.lang.check.reads import absent_reads
-from pdsketch.lang.diagnostics import did_you_mean, error
-from pdsketch.lang.domain import LARGEST_COST
+from pdsketch.lang.diagnostics import error
 from pdsketch.lang.terms import Expr
-from pdsketch.lang.types import ObjectType
-from pdsketch.search.latent.candidates import Generator, candidates_of
+from pdsketch.search.latent.candidates import candidates_of
 from pdsketch.search.latent.doubts import doubts_of, encoded
-from pdsketch.search.latent.engine import (
-    Engine,
-    Limits,
-    Outcome,
-    Progress,
-    Search,
-    Settings,
-    status_of,
-    suppress_limits,
-)
-from pdsketch.search.latent.guide import Blind, Guide, Optimism, find_guide
+from pdsketch.search.latent.engine import Engine, Limits, Outcome, Settings
+from pdsketch.search.latent.guide import Blind, Guide, Optimism
 from pdsketch.search.latent.instances import Candidates, value_types
 from pdsketch.search.latent.judge import Judge
+from pdsketch.search.latent.limits import LIMITS, status_of, suppress_limits
+from pdsketch.search.latent.options import Options, options_of
+from pdsketch.search.latent.prices import prices_of
 from pdsketch.search.latent.reasons import ending, nothing_trained, runaways, untrained, why_not
 from pdsketch.search.latent.replay import Trail, Verdicts, replay
 from pdsketch.search.latent.space import Space
@@ -43,7 +35,6 @@ from pdsketch.tensor.model import Model
 from pdsketch.tensor.node import pardoning
 from pdsketch.tensor.state import State, StateBatch
 
-SEARCHES: Final[tuple[Search, ...]] = ("astar", "wastar", "gbfs")
 MOST_ROUNDS: Final = 8
 FIRST_ROUND: Final = 256
 """Expansions of the first round of candidate values, where more rounds may follow; each doubles it."""
@@ -52,36 +43,6 @@ _NOT_REPLAYED: Final = "a plan was found, and a limit reached before it was repl
 _NOT_LOOKED_AT: Final = (
     "a limit was reached before it was seen whether the plan rests on what the model knows"
 )
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Options:
-    """How to plan with a model.
-
-    ``k`` nodes are expanded together; 1 is textbook search. ``max_depth`` bounds
-    the length of plans. ``snap`` rounds floats to their codes after each step.
-    Two states are one when their floats' codes agree, or with ``resolution`` when
-    they agree in steps of that size.
-    ``generators`` propose values for value parameters, by the name of their
-    type. ``costs``: let actions cost what they say; by default, where some
-    action says so. ``refused`` are not tried as a first step.
-    """
-
-    search: Search = "astar"
-    heuristic: str = "opt"
-    time_limit: float | None = 20.0
-    memory_limit: float = DEFAULT_MEGABYTES
-    max_expansions: int | None = None
-    max_depth: int | None = None
-    k: int = 1
-    weight: float = 5.0
-    snap: bool = False
-    resolution: float | None = None
-    costs: bool | None = None
-    generators: Mapping[str, Generator] = field(default_factory=dict)
-    refused: frozenset[Step] = frozenset()
-    watch: Callable[[Progress], None] | None = None
 
 
 def plan_model(model: Model, state: State, goal: str | Expr, **options: Any) -> Result:
@@ -101,7 +62,7 @@ def plan_models(
     if not isinstance(model, Model):
         raise error("bad-model", f"a Model was wanted to plan with, and a {type(model).__name__} was given")
     started = time.monotonic()
-    chosen = _options(model, options)
+    chosen = options_of(model, options)
     with _budget(model, chosen).running() as budget:
         states = _states(model, states)
         if not states:
@@ -166,7 +127,7 @@ class _Planning:
                 for i, result in zip(left, self._search(left, ready, number, last=last), strict=True):
                     if result is not None:
                         found[i] = result
-        except (LimitError, MemoryError, RuntimeError) as limit:
+        except LIMITS as limit:
             status = status_of(limit)
             if status is None:
                 raise
@@ -310,54 +271,6 @@ class _Planning:
         return bool(undecided(self.model, batch, self.goals[i]))
 
 
-def _options(model: Model, given: Mapping[str, Any]) -> Options:
-    known = Options.__dataclass_fields__
-    for name in given:
-        if name not in known:
-            raise error(
-                "unknown-option",
-                f"planning with a model has no option `{name}`",
-                help=did_you_mean(name, known),
-            )
-    options = Options(**given)
-    if options.search not in SEARCHES:
-        raise error(
-            "unknown-search",
-            f"there is no search `{options.search}` for models",
-            help=did_you_mean(str(options.search), SEARCHES) or f"choose one of {', '.join(SEARCHES)}",
-        )
-    find_guide(options.heuristic)
-    for name in ("k", "max_depth"):
-        value = getattr(options, name)
-        if value is not None and (not isinstance(value, int) or value < (name == "k")):
-            raise error(
-                "bad-limit", f"`{name}` is a whole number, {int(name == 'k')} or more; {value!r} is given"
-            )
-    step: Any = options.resolution
-    if step is not None and (not isinstance(step, int | float) or not step > 0):
-        raise error("bad-limit", f"`resolution` is a number above 0; {step!r} is given")
-    return replace(options, generators=_generators(model, options.generators))
-
-
-def _generators(model: Model, given: Mapping[str, Generator]) -> dict[str, Generator]:
-    """The generators by the name of their type, in lower case as the domain has it."""
-    if not isinstance(given, Mapping):
-        found = type(given).__name__
-        raise error("bad-generator", f"`generators` maps value types to functions, and is a {found}")
-    named = {str(name).lower(): generator for name, generator in given.items()}
-    for name, generator in named.items():
-        if name not in model.domain.value_types:
-            raise error(
-                "unknown-type",
-                f"a generator is given for `{name}`, and the domain has no such value type",
-                help=did_you_mean(name, model.domain.value_types),
-            )
-        if not callable(generator):
-            found = type(generator).__name__
-            raise error("bad-generator", f"the generator of `{name}` is a {found}, and no function")
-    return named
-
-
 def _states(model: Model, states: Sequence[State]) -> list[State]:
     if isinstance(states, State | StateBatch):
         states = list(StateBatch.of(states))
@@ -387,29 +300,4 @@ def _goals(model: Model, states: Sequence[State], goals: Sequence[str | Expr] | 
                 help="read an encoded predicate instead",
             )
         found.append(checked)
-    return found
-
-
-def prices_of(model: Model, roots: StateBatch, problem: int, steps: Sequence[tuple[str, ...]]) -> list[float]:
-    """What ground actions cost in the root of a problem; an action over values is taken to cost nothing."""
-    state = roots[problem]
-    run = model.engine.open(state.batch)
-    found = [0.0] * len(steps)
-    by_action: dict[str, list[int]] = {}
-    for number, step in enumerate(steps):
-        if not any(argument.startswith("?") for argument in step[1:]):
-            by_action.setdefault(step[0], []).append(number)
-    for name, numbers in by_action.items():
-        action = model.domain.actions[name]
-        if action.cost is None:
-            continue
-        places = {}
-        for i, parameter in enumerate(action.parameters, start=1):
-            assert isinstance(parameter.type, ObjectType)
-            at = [state.batch.universe(0).at(steps[number][i], parameter.type) for number in numbers]
-            places[parameter.name] = torch.tensor([at], device=state.device)
-        cost = model.engine.cost(run.ground(places, len(numbers)), name)
-        assert cost is not None
-        for number, value in zip(numbers, cost[0].tolist(), strict=True):
-            found[number] = min(max(value, 0.0), LARGEST_COST)
     return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import isfinite
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from pdsketch.lang.diagnostics import Error
 from pdsketch.lang.domain import Predicate
@@ -12,16 +12,15 @@ from pdsketch.lang.source import Span
 from pdsketch.lang.terms import Expr, Logic
 from pdsketch.learn.verdicts import MEANINGS, NOTE, REMEDIES, Verdict
 from pdsketch.search.latent.doubts import doubts_of
-from pdsketch.search.latent.engine import Outcome, suppress_limits
+from pdsketch.search.latent.engine import Outcome
 from pdsketch.search.latent.guide import Guide, Optimism
+from pdsketch.search.latent.limits import suppress_limits
+from pdsketch.search.latent.options import Options
 from pdsketch.search.latent.replay import Trail, follow
 from pdsketch.search.latent.undecided import blanks_read, known_blanks, undecided
 from pdsketch.search.result import Step
 from pdsketch.tensor.model import Model
 from pdsketch.tensor.state import State
-
-if TYPE_CHECKING:
-    from pdsketch.search.latent.plan import Options
 
 _MOST_PARTS: Final = 12
 
