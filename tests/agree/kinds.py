@@ -19,6 +19,7 @@ class Kind:
     """A question that several engines are asked.
 
     ``sources`` are where samples come from, in turn; ``limit`` is how many states of each are expanded.
+    So many ``goals`` are asked of each state; every one is a case.
     """
 
     name: str
@@ -27,11 +28,12 @@ class Kind:
     sources: tuple[str, ...]
     limit: int
     share: int
+    goals: int = 1
 
     def case(self, seed: int) -> Case:
         """The case of a seed."""
-        source = self.sources[seed % len(self.sources)]
-        return draw(self.name, SOURCES[source], seed, self.limit)
+        source = self.sources[seed // self.goals % len(self.sources)]
+        return draw(self.name, SOURCES[source], seed, self.limit, self.goals)
 
 
 def _classical(chance: Choices) -> Sample:
@@ -50,7 +52,7 @@ def _wide(chance: Choices) -> Sample:
 
 
 def _blank_free(chance: Choices) -> Sample:
-    return sketch_from(chance, goal=OPEN, formulas=4, blanks=False)
+    return sketch_from(chance, goal=OPEN, formulas=4, blanks=False, costs=True)
 
 
 def _sketch(chance: Choices) -> Sample:
@@ -92,7 +94,9 @@ KINDS = {
             12,
             14,
         ),
-        Kind("ground", "grounded tasks: steps, distances", checks_task.check_ground, ("classical",), 50, 20),
+        Kind(
+            "ground", "grounded tasks: steps, distances", checks_task.check_ground, ("classical",), 50, 20, 2
+        ),
         Kind(
             "packed",
             "packed kernels: axioms, successors",
@@ -100,6 +104,7 @@ KINDS = {
             ("classical",) * 9 + ("wide",),
             40,
             12,
+            goals=2,
         ),
         Kind(
             "relaxed",
@@ -108,6 +113,7 @@ KINDS = {
             ("classical", "classical", "blank-free", "sketch"),
             30,
             7,
+            goals=2,
         ),
         Kind(
             "search",
@@ -116,6 +122,7 @@ KINDS = {
             ("classical",) * 9 + ("wide",),
             80,
             7,
+            goals=2,
         ),
         Kind(
             "latent",
@@ -124,6 +131,7 @@ KINDS = {
             ("classical", "blank-free"),
             20,
             3,
+            goals=2,
         ),
     )
 }
