@@ -77,14 +77,14 @@ KINDS = {
             14,
             11,
         ),
-        Kind("fmt", "printed and read back", checks_text.check_printing, ("classical", "sketch"), 6, 10),
+        Kind("fmt", "printed and read back", checks_text.check_printing, ("classical", "sketch"), 6, 8),
         Kind(
             "formula",
             "formulas over tensors: crisp, Gödel, product, Łukasiewicz; batches",
             checks_tensor.check_formula,
             ("classical", "sketch", "blank-free"),
             12,
-            16,
+            15,
         ),
         Kind(
             "step",
@@ -95,7 +95,7 @@ KINDS = {
             14,
         ),
         Kind(
-            "ground", "grounded tasks: steps, distances", checks_task.check_ground, ("classical",), 50, 20, 2
+            "ground", "grounded tasks: steps, distances", checks_task.check_ground, ("classical",), 50, 18, 2
         ),
         Kind(
             "packed",
@@ -112,7 +112,7 @@ KINDS = {
             checks_task.check_relaxed,
             ("classical", "classical", "blank-free", "sketch"),
             30,
-            7,
+            8,
             goals=2,
         ),
         Kind(
@@ -121,7 +121,7 @@ KINDS = {
             checks_search.check_search,
             ("classical",) * 9 + ("wide",),
             80,
-            7,
+            10,
             goals=2,
         ),
         Kind(
@@ -130,7 +130,7 @@ KINDS = {
             checks_search.check_latent,
             ("classical", "blank-free"),
             20,
-            3,
+            4,
             goals=2,
         ),
     )
