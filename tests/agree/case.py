@@ -67,6 +67,12 @@ class Case:
         """Whether planning needs a `Model`: values change, or something is blank."""
         return needs_model(self.sample.problem)
 
+    def again(self) -> Case:
+        """The case with all its choices still to be made."""
+        fresh = replace(self)
+        fresh.__dict__["graph"] = self.graph
+        return fresh
+
     def state(self, facts: Facts) -> Any:
         """A tensor state of the problem with these facts."""
         return replace(self.sample.problem, init=facts).state

@@ -72,18 +72,18 @@ def _check_plans(case: Case, plain: Plain) -> None:
 def check_printing(case: Case) -> None:
     """`fmt`, and other spellings of the same, mean the same."""
     sample = case.sample
-    for name in ("fmt", "fmt of another spelling"):
-        other = (lambda text: text) if name == "fmt" else (lambda text: respelled(text, case.chance))
-        domain_text = formatted(other(sample.domain_text))
-        domain = parse_domain(domain_text)
-        problem = parse_problem(formatted(other(sample.problem_text)), domain)
-        _same(name, "domain", meaning_of_domain(sample.domain), meaning_of_domain(domain))
-        _same(name, "problem", meaning_of_problem(sample.problem), meaning_of_problem(problem))
-        for text, expr in case.formulas[1:]:
-            _same(name, text, {"formula": expr}, {"formula": parse_goal(formatted(other(text)), problem)})
-        again = formatted(domain_text)
-        if again != domain_text:
-            raise DifferError(name, "formatting twice", domain_text, again)
+    name = case.chance.choice(["fmt", "fmt of another spelling"])
+    other = (lambda text: text) if name == "fmt" else (lambda text: respelled(text, case.chance))
+    domain_text = formatted(other(sample.domain_text))
+    domain = parse_domain(domain_text)
+    problem = parse_problem(formatted(other(sample.problem_text)), domain)
+    _same(name, "domain", meaning_of_domain(sample.domain), meaning_of_domain(domain))
+    _same(name, "problem", meaning_of_problem(sample.problem), meaning_of_problem(problem))
+    for text, expr in case.formulas[1:]:
+        _same(name, text, {"formula": expr}, {"formula": parse_goal(formatted(other(text)), problem)})
+    again = formatted(domain_text)
+    if again != domain_text:
+        raise DifferError(name, "formatting twice", domain_text, again)
 
 
 def formatted(text: str) -> str:

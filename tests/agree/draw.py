@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import lru_cache
 
 from tests.agree.case import Case
 from tests.agree.graph import Facts, Graph, explore
@@ -11,8 +12,10 @@ from tests.strategies.choices import Choices, Seeded
 from tests.strategies.oracle import told
 from tests.strategies.sample import Sample
 
+from pdsketch.lang.load import parse_goal
+
 Make = Callable[[Choices], Sample]
-"""A sample with the goal `OPEN`, which is chosen once its states are known."""
+"""Makes a sample with the goal `OPEN`, which is chosen once its states are known."""
 
 OPEN = "(and)"
 TRIES = 3
@@ -20,26 +23,32 @@ LIVELY = 4
 """So many states are enough to search."""
 
 
-def draw(kind: str, make: Make, seed: int, limit: int) -> Case:
-    """The case of a seed. Of a few samples, the first is taken in which something happens."""
-    for attempt in range(TRIES):
-        chance = Seeded(seed * TRIES + attempt)
-        sample = make(chance)
-        graph = explore(sample, limit)
-        if len(graph.states) >= LIVELY:
-            break
-    sample = with_goal(sample, _goal(chance, sample, graph))
+def draw(kind: str, make: Make, seed: int, limit: int, goals: int) -> Case:
+    """The case of a seed; so many cases in a row have one domain and state, and differ in their goals."""
+    sample, explored = _drawn(make, seed // goals, limit)
+    graph = replace(explored)
+    sample = with_goal(sample, _goal(Seeded(-seed - 1), sample, graph))
     graph.judge(sample)
     case = Case(kind, sample, limit)
     case.__dict__["graph"] = graph
     return case
 
 
+@lru_cache(maxsize=1)
+def _drawn(make: Make, seed: int, limit: int) -> tuple[Sample, Graph]:
+    """Of a few samples, the first in which something happens, and its states."""
+    for attempt in range(TRIES):
+        sample = make(Seeded(seed * TRIES + attempt))
+        graph = explore(sample, limit)
+        if len(graph.states) >= LIVELY:
+            break
+    return sample, graph
+
+
 def with_goal(sample: Sample, goal: str) -> Sample:
     """The sample with a goal in the place of the open one."""
     before, _, behind = sample.problem_text.rpartition(OPEN)
-    text = f"{before}{goal}{behind}"
-    changed = replace(sample, problem_text=text)
+    changed = replace(sample, problem_text=f"{before}{goal}{behind}")
     changed.__dict__["domain"] = sample.domain
     return changed
 
@@ -52,12 +61,12 @@ def _goal(chance: Choices, sample: Sample, graph: Graph) -> str:
         return _as_in(chance, sample, states[0], [chance.pick(states[len(states) // 2 :])])
     if kind < 7 and len(states) > 1:
         return _as_in(chance, sample, states[0], [chance.pick(states), chance.pick(states)])
+    formulas = chance.some(sample.formulas, len(sample.formulas), len(sample.formulas), unique=True)
     if kind < 9:
-        for text in sample.formulas:
-            graph.judge(with_goal(sample, text))
-            if not graph.goals[0]:
+        for text in formulas:
+            if not graph.holds_at_first(sample, parse_goal(text, sample.problem)):
                 return text
-    return chance.pick(sample.formulas)
+    return formulas[0]
 
 
 def _as_in(chance: Choices, sample: Sample, first: Facts, targets: list[Facts]) -> str:

@@ -14,6 +14,7 @@ from tests.strategies.sample import Sample
 
 from pdsketch.lang.diagnostics import Error
 from pdsketch.lang.semantics import Moment, Step, apply_at, bind, encode
+from pdsketch.lang.terms import Expr
 
 Facts = dict[Any, Any]
 
@@ -69,6 +70,10 @@ class Graph:
         """Ask for the goal of a sample, which may differ from the one that was explored in its goal alone."""
         world, goal = sample.world, sample.problem.goal
         self.goals = [bool(Moment(world, facts).value(goal, {})) for facts in self.states[: self.expanded]]
+
+    def holds_at_first(self, sample: Sample, formula: Expr) -> bool:
+        """Whether a formula holds in the first state."""
+        return bool(Moment(sample.world, self.states[0]).value(formula, {}))
 
     def distances(self, price: Callable[[float], float] = float) -> list[float]:
         """From each state of a complete graph the cost of a cheapest plan, infinite where there is none."""

@@ -19,6 +19,7 @@ class Kind:
     """A question that several engines are asked.
 
     ``sources`` are where samples come from, in turn; ``limit`` is how many states of each are expanded.
+    So many ``goals`` are asked of each state; every one is a case.
     """
 
     name: str
@@ -27,11 +28,12 @@ class Kind:
     sources: tuple[str, ...]
     limit: int
     share: int
+    goals: int = 1
 
     def case(self, seed: int) -> Case:
         """The case of a seed."""
-        source = self.sources[seed % len(self.sources)]
-        return draw(self.name, SOURCES[source], seed, self.limit)
+        source = self.sources[seed // self.goals % len(self.sources)]
+        return draw(self.name, SOURCES[source], seed, self.limit, self.goals)
 
 
 def _classical(chance: Choices) -> Sample:
@@ -50,7 +52,7 @@ def _wide(chance: Choices) -> Sample:
 
 
 def _blank_free(chance: Choices) -> Sample:
-    return sketch_from(chance, goal=OPEN, formulas=4, blanks=False)
+    return sketch_from(chance, goal=OPEN, formulas=4, blanks=False, costs=True)
 
 
 def _sketch(chance: Choices) -> Sample:
@@ -75,14 +77,14 @@ KINDS = {
             14,
             11,
         ),
-        Kind("fmt", "printed and read back", checks_text.check_printing, ("classical", "sketch"), 6, 10),
+        Kind("fmt", "printed and read back", checks_text.check_printing, ("classical", "sketch"), 6, 8),
         Kind(
             "formula",
             "formulas over tensors: crisp, Gödel, product, Łukasiewicz; batches",
             checks_tensor.check_formula,
             ("classical", "sketch", "blank-free"),
             12,
-            16,
+            15,
         ),
         Kind(
             "step",
@@ -92,7 +94,9 @@ KINDS = {
             12,
             14,
         ),
-        Kind("ground", "grounded tasks: steps, distances", checks_task.check_ground, ("classical",), 50, 20),
+        Kind(
+            "ground", "grounded tasks: steps, distances", checks_task.check_ground, ("classical",), 50, 18, 2
+        ),
         Kind(
             "packed",
             "packed kernels: axioms, successors",
@@ -100,6 +104,7 @@ KINDS = {
             ("classical",) * 9 + ("wide",),
             40,
             12,
+            goals=2,
         ),
         Kind(
             "relaxed",
@@ -107,7 +112,8 @@ KINDS = {
             checks_task.check_relaxed,
             ("classical", "classical", "blank-free", "sketch"),
             30,
-            7,
+            8,
+            goals=2,
         ),
         Kind(
             "search",
@@ -115,7 +121,8 @@ KINDS = {
             checks_search.check_search,
             ("classical",) * 9 + ("wide",),
             80,
-            7,
+            10,
+            goals=2,
         ),
         Kind(
             "latent",
@@ -123,7 +130,8 @@ KINDS = {
             checks_search.check_latent,
             ("classical", "blank-free"),
             20,
-            3,
+            4,
+            goals=2,
         ),
     )
 }

@@ -17,7 +17,7 @@ def failure(case: Case) -> str | None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            KINDS[case.kind].check(case)
+            KINDS[case.kind].check(case.again())
     except DifferError as difference:
         return str(difference)
     except Exception as problem:  # whatever it is, it is what we look for

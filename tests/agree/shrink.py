@@ -35,6 +35,8 @@ def shrink(case: Case, fails: Callable[[Case], str | None], seconds: float = 20.
         for smaller in candidates(case):
             if time.monotonic() > deadline:
                 break
+            if size(smaller) >= size(case):
+                continue
             now = _outcome(smaller, fails)
             if now is not None and now.split(",")[0] == engine:
                 case, said, again = smaller, now, True
@@ -52,6 +54,12 @@ def _outcome(case: Case, fails: Callable[[Case], str | None]) -> str | None:
     return fails(case)
 
 
+def size(case: Case) -> int:
+    """How much there is to read."""
+    sample = case.sample
+    return sum(map(len, (sample.domain_text, sample.problem_text, *sample.formulas)))
+
+
 def candidates(case: Case) -> Iterator[Case]:
     """Cases that are a little smaller, the large steps first."""
     sample = case.sample
@@ -59,8 +67,11 @@ def candidates(case: Case) -> Iterator[Case]:
         fewer = (*sample.formulas[:i], *sample.formulas[i + 1 :])
         yield replace(case, sample=replace(sample, formulas=fewer))
         yield replace(case, sample=_with_goal(replace(sample, formulas=()), text))
-    yield from _other_starts(case)
     domain, problem = read_tree(sample.domain_text), read_tree(sample.problem_text)
+    still = [block for block in domain if block[0] != ":action"]
+    for start in _other_starts(case, problem):
+        yield _changed(case, still, start)
+        yield _changed(case, domain, start)
     for name in _objects(problem):
         yield _changed(case, domain, _without_object(problem, name))
     for size in ("large", "small"):
@@ -76,16 +87,14 @@ def _with_goal(sample: Any, goal: str) -> Any:
     return replace(sample, problem_text=written(tree))
 
 
-def _other_starts(case: Case) -> Iterator[Case]:
-    """The problem from a state that it can reach."""
-    domain = case.sample.domain
-    if any(p.role in ("raw", "encoded") for p in domain.predicates.values()):
+def _other_starts(case: Case, problem: Tree) -> Iterator[Tree]:
+    """The problem from its own state, and from others that it can reach."""
+    yield problem
+    if any(p.role in ("raw", "encoded") for p in case.sample.domain.predicates.values()):
         return
-    tree = read_tree(case.sample.problem_text)
-    for facts in case.graph.states[1:4]:
+    for facts in case.graph.states[1:8]:
         init = [read_tree(told(fact, value)) for fact, value in facts.items() if value is not False]
-        changed = [[":init", *init] if block[0] == ":init" else block for block in tree]
-        yield replace(case, sample=replace(case.sample, problem_text=written(changed)))
+        yield [[":init", *init] if block[0] == ":init" else block for block in problem]
 
 
 def _changed(case: Case, domain: Tree, problem: Tree) -> Case:

@@ -42,6 +42,8 @@ def key(state: Any) -> Key:
 
 def is_small(state: Any, changing: set[str]) -> bool:
     """Whether every engine holds the numbers that change exactly."""
+    if not changing:
+        return True
     values = (value for fact, value in state.items() if fact[0] in changing)
     return all(abs(number) <= LARGEST for value in values for number in flat(value))
 

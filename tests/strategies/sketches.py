@@ -49,6 +49,7 @@ class _Author:
     blocks: list[str] = field(default_factory=list)
 
     blanks: bool = True
+    costly: bool = False
 
     def within(self, prefix: str) -> Vocabulary:
         """The vocabulary inside one definition: raw predicates are the encoder's, blanks are its own."""
@@ -67,10 +68,13 @@ def sketch_from(
     *,
     value_parameters: bool = True,
     blanks: bool = True,
+    costs: bool = False,
     formulas: int = 2,
     goal: str | None = None,
 ) -> Sample:
     """`sketch`, where the choices come from; a ``goal`` that is given is not chosen.
+
+    With ``costs``, actions may cost something.
 
     Without ``blanks`` the domain says everything itself: no function is left out, and
     values that actions take have choices.
@@ -78,7 +82,8 @@ def sketch_from(
     objects = _objects(chance)
     constants = dict(list(objects.items())[: chance.number(0, 1)])
     observed = _observed(chance)
-    author = _Author(Vocabulary(HIERARCHY, constants, observed, LITERALS), blanks=blanks)
+    costly = costs and chance.coin()
+    author = _Author(Vocabulary(HIERARCHY, constants, observed, LITERALS), blanks=blanks, costly=costly)
     externals = tuple(chance.some(EXTERNALS, 0, 3, unique=True)) if blanks else ()
     for external in externals:
         weights = tuple(chance.pick([1, -1, 2]) for _ in external.parameters)
@@ -94,12 +99,15 @@ def sketch_from(
             f"(:types {declared_types(HIERARCHY)} {VALUE_TYPES})",
             *([f"(:constants {listed(constants)})"] if constants else []),
             f"(:predicates {' '.join(p.header for p in (*observed, *raw, *externals))})",
+            *(["(:functions (total-cost) - number)"] if costly else []),
             *author.blocks,
             ")",
         ]
     )
     whole = replace(author.words.without("raw"), objects=objects)
     problem = _problem(chance, whole, (*observed, *raw), constants)
+    if costly:
+        problem = problem.removesuffix(")") + "\n(:metric minimize (total-cost)))"
     others = tuple(formula(chance, whole, {}, 2) for _ in range(formulas))
     candidates = {"pose": DATA["pose"], "level": DATA["level"]}
     roles = {p.name: p.role for p in (*author.words.predicates, *raw)}
@@ -179,6 +187,8 @@ def _action(
     chosen = chance.some(possible, 0 if must_assign else min(2, len(possible)), 3, unique=True)
     targets = [*must_assign, *(p for p in chosen if p not in must_assign)]
     effects = [effect for target in targets for effect in _effects(chance, words, scope, target)]
+    if author.costly and chance.number(0, 3):
+        effects.append(f"(increase (total-cost) {chance.pick(['0', '1', '2.5', '0.25', '10'])})")
     conditions = [
         lambda: "(and)",
         lambda: literals(chance, words, scope, 2),
