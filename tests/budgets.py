@@ -39,7 +39,7 @@ def out_of_time_at(look: float) -> Budget:
 
 def out_of_memory_at(look: float) -> Budget:
     """A budget whose memory is used up when the meter is looked at for that time; it is at every look."""
-    return Budget(megabytes=1e6, clock=Steady(), meter=Until(look + 1))
+    return Budget(megabytes=1e6, clock=Steady(0.02), meter=Until(look + 1))
 
 
 def work(function: Callable[[], object]) -> int:

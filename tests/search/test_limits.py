@@ -61,7 +61,7 @@ def lamps():
 def looks(plan):
     """How often the clock, and the meter, is looked at in a call."""
     clock, meter = Until(), Until()
-    for budget in (Budget(seconds=1, clock=clock), Budget(megabytes=1e6, clock=Steady(), meter=meter)):
+    for budget in (Budget(seconds=1, clock=clock), Budget(megabytes=1e6, clock=Steady(0.02), meter=meter)):
         with budget.running():
             plan()
     return clock.looks, meter.looks
