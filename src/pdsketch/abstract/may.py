@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from itertools import product
-from typing import final
+from typing import Final, final
 
 from pdsketch.abstract.ground import Grounding, Scope, Thing, reads
 from pdsketch.abstract.rules import TRUE, Book, Condition, Operator, both
@@ -22,8 +22,12 @@ from pdsketch.lang.terms import (
     Update,
     Value,
     Variable,
+    free_variables,
 )
 from pdsketch.lang.types import BOOL, ObjectType
+
+_UNKNOWN: Final[Condition] = (-1,)
+"""In the place of a condition that was not computed yet; no literal is negative."""
 
 
 @final
@@ -35,12 +39,10 @@ class Compiler:
     writable: frozenset[str]
     book: Book = field(default_factory=Book)
     _may: dict[tuple[object, ...], Condition] = field(default_factory=dict)
-    _given: dict[tuple[int, tuple[Thing, ...]], int] = field(default_factory=dict)
+    _given: dict[tuple[Expr, tuple[Thing, ...]], int] = field(default_factory=dict)
     _optimistic: dict[tuple[str, tuple[Thing, ...]], int] = field(default_factory=dict)
     _recursive: dict[tuple[str, tuple[Thing, ...]], Condition] = field(default_factory=dict)
-    _changed: dict[tuple[int, tuple[Thing, ...]], Condition] = field(default_factory=dict)
-    _same: dict[Expr, Expr] = field(default_factory=dict)
-    _one: dict[int, Expr] = field(default_factory=dict)
+    _changed: dict[tuple[Expr, tuple[Thing, ...]], Condition] = field(default_factory=dict)
     _atoms: dict[str, Expr] = field(default_factory=dict)
 
     def operators(self, action: Action) -> list[Operator]:
@@ -84,10 +86,11 @@ class Compiler:
 
     def may(self, expr: Expr, scope: Scope, sign: bool) -> Condition:
         """When a Boolean expression (``sign``), or its negation, may hold."""
-        key = (id(expr), sign, *[scope[name] for name in self.ground.free(expr)])
-        if key not in self._may:
-            self._may[key] = self._compute(expr, scope, sign)
-        return self._may[key]
+        key = (expr, sign, *[scope[name] for name in free_variables(expr)])
+        found = self._may.get(key, _UNKNOWN)
+        if found is _UNKNOWN:
+            found = self._may[key] = self._compute(expr, scope, sign)
+        return found
 
     def _compute(self, expr: Expr, scope: Scope, sign: bool) -> Condition:
         match expr:
@@ -164,13 +167,10 @@ class Compiler:
 
     def _expression(self, expr: Expr, scope: Scope, sign: bool) -> Condition:
         """An expression over values: by its truth in the state, or once anything it reads is optimistic."""
-        things = tuple([scope[name] for name in self.ground.free(expr)])
+        things = tuple([scope[name] for name in free_variables(expr)])
         if None in things:
             return TRUE
-        if id(expr) not in self._one:
-            self._one[id(expr)] = self._same.setdefault(expr, expr)
-        expr = self._one[id(expr)]
-        key = (id(expr), things)
+        key = (expr, things)
         if key not in self._changed:
             read = reads(expr, scope, self.ground)
             self._changed[key] = TRUE if read is None else self.book.either(self._changes(*v) for v in read)
@@ -191,7 +191,7 @@ class Compiler:
         return self._literal(self._lifted(name), things, sign)
 
     def _lifted(self, name: str) -> Expr:
-        """A predicate of its own parameters, in an order that `Grounding.free` keeps."""
+        """A predicate of its own parameters, in an order that `free_variables` keeps."""
         if name not in self._atoms:
             predicate = self.ground.domain.predicates[name]
             if predicate.is_state:
@@ -203,13 +203,13 @@ class Compiler:
 
     def _literal(self, expr: Expr, things: tuple[Thing, ...], sign: bool) -> int:
         """The literal of an expression whose truth the state gives."""
-        key = (id(expr), things)
-        if key not in self._given:
+        key = (expr, things)
+        fact = self._given.get(key)
+        if fact is None:
             name = expr.predicate if isinstance(expr, Apply) else "holds"
-            fact = self.book.fact("given", _named(name, things))
-            self._given[key] = fact
+            fact = self._given[key] = self.book.fact("given", _named(name, things))
             self.book.given[fact] = (expr, things)
-        return 2 * self._given[key] + (not sign)
+        return 2 * fact + (not sign)
 
     def _optimistic_fact(self, name: str, things: tuple[Thing, ...]) -> int:
         key = (name, things)

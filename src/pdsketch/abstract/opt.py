@@ -33,6 +33,7 @@ from pdsketch.lang.terms import (
     Object,
     Value,
     Variable,
+    free_variables,
     walk,
 )
 from pdsketch.lang.types import ObjectType
@@ -139,22 +140,19 @@ def _compiled(
     numbered = tuple(
         None if part is None else tuple(2 * written.numbers[x >> 1] | (x & 1) for x in part) for part in parts
     )
-    return _Compiled(written.task, written.given, _forms(written, compiler.ground), numbered)
+    return _Compiled(written.task, written.given, _forms(written), numbered)
 
 
-def _forms(written: Written, ground: Grounding) -> tuple[Form, ...]:
+def _forms(written: Written) -> tuple[Form, ...]:
     """The given facts by the expressions they come from. Values stand in the expression, objects in rows."""
-    found: dict[tuple[int, tuple[Value | None, ...]], list[tuple[tuple[str, ...], int]]] = {}
-    expressions: dict[int, Expr] = {}
+    found: dict[tuple[Expr, tuple[Value | None, ...]], list[tuple[tuple[str, ...], int]]] = {}
     for place, (expr, things) in enumerate(written.given):
         values = tuple([t if isinstance(t, Value) else None for t in things])
         row = tuple([f"@{t}" for t in things if isinstance(t, int)])
-        expressions[id(expr)] = expr
-        found.setdefault((id(expr), values), []).append((row, place))
+        found.setdefault((expr, values), []).append((row, place))
     forms = []
-    for (number, values), members in found.items():
-        expr = expressions[number]
-        names = ground.free(expr)
+    for (expr, values), members in found.items():
+        names = free_variables(expr)
         types = {v.name: v.type for v in walk(expr) if isinstance(v, Variable)}
         variables = [Variable(n, types[n]) for n, v in zip(names, values, strict=True) if v is None]
         filled = {n: v for n, v in zip(names, values, strict=True) if v is not None}
