@@ -127,8 +127,7 @@ def _priced(task: Task, costs: tuple[float, ...]) -> Task:
 def _compiled(
     domain: Domain, types: tuple[ObjectType, ...], goal: Expr, named: tuple[tuple[str, int], ...]
 ) -> _Compiled:
-    writable = frozenset(u.target.predicate for action in domain.actions.values() for u in action.effects)
-    compiler = Compiler(Grounding(domain, types), writable)
+    compiler = Compiler(Grounding(domain, types), domain.analysis.written)
     operators = [operator for action in domain.actions.values() for operator in compiler.operators(action)]
     parts = [compiler.may(part, dict(named), True) for part in conjuncts(goal)]
     whole = both(part for part in parts if part is not None)

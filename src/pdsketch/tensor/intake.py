@@ -12,7 +12,6 @@ from torch import Tensor
 
 from pdsketch.lang.diagnostics import Diagnostic, Error, did_you_mean, error
 from pdsketch.lang.domain import Domain, Predicate, Problem
-from pdsketch.lang.terms import Apply, walk
 from pdsketch.lang.types import ObjectType
 from pdsketch.tensor import whole
 from pdsketch.tensor.plain import Wanted, plain
@@ -107,17 +106,9 @@ def _missing(domain: Domain, named: Mapping[str, Any]) -> Iterable[Diagnostic]:
 
 def _raw_needed(domain: Domain, given: Mapping[str, Any]) -> set[str]:
     """The raw predicates that those encoded ones read that are not given."""
-    seen: set[str] = set()
-    stack = [p.name for p in domain.predicates.values() if p.role == "encoded" and p.name not in given]
-    while stack:
-        name = stack.pop()
-        body = domain.predicates[name].body
-        if name in seen or (name in given and body is not None):
-            continue
-        seen.add(name)
-        if body is not None:
-            stack += [term.predicate for term in walk(body) if isinstance(term, Apply)]
-    return {name for name in seen if domain.predicates[name].role == "raw"}
+    encoded = [p.name for p in domain.predicates.values() if p.role == "encoded" and p.name not in given]
+    inputs = domain.analysis.encoder_inputs(encoded, given)
+    return {name for name in inputs if domain.predicates[name].role == "raw"}
 
 
 def _checked(universe: Universe, predicate: Predicate, value: Any) -> Tensor:

@@ -20,7 +20,7 @@ from pdsketch.lang.terms import Expr
 from pdsketch.lang.types import ObjectType
 from pdsketch.search.latent.judge import open_node
 from pdsketch.search.latent.portions import Portions
-from pdsketch.search.latent.undecided import HIGH, LOW, blanks_read, known_blanks
+from pdsketch.search.latent.undecided import HIGH, LOW, known_blanks
 from pdsketch.tensor.model import Model
 from pdsketch.tensor.node import Node
 from pdsketch.tensor.state import StateBatch
@@ -249,7 +249,7 @@ def _doubted(model: Model, optimistic: Optimistic, batch: StateBatch) -> dict[st
     run = model.engine.open(batch, checked=False)
     found: dict[str, list[int]] = {}
     for form in optimistic.forms:
-        blanks = blanks_read(model, form.expr)
+        blanks = model.domain.analysis.blanks(form.expr)
         if not blanks:
             continue
         rows = torch.tensor(_placed(form, batch.universe(0)), dtype=torch.int64, device=batch.device)

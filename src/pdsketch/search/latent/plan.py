@@ -13,7 +13,6 @@ import numpy as np
 import torch
 
 from pdsketch.budget import UNLIMITED, Budget, current, taken
-from pdsketch.lang.check.reads import absent_reads
 from pdsketch.lang.diagnostics import error
 from pdsketch.lang.terms import Expr
 from pdsketch.search.latent.candidates import candidates_of
@@ -291,7 +290,7 @@ def _goals(model: Model, states: Sequence[State], goals: Sequence[str | Expr] | 
     found = []
     for state, goal in zip(states, each, strict=True):
         checked = model.formula(state.batch, goal)  # type: ignore[arg-type]
-        absent = absent_reads(checked, model.domain)
+        absent = model.domain.analysis.absent_reads(checked)
         if absent:
             raise error(
                 "absent-predicate",
