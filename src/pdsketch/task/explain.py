@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import final
 
-from pdsketch.lang.data import ground
+from pdsketch.lang.data import show_atom
 from pdsketch.lang.diagnostics import Diagnostic, Note
 from pdsketch.lang.domain import Action, Problem
 from pdsketch.lang.source import Span
@@ -105,7 +105,7 @@ class _Explainer:
         return [
             Diagnostic(
                 "unreachable-goal",
-                f"the goal needs `{ground(fact)}` and its negation, which never hold together",
+                f"the goal needs `{show_atom(fact)}` and its negation, which never hold together",
                 self._g.problem.goal.span,
                 label="contradicts itself",
             )

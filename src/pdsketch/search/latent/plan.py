@@ -14,6 +14,7 @@ import torch
 
 from pdsketch.budget import UNLIMITED, Budget, current, taken
 from pdsketch.lang.diagnostics import error
+from pdsketch.lang.steps import Step
 from pdsketch.lang.terms import Expr
 from pdsketch.search.latent.candidates import candidates_of
 from pdsketch.search.latent.doubts import doubts_of, encoded
@@ -28,7 +29,7 @@ from pdsketch.search.latent.reasons import ending, nothing_trained, runaways, un
 from pdsketch.search.latent.replay import Trail, Verdicts, replay
 from pdsketch.search.latent.space import Space
 from pdsketch.search.latent.undecided import undecided
-from pdsketch.search.result import Result, Status, Step, UntrainedWarning
+from pdsketch.search.result import Result, Status, UntrainedWarning
 from pdsketch.tensor.experience import Watch
 from pdsketch.tensor.model import Model
 from pdsketch.tensor.node import pardoning

@@ -11,6 +11,7 @@ from pdsketch.lang.diagnostics import Error
 from pdsketch.lang.domain import Predicate
 from pdsketch.lang.rewrite import conjuncts
 from pdsketch.lang.source import Span
+from pdsketch.lang.steps import Step
 from pdsketch.lang.terms import Expr
 from pdsketch.learn.verdicts import MEANINGS, NOTE, REMEDIES, Verdict
 from pdsketch.search.latent.doubts import doubts_of
@@ -20,7 +21,6 @@ from pdsketch.search.latent.limits import suppress_limits
 from pdsketch.search.latent.options import Options
 from pdsketch.search.latent.replay import Trail, follow
 from pdsketch.search.latent.undecided import known_blanks, undecided
-from pdsketch.search.result import Step
 from pdsketch.tensor.model import Model
 from pdsketch.tensor.state import State
 

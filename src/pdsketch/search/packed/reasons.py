@@ -8,7 +8,7 @@ import numpy as np
 
 from pdsketch.budget import Budget, LimitError, current
 from pdsketch.heuristics.registry import HEURISTICS
-from pdsketch.lang.data import ground
+from pdsketch.lang.data import show_atom
 from pdsketch.lang.domain import Problem
 from pdsketch.search.packed.engine import Options, Outcome
 from pdsketch.search.result import Status
@@ -59,7 +59,7 @@ def _in_the_way(problem: Problem, task: Task, outcome: Outcome) -> tuple[str, ..
     if words:
         return words
     return tuple(
-        f"{'not ' * (literal & 1)}{ground(task.facts[literal >> 1])} is out of reach"
+        f"{'not ' * (literal & 1)}{show_atom(task.facts[literal >> 1])} is out of reach"
         for literal in outcome.unreached
     )
 
