@@ -46,7 +46,7 @@ UNSEEN_EXPANSIONS = 5_000
 """Goals over several things need longer plans than missions do."""
 
 STOCK_EXPANSIONS = 5_000
-"""Minigrid's own rooms are larger than those of the missions: in 500, exact modules find no plan in up to 7 %."""
+"""Minigrid's own rooms are larger than those of the missions: 500 are too few for exact modules, too."""
 
 UNSEEN_WIDTH = 16
 """Nodes expanded together: plans stay optimal for the model, and long searches take less time."""
