@@ -12,11 +12,11 @@ from tests.task import interpreter
 from tests.task.tidy import untidy
 
 from pdsketch.abstract.opt import compile_optimistic
-from pdsketch.heuristics.axioms import evaluate_axioms, prepare_axioms
-from pdsketch.heuristics.bits import pack
 from pdsketch.heuristics.evaluator import Evaluator
 from pdsketch.heuristics.registry import HEURISTICS
+from pdsketch.kernels.bits import pack
 from pdsketch.search.packed.operators import applicable, apply, prepare_operators, words_of
+from pdsketch.task.axioms import evaluate_axioms, prepare_axioms
 from pdsketch.task.ground import ground
 from pdsketch.task.task import Task
 

@@ -26,6 +26,7 @@ from pdsketch.abstract.facts import Form, by_form
 from pdsketch.abstract.ground import Grounding
 from pdsketch.abstract.may import Compiler
 from pdsketch.abstract.rules import Written, assemble, both
+from pdsketch.kernels.arrays import Floats
 from pdsketch.lang.domain import Domain
 from pdsketch.lang.substitute import substitute
 from pdsketch.lang.terms import (
@@ -38,7 +39,7 @@ from pdsketch.lang.terms import (
     walk,
 )
 from pdsketch.lang.types import ObjectType
-from pdsketch.task.task import Floats, Task
+from pdsketch.task.task import Task
 
 KEPT = 256
 """How many compilations are kept."""

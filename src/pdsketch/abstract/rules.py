@@ -16,9 +16,10 @@ import numpy as np
 
 from pdsketch.abstract.ground import Thing
 from pdsketch.budget import current
+from pdsketch.kernels.csr import csr_of
 from pdsketch.lang.domain import Fact
 from pdsketch.lang.terms import Expr
-from pdsketch.task.task import Rows, Task
+from pdsketch.task.task import Task
 
 Condition = tuple[int, ...] | None
 """Literals, ``2 * fact`` or ``2 * fact + 1``, all of which must hold; None: never."""
@@ -126,12 +127,12 @@ def assemble(book: Book, operators: Sequence[Operator], goal: tuple[int, ...]) -
         goal=np.array(literals(goal), np.int32),
         operators=tuple(operator.name for operator, _ in kept),
         costs=np.array([operator.cost for operator, _ in kept], np.float64),
-        preconditions=_rows([literals(operator.precondition) for operator, _ in kept]),
-        effects=_rows(by_operator),
-        conditions=_rows([literals(condition) for _, (condition, _) in effects]),
-        heads=_rows([[literal(head)] for _, (_, head) in effects]),
+        preconditions=csr_of([literals(operator.precondition) for operator, _ in kept]),
+        effects=csr_of(by_operator),
+        conditions=csr_of([literals(condition) for _, (condition, _) in effects]),
+        heads=csr_of([[literal(head)] for _, (_, head) in effects]),
         axiom_heads=np.array([numbers[fact] for fact, _ in axioms], np.int32),
-        axiom_bodies=_rows([literals(body) for _, body in axioms]),
+        axiom_bodies=csr_of([literals(body) for _, body in axioms]),
         axiom_layers=np.zeros(len(axioms), np.int32),
     )
     return Written(task, tuple(book.given[f] for f in order if book.kinds[f] == "given"), numbers)
@@ -169,9 +170,3 @@ def _relevant(
         (operators[i], [effect for effect in operators[i].effects if effect in kept[i]]) for i in sorted(kept)
     ]
     return facts, chosen
-
-
-def _rows(lists: Sequence[Sequence[int]]) -> Rows:
-    starts = np.zeros(len(lists) + 1, np.int32)
-    np.cumsum([len(row) for row in lists], out=starts[1:])
-    return Rows(starts, np.array([item for row in lists for item in row], np.int32))

@@ -9,13 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pdsketch.budget import current
-from pdsketch.heuristics.axioms import Axioms, evaluate_axioms, prepare_axioms
-from pdsketch.heuristics.bits import Words, n_words, pack
-from pdsketch.heuristics.compiled import announced, kernel
 from pdsketch.heuristics.explore import Work, make_work
 from pdsketch.heuristics.registry import evaluate, find_heuristic
 from pdsketch.heuristics.relaxation import Relaxation, relax
-from pdsketch.task.task import Floats, Ints, Task
+from pdsketch.kernels.arrays import Floats, Ints
+from pdsketch.kernels.bits import Words, n_words, pack
+from pdsketch.kernels.compiled import announced, kernel
+from pdsketch.task.axioms import Axioms, evaluate_axioms, prepare_axioms
+from pdsketch.task.task import Task
 
 _SLICE: Final = 0.02
 """Seconds of a kernel from which on the states between two looks at the budget are not made more."""

@@ -12,10 +12,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pdsketch.heuristics.bits import ONE, Words, all_hold, holds, lowest
-from pdsketch.heuristics.compiled import kernel
-from pdsketch.heuristics.relaxation import COUNT_BITS, Indices, Longs, Relaxation
-from pdsketch.task.task import Ints, Task
+from pdsketch.heuristics.relaxation import COUNT_BITS, Relaxation
+from pdsketch.kernels.arrays import Indices, Ints, Longs
+from pdsketch.kernels.bits import ONE, Words, all_hold, holds, lowest
+from pdsketch.kernels.compiled import kernel
+from pdsketch.task.task import Task
 
 BUCKETS = 1024
 UNREACHED = 1 << 40

@@ -17,10 +17,10 @@ from typing import final
 
 import numpy as np
 
-from pdsketch.heuristics.bits import Words, holds
-from pdsketch.heuristics.compiled import kernel
 from pdsketch.heuristics.explore import Work, explore, relaxed_plan
 from pdsketch.heuristics.relaxation import Relaxation
+from pdsketch.kernels.bits import Words, holds
+from pdsketch.kernels.compiled import kernel
 from pdsketch.lang.diagnostics import did_you_mean, error
 
 BLIND, GOALCOUNT, MAX, ADD, FF = range(5)

@@ -9,6 +9,8 @@ from typing import final
 import numpy as np
 
 from pdsketch.budget import MEGABYTE, Budget, OutOfMemoryError
+from pdsketch.kernels.arrays import Ints
+from pdsketch.kernels.growing import enlarged, more_rows, row_size
 from pdsketch.lang.source import Span
 from pdsketch.task.join import (
     COUNTER,
@@ -32,9 +34,7 @@ from pdsketch.task.join import (
     rehash,
 )
 from pdsketch.task.program import Program, Relation
-from pdsketch.task.room import enlarged, more_rows, row_size
 from pdsketch.task.rules import Rule
-from pdsketch.task.task import Ints
 
 STEPS = 100_000
 """Steps of a join before the first look at the budget."""

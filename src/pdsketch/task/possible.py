@@ -9,6 +9,7 @@ from typing import final
 
 import numpy as np
 
+from pdsketch.kernels.arrays import Ints
 from pdsketch.lang.terms import (
     Apply,
     Compare,
@@ -25,7 +26,6 @@ from pdsketch.lang.types import BOOL, ObjectType
 from pdsketch.task.formula import Test
 from pdsketch.task.ground import Grounding
 from pdsketch.task.numeric import Numbers
-from pdsketch.task.task import Ints
 
 Bindings = Mapping[str, int]
 """The objects of some variables; others may stand for anything of their type."""

@@ -17,16 +17,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pdsketch.heuristics.axioms import Axioms, evaluate_axioms
-from pdsketch.heuristics.bits import Words
-from pdsketch.heuristics.compiled import kernel
 from pdsketch.heuristics.explore import Work
 from pdsketch.heuristics.registry import evaluate, is_goal
 from pdsketch.heuristics.relaxation import Relaxation
+from pdsketch.kernels.arrays import Floats, Ints
+from pdsketch.kernels.bits import Words
+from pdsketch.kernels.compiled import kernel
 from pdsketch.search.packed.nodes import CLOSED, DEAD, OPEN, Nodes, find
 from pdsketch.search.packed.operators import Operators, applicable, apply
 from pdsketch.search.packed.queue import Queue, pop, push
-from pdsketch.task.task import Floats, Ints
+from pdsketch.task.axioms import Axioms, evaluate_axioms
 
 PAUSED, SOLVED, EXHAUSTED, GROW_NODES, GROW_TABLE, GROW_QUEUE, ENOUGH, STUCK, NEW = range(9)
 

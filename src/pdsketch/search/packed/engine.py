@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pdsketch.budget import Budget, LimitError, current
-from pdsketch.heuristics.axioms import prepare_axioms
-from pdsketch.heuristics.bits import pack
-from pdsketch.heuristics.compiled import announced
 from pdsketch.heuristics.explore import UNREACHED, make_work
 from pdsketch.heuristics.registry import Heuristic, find_heuristic
 from pdsketch.heuristics.relaxation import relax
-from pdsketch.heuristics.rows import gather
+from pdsketch.kernels.bits import pack
+from pdsketch.kernels.compiled import announced
+from pdsketch.kernels.csr import gather
+from pdsketch.kernels.growing import row_size
 from pdsketch.lang.diagnostics import did_you_mean, error
 from pdsketch.search.packed import nodes as closed_list
 from pdsketch.search.packed import queue as open_list
@@ -43,7 +43,7 @@ from pdsketch.search.packed.advance import (
 )
 from pdsketch.search.packed.operators import prepare_operators, words_of
 from pdsketch.search.result import Status
-from pdsketch.task.room import row_size
+from pdsketch.task.axioms import prepare_axioms
 from pdsketch.task.task import Task
 
 SEARCHES = ("astar", "wastar", "gbfs", "lazy-gbfs")

@@ -16,10 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pdsketch.budget import UNLIMITED, Budget
-from pdsketch.heuristics.bits import ONE, Words, all_hold, holds, lowest, n_words, set_false, set_true
-from pdsketch.heuristics.compiled import kernel
-from pdsketch.heuristics.rows import owners_of
-from pdsketch.task.task import Floats, Ints, Rows, Task
+from pdsketch.kernels.arrays import Floats, Ints
+from pdsketch.kernels.bits import ONE, Words, all_hold, holds, lowest, n_words, set_false, set_true
+from pdsketch.kernels.compiled import kernel
+from pdsketch.kernels.csr import CSR, owners_of
+from pdsketch.task.task import Task
 
 
 class Operators(NamedTuple):
@@ -87,7 +88,7 @@ def prepare_operators(task: Task, budget: Budget = UNLIMITED) -> Operators:
     )
 
 
-def _sorted_preconditions(rows: Rows, n_literals: int) -> tuple[Rows, NDArray[np.int64]]:
+def _sorted_preconditions(rows: CSR, n_literals: int) -> tuple[CSR, NDArray[np.int64]]:
     """Preconditions by the ranks of their literals, each sorted, and the rank of every literal."""
     counts = np.bincount(rows.items, minlength=n_literals)
     literals = np.arange(n_literals)
@@ -95,10 +96,10 @@ def _sorted_preconditions(rows: Rows, n_literals: int) -> tuple[Rows, NDArray[np
     rank[np.lexsort((literals, counts, literals & 1))] = literals
     keys = rank[rows.items]
     inside = np.lexsort((keys, owners_of(rows)))
-    return Rows(rows.starts, keys[inside].astype(np.int32)), rank
+    return CSR(rows.starts, keys[inside].astype(np.int32)), rank
 
 
-def _sorted_rows(rows: Rows, budget: Budget) -> Ints:
+def _sorted_rows(rows: CSR, budget: Budget) -> Ints:
     """The rows in lexicographic order, equal ones in their own: merge sort, one kernel call a level."""
     order = np.arange(len(rows), dtype=np.int32)
     spare = np.empty_like(order)
