@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import final
 
+from pdsketch.budget import current
 from pdsketch.lang.data import ground
 from pdsketch.lang.diagnostics import Diagnostic, Note
 from pdsketch.lang.domain import Action
@@ -61,6 +62,7 @@ def explain_unreachable(grounding: Grounding) -> list[Diagnostic]:
     explainer = _Explainer(grounding)
     found = []
     for part, bindings in explainer.parts(goal, {}):
+        current().check()
         if not explainer.possibilities.can(part, bindings):
             found.append((part, bindings))
     diagnostics = [explainer.diagnostic(part, bindings) for part, bindings in found[:MOST_PARTS]]
