@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import final
+from typing import NamedTuple, final
 
 import numpy as np
 import torch
@@ -16,6 +16,16 @@ from pdsketch.tensor.state import StateBatch
 from pdsketch.tensor.universe import layout_of
 
 _DTYPES = {"bool": torch.bool, "int64": torch.int64, "float32": torch.float32}
+
+
+class Examples(NamedTuple):
+    """What `Packed` says of each example, on the device ``[e]``."""
+
+    state: Tensor
+    goal: Tensor
+    outcomes: Tensor
+    action: Tensor
+    executable: Tensor
 
 
 @final
@@ -32,6 +42,7 @@ class Packed:
     ``goal`` (−1 where there is none, or its success is unknown), ``outcomes``
     (whether it held), ``action`` (−1 after the last action), ``executable`` (−1:
     unknown), and ``once`` (the first example of each state: no state counts twice).
+    Those that every step reads are on the device, too (``examples``).
     """
 
     columns: Columns
@@ -72,16 +83,19 @@ class Packed:
                 found[:-1] |= changed.cpu().numpy()
         return found[self.state] & (self.action >= 0)
 
-    def rows(self, examples: Array) -> Tensor:
-        """The states of some examples, as places on the device."""
-        return self.place(self.state[examples])
+    @cached_property
+    def examples(self) -> Examples:
+        """The examples on the device."""
+        columns = (self.state, self.goal, self.outcomes, self.action, self.executable)
+        return Examples(*(torch.from_numpy(np.ascontiguousarray(c)).to(self.device) for c in columns))
+
+    def rows(self, examples: Tensor) -> Tensor:
+        """The states of some examples."""
+        return self.examples.state.index_select(0, examples)
 
     def place(self, index: Array) -> Tensor:
         """Indices drawn on the host, on the device."""
-        tensor = torch.from_numpy(np.ascontiguousarray(index, dtype=np.int64))
-        if self.device.type == "cpu":
-            return tensor
-        return tensor.pin_memory().to(self.device, non_blocking=True)
+        return torch.from_numpy(np.ascontiguousarray(index, dtype=np.int64)).to(self.device)
 
 
 def pack(columns: Columns, device: torch.device) -> Packed:
