@@ -14,7 +14,7 @@ from typing import final
 from pdsketch.budget import Budget, current
 from pdsketch.lang.data import choices_of
 from pdsketch.lang.domain import Domain
-from pdsketch.lang.substitute import called
+from pdsketch.lang.rewrite import unfold
 from pdsketch.lang.terms import Apply, Each, Expr, Object, Quantified, Value, Variable, children
 from pdsketch.lang.types import ObjectType, Type
 
@@ -100,7 +100,7 @@ class Grounding:
     def inlined(self, atom: Apply) -> Expr:
         """The body of a derived predicate with computed arguments in the place of its parameters."""
         if id(atom) not in self._inlined:
-            self._inlined[id(atom)] = called(atom, self.domain, self._fresh)
+            self._inlined[id(atom)] = unfold(atom, self.domain, self._fresh)
         return self._inlined[id(atom)]
 
 

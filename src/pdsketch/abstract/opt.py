@@ -22,17 +22,15 @@ from typing import final
 
 import numpy as np
 
-from pdsketch.abstract.facts import Form, by_form
 from pdsketch.abstract.ground import Grounding
 from pdsketch.abstract.may import Compiler
 from pdsketch.abstract.rules import Written, assemble, both
 from pdsketch.kernels.arrays import Floats
 from pdsketch.lang.domain import Domain
-from pdsketch.lang.substitute import substitute
+from pdsketch.lang.rewrite import Form, conjuncts, lift_objects, substitute
 from pdsketch.lang.terms import (
     TRUE,
     Expr,
-    Logic,
     Object,
     Value,
     Variable,
@@ -100,11 +98,11 @@ class Optimistic:
 
 def compile_optimistic(domain: Domain, objects: Mapping[str, ObjectType], goal: Expr) -> Optimistic:
     """Compile a goal for given objects, the domain's constants first. Every action costs 1."""
-    (form,) = by_form([goal], domain)
+    (form,) = lift_objects([goal], domain)
     numbers = {name: i for i, name in enumerate(objects)}
     named = tuple((v.name, numbers[o]) for v, o in zip(form.variables, form.rows[0], strict=True))
     compiled = _compiled(domain, tuple(objects.values()), form.expr, named)
-    parts = tuple(zip(_conjuncts(goal), compiled.parts, strict=True))
+    parts = tuple(zip(conjuncts(goal), compiled.parts, strict=True))
     return Optimistic(compiled.task, len(compiled.given), objects, parts, compiled.forms)
 
 
@@ -132,7 +130,7 @@ def _compiled(
     writable = frozenset(u.target.predicate for action in domain.actions.values() for u in action.effects)
     compiler = Compiler(Grounding(domain, types), writable)
     operators = [operator for action in domain.actions.values() for operator in compiler.operators(action)]
-    parts = [compiler.may(part, dict(named), True) for part in _conjuncts(goal)]
+    parts = [compiler.may(part, dict(named), True) for part in conjuncts(goal)]
     whole = both(part for part in parts if part is not None)
     assert whole is not None
     if None in parts:
@@ -143,12 +141,6 @@ def _compiled(
         None if part is None else tuple(2 * written.numbers[x >> 1] | (x & 1) for x in part) for part in parts
     )
     return _Compiled(written.task, written.given, _forms(written, compiler.ground), numbered)
-
-
-def _conjuncts(goal: Expr) -> list[Expr]:
-    if isinstance(goal, Logic) and goal.op == "and":
-        return [part for argument in goal.args for part in _conjuncts(argument)]
-    return [goal]
 
 
 def _forms(written: Written, ground: Grounding) -> tuple[Form, ...]:

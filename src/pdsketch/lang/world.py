@@ -10,7 +10,8 @@ from typing import Any, final
 from pdsketch.budget import current
 from pdsketch.lang.data import choices_of
 from pdsketch.lang.domain import Domain, Predicate, Problem
-from pdsketch.lang.terms import Expr, Logic, Variable, children, free_variables
+from pdsketch.lang.rewrite import conjuncts
+from pdsketch.lang.terms import Expr, Variable, children, free_variables
 from pdsketch.lang.types import ObjectType, Type
 
 Parts = tuple[tuple[Expr, frozenset[str]], ...]
@@ -61,7 +62,7 @@ class World:
     def conjuncts(self, expr: Expr) -> Parts:
         """The parts of a conjunction, in their order, each with its free variables."""
         if id(expr) not in self._conjuncts:
-            self._conjuncts[id(expr)] = expr, tuple((part, free_variables(part)) for part in _parts(expr))
+            self._conjuncts[id(expr)] = expr, tuple((part, free_variables(part)) for part in conjuncts(expr))
         return self._conjuncts[id(expr)][1]
 
     def frames(self, predicate: Predicate) -> int:
@@ -77,14 +78,6 @@ class World:
         for instance in product(*(self.members(variable.type) for variable in variables)):
             budget.tick()
             yield instance
-
-
-def _parts(expr: Expr) -> Iterator[Expr]:
-    if isinstance(expr, Logic) and expr.op == "and":
-        for part in expr.args:
-            yield from _parts(part)
-    else:
-        yield expr
 
 
 def _depth(expr: Expr) -> int:

@@ -11,24 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import final
 
 from pdsketch.lang.domain import Domain, Predicate
-from pdsketch.lang.terms import (
-    Apply,
-    Arithmetic,
-    BlankCall,
-    Compare,
-    Each,
-    Equal,
-    Expr,
-    Logic,
-    Object,
-    Quantified,
-    Value,
-    Variable,
-    walk,
-)
+from pdsketch.lang.rewrite import map_children, rename_bound
+from pdsketch.lang.terms import Apply, BlankCall, Expr, walk
 from pdsketch.lang.types import ObjectType
 
 
@@ -51,7 +39,7 @@ def families(domain: Domain, goals: Iterable[Expr]) -> list[Family]:
     found: dict[Hashable, Family] = {}
     for at, goal in enumerate(goals):
         slots: dict[str, int] = {}
-        skeleton = _skeleton(goal, domain, slots, {})
+        skeleton = _skeleton(goal, domain, slots)
         signatures = tuple(signature(domain.predicates[name]) for name in slots)
         family = found.get((skeleton, signatures))
         if family is None:
@@ -72,37 +60,17 @@ def signature(predicate: Predicate) -> tuple[Hashable, ...]:
     return (*(p.type for p in predicate.parameters), predicate.type)
 
 
-def _skeleton(expr: Expr, domain: Domain, slots: dict[str, int], names: dict[str, str]) -> Expr:
-    """The expression with slots for derived predicates, and variables named by their place."""
+def _skeleton(goal: Expr, domain: Domain, slots: dict[str, int]) -> Expr:
+    """The goal with slots for derived predicates, and bound variables named by their place."""
+    places = count()
 
-    def inside(part: Expr) -> Expr:
-        return _skeleton(part, domain, slots, names)
+    def fill(node: Expr) -> Expr:
+        if isinstance(node, Apply) and is_derived_table(domain, node.predicate):
+            slot = slots.setdefault(node.predicate, len(slots))
+            node = replace(node, predicate=f"${slot}")
+        return map_children(node, fill)
 
-    match expr:
-        case Variable():
-            return Variable(names.get(expr.name, expr.name), expr.type)
-        case Object() | Value():
-            return expr
-        case Apply():
-            name = expr.predicate
-            if is_derived_table(domain, name):
-                name = f"${slots.setdefault(name, len(slots))}"
-            return Apply(name, tuple(map(inside, expr.args)), expr.type)
-        case BlankCall():
-            return BlankCall(expr.blank, tuple(map(inside, expr.args)), expr.type)
-        case Logic() | Arithmetic():
-            return replace(expr, args=tuple(map(inside, expr.args)))
-        case Quantified() | Each():
-            inner = dict(names)
-            for variable in expr.variables:
-                inner[variable.name] = f"?{len(inner)}"
-            variables = tuple(Variable(inner[v.name], v.type) for v in expr.variables)
-            body = _skeleton(expr.body, domain, slots, inner)
-            if isinstance(expr, Quantified):
-                return Quantified(expr.op, variables, body)
-            return Each(variables, _skeleton(expr.condition, domain, slots, inner), body)
-        case Equal() | Compare():
-            return replace(expr, left=inside(expr.left), right=inside(expr.right))
+    return fill(rename_bound(goal, lambda _: f"?{next(places)}"))
 
 
 def is_derived_table(domain: Domain, name: str) -> bool:

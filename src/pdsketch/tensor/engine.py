@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from pdsketch.lang.domain import Action, Domain
-from pdsketch.lang.substitute import written_out
+from pdsketch.lang.rewrite import unfold_all
 from pdsketch.lang.terms import Expr, Variable
 from pdsketch.lang.types import ObjectType
 from pdsketch.tensor.blanks import Functions
@@ -221,12 +221,12 @@ def _written_out(action: Action, domain: Domain) -> Action:
     effects = [
         replace(
             update,
-            condition=written_out(update.condition, domain),
-            value=None if update.value is None else written_out(update.value, domain),
+            condition=unfold_all(update.condition, domain),
+            value=None if update.value is None else unfold_all(update.value, domain),
         )
         for update in action.effects
     ]
-    return replace(action, precondition=written_out(action.precondition, domain), effects=tuple(effects))
+    return replace(action, precondition=unfold_all(action.precondition, domain), effects=tuple(effects))
 
 
 def _carried(batch: StateBatch) -> dict[str, Tensor]:

@@ -11,11 +11,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from pdsketch.abstract.facts import Form
 from pdsketch.abstract.opt import Optimistic, compile_optimistic
 from pdsketch.budget import current
 from pdsketch.heuristics.evaluator import Evaluator
 from pdsketch.lang.diagnostics import did_you_mean, error
+from pdsketch.lang.rewrite import Form
 from pdsketch.lang.terms import Expr
 from pdsketch.lang.types import ObjectType
 from pdsketch.search.latent.judge import open_node

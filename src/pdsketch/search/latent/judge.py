@@ -13,7 +13,7 @@ from typing import final
 import torch
 from torch import Tensor
 
-from pdsketch.abstract.facts import Form, by_form
+from pdsketch.lang.rewrite import Form, lift_objects
 from pdsketch.lang.terms import Expr
 from pdsketch.lang.types import ObjectType
 from pdsketch.search.latent.portions import Portions
@@ -43,7 +43,7 @@ class Judge:
     def __init__(self, model: Model, goals: Sequence[Expr], universes: Sequence[Universe]) -> None:
         self._engine = model.engine
         self._portions = Portions()
-        self._groups = [_group(form, universes, model) for form in by_form(goals, model.domain)]
+        self._groups = [_group(form, universes, model) for form in lift_objects(goals, model.domain)]
 
     def truth(self, batch: StateBatch, problems: Tensor) -> Tensor:
         """Whether each state satisfies the goal of its problem, ``[state]``."""

@@ -8,8 +8,9 @@ from typing import Final
 
 from pdsketch.lang.diagnostics import Error
 from pdsketch.lang.domain import Predicate
+from pdsketch.lang.rewrite import conjuncts
 from pdsketch.lang.source import Span
-from pdsketch.lang.terms import Expr, Logic
+from pdsketch.lang.terms import Expr
 from pdsketch.learn.verdicts import MEANINGS, NOTE, REMEDIES, Verdict
 from pdsketch.search.latent.doubts import doubts_of
 from pdsketch.search.latent.engine import Outcome
@@ -58,7 +59,7 @@ def _at_best(model: Model, state: State, goal: Expr, best: Sequence[Step], *, sn
         if not isinstance(reached, State):
             return []
         trail.ends.append((reached.batch, [goal], [0]))
-        for part in _conjuncts(goal):
+        for part in conjuncts(goal):
             truth = float(model.holds(reached, part))
             if truth <= 0.5:
                 reasons.append(f"{where}, {_words(part)} has truth {truth:.2f}{_at(part.span)}")
@@ -162,12 +163,6 @@ def _remedy(predicate: Predicate) -> str:
 def _first(model: Model, blank: str) -> str:
     spans = model.domain.blanks[blank].spans
     return _at(spans[0] if spans else None)
-
-
-def _conjuncts(goal: Expr) -> list[Expr]:
-    if isinstance(goal, Logic) and goal.op == "and":
-        return [part for argument in goal.args for part in _conjuncts(argument)]
-    return [goal]
 
 
 def _words(expr: Expr) -> str:
