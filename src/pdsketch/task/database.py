@@ -201,7 +201,7 @@ def too_large(found: Mapping[str, int], spans: Mapping[str, Span | None], budget
     """The error that names the schema with the most instances, where it stands, and what to do."""
     name = max(found, key=lambda key: found[key], default="")
     span = spans.get(name)
-    place = f"{span.source.name}:{span.line}:{span.column}: " if span is not None else ""
+    place = f"{span.where}: " if span is not None else ""
     return OutOfMemoryError(
         f"{place}`{name}` has {found.get(name, 0):,} ground instances or more, and the memory limit of "
         f"{budget.memory / MEGABYTE:g} MB holds no more",

@@ -303,4 +303,4 @@ class _Explainer:
 def _placed(text: str, span: Span | None) -> str:
     if span is None:
         return text
-    return f"{span.source.name}:{span.line}:{span.column}: {text}"
+    return f"{span.where}: {text}"

@@ -24,8 +24,8 @@ from pdsketch.kernels.arrays import Floats, Ints
 from pdsketch.kernels.bits import Words
 from pdsketch.kernels.compiled import kernel
 from pdsketch.search.packed.nodes import CLOSED, DEAD, OPEN, Nodes, find
-from pdsketch.search.packed.operators import Operators, applicable, apply
 from pdsketch.search.packed.queue import Queue, pop, push
+from pdsketch.search.packed.successor_generator import Operators, applicable, apply
 from pdsketch.task.axioms import Axioms, evaluate_axioms
 
 PAUSED, SOLVED, EXHAUSTED, GROW_NODES, GROW_TABLE, GROW_QUEUE, ENOUGH, STUCK, NEW = range(9)

@@ -41,7 +41,7 @@ from pdsketch.search.packed.advance import (
     Settings,
     advance,
 )
-from pdsketch.search.packed.operators import prepare_operators, words_of
+from pdsketch.search.packed.successor_generator import prepare_operators, words_of
 from pdsketch.search.result import Status
 from pdsketch.task.axioms import prepare_axioms
 from pdsketch.task.task import Task

@@ -14,7 +14,7 @@ from typing import Literal, final
 
 import numpy as np
 
-from pdsketch.abstract.ground import Thing
+from pdsketch.abstract.optimistic.instantiation import GroundTerm
 from pdsketch.budget import current
 from pdsketch.kernels.csr import csr_of
 from pdsketch.lang.domain import Fact
@@ -29,7 +29,7 @@ TRUE: Condition = ()
 Kind = Literal["given", "optimistic", "derived"]
 
 
-def both(conditions: Iterable[Condition]) -> Condition:
+def conjunction(conditions: Iterable[Condition]) -> Condition:
     """All of the conditions hold."""
     literals: set[int] = set()
     for condition in conditions:
@@ -57,14 +57,14 @@ class Operator:
 
 @final
 @dataclass(slots=True)
-class Book:
+class TaskBuilder:
     """The facts and rules met so far."""
 
     names: list[Fact] = field(default_factory=list)
     kinds: list[Kind] = field(default_factory=list)
-    given: dict[int, tuple[Expr, tuple[Thing, ...]]] = field(default_factory=dict)
+    given: dict[int, tuple[Expr, tuple[GroundTerm, ...]]] = field(default_factory=dict)
     rules: dict[int, tuple[tuple[int, ...], ...]] = field(default_factory=dict)
-    _either: dict[tuple[tuple[int, ...], ...], int] = field(default_factory=dict)
+    _disjunctions: dict[tuple[tuple[int, ...], ...], int] = field(default_factory=dict)
 
     def fact(self, kind: Kind, name: Fact) -> int:
         """A new fact."""
@@ -72,7 +72,7 @@ class Book:
         self.kinds.append(kind)
         return len(self.names) - 1
 
-    def either(self, conditions: Iterable[Condition]) -> Condition:
+    def disjunction(self, conditions: Iterable[Condition]) -> Condition:
         """Some of the conditions hold."""
         parts = sorted({condition for condition in conditions if condition is not None})
         if not parts:
@@ -80,33 +80,33 @@ class Book:
         if len(parts) == 1 or parts[0] == TRUE:
             return parts[0]
         key = tuple(parts)
-        if key not in self._either:
+        if key not in self._disjunctions:
             fact = self.fact("derived", ("some", str(len(self.names))))
-            self._either[key] = fact
+            self._disjunctions[key] = fact
             self.rules[fact] = key
-        return (2 * self._either[key],)
+        return (2 * self._disjunctions[key],)
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Written:
+class BuiltTask:
     """A task, and for its first facts the ground expressions whose truth a state gives them."""
 
     task: Task
-    given: tuple[tuple[Expr, tuple[Thing, ...]], ...]
+    given: tuple[tuple[Expr, tuple[GroundTerm, ...]], ...]
     numbers: dict[int, int]
 
 
-def assemble(book: Book, operators: Sequence[Operator], goal: tuple[int, ...]) -> Written:
+def assemble(builder: TaskBuilder, operators: Sequence[Operator], goal: tuple[int, ...]) -> BuiltTask:
     """The task that is left when all that cannot matter for the goal is taken away."""
-    needed, kept = _relevant(book, operators, goal)
+    needed, kept = _relevant(builder, operators, goal)
     budget = current()
     budget.check()
     order = [
-        fact for kind in ("given", "optimistic", "derived") for fact in needed if book.kinds[fact] == kind
+        fact for kind in ("given", "optimistic", "derived") for fact in needed if builder.kinds[fact] == kind
     ]
     numbers = {fact: i for i, fact in enumerate(order)}
-    n_basic = sum(book.kinds[fact] != "derived" for fact in order)
+    n_basic = sum(builder.kinds[fact] != "derived" for fact in order)
 
     def literal(old: int) -> int:
         return 2 * numbers[old >> 1] | (old & 1)
@@ -115,13 +115,15 @@ def assemble(book: Book, operators: Sequence[Operator], goal: tuple[int, ...]) -
         return sorted(map(literal, old))
 
     effects = [(i, effect) for i, (_, chosen) in enumerate(kept) for effect in chosen]
-    axioms = [(fact, body) for fact in order if book.kinds[fact] == "derived" for body in book.rules[fact]]
+    axioms = [
+        (fact, body) for fact in order if builder.kinds[fact] == "derived" for body in builder.rules[fact]
+    ]
     budget.check()
     by_operator: list[list[int]] = [[] for _ in kept]
     for number, (owner, _) in enumerate(effects):
         by_operator[owner].append(number)
     task = Task(
-        facts=tuple(book.names[fact] for fact in order),
+        facts=tuple(builder.names[fact] for fact in order),
         n_basic=n_basic,
         init=np.zeros(n_basic, np.bool_),
         goal=np.array(literals(goal), np.int32),
@@ -135,14 +137,14 @@ def assemble(book: Book, operators: Sequence[Operator], goal: tuple[int, ...]) -
         axiom_bodies=csr_of([literals(body) for _, body in axioms]),
         axiom_layers=np.zeros(len(axioms), np.int32),
     )
-    return Written(task, tuple(book.given[f] for f in order if book.kinds[f] == "given"), numbers)
+    return BuiltTask(task, tuple(builder.given[f] for f in order if builder.kinds[f] == "given"), numbers)
 
 
 Effect = tuple[tuple[int, ...], int]
 
 
 def _relevant(
-    book: Book, operators: Sequence[Operator], goal: tuple[int, ...]
+    builder: TaskBuilder, operators: Sequence[Operator], goal: tuple[int, ...]
 ) -> tuple[list[int], list[tuple[Operator, list[Effect]]]]:
     """The facts that can matter for the goal, and the operators with those of their effects that can."""
     writers: dict[int, list[tuple[int, Effect]]] = {}
@@ -156,7 +158,7 @@ def _relevant(
     while agenda:
         budget.tick()
         literal = agenda.pop()
-        wanted = [x for body in book.rules.get(literal >> 1, ()) for x in body]
+        wanted = [x for body in builder.rules.get(literal >> 1, ()) for x in body]
         for i, effect in writers.get(literal, ()):
             if i not in kept:
                 wanted.extend(operators[i].precondition)
