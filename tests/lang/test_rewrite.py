@@ -1,5 +1,6 @@
 """Terms that are rewritten mean what they should; derived predicates written out mean what they meant."""
 
+import pickle
 from itertools import count
 
 import torch
@@ -107,4 +108,20 @@ def test_expressions_that_differ_in_their_objects_have_one_form():
         ((("a",),), (2,)),
         ((("b",),), (3,)),
     ]
-    assert free_variables(forms[2].expr) == {forms[2].variables[0].name}
+    assert free_variables(forms[2].expr) == (forms[2].variables[0].name,)
+
+
+def test_equal_terms_are_one_key_wherever_they_were_written():
+    once, again = (formula("(exists (?x - thing) (and (p ?x a) (q b)))") for _ in range(2))
+    assert once is not again
+    assert {once: "found"}[again] == "found"
+    assert hash(formula("(exists (?x - thing) (and (p ?x b) (q b)))")) != hash(once)
+
+
+def test_a_term_is_pickled_without_its_hash_which_differs_from_process_to_process():
+    goal = formula("(forall (?x - thing) (p ?x a))")
+    assert (hash(goal), free_variables(goal)) == (goal._hash, ())
+    loaded = pickle.loads(pickle.dumps(goal))
+    assert loaded == goal
+    assert not hasattr(loaded, "_hash")
+    assert not hasattr(loaded.body, "_free")

@@ -10,12 +10,8 @@ from typing import Any, final
 from pdsketch.budget import current
 from pdsketch.lang.data import choices_of
 from pdsketch.lang.domain import Domain, Predicate, Problem
-from pdsketch.lang.rewrite import conjuncts
-from pdsketch.lang.terms import Expr, Variable, children, free_variables
+from pdsketch.lang.terms import Expr, Variable, children
 from pdsketch.lang.types import ObjectType, Type
-
-Parts = tuple[tuple[Expr, frozenset[str]], ...]
-"""The parts of a conjunction, each with its free variables."""
 
 
 @final
@@ -36,7 +32,6 @@ class World:
     _members: dict[Type, tuple[Any, ...]] = field(default_factory=dict, repr=False)
     _frames: dict[str, int] = field(default_factory=dict, repr=False)
     _of_role: dict[str, frozenset[str]] = field(default_factory=dict, repr=False)
-    _conjuncts: dict[int, tuple[Expr, Parts]] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, problem: Problem, functions: Mapping[str, Callable[..., Any]] | None = None) -> World:
@@ -58,12 +53,6 @@ class World:
             found = (p.name for p in self.domain.predicates.values() if p.role == role)
             self._of_role[role] = frozenset(found)
         return self._of_role[role]
-
-    def conjuncts(self, expr: Expr) -> Parts:
-        """The parts of a conjunction, in their order, each with its free variables."""
-        if id(expr) not in self._conjuncts:
-            self._conjuncts[id(expr)] = expr, tuple((part, free_variables(part)) for part in conjuncts(expr))
-        return self._conjuncts[id(expr)][1]
 
     def frames(self, predicate: Predicate) -> int:
         """How deep Python's stack grows, at most, while the body of a derived predicate is evaluated."""

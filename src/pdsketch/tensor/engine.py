@@ -66,7 +66,6 @@ class Engine:
         self.functions = functions
         self._lowerings: dict[str, Lowering] = {}
         self._programs: dict[tuple[str, str], Program] = {}
-        self._formulas: dict[tuple[str, int], tuple[Expr, Node]] = {}
         self._groundings: dict[tuple[int, str], tuple[Layout, Grounding]] = {}
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Engine:
@@ -90,13 +89,7 @@ class Engine:
 
     def node(self, expr: Expr, logic: Logic = CRISP) -> Node:
         """The node of a closed expression."""
-        key = (logic.name, id(expr))
-        found = self._formulas.get(key)
-        if found is None:
-            if len(self._formulas) > 4096:
-                self._formulas.clear()
-            found = self._formulas[key] = (expr, self.lowering(logic).lower(expr))
-        return found[1]
+        return self.lowering(logic).lower(expr)
 
     def truth(self, run: Run, expr: Expr, logic: Logic = CRISP) -> Tensor:
         """The truth of a closed formula in each state, ``[state]``; Boolean under `CRISP`."""

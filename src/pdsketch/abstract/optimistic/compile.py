@@ -33,7 +33,7 @@ from pdsketch.kernels.arrays import Bools
 from pdsketch.lang.domain import Domain
 from pdsketch.lang.rewrite import Form, conjuncts, lift_objects, substitute
 from pdsketch.lang.source import located, quote
-from pdsketch.lang.terms import Expr, Value, Variable, walk
+from pdsketch.lang.terms import Expr, Value, Variable, free_variables, walk
 from pdsketch.lang.types import ObjectType
 from pdsketch.task.task import Task
 
@@ -100,22 +100,19 @@ def _compiled(
     numbered = tuple(
         None if part is None else tuple(2 * built.numbers[x >> 1] | (x & 1) for x in part) for part in parts
     )
-    return _Compiled(built.task, _forms(built, compiler.instantiation), numbered)
+    return _Compiled(built.task, _forms(built), numbered)
 
 
-def _forms(built: BuiltTask, instantiation: Instantiation) -> tuple[Form, ...]:
+def _forms(built: BuiltTask) -> tuple[Form, ...]:
     """The given facts by the expressions they come from. Values stand in the expression, objects in rows."""
-    found: dict[tuple[int, tuple[Value | None, ...]], list[tuple[tuple[str, ...], int]]] = {}
-    expressions: dict[int, Expr] = {}
+    found: dict[tuple[Expr, tuple[Value | None, ...]], list[tuple[tuple[str, ...], int]]] = {}
     for place, (expr, terms) in enumerate(built.given):
         values = tuple([t if isinstance(t, Value) else None for t in terms])
         row = tuple([f"@{t}" for t in terms if isinstance(t, int)])
-        expressions[id(expr)] = expr
-        found.setdefault((id(expr), values), []).append((row, place))
+        found.setdefault((expr, values), []).append((row, place))
     forms = []
-    for (number, values), members in found.items():
-        expr = expressions[number]
-        names = instantiation.free(expr)
+    for (expr, values), members in found.items():
+        names = free_variables(expr)
         types = {v.name: v.type for v in walk(expr) if isinstance(v, Variable)}
         variables = [Variable(n, types[n]) for n, v in zip(names, values, strict=True) if v is None]
         filled = {n: v for n, v in zip(names, values, strict=True) if v is not None}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from itertools import product
-from typing import final
+from typing import Final, final
 
 from pdsketch.abstract.optimistic.instantiation import GroundTerm, Instantiation, Scope, reads
 from pdsketch.abstract.optimistic.task_builder import TRUE, Condition, Operator, TaskBuilder, conjunction
@@ -22,8 +22,12 @@ from pdsketch.lang.terms import (
     Update,
     Value,
     Variable,
+    free_variables,
 )
 from pdsketch.lang.types import BOOL, ObjectType
+
+_UNKNOWN: Final[Condition] = (-1,)
+"""In the place of a condition that was not computed yet; no literal is negative."""
 
 
 @final
@@ -35,12 +39,10 @@ class ConditionCompiler:
     writable: frozenset[str]
     builder: TaskBuilder = field(default_factory=TaskBuilder)
     _possible: dict[tuple[object, ...], Condition] = field(default_factory=dict)
-    _given: dict[tuple[int, tuple[GroundTerm, ...]], int] = field(default_factory=dict)
+    _given: dict[tuple[Expr, tuple[GroundTerm, ...]], int] = field(default_factory=dict)
     _optimistic: dict[tuple[str, tuple[GroundTerm, ...]], int] = field(default_factory=dict)
     _recursive: dict[tuple[str, tuple[GroundTerm, ...]], Condition] = field(default_factory=dict)
-    _changed: dict[tuple[int, tuple[GroundTerm, ...]], Condition] = field(default_factory=dict)
-    _same: dict[Expr, Expr] = field(default_factory=dict)
-    _one: dict[int, Expr] = field(default_factory=dict)
+    _changed: dict[tuple[Expr, tuple[GroundTerm, ...]], Condition] = field(default_factory=dict)
     _atoms: dict[str, Expr] = field(default_factory=dict)
 
     def operators(self, action: Action) -> list[Operator]:
@@ -84,10 +86,11 @@ class ConditionCompiler:
 
     def possible(self, expr: Expr, scope: Scope, sign: bool) -> Condition:
         """When a Boolean expression (``sign``), or its negation, may hold."""
-        key = (id(expr), sign, *[scope[name] for name in self.instantiation.free(expr)])
-        if key not in self._possible:
-            self._possible[key] = self._compute(expr, scope, sign)
-        return self._possible[key]
+        key = (expr, sign, *[scope[name] for name in free_variables(expr)])
+        found = self._possible.get(key, _UNKNOWN)
+        if found is _UNKNOWN:
+            found = self._possible[key] = self._compute(expr, scope, sign)
+        return found
 
     def _compute(self, expr: Expr, scope: Scope, sign: bool) -> Condition:
         match expr:
@@ -174,13 +177,10 @@ class ConditionCompiler:
 
     def _expression(self, expr: Expr, scope: Scope, sign: bool) -> Condition:
         """An expression over values: by its truth in the state, or once anything it reads is optimistic."""
-        terms = tuple([scope[name] for name in self.instantiation.free(expr)])
+        terms = tuple([scope[name] for name in free_variables(expr)])
         if None in terms:
             return TRUE
-        if id(expr) not in self._one:
-            self._one[id(expr)] = self._same.setdefault(expr, expr)
-        expr = self._one[id(expr)]
-        key = (id(expr), terms)
+        key = (expr, terms)
         if key not in self._changed:
             read = reads(expr, scope, self.instantiation)
             self._changed[key] = (
@@ -205,7 +205,7 @@ class ConditionCompiler:
         return self._literal(self._lifted(name), terms, sign)
 
     def _lifted(self, name: str) -> Expr:
-        """A predicate of its own parameters, in an order that `Instantiation.free` keeps."""
+        """A predicate of its own parameters, in an order that `free_variables` keeps."""
         if name not in self._atoms:
             predicate = self.instantiation.domain.predicates[name]
             if predicate.is_state:
@@ -217,13 +217,13 @@ class ConditionCompiler:
 
     def _literal(self, expr: Expr, terms: tuple[GroundTerm, ...], sign: bool) -> int:
         """The literal of an expression whose truth the state gives."""
-        key = (id(expr), terms)
-        if key not in self._given:
+        key = (expr, terms)
+        fact = self._given.get(key)
+        if fact is None:
             name = expr.predicate if isinstance(expr, Apply) else "holds"
-            fact = self.builder.fact("given", _named(name, terms))
-            self._given[key] = fact
+            fact = self._given[key] = self.builder.fact("given", _named(name, terms))
             self.builder.given[fact] = (expr, terms)
-        return 2 * self._given[key] + (not sign)
+        return 2 * fact + (not sign)
 
     def _optimistic_fact(self, name: str, terms: tuple[GroundTerm, ...]) -> int:
         key = (name, terms)

@@ -15,7 +15,16 @@ from pdsketch.budget import Budget, current
 from pdsketch.lang.data import choices_of
 from pdsketch.lang.domain import Domain
 from pdsketch.lang.rewrite import unfold
-from pdsketch.lang.terms import Apply, Each, Expr, Object, Quantified, Value, Variable, children
+from pdsketch.lang.terms import (
+    Apply,
+    Each,
+    Expr,
+    Object,
+    Quantified,
+    Value,
+    Variable,
+    children,
+)
 from pdsketch.lang.types import ObjectType, Type
 
 GroundTerm = int | Value | None
@@ -33,8 +42,7 @@ class Instantiation:
     types: tuple[ObjectType, ...]
     _members: dict[Type, tuple[GroundTerm, ...]] = field(default_factory=dict)
     _numbers: dict[str, int] = field(default_factory=dict)
-    _free: dict[int, tuple[str, ...]] = field(default_factory=dict)
-    _inlined: dict[int, Expr] = field(default_factory=dict)
+    _inlined: dict[Apply, Expr] = field(default_factory=dict)
     _fresh: count[int] = field(default_factory=count)
     budget: Budget = field(default_factory=current)
 
@@ -80,17 +88,6 @@ class Instantiation:
             return tuple([self.term_of(a, scope) for a in atom.args])
         return None
 
-    def free(self, expr: Expr) -> tuple[str, ...]:
-        """The free variables of an expression of the domain or the goal, sorted."""
-        if id(expr) not in self._free:
-            inside = {name for child in children(expr) for name in self.free(child)}
-            if isinstance(expr, Variable):
-                inside = {expr.name}
-            elif isinstance(expr, Quantified | Each):
-                inside -= {variable.name for variable in expr.variables}
-            self._free[id(expr)] = tuple(sorted(inside))
-        return self._free[id(expr)]
-
     def called(self, atom: Apply, terms: tuple[GroundTerm, ...]) -> tuple[Expr, Scope]:
         """The body of a derived predicate, and the scope in which its parameters stand for terms."""
         predicate = self.domain.predicates[atom.predicate]
@@ -99,9 +96,9 @@ class Instantiation:
 
     def inlined(self, atom: Apply) -> Expr:
         """The body of a derived predicate with computed arguments in the place of its parameters."""
-        if id(atom) not in self._inlined:
-            self._inlined[id(atom)] = unfold(atom, self.domain, self._fresh)
-        return self._inlined[id(atom)]
+        if atom not in self._inlined:
+            self._inlined[atom] = unfold(atom, self.domain, self._fresh)
+        return self._inlined[atom]
 
 
 Variables = dict[tuple[str, tuple[GroundTerm, ...]], None]
