@@ -15,7 +15,7 @@ from pdsketch.abstract.optimistic.compile import compile_optimistic
 from pdsketch.heuristics.evaluator import KernelEvaluator
 from pdsketch.heuristics.registry import HEURISTICS
 from pdsketch.kernels.bits import pack
-from pdsketch.search.packed.successor_generator import applicable, apply, prepare_operators, words_of
+from pdsketch.search.packed.successor_generator import applicable, apply, make_successor_generator, words_of
 from pdsketch.task.axioms import evaluate_axioms, prepare_axioms
 from pdsketch.task.ground import ground
 from pdsketch.task.task import Task
@@ -56,7 +56,7 @@ class _Kernels:
 
     def __init__(self, task: Task) -> None:
         self.task = task
-        self.operators, self.axioms = prepare_operators(task), prepare_axioms(task)
+        self.operators, self.axioms = make_successor_generator(task), prepare_axioms(task)
         self.basic, self.full = words_of(task)
         self.found = np.zeros(len(task.operators) + 1, np.int32)
 

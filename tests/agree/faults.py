@@ -217,7 +217,7 @@ FAULTS = (
     Fault(
         "operators with each other's effects in the packed kernels",
         "packed",
-        ("tests.agree.checks_task", "prepare_operators"),
+        ("tests.agree.checks_task", "make_successor_generator"),
         _effects_rolled,
     ),
     Fault(
