@@ -10,7 +10,7 @@ from tests.agree.plain import Plain
 
 import pdsketch as pds
 from pdsketch.heuristics.registry import HEURISTICS
-from pdsketch.lang.semantics import Step
+from pdsketch.lang.steps import Step
 from pdsketch.lang.validator import validate
 from pdsketch.search.packed.engine import SEARCHES, Options, Outcome, search
 from pdsketch.task.explain import explain

@@ -11,7 +11,7 @@ from operator import ge, gt, le, lt
 from typing import Any, final
 
 from pdsketch.budget import current
-from pdsketch.lang.data import arithmetic, ground, near, plain
+from pdsketch.lang.data import arithmetic, near, plain, show_atom
 from pdsketch.lang.diagnostics import error
 from pdsketch.lang.domain import Data, Domain, Fact
 from pdsketch.lang.rewrite import conjuncts
@@ -113,7 +113,7 @@ class Moment:
         absent = predicate.role == "raw" and not self._to_encode
         if predicate.type.is_bool and not absent:
             return False
-        words = ground(fact)
+        words = show_atom(fact)
         if absent:
             raise error(
                 "absent-predicate",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from itertools import combinations
 
+from pdsketch.lang.analysis import effect_expressions, names_in
 from pdsketch.lang.domain import Domain, Predicate
 from pdsketch.lang.terms import Apply, BlankCall, Expr, Logic, Variable, children, walk
 from pdsketch.learn.study import Study
@@ -41,9 +42,8 @@ def _read_outside_goals(domain: Domain) -> set[str]:
     """The predicates that actions and bodies of other predicates name."""
     expressions = [p.body for p in domain.predicates.values() if p.body is not None]
     for action in domain.actions.values():
-        expressions += [action.precondition, *(u.condition for u in action.effects)]
-        expressions += [u.value for u in action.effects if u.value is not None]
-    return {node.predicate for expr in expressions for node in walk(expr) if isinstance(node, Apply)}
+        expressions += [action.precondition, *effect_expressions(action.effects)]
+    return set().union(*map(names_in, expressions))
 
 
 def _places(study: Study, predicate: Predicate) -> dict[Hashable, list[Inputs]]:

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import final
 
 from pdsketch.budget import current
-from pdsketch.lang.data import ground
+from pdsketch.lang.data import show_atom
 from pdsketch.lang.diagnostics import Diagnostic, Note
 from pdsketch.lang.domain import Action
 from pdsketch.lang.source import Span
@@ -108,7 +108,7 @@ class _Explainer:
         return [
             Diagnostic(
                 "unreachable-goal",
-                f"the goal needs `{ground(fact)}` and its negation, which never hold together",
+                f"the goal needs `{show_atom(fact)}` and its negation, which never hold together",
                 self._g.problem.goal.span,
                 label="contradicts itself",
             )

@@ -14,10 +14,11 @@ from pdsketch.lang.diagnostics import error
 from pdsketch.lang.domain import Action, Domain
 from pdsketch.lang.load import parse_goal
 from pdsketch.lang.rewrite import unfold_all
+from pdsketch.lang.steps import Step, action_of, is_step
 from pdsketch.lang.terms import Expr
 from pdsketch.lang.types import BOOL, ObjectType
 from pdsketch.tensor import whole
-from pdsketch.tensor.arguments import Step, action_of, bind, is_step
+from pdsketch.tensor.arguments import bind
 from pdsketch.tensor.blanks import Functions
 from pdsketch.tensor.effects import written
 from pdsketch.tensor.engine import Engine

@@ -87,8 +87,7 @@ class _Compiled:
 def _compiled(
     domain: Domain, types: tuple[ObjectType, ...], goal: Expr, named: tuple[tuple[str, int], ...]
 ) -> _Compiled:
-    writable = frozenset(u.target.predicate for action in domain.actions.values() for u in action.effects)
-    compiler = ConditionCompiler(Instantiation(domain, types), writable)
+    compiler = ConditionCompiler(Instantiation(domain, types), domain.analysis.written)
     operators = [operator for action in domain.actions.values() for operator in compiler.operators(action)]
     parts = [compiler.possible(part, dict(named), True) for part in conjuncts(goal)]
     whole = conjunction(part for part in parts if part is not None)

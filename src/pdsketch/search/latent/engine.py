@@ -19,13 +19,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from pdsketch.budget import current
+from pdsketch.lang.steps import Step
 from pdsketch.search.latent.children import Children, joined
 from pdsketch.search.latent.frontier import Frontier
 from pdsketch.search.latent.goal_test import GoalTest
 from pdsketch.search.latent.heuristics import StateHeuristic
 from pdsketch.search.latent.limits import LIMITS, status_of
 from pdsketch.search.latent.space import Space
-from pdsketch.search.result import Status, Step
+from pdsketch.search.result import Status
 from pdsketch.tensor.node import pardoning
 from pdsketch.tensor.portions import PORTION
 

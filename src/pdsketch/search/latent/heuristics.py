@@ -16,7 +16,7 @@ from pdsketch.heuristics.evaluator import Evaluator, KernelEvaluator
 from pdsketch.kernels.arrays import Bools, Floats
 from pdsketch.lang.terms import Expr
 from pdsketch.search.latent.prices import prices_of
-from pdsketch.search.latent.undecided import HIGH, LOW, blanks_read, known_blanks
+from pdsketch.search.latent.undecided import HIGH, LOW, known_blanks
 from pdsketch.task.task import Task
 from pdsketch.tensor.model import Model
 from pdsketch.tensor.state import StateBatch
@@ -177,7 +177,7 @@ def _doubted(model: Model, abstraction: Abstraction, batch: StateBatch) -> dict[
     run = model.engine.open(batch, checked=False)
     found: dict[str, list[int]] = {}
     for form in abstraction.readings:
-        blanks = blanks_read(model, form.expr)
+        blanks = model.domain.analysis.blanks(form.expr)
         if not blanks:
             continue
         rows = torch.tensor(object_places(form, batch.universe(0)), dtype=torch.int64, device=batch.device)

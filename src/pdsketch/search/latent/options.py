@@ -8,10 +8,10 @@ from typing import Any, Final, final
 
 from pdsketch.budget import DEFAULT_MEGABYTES
 from pdsketch.lang.diagnostics import did_you_mean, error
+from pdsketch.lang.steps import Step
 from pdsketch.search.heuristics import find_model_heuristic
 from pdsketch.search.latent.candidates import Generator
 from pdsketch.search.latent.engine import Progress, Search
-from pdsketch.search.result import Step
 from pdsketch.tensor.model import Model
 
 SEARCHES: Final[tuple[Search, ...]] = ("astar", "wastar", "gbfs")

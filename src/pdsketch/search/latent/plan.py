@@ -12,8 +12,8 @@ import numpy as np
 import torch
 
 from pdsketch.budget import UNLIMITED, Budget, current, taken
-from pdsketch.lang.check.reads import absent_reads
 from pdsketch.lang.diagnostics import error
+from pdsketch.lang.steps import Step
 from pdsketch.lang.terms import Expr
 from pdsketch.search.heuristics import find_model_heuristic
 from pdsketch.search.latent.candidates import candidates_of
@@ -28,7 +28,7 @@ from pdsketch.search.latent.reasons import ending, nothing_trained, runaways, un
 from pdsketch.search.latent.replay import Trail, Verdicts, replay
 from pdsketch.search.latent.space import Space
 from pdsketch.search.latent.undecided import undecided
-from pdsketch.search.result import Result, Status, Step, UntrainedWarning
+from pdsketch.search.result import Result, Status, UntrainedWarning
 from pdsketch.tensor.experience import Watch
 from pdsketch.tensor.model import Model
 from pdsketch.tensor.node import pardoning
@@ -285,7 +285,7 @@ def _goals(model: Model, states: Sequence[State], goals: Sequence[str | Expr] | 
     found = []
     for state, goal in zip(states, each, strict=True):
         checked = model.formula(state.batch, goal)  # type: ignore[arg-type]
-        absent = absent_reads(checked, model.domain)
+        absent = model.domain.analysis.absent_reads(checked)
         if absent:
             raise error(
                 "absent-predicate",

@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import Final
 
+from pdsketch.lang.analysis import effect_expressions
 from pdsketch.lang.diagnostics import Error
 from pdsketch.lang.domain import Predicate
 from pdsketch.lang.rewrite import conjuncts
 from pdsketch.lang.source import located, quote
+from pdsketch.lang.steps import Step
 from pdsketch.lang.terms import Expr
 from pdsketch.learn.verdicts import MEANINGS, NOTE, REMEDIES, Verdict
 from pdsketch.search.latent.doubts import doubts_of
@@ -18,8 +20,7 @@ from pdsketch.search.latent.heuristics import StateHeuristic
 from pdsketch.search.latent.limits import suppress_limits
 from pdsketch.search.latent.options import Options
 from pdsketch.search.latent.replay import Trail, follow
-from pdsketch.search.latent.undecided import blanks_read, known_blanks, undecided
-from pdsketch.search.result import Step
+from pdsketch.search.latent.undecided import known_blanks, undecided
 from pdsketch.tensor.model import Model
 from pdsketch.tensor.state import State
 
@@ -101,7 +102,7 @@ def ending(outcome: Outcome, options: Options) -> str:
 def untrained(model: Model, goal: Expr) -> tuple[str, ...]:
     """What to say of each blank that the goal reads and no training reached; given modules need none."""
     known = known_blanks(model)
-    read = [name for name in blanks_read(model, goal) if name not in known]
+    read = [name for name in model.domain.analysis.blanks(goal) if name not in known]
     return tuple(
         f"the goal reads the blank `{name}`, which was never trained{_first(model, name)}" for name in read
     )
@@ -115,9 +116,8 @@ def _verdicts(model: Model, goal: Expr, said: Sequence[str]) -> list[str]:
     words: Mapping[str, Verdict] = model.notes.get(NOTE, {})
     expressions = [goal]
     for action in model.domain.actions.values():
-        expressions += [action.precondition, *(u.condition for u in action.effects)]
-        expressions += [u.value for u in action.effects if u.value is not None]
-    read = dict.fromkeys(name for expr in expressions for name in blanks_read(model, expr))
+        expressions += [action.precondition, *effect_expressions(action.effects)]
+    read = dict.fromkeys(name for expr in expressions for name in model.domain.analysis.blanks(expr))
     spoken_of = " ".join(said)
     return [
         f"`{name}` is {words[name]} ({MEANINGS[words[name]]}): {REMEDIES[words[name]]}"

@@ -18,6 +18,7 @@ from pdsketch.budget import (
 )
 from pdsketch.heuristics.registry import find_heuristic
 from pdsketch.lang.domain import Problem
+from pdsketch.lang.steps import Step
 from pdsketch.lang.validator import validate
 from pdsketch.search.packed.engine import (
     Options,
@@ -29,7 +30,7 @@ from pdsketch.search.packed.engine import (
     search as run,
 )
 from pdsketch.search.packed.reasons import reached, why_not
-from pdsketch.search.result import Result, Status, Step
+from pdsketch.search.result import Result, Status
 from pdsketch.task.ground import Grounding
 from pdsketch.task.task import Task
 

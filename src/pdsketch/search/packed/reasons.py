@@ -8,7 +8,7 @@ import numpy as np
 
 from pdsketch.budget import Budget, LimitError, current
 from pdsketch.heuristics.registry import HEURISTICS
-from pdsketch.lang.data import ground
+from pdsketch.lang.data import show_atom
 from pdsketch.search.packed.engine import Options, Outcome
 from pdsketch.search.result import Status
 from pdsketch.task.ground import Grounding
@@ -63,7 +63,7 @@ def _in_the_way(grounding: Grounding | None, task: Task, outcome: Outcome) -> tu
     if words:
         return words
     return tuple(
-        f"{'not ' * (literal & 1)}{ground(task.facts[literal >> 1])} is out of reach"
+        f"{'not ' * (literal & 1)}{show_atom(task.facts[literal >> 1])} is out of reach"
         for literal in outcome.unreached
     )
 
