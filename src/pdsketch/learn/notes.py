@@ -20,6 +20,7 @@ from pdsketch.learn.losses import real_entries
 from pdsketch.learn.study import Study
 from pdsketch.learn.verdicts import NOTE as VERDICTS
 from pdsketch.learn.verdicts import Verdict
+from pdsketch.nets.normalise import bounding
 from pdsketch.tensor.codes import NOISE, Codes, note_codes
 from pdsketch.tensor.experience import Recorder
 from pdsketch.tensor.logic import CRISP
@@ -29,6 +30,9 @@ MOST_SEEN: Final = 50_000
 
 MOST_WATCHED: Final = 4096
 """States on which the trained model is watched: its noise, and the inputs of its blanks."""
+
+MOST_NUMBERS: Final = 64
+"""Longer vectors are signals: their numbers have no ends of their own that matter."""
 
 QUANTILE: Final = 0.9
 MARGIN: Final = 1.5
@@ -45,10 +49,10 @@ def take_notes(study: Study, states: Array, reached: Iterable[str]) -> None:
     notes["trained"] = sorted({*notes.get("trained", ()), *reached})
     errors, recorder = _Errors(study), Recorder(notes["trained"])
     once = states[study.packed.once[states]]
-    with study.model.blanks.watched(recorder):
-        for some in _parts(states):
+    with study.model.blanks.watched(recorder), bounding(study.model):
+        for some in _parts(np.union1d(_spread(states, MOST_WATCHED), _extremes(study, states))):
             _judge_goals(study, some)
-        for some in _parts(once):
+        for some in _parts(np.union1d(_spread(once, MOST_WATCHED), _extremes(study, once))):
             _take_steps(study, some, errors)
     recorder.write(notes)
     seen, noise = _seen(study, _spread(once, MOST_SEEN)), errors.noise()
@@ -77,8 +81,22 @@ def _spread(states: Array, most: int) -> Array:
 
 
 def _parts(states: Array) -> list[Array]:
-    """Some of the states to watch the model on, a part at a time."""
-    return [some for some in np.array_split(_spread(states, MOST_WATCHED), 4) if len(some)]
+    """The states to watch the model on, a part at a time."""
+    return [some for some in np.array_split(states, 4) if len(some)]
+
+
+def _extremes(study: Study, states: Array) -> Array:
+    """The states in which an observed number is the least or the most of all, however rare they are."""
+    found = [states[:0]]
+    at = study.packed.rows(study.packed.place(states))
+    for name, tensor in study.packed.states.tensors.items():
+        objects = 1 + len(study.domain.predicates[name].parameters)
+        size = tensor.shape[objects:].numel()
+        if tensor.is_floating_point() and tensor.numel() and size <= MOST_NUMBERS and len(states):
+            values = tensor.index_select(0, at).reshape(len(at), -1, size)
+            rows = torch.cat([values.amin(1).argmin(0), values.amax(1).argmax(0)])
+            found.append(states[rows.cpu().numpy()])
+    return np.unique(np.concatenate(found))
 
 
 def _judge_goals(study: Study, states: Array) -> None:

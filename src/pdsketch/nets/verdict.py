@@ -21,6 +21,9 @@ class Verdict(Nested):
 
     The perceptron stands alone: evidence moves in strides (`evidence.STRIDE`), and where
     it cannot explain the examples it would only shake what the perceptron is learning.
+
+    Once trained, all but *linear* say of a number beyond those seen what they say of the nearest
+    seen one: a square or a perceptron that fits where the data is may be anything elsewhere.
     """
 
     def __init__(self, signature: Signature, generator: torch.Generator | None) -> None:
@@ -40,6 +43,8 @@ class Verdict(Nested):
         features = self.features
         singles = features.values(args)
         alone, between = features.alone(singles), features.between(singles)
+        if not self.training and self.level > 0:
+            alone, between = features.near(alone, between)
         elements = features.elements(args)
         parts = [*alone, *between]
         some = parts[0] if parts else next(iter(elements.values())).flatten(-2)

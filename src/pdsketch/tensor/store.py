@@ -44,7 +44,7 @@ from pdsketch.tensor.weights import DTYPES, blocks_of, tensor_of
 SKETCH = "sketch.pdsketch"
 ARCHITECTURE = "model.json"
 WEIGHTS = "weights.safetensors"
-FORMAT = 2
+FORMAT = 3
 
 Folder = str | PathLike[str]
 
