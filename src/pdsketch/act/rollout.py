@@ -13,10 +13,10 @@ from pdsketch.act.agent import Agent, act_some, acts_in_batches, check_agent
 from pdsketch.act.settings import is_count
 from pdsketch.act.world import World
 from pdsketch.lang.diagnostics import error
+from pdsketch.lang.steps import Step
 from pdsketch.learn.episodes import Episode
 from pdsketch.learn.files import save_episodes
 from pdsketch.learn.recorder import columns_of
-from pdsketch.search.result import Step
 from pdsketch.tensor.state import State
 
 

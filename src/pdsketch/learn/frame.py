@@ -370,13 +370,6 @@ def encode(study: Study, states: Tensor, logic: Logic) -> dict[str, Tensor]:
     ]
     if not missing:
         return {}
-    names = {n for name in missing for n in _encoder_reads(study, name)}
+    names = study.reads.encoder_inputs(missing)
     run = study.engine.open(study.batch(states, study.observed(states, names)), checked=False)
     return {name: study.engine.predicate(run, name, logic) for name in missing}
-
-
-def _encoder_reads(study: Study, name: str) -> frozenset[str]:
-    body = study.domain.predicates[name].body
-    found = frozenset[str]() if body is None else study.reads.expression(body)
-    encoded = {n for n in found if study.domain.predicates[n].role == "encoded" and n != name}
-    return (found - encoded).union(*(_encoder_reads(study, n) for n in encoded))

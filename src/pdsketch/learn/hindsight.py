@@ -12,7 +12,6 @@ import torch
 from pdsketch.lang.diagnostics import error
 from pdsketch.lang.load import parse_goal
 from pdsketch.learn.episodes import Episode, Success, domain_of
-from pdsketch.learn.goals import blanks_in
 from pdsketch.tensor.model import Model
 from pdsketch.tensor.state import State, StateBatch
 
@@ -118,7 +117,7 @@ def _check_exact(goal: Any, state: State, model: Model) -> None:
     if not isinstance(goal, str):
         raise error("bad-episode", f"a goal is written as text, not as {type(goal).__name__}")
     formula = parse_goal(goal, model.domain, state.universe)
-    learned = blanks_in(model.domain, formula) - model.blanks.given.keys()
+    learned = set(model.domain.analysis.blanks(formula)) - model.blanks.given.keys()
     if learned:
         raise error(
             "bad-hindsight",

@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import torch
 
+from pdsketch.lang.analysis import effect_expressions
 from pdsketch.lang.domain import Action
 from pdsketch.learn.behaviour import BlankReport
 from pdsketch.learn.columns import Array
 from pdsketch.learn.counts import Measures
-from pdsketch.learn.goals import blanks_in
 from pdsketch.learn.study import Study
 from pdsketch.learn.twins import twins
 from pdsketch.learn.verdicts import REMEDIES
@@ -50,7 +50,7 @@ def _silent(study: Study, blanks: Mapping[str, BlankReport]) -> dict[str, list[s
     found = {}
     for at, action in enumerate(study.actions):
         word = study.packed.executable[study.packed.action == at]
-        names = sorted(blanks_in(study.domain, action.precondition, encoders=False))
+        names = sorted(study.reads.blanks(action.precondition, encoders=False))
         untrained = [name for name in names if blanks[name].verdict == "never-trained"]
         if untrained and len(word) and (word < 0).all():
             found[action.name] = untrained
@@ -79,9 +79,8 @@ def _unused_actions(study: Study, blanks: Mapping[str, BlankReport]) -> Iterator
 
 
 def _blanks_of(study: Study, action: Action) -> set[str]:
-    expressions = [action.precondition, *(u.condition for u in action.effects)]
-    expressions += [u.value for u in action.effects if u.value is not None]
-    return set().union(*(blanks_in(study.domain, expr, encoders=False) for expr in expressions))
+    expressions = [action.precondition, *effect_expressions(action.effects)]
+    return set().union(*(study.reads.blanks(expr, encoders=False) for expr in expressions))
 
 
 def _never_true(study: Study) -> Iterator[str]:
@@ -90,7 +89,7 @@ def _never_true(study: Study) -> Iterator[str]:
     judged = packed.goal >= 0
     count = np.bincount(packed.goal[judged], minlength=len(study.goals))
     true = np.bincount(packed.goal[judged], packed.outcomes[judged], minlength=len(study.goals))
-    calls = [blanks_in(study.domain, goal) for goal in study.goals]
+    calls = [set(study.reads.blanks(goal)) for goal in study.goals]
     shown = set[str]().union(*(calls[at] for at in np.flatnonzero(true)))
     never = [at for at in np.flatnonzero((count > 0) & (true == 0)).tolist() if calls[at] - shown]
     if not never:
@@ -195,7 +194,7 @@ def _first_updates(action: Action) -> tuple[str, ...]:
 def _is_learned(study: Study, action: str, predicate: str) -> bool:
     updates = [u for u in study.domain.actions[action].effects if u.target.predicate == predicate]
     parts = [u.condition for u in updates] + [u.value for u in updates if u.value is not None]
-    return any(blanks_in(study.domain, part, encoders=False) for part in parts)
+    return any(study.reads.blanks(part, encoders=False) for part in parts)
 
 
 def _blanks(blanks: Mapping[str, BlankReport]) -> Iterator[str]:

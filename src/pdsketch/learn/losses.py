@@ -240,7 +240,7 @@ class Losses:
             rows = where((frame.action == at) & (known >= 0))
             if not len(rows):
                 continue
-            batch = frame.batch(rows, sorted(study.reads.expression(action.precondition)))
+            batch = frame.batch(rows, sorted(study.reads.reads(action.precondition)))
             run = study.engine.open(batch, checked=False)
             ground = run.ground(study.parameters(at, frame.states.index_select(0, rows)), 1)
             truth = study.engine.precondition(ground, action.name, self.logic)[:, 0]
@@ -360,7 +360,7 @@ def change_scales(study: Study) -> dict[tuple[int, str], Tensor]:
     found = {}
     for at, action in enumerate(study.actions):
         states = np.flatnonzero((study.packed.action == at) & study.executed & study.packed.once)[:_MOST_SEEN]
-        for name in study.reads.written(action.name):
+        for name in study.reads.writes(action.name):
             predicate = study.domain.predicates[name]
             tensor = study.packed.states.tensors.get(name)
             if tensor is None or predicate.type.prim != "float32" or not tensor.numel() or not len(states):

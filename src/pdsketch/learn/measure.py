@@ -85,7 +85,7 @@ class _Tally:
             rows = where(once & (frame.action == at))
             if not len(rows):
                 continue
-            batch = frame.batch(rows, sorted(study.reads.expression(action.precondition)))
+            batch = frame.batch(rows, sorted(study.reads.reads(action.precondition)))
             run = study.engine.open(batch, checked=False)
             ground = run.ground(study.parameters(at, frame.states[rows]), 1)
             truth = study.engine.precondition(ground, action.name, CRISP)[:, 0].cpu().numpy()

@@ -124,7 +124,7 @@ def _ask_preconditions(frame: Frame) -> None:
         action = study.actions[at]
         rows = where((frame.action == at) & (known >= 0))
         if len(rows):
-            batch = frame.batch(rows, sorted(study.reads.expression(action.precondition)))
+            batch = frame.batch(rows, sorted(study.reads.reads(action.precondition)))
             ground = study.engine.open(batch, checked=False).ground(
                 study.parameters(at, frame.states[rows]), 1
             )

@@ -10,13 +10,12 @@ import torch
 from torch import Tensor
 
 from pdsketch.lang.diagnostics import error
-from pdsketch.lang.domain import Domain
 from pdsketch.lang.load import parse_goal
-from pdsketch.lang.terms import TRUE, Apply, Expr, walk
+from pdsketch.lang.terms import TRUE, Expr
 from pdsketch.lang.types import ObjectType, ValueType
 from pdsketch.learn.alike import groups
 from pdsketch.learn.columns import Array, width_of
-from pdsketch.learn.goals import Reads, blanks_in, families, is_derived_table, signature
+from pdsketch.learn.goals import Family, families, signature
 from pdsketch.learn.packed import Packed
 from pdsketch.tensor.logic import CRISP, Logic
 from pdsketch.tensor.lower import Lowering
@@ -52,25 +51,20 @@ class Plan:
             self.slot_tables.append([np.unique(column[column >= 0]).tolist() for column in members.T])
         self.family = torch.from_numpy(of_goal).to(device)
         self.slots = torch.from_numpy(slots).to(device)
-        self.direct = [sorted(_direct_reads(study, f.skeleton)) for f in study.families]
+        self.direct = [_direct_reads(study, f) for f in study.families]
         goal_wants = np.zeros((len(study.goals) + 1, len(tables)), dtype=np.bool_)
         for at, formula in enumerate(study.goals):
-            goal_wants[at, [number[name] for name in reads.tables([formula])]] = True
+            goal_wants[at, [number[name] for name in reads.read_tables([formula])]] = True
         self.goal_wants = torch.from_numpy(goal_wants).to(device)
-        self.action_tables = [[number[n] for n in reads.action_tables(a.name)] for a in study.actions]
+        self.action_tables = [[number[n] for n in reads.effect_tables(a.name)] for a in study.actions]
         action_wants = np.zeros((len(study.actions) + 1, len(tables)), dtype=np.bool_)
         for at, wanted in enumerate(self.action_tables):
             action_wants[at, wanted] = True
         self.action_wants = torch.from_numpy(action_wants).to(device)
-        self.action_reads = [sorted(reads.effects(a.name)) for a in study.actions]
-        self.table_reads = [reads.predicate(name) for name in tables]
+        self.action_reads = [sorted(reads.effect_reads(a.name)) for a in study.actions]
+        self.table_reads = [reads.predicate_reads(name) for name in tables]
         self.callees = [_callees(study, name, number) for name in tables]
         self.signatures = [signature(study.domain.predicates[name]) for name in tables]
-
-
-def _tables_in_order(domain: Domain) -> list[str]:
-    order = [name for component in domain.components for name in component]
-    return [name for name in order if is_derived_table(domain, name)]
 
 
 def _callees(study: Study, name: str, number: dict[str, int]) -> list[int]:
@@ -78,13 +72,12 @@ def _callees(study: Study, name: str, number: dict[str, int]) -> list[int]:
     body = study.domain.predicates[name].body
     if body is None or name in study.domain.recursive:
         return []
-    return [number[n] for n in study.reads.tables([body]) if n != name]
+    return [number[n] for n in study.reads.read_tables([body]) if n != name]
 
 
-def _direct_reads(study: Study, skeleton: Expr) -> frozenset[str]:
+def _direct_reads(study: Study, family: Family) -> list[str]:
     """The state variables that a skeleton reads beside its slots."""
-    named = {n.predicate for n in walk(skeleton) if isinstance(n, Apply) and not n.predicate.startswith("$")}
-    return frozenset[str]().union(*(study.reads.predicate(name) for name in named))
+    return sorted(n for n in family.domain.analysis.reads(family.skeleton) if n in study.domain.predicates)
 
 
 @final
@@ -103,11 +96,11 @@ class Study:
         self.engine = model.engine
         self.domain = model.domain
         self.packed = packed
-        self.reads = Reads(model.domain)
+        self.reads = model.domain.analysis
         self.goals = self._goals()
         self.families = families(model.domain, self.goals)
         self.actions = [model.domain.actions[name] for name in packed.columns.actions]
-        self.tables = _tables_in_order(model.domain)
+        self.tables = list(model.domain.analysis.tables)
         self.plan = Plan(self)
         self.alike = groups(self, range(len(self.tables)))
         self._skeletons: dict[tuple[str, int], Node] = {}
@@ -132,13 +125,12 @@ class Study:
 
     def _goal(self, text: str, universe: Universe) -> Expr:
         goal = parse_goal(text, self.domain, universe.types)
-        for name in sorted(self.reads.expression(goal)):
-            if self.domain.predicates[name].role == "raw":
-                raise error(
-                    "absent-predicate",
-                    f"the goal reads `{name}`, which only the encoder reads: it is absent after a step",
-                    help="write the goal over encoded or carried predicates",
-                )
+        for name in self.reads.absent_reads(goal):
+            raise error(
+                "absent-predicate",
+                f"the goal reads `{name}`, which only the encoder reads: it is absent after a step",
+                help="write the goal over encoded or carried predicates",
+            )
         return goal
 
     def skeleton(self, at: int, logic: Logic) -> Node:
@@ -195,7 +187,7 @@ class Study:
             for some in np.array_split(asked, max(1, len(asked) // 4096)):
                 if not len(some):
                     continue
-                names = self.reads.expression(action.precondition)
+                names = self.reads.reads(action.precondition)
                 states = packed.place(some)
                 run = self.engine.open(self.batch(states, self.observed(states, names)))
                 ground = run.ground(self.parameters(at, states), 1)
@@ -206,7 +198,7 @@ class Study:
 
     def has_blanks(self, expr: Expr) -> bool:
         """Whether an expression calls a blank, through derived predicates too."""
-        return bool(blanks_in(self.domain, expr))
+        return bool(self.reads.blanks(expr))
 
 
 def _typed(numbers: Tensor, type_: ValueType) -> Tensor:
