@@ -20,6 +20,7 @@ from pdsketch.lang.diagnostics import UNPLACED, Diagnostic, Error
 from pdsketch.lang.domain import Problem
 from pdsketch.lang.load import load_domain, load_problem
 from pdsketch.lang.steps import write_plan
+from pdsketch.search.heuristics import heuristics_help
 from pdsketch.search.result import Result, UntrainedWarning
 
 EXAMPLE = """pdsketch plan examples/blocks/domain.pddl examples/blocks/p01.pddl
@@ -40,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--heuristic",
         metavar="NAME",
-        help="ff, the default, add, max, goalcount or blind (models: opt, the default, ao, blind)",
+        help=heuristics_help(),
     )
     parser.add_argument("--weight", type=_number, metavar="W", help="of h in wastar (default 5)")
     parser.add_argument(

@@ -22,8 +22,8 @@ class Verdict(Nested):
     The perceptron stands alone: evidence moves in strides (`evidence.STRIDE`), and where
     it cannot explain the examples it would only shake what the perceptron is learning.
 
-    Once trained, all but *linear* say of a number beyond those seen what they say of the nearest
-    seen one: a square or a perceptron that fits where the data is may be anything elsewhere.
+    Once trained, products speak for a truth beyond the numbers seen only as far as they do at the nearest
+    numbers seen: a parabola that fits where the data is may open to the wrong side elsewhere.
     """
 
     def __init__(self, signature: Signature, generator: torch.Generator | None) -> None:
@@ -43,8 +43,6 @@ class Verdict(Nested):
         features = self.features
         singles = features.values(args)
         alone, between = features.alone(singles), features.between(singles)
-        if not self.training and self.level > 0:
-            alone, between = features.near(alone, between)
         elements = features.elements(args)
         parts = [*alone, *between]
         some = parts[0] if parts else next(iter(elements.values())).flatten(-2)
@@ -76,7 +74,11 @@ class Verdict(Nested):
         odds = evidence.linear(args, own, between, elements, bounded)
         if self.reaches("products"):
             chosen = self.chosen("products", odds.shape[:-1], odds.device)
-            odds = self.added("products", odds, evidence.products(args, bounded, chosen), drawn, chosen)
+            products = evidence.products(args, bounded, chosen)
+            if not self.training:
+                near = evidence.bounded(*self.features.near(own, between))
+                products = torch.minimum(products, evidence.products(args, near, chosen))
+            odds = self.added("products", odds, products, drawn, chosen)
         if self.reaches("counts"):
             odds = odds + self.masked("counts", evidence.counts(args, elements), drawn)
         if self.reaches("sums"):

@@ -7,12 +7,12 @@ from typing import final
 
 import numpy as np
 
+from pdsketch.kernels.arrays import Bools, Floats, Ints
 from pdsketch.lang.domain import Problem
 from pdsketch.lang.rewrite import substitute
 from pdsketch.lang.terms import Apply, Arithmetic, Compare, Equal, Expr, Object, Value, Variable
 from pdsketch.task.formula import Term, Test
 from pdsketch.task.normal import Vocabulary
-from pdsketch.task.task import Bools, Floats, Ints
 
 Column = Ints | int
 Columns = Mapping[str, Column]

@@ -10,13 +10,13 @@ from pdsketch.lang.analysis import effect_expressions
 from pdsketch.lang.diagnostics import Error
 from pdsketch.lang.domain import Predicate
 from pdsketch.lang.rewrite import conjuncts
-from pdsketch.lang.source import Span
+from pdsketch.lang.source import located, quote
 from pdsketch.lang.steps import Step
 from pdsketch.lang.terms import Expr
 from pdsketch.learn.verdicts import MEANINGS, NOTE, REMEDIES, Verdict
 from pdsketch.search.latent.doubts import doubts_of
 from pdsketch.search.latent.engine import Outcome
-from pdsketch.search.latent.guide import Guide, Optimism
+from pdsketch.search.latent.heuristics import StateHeuristic
 from pdsketch.search.latent.limits import suppress_limits
 from pdsketch.search.latent.options import Options
 from pdsketch.search.latent.replay import Trail, follow
@@ -34,14 +34,15 @@ def why_not(
     outcome: Outcome,
     best: Sequence[Step],
     options: Options,
-    guide: Guide,
+    heuristic: StateHeuristic,
     place: int,
 ) -> tuple[str, ...]:
     """One sentence a reason, the most important first."""
     reasons = [ending(outcome, options)]
     with suppress_limits():
-        if outcome.status == "unsolvable" and isinstance(guide, Optimism):
-            reasons += _unreachable(guide, state, place)
+        infinite = not heuristic.infinity_is_proof and not isfinite(outcome.best_h)
+        if outcome.status == "unsolvable" or infinite:
+            reasons += heuristic.explain(state.batch, place)
         if outcome.status != "unsolvable":
             reasons += undecided(model, state.batch, goal)
             reasons += _at_best(model, state, goal, best, snap=options.snap)
@@ -63,7 +64,9 @@ def _at_best(model: Model, state: State, goal: Expr, best: Sequence[Step], *, sn
         for part in conjuncts(goal):
             truth = float(model.holds(reached, part))
             if truth <= 0.5:
-                reasons.append(f"{where}, {_words(part)} has truth {truth:.2f}{_at(part.span)}")
+                reasons.append(
+                    f"{where}, {quote(part.span, 'the goal')} has truth {truth:.2f}{located(part.span)}"
+                )
         way = "on the way there" if best else where
         reasons += [f"{way}, {doubt}" for doubt in doubts_of(model, trail).sentences(0)]
     except Error as failed:
@@ -94,14 +97,6 @@ def ending(outcome: Outcome, options: Options) -> str:
                 f"all states that could be told apart were searched ({seen}), which proves nothing: "
                 "values are quantised or sampled"
             )
-
-
-def _unreachable(guide: Optimism, state: State, place: int) -> list[str]:
-    """The parts of the goal that no actions can bring about, even optimistically."""
-    return [
-        f"no actions can make {_words(part)} true, even optimistically{_at(part.span)}"
-        for part in guide.unreachable(state.batch, place)
-    ]
 
 
 def untrained(model: Model, goal: Expr) -> tuple[str, ...]:
@@ -162,12 +157,4 @@ def _remedy(predicate: Predicate) -> str:
 
 def _first(model: Model, blank: str) -> str:
     spans = model.domain.blanks[blank].spans
-    return _at(spans[0] if spans else None)
-
-
-def _words(expr: Expr) -> str:
-    return f"`{' '.join(expr.span.text.split())}`" if expr.span is not None else "the goal"
-
-
-def _at(span: Span | None) -> str:
-    return "" if span is None else f" ({span.source.name}:{span.line}:{span.column})"
+    return located(spans[0] if spans else None)

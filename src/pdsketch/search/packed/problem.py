@@ -31,7 +31,7 @@ from pdsketch.search.packed.engine import (
 )
 from pdsketch.search.packed.reasons import reached, why_not
 from pdsketch.search.result import Result, Status
-from pdsketch.task.ground import ground
+from pdsketch.task.ground import Grounding
 from pdsketch.task.task import Task
 
 Watcher = Callable[[Progress], None]
@@ -68,12 +68,13 @@ class _Planning:
         self.budget = budget
         self.watch = watch
         self.started = self.since = time.monotonic()
+        self.unreachable: Grounding | None = None
         self.phases = {"ground": 0.0, "search": 0.0}
 
     def result(self) -> Result:
         """Ground, search, replay."""
         try:
-            task = ground(self.problem)
+            task = self._ground()
         except (LimitError, MemoryError) as limit:
             self._end("ground")
             return self._stopped(limit, "while grounding")
@@ -86,6 +87,12 @@ class _Planning:
         self._end("search")
         with self.budget.grace().running():
             return self._found(task, outcome)
+
+    def _ground(self) -> Task:
+        """The task; how it was grounded is kept where only that says why there is no plan."""
+        grounding = Grounding(self.problem)
+        self.unreachable = None if grounding.solvable else grounding
+        return grounding.task()
 
     def _found(self, task: Task, outcome: Outcome) -> Result:
         """What a search found, replayed, or why it found nothing."""
@@ -108,7 +115,7 @@ class _Planning:
             expanded=outcome.expanded,
             evaluated=outcome.evaluated,
             generated=outcome.generated,
-            reasons=why_not(self.problem, task, self.options, outcome, self.budget),
+            reasons=why_not(self.unreachable, task, self.options, outcome, self.budget),
             best_h=outcome.best_h if np.isfinite(outcome.best_h) else None,
             seconds=time.monotonic() - self.started,
             phases=self.phases,
