@@ -24,11 +24,11 @@ import torch
 
 import pdsketch
 from pdsketch.lang.load import load_domain
+from pdsketch.learn.data.device_dataset import put_on_device
+from pdsketch.learn.data.recorder import Recorder
 from pdsketch.learn.fit import open_study
 from pdsketch.learn.options import Options
-from pdsketch.learn.packed import pack
 from pdsketch.learn.prepare import prepare_networks
-from pdsketch.learn.recorder import Recorder
 from pdsketch.learn.trainer import Trainer
 from pdsketch.tensor.model import Model
 
@@ -115,13 +115,13 @@ def record(episodes: int, objects: int, doors: int, walls: int, seed: int = 0):
             listed["wall"] = [f"wall#{i}" for i in range(walls)]
         values = {name: np.stack([s[name] for s in states]) for name in states[0]}
         recorder.add(listed, values, actions, goal, success)
-    return recorder.columns()
+    return recorder.arrays()
 
 
 def measure(device: str, objects: int, doors: int, walls: int, batch: int, seconds: float) -> dict:
     columns = record(400, objects, doors, walls)
     model = Model(columns.domain, seed=0).to(device)
-    study = open_study(model, pack(columns, torch.device(device)))
+    study = open_study(model, put_on_device(columns, torch.device(device)))
     states = np.arange(len(study.packed))
     options = Options.of(steps=10_000, batch=batch)
     if batch > len(states):  # a GPU wants more than there is: the same states several times over
@@ -159,7 +159,7 @@ def measure_small(device: str, steps: int) -> dict:
     """A whole fit in small steps: the median milliseconds of a step in each of its phases."""
     columns = record(100, 4, 4, 20)
     model = Model(columns.domain, seed=0).to(device)
-    study = open_study(model, pack(columns, torch.device(device)))
+    study = open_study(model, put_on_device(columns, torch.device(device)))
     states = np.arange(len(study.packed))
     options = Options.of(steps=steps, batch=256, learning_rate=3e-3, evaluate_every=steps)
     trainer = Trainer(study, options, states, states[:0])

@@ -10,11 +10,11 @@ import torch
 from tests.learn.rooms import SKETCH, episode
 
 import pdsketch as pds
+from pdsketch.learn.data.device_dataset import put_on_device
 from pdsketch.learn.fit import gather, open_study
 from pdsketch.learn.frame import Frame
 from pdsketch.learn.losses import Losses
 from pdsketch.learn.options import Options
-from pdsketch.learn.packed import pack
 from pdsketch.nets.nested import Nested, drawing
 from pdsketch.tensor.logic import logic_of
 
@@ -33,7 +33,7 @@ def study():
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.add_(torch.randn(parameter.shape, generator=torch.Generator().manual_seed(3)) * 0.1)
-    return open_study(model, pack(gather(episodes, domain), model.device))
+    return open_study(model, put_on_device(gather(episodes, domain), model.device))
 
 
 @pytest.fixture(params=["all levels", "mixed levels", "drawn levels"])

@@ -11,7 +11,7 @@ from tests.learn.test_lessons import walk
 from tests.learn.test_notes import DOMAIN, MODULES, Flip, Lamps
 
 import pdsketch as pds
-from pdsketch.learn.columns import narrow
+from pdsketch.learn.data.episode_arrays import narrow
 from pdsketch.learn.options import Options
 from pdsketch.learn.steps import LOWEST, clip, make_optimiser, schedule
 from pdsketch.tensor.codes import tolerance_of

@@ -7,9 +7,9 @@ import pytest
 import torch
 
 import pdsketch as pds
+from pdsketch.learn.data.device_dataset import put_on_device
 from pdsketch.learn.fit import gather, open_study
 from pdsketch.learn.frame import Frame
-from pdsketch.learn.packed import pack
 from pdsketch.tensor.logic import CRISP, logic_of
 
 
@@ -20,11 +20,11 @@ def study(rooms):
     with torch.no_grad():  # so that effects are no residual's identity
         for parameter in model.parameters():
             parameter.add_(torch.randn(parameter.shape, generator=torch.Generator().manual_seed(3)) * 0.3)
-    return open_study(model, pack(gather(episodes, domain), model.device))
+    return open_study(model, put_on_device(gather(episodes, domain), model.device))
 
 
 def alone(study, state: int):
-    columns = study.packed.columns
+    columns = study.packed.arrays
     at = int(study.packed.episode[state])
     episode = columns[at]
     return episode, int(state - columns.starts[at])

@@ -6,9 +6,9 @@ import numpy as np
 import torch
 
 import pdsketch as pds
+from pdsketch.learn.data.device_dataset import put_on_device
 from pdsketch.learn.fit import gather, open_study
 from pdsketch.learn.options import Options
-from pdsketch.learn.packed import pack
 from pdsketch.learn.trainer import MOST_TRIAL, Trainer
 from pdsketch.nets.nested import Nested
 
@@ -34,7 +34,7 @@ def judged(count: int = 400) -> tuple[pds.Domain, list[pds.Episode]]:
 
 
 def trainer(model: pds.Model, episodes: list[pds.Episode], **options: object) -> Trainer:
-    study = open_study(model, pack(gather(episodes, model.domain), torch.device("cpu")))
+    study = open_study(model, put_on_device(gather(episodes, model.domain), torch.device("cpu")))
     every = np.arange(len(study.packed))
     return Trainer(study, Options.of(**options), every, every[:0])
 

@@ -18,7 +18,7 @@ from tests.learn.rooms import SKETCH
 import pdsketch as pds
 from pdsketch.cli.main import main
 from pdsketch.learn import trainer
-from pdsketch.learn.files import save_episodes
+from pdsketch.learn.data.files import save_episodes
 from pdsketch.learn.trainer import MOST_TRIAL
 
 STEPS = 24

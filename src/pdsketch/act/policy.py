@@ -11,7 +11,7 @@ from pdsketch.act.environment import ControlledWorld, Environment, Observer
 from pdsketch.act.rollout import Play, play
 from pdsketch.act.settings import Controller, check_controllers, check_loop, check_tolerance, is_count
 from pdsketch.lang.diagnostics import error
-from pdsketch.learn.episodes import Episode
+from pdsketch.learn.data.episode import Episode
 from pdsketch.search.plan import plan_many
 from pdsketch.search.result import Result, Step
 from pdsketch.tensor.model import Model

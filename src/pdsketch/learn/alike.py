@@ -20,7 +20,7 @@ from pdsketch.lang.domain import Predicate
 from pdsketch.lang.substitute import substitute
 from pdsketch.lang.terms import Apply, BlankCall, Each, Expr, Variable
 from pdsketch.lang.types import ObjectType, ValueType
-from pdsketch.learn.columns import Array
+from pdsketch.learn.data.episode_arrays import Array
 from pdsketch.nets.nested import Told
 from pdsketch.nets.together import Together, can_join, is_free
 from pdsketch.nets.verdict import Verdict

@@ -9,7 +9,7 @@ import numpy as np
 from torch import Tensor
 
 from pdsketch.lang.domain import Predicate
-from pdsketch.learn.columns import Array
+from pdsketch.learn.data.episode_arrays import Array
 from pdsketch.learn.frame import encode
 from pdsketch.learn.losses import differs
 from pdsketch.learn.study import Study

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import final
 
 from pdsketch.learn.behaviour import BlankReport, Watched
-from pdsketch.learn.columns import Array
 from pdsketch.learn.counts import Measures
+from pdsketch.learn.data.episode_arrays import Array
 from pdsketch.learn.holes import warnings_of
 from pdsketch.learn.measure import measure
 from pdsketch.learn.study import Study

@@ -15,15 +15,15 @@ import torch
 from pdsketch.files.lock import lock_file
 from pdsketch.lang.diagnostics import error
 from pdsketch.lang.domain import Domain
-from pdsketch.learn.columns import Array, Columns
-from pdsketch.learn.episodes import Episode
+from pdsketch.learn.data.device_dataset import DeviceDataset, put_on_device
+from pdsketch.learn.data.episode import Episode
+from pdsketch.learn.data.episode_arrays import Array, EpisodeArrays
+from pdsketch.learn.data.files import load_episodes
+from pdsketch.learn.data.recorder import arrays_of
 from pdsketch.learn.examine import Examination
-from pdsketch.learn.files import load_episodes
 from pdsketch.learn.interrupt import Interrupted
 from pdsketch.learn.notes import note_verdicts, take_notes
 from pdsketch.learn.options import Options
-from pdsketch.learn.packed import Packed, pack
-from pdsketch.learn.recorder import columns_of
 from pdsketch.learn.report import Evaluation, Report
 from pdsketch.learn.setup import NOTE as MADE_FROM
 from pdsketch.learn.study import Study
@@ -31,13 +31,13 @@ from pdsketch.learn.trainer import Trainer
 from pdsketch.tensor.model import Model
 from pdsketch.tensor.state import same_domain
 
-Source = Columns | Iterable[Episode] | str | os.PathLike[str]
+Source = EpisodeArrays | Iterable[Episode] | str | os.PathLike[str]
 
 _ENOUGH_TO_SPLIT = 200
 
 
 def fit(model: Model, episodes: Source, steps: int = 2000, seed: int = 0, **settings: Any) -> Report:
-    """Train the blanks of a model on episodes: a list, columns, or a folder on disk.
+    """Train the blanks of a model on episodes: a list, arrays, or a folder on disk.
 
     ``settings`` are the fields of `Options`. The model is changed in place and
     left in evaluation mode; it also remembers (``model.notes``) which blanks were
@@ -52,9 +52,9 @@ def fit(model: Model, episodes: Source, steps: int = 2000, seed: int = 0, **sett
     if not isinstance(model, Model):
         raise error("bad-model", f"`fit` takes a Model, not a {type(model).__name__}")
     device = _device(options.device, model)
-    columns = gather(episodes, model.domain)
+    arrays = gather(episodes, model.domain)
     model.to(device)
-    packed = pack(columns, device)
+    packed = put_on_device(arrays, device)
     study = open_study(model, packed)
     train, held_out = _split(packed, options)
     trainer = Trainer(study, options, train, held_out)
@@ -86,9 +86,9 @@ def _locked(options: Options) -> Iterator[None]:
 def evaluate(model: Model, episodes: Source, *, device: str | None = None) -> Evaluation:
     """Measure a model on episodes: goals, effects, blanks, the worst predictions, and warnings."""
     place = _device(device, model)
-    columns = gather(episodes, model.domain)
+    arrays = gather(episodes, model.domain)
     model.to(place).eval()
-    study = open_study(model, pack(columns, place))
+    study = open_study(model, put_on_device(arrays, place))
     found = Examination(study, np.arange(len(study.packed)), elsewhere=True)
     return Evaluation(found.blanks, found.warnings, found.wrong_steps, found.wrong_goals, found.measures)
 
@@ -106,12 +106,12 @@ def _device(name: str | None, model: Model) -> torch.device:
     return device
 
 
-def gather(episodes: Source, domain: Domain) -> Columns:
-    """Episodes from wherever they are, as columns of the domain."""
+def gather(episodes: Source, domain: Domain) -> EpisodeArrays:
+    """Episodes from wherever they are, as arrays of the domain."""
     if isinstance(episodes, str | os.PathLike):
-        columns = load_episodes(Path(episodes), domain)
-    elif isinstance(episodes, Columns):
-        columns = episodes
+        arrays = load_episodes(Path(episodes), domain)
+    elif isinstance(episodes, EpisodeArrays):
+        arrays = episodes
     elif not isinstance(episodes, Iterable):
         raise error("bad-episode", f"`fit` takes episodes, and a {type(episodes).__name__} was given")
     else:
@@ -121,15 +121,15 @@ def gather(episodes: Source, domain: Domain) -> Columns:
                 raise error("bad-episode", f"episode {at} is a {type(episode).__name__}, not an Episode")
             if not same_domain(episode.states[0].domain, domain):
                 raise error("other-domain", f"episode {at} belongs to another domain than the model")
-        columns = columns_of(listed, domain)
-    if not len(columns):
+        arrays = arrays_of(listed, domain)
+    if not len(arrays):
         raise error("no-episodes", "there are no episodes to learn from")
-    if not same_domain(columns.domain, domain):
+    if not same_domain(arrays.domain, domain):
         raise error("other-domain", "the episodes belong to another domain than the model")
-    return columns
+    return arrays
 
 
-def open_study(model: Model, packed: Packed) -> Study:
+def open_study(model: Model, packed: DeviceDataset) -> Study:
     """A study; the model learns the dimensions that its sketch leaves out."""
     needed = [p.name for p in model.domain.predicates.values() if p.role == "observed"]
     for name in needed:
@@ -140,9 +140,9 @@ def open_study(model: Model, packed: Packed) -> Study:
     return Study(model, packed)
 
 
-def _split(packed: Packed, options: Options) -> tuple[Array, Array]:
+def _split(packed: DeviceDataset, options: Options) -> tuple[Array, Array]:
     """The examples of the training episodes, and of those held out."""
-    count = len(packed.columns)
+    count = len(packed.arrays)
     share = options.validation
     if share is None:
         share = 0.1 if count >= _ENOUGH_TO_SPLIT else 0.0

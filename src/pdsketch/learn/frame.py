@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from pdsketch.learn.alike import Alike
-from pdsketch.learn.columns import Array
+from pdsketch.learn.data.episode_arrays import Array
 from pdsketch.learn.study import Study
 from pdsketch.nets.together import Shared
 from pdsketch.nets.verdict import Verdict

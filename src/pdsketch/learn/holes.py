@@ -10,8 +10,8 @@ import torch
 
 from pdsketch.lang.domain import Action
 from pdsketch.learn.behaviour import BlankReport
-from pdsketch.learn.columns import Array
 from pdsketch.learn.counts import Measures
+from pdsketch.learn.data.episode_arrays import Array
 from pdsketch.learn.goals import blanks_in
 from pdsketch.learn.study import Study
 from pdsketch.learn.twins import twins
@@ -95,7 +95,7 @@ def _never_true(study: Study) -> Iterator[str]:
     never = [at for at in np.flatnonzero((count > 0) & (true == 0)).tolist() if calls[at] - shown]
     if not never:
         return
-    first, more = packed.columns.goals[never[0]], len(never) - 1
+    first, more = packed.arrays.goals[never[0]], len(never) - 1
     what = f"the goal `{first}` was" if not more else f"the goals `{first}` and {more} more were"
     silent = sorted(set[str]().union(*(calls[at] for at in never)) - shown)
     yield (
@@ -119,7 +119,7 @@ def _contradictions(study: Study) -> Iterator[str]:
         at = judged[np.flatnonzero(both[group])[0]]
         yield (
             f"the labels of {count} states contradict each other: the same state and goal "
-            f"(such as `{packed.columns.goals[packed.goal[at]]}`, episode {packed.episode[at]}) with "
+            f"(such as `{packed.arrays.goals[packed.goal[at]]}`, episode {packed.episode[at]}) with "
             "and without success; add a predicate that tells them apart, or correct `success`"
         )
 

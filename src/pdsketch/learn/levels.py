@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from pdsketch.lang.terms import BlankCall, walk
-from pdsketch.learn.columns import Array
+from pdsketch.learn.data.episode_arrays import Array
 from pdsketch.learn.frame import Frame, Move
 from pdsketch.learn.losses import Losses, differs, real_entries, unlikelihood
 from pdsketch.learn.study import Study

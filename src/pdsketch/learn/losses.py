@@ -14,7 +14,7 @@ from torch import Tensor
 from pdsketch.lang.domain import Predicate
 from pdsketch.lang.terms import BlankCall
 from pdsketch.lang.types import ObjectType
-from pdsketch.learn.columns import Array
+from pdsketch.learn.data.episode_arrays import Array
 from pdsketch.learn.frame import Frame, Move, encode
 from pdsketch.learn.options import Options
 from pdsketch.learn.study import Study

@@ -14,9 +14,9 @@ import torch
 from torch import Tensor
 
 from pdsketch.lang.domain import Action, Predicate
-from pdsketch.learn.columns import Array
 from pdsketch.learn.compare import Compared, Comparer, gaps
 from pdsketch.learn.counts import GoalKind, Judged, Measures, TransitionErrors
+from pdsketch.learn.data.episode_arrays import Array
 from pdsketch.learn.frame import Frame, Move
 from pdsketch.learn.losses import real_entries
 from pdsketch.learn.study import Study
@@ -164,7 +164,7 @@ class _Tally:
     def _kinds(self) -> tuple[GoalKind, ...]:
         """The goals that were judged, by family."""
         found = []
-        texts = self.study.packed.columns.goals
+        texts = self.study.packed.arrays.goals
         for family in self.study.families:
             members = np.array(list(family.members))
             members = members[self.by_goal[members, :2].sum(1) > 0]

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from pdsketch.lang.domain import Predicate
-from pdsketch.learn.columns import Array
+from pdsketch.learn.data.episode_arrays import Array
 from pdsketch.learn.frame import Frame, Move, encode
 from pdsketch.learn.losses import real_entries
 from pdsketch.learn.study import Study

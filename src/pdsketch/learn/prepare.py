@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from pdsketch.lang.terms import BlankCall, Update
-from pdsketch.learn.columns import Array
+from pdsketch.learn.data.episode_arrays import Array
 from pdsketch.learn.losses import Losses, differs, real_entries
 from pdsketch.learn.sampler import Sampler
 from pdsketch.learn.study import Study

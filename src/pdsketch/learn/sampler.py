@@ -10,7 +10,7 @@ from typing import final
 
 import numpy as np
 
-from pdsketch.learn.columns import Array
+from pdsketch.learn.data.episode_arrays import Array
 
 FLOOR = 16
 """Each stratum gets at least this part (one in so many) of a batch, however rare it is."""

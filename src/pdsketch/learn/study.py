@@ -15,9 +15,9 @@ from pdsketch.lang.load import parse_goal
 from pdsketch.lang.terms import TRUE, Apply, Expr, walk
 from pdsketch.lang.types import ObjectType, ValueType
 from pdsketch.learn.alike import groups
-from pdsketch.learn.columns import Array, width_of
+from pdsketch.learn.data.device_dataset import DeviceDataset
+from pdsketch.learn.data.episode_arrays import Array, width_of
 from pdsketch.learn.goals import Reads, blanks_in, families, is_derived_table, signature
-from pdsketch.learn.packed import Packed
 from pdsketch.tensor.logic import CRISP, Logic
 from pdsketch.tensor.lower import Lowering
 from pdsketch.tensor.model import Model
@@ -88,7 +88,7 @@ class Study:
     by ``executable``, else by a precondition without blanks.
     """
 
-    def __init__(self, model: Model, packed: Packed) -> None:
+    def __init__(self, model: Model, packed: DeviceDataset) -> None:
         self.model = model
         self.engine = model.engine
         self.domain = model.domain
@@ -96,7 +96,7 @@ class Study:
         self.reads = Reads(model.domain)
         self.goals = self._goals()
         self.families = families(model.domain, self.goals)
-        self.actions = [model.domain.actions[name] for name in packed.columns.actions]
+        self.actions = [model.domain.actions[name] for name in packed.arrays.actions]
         self.tables = _tables_in_order(model.domain)
         self.plan = Plan(self)
         self.alike = groups(self, range(len(self.tables)))
@@ -109,12 +109,12 @@ class Study:
 
         One that no episode was judged by may be about any objects, and there is nothing to ask it of.
         """
-        columns = self.packed.columns
-        used, first = np.unique(columns.goal, return_index=True)
-        universe = dict(zip(used.tolist(), columns.universe[columns.owner[first]].tolist(), strict=True))
+        arrays = self.packed.arrays
+        used, first = np.unique(arrays.goal, return_index=True)
+        universe = dict(zip(used.tolist(), arrays.universe[arrays.owner[first]].tolist(), strict=True))
         return [
-            self._goal(text, columns.universes[universe[at]]) if at in universe else TRUE
-            for at, text in enumerate(columns.goals)
+            self._goal(text, arrays.universes[universe[at]]) if at in universe else TRUE
+            for at, text in enumerate(arrays.goals)
         ]
 
     def _goal(self, text: str, universe: Universe) -> Expr:

@@ -24,7 +24,7 @@ from pdsketch.learn.checkpoint import (
     restore_moments,
     save_checkpoint,
 )
-from pdsketch.learn.columns import Array
+from pdsketch.learn.data.episode_arrays import Array
 from pdsketch.learn.interrupt import postponed
 from pdsketch.learn.levels import Levels
 from pdsketch.learn.losses import Losses
@@ -289,7 +289,7 @@ class Trainer:
     @cached_property
     def setup(self) -> dict[str, Any]:
         """What must be the same for a fit to be resumed."""
-        return setup_of(self.study.model, self.study.packed.columns, self.options)
+        return setup_of(self.study.model, self.study.packed.arrays, self.options)
 
     def _save(self) -> None:
         assert self.options.checkpoint is not None

@@ -14,8 +14,8 @@ from torch import Tensor
 
 from pdsketch.lang.domain import Action, Predicate
 from pdsketch.lang.types import ObjectType
-from pdsketch.learn.columns import Array
 from pdsketch.learn.compare import Compared, gaps
+from pdsketch.learn.data.episode_arrays import Array
 from pdsketch.learn.frame import Frame
 from pdsketch.learn.study import Study
 from pdsketch.tensor.universe import Universe
@@ -136,8 +136,8 @@ class Worst:
         )
 
     def _universe(self, episode: int) -> Universe:
-        columns = self.study.packed.columns
-        found: Universe = columns.universes[columns.universe[episode]]
+        arrays = self.study.packed.arrays
+        found: Universe = arrays.universes[arrays.universe[episode]]
         return found
 
     def _action(self, action: Action, state: int, universe: Universe) -> str:
@@ -173,7 +173,7 @@ class Worst:
         found = []
         for row in np.argsort(-np.abs(truth - label), kind="stable").tolist():
             episode, state = placed(self.study, int(states[row]))
-            formula = packed.columns.goals[packed.goal[states[row]]]
+            formula = packed.arrays.goals[packed.goal[states[row]]]
             found.append(WrongGoal(episode, state, formula, float(truth[row]), bool(label[row])))
         return found
 
@@ -182,7 +182,7 @@ def placed(study: Study, example: int) -> tuple[int, int]:
     """The episode of an example, and the place of its state there."""
     packed = study.packed
     episode = int(packed.episode[example])
-    return episode, int(packed.state[example] - packed.columns.starts[episode])
+    return episode, int(packed.state[example] - packed.arrays.starts[episode])
 
 
 def brief(value: Tensor) -> str:

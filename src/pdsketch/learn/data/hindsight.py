@@ -11,7 +11,7 @@ import torch
 
 from pdsketch.lang.diagnostics import error
 from pdsketch.lang.load import parse_goal
-from pdsketch.learn.episodes import Episode, Success, domain_of
+from pdsketch.learn.data.episode import Episode, Success, domain_of
 from pdsketch.learn.goals import blanks_in
 from pdsketch.tensor.model import Model
 from pdsketch.tensor.state import State, StateBatch

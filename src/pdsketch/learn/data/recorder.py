@@ -1,4 +1,4 @@
-"""Episodes → columns: one `Recorder.add` an episode, with whole arrays and no `State` objects.
+"""Episodes → arrays: one `Recorder.add` an episode, with whole arrays and no `State` objects.
 
 Generators of data use it directly; a list of `Episode` goes the same way.
 """
@@ -14,8 +14,7 @@ import numpy as np
 from pdsketch.lang.diagnostics import did_you_mean, error
 from pdsketch.lang.domain import Domain, Predicate
 from pdsketch.lang.types import ValueType
-from pdsketch.learn.columns import PER_ACTION, Array, Columns, narrow, sizes_of, width_of
-from pdsketch.learn.episodes import (
+from pdsketch.learn.data.episode import (
     ActionTuple,
     Episode,
     Success,
@@ -25,6 +24,7 @@ from pdsketch.learn.episodes import (
     check_success,
     judged,
 )
+from pdsketch.learn.data.episode_arrays import PER_ACTION, Array, EpisodeArrays, narrow, sizes_of, width_of
 from pdsketch.tensor.universe import Universe
 
 _NO_GOALS: Mapping[str, Success] = {}
@@ -35,7 +35,7 @@ _DTYPES = {"bool": np.dtype(np.bool_), "int64": np.dtype(np.int64), "float32": n
 
 @final
 class Recorder:
-    """Collects episodes of one domain; `columns` is what was collected."""
+    """Collects episodes of one domain; `arrays` is what was collected."""
 
     def __init__(self, domain: Domain) -> None:
         self.domain = domain
@@ -100,7 +100,7 @@ class Recorder:
         }
         self.add(first.objects, values, episode.actions, executable=episode.executable, goals=episode.goals)
 
-    def columns(self) -> Columns:
+    def arrays(self) -> EpisodeArrays:
         """Everything added so far."""
         heads = np.array(self._heads, dtype=np.int64).reshape(-1, 3)
         action, arguments, numbers = self._encode_actions()
@@ -111,7 +111,7 @@ class Recorder:
                 tables = [t[:1] for t in tables]  # noqa: PLW2901
             flat = np.concatenate([t.reshape(-1) for t in tables])
             values[name] = narrow(flat)
-        return Columns(
+        return EpisodeArrays(
             domain=self.domain,
             universes=tuple(self._universe_list),
             goals=tuple(self._goals),
@@ -240,12 +240,12 @@ def check_numbers(predicate: Predicate, table: Array) -> None:
         raise error("bad-value", f"`{predicate.name}` holds {bad}, and its choices are 0 … {choices - 1}")
 
 
-def columns_of(episodes: Iterable[Episode], domain: Domain) -> Columns:
-    """Episodes as columns."""
+def arrays_of(episodes: Iterable[Episode], domain: Domain) -> EpisodeArrays:
+    """Episodes as arrays."""
     recorder = Recorder(domain)
     for episode in episodes:
         recorder.add_episode(episode)
-    return recorder.columns()
+    return recorder.arrays()
 
 
 def _labels(success: Success, count: int) -> Array:

@@ -22,7 +22,7 @@ from pdsketch.files.tensors import block_of
 from pdsketch.lang.diagnostics import error
 from pdsketch.lang.domain import Domain, Predicate
 from pdsketch.lang.types import ObjectType, ValueType
-from pdsketch.learn.episodes import ActionTuple, Episode
+from pdsketch.learn.data.episode import ActionTuple, Episode
 from pdsketch.tensor.state import State
 from pdsketch.tensor.universe import Universe
 
@@ -41,13 +41,13 @@ PER_ACTION: Mapping[str, Any] = {
     "numbers": np.float32,
     "executable": np.int8,
 }
-"""The columns of every data set, beside the values of its predicates, and their dtypes in memory."""
+"""The arrays of every data set, beside the values of its predicates, and their dtypes in memory."""
 
 
 @final
 @dataclass(frozen=True, eq=False)
-class Columns:
-    """Episodes of one domain, in columns.
+class EpisodeArrays:
+    """Episodes of one domain, in arrays.
 
     - per episode ``[n]``: ``length`` (number of states), ``universe`` (index into
       ``universes``) and ``judgements`` (how many goals it was judged by);

@@ -1,4 +1,4 @@
-"""Columns → one padded batch of all states, resident on a device, and the examples to draw from it."""
+"""EpisodeArrays → one padded batch of all states, resident on a device, and the examples to draw from it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from pdsketch.lang.types import ObjectType
-from pdsketch.learn.columns import Array, Columns, sizes_of
+from pdsketch.learn.data.episode_arrays import Array, EpisodeArrays, sizes_of
 from pdsketch.tensor.state import StateBatch
 from pdsketch.tensor.universe import layout_of
 
@@ -20,7 +20,7 @@ _DTYPES = {"bool": torch.bool, "int64": torch.int64, "float32": torch.float32}
 
 @final
 @dataclass(frozen=True, eq=False)
-class Packed:
+class DeviceDataset:
     """All states of all episodes, each once, and examples: a state with one of its episode's goals.
 
     The examples of an episode and a goal are a run, one a state; example ``e + 1``
@@ -34,7 +34,7 @@ class Packed:
     unknown), and ``once`` (the first example of each state: no state counts twice).
     """
 
-    columns: Columns
+    arrays: EpisodeArrays
     states: StateBatch
     arguments: Tensor
     numbers: Tensor
@@ -57,7 +57,7 @@ class Packed:
     @cached_property
     def strata(self) -> Array:
         """A number for the action, and for whether the goal held, did not, or is unknown ``[e]``."""
-        unknown = 2 * (len(self.columns.actions) + 1)
+        unknown = 2 * (len(self.arrays.actions) + 1)
         found: Array = (self.action + 1) * 2 + np.where(self.goal < 0, unknown, self.outcomes)
         return found
 
@@ -84,27 +84,27 @@ class Packed:
         return tensor.pin_memory().to(self.device, non_blocking=True)
 
 
-def pack(columns: Columns, device: torch.device) -> Packed:
+def put_on_device(arrays: EpisodeArrays, device: torch.device) -> DeviceDataset:
     """Pad everything once."""
-    layout = layout_of(columns.universes, device)
-    episode = np.repeat(np.arange(len(columns)), columns.length)
-    universe = columns.universe[episode]
-    tensors = {name: _padded(columns, name, universe).to(device) for name in columns.values}
-    rows = torch.from_numpy(universe).to(device) if len(columns.universes) > 1 else None
-    states = StateBatch(columns.domain, layout, rows, len(episode), tensors)
+    layout = layout_of(arrays.universes, device)
+    episode = np.repeat(np.arange(len(arrays)), arrays.length)
+    universe = arrays.universe[episode]
+    tensors = {name: _padded(arrays, name, universe).to(device) for name in arrays.values}
+    rows = torch.from_numpy(universe).to(device) if len(arrays.universes) > 1 else None
+    states = StateBatch(arrays.domain, layout, rows, len(episode), tensors)
     last = np.zeros(len(episode), dtype=np.bool_)
-    last[columns.starts[1:] - 1] = True
+    last[arrays.starts[1:] - 1] = True
     action = np.full(len(episode), -1, dtype=np.int64)
-    action[~last] = columns.action
+    action[~last] = arrays.action
     executable = np.full(len(episode), -1, dtype=np.int8)
-    executable[~last] = columns.executable
-    arguments = np.zeros((len(episode), columns.arguments.shape[1]), dtype=np.int64)
-    arguments[~last] = _places(columns, universe[~last])
-    numbers = np.zeros((len(episode), columns.numbers.shape[1]), dtype=np.float32)
-    numbers[~last] = columns.numbers
-    state, goal, success, once = _examples(columns)
-    return Packed(
-        columns=columns,
+    executable[~last] = arrays.executable
+    arguments = np.zeros((len(episode), arrays.arguments.shape[1]), dtype=np.int64)
+    arguments[~last] = _places(arrays, universe[~last])
+    numbers = np.zeros((len(episode), arrays.numbers.shape[1]), dtype=np.float32)
+    numbers[~last] = arrays.numbers
+    state, goal, success, once = _examples(arrays)
+    return DeviceDataset(
+        arrays=arrays,
         states=states,
         arguments=torch.from_numpy(arguments).to(device),
         numbers=torch.from_numpy(numbers).to(device),
@@ -118,41 +118,41 @@ def pack(columns: Columns, device: torch.device) -> Packed:
     )
 
 
-def _examples(columns: Columns) -> tuple[Array, Array, Array, Array]:
+def _examples(arrays: EpisodeArrays) -> tuple[Array, Array, Array, Array]:
     """The state, the goal and its success of every example, and whether it is its state's first."""
-    known = _known(columns)
-    bare = np.setdiff1d(np.arange(len(columns)), columns.owner[known])
+    known = _known(arrays)
+    bare = np.setdiff1d(np.arange(len(arrays)), arrays.owner[known])
     judgement = np.concatenate([np.flatnonzero(known), np.full(len(bare), -1)])
-    owner = np.concatenate([columns.owner[known], bare])
+    owner = np.concatenate([arrays.owner[known], bare])
     order = np.argsort(owner, kind="stable")
     judgement, owner = judgement[order], owner[order]
-    length = columns.length[owner]
+    length = arrays.length[owner]
     run = np.repeat(np.arange(len(owner)), length)
     within = np.arange(len(run)) - np.repeat(np.cumsum(length) - length, length)
     goal, success = np.full(len(run), -1), np.full(len(run), -1, dtype=np.int8)
     of = judgement[run]
     asked = of >= 0
-    goal[asked] = columns.goal[of[asked]]
-    success[asked] = columns.success[columns.verdicts[of[asked]] + within[asked]]
+    goal[asked] = arrays.goal[of[asked]]
+    success[asked] = arrays.success[arrays.verdicts[of[asked]] + within[asked]]
     first = np.diff(owner, prepend=-1) > 0
-    return columns.starts[owner][run] + within, goal, success, first[run]
+    return arrays.starts[owner][run] + within, goal, success, first[run]
 
 
-def _known(columns: Columns) -> Array:
+def _known(arrays: EpisodeArrays) -> Array:
     """The judgements that say anything ``[j]``."""
-    said = np.concatenate([[0], np.cumsum(columns.success >= 0)])
-    found: Array = said[columns.verdicts[1:]] > said[columns.verdicts[:-1]]
+    said = np.concatenate([[0], np.cumsum(arrays.success >= 0)])
+    found: Array = said[arrays.verdicts[1:]] > said[arrays.verdicts[:-1]]
     return found
 
 
-def _padded(columns: Columns, name: str, universe: Array) -> Tensor:
+def _padded(arrays: EpisodeArrays, name: str, universe: Array) -> Tensor:
     """The values of a predicate in every state, objects padded by repeating the last one."""
-    predicate = columns.domain.predicates[name]
-    shape = columns.shapes[name]
-    axes = [sizes_of(u, predicate) for u in columns.universes]
+    predicate = arrays.domain.predicates[name]
+    shape = arrays.shapes[name]
+    axes = [sizes_of(u, predicate) for u in arrays.universes]
     longest = tuple(max((a[i] for a in axes), default=0) for i in range(len(predicate.parameters)))
     out = torch.zeros(len(universe), *longest, *shape, dtype=_DTYPES[predicate.type.prim])
-    offsets = _state_offsets(columns, name)
+    offsets = _state_offsets(arrays, name)
     by_axes: dict[tuple[int, ...], list[int]] = {}
     for at, sizes in enumerate(axes):
         by_axes.setdefault(sizes, []).append(at)
@@ -161,7 +161,7 @@ def _padded(columns: Columns, name: str, universe: Array) -> Tensor:
         width = int(np.prod((*sizes, *shape), dtype=np.int64))
         if not len(states) or not width:
             continue
-        flat = columns.values[name][offsets[states][:, None] + np.arange(width)]
+        flat = arrays.values[name][offsets[states][:, None] + np.arange(width)]
         block = torch.from_numpy(flat.reshape(len(states), *sizes, *shape))
         for axis, (size, wanted) in enumerate(zip(sizes, longest, strict=True), start=1):
             if size < wanted:
@@ -170,38 +170,38 @@ def _padded(columns: Columns, name: str, universe: Array) -> Tensor:
     return out
 
 
-def _state_offsets(columns: Columns, name: str) -> Array:
+def _state_offsets(arrays: EpisodeArrays, name: str) -> Array:
     """Where the numbers of each state begin."""
-    offsets = columns.offsets[name][:-1]
-    if name in columns.fixed:
-        each: Array = np.repeat(offsets, columns.length)
+    offsets = arrays.offsets[name][:-1]
+    if name in arrays.fixed:
+        each: Array = np.repeat(offsets, arrays.length)
         return each
-    within = np.arange(int(columns.length.sum())) - np.repeat(columns.starts[:-1], columns.length)
-    size = columns.sizes[name][columns.universe] if len(columns.universes) else np.zeros(0, dtype=np.int64)
-    found: Array = np.repeat(offsets, columns.length) + within * np.repeat(size, columns.length)
+    within = np.arange(int(arrays.length.sum())) - np.repeat(arrays.starts[:-1], arrays.length)
+    size = arrays.sizes[name][arrays.universe] if len(arrays.universes) else np.zeros(0, dtype=np.int64)
+    found: Array = np.repeat(offsets, arrays.length) + within * np.repeat(size, arrays.length)
     return found
 
 
-def _places(columns: Columns, universe: Array) -> Array:
+def _places(arrays: EpisodeArrays, universe: Array) -> Array:
     """The objects of each action as places on the axes of its parameters' types."""
-    found = np.zeros(columns.arguments.shape, dtype=np.int64)
-    most = max((len(u.types) for u in columns.universes), default=0)
+    found = np.zeros(arrays.arguments.shape, dtype=np.int64)
+    most = max((len(u.types) for u in arrays.universes), default=0)
     tables: dict[ObjectType, Array] = {}
-    for at, name in enumerate(columns.actions):
-        chosen = np.flatnonzero(columns.action == at)
-        for place, parameter in enumerate(columns.domain.actions[name].parameters):
+    for at, name in enumerate(arrays.actions):
+        chosen = np.flatnonzero(arrays.action == at)
+        for place, parameter in enumerate(arrays.domain.actions[name].parameters):
             if not isinstance(parameter.type, ObjectType):
                 continue
             if parameter.type not in tables:
-                tables[parameter.type] = _axis_table(columns, parameter.type, most)
+                tables[parameter.type] = _axis_table(arrays, parameter.type, most)
             table = tables[parameter.type]
-            found[chosen, place] = table[universe[chosen], columns.arguments[chosen, place]]
+            found[chosen, place] = table[universe[chosen], arrays.arguments[chosen, place]]
     return found
 
 
-def _axis_table(columns: Columns, type_: ObjectType, most: int) -> Array:
-    table = np.zeros((len(columns.universes), most), dtype=np.int64)
-    for at, universe in enumerate(columns.universes):
+def _axis_table(arrays: EpisodeArrays, type_: ObjectType, most: int) -> Array:
+    table = np.zeros((len(arrays.universes), most), dtype=np.int64)
+    for at, universe in enumerate(arrays.universes):
         axis = {name: i for i, name in enumerate(universe.members(type_))}
         table[at, : len(universe.types)] = [axis.get(name, 0) for name in universe.types]
     return table
