@@ -7,6 +7,7 @@ import shutil
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import load_file, save_file
@@ -49,7 +50,7 @@ def test_episodes_survive_the_disk(rooms, folder):
 
 def test_packed_states_are_the_states_of_the_episodes(rooms):
     domain, episodes = rooms
-    packed = put_on_device(arrays_of(episodes, domain), "cpu")
+    packed = put_on_device(arrays_of(episodes, domain), torch.device("cpu"))
     states = [state for episode in episodes for state in episode.states]
     assert len(packed) == len(states)
     for at in (0, 7, 100, len(states) - 1):
@@ -147,7 +148,8 @@ def test_malformed_manifests_give_errors(rooms, folder, tmp_path_factory, data):
     except pds.Error:
         return
     # What is accepted can be used; a name or a count that nothing depends on may be anything.
-    assert len(put_on_device(columns, "cpu")) == columns.length.sum() or before == where[path[-1]]
+    data = put_on_device(columns, torch.device("cpu"))
+    assert len(data) == columns.length.sum() or before == where[path[-1]]
 
 
 def places(value, path=()):
@@ -184,7 +186,7 @@ def test_malformed_arrays_give_errors(rooms, folder, tmp_path_factory, data):
         columns = load_episodes(copy, domain)
     except pds.Error:
         return
-    assert len(put_on_device(columns, "cpu")) == columns.length.sum()
+    assert len(put_on_device(columns, torch.device("cpu"))) == columns.length.sum()
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 from typing import final
 
 import numpy as np
@@ -45,8 +46,8 @@ class Comparer:
             if name in encoded:
                 noisy = name in notes.get(NOISE, {})
                 self._tolerances[name] = tolerance if noisy else _spread(encoded[name], predicate)
-            elif name in study.packed.states.tensors:
-                width = _flat(study.packed.states.tensors[name][:1], predicate).shape[-1]
+            elif name in study.packed:
+                width = prod(study.packed.arrays.shapes[name])
                 codes = known.get(name, Codes.uniform(width, tolerance))
                 self._quantisers[name] = Quantiser(codes, study.packed.device)
                 self._tolerances[name] = tolerance

@@ -54,7 +54,7 @@ def fit(model: Model, episodes: Source, steps: int = 2000, seed: int = 0, **sett
     device = _device(options.device, model)
     arrays = gather(episodes, model.domain)
     model.to(device)
-    packed = put_on_device(arrays, device)
+    packed = put_on_device(arrays, device, options.resident_gib)
     study = open_study(model, packed)
     train, held_out = _split(packed, options)
     trainer = Trainer(study, options, train, held_out)
@@ -83,12 +83,14 @@ def _locked(options: Options) -> Iterator[None]:
         yield
 
 
-def evaluate(model: Model, episodes: Source, *, device: str | None = None) -> Evaluation:
+def evaluate(
+    model: Model, episodes: Source, *, device: str | None = None, resident_gib: float | None = None
+) -> Evaluation:
     """Measure a model on episodes: goals, effects, blanks, the worst predictions, and warnings."""
     place = _device(device, model)
     arrays = gather(episodes, model.domain)
     model.to(place).eval()
-    study = open_study(model, put_on_device(arrays, place))
+    study = open_study(model, put_on_device(arrays, place, resident_gib))
     found = Examination(study, np.arange(len(study.packed)), elsewhere=True)
     return Evaluation(found.blanks, found.warnings, found.wrong_steps, found.wrong_goals, found.measures)
 
@@ -133,10 +135,9 @@ def open_study(model: Model, packed: DeviceDataset) -> Study:
     """A study; the model learns the dimensions that its sketch leaves out."""
     needed = [p.name for p in model.domain.predicates.values() if p.role == "observed"]
     for name in needed:
-        if name not in packed.states.tensors:
+        if name not in packed:
             raise error("no-value", f"the episodes hold no values for `{name}`")
-    first = packed.states.select(torch.zeros(1, dtype=torch.int64, device=packed.device))
-    model.bind(first)
+    model.bind(packed.batch(torch.zeros(1, dtype=torch.int64, device=packed.device)))
     return Study(model, packed)
 
 

@@ -98,7 +98,7 @@ class Frame:
             if name in encoded:
                 return encoded[name] if len(rows) == len(self) else encoded[name][self._at(rows)]
         at = self.study.packed.rows(self.states[rows]) if at is None else at
-        return self.study.packed.states.tensor(name).index_select(0, at)
+        return self.study.packed.values(name, at)
 
     def _predicted(self, name: str, rows: Array) -> Tensor:
         assert self.before is not None
@@ -136,7 +136,7 @@ class Frame:
 
     def _holds(self, name: str) -> bool:
         predicate = self.study.domain.predicates[name]
-        return predicate.role == "encoded" or name in self.study.packed.states.tensors
+        return predicate.role == "encoded" or name in self.study.packed
 
     def _at(self, index: Array) -> Tensor:
         return self.study.packed.place(index)
@@ -329,10 +329,8 @@ class Frame:
 
 def encode(study: Study, states: Array, logic: Logic) -> dict[str, Tensor]:
     """The encoded variables of some states of the data, where it does not give them."""
-    tensors = study.packed.states.tensors
-    missing = [
-        p.name for p in study.domain.predicates.values() if p.role == "encoded" and p.name not in tensors
-    ]
+    predicates, data = study.domain.predicates.values(), study.packed
+    missing = [p.name for p in predicates if p.role == "encoded" and p.name not in data]
     if not missing:
         return {}
     names = {n for name in missing for n in _encoder_reads(study, name)}

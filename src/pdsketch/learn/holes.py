@@ -131,7 +131,10 @@ def state_hashes(study: Study) -> Array:
     rows = packed.states.rows
     size = packed.states.size
     found = np.zeros(size, dtype=np.int64) if rows is None else rows.cpu().numpy().astype(np.int64)
-    for name in sorted(packed.states.tensors):
+    for name in sorted(packed.arrays.values):
+        if name in packed.gathered:
+            found = found * 31 + packed.gathered[name].hashes()
+            continue
         tensor = packed.states.tensors[name]
         tensor = tensor.flatten(1) if tensor.dim() > 1 else tensor.unsqueeze(1)
         if not tensor.shape[1]:

@@ -360,13 +360,15 @@ def change_scales(study: Study) -> dict[tuple[int, str], Tensor]:
     """
     found = {}
     for at, action in enumerate(study.actions):
-        states = np.flatnonzero((study.packed.action == at) & study.executed & study.packed.once)[:_MOST_SEEN]
+        states = np.flatnonzero((study.packed.action == at) & study.executed & study.packed.once)
+        states = states[: study.packed.at_once(_MOST_SEEN)]
         for name in study.reads.written(action.name):
             predicate = study.domain.predicates[name]
-            tensor = study.packed.states.tensors.get(name)
-            if tensor is None or predicate.type.prim != "float32" or not tensor.numel() or not len(states):
+            if name not in study.packed or predicate.type.prim != "float32" or not len(states):
                 continue
             before = study.observed(states, [name])[name]
+            if not before.numel():
+                continue
             change = (study.observed(states + 1, [name])[name] - before).flatten(0, len(predicate.parameters))
             spread = before.flatten(0, len(predicate.parameters)).double().std(0, correction=0).float()
             count = (change != 0).sum(0).clamp_min(1)

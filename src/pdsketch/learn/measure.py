@@ -42,9 +42,8 @@ def measure(study: Study, states: Array, most: int | None = None, watcher: Watch
         states = states[np.linspace(0, len(states) - 1, most).astype(np.int64)]
     with torch.no_grad():
         tally = _Tally(study, states, watcher)
-        for some in np.array_split(states, max(1, -(-len(states) // CHUNK))):
-            if len(some):
-                tally.count(some)
+        for some in study.packed.parts(states, CHUNK):
+            tally.count(some)
     return tally.measures()
 
 

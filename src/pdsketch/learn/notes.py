@@ -114,9 +114,15 @@ def _ask_preconditions(frame: Frame) -> None:
 
 def _seen(study: Study, states: Array) -> dict[str, Tensor]:
     """All values of each float variable in some states, ``[n, d]``."""
-    tensors = study.observed(states, [p.name for p in study.domain.state_predicates])
+    some, tensors = _spread(states, study.packed.at_once(len(states))), dict[str, Tensor]()
+    for predicate in study.domain.state_predicates:
+        seen = some if predicate.name in study.packed.gathered else states
+        tensors |= study.observed(seen, [predicate.name])
+    for part in study.packed.parts(states, len(states)):
+        for name, tensor in encode(study, part, CRISP).items():
+            tensors[name] = torch.cat([tensors[name], tensor]) if name in tensors else tensor
     found = {}
-    for name, tensor in {**tensors, **encode(study, states, CRISP)}.items():
+    for name, tensor in tensors.items():
         predicate = study.domain.predicates[name]
         if predicate.type.prim == "float32" and tensor.numel():
             own = tensor.shape[1 + len(predicate.parameters) :]

@@ -42,6 +42,9 @@ class Options:
       measurements without a better loss the fit stops. Where anything is held
       out and ``patience`` is given, the best weights are kept.
     - ``time_limit`` in seconds. ``device``: None leaves the model where it is.
+    - ``resident_gib``: how much of the data is kept on the device, in GiB of padded values
+      (None: 2 on a CPU, a quarter of a GPU's memory). The predicates that are too large
+      are gathered from the host, batch by batch; the values are the same.
     - ``checkpoint``: a file that is written every ``checkpoint_every`` steps;
       ``resume`` goes on from it, with more ``steps`` too: then the learning rate and
       the priors go on from where a run of so many steps would be. ``log``: a CSV
@@ -76,6 +79,7 @@ class Options:
     patience: int | None = None
     time_limit: float | None = None
     device: str | None = None
+    resident_gib: float | None = None
     checkpoint: str | None = None
     checkpoint_every: int = 250
     resume: bool = False
@@ -157,6 +161,7 @@ _NUMBERS = {
     "trial": (0.0, 0.9),
     "validation": (0.0, 0.99),
     "time_limit": (0.0, math.inf),
+    "resident_gib": (0.0, math.inf),
 }
 
 
@@ -169,7 +174,7 @@ def _check(options: Options) -> None:
             raise error("bad-option", f"`{name}` must be an int of at least {least}, not {value!r:.40}")
     for name, (low, high) in _NUMBERS.items():
         value = getattr(options, name)
-        if value is None and name in ("validation", "time_limit"):
+        if value is None and name in ("validation", "time_limit", "resident_gib"):
             continue
         if not isinstance(value, int | float) or isinstance(value, bool) or not low <= value <= high:
             raise error(

@@ -26,7 +26,7 @@ def prepare_networks(losses: Losses, sampler: Sampler, states: Array) -> None:
         moved = states[(study.packed.action[states] == at) & study.executed[states]]
         for update in action.effects:
             if isinstance(update.value, BlankCall) and len(moved):
-                _tell(study, update, moved[:_MOST])
+                _tell(study, update, moved)
     with recording(study.model) as fresh:
         for step in range(_ROUNDS if fresh else 0):
             losses.terms(sampler.draw(step))
@@ -36,11 +36,12 @@ def _tell(study: Study, update: Update, states: Array) -> None:
     """Tell the network of an assigned blank what its variable becomes where it changes."""
     assert isinstance(update.value, BlankCall)
     name = update.target.predicate
-    tensor = study.packed.states.tensors.get(name)
     predicate = study.domain.predicates[name]
     network = study.model.blanks.network(update.value.blank)
-    if tensor is None or predicate.type.prim != "float32" or network is None:
+    if name not in study.packed or predicate.type.prim != "float32" or network is None:
         return
+    tensor = study.packed.sample(name)
+    states = states[: study.packed.at_once(_MOST)]
     before = study.observed(states, [name])[name]
     after = study.observed(states + 1, [name])[name]
     changed = differs(before, after, predicate)

@@ -24,6 +24,7 @@ _NOT_PART_OF_THE_RESULT: Final = (
     "tensorboard",
     "progress",
     "time_limit",
+    "resident_gib",
 )
 _MOST_NAMED: Final = 6
 

@@ -154,8 +154,7 @@ class Study:
     def observed(self, states: Array, names: Iterable[str]) -> dict[str, Tensor]:
         """What the data says of some predicates in some states."""
         at = self.packed.rows(states)
-        tensors = self.packed.states.tensors
-        return {name: tensors[name].index_select(0, at) for name in names if name in tensors}
+        return {name: self.packed.values(name, at) for name in names if name in self.packed}
 
     def parameters(self, action: int, states: Array) -> dict[str, Tensor]:
         """The arguments of the action that was taken in each of some states."""
@@ -179,9 +178,7 @@ class Study:
             if self.has_blanks(action.precondition):
                 continue
             asked = np.flatnonzero((packed.action == at) & (packed.executable < 0) & packed.once)
-            for some in np.array_split(asked, max(1, len(asked) // 4096)):
-                if not len(some):
-                    continue
+            for some in self.packed.parts(asked, 4096):
                 names = self.reads.expression(action.precondition)
                 run = self.engine.open(self.batch(some, self.observed(some, names)))
                 ground = run.ground(self.parameters(at, some), 1)

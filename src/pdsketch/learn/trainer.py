@@ -264,7 +264,7 @@ class Trainer:
     def _held_out_loss(self) -> float:
         some = self.held_out[: 4 * _MEASURED]
         total, count = 0.0, 0
-        for part in np.array_split(some, max(1, -(-len(some) // _MEASURED))):
+        for part in self.study.packed.parts(some, _MEASURED):
             loss = self.losses.total(self.losses.terms(part))
             total += 0.0 if loss is None else float(loss) * len(part)
             count += len(part)

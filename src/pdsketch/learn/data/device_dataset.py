@@ -1,21 +1,38 @@
-"""EpisodeArrays → one padded batch of all states, resident on a device, and the examples to draw from it."""
+"""A data set as training sees it: all states, resident on a device or gathered from the host, and examples.
+
+Predicates that fit into a budget of memory lie on the device, padded and in the
+dtype that they are computed with. Others, the largest first, stay on the host as
+`EpisodeArrays` has them, and are padded and converted for the states of one batch.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import final
+from typing import Final, final
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from pdsketch.lang.types import ObjectType
-from pdsketch.learn.data.episode_arrays import Array, EpisodeArrays, sizes_of
+from pdsketch.learn.data.episode_arrays import Array, EpisodeArrays
+from pdsketch.learn.data.host_table import HostTable
 from pdsketch.tensor.state import StateBatch
 from pdsketch.tensor.universe import layout_of
 
-_DTYPES = {"bool": torch.bool, "int64": torch.int64, "float32": torch.float32}
+GIB: Final = 1 << 30
+
+ON_CPU: Final = 2.0
+"""GiB of values that are resident on a CPU: half of the 4 GiB that a fit should do with. A constant, so that
+what a fit does depends on no machine."""
+
+ON_GPU: Final = 0.25
+"""The part of a GPU's memory for resident values: training takes several times what it reads."""
+
+AT_ONCE: Final = 32 << 20
+"""Bytes of values that are worked on at a time outside of training; networks take several times as much."""
 
 
 @final
@@ -26,16 +43,17 @@ class DeviceDataset:
     The examples of an episode and a goal are a run, one a state; example ``e + 1``
     follows ``e`` until the last action. An episode without goals is one run.
 
-    On the device, by state ``[s]``: ``states``, ``arguments`` ``[s, k]`` (places on the
-    axes of the parameters' types) and ``numbers`` ``[s, v]``. On the host, where
-    batches are drawn, by example ``[e]``: ``state`` (which one it is), ``episode``,
-    ``goal`` (−1 where there is none, or its success is unknown), ``outcomes``
+    On the device, by state ``[s]``: ``states`` (the resident predicates; the others are
+    ``gathered``), ``arguments`` ``[s, k]`` (places on the axes of the parameters' types) and
+    ``numbers`` ``[s, v]``. On the host, where batches are drawn, by example ``[e]``: ``state``
+    (which one it is), ``episode``, ``goal`` (−1 where there is none, or its success is unknown), ``outcomes``
     (whether it held), ``action`` (−1 after the last action), ``executable`` (−1:
     unknown), and ``once`` (the first example of each state: no state counts twice).
     """
 
     arrays: EpisodeArrays
     states: StateBatch
+    gathered: Mapping[str, HostTable]
     arguments: Tensor
     numbers: Tensor
     state: Array
@@ -70,7 +88,44 @@ class DeviceDataset:
                 unequal = tensor[1:] != tensor[:-1]
                 changed = unequal.flatten(1).any(1) if unequal.dim() > 1 else unequal
                 found[:-1] |= changed.cpu().numpy()
+        for table in self.gathered.values():
+            found[:-1] |= table.changes()
         return found[self.state] & (self.action >= 0)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.arrays.values
+
+    def values(self, name: str, at: Tensor) -> Tensor:
+        """The values of a predicate in the states at some places, padded, on the device."""
+        if name in self.gathered:
+            return self.gathered[name].take(at.cpu().numpy(), self.device)
+        return self.states.tensor(name).index_select(0, at)
+
+    def batch(self, at: Tensor) -> StateBatch:
+        """The states at some places, with everything that is known of them."""
+        tensors = {name: self.values(name, at) for name in self.arrays.values}
+        return self.states.select(at).with_tensors(tensors)
+
+    def sample(self, name: str) -> Tensor:
+        """The values of a predicate in all states; of a gathered one in some, evenly spread."""
+        if name not in self.gathered:
+            return self.states.tensor(name)
+        size = self.states.size
+        some = np.linspace(0, size - 1, min(size, self.at_once(size))).astype(np.int64)
+        return self.gathered[name].take(some, self.device)
+
+    def at_once(self, most: int) -> int:
+        """How many states to work on at a time: so many, or fewer where gathered values take much memory."""
+        each = sum(table.bytes_per_state for table in self.gathered.values())
+        return max(1, min(most, AT_ONCE // max(1, each)))
+
+    def parts(self, examples: Array, most: int) -> list[Array]:
+        """Examples in parts to be worked on at a time, of at most so many."""
+        if not len(examples):
+            return []
+        resident = sum(tensor[:1].nbytes for tensor in self.states.tensors.values())
+        many = self.at_once(min(most, AT_ONCE // max(1, resident)))
+        return np.array_split(examples, -(-len(examples) // many))
 
     def rows(self, examples: Array) -> Tensor:
         """The states of some examples, as places on the device."""
@@ -84,12 +139,16 @@ class DeviceDataset:
         return tensor.pin_memory().to(self.device, non_blocking=True)
 
 
-def put_on_device(arrays: EpisodeArrays, device: torch.device) -> DeviceDataset:
-    """Pad everything once."""
+def put_on_device(
+    arrays: EpisodeArrays, device: torch.device, resident_gib: float | None = None
+) -> DeviceDataset:
+    """The data set of some episodes, with at most so many GiB of their values resident on the device."""
     layout = layout_of(arrays.universes, device)
     episode = np.repeat(np.arange(len(arrays)), arrays.length)
     universe = arrays.universe[episode]
-    tensors = {name: _padded(arrays, name, universe).to(device) for name in arrays.values}
+    tables = {name: HostTable(arrays, name, universe) for name in arrays.values}
+    gathered = _too_large(tables, _budget(device) if resident_gib is None else resident_gib * GIB)
+    tensors = {name: table.all(device) for name, table in tables.items() if name not in gathered}
     rows = torch.from_numpy(universe).to(device) if len(arrays.universes) > 1 else None
     states = StateBatch(arrays.domain, layout, rows, len(episode), tensors)
     last = np.zeros(len(episode), dtype=np.bool_)
@@ -106,6 +165,7 @@ def put_on_device(arrays: EpisodeArrays, device: torch.device) -> DeviceDataset:
     return DeviceDataset(
         arrays=arrays,
         states=states,
+        gathered={name: tables[name] for name in gathered},
         arguments=torch.from_numpy(arguments).to(device),
         numbers=torch.from_numpy(numbers).to(device),
         state=state,
@@ -116,6 +176,25 @@ def put_on_device(arrays: EpisodeArrays, device: torch.device) -> DeviceDataset:
         executable=executable[state],
         once=once,
     )
+
+
+def _budget(device: torch.device) -> float:
+    """How many bytes of values are resident on a device, unless the user says so."""
+    if device.type != "cuda":
+        return ON_CPU * GIB
+    return ON_GPU * float(torch.cuda.get_device_properties(device).total_memory)
+
+
+def _too_large(tables: Mapping[str, HostTable], budget: float) -> set[str]:
+    """The largest predicates, until the others fit."""
+    order = sorted(tables, key=lambda name: -tables[name].bytes)
+    left, found = sum(table.bytes for table in tables.values()), set[str]()
+    for name in order:
+        if left <= budget:
+            break
+        found.add(name)
+        left -= tables[name].bytes
+    return found
 
 
 def _examples(arrays: EpisodeArrays) -> tuple[Array, Array, Array, Array]:
@@ -142,43 +221,6 @@ def _known(arrays: EpisodeArrays) -> Array:
     """The judgements that say anything ``[j]``."""
     said = np.concatenate([[0], np.cumsum(arrays.success >= 0)])
     found: Array = said[arrays.verdicts[1:]] > said[arrays.verdicts[:-1]]
-    return found
-
-
-def _padded(arrays: EpisodeArrays, name: str, universe: Array) -> Tensor:
-    """The values of a predicate in every state, objects padded by repeating the last one."""
-    predicate = arrays.domain.predicates[name]
-    shape = arrays.shapes[name]
-    axes = [sizes_of(u, predicate) for u in arrays.universes]
-    longest = tuple(max((a[i] for a in axes), default=0) for i in range(len(predicate.parameters)))
-    out = torch.zeros(len(universe), *longest, *shape, dtype=_DTYPES[predicate.type.prim])
-    offsets = _state_offsets(arrays, name)
-    by_axes: dict[tuple[int, ...], list[int]] = {}
-    for at, sizes in enumerate(axes):
-        by_axes.setdefault(sizes, []).append(at)
-    for sizes, members in by_axes.items():
-        states = np.flatnonzero(np.isin(universe, members))
-        width = int(np.prod((*sizes, *shape), dtype=np.int64))
-        if not len(states) or not width:
-            continue
-        flat = arrays.values[name][offsets[states][:, None] + np.arange(width)]
-        block = torch.from_numpy(flat.reshape(len(states), *sizes, *shape))
-        for axis, (size, wanted) in enumerate(zip(sizes, longest, strict=True), start=1):
-            if size < wanted:
-                block = block.index_select(axis, torch.arange(wanted).clamp(max=size - 1))
-        out[torch.from_numpy(states)] = block.to(out.dtype)
-    return out
-
-
-def _state_offsets(arrays: EpisodeArrays, name: str) -> Array:
-    """Where the numbers of each state begin."""
-    offsets = arrays.offsets[name][:-1]
-    if name in arrays.fixed:
-        each: Array = np.repeat(offsets, arrays.length)
-        return each
-    within = np.arange(int(arrays.length.sum())) - np.repeat(arrays.starts[:-1], arrays.length)
-    size = arrays.sizes[name][arrays.universe] if len(arrays.universes) else np.zeros(0, dtype=np.int64)
-    found: Array = np.repeat(offsets, arrays.length) + within * np.repeat(size, arrays.length)
     return found
 
 

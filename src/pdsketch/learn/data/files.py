@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from pdsketch.files.digests import digest_of
+from pdsketch.files.mapped import LEAST_MAPPED
 from pdsketch.files.parts import open_parts, write_parts
 from pdsketch.files.tensors import TensorFile, block_of, tensor_bytes
 from pdsketch.lang.diagnostics import UNPLACED, Diagnostic, Error
@@ -78,9 +79,13 @@ def _manifest(arrays: EpisodeArrays) -> dict[str, Any]:
     }
 
 
-def load_episodes(path: str | os.PathLike[str], domain: Domain) -> EpisodeArrays:
+def load_episodes(
+    path: str | os.PathLike[str], domain: Domain, *, map_from: int = LEAST_MAPPED
+) -> EpisodeArrays:
     """Read a folder of episodes for a domain.
 
+    The values of a predicate that take ``map_from`` bytes or more are not read into
+    memory, but mapped from their file.
     Predicates that the domain does not have are left aside, so that one data
     set serves several sketches. Whatever else does not fit is an `Error`.
     """
@@ -94,7 +99,7 @@ def load_episodes(path: str | os.PathLike[str], domain: Domain) -> EpisodeArrays
         ):
             part = parts[ARRAYS]
             arrays = TensorFile(part.file, part.size, part.path, "bad-data")
-            return UntrustedFolder(folder, manifest, arrays, domain).arrays()
+            return UntrustedFolder(folder, manifest, arrays, domain, map_from).arrays()
     except (KeyError, TypeError, AttributeError, OverflowError) as problem:
         raise _bad(folder / MANIFEST, f"the manifest is not as expected: {problem!r:.120}") from None
     except Error as problem:

@@ -24,13 +24,20 @@ from pdsketch.learn.data.episode import (
     check_success,
     judged,
 )
-from pdsketch.learn.data.episode_arrays import PER_ACTION, Array, EpisodeArrays, narrow, sizes_of, width_of
+from pdsketch.learn.data.episode_arrays import (
+    PER_ACTION,
+    Array,
+    EpisodeArrays,
+    as_given,
+    narrow,
+    sizes_of,
+    width_of,
+)
 from pdsketch.tensor.universe import Universe
 
 _NO_GOALS: Mapping[str, Success] = {}
 _LARGEST = float(np.finfo(np.float32).max)
 _RANGES = {"int64": (-(2**63), 2**63 - 1), "float32": (-_LARGEST, _LARGEST)}
-_DTYPES = {"bool": np.dtype(np.bool_), "int64": np.dtype(np.int64), "float32": np.dtype(np.float32)}
 
 
 @final
@@ -160,7 +167,7 @@ class Recorder:
         if not exact(table, predicate):
             raise error("bad-value", f"`{name}` must hold numbers of type {predicate.type.prim}")
         check_numbers(predicate, table)
-        table = table.astype(_DTYPES[predicate.type.prim], copy=False)
+        table = as_given(table, predicate.type.prim)
         objects = sizes_of(universe, predicate)
         shape = self._shape(predicate, table.shape[1 + len(objects) :])
         wanted = (count, *objects, *shape)

@@ -14,6 +14,7 @@ from typing import Any, final
 
 import numpy as np
 
+from pdsketch.files.mapped import chunks
 from pdsketch.files.tensors import NUMPY, Entry, TensorFile
 from pdsketch.lang.diagnostics import Diagnostic, Error, did_you_mean
 from pdsketch.lang.domain import Domain, Predicate
@@ -34,12 +35,18 @@ class UntrustedFolder:
     """One folder of episodes: what its manifest says, and its arrays, still on disk."""
 
     def __init__(
-        self, folder: os.PathLike[str], manifest: Mapping[str, Any], arrays: TensorFile, domain: Domain
+        self,
+        folder: os.PathLike[str],
+        manifest: Mapping[str, Any],
+        arrays: TensorFile,
+        domain: Domain,
+        map_from: int,
     ) -> None:
         self._folder = folder
         self._manifest = manifest
         self._arrays = arrays
         self._domain = domain
+        self._map_from = map_from
         self._check_constants()
         self._universes = tuple(Universe.of(domain, _mapping(objects)) for objects in manifest["universes"])
         self._goals = tuple(_texts(manifest["goals"]))
@@ -206,10 +213,11 @@ class UntrustedFolder:
         np.add.at(times, counted["universe"], 1 if once else counted["length"])
         sizes = [prod((*sizes_of(u, predicate), *shape)) for u in self._universes]
         self._long(name, sum(size * count for size, count in zip(sizes, times.tolist(), strict=True)))
-        array = self._arrays.block(name).array
-        if not exact(array, predicate):
-            raise self._bad(f"`{predicate.name}` holds {array.dtype}; the domain says {predicate.type}")
-        check_numbers(predicate, array)
+        array = self._arrays.block(name, map_from=self._map_from).array
+        for part in chunks(array):
+            if not exact(part, predicate):
+                raise self._bad(f"`{predicate.name}` holds {array.dtype}; the domain says {predicate.type}")
+            check_numbers(predicate, part)
         return array
 
     # -- how they fit together -----------------------------------------------------------
