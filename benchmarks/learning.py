@@ -7,9 +7,9 @@ The sketch is PDS-Abs with its default networks. The episodes come from a small
 room simulated here, so that nothing but torch, numpy, safetensors and rich is
 needed. A transition is a state with its action, its successor and its goal.
 
-The first rows are large batches, while levels are drawn. The last is what a fit
-to few demonstrations does, 256 states a step: the median step while levels are
-drawn, and after they were chosen.
+The first rows are large batches, while levels are drawn (trial) and after they
+were chosen. The last is what a fit to few demonstrations does, 256 states a step: the
+median step in either phase.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from pdsketch.learn.trainer import Trainer
 from pdsketch.tensor.model import Model
 
 SKETCH = Path(pdsketch.__file__).parent / "envs" / "babyai" / "sketches" / "abs.pdsketch"
-AIMS = {("cpu", 4, 0): 20_000, ("cpu", 4, 4): 10_000, ("cuda", 4, 4): 1_000_000}
+AIMS = {("cpu", 4, 0): 20_000, ("cpu", 4, 4): 10_000, ("cuda", 4, 4): 2_000_000}
 COLOURS = ("red", "green", "blue", "purple", "yellow", "grey")
 KINDS = {"key": 5, "ball": 6, "box": 7, "door": 4}
 AHEAD = np.array([[1, 0], [0, 1], [-1, 0], [0, -1]])
@@ -118,7 +118,7 @@ def record(episodes: int, objects: int, doors: int, walls: int, seed: int = 0):
     return recorder.arrays()
 
 
-def measure(device: str, objects: int, doors: int, walls: int, batch: int, seconds: float) -> dict:
+def measure(device: str, objects: int, doors: int, walls: int, batch: int, seconds: float) -> list[dict]:
     columns = record(400, objects, doors, walls)
     model = Model(columns.domain, seed=0).to(device)
     study = open_study(model, put_on_device(columns, torch.device(device)))
@@ -127,8 +127,22 @@ def measure(device: str, objects: int, doors: int, walls: int, batch: int, secon
     if batch > len(states):  # a GPU wants more than there is: the same states several times over
         states = np.tile(states, -(-batch // len(states)))
     trainer = Trainer(study, options, states, states[:0])
+    trainer.trial_sampler = trainer.sampler
     prepare_networks(trainer.losses, trainer.sampler, states)
     trainer.synchronise = True
+    rows = []
+    for phase in ("trial", "after"):
+        if phase == "after":
+            trainer._earlier = trainer._weights()
+            trainer._settle()
+        row = {"device": device, "objects": objects, "doors": doors, "walls": walls, "phase": phase}
+        aim = AIMS.get((device, objects, doors)) if not walls else None
+        rows.append(row | timed(trainer, seconds) | {"aim": aim})
+    return rows
+
+
+def timed(trainer: Trainer, seconds: float) -> dict:
+    """Steps for so many seconds, after three that do not count."""
     for _ in range(3):
         trainer.advance()
     trainer.seconds = dict.fromkeys(trainer.seconds, 0.0)
@@ -136,21 +150,15 @@ def measure(device: str, objects: int, doors: int, walls: int, batch: int, secon
     while time.perf_counter() - clock < seconds or steps < 3:
         trainer.advance()
         steps += 1
-    if device != "cpu":
+    if trainer.study.packed.device.type != "cpu":
         torch.cuda.synchronize()
     wall, busy = time.perf_counter() - clock, time.process_time() - processor
-    seen = steps * trainer.sampler.batch
-    total = sum(trainer.seconds.values())
+    seen, total = steps * trainer.sampler.batch, sum(trainer.seconds.values())
     return {
-        "device": device,
-        "objects": objects,
-        "doors": doors,
-        "walls": walls,
         "batch": trainer.sampler.batch,
         "ms_per_step": 1e3 * wall / steps,
         "transitions_per_second": seen / wall,
         "transitions_per_cpu_second": seen / busy,
-        "aim": AIMS.get((device, objects, doors)) if not walls else None,
         "split": {name: spent / total for name, spent in trainer.seconds.items()},
     }
 
@@ -192,20 +200,20 @@ def main() -> None:
     cuda = args.device.startswith("cuda")
     batch = args.batch or (131_072 if cuda else 4096)
     rows = [
-        measure(args.device, objects, doors, walls, batch, args.seconds)
+        row
         for objects, doors, walls in ((4, 0, 0), (4, 4, 0), (4, 4, 20))
+        for row in measure(args.device, objects, doors, walls, batch, args.seconds)
     ]
     small = measure_small(args.device, args.steps)
     if args.json:
         print(json.dumps({"torch": torch.__version__, "rows": rows, "small": small}))
         return
-    print(
-        f"{'items':>6} {'walls':>6} {'batch':>7} {'ms/step':>8} {'trans/s':>10} {'per CPU s':>10} {'aim':>9}"
-    )
+    titles = f"{'items':>6} {'walls':>6} {'phase':>6} {'batch':>7} {'ms/step':>8} {'trans/s':>10}"
+    print(f"{titles} {'per CPU s':>10} {'aim':>9}")
     for row in rows:
         items = row["objects"] + row["doors"]
         print(
-            f"{items:>6} {row['walls']:>6} {row['batch']:>7} {row['ms_per_step']:8.1f}",
+            f"{items:>6} {row['walls']:>6} {row['phase']:>6} {row['batch']:>7} {row['ms_per_step']:8.1f}",
             f"{row['transitions_per_second']:10.0f} {row['transitions_per_cpu_second']:10.0f}",
             f"{row['aim'] or '':>9}",
         )

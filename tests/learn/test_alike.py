@@ -20,6 +20,7 @@ from pdsketch.tensor.logic import logic_of
 
 MORE = """
   (:derived (in-first ?s - robot) (??f (at ?s)))
+  (:derived (in-second ?s - robot) (??f (at ?s)))
   (:derived (is-green ?b - box) (??f (colour ?b)))
   (:action left"""
 
@@ -61,12 +62,12 @@ def one_by_one(study):
 def group(study, *names):
     tables = [study.tables.index(name) for name in names]
     found = study.alike[tables[0]]
-    assert found.tables.tolist() == sorted(tables)
+    assert found.tables == sorted(tables)
     return found
 
 
 def test_the_same_arguments_are_found_under_other_names(study):
-    group(study, "in-last", "in-first")
+    group(study, "in-last", "in-first", "in-second")
     assert group(study, "is-red", "is-blue", "is-green").has_values
     assert study.tables.index("near") not in study.alike  # alone, and of numbers
 
@@ -93,15 +94,19 @@ def test_losses_and_gradients_are_the_same(study, levels):
         assert grad is None or torch.allclose(grads[name], grad, atol=1e-4, rtol=1e-3), name
 
 
-@pytest.mark.parametrize("names", [("in-last", "in-first"), ("is-red", "is-blue", "is-green")])
-def test_each_table_in_rows_of_its_own(study, levels, names):
+@pytest.mark.parametrize("names", [("in-last", "in-first", "in-second"), ("is-red", "is-blue", "is-green")])
+@pytest.mark.parametrize("step", [3, 0], ids=["rows of their own", "the same rows"])
+def test_each_table_in_its_rows(study, levels, names, step):
     alike, logic = group(study, *names), logic_of("product")
-    frame = Frame(study, logic, np.arange(100))
-    rows = [np.arange(7, 90, 2 + 3 * at) for at in range(len(names))]
-    which = np.repeat(np.arange(len(names)), [len(own) for own in rows])
-    found = alike.evaluate(frame, alike.networks(), which, np.concatenate(rows))
+    if levels == "mixed levels":  # the first and the last are evaluated together, and not the one between
+        for network, level in zip(alike.networks(), (1, 0, 1), strict=True):
+            network.level = level
+    frame = Frame(study, logic, torch.arange(100))
+    rows = [torch.arange(7, 90, 2 + step * at) for at in range(len(names))]
+    which = torch.repeat_interleave(torch.tensor([len(own) for own in rows]))
+    found = alike.evaluate(frame, alike.networks(), which, torch.cat(rows))
     expected = []
-    for table, own in zip(alike.tables.tolist(), rows, strict=True):
+    for table, own in zip(alike.tables, rows, strict=True):
         run = frame.open(own, study.plan.table_reads[table], ())
         expected.append(study.engine.predicate(run, study.tables[table], logic))
     assert torch.allclose(found, torch.cat(expected), atol=1e-6)
@@ -110,7 +115,7 @@ def test_each_table_in_rows_of_its_own(study, levels, names):
 def test_who_watches_sees_each_call(study):
     seen = []
     with study.engine.functions.watched(lambda callee, *_: seen.append(callee.name)):
-        Frame(study, logic_of("product"), np.arange(100)).prepare(goals=True, step=True)
+        Frame(study, logic_of("product"), torch.arange(100)).prepare(goals=True, step=True)
     assert {"derived::is-red::f", "derived::is-blue::f"} <= set(seen)
 
 

@@ -70,7 +70,7 @@ def test_frames_of_several_goals_say_what_each_goal_says_alone(several):
     study = open_study(model, put_on_device(gather(episodes, domain), model.device))
     some = np.random.default_rng(0).permutation(len(study.packed))[:40]
     with torch.no_grad():
-        frame = Frame(study, CRISP, some)
+        frame = Frame(study, CRISP, torch.from_numpy(some))
         frame.prepare(goals=True, step=True)
         found = frame.truth()
         for row, example in enumerate(some):

@@ -36,7 +36,7 @@ def test_goals_and_lookahead_equal_one_state_at_a_time(study, tnorm):
     kw = {"crisp": True} if tnorm == "crisp" else {"tnorm": tnorm}
     states = np.random.default_rng(0).permutation(len(study.packed))[:60]
     with torch.no_grad():
-        frame = Frame(study, logic, states)
+        frame = Frame(study, logic, torch.from_numpy(states))
         frame.prepare(goals=True, step=True)
         after = frame.step()
         after.prepare(goals=True, step=True)
@@ -58,7 +58,7 @@ def test_predicted_variables_equal_one_step_at_a_time(study):
     states = np.arange(50)
     logic = logic_of("product")
     with torch.no_grad():
-        frame = Frame(study, logic, states)
+        frame = Frame(study, logic, torch.from_numpy(states))
         frame.prepare(goals=False, step=True)
         after = frame.step()
         for move in after.moves:

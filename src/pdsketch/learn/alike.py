@@ -8,11 +8,10 @@ Boolean that takes few values, the networks are asked about each value once.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Final, cast, final
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -20,7 +19,6 @@ from pdsketch.lang.domain import Predicate
 from pdsketch.lang.substitute import substitute
 from pdsketch.lang.terms import Apply, BlankCall, Each, Expr, Variable
 from pdsketch.lang.types import ObjectType, ValueType
-from pdsketch.learn.data.episode_arrays import Array
 from pdsketch.nets.nested import Told
 from pdsketch.nets.together import Together, can_join, is_free
 from pdsketch.nets.verdict import Verdict
@@ -43,8 +41,9 @@ class Alike:
 
     def __init__(self, study: Study, tables: Sequence[int]) -> None:
         self.study = study
-        self.tables = np.array(tables)
-        self.bodies = [_body(study, table) for table in tables]
+        self.tables = sorted(tables)
+        self.places = torch.tensor(self.tables, device=study.packed.device)
+        self.bodies = [_body(study, table) for table in self.tables]
         self.types = tuple(i.type for i in study.domain.blanks[self.bodies[0].blank].inputs)
         self.axes, self._env = parameters(_predicate(study, tables[0]))
         self._nodes: dict[str, list[Node]] = {}
@@ -72,11 +71,9 @@ class Alike:
         turn = verdicts[0].turn
         return verdicts if all(v.turn == turn and is_free(v) for v in verdicts) else None
 
-    def evaluate(self, frame: Frame, networks: Sequence[Verdict], which: Array, rows: Array) -> Tensor:
+    def evaluate(self, frame: Frame, networks: Sequence[Verdict], which: Tensor, rows: Tensor) -> Tensor:
         """The tables ``which`` (ascending) of these, each in one of ``rows``, ``[row, *objects]``."""
-        members, table, counts = np.unique(which, return_inverse=True, return_counts=True)
-        order = np.arange(len(which)) - np.repeat(np.cumsum(counts) - counts, counts)
-        asked = _Asked([networks[at] for at in members.tolist()], table, order, counts)
+        asked = _Asked(networks, which)
         nodes = self._arguments(frame.logic)
         axes = union(nodes)
         truth = self._by_value(frame, asked, rows, nodes[0]) if frame.before is None else None
@@ -95,7 +92,7 @@ class Alike:
             self._nodes[logic.name] = [lowering.as_type(arg, type_, self._env) for arg, type_ in args]
         return self._nodes[logic.name]
 
-    def _by_value(self, frame: Frame, asked: _Asked, rows: Array, node: Node) -> Tensor | None:
+    def _by_value(self, frame: Frame, asked: _Asked, rows: Tensor, node: Node) -> Tensor | None:
         """Each network's answer to each value, looked up; None where rows are fewer than values."""
         values = self._values
         levels = 1 if asked.turn is None else len(asked.networks[0].levels)
@@ -107,69 +104,79 @@ class Alike:
             [self._together(alike, [inputs], told, frame.shared).flatten() for alike in asked.by_level()]
         )  # [table · level · value]
         study = self.study
-        numbers = values.numbers.index_select(0, study.packed.rows(frame.states[rows]))
-        run = study.engine.open(study.batch(frame.states[rows], {values.name: numbers}), checked=False)
+        states = frame.states.index_select(0, rows)
+        at = study.packed.rows(states)
+        numbers = values.numbers.index_select(0, at)
+        run = study.engine.open(study.batch(states, {values.name: numbers}, at), checked=False)
         index = node(run)
-        place = asked.at_level()[asked.table] * (levels * values.count)
-        offset = study.packed.place(place).reshape(-1, *(1,) * (index.dim() - 1))
-        index = index + offset
+        place = asked.network * (levels * values.count)
+        index = index + place.reshape(-1, *(1,) * (index.dim() - 1))
         if asked.turn is not None:
             index = index + asked.levels(index.shape[1:], study) * values.count
         return flat.index_select(0, index.flatten()).reshape(index.shape)
 
-    def _by_row(self, frame: Frame, asked: _Asked, rows: Array, nodes: Sequence[Node], axes: Axes) -> Tensor:
+    def _by_row(self, frame: Frame, asked: _Asked, rows: Tensor, nodes: Sequence[Node], axes: Axes) -> Tensor:
         """Each network on the rows in which its table is wanted, padded to the longest."""
         study = self.study
         assert self._together is not None
-        some, at = np.unique(rows, return_inverse=True)
-        run = frame.open(some, study.plan.table_reads[int(self.tables[0])], ())
+        here = torch.zeros(len(frame), dtype=torch.bool, device=rows.device)
+        here[rows] = True
+        some, at = here.nonzero().squeeze(1), (here.cumsum(0) - 1).index_select(0, rows)
+        run = frame.open(some, study.plan.table_reads[self.tables[0]], ())
         sizes = tuple(run.size(axis) for axis in axes)
         if not prod(sizes):
             return torch.zeros(len(rows), *sizes, device=study.packed.device)
-        most = int(asked.counts.max())
-        places = np.zeros((len(asked.networks), most), dtype=np.int64)
-        places[asked.at_level()[asked.table], asked.order] = at
+        most = max(asked.counts)
+        places = torch.zeros(len(asked.networks), most, dtype=torch.int64, device=rows.device)
+        places[asked.network, asked.order] = at
         given = [_given(run, node, axes, type_, sizes) for node, type_ in zip(nodes, self.types, strict=True)]
         told = None if asked.turn is None else asked.told(most * prod(sizes), study)
         parts, first = [], 0
         for alike in asked.by_level():
-            own = study.packed.place(places[first : first + len(alike)].ravel())
+            own = places[first : first + len(alike)].flatten()
             args = [g.index_select(0, own).reshape(len(alike), -1, *g.shape[1 + len(axes) :]) for g in given]
             parts.append(self._together(alike, args, told, frame.shared).reshape(-1, *sizes))
             first += len(alike)
         whole = parts[0] if len(parts) == 1 else torch.cat(parts)
-        if len(whole) == len(rows):
+        # Of networks of one level that are asked equally often, the answers are in order already.
+        if len(parts) == 1 and len(whole) == len(rows):
             return whole
-        return whole.index_select(0, study.packed.place(asked.at_level()[asked.table] * most + asked.order))
+        return whole.index_select(0, asked.network * most + asked.order)
 
 
 @final
 class _Asked:
-    """Networks, and for each of many rows which one is asked (``table``), as which of its rows (``order``).
+    """The networks that are asked, those of one level one after the other, and how often (``counts``).
 
-    ``counts`` are the numbers of rows of each network.
+    For each of many rows: which ``network`` is asked, as which of its rows (``order``).
     """
 
-    def __init__(self, networks: list[Verdict], table: Array, order: Array, counts: Array) -> None:
-        self.networks = networks
-        self.table = table
-        self.order = order
-        self.counts = counts
+    def __init__(self, networks: Sequence[Verdict], which: Tensor) -> None:
+        """``which`` of the networks each row asks, ascending."""
+        counts = torch.bincount(which, minlength=len(networks))
+        begins = counts.cumsum(0) - counts
+        self.order = torch.arange(len(which), device=which.device) - begins.index_select(0, which)
+        sizes = counts.tolist()
         self.turn = networks[0].turn
-        groups: dict[int, list[int]] = {}
+        self._groups: dict[int, list[int]] = {}
         for at, network in enumerate(networks):
-            groups.setdefault(network.level if self.turn is None else 0, []).append(at)
-        self._groups = list(groups.values())
+            if sizes[at]:
+                self._groups.setdefault(network.level if self.turn is None else 0, []).append(at)
+        members = [at for group in self._groups.values() for at in group]
+        self.networks = [networks[at] for at in members]
+        self.counts = [sizes[at] for at in members]
+        if members == list(range(len(networks))):
+            self.network = which
+        else:
+            place = [members.index(at) if sizes[at] else 0 for at in range(len(networks))]
+            self.network = torch.tensor(place, device=which.device).index_select(0, which)
 
-    def by_level(self) -> list[list[Verdict]]:
+    def by_level(self) -> Iterator[list[Verdict]]:
         """The networks of each level."""
-        return [[self.networks[at] for at in group] for group in self._groups]
-
-    def at_level(self) -> Array:
-        """Where each network comes if those of one level follow each other."""
-        found = np.zeros(len(self.networks), dtype=np.int64)
-        found[np.concatenate([np.array(group) for group in self._groups])] = np.arange(len(found))
-        return found
+        first = 0
+        for group in self._groups.values():
+            yield self.networks[first : first + len(group)]
+            first += len(group)
 
     def told(self, count: int, study: Study) -> Told:
         """The levels drawn for each network's first examples."""
@@ -178,8 +185,8 @@ class _Asked:
 
     def levels(self, sizes: Sequence[int], study: Study) -> Tensor:
         """The level drawn for each row and its objects ``[row, *sizes]``."""
-        drawn = self.told(int(self.counts.max()) * prod(sizes), study).levels
-        return drawn.reshape(-1, *sizes).index_select(0, study.packed.place(self.order))
+        drawn = self.told(max(self.counts) * prod(sizes), study).levels
+        return drawn.reshape(-1, *sizes).index_select(0, self.order)
 
 
 @final

@@ -34,7 +34,7 @@ class Comparer:
 
     def __init__(self, study: Study, states: Array) -> None:
         some = states[np.linspace(0, len(states) - 1, min(_SAMPLED, len(states))).astype(np.int64)]
-        encoded = encode(study, some, CRISP) if len(some) else {}
+        encoded = encode(study, study.packed.place(some), CRISP) if len(some) else {}
         self._quantisers: dict[str, Quantiser] = {}
         self._tolerances: dict[str, Tensor | float] = {}
         notes = study.model.notes

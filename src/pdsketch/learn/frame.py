@@ -10,14 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
+from itertools import accumulate
 from typing import final
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from pdsketch.learn.alike import Alike
-from pdsketch.learn.data.episode_arrays import Array
 from pdsketch.learn.study import Study
 from pdsketch.nets.together import Shared
 from pdsketch.nets.verdict import Verdict
@@ -39,7 +38,7 @@ class Move:
     def __init__(
         self,
         action: int,
-        rows: Array,
+        rows: Tensor,
         first: int,
         new: Mapping[str, Tensor],
         writes: Mapping[str, tuple[Tensor, Tensor]],
@@ -57,14 +56,16 @@ class Frame:
 
     ``states`` are the examples of the data that the rows are, or that they
     predict. ``before`` and ``moves`` say how predicted rows came about.
-    ``judged`` are the rows whose goal is known to hold or not.
+    ``judged`` are the rows whose goal is known to hold or not. Rows are given as
+    ascending indices; they are tensors on the device of the data, because on the host the
+    arithmetic on them takes longer than the networks do on a GPU.
     """
 
     def __init__(
         self,
         study: Study,
         logic: Logic,
-        states: Array,
+        states: Tensor,
         before: Frame | None = None,
         moves: tuple[Move, ...] = (),
     ) -> None:
@@ -73,48 +74,65 @@ class Frame:
         self.states = states
         self.before = before
         self.moves = moves
-        self.goal = study.packed.goal[states]
-        self.judged = np.flatnonzero(self.goal >= 0)
-        self.action = study.packed.action[states]
+        self.goal = study.packed.examples.goal.index_select(0, states)
+        self.judged = where(self.goal >= 0)
+        self.action = study.packed.examples.action.index_select(0, states)
         # Tables lie in pools, alone or with others: which pool each is in, and where its rows are there.
         self._pools: list[Tensor] = []
-        self._pool = np.full(len(study.tables), -1, dtype=np.int64)
-        self._places = np.full((len(study.tables), len(states)), -1, dtype=np.int64)
-        self._joined: dict[Hashable, tuple[Tensor, Array]] = {}
+        self._pool = [-1] * len(study.tables)
+        self._places = torch.full((len(study.tables), len(states)), -1, device=states.device)
+        # The pools of one table whose rows ascend.
+        self._plain = set[int]()
+        self._joined: dict[Hashable, tuple[Tensor, Tensor]] = {}
+        self._split: tuple[Tensor, list[tuple[Move, Tensor | None]]] | None = None
         self._encoded: dict[str, Tensor] | None = None
         self.shared: Shared = {} if before is None else before.shared
 
     def __len__(self) -> int:
         return len(self.states)
 
+    @property
+    def outcomes(self) -> Tensor:
+        """Whether the goals of the ``judged`` rows held."""
+        return self.study.packed.examples.outcomes.index_select(0, self.states.index_select(0, self.judged))
+
     # -- values -------------------------------------------------------------------
 
-    def value(self, name: str, rows: Array, at: Tensor | None = None) -> Tensor:
-        """A state variable in some rows (in ascending order); ``at``: their states, where they are known."""
+    def value(self, name: str, rows: Tensor, at: Tensor | None = None) -> Tensor:
+        """A state variable in some rows; ``at``: their states, where they are known."""
         if self.before is not None:
             return self._predicted(name, rows)
         if self.study.domain.predicates[name].role == "encoded":
             encoded = self._encode()
             if name in encoded:
-                return encoded[name] if len(rows) == len(self) else encoded[name][self._at(rows)]
-        at = self.study.packed.rows(self.states[rows]) if at is None else at
+                return encoded[name] if len(rows) == len(self) else encoded[name].index_select(0, rows)
+        at = self.study.packed.rows(self.states.index_select(0, rows)) if at is None else at
         return self.study.packed.values(name, at)
 
-    def _predicted(self, name: str, rows: Array) -> Tensor:
+    def _predicted(self, name: str, rows: Tensor) -> Tensor:
         assert self.before is not None
         parts = []
-        for move in self.moves:
-            own = rows[(rows >= move.first) & (rows < move.first + len(move.rows))] - move.first
-            if not len(own):
-                continue
+        for move, own in self._by_move(rows):
             if name not in move.new:
-                parts.append(self.before.value(name, move.rows[own]))
-            elif len(own) == len(move.rows):
-                parts.append(move.new[name])
+                origin = move.rows if own is None else move.rows.index_select(0, own)
+                parts.append(self.before.value(name, origin))
             else:
-                parts.append(move.new[name].index_select(0, self._at(own)))
+                parts.append(move.new[name] if own is None else move.new[name].index_select(0, own))
         whole = unify(parts, self.study.domain.predicates[name].type)
         return whole[0] if len(whole) == 1 else torch.cat(whole)
+
+    def _by_move(self, rows: Tensor) -> list[tuple[Move, Tensor | None]]:
+        """The moves that some rows came from, and which of each move's rows they are (None: all of them)."""
+        if self._split is None or self._split[0] is not rows:
+            ends = torch.tensor([move.first + len(move.rows) for move in self.moves], device=rows.device)
+            found, first = [], 0
+            for move, end in zip(self.moves, torch.searchsorted(rows, ends).tolist(), strict=True):
+                if end > first:
+                    every = end - first == len(move.rows)
+                    found.append((move, None if every else rows[first:end] - move.first))
+                first = end
+            self._split = rows, found
+        return self._split[1]
 
     def _encode(self) -> dict[str, Tensor]:
         """Every encoded variable that the data does not give, in all rows."""
@@ -127,9 +145,9 @@ class Frame:
         """The variables that were encoded for these rows so far."""
         return self._encoded or {}
 
-    def batch(self, rows: Array, names: Iterable[str]) -> StateBatch:
+    def batch(self, rows: Tensor, names: Iterable[str]) -> StateBatch:
         """Some rows as a batch that holds the given state variables."""
-        states = self.states[rows]
+        states = self.states.index_select(0, rows)
         at = self.study.packed.rows(states)
         tensors = {name: self.value(name, rows, at) for name in names if self._holds(name)}
         return self.study.batch(states, tensors, at)
@@ -138,126 +156,129 @@ class Frame:
         predicate = self.study.domain.predicates[name]
         return predicate.role == "encoded" or name in self.study.packed
 
-    def _at(self, index: Array) -> Tensor:
-        return self.study.packed.place(index)
-
     # -- derived tables -------------------------------------------------------------
 
     def prepare(self, *, goals: bool, step: bool) -> None:
         """Compute the tables that the goals of all rows need, and their actions, callees first."""
         plan = self.study.plan
-        wanted = np.zeros((len(self), len(self.study.tables)), dtype=np.bool_)
+        wanted = torch.zeros(len(self.study.tables), len(self), dtype=torch.bool, device=self.states.device)
         if goals:
-            wanted |= plan.goal_wants[self.goal]
+            wanted |= plan.goal_wants[self.goal].T
         if step:
-            wanted |= plan.action_wants[self.action] & self.moving[:, None]
+            wanted |= plan.action_wants[self.action].T & self.moving
         seen = set[int]()
-        for table in np.flatnonzero(wanted.any(0)).tolist():
+        for table in where(wanted.any(1)).tolist():
             if table in seen:
                 continue
             alike = None if self.logic.crisp else self.study.alike.get(table)
             networks = None if alike is None else alike.networks()
             if alike is None or networks is None:
-                self._compute(table, np.flatnonzero(wanted[:, table]))
+                self._compute(table, wanted[table])
             else:
-                self._compute_alike(alike, networks, wanted[:, alike.tables].T)
-                seen.update(alike.tables.tolist())
+                self._compute_alike(alike, networks, wanted.index_select(0, alike.places))
+                seen.update(alike.tables)
 
-    @property
-    def moving(self) -> Array:
-        """The rows whose action was carried out."""
-        found: Array = self.study.executed[self.states]
-        return found
+    @cached_property
+    def moving(self) -> Tensor:
+        """Which rows' actions were carried out."""
+        return self.study.moved.index_select(0, self.states)
 
-    def _compute(self, table: int, rows: Array) -> None:
+    def _compute(self, table: int, wanted: Tensor) -> None:
         """A table in some rows: taken over where nothing changed, else computed."""
-        study = self.study
-        same = self._unchanged(table, rows)
-        kept, fresh = rows[same], rows[~same]
-        parts = []
-        if len(kept):
-            assert self.before is not None
-            parts.append(self.before.table(table, self._origin[kept]))
+        study, parts = self.study, []
+        kept, fresh = None, where(wanted)
+        if self.before is not None and self.before._pool[table] >= 0:
+            same = self._untouched[table] & (self.before._places[table].index_select(0, self._origin) >= 0)
+            kept, fresh = where(wanted & same), where(wanted & ~same)
+            if len(kept):
+                parts.append(self.before._taken(table, self._origin.index_select(0, kept)))
         if len(fresh):
             run = self.open(fresh, study.plan.table_reads[table], study.plan.callees[table])
             name = study.tables[table]
             found = study.engine.predicate(run, name, self.logic)
             type_ = study.domain.predicates[name].type
             parts.append(found if self.logic.crisp or not is_categorical(type_) else fully_soft(found, type_))
-        self._add(np.full(len(rows), table), np.concatenate([kept, fresh]), parts)
+        if kept is None or not len(kept):
+            self._plain.add(len(self._pools))
+        rows = fresh if kept is None else torch.cat([kept, fresh])
+        self._places[table, rows] = torch.arange(len(rows), device=rows.device)
+        self._add([table], parts)
 
-    def _compute_alike(self, alike: Alike, networks: Sequence[Verdict], wanted: Array) -> None:
+    def _compute_alike(self, alike: Alike, networks: Sequence[Verdict], wanted: Tensor) -> None:
         """Tables that are computed together, each in the rows that want it ``[table, row]``."""
-        same = np.zeros_like(wanted)
+        parts, tables, rows = [], [], []
+        fresh = wanted
         if self.before is not None:
-            same = self._untouched(int(alike.tables[0])) & (
-                self.before._places[alike.tables[:, None], self._origin] >= 0
-            )
-        kept, kept_rows = np.nonzero(wanted & same)
-        fresh, fresh_rows = np.nonzero(wanted & ~same)
-        parts = []
-        if len(kept):
-            assert self.before is not None
-            parts.append(self.before._picked(alike.tables[kept], self._origin[kept_rows]))
-        if len(fresh):
-            parts.append(alike.evaluate(self, networks, fresh, fresh_rows))
-        self._add(alike.tables[np.concatenate([kept, fresh])], np.concatenate([kept_rows, fresh_rows]), parts)
+            places = self.before._places.index_select(0, alike.places).index_select(1, self._origin)
+            same = self._untouched[alike.tables[0]] & (places >= 0)
+            fresh = wanted & ~same
+            of, at = (wanted & same).nonzero(as_tuple=True)
+            if len(of):
+                origin, of = self._origin.index_select(0, at), alike.places.index_select(0, of)
+                parts.append(self.before._picked(alike.tables, of, origin))
+                tables.append(of)
+                rows.append(at)
+        of, at = fresh.nonzero(as_tuple=True)
+        if len(of):
+            parts.append(alike.evaluate(self, networks, of, at))
+            tables.append(alike.places.index_select(0, of))
+            rows.append(at)
+        index = torch.cat(tables), torch.cat(rows)
+        self._places[index] = torch.arange(len(index[0]), device=self.states.device)
+        self._add(alike.tables, parts)
 
-    def _add(self, tables: Array, rows: Array, parts: Sequence[Tensor]) -> None:
-        """A pool that holds some tables in some rows, in this order."""
-        self._places[tables, rows] = np.arange(len(rows))
-        self._pool[tables] = len(self._pools)
+    def _add(self, tables: Iterable[int], parts: Sequence[Tensor]) -> None:
+        """A pool that holds some tables, each in the rows that `_places` says."""
+        for table in tables:
+            self._pool[table] = len(self._pools)
         self._pools.append(parts[0] if len(parts) == 1 else torch.cat(list(parts)))
 
-    def open(self, rows: Array, names: Iterable[str], tables: Sequence[int]) -> Run:
+    def open(self, rows: Tensor, names: Iterable[str], tables: Sequence[int]) -> Run:
         """A run over some rows that knows the tables already computed."""
         run = self.study.engine.open(self.batch(rows, names), checked=False)
         nodes = [self.study.table_node(table, self.logic) for table in tables]
         run.remember(nodes, [self.table(table, rows) for table in tables])
         return run
 
-    def _unchanged(self, table: int, rows: Array) -> Array:
-        """Which rows have, for this table, the values of the frame before."""
-        if self.before is None or self.before._pool[table] < 0:
-            return np.zeros(len(rows), dtype=np.bool_)
-        same = self._untouched(table) & (self.before._places[table, self._origin] >= 0)
-        found: Array = same[rows]
-        return found
-
-    def _untouched(self, table: int) -> Array:
-        """The rows whose action wrote nothing that a table depends on."""
-        reads = self.study.plan.table_reads[table]
-        found = np.zeros(len(self), dtype=np.bool_)
-        for move in self.moves:
-            found[move.first : move.first + len(move.rows)] = reads.isdisjoint(move.new)
-        return found
+    @cached_property
+    def _untouched(self) -> Tensor:
+        """Whether a row's action wrote nothing that a table depends on ``[table, row]``."""
+        reads = self.study.plan.table_reads
+        apart = [[table.isdisjoint(move.new) for move in self.moves] for table in reads]
+        device = self.states.device
+        lengths = torch.tensor([len(move.rows) for move in self.moves], device=device)
+        move = torch.repeat_interleave(lengths, output_size=len(self))
+        return torch.tensor(apart, device=device).index_select(1, move)
 
     @cached_property
-    def _origin(self) -> Array:
+    def _origin(self) -> Tensor:
         """The rows of the frame before that these came from."""
-        return np.concatenate([move.rows for move in self.moves])
+        return torch.cat([move.rows for move in self.moves])
 
     @property
     def tables(self) -> Mapping[int, Tensor]:
         """The tables computed so far, each for the rows that need it."""
+        counts = (self._places >= 0).sum(1).tolist()
         found: dict[int, Tensor] = {}
         for at, pool in enumerate(self._pools):
-            tables = np.flatnonzero(self._pool == at)
-            rows = [np.flatnonzero(self._places[table] >= 0) for table in tables]
-            if self.before is None:
-                parts: Sequence[Tensor] = torch.split(pool, [len(own) for own in rows])
+            tables = [table for table, own in enumerate(self._pool) if own == at and counts[table]]
+            if self.before is None:  # computed in one go, table after table
+                parts: Sequence[Tensor] = torch.split(pool, [counts[table] for table in tables])
             else:
-                parts = [self.table(table, own) for table, own in zip(tables.tolist(), rows, strict=True)]
-            found.update(zip(tables.tolist(), parts, strict=True))
+                parts = [self._taken(table, where(self._places[table] >= 0)) for table in tables]
+            found.update(zip(tables, parts, strict=True))
         return found
 
-    def table(self, table: int, rows: Array) -> Tensor:
+    def table(self, table: int, rows: Tensor) -> Tensor:
         """A table that was computed, in some rows."""
-        places = self._places[table, rows]
-        found = self._pools[int(self._pool[table])]
-        if len(places) == len(found) and np.array_equal(places, np.arange(len(found))):
-            return found
-        return found.index_select(0, self._at(places))
+        pool = self._pool[table]
+        if pool in self._plain and len(rows) == len(self._pools[pool]):
+            return self._pools[pool]
+        return self._taken(table, rows)
+
+    def _taken(self, table: int, rows: Tensor) -> Tensor:
+        """A table that was computed, in some rows in any order."""
+        return self._pools[self._pool[table]].index_select(0, self._places[table].index_select(0, rows))
 
     # -- goals and actions ------------------------------------------------------------
 
@@ -265,69 +286,83 @@ class Frame:
         """The truth of the goals of the ``judged`` rows, in their order."""
         if not len(self.judged):
             return torch.zeros(0, device=self.study.packed.device)
-        family = self.study.plan.family[self.goal[self.judged]]
-        parts, order = [], []
-        for at in np.unique(family).tolist():
-            rows = self.judged[family == at]
+        family = self.study.plan.family.index_select(0, self.goal.index_select(0, self.judged))
+        groups = sorted_by(family, len(self.study.families))
+        parts = []
+        for at, own in groups:
+            rows = self.judged.index_select(0, own)
             parts.append(self._family_truth(at, rows).expand(len(rows)))
-            order.append(rows)
         if len(parts) == 1:
             return parts[0]
-        return torch.cat(parts).index_select(0, self._at(np.argsort(np.concatenate(order))))
+        order = torch.cat([own for _, own in groups])
+        return torch.cat(parts).index_select(0, order.argsort())
 
-    def _family_truth(self, at: int, rows: Array) -> Tensor:
+    def _family_truth(self, at: int, rows: Tensor) -> Tensor:
         plan = self.study.plan
         node = self.study.skeleton(at, self.logic)
         batch = self.batch(rows, plan.direct[at])
-        slots = plan.slots[self.goal[rows]]
-        for slot in range(slots.shape[1]):
-            if slots[0, slot] >= 0:
-                batch.tensors[f"${slot}"] = self._slot(slots[:, slot], rows)
+        slots = plan.slots.index_select(0, self.goal.index_select(0, rows))
+        for slot, among in enumerate(plan.slot_tables[at]):
+            if among:
+                batch.tensors[f"${slot}"] = self._slot(among, slots[:, slot], rows)
         return node(self.study.engine.open(batch, checked=False))
 
-    def _slot(self, tables: Array, rows: Array) -> Tensor:
-        """The table of a slot: each row from the predicate that its goal names."""
-        if (tables == tables[0]).all():
-            return self.table(int(tables[0]), rows)
-        return self._picked(tables, rows)
+    def _slot(self, among: Sequence[int], tables: Tensor, rows: Tensor) -> Tensor:
+        """The table of a slot: each row from the predicate that its goal names, one of ``among``."""
+        if len(among) == 1:
+            return self.table(among[0], rows)
+        return self._picked(among, tables, rows)
 
-    def _picked(self, tables: Array, rows: Array) -> Tensor:
-        """Each row from a table of its own; all of one signature."""
-        pools = self._pool[tables]
-        if (pools == pools[0]).all():
-            return self._pools[int(pools[0])].index_select(0, self._at(self._places[tables, rows]))
-        whole, offsets = self._join(self.study.plan.signatures[int(tables[0])])
-        return whole.index_select(0, self._at(offsets[pools] + self._places[tables, rows]))
+    def _picked(self, among: Sequence[int], tables: Tensor, rows: Tensor) -> Tensor:
+        """Each row from a table of its own, one of ``among``, which are of one signature."""
+        pools = {self._pool[table] for table in among} - {-1}
+        if len(pools) == 1:
+            return self._pools[pools.pop()].index_select(0, self._places[tables, rows])
+        whole, offsets = self._join(self.study.plan.signatures[among[0]])
+        return whole.index_select(0, offsets.index_select(0, tables) + self._places[tables, rows])
 
-    def _join(self, key: Hashable) -> tuple[Tensor, Array]:
-        """All pools with tables of one signature, one after the other, and where each begins."""
+    def _join(self, key: Hashable) -> tuple[Tensor, Tensor]:
+        """All pools with tables of one signature, one after the other, and where each table's pool begins."""
         if key not in self._joined:
-            alike = [t for t in np.flatnonzero(self._pool >= 0) if self.study.plan.signatures[t] == key]
-            pools = np.unique(self._pool[alike])
-            offsets = np.zeros(len(self._pools), dtype=np.int64)
-            offsets[pools] = np.cumsum([0, *(len(self._pools[at]) for at in pools)])[:-1]
-            self._joined[key] = torch.cat([self._pools[at] for at in pools]), offsets
+            signatures = self.study.plan.signatures
+            alike = [t for t, pool in enumerate(self._pool) if pool >= 0 and signatures[t] == key]
+            pools = sorted({self._pool[table] for table in alike})
+            begins = dict(
+                zip(pools, accumulate((len(self._pools[at]) for at in pools), initial=0), strict=False)
+            )
+            offsets = [begins.get(pool, 0) for pool in self._pool]
+            whole = torch.cat([self._pools[at] for at in pools])
+            self._joined[key] = whole, torch.tensor(offsets, device=whole.device)
         return self._joined[key]
 
-    def step(self, among: Array | None = None) -> Frame:
+    def step(self, among: Tensor | None = None) -> Frame:
         """The predicted next states of the rows that moved; ``among``: only of those where it says so."""
-        plan = self.study.plan
+        plan, count = self.study.plan, len(self.study.actions)
         moves, first = [], 0
         moving = self.moving if among is None else self.moving & among
-        for at, action in enumerate(self.study.actions):
-            rows = np.flatnonzero(moving & (self.action == at))
-            if not len(rows):
-                continue
+        for at, rows in sorted_by(torch.where(moving, self.action, count), count):
             run = self.open(rows, plan.action_reads[at], plan.action_tables[at])
-            ground = run.ground(self.study.parameters(at, self.states[rows]), 1)
-            program = self.study.engine.program(action.name, self.logic)
+            ground = run.ground(self.study.parameters(at, self.states.index_select(0, rows)), 1)
+            program = self.study.engine.program(self.study.actions[at].name, self.logic)
             moves.append(Move(at, rows, first, written(program, ground), assigned(program, ground)))
             first += len(rows)
-        states = np.concatenate([self.states[move.rows] + 1 for move in moves] or [self.states[:0]])
-        return Frame(self.study, self.logic, states, self, tuple(moves))
+        rows = torch.cat([move.rows for move in moves]) if moves else self.states[:0]
+        return Frame(self.study, self.logic, self.states.index_select(0, rows) + 1, self, tuple(moves))
 
 
-def encode(study: Study, states: Array, logic: Logic) -> dict[str, Tensor]:
+def where(mask: Tensor) -> Tensor:
+    """The places at which a mask holds."""
+    return mask.nonzero().squeeze(1)
+
+
+def sorted_by(key: Tensor, count: int) -> list[tuple[int, Tensor]]:
+    """The keys below ``count`` that occur, and the places of each, ascending."""
+    sizes = torch.bincount(key, minlength=count + 1).tolist()
+    parts = torch.split(key.argsort(stable=True), sizes)
+    return [(at, parts[at]) for at in range(count) if sizes[at]]
+
+
+def encode(study: Study, states: Tensor, logic: Logic) -> dict[str, Tensor]:
     """The encoded variables of some states of the data, where it does not give them."""
     predicates, data = study.domain.predicates.values(), study.packed
     missing = [p.name for p in predicates if p.role == "encoded" and p.name not in data]

@@ -103,12 +103,12 @@ def risks(losses: Losses, states: Array) -> Tensor:
     Positives weigh as much as negatives, and changed variables as much as
     unchanged ones; the mean over all examples is the risk.
     """
-    frame = Frame(losses.study, losses.logic, states)
+    frame = Frame(losses.study, losses.logic, losses.study.packed.place(states))
     frame.prepare(goals=True, step=True)
     total = torch.zeros(len(states), device=losses.study.packed.device)
     judged = frame.judged
     if len(judged):
-        _add_truth(total, judged, frame.truth(), losses.study.packed.outcomes[states[judged]])
+        _add_truth(total, judged, frame.truth(), frame.outcomes)
     for rows, truth, labels in losses.preconditions(frame):
         _add_truth(total, rows, truth, labels)
     after = frame.step()
@@ -119,11 +119,10 @@ def risks(losses: Losses, states: Array) -> Tensor:
     return total * len(states)
 
 
-def _add_truth(total: Tensor, rows: Array, truth: Tensor, labels: Array) -> None:
-    label = torch.from_numpy(np.ascontiguousarray(labels)).to(truth.device)
+def _add_truth(total: Tensor, rows: Tensor, truth: Tensor, label: Tensor) -> None:
     wrong = _doubt(torch.where(label, truth, 1.0 - truth))
     weight = torch.where(label, 0.5 / label.sum().clamp_min(1), 0.5 / (~label).sum().clamp_min(1))
-    total.index_add_(0, torch.from_numpy(rows).to(total.device), wrong * weight)
+    total.index_add_(0, rows, wrong * weight)
 
 
 def _add_variable(total: Tensor, losses: Losses, frame: Frame, move: Move, name: str, target: Tensor) -> None:
@@ -139,12 +138,11 @@ def _add_variable(total: Tensor, losses: Losses, frame: Frame, move: Move, name:
     wrong = _doubt(right)
     changed = differs(frame.value(name, move.rows), target, predicate).to(wrong.dtype)
     stayed = 1.0 - changed
-    real = real_entries(study, frame.states[move.rows], predicate)
+    real = real_entries(study, frame.states.index_select(0, move.rows), predicate)
     if real is not None:
         changed, stayed = changed * real, stayed * real
     weight = 0.5 * (changed / changed.sum().clamp_min(1.0) + stayed / stayed.sum().clamp_min(1.0))
-    rows = torch.from_numpy(move.rows).to(total.device)
-    total.index_add_(0, rows, (wrong * weight).reshape(len(rows), -1).sum(1))
+    total.index_add_(0, move.rows, (wrong * weight).reshape(len(move.rows), -1).sum(1))
 
 
 def _doubt(right: Tensor) -> Tensor:

@@ -15,7 +15,7 @@ from pdsketch.lang.domain import Predicate
 from pdsketch.lang.terms import BlankCall
 from pdsketch.lang.types import ObjectType
 from pdsketch.learn.data.episode_arrays import Array
-from pdsketch.learn.frame import Frame, Move, encode
+from pdsketch.learn.frame import Frame, Move, encode, where
 from pdsketch.learn.options import Options
 from pdsketch.learn.study import Study
 from pdsketch.tensor.logic import logic_of
@@ -58,7 +58,7 @@ class Losses:
     def terms(self, states: Array) -> dict[str, Tensor]:
         """The loss terms, not yet weighted; those without any example are left out."""
         options = self.options
-        frame = Frame(self.study, self.logic, states)
+        frame = Frame(self.study, self.logic, self.study.packed.place(states))
         wants_step = bool(options.transition or options.lookahead)
         frame.prepare(goals=bool(options.goal or options.lookahead), step=wants_step)
         found: dict[str, Tensor] = {}
@@ -94,7 +94,7 @@ class Losses:
     def _goal_loss(self, frame: Frame) -> Tensor | None:
         if not len(frame.judged):
             return None
-        return self._balanced_entropy(frame.truth(), self.study.packed.outcomes[frame.states[frame.judged]])
+        return self._balanced_entropy(frame.truth(), frame.outcomes)
 
     def _lookahead_loss(self, frame: Frame | None) -> Tensor | None:
         """The goal on the predicted states, one step ahead and further."""
@@ -109,15 +109,13 @@ class Losses:
             frame = None if last else frame.step()
         return torch.stack(parts).mean() if parts else None
 
-    def _balanced_entropy(self, truth: Tensor, labels: Array) -> Tensor:
+    def _balanced_entropy(self, truth: Tensor, labels: Tensor) -> Tensor:
         """Binary cross-entropy in which all positives together weigh as much as all negatives."""
-        positive = int(labels.sum())
-        negative = len(labels) - positive
-        both = bool(positive and negative)
-        weights = np.where(labels, 0.5 / max(1, positive), 0.5 / max(1, negative))
-        weights = weights if both else np.full(len(labels), 1.0 / len(labels))
-        table = torch.from_numpy(np.stack([labels, weights]).astype(np.float32)).to(truth.device)
-        target, weight = table[0], table[1]
+        target = labels.to(truth.dtype)
+        share = target.mean()
+        # Half of all weight each; where one of them does not occur, all are equal.
+        weight = torch.where(labels, 0.5 / share, 0.5 / (1.0 - share)) / len(labels)
+        weight = torch.where((share > 0.0) & (share < 1.0), weight, 1.0 / len(labels))
         inside = truth.clamp(_LEAST, 1.0 - _LEAST)
         # NaN passes through, for the trainer to tell of; torch's own check would end in its error.
         number = torch.nan_to_num(inside, nan=0.5)
@@ -192,7 +190,7 @@ class Losses:
         predicate = self.study.domain.predicates[name]
         before = frame.value(name, move.rows)
         changed = differs(before, target, predicate)
-        real = real_entries(self.study, frame.states[move.rows], predicate)
+        real = real_entries(self.study, frame.states.index_select(0, move.rows), predicate)
         mean = partial(_combined, changed=changed, real=real, balanced=self.options.balanced)
         if self.options.paper:
             return mean(_distance(move.new[name], target, predicate))
@@ -230,22 +228,23 @@ class Losses:
         parts = [self._balanced_entropy(truth, labels) for _, truth, labels in self.preconditions(frame)]
         return torch.stack(parts).mean() if parts else None
 
-    def preconditions(self, frame: Frame) -> Iterator[tuple[Array, Tensor, Array]]:
+    def preconditions(self, frame: Frame) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
         """Rows, the truth of their action's precondition, and the controller's word, action by action.
 
         Where the data has that word, and blanks are in the precondition.
         """
         study = self.study
-        known = study.packed.executable[frame.states]
-        for at, action in enumerate(study.actions):
-            rows = np.flatnonzero((frame.action == at) & (known >= 0))
-            if not len(rows) or not study.has_blanks(action.precondition):
+        for at in study.guarded:
+            action = study.actions[at]
+            known = study.packed.examples.executable.index_select(0, frame.states)
+            rows = where((frame.action == at) & (known >= 0))
+            if not len(rows):
                 continue
             batch = frame.batch(rows, sorted(study.reads.expression(action.precondition)))
             run = study.engine.open(batch, checked=False)
-            ground = run.ground(study.parameters(at, frame.states[rows]), 1)
+            ground = run.ground(study.parameters(at, frame.states.index_select(0, rows)), 1)
             truth = study.engine.precondition(ground, action.name, self.logic)[:, 0]
-            yield rows, truth, known[rows] > 0
+            yield rows, truth, known.index_select(0, rows) > 0
 
 
 def unlikelihood(found: Tensor, target: Tensor, predicate: Predicate, scale: Tensor | None) -> Tensor:
@@ -333,7 +332,7 @@ def differs(before: Tensor, after: Tensor, predicate: Predicate) -> Tensor:
         return unequal.flatten(-own).any(-1) if own else unequal
 
 
-def real_entries(study: Study, states: Array, predicate: Predicate) -> Tensor | None:
+def real_entries(study: Study, states: Tensor, predicate: Predicate) -> Tensor | None:
     """Which entries of a padded table are variables of real objects ``[row, *objects]``; None: all."""
     whole = study.packed.states
     found: Tensor | None = None
@@ -366,10 +365,11 @@ def change_scales(study: Study) -> dict[tuple[int, str], Tensor]:
             predicate = study.domain.predicates[name]
             if name not in study.packed or predicate.type.prim != "float32" or not len(states):
                 continue
-            before = study.observed(states, [name])[name]
+            here = study.packed.place(states)
+            before = study.observed(here, [name])[name]
             if not before.numel():
                 continue
-            change = (study.observed(states + 1, [name])[name] - before).flatten(0, len(predicate.parameters))
+            change = (study.observed(here + 1, [name])[name] - before).flatten(0, len(predicate.parameters))
             spread = before.flatten(0, len(predicate.parameters)).double().std(0, correction=0).float()
             count = (change != 0).sum(0).clamp_min(1)
             moved = (change.double().square().sum(0) / count).sqrt().float()

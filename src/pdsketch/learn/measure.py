@@ -17,7 +17,7 @@ from pdsketch.lang.domain import Action, Predicate
 from pdsketch.learn.compare import Compared, Comparer, gaps
 from pdsketch.learn.counts import GoalKind, Judged, Measures, TransitionErrors
 from pdsketch.learn.data.episode_arrays import Array
-from pdsketch.learn.frame import Frame, Move
+from pdsketch.learn.frame import Frame, Move, where
 from pdsketch.learn.losses import real_entries
 from pdsketch.learn.study import Study
 from pdsketch.tensor.logic import CRISP
@@ -62,31 +62,33 @@ class _Tally:
 
     def count(self, states: Array) -> None:
         """Count the goals of some examples, and the steps from their states."""
-        frame = Frame(self.study, CRISP, states)
+        packed = self.study.packed
+        frame = Frame(self.study, CRISP, packed.place(states))
         frame.prepare(goals=True, step=True)
-        judged = states[frame.judged]
-        truth, label = frame.truth().cpu().numpy() > 0.5, self.study.packed.outcomes[judged]
-        np.add.at(self.by_goal, frame.goal[frame.judged], _judged(truth, label))
+        judged = states[packed.goal[states] >= 0]
+        truth, label = frame.truth().cpu().numpy() > 0.5, packed.outcomes[judged]
+        np.add.at(self.by_goal, packed.goal[judged], _judged(truth, label))
         if self.watcher is not None:
             self.watcher.goals(judged, truth, label)
-        once = self.study.packed.once[states]
+        once = torch.from_numpy(packed.once[states]).to(packed.device)
         self._preconditions(frame, once)
         after = frame.step(once)
         for move in after.moves:
             self._move(frame, after, move)
 
-    def _preconditions(self, frame: Frame, once: Array) -> None:
+    def _preconditions(self, frame: Frame, once: Tensor) -> None:
         """Learned preconditions against the controller's word, where the data has it."""
         study = self.study
-        for at, action in enumerate(study.actions):
-            rows = np.flatnonzero(once & (frame.action == at))
-            if not len(rows) or not study.has_blanks(action.precondition):
+        for at in study.guarded:
+            action = study.actions[at]
+            rows = where(once & (frame.action == at))
+            if not len(rows):
                 continue
             batch = frame.batch(rows, sorted(study.reads.expression(action.precondition)))
             run = study.engine.open(batch, checked=False)
             ground = run.ground(study.parameters(at, frame.states[rows]), 1)
             truth = study.engine.precondition(ground, action.name, CRISP)[:, 0].cpu().numpy()
-            word = study.packed.executable[frame.states[rows]]
+            word = study.packed.executable[frame.states[rows].cpu().numpy()]
             known = word >= 0
             if known.any():
                 self.preconditions[action.name] += _judged(truth[known], word[known] > 0).sum(0)
@@ -98,17 +100,18 @@ class _Tally:
         states = after.states[move.first : move.first + len(move.rows)]
         target = Frame(study, CRISP, states)
         errors = self.effects.setdefault(action.name, {})
+        every = torch.arange(len(states), device=states.device)
         wrong_rows = torch.zeros(len(states), dtype=torch.bool, device=study.packed.device)
         changed_rows = wrong_rows.clone()
         for predicate in study.domain.state_predicates:
             before = frame.value(predicate.name, move.rows)
-            wanted = target.value(predicate.name, np.arange(len(states)))
+            wanted = target.value(predicate.name, every)
             found = move.new.get(predicate.name, before)
             real = real_entries(study, states, predicate)
             wrong, changed = (self._unequal(value, wanted, predicate, real) for value in (found, before))
             writes = move.writes.get(predicate.name)
             value = found if writes is None else harden(writes[1], predicate.type)
-            compared = Compared(frame.states[move.rows], before, found, wanted, wrong, changed)
+            compared = Compared(frame.states[move.rows].cpu().numpy(), before, found, wanted, wrong, changed)
             counted = self._count(compared, value, predicate, real)
             errors.setdefault(predicate.name, TransitionErrors()).add(counted)
             wrong_rows |= wrong.reshape(len(states), -1).any(-1)

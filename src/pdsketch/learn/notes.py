@@ -15,7 +15,7 @@ from torch import Tensor
 
 from pdsketch.lang.domain import Predicate
 from pdsketch.learn.data.episode_arrays import Array
-from pdsketch.learn.frame import Frame, Move, encode
+from pdsketch.learn.frame import Frame, Move, encode, where
 from pdsketch.learn.losses import real_entries
 from pdsketch.learn.study import Study
 from pdsketch.learn.verdicts import NOTE as VERDICTS
@@ -83,14 +83,14 @@ def _parts(states: Array) -> list[Array]:
 
 def _judge_goals(study: Study, states: Array) -> None:
     """Evaluate the goals of some examples, crisply."""
-    frame = Frame(study, CRISP, states)
+    frame = Frame(study, CRISP, study.packed.place(states))
     frame.prepare(goals=True, step=False)
     frame.truth()
 
 
 def _take_steps(study: Study, states: Array, errors: _Errors) -> None:
     """Evaluate the effects of the actions taken, and their preconditions."""
-    frame = Frame(study, CRISP, states)
+    frame = Frame(study, CRISP, study.packed.place(states))
     frame.prepare(goals=False, step=True)
     after = frame.step()
     _ask_preconditions(frame)
@@ -101,10 +101,11 @@ def _take_steps(study: Study, states: Array, errors: _Errors) -> None:
 def _ask_preconditions(frame: Frame) -> None:
     """Evaluate preconditions with blanks where the data says what the controller said."""
     study = frame.study
-    known = study.packed.executable[frame.states]
-    for at, action in enumerate(study.actions):
-        rows = np.flatnonzero((frame.action == at) & (known >= 0))
-        if len(rows) and study.has_blanks(action.precondition):
+    known = study.packed.examples.executable[frame.states]
+    for at in study.guarded:
+        action = study.actions[at]
+        rows = where((frame.action == at) & (known >= 0))
+        if len(rows):
             batch = frame.batch(rows, sorted(study.reads.expression(action.precondition)))
             ground = study.engine.open(batch, checked=False).ground(
                 study.parameters(at, frame.states[rows]), 1
@@ -117,9 +118,9 @@ def _seen(study: Study, states: Array) -> dict[str, Tensor]:
     some, tensors = _spread(states, study.packed.at_once(len(states))), dict[str, Tensor]()
     for predicate in study.domain.state_predicates:
         seen = some if predicate.name in study.packed.gathered else states
-        tensors |= study.observed(seen, [predicate.name])
+        tensors |= study.observed(study.packed.place(seen), [predicate.name])
     for part in study.packed.parts(states, len(states)):
-        for name, tensor in encode(study, part, CRISP).items():
+        for name, tensor in encode(study, study.packed.place(part), CRISP).items():
             tensors[name] = torch.cat([tensors[name], tensor]) if name in tensors else tensor
     found = {}
     for name, tensor in tensors.items():
@@ -162,7 +163,7 @@ class _Errors:
             before = frame.value(name, move.rows)
             found = move.new.get(name, before)
             if found.numel():
-                wanted = target.value(name, np.arange(len(states)))
+                wanted = target.value(name, torch.arange(len(states), device=states.device))
                 real = real_entries(self._study, states, predicate)
                 self._add(predicate, found, found - wanted, found == before, real)
 

@@ -41,11 +41,11 @@ def _tell(study: Study, update: Update, states: Array) -> None:
     if name not in study.packed or predicate.type.prim != "float32" or network is None:
         return
     tensor = study.packed.sample(name)
-    states = states[: study.packed.at_once(_MOST)]
-    before = study.observed(states, [name])[name]
-    after = study.observed(states + 1, [name])[name]
+    here = study.packed.place(states[: study.packed.at_once(_MOST)])
+    before = study.observed(here, [name])[name]
+    after = study.observed(here + 1, [name])[name]
     changed = differs(before, after, predicate)
-    real = real_entries(study, states, predicate)
+    real = real_entries(study, here, predicate)
     if real is not None:
         changed = changed & (real > 0)
     own = tensor.shape[1 + len(predicate.parameters) :]

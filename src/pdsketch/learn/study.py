@@ -28,9 +28,10 @@ from pdsketch.tensor.universe import Universe
 
 @final
 class Plan:
-    """Who reads what, as arrays over goals (g), actions (a) and derived tables (t).
+    """Who reads what, as tensors over goals (g), actions (a) and derived tables (t).
 
-    ``family`` ``[g]``; ``slots`` ``[g, k]`` the table in each slot (−1: none);
+    ``family`` ``[g]``; ``slots`` ``[g, k]`` the table in each slot (−1: none), and
+    ``slot_tables``, by family and slot, all tables that are in it for some goal;
     ``goal_wants`` ``[g + 1, t]`` and ``action_wants`` ``[a + 1, t]`` (the last row for no
     goal, for no action): the tables that must be computed, through others too.
     """
@@ -38,21 +39,29 @@ class Plan:
     def __init__(self, study: Study) -> None:
         reads, tables = study.reads, study.tables
         number = {name: at for at, name in enumerate(tables)}
-        self.family = np.zeros(len(study.goals), dtype=np.int64)
+        device = study.packed.device
+        of_goal = np.zeros(len(study.goals), dtype=np.int64)
         most = max((len(m) for f in study.families for m in f.members.values()), default=0)
-        self.slots = np.full((len(study.goals), most), -1, dtype=np.int64)
+        slots = np.full((len(study.goals), most), -1, dtype=np.int64)
+        self.slot_tables: list[list[list[int]]] = []
         for at, family in enumerate(study.families):
             for goal, names in family.members.items():
-                self.family[goal] = at
-                self.slots[goal, : len(names)] = [number[name] for name in names]
+                of_goal[goal] = at
+                slots[goal, : len(names)] = [number[name] for name in names]
+            members = slots[of_goal == at] if family.members else slots[:0]
+            self.slot_tables.append([np.unique(column[column >= 0]).tolist() for column in members.T])
+        self.family = torch.from_numpy(of_goal).to(device)
+        self.slots = torch.from_numpy(slots).to(device)
         self.direct = [sorted(_direct_reads(study, f.skeleton)) for f in study.families]
-        self.goal_wants = np.zeros((len(study.goals) + 1, len(tables)), dtype=np.bool_)
+        goal_wants = np.zeros((len(study.goals) + 1, len(tables)), dtype=np.bool_)
         for at, formula in enumerate(study.goals):
-            self.goal_wants[at, [number[name] for name in reads.tables([formula])]] = True
+            goal_wants[at, [number[name] for name in reads.tables([formula])]] = True
+        self.goal_wants = torch.from_numpy(goal_wants).to(device)
         self.action_tables = [[number[n] for n in reads.action_tables(a.name)] for a in study.actions]
-        self.action_wants = np.zeros((len(study.actions) + 1, len(tables)), dtype=np.bool_)
+        action_wants = np.zeros((len(study.actions) + 1, len(tables)), dtype=np.bool_)
         for at, wanted in enumerate(self.action_tables):
-            self.action_wants[at, wanted] = True
+            action_wants[at, wanted] = True
+        self.action_wants = torch.from_numpy(action_wants).to(device)
         self.action_reads = [sorted(reads.effects(a.name)) for a in study.actions]
         self.table_reads = [reads.predicate(name) for name in tables]
         self.callees = [_callees(study, name, number) for name in tables]
@@ -85,7 +94,8 @@ class Study:
     ``tables`` are the domain's derived tables, callees first. What are called states
     here are examples of ``packed``. ``executed`` says of each whether
     its action was really carried out, so that what follows can be learned from:
-    by ``executable``, else by a precondition without blanks.
+    by ``executable``, else by a precondition without blanks; ``moved`` is the same
+    on the device.
     """
 
     def __init__(self, model: Model, packed: DeviceDataset) -> None:
@@ -103,6 +113,9 @@ class Study:
         self._skeletons: dict[tuple[str, int], Node] = {}
         self._nodes: dict[tuple[str, int], Node] = {}
         self.executed = self._executed()
+        # The actions whose preconditions are learned.
+        self.guarded = [at for at, a in enumerate(self.actions) if self.has_blanks(a.precondition)]
+        self.moved = torch.from_numpy(self.executed).to(packed.device)
 
     def _goals(self) -> list[Expr]:
         """The goals as terms, each with the objects of an episode that it is about.
@@ -144,19 +157,19 @@ class Study:
             self._nodes[key] = self.engine.lowering(logic).table(predicate)
         return self._nodes[key]
 
-    def batch(self, states: Array, tensors: dict[str, Tensor], at: Tensor | None = None) -> StateBatch:
+    def batch(self, states: Tensor, tensors: dict[str, Tensor], at: Tensor | None = None) -> StateBatch:
         """A batch over the objects of some states of the data, at these places, with the given values."""
         whole, rows = self.packed.states, None
         if whole.rows is not None:
             rows = whole.rows.index_select(0, self.packed.rows(states) if at is None else at)
         return StateBatch(self.domain, whole.layout, rows, len(states), tensors)
 
-    def observed(self, states: Array, names: Iterable[str]) -> dict[str, Tensor]:
+    def observed(self, states: Tensor, names: Iterable[str]) -> dict[str, Tensor]:
         """What the data says of some predicates in some states."""
         at = self.packed.rows(states)
         return {name: self.packed.values(name, at) for name in names if name in self.packed}
 
-    def parameters(self, action: int, states: Array) -> dict[str, Tensor]:
+    def parameters(self, action: int, states: Tensor) -> dict[str, Tensor]:
         """The arguments of the action that was taken in each of some states."""
         at = self.packed.rows(states)
         found, used = {}, 0
@@ -180,8 +193,9 @@ class Study:
             asked = np.flatnonzero((packed.action == at) & (packed.executable < 0) & packed.once)
             for some in self.packed.parts(asked, 4096):
                 names = self.reads.expression(action.precondition)
-                run = self.engine.open(self.batch(some, self.observed(some, names)))
-                ground = run.ground(self.parameters(at, some), 1)
+                states = packed.place(some)
+                run = self.engine.open(self.batch(states, self.observed(states, names)))
+                ground = run.ground(self.parameters(at, states), 1)
                 executed[some] = self.engine.precondition(ground, action.name, CRISP)[:, 0].cpu().numpy()
         first = np.flatnonzero(packed.once)
         found: Array = executed[first[packed.state]]

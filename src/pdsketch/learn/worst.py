@@ -92,7 +92,7 @@ class Worst:
 
     def goals(self, states: Array, truth: Array, label: Array) -> None:
         """Note misjudged goals."""
-        family = self.study.plan.family[self.study.packed.goal[states]]
+        family = self.study.plan.family.cpu().numpy()[self.study.packed.goal[states]]
         wrong = truth != label
         for at, should in {(int(f), bool(s)) for f, s in zip(family[wrong], label[wrong], strict=True)}:
             rows = np.flatnonzero(wrong & (family == at) & (label == should))
@@ -142,7 +142,7 @@ class Worst:
 
     def _action(self, action: Action, state: int, universe: Universe) -> str:
         at = self.study.actions.index(action)
-        arguments = self.study.parameters(at, np.array([state]))
+        arguments = self.study.parameters(at, self.study.packed.place(np.array([state])))
         words = []
         for parameter in action.parameters:
             value = arguments[parameter.name][0, 0]
@@ -166,7 +166,7 @@ class Worst:
     def _told(self, states: Array) -> list[WrongGoal]:
         """Misjudged goals of one kind, those furthest off first."""
         packed = self.study.packed
-        frame = Frame(self.study, self.study.model.logic, states)
+        frame = Frame(self.study, self.study.model.logic, packed.place(states))
         frame.prepare(goals=True, step=False)
         truth = frame.truth().float().cpu().numpy()
         label = packed.outcomes[states]

@@ -137,9 +137,9 @@ def _drawn(count: int, turn: int, levels: int, device: torch.device) -> Tensor:
 
 @lru_cache(maxsize=64)
 def _reaching(count: int, turn: int, levels: int, level: int, device: torch.device) -> Tensor:
-    """The places of the examples whose level is at least this one; found on the host, for no GPU to wait."""
+    """The places of the examples whose level is at least this one."""
     with torch.inference_mode(False):
-        return (draw(count, turn, levels, torch.device("cpu")) >= level).nonzero().flatten().to(device)
+        return (draw(count, turn, levels, device) >= level).nonzero().flatten()
 
 
 @contextmanager

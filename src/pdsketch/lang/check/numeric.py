@@ -94,8 +94,10 @@ def _equal_values(ctx: Context, left: Expr, right: Expr, node: Group) -> Expr | 
     if isinstance(b, ObjectType):
         fit(ctx, left, b, first)
         return None
-    literal = isinstance(left, Value) and not isinstance(right, Value)
-    swap = literal or (a.prim == "int64" and b.prim == "float32")
+    if a.prim == b.prim:
+        swap = isinstance(left, Value) and not isinstance(right, Value)
+    else:
+        swap = b.prim == "float32" or (isinstance(left, Value) and a.prim != "float32")
     wide, narrow = (right, left) if swap else (left, right)
     assert isinstance(wide.type, ValueType)
     fitted = fit(ctx, narrow, wide.type, first if swap else second)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, final
+from typing import Final, NamedTuple, final
 
 import numpy as np
 import torch
@@ -35,6 +35,16 @@ AT_ONCE: Final = 32 << 20
 """Bytes of values that are worked on at a time outside of training; networks take several times as much."""
 
 
+class Examples(NamedTuple):
+    """What `DeviceDataset` says of each example, on the device ``[e]``."""
+
+    state: Tensor
+    goal: Tensor
+    outcomes: Tensor
+    action: Tensor
+    executable: Tensor
+
+
 @final
 @dataclass(frozen=True, eq=False)
 class DeviceDataset:
@@ -49,6 +59,7 @@ class DeviceDataset:
     (which one it is), ``episode``, ``goal`` (−1 where there is none, or its success is unknown), ``outcomes``
     (whether it held), ``action`` (−1 after the last action), ``executable`` (−1:
     unknown), and ``once`` (the first example of each state: no state counts twice).
+    Those that every step reads are on the device, too (``examples``).
     """
 
     arrays: EpisodeArrays
@@ -127,16 +138,19 @@ class DeviceDataset:
         many = self.at_once(min(most, AT_ONCE // max(1, resident)))
         return np.array_split(examples, -(-len(examples) // many))
 
-    def rows(self, examples: Array) -> Tensor:
-        """The states of some examples, as places on the device."""
-        return self.place(self.state[examples])
+    @cached_property
+    def examples(self) -> Examples:
+        """The examples on the device."""
+        arrays = (self.state, self.goal, self.outcomes, self.action, self.executable)
+        return Examples(*(torch.from_numpy(np.ascontiguousarray(a)).to(self.device) for a in arrays))
+
+    def rows(self, examples: Tensor) -> Tensor:
+        """The states of some examples."""
+        return self.examples.state.index_select(0, examples)
 
     def place(self, index: Array) -> Tensor:
         """Indices drawn on the host, on the device."""
-        tensor = torch.from_numpy(np.ascontiguousarray(index, dtype=np.int64))
-        if self.device.type == "cpu":
-            return tensor
-        return tensor.pin_memory().to(self.device, non_blocking=True)
+        return torch.from_numpy(np.ascontiguousarray(index, dtype=np.int64)).to(self.device)
 
 
 def put_on_device(
