@@ -13,8 +13,8 @@ import pdsketch as pds
 from pdsketch.learn.data.device_dataset import put_on_device
 from pdsketch.learn.data.files import load_episodes, save_episodes
 from pdsketch.learn.data.recorder import arrays_of
-from pdsketch.learn.fit import evaluate, gather, open_study
-from pdsketch.learn.frame import Frame
+from pdsketch.learn.fit import evaluate, gather, open_training_set
+from pdsketch.learn.time_slice import TimeSlice
 from pdsketch.tensor.logic import CRISP
 
 
@@ -53,29 +53,29 @@ def test_one_goal_is_several_goals_of_one(rooms):
 
 def test_states_are_held_once_and_judged_by_each_goal(several):
     domain, episodes = several
-    packed = put_on_device(arrays_of(episodes, domain), torch.device("cpu"))
+    dataset = put_on_device(arrays_of(episodes, domain), torch.device("cpu"))
     states = sum(len(e.states) for e in episodes)
-    assert packed.states.size == states
-    assert len(packed) == 3 * states
-    assert packed.once.sum() == states
-    run = packed.state[7:14]
+    assert dataset.states.size == states
+    assert len(dataset) == 3 * states
+    assert dataset.once.sum() == states
+    run = dataset.state[7:14]
     assert (run == np.arange(7)).all()
-    assert packed.outcomes[7:14].astype(int).tolist() == truths(episodes[0])[GOALS[1]]
-    assert (packed.action[6::7] == -1).all()
+    assert dataset.outcomes[7:14].astype(int).tolist() == truths(episodes[0])[GOALS[1]]
+    assert (dataset.action[6::7] == -1).all()
 
 
-def test_frames_of_several_goals_say_what_each_goal_says_alone(several):
+def test_time_slices_of_several_goals_say_what_each_goal_says_alone(several):
     domain, episodes = several
     model = pds.Model(domain, seed=1)
-    study = open_study(model, put_on_device(gather(episodes, domain), model.device))
-    some = np.random.default_rng(0).permutation(len(study.packed))[:40]
+    training = open_training_set(model, put_on_device(gather(episodes, domain), model.device))
+    some = np.random.default_rng(0).permutation(len(training.dataset))[:40]
     with torch.no_grad():
-        frame = Frame(study, CRISP, torch.from_numpy(some))
-        frame.prepare(goals=True, step=True)
-        found = frame.truth()
+        current = TimeSlice(training, CRISP, torch.from_numpy(some))
+        current.prepare(goals=True, step=True)
+        found = current.truth()
         for row, example in enumerate(some):
-            state = study.packed.states[int(study.packed.state[example])]
-            goal = study.packed.arrays.goals[study.packed.goal[example]]
+            state = training.dataset.states[int(training.dataset.state[example])]
+            goal = training.dataset.arrays.goals[training.dataset.goal[example]]
             assert bool(found[row]) == bool(model.holds(state, goal, crisp=True))
 
 

@@ -50,11 +50,11 @@ def test_episodes_survive_the_disk(rooms, folder):
 
 def test_packed_states_are_the_states_of_the_episodes(rooms):
     domain, episodes = rooms
-    packed = put_on_device(arrays_of(episodes, domain), torch.device("cpu"))
+    dataset = put_on_device(arrays_of(episodes, domain), torch.device("cpu"))
     states = [state for episode in episodes for state in episode.states]
-    assert len(packed) == len(states)
+    assert len(dataset) == len(states)
     for at in (0, 7, 100, len(states) - 1):
-        found = packed.states[at]
+        found = dataset.states[at]
         assert found.objects == states[at].objects
         assert all((found[name] == states[at][name]).all() for name in found.values)
 

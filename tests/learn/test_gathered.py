@@ -13,7 +13,7 @@ from pdsketch.learn.data import device_dataset, host_table
 from pdsketch.learn.data.device_dataset import put_on_device
 from pdsketch.learn.data.files import load_episodes, save_episodes
 from pdsketch.learn.data.recorder import Recorder
-from pdsketch.learn.fit import evaluate, open_study
+from pdsketch.learn.fit import evaluate, open_training_set
 from pdsketch.learn.holes import state_hashes
 
 CPU = torch.device("cpu")
@@ -101,8 +101,8 @@ def test_what_looks_at_all_states_does_so_in_chunks(shades, chunk, monkeypatch):
     gathered = put_on_device(arrays, CPU, 0.0)
     assert np.array_equal(resident.changed, gathered.changed)
     assert resident.changed.any()
-    studies = [open_study(pds.Model(domain, seed=0), data) for data in (resident, gathered)]
-    one, other = (np.unique(state_hashes(study), return_inverse=True)[1] for study in studies)
+    training_sets = [open_training_set(pds.Model(domain, seed=0), data) for data in (resident, gathered)]
+    one, other = (np.unique(state_hashes(training), return_inverse=True)[1] for training in training_sets)
     same = {(a, b) for a, b in zip(one.tolist(), other.tolist(), strict=True)}
     assert len(same) == len(set(one.tolist())) == len(set(other.tolist()))
 

@@ -7,7 +7,7 @@ import torch
 
 import pdsketch as pds
 from pdsketch.learn.data.device_dataset import put_on_device
-from pdsketch.learn.fit import gather, open_study
+from pdsketch.learn.fit import gather, open_training_set
 from pdsketch.learn.options import Options
 from pdsketch.learn.trainer import MOST_TRIAL, Trainer
 from pdsketch.nets.nested import Nested
@@ -34,9 +34,9 @@ def judged(count: int = 400) -> tuple[pds.Domain, list[pds.Episode]]:
 
 
 def trainer(model: pds.Model, episodes: list[pds.Episode], **options: object) -> Trainer:
-    study = open_study(model, put_on_device(gather(episodes, model.domain), torch.device("cpu")))
-    every = np.arange(len(study.packed))
-    return Trainer(study, Options.of(**options), every, every[:0])
+    training = open_training_set(model, put_on_device(gather(episodes, model.domain), torch.device("cpu")))
+    every = np.arange(len(training.dataset))
+    return Trainer(training, Options.of(**options), every, every[:0])
 
 
 def test_each_network_gets_the_level_that_it_needs_and_keeps_it_when_saved(tmp_path):
@@ -188,7 +188,7 @@ def test_a_resumed_fit_can_still_go_back_to_its_trial(tmp_path):
 
 def test_episodes_are_kept_for_the_choice_whole(rooms):
     fit = trainer(pds.Model(rooms[0], seed=0), rooms[1][:12], steps=20)
-    episode = fit.study.packed.episode
+    episode = fit.training.dataset.episode
     apart, rest = (set(episode[states].tolist()) for states in (fit.levels.apart, fit.trial_sampler.draw(0)))
     assert len(apart) == 4
     assert not apart & rest

@@ -29,7 +29,7 @@ from pdsketch.learn.checkpoint import load_checkpoint
 from pdsketch.learn.data.device_dataset import put_on_device
 from pdsketch.learn.data.episode_arrays import EpisodeArrays
 from pdsketch.learn.data.files import load_episodes, save_episodes
-from pdsketch.learn.fit import _split, open_study
+from pdsketch.learn.fit import _split, open_training_set
 from pdsketch.learn.options import Options
 
 OTHER = SKETCH.replace("(domain rooms)", "(domain rooms)\n  ; another text").replace(
@@ -209,9 +209,9 @@ def checkpoint_in(path: Path) -> str:
 @cache
 def _fit() -> trainer.Trainer:
     options = Options.of(steps=STEPS, seed=0, device="cpu", **SETTINGS)
-    packed = put_on_device(columns("a"), torch.device("cpu"))
-    study = open_study(pds.Model(domain(), seed=0), packed)
-    return trainer.Trainer(study, options, *_split(packed, options))
+    dataset = put_on_device(columns("a"), torch.device("cpu"))
+    training = open_training_set(pds.Model(domain(), seed=0), dataset)
+    return trainer.Trainer(training, options, *_split(dataset, options))
 
 
 def resume(path: Path) -> None:

@@ -26,8 +26,8 @@ from pdsketch.learn.notes import note_verdicts, take_notes
 from pdsketch.learn.options import Options
 from pdsketch.learn.report import Evaluation, Report
 from pdsketch.learn.setup import NOTE as MADE_FROM
-from pdsketch.learn.study import Study
 from pdsketch.learn.trainer import Trainer
+from pdsketch.learn.training_set import TrainingSet
 from pdsketch.tensor.model import Model
 from pdsketch.tensor.state import same_domain
 
@@ -54,10 +54,10 @@ def fit(model: Model, episodes: Source, steps: int = 2000, seed: int = 0, **sett
     device = _device(options.device, model)
     arrays = gather(episodes, model.domain)
     model.to(device)
-    packed = put_on_device(arrays, device, options.resident_gib)
-    study = open_study(model, packed)
-    train, held_out = _split(packed, options)
-    trainer = Trainer(study, options, train, held_out)
+    dataset = put_on_device(arrays, device, options.resident_gib)
+    training = open_training_set(model, dataset)
+    train, held_out = _split(dataset, options)
+    trainer = Trainer(training, options, train, held_out)
     loaded = time.perf_counter() - started
     model.train()
     try:
@@ -67,7 +67,7 @@ def fit(model: Model, episodes: Source, steps: int = 2000, seed: int = 0, **sett
         model.eval()
     if status == "interrupted":
         raise Interrupted(trainer.step, options.checkpoint)
-    take_notes(study, trainer.train, trainer.reached())
+    take_notes(training, trainer.train, trainer.reached())
     model.notes[MADE_FROM] = trainer.setup
     trainer.seconds["data"] += loaded
     return _report(trainer, status, time.perf_counter() - started)
@@ -90,8 +90,8 @@ def evaluate(
     place = _device(device, model)
     arrays = gather(episodes, model.domain)
     model.to(place).eval()
-    study = open_study(model, put_on_device(arrays, place, resident_gib))
-    found = Examination(study, np.arange(len(study.packed)), elsewhere=True)
+    training = open_training_set(model, put_on_device(arrays, place, resident_gib))
+    found = Examination(training, np.arange(len(training.dataset)), elsewhere=True)
     return Evaluation(found.blanks, found.warnings, found.wrong_steps, found.wrong_goals, found.measures)
 
 
@@ -131,19 +131,19 @@ def gather(episodes: Source, domain: Domain) -> EpisodeArrays:
     return arrays
 
 
-def open_study(model: Model, packed: DeviceDataset) -> Study:
-    """A study; the model learns the dimensions that its sketch leaves out."""
+def open_training_set(model: Model, dataset: DeviceDataset) -> TrainingSet:
+    """A training set; the model learns the dimensions that its sketch leaves out."""
     needed = [p.name for p in model.domain.predicates.values() if p.role == "observed"]
     for name in needed:
-        if name not in packed:
+        if name not in dataset:
             raise error("no-value", f"the episodes hold no values for `{name}`")
-    model.bind(packed.batch(torch.zeros(1, dtype=torch.int64, device=packed.device)))
-    return Study(model, packed)
+    model.bind(dataset.batch(torch.zeros(1, dtype=torch.int64, device=dataset.device)))
+    return TrainingSet(model, dataset)
 
 
-def _split(packed: DeviceDataset, options: Options) -> tuple[Array, Array]:
+def _split(dataset: DeviceDataset, options: Options) -> tuple[Array, Array]:
     """The examples of the training episodes, and of those held out."""
-    count = len(packed.arrays)
+    count = len(dataset.arrays)
     share = options.validation
     if share is None:
         share = 0.1 if count >= _ENOUGH_TO_SPLIT else 0.0
@@ -151,17 +151,17 @@ def _split(packed: DeviceDataset, options: Options) -> tuple[Array, Array]:
     order = np.random.default_rng([options.seed, 0]).permutation(count)
     held = np.zeros(count, dtype=np.bool_)
     held[order[:out]] = True
-    of_state = held[packed.episode]
+    of_state = held[dataset.episode]
     return np.flatnonzero(~of_state), np.flatnonzero(of_state)
 
 
 def _report(trainer: Trainer, status: str, total: float) -> Report:
-    study = trainer.study
-    found = Examination(study, trainer.train, trainer.held_out)
-    note_verdicts(study.model.notes, {name: blank.verdict for name, blank in found.blanks.items()})
+    training = trainer.training
+    found = Examination(training, trainer.train, trainer.held_out)
+    note_verdicts(training.model.notes, {name: blank.verdict for name, blank in found.blanks.items()})
     last = trainer.history[-1] if trainer.history else {}
     known = ("goal", "transition", "lookahead", "precondition")
-    episodes = study.packed.episode
+    episodes = training.dataset.episode
     return Report(
         status=status,
         steps=trainer.step,

@@ -30,12 +30,12 @@ from pdsketch.learn.levels import Levels
 from pdsketch.learn.losses import Losses
 from pdsketch.learn.measure import measure
 from pdsketch.learn.options import Options
-from pdsketch.learn.prepare import prepare_networks
 from pdsketch.learn.progress import Watchers
 from pdsketch.learn.sampler import Sampler
 from pdsketch.learn.setup import setup_of
+from pdsketch.learn.statistics import record_statistics
 from pdsketch.learn.steps import clip, make_optimiser, schedule
-from pdsketch.learn.study import Study
+from pdsketch.learn.training_set import TrainingSet
 from pdsketch.nets.default import Sparsity
 from pdsketch.nets.nested import drawing, is_worse
 
@@ -58,19 +58,19 @@ _MEASURED = 4096
 class Trainer:
     """A fit under way. ``seconds`` are split into data, forward, backward and optimiser."""
 
-    def __init__(self, study: Study, options: Options, train: Array, held_out: Array) -> None:
-        self.study = study
+    def __init__(self, training: TrainingSet, options: Options, train: Array, held_out: Array) -> None:
+        self.training = training
         self.options = options
         self.train = train
         self.held_out = held_out
-        self.losses = Losses(study, options)
-        strata = study.packed.strata
-        kind = study.packed.changed if options.balanced else None
+        self.losses = Losses(training, options)
+        strata = training.dataset.strata
+        kind = training.dataset.changed if options.balanced else None
         self.sampler = Sampler(strata, train, options.batch, options.seed, kind)
         self.levels = Levels(self.losses, train, options.seed)
         rest = np.setdiff1d(train, self.levels.apart)
         self.trial_sampler = Sampler(strata, rest, options.batch, options.seed, kind)
-        self.model: nn.Module = study.model
+        self.model: nn.Module = training.model
         self.parameters = [p for p in self.model.parameters() if p.requires_grad]
         self._sparsity = Sparsity(self.model)
         self.optimiser = make_optimiser(self.parameters, options)
@@ -191,7 +191,7 @@ class Trainer:
                 self.model.load_state_dict(self._earlier)
 
     def _spent(self, what: str, since: float) -> float:
-        if self.synchronise and self.study.packed.device.type == "cuda":
+        if self.synchronise and self.training.dataset.device.type == "cuda":
             torch.cuda.synchronize()
         now = time.perf_counter()
         self.seconds[what] += now - since
@@ -204,7 +204,7 @@ class Trainer:
         options = self.options
         started = time.monotonic()
         if not self._resumed():
-            prepare_networks(self.losses, self.sampler, self.train)
+            record_statistics(self.losses, self.sampler, self.train)
             self._earlier = self._weights() if self.settled_at is None else {}
         with Watchers(options, self.history) as watchers, postponed() as interrupted:
             while self.step < options.steps and self.parameters:
@@ -248,10 +248,10 @@ class Trainer:
         """The figures of a measurement: losses, and accuracies on training and held-out states."""
         figures = self._figures()
         self._sums, self._counts = {}, {}
-        found = measure(self.study, self.train, _MEASURED)
+        found = measure(self.training, self.train, _MEASURED)
         figures |= {"accuracy": found.goal_accuracy, "step_accuracy": found.step_accuracy}
         if len(self.held_out):
-            held = measure(self.study, self.held_out, _MEASURED)
+            held = measure(self.training, self.held_out, _MEASURED)
             figures |= {
                 "held_out_loss": self._held_out_loss(),
                 "held_out_accuracy": held.goal_accuracy,
@@ -264,7 +264,7 @@ class Trainer:
     def _held_out_loss(self) -> float:
         some = self.held_out[: 4 * _MEASURED]
         total, count = 0.0, 0
-        for part in self.study.packed.parts(some, _MEASURED):
+        for part in self.training.dataset.parts(some, _MEASURED):
             loss = self.losses.total(self.losses.terms(part))
             total += 0.0 if loss is None else float(loss) * len(part)
             count += len(part)
@@ -289,7 +289,7 @@ class Trainer:
     @cached_property
     def setup(self) -> dict[str, Any]:
         """What must be the same for a fit to be resumed."""
-        return setup_of(self.study.model, self.study.packed.arrays, self.options)
+        return setup_of(self.training.model, self.training.dataset.arrays, self.options)
 
     def _save(self) -> None:
         assert self.options.checkpoint is not None
@@ -322,7 +322,7 @@ class Trainer:
         if found is None:
             self._say(f"nothing to resume: there is no {path}")
             return False
-        device = self.study.packed.device
+        device = self.training.dataset.device
         self.model.load_state_dict(dict(found.weights))
         restore_moments(self.model, self.optimiser, found.moments)
         facts = found.facts
@@ -350,9 +350,9 @@ class Trainer:
 
     def reached(self) -> list[str]:
         """The blanks whose networks received a gradient."""
-        study, found = self.study, []
-        for name in study.domain.blanks:
-            network = study.model.blanks.network(name)
+        training, found = self.training, []
+        for name in training.domain.blanks:
+            network = training.model.blanks.network(name)
             if network is not None and any(self._moved(p) for p in network.parameters()):
                 found.append(name)
         return found
