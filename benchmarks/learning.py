@@ -133,7 +133,7 @@ def measure(device: str, objects: int, doors: int, walls: int, batch: int, secon
     rows = []
     for phase in ("trial", "after"):
         if phase == "after":
-            trainer._earlier = trainer._weights()
+            trainer.earlier = trainer.weights()
             trainer._settle()
         row = {"device": device, "objects": objects, "doors": doors, "walls": walls, "phase": phase}
         aim = AIMS.get((device, objects, doors)) if not walls else None
