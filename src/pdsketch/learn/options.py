@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from inspect import signature
-from typing import Any, final, get_args
+from typing import Any, Final, final, get_args
 
 from pdsketch.lang.diagnostics import did_you_mean, error
 from pdsketch.tensor.logic import TNorm
@@ -97,7 +97,7 @@ class Options:
                 raise error("unknown-option", f"`fit` has no option `{name}`", help=_meant(name, known))
         options = Options(**settings)
         _check(options)
-        return replace(options, **_PAPER) if options.paper else options
+        return replace(options, **PAPER) if options.paper else options
 
 
 _SYNONYMS = {
@@ -128,7 +128,7 @@ def _meant(name: str, known: set[str]) -> str:
     return did_you_mean(name, known) or f"its options: {', '.join(sorted(known))}"
 
 
-_PAPER: dict[str, Any] = {
+PAPER: Final[Mapping[str, Any]] = {
     "tnorm": "godel",
     "balanced": False,
     "sparsity": 0.0,
@@ -136,6 +136,7 @@ _PAPER: dict[str, Any] = {
     "usage": 0.0,
     "trial": 0.0,
 }
+"""The preset of ``paper=True``; `Losses` then also compares values by plain distances."""
 
 _COUNTS = {
     "steps": 0,

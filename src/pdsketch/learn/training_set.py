@@ -11,7 +11,6 @@ from torch import Tensor
 
 from pdsketch.lang.diagnostics import error
 from pdsketch.lang.domain import Domain
-from pdsketch.lang.load import parse_goal
 from pdsketch.lang.terms import TRUE, Apply, Expr, walk
 from pdsketch.lang.types import ObjectType, ValueType
 from pdsketch.learn.alike import groups
@@ -131,7 +130,7 @@ class TrainingSet:
         ]
 
     def _goal(self, text: str, universe: Universe) -> Expr:
-        goal = parse_goal(text, self.domain, universe.types)
+        goal = universe.formula(text)
         for name in sorted(self.reads.expression(goal)):
             if self.domain.predicates[name].role == "raw":
                 raise error(

@@ -10,7 +10,6 @@ import numpy as np
 
 from pdsketch.lang.diagnostics import Error, did_you_mean, error
 from pdsketch.lang.domain import Action, Domain
-from pdsketch.lang.load import parse_goal
 from pdsketch.lang.types import ObjectType, ValueType
 from pdsketch.tensor.state import State
 from pdsketch.tensor.universe import Universe
@@ -148,7 +147,7 @@ def check_goal(universe: Universe, goal: Any) -> None:
     """Refuse a goal that does not fit the domain and the objects of its episode."""
     if not isinstance(goal, str):
         raise error("bad-episode", f"a goal is written as text, not as {type(goal).__name__}")
-    parse_goal(goal, universe.domain, universe.types)
+    universe.formula(goal)
 
 
 def check_actions(universe: Universe, actions: Sequence[Any]) -> tuple[ActionTuple, ...]:

@@ -10,7 +10,6 @@ from typing import Any
 import torch
 
 from pdsketch.lang.diagnostics import error
-from pdsketch.lang.load import parse_goal
 from pdsketch.learn.data.episode import Episode, Success, domain_of
 from pdsketch.learn.goals import blanks_in
 from pdsketch.tensor.model import Model
@@ -117,7 +116,7 @@ def _check_exact(goal: Any, state: State, model: Model) -> None:
     """Refuse to evaluate a goal whose meaning is yet to be learned."""
     if not isinstance(goal, str):
         raise error("bad-episode", f"a goal is written as text, not as {type(goal).__name__}")
-    formula = parse_goal(goal, model.domain, state.universe)
+    formula = state.batch.layout.universes[0].formula(goal)
     learned = blanks_in(model.domain, formula) - model.blanks.given.keys()
     if learned:
         raise error(

@@ -49,7 +49,6 @@ class Recorder:
         self._universes: dict[tuple[tuple[str, tuple[str, ...]], ...], int] = {}
         self._universe_list: list[Universe] = []
         self._goals: dict[str, int] = {}
-        self._checked_goals: set[tuple[int, int]] = set()
         self._actions = {name: at for at, name in enumerate(domain.actions)}
         self._shapes: dict[str, tuple[int, ...]] = {}
         self._values: dict[str, list[Array]] = {}
@@ -86,7 +85,7 @@ class Recorder:
                 raise error("bad-episode", f"{len(actions)} actions have {len(executable)} executable values")
         tables = self._tables(universe, values, count)
         checked = check_actions(universe, actions)
-        goals_at = [self._goal(goal, universe, universe_at) for goal in asked]
+        goals_at = [self._goal(goal, universe) for goal in asked]
         for name, table in tables.items():
             self._values.setdefault(name, []).append(table)
         self._heads.append((count, universe_at, len(asked)))
@@ -144,12 +143,9 @@ class Recorder:
             self._universe_list.append(Universe.of(self.domain, dict(key)))
         return self._universes[key]
 
-    def _goal(self, goal: str, universe: Universe, universe_at: int) -> int:
-        at = self._goals.get(goal, len(self._goals))
-        if (at, universe_at) not in self._checked_goals:
-            check_goal(universe, goal)
-            self._checked_goals.add((at, universe_at))
-        return self._goals.setdefault(goal, at)
+    def _goal(self, goal: str, universe: Universe) -> int:
+        check_goal(universe, goal)
+        return self._goals.setdefault(goal, len(self._goals))
 
     def _tables(self, universe: Universe, values: Mapping[str, Any], count: int) -> dict[str, Array]:
         lowered = {name.lower(): value for name, value in values.items()}
