@@ -7,6 +7,7 @@ are told apart, and how far encodings transition without a reason.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from math import prod
 from typing import Any, Final, final
 
 import numpy as np
@@ -20,6 +21,7 @@ from pdsketch.learn.time_slice import TimeSlice, Transition, encode, where
 from pdsketch.learn.training_set import TrainingSet
 from pdsketch.learn.verdicts import NOTE as VERDICTS
 from pdsketch.learn.verdicts import Verdict
+from pdsketch.nets.normalise import bounding
 from pdsketch.tensor.codes import NOISE, Codes, note_codes
 from pdsketch.tensor.experience import Recorder
 from pdsketch.tensor.logic import CRISP
@@ -29,6 +31,9 @@ MOST_SEEN: Final = 50_000
 
 MOST_WATCHED: Final = 4096
 """States on which the trained model is watched: its noise, and the inputs of its blanks."""
+
+MOST_NUMBERS: Final = 64
+"""Longer vectors are signals: their numbers have no ends of their own that matter."""
 
 QUANTILE: Final = 0.9
 MARGIN: Final = 1.5
@@ -45,10 +50,10 @@ def take_notes(training: TrainingSet, states: Array, reached: Iterable[str]) -> 
     notes["trained"] = sorted({*notes.get("trained", ()), *reached})
     errors, recorder = _Errors(training), Recorder(notes["trained"])
     once = states[training.dataset.once[states]]
-    with training.model.blanks.watched(recorder):
-        for some in _parts(states):
+    with training.model.blanks.watched(recorder), bounding(training.model):
+        for some in _parts(np.union1d(_spread(states, MOST_WATCHED), _extremes(training, states))):
             _judge_goals(training, some)
-        for some in _parts(once):
+        for some in _parts(np.union1d(_spread(once, MOST_WATCHED), _extremes(training, once))):
             _take_steps(training, some, errors)
     recorder.write(notes)
     seen, noise = _seen(training, _spread(once, MOST_SEEN)), errors.noise()
@@ -77,8 +82,30 @@ def _spread(states: Array, most: int) -> Array:
 
 
 def _parts(states: Array) -> list[Array]:
-    """Some of the states to watch the model on, a part at a time."""
-    return [some for some in np.array_split(_spread(states, MOST_WATCHED), 4) if len(some)]
+    """The states to watch the model on, a part at a time."""
+    return [some for some in np.array_split(states, 4) if len(some)]
+
+
+def _extremes(training: TrainingSet, states: Array) -> Array:
+    """The states in which an observed number is the least or the most of all, however rare they are."""
+    dataset, found = training.dataset, [states[:0]]
+    for name, shape in dataset.arrays.shapes.items():
+        if training.domain.predicates[name].type.prim != "float32" or prod(shape) > MOST_NUMBERS:
+            continue
+        parts = dataset.parts(states, len(states)) if name in dataset.gathered else [states]
+        ends: list[tuple[Tensor, Tensor, Array]] = []
+        for some in parts:
+            tensor = dataset.values(name, dataset.rows(dataset.place(some)))
+            if tensor.numel():
+                values = tensor.reshape(len(some), -1, prod(shape))
+                least, most = values.amin(1), values.amax(1)
+                rows = torch.cat([least.argmin(0), most.argmax(0)]).cpu().numpy()
+                ends.append((least.amin(0), most.amax(0), some[rows]))
+        if ends:
+            least, most = torch.stack([e[0] for e in ends]), torch.stack([e[1] for e in ends])
+            part = torch.cat([least.argmin(0), most.argmax(0)]).cpu().numpy()
+            found.append(np.stack([e[2] for e in ends])[part, np.arange(len(part))])
+    return np.unique(np.concatenate(found))
 
 
 def _judge_goals(training: TrainingSet, states: Array) -> None:

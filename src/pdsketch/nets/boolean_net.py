@@ -21,6 +21,9 @@ class BooleanNet(Nested):
 
     The perceptron stands alone: coefficients move far in one step (`additive.COEFFICIENT_SCALE`), and where
     the sum cannot explain the examples it would only disturb what the perceptron is learning.
+
+    Once trained, all but *linear* say of a number beyond those seen what they say of the nearest
+    seen one: a square or a perceptron that fits where the data is may be anything elsewhere.
     """
 
     def __init__(self, signature: Signature, generator: torch.Generator | None) -> None:
@@ -40,6 +43,8 @@ class BooleanNet(Nested):
         features = self.features
         singles = features.values(args)
         alone, between = features.alone(singles), features.between(singles)
+        if not self.training and self.level > 0:
+            alone, between = features.near(alone, between)
         elements = features.elements(args)
         parts = [*alone, *between]
         some = parts[0] if parts else next(iter(elements.values())).flatten(-2)

@@ -55,6 +55,14 @@ class Features(nn.Module):
         both = zip(self.pairs, self.relations, strict=True)
         return [relation(singles[i], singles[j]) for (i, j), relation in both]
 
+    def near(self, alone: Sequence[Tensor], between: Sequence[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
+        """The same, numbers moved to the nearest that training had."""
+        encoders = [self.encoders[str(i)] for i in self.singles]
+        return (
+            [_near(encoder, x) for encoder, x in zip(encoders, alone, strict=True)],
+            [_near(relation, x) for relation, x in zip(self.relations, between, strict=True)],
+        )
+
     def elements(self, args: Sequence[Argument]) -> dict[int, Tensor]:
         """The features of each element of each set, ``[..., n, features]``, by the set's place."""
         singles = self.values(args)
@@ -91,6 +99,12 @@ class Features(nn.Module):
                 found = torch.cat([found[..., :NARROW], found[..., NARROW:] * counted], -1)
             pooled.append(found)
         return torch.cat([*parts, *pooled], dim=-1)
+
+
+def _near(part: nn.Module, x: Tensor) -> Tensor:
+    if isinstance(part, Flat | Relation) and part.normalise is not None:
+        return part.normalise.clamped(x)
+    return x
 
 
 def picked(x: Tensor, chosen: Chosen, leading: int) -> Tensor:

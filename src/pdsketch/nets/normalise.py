@@ -22,14 +22,32 @@ class Normalise(nn.Module):
         self.register_buffer("mean", torch.zeros(size))
         self.register_buffer("spread", torch.ones(size))
         self.register_buffer("seen", torch.zeros((), dtype=torch.int64))
+        # The least and the most that training had, normalised; the other way round where nothing is known.
+        self.register_buffer("low", torch.full((size,), torch.inf))
+        self.register_buffer("high", torch.full((size,), -torch.inf))
         self.recording = False
+        self.bounding = False
         self._moments: tuple[Tensor, Tensor, Tensor] | None = None
 
     def forward(self, x: Tensor) -> Tensor:
         """The input with about zero mean and unit spread."""
         if self.recording:
             self._record(x.detach())
-        return (x - cast(Tensor, self.mean)) / cast(Tensor, self.spread)
+        found = (x - cast(Tensor, self.mean)) / cast(Tensor, self.spread)
+        if self.bounding and found.numel():
+            self._bound(found.detach())
+        return found
+
+    def clamped(self, x: Tensor) -> Tensor:
+        """Normalised inputs, moved to the nearest that training had."""
+        low, high = cast(Tensor, self.low), cast(Tensor, self.high)
+        known = low <= high
+        return x.clamp(torch.where(known, low, -torch.inf), torch.where(known, high, torch.inf))
+
+    def _bound(self, x: Tensor) -> None:
+        low, high = x.reshape(-1, x.shape[-1]).aminmax(dim=0)
+        cast(Tensor, self.low).copy_(torch.minimum(cast(Tensor, self.low), low))
+        cast(Tensor, self.high).copy_(torch.maximum(cast(Tensor, self.high), high))
 
     @property
     def zero(self) -> Tensor:
@@ -78,3 +96,16 @@ def recording(module: nn.Module) -> Iterator[bool]:
         for one in fresh:
             one.recording = False
             one.settle()
+
+
+@contextmanager
+def bounding(module: nn.Module) -> Iterator[None]:
+    """Within, every `Normalise` extends its bounds by what it is given."""
+    parts = [m for m in module.modules() if isinstance(m, Normalise)]
+    for one in parts:
+        one.bounding = True
+    try:
+        yield
+    finally:
+        for one in parts:
+            one.bounding = False

@@ -54,6 +54,7 @@ class Together:
         # A network like each of them, whose weights are put in at every call.
         self._frame = deepcopy(like)
         self._frame.turn = None
+        self._frame.train()
         self._slots = _emptied(self._frame)
         self._scales = _scales(self._frame)
         for scale in self._scales:
