@@ -15,7 +15,7 @@ from pdsketch.experiments.reproduce import Request, reproduce, write_results
 from pdsketch.experiments.runs import Run, run_all
 from pdsketch.experiments.tables import spread
 from pdsketch.lang.diagnostics import Error
-from pdsketch.learn.files import load_episodes
+from pdsketch.learn.data.files import load_episodes
 from pdsketch.tensor.model import Model
 
 

@@ -12,7 +12,7 @@ from pdsketch.act.rollout import Play, play
 from pdsketch.act.settings import Controller, check_controllers, check_loop, check_tolerance, is_count
 from pdsketch.lang.diagnostics import error
 from pdsketch.lang.steps import Step
-from pdsketch.learn.episodes import Episode
+from pdsketch.learn.data.episode import Episode
 from pdsketch.search.plan import plan_many
 from pdsketch.search.result import Result
 from pdsketch.tensor.model import Model

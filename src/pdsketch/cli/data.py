@@ -40,26 +40,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Generate and save."""
     name = check_world(args.world)
-    import_large("torch", "pdsketch.learn.files")
+    import_large("torch", "pdsketch.learn.data.files")
     from pdsketch.envs.registry import make_world
-    from pdsketch.learn.files import save_episodes
+    from pdsketch.learn.data.files import save_episodes
 
     begin = time.perf_counter()
     options = _options(name, args)
     world = make_world(name, **options)
     settings = _settings(name, world, args)
     try:
-        columns = world.demonstrations(**settings)  # type: ignore[attr-defined]
+        episodes = world.demonstrations(**settings)  # type: ignore[attr-defined]
     except KeyboardInterrupt:
         raise output.Interrupted("nothing is kept") from None
-    save_episodes(columns, args.output, options={"world": name, **options, **settings})
+    save_episodes(episodes, args.output, options={"world": name, **options, **settings})
     seconds = time.perf_counter() - begin
-    states = int(columns.length.sum())
-    speed = f"{len(columns) / seconds:.0f} episodes/s"
-    text = f"{len(columns)} episodes with {states} states in {args.output} ({speed})"
+    states = int(episodes.length.sum())
+    speed = f"{len(episodes) / seconds:.0f} episodes/s"
+    text = f"{len(episodes)} episodes with {states} states in {args.output} ({speed})"
     payload = {
         "ok": True,
-        "episodes": len(columns),
+        "episodes": len(episodes),
         "states": states,
         "folder": str(args.output),
         "seconds": seconds,
