@@ -168,7 +168,7 @@ def _either_first(right: Any) -> Any:
 
 def _types_ignored(right: Any) -> Any:
     """A validator that takes objects of a wrong type."""
-    return lambda world, parameter, argument, action: None
+    return lambda domain, universe, action, parameter, given: given
 
 
 FAULTS = (
@@ -243,7 +243,7 @@ FAULTS = (
     Fault(
         "a validator that takes any argument",
         "reference",
-        ("pdsketch.lang.validator", "_unfit"),
+        ("pdsketch.lang.steps", "object_of"),
         _types_ignored,
     ),
     Fault(
