@@ -6,10 +6,12 @@ import ast
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_type_hints
 
 from tests import typed_user
 
 import pdsketch as pds
+from pdsketch.learn.keywords import FitOptions
 
 ROOT = Path(__file__).parents[1]
 
@@ -52,6 +54,11 @@ def test_a_users_script_passes_strict_type_checks_and_slips_in_it_are_refused():
     command = [sys.executable, "-m", "mypy", "--strict", "tests/typed_user.py"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_type_checkers_see_the_options_of_fit_that_there_are_with_their_types():
+    own = get_type_hints(pds.Options)
+    assert get_type_hints(FitOptions) == {n: t for n, t in own.items() if n not in ("steps", "seed")}
 
 
 def test_the_users_script_runs():

@@ -89,7 +89,7 @@ def learned() -> tuple[str, float, int]:
     state = world.reset()
     one: pds.Result = pds.plan(model, state, "(lit a)", search="astar", heuristic="opt", max_expansions=4)
     many: list[pds.Result] = pds.plan_many(model, [state, state], "(lit a)", max_expansions=4, k=2)
-    policy = pds.Policy(model, heuristic="blind", options={"max_expansions": 4})
+    policy = pds.Policy(model, search="gbfs", heuristic="blind", options={"max_expansions": 4, "snap": False})
     agent: pds.Agent = policy
     rollouts: pds.Rollouts = pds.rollout(agent, world, seeds=range(2), max_steps=3)
     cost: float | None = many[0].cost
@@ -106,3 +106,21 @@ def refused(model: pds.Model, state: pds.State) -> None:
     pds.Policy(model, loop="opened")  # type: ignore[arg-type]
     pds.rollout(state, [], seeds=[0])  # type: ignore[arg-type]
     print(pds.Result("solved").length)  # type: ignore[attr-defined]
+
+
+def refused_options(model: pds.Model, state: pds.State, problem: pds.Problem) -> None:
+    """Options that there are not, and values that they do not take."""
+    pds.plan(model, state)  # type: ignore[call-overload]
+    pds.plan(model, state, "(lit a)", serch="astar")  # type: ignore[call-overload]
+    pds.plan(model, state, "(lit a)", search="lazy-gbfs")  # type: ignore[call-overload]
+    pds.plan(model, state, "(lit a)", costs="own")  # type: ignore[call-overload]
+    pds.plan(problem, search="dfs")  # type: ignore[call-overload]
+    pds.plan(problem, time_limit="long")  # type: ignore[call-overload]
+    pds.plan(problem, state)  # type: ignore[call-overload]
+    pds.plan_many(model, [state], "(lit a)", width=3)  # type: ignore[call-arg]
+    pds.plan_many(model, [state], "(lit a)", k="many")  # type: ignore[arg-type]
+    pds.fit(model, [], lr=0.1)  # type: ignore[call-arg]
+    pds.fit(model, [], tnorm="goedel")  # type: ignore[arg-type]
+    pds.evaluate(model, [], devices="cpu")  # type: ignore[call-arg]
+    pds.Policy(model, options={"expansions": 3})  # type: ignore[typeddict-unknown-key]
+    pds.Policy(model, search="lazy-gbfs")  # type: ignore[arg-type]
