@@ -140,10 +140,12 @@ def _at_problem(diagnostic: Diagnostic, file: str) -> Diagnostic:
 
 
 def _plan(args: argparse.Namespace, problem: Problem) -> Result:
-    from pdsketch.search.plan import needs_model, plan
+    from pdsketch.search.plan import plan
+    from pdsketch.task.fragment import classify
 
+    classical = args.model is None and classify(problem).classical
     with apart():
-        import_large("torch" if args.model is not None or needs_model(problem) else "numba")
+        import_large("numba" if classical else "torch")
     names = ("search", "heuristic", "weight", "memory_limit", "max_expansions")
     options = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
     if args.time_limit is not None:
@@ -155,7 +157,7 @@ def _plan(args: argparse.Namespace, problem: Problem) -> Result:
         return _quietly(load_model(args.model, given_modules(args)), problem.state, problem.goal, **options)
     if args.module:
         raise output.UsageError("--module goes with --model: it gives the functions of a trained model")
-    if needs_model(problem):
+    if not classical:
         return _quietly(problem, **options)
     with Ticker(sys.stderr) as ticker:
         return plan(problem, watch=ticker, **options)

@@ -17,7 +17,7 @@ from pdsketch.lang.domain import Data, Domain, Fact, Problem
 from pdsketch.lang.terms import Expr
 from pdsketch.search.options import check_values, options_of
 from pdsketch.search.result import Result
-from pdsketch.task.fragment import unsupported
+from pdsketch.task.fragment import classify
 
 if TYPE_CHECKING:
     from pdsketch.search.keywords import ModelOptions, ProblemOptions
@@ -55,7 +55,7 @@ def plan(target: Any, state: Any = None, goal: Any = None, **options: Any) -> Re
     given = _given(options, ("search", "heuristic", "time_limit", "memory_limit"))
     if isinstance(target, Problem):
         problem = _changed(target, state, goal, given.pop("costs", None))
-        if not needs_model(problem):
+        if classify(problem).classical:
             return _plan_classically(problem, given)
         target, state, goal = problem.domain, problem.state, problem.goal
         given["costs"] = problem.metric == "cost"
@@ -84,15 +84,6 @@ def plan_many(
     with apart():
         from pdsketch.search.latent.plan import plan_models
     return plan_models(model, states, goals, _given(options, ("search", "heuristic", "memory_limit")))
-
-
-def needs_model(problem: Problem) -> bool:
-    """Whether a problem is searched through a `Model`: it has blanks, or more than grounding covers.
-
-    Numbers that no action changes (distances, costs) are left to grounding.
-    """
-    roles = {predicate.role for predicate in problem.domain.predicates.values()}
-    return bool(problem.domain.blanks or roles & {"external", "encoded", "raw"} or unsupported(problem))
 
 
 def _given(options: Mapping[str, Any], unset: Sequence[str]) -> dict[str, Any]:
