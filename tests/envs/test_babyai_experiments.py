@@ -72,7 +72,7 @@ def double(config):
 
 
 def test_finished_runs_are_skipped_and_kept(tmp_path):
-    runs = [Run(f"n{n}", f"{__name__}:double", TrainConfig(episodes=n)) for n in (1, 2)]
+    runs = [Run(f"n{n}", double, TrainConfig(episodes=n)) for n in (1, 2)]
     first = run_all(runs[:1], tmp_path)
     said = []
     both = run_all(runs, tmp_path, say=said.append)

@@ -5,12 +5,15 @@ from __future__ import annotations
 import argparse
 import time
 from inspect import signature
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pdsketch.cli import output
 from pdsketch.cli.imports import import_large
 from pdsketch.cli.worlds import add_world_option, check_world, given_options
 from pdsketch.lang.diagnostics import error
+
+if TYPE_CHECKING:
+    from pdsketch.act.world import World
 
 EXAMPLE = """
 pdsketch data babyai --episodes 10000 --objects 4 --doors 4 --seed 0 -o babyai-data
@@ -82,7 +85,7 @@ def _options(name: str, args: argparse.Namespace) -> dict[str, Any]:
     return options
 
 
-def _settings(name: str, world: Any, args: argparse.Namespace) -> dict[str, Any]:
+def _settings(name: str, world: World, args: argparse.Namespace) -> dict[str, Any]:
     """What the world's demonstrations are asked for."""
     make = getattr(world, "demonstrations", None)
     if make is None:

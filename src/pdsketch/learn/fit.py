@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Unpack
 
 import numpy as np
 import torch
@@ -22,6 +22,7 @@ from pdsketch.learn.data.files import load_episodes
 from pdsketch.learn.data.recorder import arrays_of
 from pdsketch.learn.examine import Examination
 from pdsketch.learn.interrupt import Interrupted
+from pdsketch.learn.keywords import FitOptions
 from pdsketch.learn.notes import note_verdicts, take_notes
 from pdsketch.learn.options import Options
 from pdsketch.learn.report import Evaluation, Report
@@ -36,7 +37,9 @@ Source = EpisodeArrays | Iterable[Episode] | str | os.PathLike[str]
 _ENOUGH_TO_SPLIT = 200
 
 
-def fit(model: Model, episodes: Source, steps: int = 2000, seed: int = 0, **settings: Any) -> Report:
+def fit(
+    model: Model, episodes: Source, steps: int = 2000, seed: int = 0, **settings: Unpack[FitOptions]
+) -> Report:
     """Train the blanks of a model on episodes: a list, arrays, or a folder on disk.
 
     ``settings`` are the fields of `Options`. The model is changed in place and

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from tests.heuristics.tasks import make_task
 
 from pdsketch.budget import Budget
-from pdsketch.search.packed.engine import SEARCHES, Options, search
+from pdsketch.search.options import SEARCHES
+from pdsketch.search.packed.engine import Options, search
 from pdsketch.search.packed.queue import make_queue, pop, push
 
 
@@ -83,7 +84,7 @@ def test_an_operator_whose_effects_fight_adds():
 
 def test_costs_are_the_tasks_own_also_where_each_counts_as_a_step():
     task = make_task("a b c", "a", "c", [("free", "a", "b", 0.0), ("dear", "b", "c", 3.0)])
-    found = search(task, Options(costs="plus-one"))
+    found = search(task, Options(heuristic_costs="plus-one"))
     assert (found.plan, found.cost) == ((0, 1), 3)
 
 
