@@ -94,6 +94,23 @@ def test_what_was_refused_may_be_done_in_another_state():
     assert (house.through, house.place) == (True, 1.0)
 
 
+def test_what_was_refused_may_be_the_first_step_of_a_plan_made_in_another_state():
+    """The robot is pushed further than predicted, so that it plans anew where it is then."""
+    house = House("a")
+    house.open = [True, False, False]
+    house.length = 1.5
+
+    def pushes(house: House, robot: str) -> bool:
+        house.stuck = set()
+        return House.pushes(house, robot)
+
+    chosen = policy(house)
+    chosen.controllers = {"pass": House.passes, "push": pushes}
+    episode = chosen.run(house, "(through r)", observe=House.observe, max_steps=6)
+    assert [*episode.actions] == [("pass", "r", "a"), ("push", "r"), ("pass", "r", "a")]
+    assert [moment.replanned for moment in chosen.trace] == [True, True, True]
+
+
 @pytest.mark.parametrize(
     ("length", "tolerance", "replans"),
     [

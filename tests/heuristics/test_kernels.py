@@ -49,6 +49,16 @@ def test_costs_without_a_decimal_form_are_kept_within_rounding(name):
 
 
 @pytest.mark.parametrize("name", RELAXED)
+def test_decimal_costs_are_exact_however_much_other_actions_cost(name):
+    """Ten steps of 0.1 cost 1, and not a little less, beside an action that costs 20,000."""
+    steps = [(f"go{i}", f"f{i}", f"f{i + 1}", 0.1) for i in range(10)]
+    facts = " ".join(f"f{i}" for i in range(11))
+    task = make_task(facts, "f0", "f10", [*steps, ("fly", "f0", "f10", 20_000.0)])
+    assert value(task, name) == 1
+    assert value(chain(2, cost=1.0001), name) == 2.0002
+
+
+@pytest.mark.parametrize("name", RELAXED)
 def test_large_costs_leave_the_buckets_for_the_heap(name):
     assert value(chain(6, cost=100_000.0), name) == 600_000
 

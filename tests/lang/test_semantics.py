@@ -508,6 +508,22 @@ def test_an_int_argument_stays_within_its_choices():
         assert verdict.reason.code == "value-out-of-range"
 
 
+def test_an_int_argument_stays_within_its_choices_also_where_no_effect_writes_it():
+    domain = parse_domain(
+        """(define (domain d) (:types lamp - object level - int64[choices=3])
+        (:predicates (lit ?l - lamp))
+        (:action light :parameters (?l - lamp ?n - level) :precondition (not (= ?n 0)) :effect (lit ?l)))"""
+    )
+    text = "(define (problem p) (:domain d) (:objects l - lamp) (:init) (:goal (lit l)))"
+    problem = parse_problem(text, domain)
+    assert validate(problem, [("light", "l", 2)]).valid
+    for wrong in (3, -1):
+        verdict = validate(problem, [("light", "l", wrong)])
+        assert not verdict.valid
+        assert verdict.reason is not None
+        assert verdict.reason.code == "value-out-of-range"
+
+
 def test_whole_division_rounds_down():
     """Every division that is written gives a float; one over ints may be made by a program."""
     world = world_of("(:predicates (p))")

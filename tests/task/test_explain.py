@@ -91,6 +91,18 @@ def test_a_goal_that_contradicts_itself():
     assert found.message == "the goal needs `(at r1 b)` and its negation, which never hold together"
 
 
+def test_an_implication_is_not_blamed_where_its_condition_can_become_false():
+    """The robot never gets to d, and need not, as it can leave a."""
+    (found,) = explain_unreachable(Grounding(problem("(and (imply (at r1 a) (at r1 d)) (at r1 c))")))
+    assert found.message == "the goal needs `(at r1 c)`, which can never hold"
+
+
+def test_an_implication_is_not_blamed_where_its_conclusion_can_become_true():
+    """There is always a door from a to b, and the robot gets to b."""
+    (found,) = explain_unreachable(Grounding(problem("(and (imply (door a b) (at r1 b)) (at r1 c))")))
+    assert found.message == "the goal needs `(at r1 c)`, which can never hold"
+
+
 def test_a_goal_within_reach_has_no_explanation():
     assert explain(Grounding(problem("(at r1 b)"))) == ()
 

@@ -401,6 +401,15 @@ def test_what_is_deleted_and_under_a_condition_added_again_stays():
     assert cost == 1
 
 
+def test_what_is_deleted_and_added_again_stays_where_the_condition_was_made_true():
+    _, cost = costs_as_reference(
+        "(:predicates (p) (r) (g)) (:action make :parameters () :effect (r))"
+        "(:action go :parameters () :precondition (p) :effect (and (g) (not (p)) (when (r) (p))))",
+        "(:objects) (:init (p)) (:goal (and (p) (g)))",
+    )
+    assert cost == 2
+
+
 def test_an_action_that_contradicts_itself_is_dropped():
     task, _ = costs_as_reference(
         "(:predicates (p) (q) (g))"

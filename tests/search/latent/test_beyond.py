@@ -108,6 +108,26 @@ def test_predictions_that_are_not_finite_are_dropped_and_told_once():
     assert "`look` after `rub`" in told[0]
 
 
+def test_what_lies_behind_a_number_that_is_not_finite_is_not_searched():
+    """Each thing can be rubbed once: there are four states, and infinity is none."""
+    model, state = runaway(lambda x: x * 1e30, lambda x: x * 0)
+    result = pds.plan(model, state, "(done a)", heuristic="blind", max_expansions=50)
+    assert (result.status, result.expanded) == ("gave-up", 4)
+
+
+def test_a_longer_way_through_finite_numbers_is_found_where_a_shorter_one_runs_away():
+    domain = pds.parse_domain(
+        """(define (domain heat) (:types pan - object)
+        (:predicates (heat [return_type=float32] ?p - pan))
+        (:action boil :parameters (?p - pan) :effect (assign (heat ?p) (??f (heat ?p))))
+        (:action warm :parameters (?p - pan) :effect (assign (heat ?p) (+ (heat ?p) 10))))"""
+    )
+    model = pds.Model(domain, {"action::boil::f": lambda heat: heat * torch.inf})
+    state = pds.State(domain, {"pan": ["p"]}, {"heat": [1.0]})
+    result = pds.plan(model, state, "(> (heat p) 25)", heuristic="blind", max_expansions=50)
+    assert result.plan == [("warm", "p")] * 3
+
+
 def test_a_search_where_everything_runs_away_ends_without_a_plan_and_without_an_error():
     model, state = runaway(lambda x: x * 1e15 - x * 1e15 * (x > 1e20), lambda x: x * 0)
     result = pds.plan(model, state, "(done a)", heuristic="blind", max_expansions=50)

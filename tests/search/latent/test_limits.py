@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import pdsketch as pds
+from pdsketch.budget import Budget
 
 WAYS = """
 (define (domain ways)
@@ -138,18 +139,50 @@ ENDLESS = """
 """
 
 
-def endless() -> tuple[pds.Model, pds.State]:
+def endless(robots: int = 1) -> tuple[pds.Model, pds.State]:
     domain = pds.parse_domain(ENDLESS)
-    return pds.Model(domain), pds.State(domain, {"robot": ["r"]}, {"at": [0], "home": [False]})
+    names = [f"r{i}" for i in range(robots)]
+    values = {"at": [0] * robots, "home": [False] * robots}
+    return pds.Model(domain), pds.State(domain, {"robot": names}, values)
 
 
 def test_the_time_limit_ends_a_search_without_an_end():
     model, state = endless()
     started = time.monotonic()
-    found = pds.plan(model, state, "(home r)", heuristic="blind", time_limit=0.3, max_expansions=20_000)
+    found = pds.plan(model, state, "(home r0)", heuristic="blind", time_limit=0.3, max_expansions=20_000)
     assert found.status == "out-of-time"
     assert 0.2 < time.monotonic() - started < 3
     assert "0.3 s" in found.reasons[0]
+
+
+def test_the_time_limit_is_looked_at_before_each_expansion():
+    """Each push takes an hour: of a day there is time for 24, and none is begun after that."""
+    domain = pds.parse_domain(
+        """(define (domain pushes) (:types robot - object)
+        (:predicates (at [return_type=float32] ?r - robot) (home ?r - robot))
+        (:action push :parameters (?r - robot) :effect (assign (at ?r) (??f (at ?r)))))"""
+    )
+    hours = [0.0]
+
+    def push(at):
+        hours[0] += 1
+        return at[..., 0] + 1
+
+    model = pds.Model(domain, {"action::push::f": push})
+    state = pds.State(domain, {"robot": ["r"]}, {"at": [0.0], "home": [False]})
+    limits = {"time_limit": 23.5, "max_expansions": 100}
+    with Budget(clock=lambda: hours[0]).running():
+        found = pds.plan(model, state, "(home r)", heuristic="blind", k=1, **limits)
+    assert (found.status, found.expanded) == ("out-of-time", 24)
+
+
+def test_what_a_search_holds_counts_although_the_process_does_not_grow():
+    """A process may have had memory to spare; the limit is one on what the search holds all the same."""
+    model, state = endless(10)
+    for megabytes, status in ((0.1, "out-of-memory"), (0.2, "gave-up")):
+        with Budget(meter=lambda: 0.0).running():
+            limits = {"memory_limit": megabytes, "max_expansions": 50}
+            assert pds.plan(model, state, "(home r0)", heuristic="blind", **limits).status == status
 
 
 SEEN = """

@@ -151,6 +151,17 @@ def test_plans_of_later_rounds_name_the_tasks_own_operators(monkeypatch):
     assert replay(task, found.plan) == found.cost
 
 
+@pytest.mark.parametrize("right", [15, 17, 19])
+def test_a_later_round_that_tries_the_right_door_first_says_which_one_it_was(monkeypatch, right):
+    """The first round gets stuck before it comes to that door; another one has another order."""
+    monkeypatch.setattr(engine, "PATIENCE", 10)
+    doors = [(f"door{i}", "s", f"in{i}{' g' if i == right else ''} ~s", 1.0) for i in range(20)]
+    task = make_task("s g " + " ".join(f"in{i}" for i in range(20)), "s", "g", doors)
+    found = search(task, Options(heuristic="blind"))
+    assert found.plan == (right,)
+    assert 10 < found.evaluated < 10 * engine.ROUNDS
+
+
 def test_a_goal_that_holds_needs_no_step():
     for name in SEARCHES:
         found = search(make_task("a", "a", "a", []), Options(search=name))
@@ -168,6 +179,20 @@ def test_a_star_opens_a_state_again_when_it_is_reached_more_cheaply():
     operators += [("end", "a", "g", 20.0)]
     task = make_task("s a b g", "s", "g", operators)
     assert search(task, Options(search="astar", heuristic="blind")).cost == 22
+
+
+@pytest.mark.parametrize("heuristic", ["blind", "max"])
+def test_a_star_takes_the_cheap_detour_although_it_meets_the_goal_on_the_direct_way_first(heuristic):
+    operators = [("direct", "s", "g ~s", 5.0), ("aside", "s", "b ~s", 1.0), ("on", "b", "g ~b", 1.0)]
+    found = search(make_task("s b g", "s", "g", operators), Options(search="astar", heuristic=heuristic))
+    assert (found.plan, found.cost) == ((1, 2), 2)
+
+
+@pytest.mark.parametrize("name", ["astar", "wastar"])
+def test_a_state_that_was_reached_more_cheaply_before_its_turn_is_expanded_once(name):
+    operators = [("dear", "s", "a ~s", 10.0), ("cheap1", "s", "b ~s", 1.0), ("cheap2", "b", "a ~b", 1.0)]
+    found = search(make_task("s a b g", "s", "g", operators), Options(search=name, heuristic="blind"))
+    assert (found.status, found.states, found.expanded) == ("unsolvable", 3, 3)
 
 
 def test_expanded_counts_the_goal_when_a_star_removes_it():

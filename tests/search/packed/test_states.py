@@ -61,6 +61,29 @@ def test_what_the_process_has_grown_by_counts_as_memory():
         assert search(flips(12), Options(heuristic="goalcount"), budget).status == status
 
 
+@pytest.mark.parametrize("name", SEARCHES)
+def test_limits_hold_where_the_lists_of_a_search_need_not_grow(name):
+    """Between two slices of a search an hour passes, or the process takes a gigabyte."""
+    options, slices = Options(search=name, heuristic="goalcount"), [0]
+
+    def count(_progress: object) -> None:
+        slices[0] += 1
+
+    def hours() -> float:
+        return slices[0] * 3600.0
+
+    def gigabytes() -> float:
+        return slices[0] * 1e9
+
+    for limits, status in (
+        ({"seconds": 1800}, "out-of-time"),
+        ({"megabytes": 500}, "out-of-memory"),
+        ({"seconds": 1e9, "megabytes": 1e9}, "unsolvable"),
+    ):
+        budget = Budget(**limits, clock=hours, meter=gigabytes)
+        assert search(flips(8), options, budget, count).status == status
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), max_size=40), st.data())
 def test_nodes_leave_by_their_keys_and_among_equals_first_in_first_out(keys, data):
