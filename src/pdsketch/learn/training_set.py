@@ -182,9 +182,7 @@ class TrainingSet:
             if self.has_blanks(action.precondition):
                 continue
             asked = np.flatnonzero((dataset.action == at) & (dataset.executable < 0) & dataset.once)
-            for some in np.array_split(asked, max(1, len(asked) // 4096)):
-                if not len(some):
-                    continue
+            for some in self.dataset.parts(asked, 4096):
                 names = self.reads.reads(action.precondition)
                 states = dataset.place(some)
                 run = self.engine.open(self.batch(states, self.observed(states, names)))
