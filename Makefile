@@ -54,7 +54,7 @@ format: .venv/installed-dev  ## put the code and the examples into canonical lay
 kernels: .venv/installed-dev  ## the tests of the compiled kernels, with array bounds checked
 	cache=$$(mktemp -d) && trap 'rm -rf "$$cache"' EXIT && \
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR="$$cache" $(BIN)/python -m pytest -n 2 \
-		$(wildcard tests/task tests/heuristics tests/search/packed tests/search/latent/test_frontier.py)
+		$(wildcard tests/kernels tests/task tests/heuristics tests/search/packed tests/search/latent/test_frontier.py)
 
 fuzz: .venv/installed-dev  ## 100,000 mutated files through the language; no crash, no hang
 	$(BIN)/python -m tests.fuzz --files 100000

@@ -35,8 +35,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import pdsketch as pds
-from pdsketch.cli.validate import read_plan
 from pdsketch.lang.source import Source
+from pdsketch.lang.steps import read_plan
 from pdsketch.lang.validator import validate
 
 SEARCHES = {

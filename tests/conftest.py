@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 from unittest.mock import patch
 
 # One thread a process: the tests run in parallel, and small tensors are faster so. Before torch is imported.
@@ -15,6 +16,9 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from pdsketch.lang.codes import CODES
+from pdsketch.lang.diagnostics import Diagnostic
 
 # A busy machine is no error of ours, so no test fails for being slow.
 settings.register_profile("house", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -25,6 +29,19 @@ settings.load_profile("house")
 def _patient_disk() -> Iterator[None]:
     """No test waits until a file has reached the disk; no test cuts the power either."""
     with patch.object(os, "fsync", lambda _: None):
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _known_codes() -> Iterator[None]:
+    """No diagnostic has a code that the table lacks."""
+    make = Diagnostic.__init__
+
+    def checked(self: Diagnostic, *args: Any, **named: Any) -> None:
+        make(self, *args, **named)
+        assert self.code in CODES, f"{self.code} is not in the table of codes"
+
+    with patch.object(Diagnostic, "__init__", checked):
         yield
 
 

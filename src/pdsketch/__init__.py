@@ -1,13 +1,14 @@
 """PDSketch: program what you know about a planning domain, learn the rest, plan for unseen goals.
 
 Everything public stands here and is loaded on first use, so that importing the
-package, or checking a file, does not import torch.
+package, or checking a file, does not import torch. Type checkers and editors read
+the imports below, which name the same things.
 """
 
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING
 
 __version__ = "0.1.0"
 
@@ -52,12 +53,50 @@ _HOMES = {
 __all__ = ["__version__", *_HOMES]  # noqa: PLE0604
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'pdsketch' has no attribute {name!r}")
-    value = getattr(import_module(_HOMES[name]), name)
-    globals()[name] = value
-    return value
+if TYPE_CHECKING:
+    from pdsketch.act.agent import Agent as Agent
+    from pdsketch.act.agent import act_many as act_many
+    from pdsketch.act.policy import Policy as Policy
+    from pdsketch.act.rollout import Rollouts as Rollouts
+    from pdsketch.act.rollout import rollout as rollout
+    from pdsketch.act.world import World as World
+    from pdsketch.envs.gym import GymWorld as GymWorld
+    from pdsketch.envs.registry import make_world as make_world
+    from pdsketch.envs.registry import register_world as register_world
+    from pdsketch.envs.registry import worlds as worlds
+    from pdsketch.lang.diagnostics import Diagnostic as Diagnostic
+    from pdsketch.lang.diagnostics import Error as Error
+    from pdsketch.lang.domain import Domain as Domain
+    from pdsketch.lang.domain import Problem as Problem
+    from pdsketch.lang.load import load_domain as load_domain
+    from pdsketch.lang.load import load_problem as load_problem
+    from pdsketch.lang.load import parse_domain as parse_domain
+    from pdsketch.lang.load import parse_goal as parse_goal
+    from pdsketch.lang.load import parse_problem as parse_problem
+    from pdsketch.learn.behaviour import BlankReport as BlankReport
+    from pdsketch.learn.data.episode import Episode as Episode
+    from pdsketch.learn.data.hindsight import hindsight as hindsight
+    from pdsketch.learn.fit import evaluate as evaluate
+    from pdsketch.learn.fit import fit as fit
+    from pdsketch.learn.options import Options as Options
+    from pdsketch.learn.progress import Progress as Progress
+    from pdsketch.learn.report import Evaluation as Evaluation
+    from pdsketch.learn.report import Report as Report
+    from pdsketch.search.plan import plan as plan
+    from pdsketch.search.plan import plan_many as plan_many
+    from pdsketch.search.result import Result as Result
+    from pdsketch.tensor.model import Model as Model
+    from pdsketch.tensor.state import State as State
+    from pdsketch.tensor.state import StateBatch as StateBatch
+    from pdsketch.tensor.store import load_model as load_model
+else:
+
+    def __getattr__(name: str) -> object:
+        if name not in _HOMES:
+            raise AttributeError(f"module 'pdsketch' has no attribute {name!r}")
+        value = getattr(import_module(_HOMES[name]), name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

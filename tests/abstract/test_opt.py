@@ -7,12 +7,11 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from tests.strategies import classical, reachable, sketch
 
-from pdsketch.abstract.facts import by_form
-from pdsketch.abstract.opt import compile_optimistic
-from pdsketch.heuristics.evaluator import Evaluator
+from pdsketch.abstract.optimistic.compile import compile_optimistic
+from pdsketch.heuristics.evaluator import KernelEvaluator
 from pdsketch.lang.load import parse_domain, parse_problem
+from pdsketch.lang.rewrite import lift_objects, substitute
 from pdsketch.lang.semantics import Moment, World, apply, encode
-from pdsketch.lang.substitute import substitute
 from pdsketch.lang.terms import Object
 from pdsketch.task.ground import ground
 
@@ -29,7 +28,7 @@ def values(problem, states, functions=None, heuristic="ff"):
     for row, state in zip(rows, states, strict=True):
         moment = Moment(world, state)
         row[: len(opt.expressions)] = [moment.value(e, {}) for e in opt.expressions]
-    return Evaluator(opt.task, heuristic).values(rows).tolist()
+    return KernelEvaluator(opt.task, heuristic).values(rows).tolist()
 
 
 def opt_of(domain, problem, functions=None, heuristic="ff"):
@@ -72,7 +71,7 @@ def test_the_papers_example_over_codes_is_six():
         parse_domain(domain),
     )
     task = ground(problem)
-    assert Evaluator(task, "ff", per_effect=True).values(task.init[None]).tolist() == [6]
+    assert KernelEvaluator(task, "ff", per_effect=True).values(task.init[None]).tolist() == [6]
 
 
 def test_one_writer_is_enough_for_a_goal_over_one_object():
@@ -207,7 +206,7 @@ def test_forms_stand_for_all_expressions(sample):
     opt = compile_optimistic(sample.domain, sample.problem.universe, sample.problem.goal)
     universe = sample.problem.universe
     rebuilt = {}
-    for form in by_form(opt.expressions, sample.domain):
+    for form in lift_objects(opt.expressions, sample.domain):
         for row, place in zip(form.rows, form.places, strict=True):
             names = [variable.name for variable in form.variables]
             objects = [Object(name, universe[name]) for name in row]

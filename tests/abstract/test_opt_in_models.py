@@ -7,7 +7,8 @@ from tests.strategies import sketch
 from tests.strategies.modules import modules_of
 
 from pdsketch.lang.semantics import Moment, apply, encode
-from pdsketch.search.latent.guide import Optimism
+from pdsketch.search.heuristics import MODEL_HEURISTICS
+from pdsketch.search.latent.heuristics import Searched
 from pdsketch.tensor.model import Model
 from pdsketch.tensor.state import StateBatch
 
@@ -26,9 +27,10 @@ def test_a_model_gives_facts_the_truth_of_the_reference(sample):
         states.append(apply(sample.world, states[0], step))
         batch.append(model.step(batch[0], step, crisp=True))
     together = StateBatch.of(batch)
-    guide = Optimism(model, [sample.problem.goal], [together.universe(0)], "opt")
-    facts = guide.facts(together, torch.zeros(len(batch), dtype=torch.int64))
-    expressions = guide.tasks[0].expressions
+    searched = Searched(model, [sample.problem.goal], together, [together.universe(0)], costs=False)
+    opt = MODEL_HEURISTICS["opt"](searched)
+    facts = opt.reader.facts(together, torch.zeros(len(batch), dtype=torch.int64)).numpy()
+    expressions = opt.abstractions[0].expressions
     moments = [Moment(sample.world, s) for s in states]
     expected = [[moment.value(e, {}) for e in expressions] for moment in moments]
     assert np.array_equal(facts, np.array(expected, np.bool_).reshape(facts.shape))

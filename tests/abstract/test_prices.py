@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from pdsketch.abstract.facts import by_form
-from pdsketch.abstract.opt import compile_optimistic
-from pdsketch.heuristics.evaluator import Evaluator
+from pdsketch.abstract.optimistic.compile import compile_optimistic
+from pdsketch.heuristics.evaluator import KernelEvaluator
 from pdsketch.lang.load import parse_domain, parse_goal, parse_problem
+from pdsketch.lang.rewrite import lift_objects
 
 PETS = """(define (domain d) (:types pet - object dog - pet cat - pet)
   (:predicates (clean ?p - pet) (happy ?p - pet) (weight [return_type=float32] ?p - pet))
@@ -22,7 +22,7 @@ def loaded():
 
 
 def first(task) -> float:
-    return Evaluator(task, "ff").values(np.zeros((1, task.n_basic), np.bool_))[0]
+    return KernelEvaluator(task, "ff").values(np.zeros((1, task.n_basic), np.bool_))[0]
 
 
 def test_optimistic_plans_cost_what_their_actions_do():
@@ -44,5 +44,5 @@ def test_an_action_over_a_type_takes_objects_of_its_subtypes():
 def test_objects_of_different_subtypes_fall_into_one_form():
     problem = loaded()
     goals = [parse_goal(f"(clean {name})", problem) for name in ("rex", "tom")]
-    (form,) = by_form(goals, problem.domain)
+    (form,) = lift_objects(goals, problem.domain)
     assert form.rows == (("rex",), ("tom",))

@@ -10,11 +10,11 @@ from tests.agree.plain import Plain
 
 import pdsketch as pds
 from pdsketch.heuristics.registry import HEURISTICS
-from pdsketch.lang.semantics import Step
+from pdsketch.lang.steps import Step
 from pdsketch.lang.validator import validate
 from pdsketch.search.packed.engine import SEARCHES, Options, Outcome, search
 from pdsketch.task.explain import explain
-from pdsketch.task.ground import ground
+from pdsketch.task.ground import Grounding, ground
 
 MOST_EXPANSIONS = 3000
 OTHERS = [
@@ -49,7 +49,11 @@ def check_search(case: Case) -> None:
     _status(case, "pds.plan", whole, graph.optimum)
     if whole.status != "solved" and not whole.reasons:
         raise DifferError("pds.plan", "why there is no plan", "some reason", "none")
-    if case.chance.random() < 0.3 and graph.optimum is not None and (blamed := explain(sample.problem)):
+    if (
+        case.chance.random() < 0.3
+        and graph.optimum is not None
+        and (blamed := explain(Grounding(sample.problem)))
+    ):
         raise DifferError("explanation", "why there is no plan", "there is one", blamed)
 
 

@@ -11,12 +11,12 @@ from tests.agree.case import Case, DifferError, near
 from tests.task import interpreter
 from tests.task.tidy import untidy
 
-from pdsketch.abstract.opt import compile_optimistic
-from pdsketch.heuristics.axioms import evaluate_axioms, prepare_axioms
-from pdsketch.heuristics.bits import pack
-from pdsketch.heuristics.evaluator import Evaluator
+from pdsketch.abstract.optimistic.compile import compile_optimistic
+from pdsketch.heuristics.evaluator import KernelEvaluator
 from pdsketch.heuristics.registry import HEURISTICS
-from pdsketch.search.packed.operators import applicable, apply, prepare_operators, words_of
+from pdsketch.kernels.bits import pack
+from pdsketch.search.packed.successor_generator import applicable, apply, make_successor_generator, words_of
+from pdsketch.task.axioms import evaluate_axioms, prepare_axioms
 from pdsketch.task.ground import ground
 from pdsketch.task.task import Task
 
@@ -56,7 +56,7 @@ class _Kernels:
 
     def __init__(self, task: Task) -> None:
         self.task = task
-        self.operators, self.axioms = prepare_operators(task), prepare_axioms(task)
+        self.operators, self.axioms = make_successor_generator(task), prepare_axioms(task)
         self.basic, self.full = words_of(task)
         self.found = np.zeros(len(task.operators) + 1, np.int32)
 
@@ -187,7 +187,7 @@ def _relaxed_task(case: Case) -> None:
     for row, state in zip(rows, seen.states, strict=True):
         row[list(state)] = True
     true = case.graph.distances()
-    values = {name: Evaluator(task, name).values(rows).tolist() for name in HEURISTICS}
+    values = {name: KernelEvaluator(task, name).values(rows).tolist() for name in HEURISTICS}
     for name, heuristic in HEURISTICS.items():
         _promises(name, values[name], true, case.graph.goals, admissible=heuristic.admissible)
     for i, (highest, added, plan) in enumerate(zip(values["max"], values["add"], values["ff"], strict=True)):
@@ -203,7 +203,7 @@ def _relaxed_task(case: Case) -> None:
 
 def _preferred(case: Case, task: Task, seen: _Seen, name: str, rows: np.ndarray) -> None:
     for i in range(min(4, len(rows))):
-        _, operators = Evaluator(task, name).preferred(rows[i])
+        _, operators = KernelEvaluator(task, name).preferred(rows[i])
         state = interpreter.derived(task, seen.states[i])
         for operator in operators.tolist():
             if not interpreter.holds(task.preconditions[operator], state):
@@ -233,16 +233,17 @@ def _optimistic(case: Case) -> None:
         row[: len(opt.expressions)] = [moment.value(e, {}) for e in opt.expressions]
     steps = graph.distances(lambda cost: 1.0)
     for name in ("max", "ff"):
-        values = Evaluator(opt.task, name).values(rows).tolist()
+        values = KernelEvaluator(opt.task, name).values(rows).tolist()
         _promises(f"OPT {name}", values, steps, graph.goals, admissible=name == "max")
-    _optimism(case, Evaluator(opt.task, "ff").values(rows))
+    _optimism(case, KernelEvaluator(opt.task, "ff").values(rows))
 
 
 def _optimism(case: Case, wanted: np.ndarray) -> None:
     import torch
     from tests.tensor.agreement import model_of
 
-    from pdsketch.search.latent.guide import Optimism
+    from pdsketch.search.heuristics import MODEL_HEURISTICS
+    from pdsketch.search.latent.heuristics import Searched
     from pdsketch.tensor.state import StateBatch
 
     graph = case.graph
@@ -250,9 +251,10 @@ def _optimism(case: Case, wanted: np.ndarray) -> None:
     few = min(graph.expanded, 12)
     with torch.inference_mode():
         batch = StateBatch.of([case.state(facts) for facts in graph.states[:few]])
-        guide = Optimism(model, [case.sample.problem.goal], [batch.universe(0)], "opt")
+        goal, universe = case.sample.problem.goal, batch.universe(0)
+        opt = MODEL_HEURISTICS["opt"](Searched(model, [goal], batch, [universe], costs=False))
         zeros = torch.zeros(few, dtype=torch.int64)
-        values = guide.values(batch, zeros, np.array(graph.goals[:few]))
+        values = opt.values(batch, zeros, np.array(graph.goals[:few]))
     expected = np.where(graph.goals[:few], 0.0, wanted[:few])
     for i in range(few):
         if values[i] != expected[i]:

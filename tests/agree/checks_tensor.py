@@ -15,7 +15,7 @@ from tests.tensor.agreement import model_of, sharp_comparisons, variant
 from pdsketch.lang import semantics
 from pdsketch.lang.domain import Predicate
 from pdsketch.lang.moment import Moment, World
-from pdsketch.lang.substitute import written_out
+from pdsketch.lang.rewrite import unfold_all
 from pdsketch.lang.terms import Expr, Object, walk
 from pdsketch.lang.types import ObjectType
 from pdsketch.tensor.model import Model
@@ -44,7 +44,7 @@ def check_formula(case: Case) -> None:
                 ]
                 _same_truth(case, logic, f"{text} in state", asked, truth)
             if text == "the goal":
-                out = written_out(expr, case.sample.domain)
+                out = unfold_all(expr, case.sample.domain)
                 truth = _truth(model, batch, out, "crisp")
                 _same_truth(case, "written out", f"{text} in state", wanted, truth)
         _initial(case, model)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from tests.agree.run import Batch, first_seed
 
-from pdsketch.task.task import Rows
+from pdsketch.kernels.csr import CSR
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def _first_condition_lost(right: Any) -> Any:
         starts = rows.starts.copy()
         starts[row + 1 :] -= 1
         items = [x for i, x in enumerate(rows.items.tolist()) if i != rows.starts[row]]
-        return replace(task, preconditions=Rows(starts, np.array(items, np.int32)))
+        return replace(task, preconditions=CSR(starts, np.array(items, np.int32)))
 
     return wrong
 
@@ -168,7 +168,7 @@ def _either_first(right: Any) -> Any:
 
 def _types_ignored(right: Any) -> Any:
     """A validator that takes objects of a wrong type."""
-    return lambda world, parameter, argument, action: None
+    return lambda domain, universe, action, parameter, given: given
 
 
 FAULTS = (
@@ -217,7 +217,7 @@ FAULTS = (
     Fault(
         "operators with each other's effects in the packed kernels",
         "packed",
-        ("tests.agree.checks_task", "prepare_operators"),
+        ("tests.agree.checks_task", "make_successor_generator"),
         _effects_rolled,
     ),
     Fault(
@@ -243,7 +243,7 @@ FAULTS = (
     Fault(
         "a validator that takes any argument",
         "reference",
-        ("pdsketch.lang.validator", "_unfit"),
+        ("pdsketch.lang.steps", "object_of"),
         _types_ignored,
     ),
     Fault(

@@ -13,7 +13,8 @@ from tests.strategies.oracle import changing_numbers, is_small, key
 from tests.strategies.sample import Sample
 
 from pdsketch.lang.diagnostics import Error
-from pdsketch.lang.semantics import Moment, Step, apply_at, bind, encode
+from pdsketch.lang.semantics import Moment, apply_at, bind, encode
+from pdsketch.lang.steps import Step
 from pdsketch.lang.terms import Expr
 
 Facts = dict[Any, Any]

@@ -214,12 +214,12 @@ def test_a_mistake_of_ours_is_not_hidden(fake) -> None:
 
 
 def test_stderr_is_the_same_with_json(capsys: pytest.CaptureFixture[str]) -> None:
-    wrong = Diagnostic("some-code", "some message", help="some help")
+    wrong = Diagnostic("bad-value", "some message", help="some help")
     finish(31, {"ok": False}, json=False, diagnostics=[wrong], text="text")
     plain = capsys.readouterr()
     finish(31, {"ok": False}, json=True, diagnostics=[wrong], text="text")
     machine = capsys.readouterr()
-    assert plain.err == machine.err == "<input>:1:1: error[some-code]: some message\nhelp: some help\n"
+    assert plain.err == machine.err == "<input>:1:1: error[bad-value]: some message\nhelp: some help\n"
     assert plain.out == "text\n"
     assert only_json(machine.out)["diagnostics"][0]["help"] == "some help"
 
@@ -240,7 +240,7 @@ def test_colour_is_for_terminals_that_want_it(variables, colored, monkeypatch: p
         monkeypatch.setenv(name, value)
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
-    say_all([Diagnostic("some-code", "some message")])
+    say_all([Diagnostic("bad-value", "some message")])
     assert ("\x1b[" in terminal.getvalue()) == colored
 
 

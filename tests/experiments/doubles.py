@@ -15,7 +15,7 @@ class Config:
 
 def double(config: Config) -> dict[str, int]:
     if config.number == 13:
-        raise error("unlucky", "thirteen is not doubled")
+        raise error("bad-number", "thirteen is not doubled")
     return {"twice": 2 * config.number}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pdsketch.heuristics.rows import rows_of
+from pdsketch.kernels.csr import csr_of
 from pdsketch.task.task import Task
 
 
@@ -42,12 +42,12 @@ def make_task(facts, init, goal, operators, *, derived="", axioms=()):
         goal=np.array(literals(goal), np.int32),
         operators=tuple((name,) for name, _, _, _ in operators),
         costs=np.array([cost for _, _, _, cost in operators], np.float64),
-        preconditions=rows_of([literals(pre) for _, pre, _, _ in operators]),
-        effects=rows_of(effects),
-        conditions=rows_of(conditions),
-        heads=rows_of(heads),
+        preconditions=csr_of([literals(pre) for _, pre, _, _ in operators]),
+        effects=csr_of(effects),
+        conditions=csr_of(conditions),
+        heads=csr_of(heads),
         axiom_heads=np.array([number[head] for _, head, _ in axioms], np.int32),
-        axiom_bodies=rows_of([literals(body) for _, _, body in axioms]),
+        axiom_bodies=csr_of([literals(body) for _, _, body in axioms]),
         axiom_layers=np.array([layer for layer, _, _ in axioms], np.int32),
     )
 

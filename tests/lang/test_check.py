@@ -10,7 +10,6 @@ from tests.strategies.classical import classical
 from tests.strategies.sketches import sketch
 
 import pdsketch as pds
-from pdsketch.lang.check.reads import absent_reads
 from pdsketch.lang.domain import Action, Domain
 from pdsketch.lang.load import parse_domain, parse_goal, parse_problem
 from pdsketch.lang.semantics import World, holds
@@ -228,8 +227,8 @@ class TestRoles:
             "(:action act :parameters (?o - item) :effect (feature::assign ?o (??f (feature ?o))))",
         )
         goal = parse_goal("(exists (?o - item) (= (crop ?o) [1, 2, 3, 4]))", domain)
-        assert absent_reads(goal, domain) == ("image",)
-        assert absent_reads(parse_goal("(exists (?o - item) (is-red ?o))", domain), domain) == ()
+        assert domain.analysis.absent_reads(goal) == ("image",)
+        assert domain.analysis.absent_reads(parse_goal("(exists (?o - item) (is-red ?o))", domain)) == ()
 
 
 class TestBlanks:

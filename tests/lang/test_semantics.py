@@ -440,10 +440,10 @@ class TestValidator:
         ("step", "code", "help"),
         [
             (("stak", "a", "b"), "unknown-action", "did you mean `stack`?"),
-            (("stack", "a"), "arity-mismatch", None),
-            (("stack", "a", "d"), "unknown-object", None),
+            (("stack", "a"), "arity-mismatch", "its parameters: ?a - block ?b - block"),
+            (("stack", "a", "d"), "unknown-object", "objects of type block: a, b, c"),
             (("stack", "a", (1, 2)), "type-mismatch", None),
-            ((), "unknown-action", None),
+            ((), "bad-action", 'write it as ("forward", "agent")'),
         ],
     )
     def test_bad_steps_are_explained(self, step, code, help):
@@ -466,10 +466,11 @@ class TestValidator:
         )
         assert validate(problem, [("go", "i", (1, 2))]).valid
         assert validate(problem, [("go", "i", [1.0, 2.0])]).valid
-        for wrong in [(1,), 1, "i", ((1, 2), (1, 2))]:
+        codes = {"shape-mismatch": [(1,), 1, ((1, 2), (1, 2))], "bad-value": ["i", ((1, 2), 1)]}
+        for code, wrong in ((code, value) for code, values in codes.items() for value in values):
             verdict = validate(problem, [("go", "i", wrong)])
             assert verdict.reason is not None
-            assert verdict.reason.code == "type-mismatch"
+            assert verdict.reason.code == code
 
 
 def test_a_step_takes_objects_of_its_types_alone():
@@ -504,7 +505,7 @@ def test_an_int_argument_stays_within_its_choices():
     for wrong in (3, -1, 0.5):
         verdict = validate(problem, [("dim", "l", wrong)])
         assert verdict.reason is not None
-        assert verdict.reason.code == "type-mismatch"
+        assert verdict.reason.code == "value-out-of-range"
 
 
 def test_whole_division_rounds_down():

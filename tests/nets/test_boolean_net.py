@@ -10,7 +10,7 @@ import torch
 from pdsketch.nets.additive import COEFFICIENT_SCALE
 from pdsketch.nets.boolean_net import BooleanNet
 from pdsketch.nets.default import add_sparsity, make
-from pdsketch.nets.normalise import recording
+from pdsketch.nets.normalise import bounding, recording
 from pdsketch.nets.signature import Input, Signature, Spec
 
 BOOL = Spec("bool")
@@ -156,3 +156,20 @@ def test_each_vote_belongs_to_one_factor():
     for signature in (AHEAD, Signature((Input(CODE), Input(POSE, is_set=True), Input(POSE)), BOOL)):
         member = verdict(signature).additive.member
         assert torch.equal(member.sum(1), torch.ones(len(member)))
+
+
+def test_beyond_the_numbers_seen_products_are_no_truer_than_at_the_edge():
+    net = verdict(Signature((Input(POSE),), BOOL))
+    seen = torch.cartesian_prod(torch.arange(7.0), torch.arange(7.0))
+    with recording(net):
+        net(seen)
+    first, _ = net.additive.spans["products"]
+    with torch.no_grad(), bounding(net):
+        net.level = net.levels.index("products")
+        net.additive.coefficients[0, first + 2] = 0.01  # x · y
+        inside = net(seen)
+    beyond, edge = torch.tensor([[9.0, 9.0]]), torch.tensor([[6.0, 6.0]])
+    assert bool(net(beyond) > net(edge))  # a parabola, while it is trained
+    net.eval()
+    assert torch.equal(net(seen), inside)
+    assert bool(net(beyond) == net(edge))

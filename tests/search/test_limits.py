@@ -7,7 +7,7 @@ import torch
 from tests.budgets import Steady, Until, out_of_memory_at, out_of_time_at
 
 import pdsketch as pds
-from pdsketch.abstract.opt import compile_optimistic
+from pdsketch.abstract.optimistic.compile import compile_optimistic
 from pdsketch.budget import Budget, OutOfTimeError
 from pdsketch.search.packed import problem as planning
 
@@ -166,8 +166,7 @@ def test_facts_of_many_states_are_asked_for_in_portions_that_fit(monkeypatch):
     pds.plan(model, state, "(exists (?l - lamp) (shining ?l))", max_expansions=1)
     most = max(function.seen)
     assert most >= 40 * 39
-    for module in ("pdsketch.tensor.portions", "pdsketch.search.latent.portions"):
-        monkeypatch.setattr(f"{module}.PORTION", 100_000)
+    monkeypatch.setattr("pdsketch.tensor.portions.PORTION", 100_000)
     monkeypatch.setattr("pdsketch.tensor.portions._SMALL", 0)
     function.seen.clear()
     model.blanks.weights.clear()
@@ -182,7 +181,6 @@ def test_portions_change_nothing(monkeypatch, lamps):
     whole = [pds.plan(model, state, goal, heuristic=h, k=4) for h in ("opt", "blind", "max")]
     for module in (
         "pdsketch.tensor.portions",
-        "pdsketch.search.latent.portions",
         "pdsketch.search.latent.space",
     ):
         monkeypatch.setattr(f"{module}.PORTION", 400)

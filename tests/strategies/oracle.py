@@ -9,7 +9,8 @@ from typing import Any
 
 from pdsketch.lang.data import flat, shown
 from pdsketch.lang.diagnostics import Error
-from pdsketch.lang.semantics import Moment, Step, apply_at, bind, encode
+from pdsketch.lang.semantics import Moment, apply_at, bind, encode
+from pdsketch.lang.steps import Step
 
 from .sample import Sample
 

@@ -9,7 +9,8 @@ from typing import Any
 
 from pdsketch.lang.domain import Domain, Problem
 from pdsketch.lang.load import parse_domain, parse_problem
-from pdsketch.lang.semantics import Step, World
+from pdsketch.lang.semantics import World
+from pdsketch.lang.steps import Step
 from pdsketch.lang.types import ObjectType
 
 from .functions import Linear

@@ -8,7 +8,7 @@ from tests.task.interpreter import optimum
 
 from pdsketch.lang.load import parse_domain, parse_problem
 from pdsketch.task.explain import explain, explain_unreachable
-from pdsketch.task.ground import ground
+from pdsketch.task.ground import Grounding, ground
 
 DOMAIN = """(define (domain house) (:requirements :adl :typing :derived-predicates)
 (:types robot room key)
@@ -37,7 +37,7 @@ def problem(goal: str, init: str = INIT):
 
 
 def test_the_chain_of_missing_conditions_is_followed_back():
-    lines = "\n".join(explain(problem("(at r1 c)", INIT + " (here k c)")))
+    lines = "\n".join(explain(Grounding(problem("(at r1 c)", INIT + " (here k c)"))))
     assert "p.pddl:3:8: the goal needs `(at r1 c)`, which can never hold" in lines
     assert "house.pddl:9:22: `move` would make `(at r1 c)` true, but it needs `(not (locked b c))`" in lines
     assert "house.pddl:12:33: `unlock` would make `(locked b c)` false, but it needs `(has" in lines
@@ -45,19 +45,19 @@ def test_the_chain_of_missing_conditions_is_followed_back():
 
 
 def test_a_fact_that_no_action_makes_true():
-    (found,) = explain_unreachable(problem("(and (at r1 b) (door a d))"))
+    (found,) = explain_unreachable(Grounding(problem("(and (at r1 b) (door a d))")))
     assert found.code == "unreachable-goal"
     assert "`(door a d)`" in found.message
     assert "no action makes it true" in found.notes[0].label
 
 
 def test_only_the_parts_out_of_reach_are_named():
-    found = explain_unreachable(problem("(forall (?x - room) (or (at r1 ?x) (= ?x d)))"))
+    found = explain_unreachable(Grounding(problem("(forall (?x - room) (or (at r1 ?x) (= ?x d)))")))
     assert [d.message for d in found] == ["the goal needs `(or (at r1 c) (= c d))`, which can never hold"]
 
 
 def test_derived_predicates_are_followed_into_their_bodies():
-    (found,) = explain_unreachable(problem("(home r1)"))
+    (found,) = explain_unreachable(Grounding(problem("(home r1)")))
     assert "`(home r1)` is derived" in found.notes[0].label
     assert "(here gold" in found.notes[0].label
 
@@ -68,7 +68,7 @@ def test_a_type_without_objects_is_named():
         " (:action f :parameters (?x - a ?y - b) :effect (q)))"
     )
     lonely = parse_problem("(define (problem p) (:domain d) (:objects o - b) (:init) (:goal (q)))", domain)
-    assert "but there is no a for its `?x`" in "\n".join(explain(lonely))
+    assert "but there is no a for its `?x`" in "\n".join(explain(Grounding(lonely)))
 
 
 def test_a_cost_without_a_value_is_named():
@@ -78,26 +78,27 @@ def test_a_cost_without_a_value_is_named():
     )
     head = "(define (problem p) (:domain d) (:objects o) (:init) (:goal (p o))"
     dear = parse_problem(f"{head} (:metric minimize (total-cost)))", domain)
-    assert "`(price o)`, its cost, has a value" in "\n".join(explain(dear))
+    assert "`(price o)`, its cost, has a value" in "\n".join(explain(Grounding(dear)))
 
 
 def test_a_goal_that_is_false_by_itself():
-    (found,) = explain_unreachable(problem("(and (at r1 b) (= a b))"))
+    (found,) = explain_unreachable(Grounding(problem("(and (at r1 b) (= a b))")))
     assert "`(= a b)`" in found.message
 
 
 def test_a_goal_that_contradicts_itself():
-    (found,) = explain_unreachable(problem("(and (at r1 b) (not (imply (at r1 a) (at r1 b))))"))
+    (found,) = explain_unreachable(Grounding(problem("(and (at r1 b) (not (imply (at r1 a) (at r1 b))))")))
     assert found.message == "the goal needs `(at r1 b)` and its negation, which never hold together"
 
 
 def test_a_goal_within_reach_has_no_explanation():
-    assert explain(problem("(at r1 b)")) == ()
+    assert explain(Grounding(problem("(at r1 b)"))) == ()
 
 
 @settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
 @given(classical())
 def test_explanations_never_fail_and_only_blame_unsolvable_problems(sample):
-    found = explain_unreachable(sample.problem)
-    if found:
+    grounding = Grounding(sample.problem)
+    if explain_unreachable(grounding):
+        assert not grounding.solvable
         assert optimum(ground(sample.problem))[0] is None

@@ -116,10 +116,10 @@ def test_bad_goals_are_errors(model, formula, words):
     ("step", "words"),
     [
         (("forwards", "agent"), "did you mean `forward`"),
-        (("forward",), "takes 1 arguments, and 0 were given"),
+        (("forward",), "takes 1 arguments, and 0 are given"),
         (("forward", "agent", "agent"), "takes 1"),
         (("forward", "agnet"), "did you mean `agent`"),
-        (("forward", "home"), "`home` is a item, and a robot was wanted"),
+        (("forward", "home"), "`?r` of `forward` is a robot, and `home` is a item"),
         (("forward", 3), "the name of a robot"),
         (("drop", "home", (1, 2, 3)), "(3,)"),
         (("drop", "home", "there"), "`?p` of `drop`"),

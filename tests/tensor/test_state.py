@@ -8,11 +8,10 @@ import torch
 from tests.tensor.worlds import GRID, grid_state, values
 
 import pdsketch as pds
-from pdsketch.cli.plan import plan_text
-from pdsketch.cli.validate import read_plan
 from pdsketch.lang.diagnostics import Error
 from pdsketch.lang.load import parse_domain, parse_problem
 from pdsketch.lang.source import Source
+from pdsketch.lang.steps import read_plan, write_plan
 from pdsketch.lang.types import ObjectType
 from pdsketch.tensor.state import State, StateBatch, concat
 
@@ -263,4 +262,8 @@ def test_every_other_name_is_read_back_from_a_plan(name):
     """)
     state = State(domain, {"item": [name]}, {"done": [False]})
     result = pds.plan(pds.Model(domain), state, "(forall (?x - item) (done ?x))")
-    assert read_plan(Source("plan", plan_text(result)), state.universe) == result.plan == [("do", name)]
+    assert (
+        read_plan(Source("plan", write_plan(result.plan, result.cost)), state.universe)
+        == result.plan
+        == [("do", name)]
+    )

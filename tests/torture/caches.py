@@ -20,10 +20,10 @@ from tests.torture.corruption import damaged
 from tests.torture.disks import BLOCKS, PAGE, disk, used
 from tests.torture.losses import Loss
 
-from pdsketch.heuristics import bits
+from pdsketch.kernels import bits, cache
 from pdsketch.search.latent import frontier
 from pdsketch.search.packed import queue
-from pdsketch.task import cache, prune
+from pdsketch.task import prune
 
 SOURCE = """
 def area(n):

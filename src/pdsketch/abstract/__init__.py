@@ -1,1 +1,1 @@
-"""Model → an ordinary symbolic domain, for heuristics."""
+"""Model → a symbolic task that stands in for it, so that heuristics of tasks guide its search."""

@@ -22,7 +22,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from pdsketch.lang.diagnostics import error
-from pdsketch.search.result import Step
+from pdsketch.lang.steps import Step
 from pdsketch.tensor.state import State
 
 

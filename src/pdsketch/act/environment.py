@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pdsketch.act.settings import Controller
 from pdsketch.lang.diagnostics import error
 from pdsketch.lang.domain import Domain
-from pdsketch.search.result import Step
+from pdsketch.lang.steps import Step
 from pdsketch.tensor.state import State
 
 

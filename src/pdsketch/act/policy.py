@@ -11,9 +11,10 @@ from pdsketch.act.environment import ControlledWorld, Environment, Observer
 from pdsketch.act.rollout import Play, play
 from pdsketch.act.settings import Controller, check_controllers, check_loop, check_tolerance, is_count
 from pdsketch.lang.diagnostics import error
+from pdsketch.lang.steps import Step
 from pdsketch.learn.data.episode import Episode
 from pdsketch.search.plan import plan_many
-from pdsketch.search.result import Result, Step
+from pdsketch.search.result import Result
 from pdsketch.tensor.model import Model
 from pdsketch.tensor.state import State, StateBatch
 

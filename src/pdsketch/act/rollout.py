@@ -13,10 +13,10 @@ from pdsketch.act.agent import Agent, act_some, acts_in_batches, check_agent
 from pdsketch.act.settings import is_count
 from pdsketch.act.world import World
 from pdsketch.lang.diagnostics import error
+from pdsketch.lang.steps import Step
 from pdsketch.learn.data.episode import Episode
 from pdsketch.learn.data.files import save_episodes
 from pdsketch.learn.data.recorder import arrays_of
-from pdsketch.search.result import Step
 from pdsketch.tensor.state import State
 
 

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from numpy.typing import NDArray
 
 from pdsketch.lang.domain import Domain
-from pdsketch.search.result import Step
+from pdsketch.lang.steps import Step
 from pdsketch.tensor.state import State
 
 

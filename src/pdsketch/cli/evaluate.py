@@ -12,6 +12,7 @@ from pdsketch.cli.imports import import_large
 from pdsketch.cli.modules import add_module_argument, given_modules
 from pdsketch.cli.worlds import add_world_option, given_options
 from pdsketch.files.writing import check_output, write_output
+from pdsketch.search.heuristics import model_heuristics_help
 
 EXAMPLE = """pdsketch eval MODEL DATA --html report.html
 pdsketch eval MODEL problems/*.pddl --max-expansions 500
@@ -30,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--search", default="astar", help="for problems and worlds: astar (default), wastar or gbfs"
     )
-    parser.add_argument("--heuristic", default="opt", help="for both: opt (default), add, max or blind")
+    parser.add_argument("--heuristic", default="opt", help=f"for both: {model_heuristics_help()}")
     parser.add_argument(
         "--max-expansions", type=int, default=500, metavar="N", help="of one plan (default 500)"
     )

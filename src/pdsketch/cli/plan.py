@@ -16,10 +16,11 @@ from pdsketch.cli.imports import import_large
 from pdsketch.cli.modules import add_module_argument, given_modules
 from pdsketch.cli.progress import Ticker
 from pdsketch.files.writing import check_output, write_output
-from pdsketch.lang.data import ground
 from pdsketch.lang.diagnostics import UNPLACED, Diagnostic, Error
 from pdsketch.lang.domain import Problem
 from pdsketch.lang.load import load_domain, load_problem
+from pdsketch.lang.steps import write_plan
+from pdsketch.search.heuristics import heuristics_help
 from pdsketch.search.result import Result, UntrainedWarning
 
 EXAMPLE = """pdsketch plan examples/blocks/domain.pddl examples/blocks/p01.pddl
@@ -40,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--heuristic",
         metavar="NAME",
-        help="ff, the default, add, max, goalcount or blind (models: opt, the default, ao, blind)",
+        help=heuristics_help(),
     )
     parser.add_argument("--weight", type=_number, metavar="W", help="of h in wastar (default 5)")
     parser.add_argument(
@@ -85,7 +86,7 @@ def _run(args: argparse.Namespace) -> int:
         "search": result.phases.get("search", result.seconds),
         "total": time.monotonic() - started,
     }
-    text = plan_text(result) if result.solved else ""
+    text = write_plan(result.plan or (), result.cost or 0) if result.solved else ""
     unwritten: tuple[Diagnostic, ...] = ()
     if result.solved and args.output is not None:
         try:
@@ -167,13 +168,6 @@ def _quietly(*args: Any, **options: Any) -> Result:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UntrainedWarning)
         return plan(*args, **options)
-
-
-def plan_text(result: Result) -> str:
-    """The plan as the IPC writes it: a step a line, then the cost."""
-    lines = [ground(step) for step in result.plan or ()]
-    cost = result.cost or 0
-    return "\n".join([*lines, f"; cost = {int(cost) if float(cost).is_integer() else cost}"]) + "\n"
 
 
 def _number(text: str) -> float:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Collection
 from dataclasses import replace
-from re import fullmatch
-from typing import Any
 
 from pdsketch.cli import output
-from pdsketch.lang.diagnostics import Diagnostic, Error
+from pdsketch.lang.diagnostics import Diagnostic
 from pdsketch.lang.load import load_domain, load_problem, read_source
-from pdsketch.lang.reader import Atom, Group, Node, read
-from pdsketch.lang.source import Source, Span
+from pdsketch.lang.source import Source
+from pdsketch.lang.steps import read_plan, span_of_step
 from pdsketch.lang.validator import validate
 
 EXAMPLE = """pdsketch validate examples/blocks/domain.pddl examples/blocks/p01.pddl plan"""
@@ -40,55 +37,10 @@ def run(args: argparse.Namespace) -> int:
     return output.finish(output.DIFFERENT, payload, json=args.json, diagnostics=reasons, text="invalid")
 
 
-def read_plan(source: Source, objects: Collection[str] = ()) -> list[tuple[Any, ...]]:
-    """The steps of a plan file; an `Error` if it is not one. An object may have a number for a name."""
-    reading = read(source)
-    if reading.diagnostics:
-        raise Error(reading.diagnostics)
-    return [_step(node, source, objects) for node in reading.nodes]
-
-
-def _step(node: Node, source: Source, objects: Collection[str]) -> tuple[Any, ...]:
-    if not isinstance(node, Group) or node.bracket != "(":
-        raise _unreadable(node, source, "a plan is a list of steps `(action object …)`")
-    if not node.items or not isinstance(node.items[0], Atom):
-        raise _unreadable(node, source, "a step begins with the name of an action")
-    return (node.items[0].text, *(_argument(item, source, objects) for item in node.items[1:]))
-
-
-def _argument(node: Node, source: Source, objects: Collection[str]) -> Any:
-    """A name, a number, or a tuple of numbers."""
-    if isinstance(node, Atom):
-        return node.text if node.text in objects else _number(node.text)
-    if node.bracket != "[":
-        raise _unreadable(node, source, "an argument is a name, a number, or a vector `[x, y]`")
-    values = [_argument(item, source, ()) for item in node.items if not _is_comma(item)]
-    if any(isinstance(value, str) for value in values):
-        raise _unreadable(node, source, "a vector holds numbers")
-    return tuple(values)
-
-
-def _is_comma(node: Node) -> bool:
-    return isinstance(node, Atom) and node.text == ","
-
-
-def _number(text: str) -> int | float | str:
-    if fullmatch(r"[+-]?\d+", text):
-        return int(text)
-    if fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", text):
-        return float(text)
-    return text
-
-
-def _unreadable(node: Node, source: Source, message: str) -> Error:
-    return Error([Diagnostic("bad-plan", message, Span(source, node.start, node.end))])
-
-
 def _placed(reason: Diagnostic, source: Source, step: int | None) -> Diagnostic:
     """A reason without a place of its own stands at its step in the plan's file."""
     if reason.span is not None:
         return reason
     if step is None:
         return replace(reason, file=source.name)
-    node = read(source).nodes[step]
-    return replace(reason, span=Span(source, node.start, node.end))
+    return replace(reason, span=span_of_step(source, step))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pdsketch.act.environment import has_ended, is_gymnasium, told_success
 from pdsketch.lang.diagnostics import error
 from pdsketch.lang.domain import Domain
-from pdsketch.search.result import Step
+from pdsketch.lang.steps import Step
 from pdsketch.tensor.state import State
 
 

@@ -12,7 +12,7 @@ from typing import Any, final
 from pdsketch.act.world import World
 from pdsketch.envs.extras import missing_extra
 from pdsketch.files.writing import make_folder, write_file
-from pdsketch.search.result import Step
+from pdsketch.lang.steps import Step
 
 _PANEL = 400
 _INK, _PALE, _ACCENT, _PAPER = (30, 34, 42), (150, 156, 168), (20, 110, 200), (250, 250, 248)

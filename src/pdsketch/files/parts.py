@@ -83,13 +83,14 @@ def _settle(folder: Path, manifest: str, names: Iterable[str]) -> None:
     if not left:
         return
     try:
-        known = _content(read_bytes(folder / manifest, ""), folder / manifest, "", {})[PARTS]
+        data = read_bytes(folder / manifest, "cannot-read")
+        known = _content(data, folder / manifest, "cannot-read", {})[PARTS]
     except Error:
         known = {}
     for name in left:
         with ExitStack() as stack:
             pending = folder / (name + PENDING)
-            if name in known and isinstance(_opened(stack, pending, known[name], ""), Part):
+            if name in known and isinstance(_opened(stack, pending, known[name], "cannot-read"), Part):
                 move_file(pending, folder / name)
             else:
                 pending.unlink()

@@ -3,29 +3,36 @@
 from __future__ import annotations
 
 from time import monotonic
-from typing import Final, final
+from typing import Final, Protocol, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pdsketch.budget import current
-from pdsketch.heuristics.axioms import Axioms, evaluate_axioms, prepare_axioms
-from pdsketch.heuristics.bits import Words, n_words, pack
-from pdsketch.heuristics.compiled import announced, kernel
 from pdsketch.heuristics.explore import Work, make_work
 from pdsketch.heuristics.registry import evaluate, find_heuristic
 from pdsketch.heuristics.relaxation import Relaxation, relax
-from pdsketch.task.task import Floats, Ints, Task
+from pdsketch.kernels.arrays import Bools, Floats, Ints
+from pdsketch.kernels.bits import Words, n_words, pack
+from pdsketch.kernels.compiled import announced, kernel
+from pdsketch.task.axioms import Axioms, evaluate_axioms, prepare_axioms
+from pdsketch.task.task import Task
 
 _SLICE: Final = 0.02
 """Seconds of a kernel from which on the states between two looks at the budget are not made more."""
 
 
-@final
-class Evaluator:
-    """A heuristic of a task, for any states of it.
+class Evaluator(Protocol):
+    """A heuristic of a task, for any states of it."""
 
-    >>> Evaluator(task, "ff").values(states)      # states: Bools[batch, facts]
+    def values(self, states: Bools) -> Floats:
+        """The value of each state, ``[state, fact]``; infinity where even the relaxed task has no plan."""
+
+
+@final
+class KernelEvaluator:
+    """An `Evaluator` that computes one state after the other in compiled kernels.
+
+    >>> KernelEvaluator(task, "ff").values(states)      # states: Bools[batch, facts]
     array([3., 0., inf])
 
     ``name`` is one of `registry.HEURISTICS`. ``costs`` stand in for the task's.
@@ -43,7 +50,7 @@ class Evaluator:
         self._axioms = prepare_axioms(task)
         self._compiled = False
 
-    def values(self, states: NDArray[np.bool_]) -> Floats:
+    def values(self, states: Bools) -> Floats:
         """The value of each state; infinity where even the relaxed task has no plan.
 
         A row gives the truth of every fact, or of the basic facts alone; derived
@@ -51,12 +58,12 @@ class Evaluator:
         """
         return self._run(states)[0]
 
-    def preferred(self, state: NDArray[np.bool_]) -> tuple[float, Ints]:
+    def preferred(self, state: Bools) -> tuple[float, Ints]:
         """The value of one state, and its preferred operators: applicable ones of the relaxed plan."""
         values, count = self._run(state[None])
         return float(values[0]), self._work.preferred[:count].copy()
 
-    def _run(self, states: NDArray[np.bool_]) -> tuple[Floats, int]:
+    def _run(self, states: Bools) -> tuple[Floats, int]:
         words = pack(states[:, : self.task.n_basic], max(1, n_words(self.task.n_facts)))
         values = np.zeros(len(states))
         if not self._compiled:  # the timer of an announcement costs more than a small batch

@@ -1,5 +1,6 @@
 """The relaxed exploration: hmax and hadd of all propositions, and the relaxed plan of hFF.
 
+hmax and hadd are Bonet & Geffner's (2001), hFF is Hoffmann & Nebel's (2001), with supporters by hadd.
 Propositions are settled in the order of their cost, as in Dijkstra's algorithm.
 Small costs wait in buckets (last in, first out), large ones in a binary heap. A
 unary operator is triggered when its last condition is settled. The exploration
@@ -12,10 +13,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pdsketch.heuristics.bits import ONE, Words, all_hold, holds, lowest
-from pdsketch.heuristics.compiled import kernel
-from pdsketch.heuristics.relaxation import COUNT_BITS, Indices, Longs, Relaxation
-from pdsketch.task.task import Ints, Task
+from pdsketch.heuristics.relaxation import COUNT_BITS, Relaxation
+from pdsketch.kernels.arrays import Indices, Ints, Longs
+from pdsketch.kernels.bits import ONE, Words, all_hold, holds, lowest
+from pdsketch.kernels.compiled import kernel
+from pdsketch.task.task import Task
 
 BUCKETS = 1024
 UNREACHED = 1 << 40
@@ -108,6 +110,25 @@ def _heap_pop(heap: Longs, size: int) -> int:
 
 
 @kernel
+def _enqueue(
+    lists: tuple[Ints, Indices, Ints, Longs], head: int, charge: int, used: int, waiting: int, top: int
+) -> tuple[int, int, int]:
+    """Put a proposition into the bucket of its cost, or into the heap if that is large.
+
+    ``used`` entries of buckets and ``waiting`` ones of the heap are taken, ``top`` is the last bucket that is
+    not empty; returns them as they are then.
+    """
+    buckets, entry, link, heap = lists
+    if charge < BUCKETS:
+        entry[used] = head
+        link[used] = buckets[charge]
+        buckets[charge] = used
+        return used + 1, waiting, max(top, charge)
+    _heap_push(heap, waiting, (charge << _KEY_BITS) | head)
+    return used, waiting + 1, top
+
+
+@kernel
 def _start(relaxation: Relaxation, work: Work, state: Words) -> int:
     """Put what holds in the state into the first bucket; returns the number of entries used."""
     positive, cost, entry, link = relaxation.positive, work.cost, work.entry, work.next
@@ -141,7 +162,8 @@ def explore(relaxation: Relaxation, work: Work, state: Words, maximum: bool) -> 
     ``maximum`` chooses hmax over hadd. ``state`` holds derived facts, too.
     """
     operators, cost, supporter = work.state, work.cost, work.supporter
-    buckets, entry, link, heap = work.buckets, work.entry, work.next, work.heap
+    buckets, entry, link = work.buckets, work.entry, work.next
+    lists = (buckets, entry, link, work.heap)
     uses_starts, uses = relaxation.uses_starts, relaxation.uses
     edges_starts, edges = relaxation.edges_starts, relaxation.edges
     heads_starts, heads, is_goal = relaxation.heads_starts, relaxation.heads, relaxation.is_goal
@@ -161,15 +183,7 @@ def explore(relaxation: Relaxation, work: Work, state: Words, maximum: bool) -> 
             if charge < cost[head]:
                 cost[head] = charge
                 supporter[head] = unary
-                if charge < BUCKETS:
-                    entry[used] = head
-                    link[used] = buckets[charge]
-                    buckets[charge] = used
-                    used += 1
-                    top = max(top, charge)
-                else:
-                    _heap_push(heap, waiting, (charge << _KEY_BITS) | head)
-                    waiting += 1
+                used, waiting, top = _enqueue(lists, head, charge, used, waiting, top)
     now = 0
     while True:
         while now <= top and buckets[now] < 0:
@@ -180,7 +194,7 @@ def explore(relaxation: Relaxation, work: Work, state: Words, maximum: bool) -> 
             proposition = entry[at]
             price = now
         elif waiting > 0:
-            key = _heap_pop(heap, waiting)
+            key = _heap_pop(work.heap, waiting)
             waiting -= 1
             proposition = np.uint32(key & ((1 << _KEY_BITS) - 1))
             price = key >> _KEY_BITS
@@ -200,15 +214,7 @@ def explore(relaxation: Relaxation, work: Work, state: Words, maximum: bool) -> 
             if charge < cost[head]:
                 cost[head] = charge
                 supporter[head] = edges[i, 1]
-                if charge < BUCKETS:
-                    entry[used] = head
-                    link[used] = buckets[charge]
-                    buckets[charge] = used
-                    used += 1
-                    top = max(top, charge)
-                else:
-                    _heap_push(heap, waiting, (charge << _KEY_BITS) | head)
-                    waiting += 1
+                used, waiting, top = _enqueue(lists, head, charge, used, waiting, top)
         step = -1 if maximum else (price << COUNT_BITS) - 1
         for i in range(uses_starts[proposition], uses_starts[proposition + 1]):
             unary = uses[i]
@@ -226,15 +232,7 @@ def explore(relaxation: Relaxation, work: Work, state: Words, maximum: bool) -> 
                     if charge < cost[head]:
                         cost[head] = charge
                         supporter[head] = unary
-                        if charge < BUCKETS:
-                            entry[used] = head
-                            link[used] = buckets[charge]
-                            buckets[charge] = used
-                            used += 1
-                            top = max(top, charge)
-                        else:
-                            _heap_push(heap, waiting, (charge << _KEY_BITS) | head)
-                            waiting += 1
+                        used, waiting, top = _enqueue(lists, head, charge, used, waiting, top)
 
 
 @kernel

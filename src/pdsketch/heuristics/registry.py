@@ -2,9 +2,9 @@
 
 - ``blind``: the cost of the cheapest operator, 0 in goal states.
 - ``goalcount``: the number of goal literals that do not hold.
-- ``max``: hmax, admissible.
-- ``add``: hadd.
-- ``ff``: hFF, the cost of a relaxed plan made of hadd's best supporters.
+- ``max``: hmax, the costliest goal literal in the delete relaxation (Bonet & Geffner 2001); admissible.
+- ``add``: hadd, the sum of the goal literals' costs there (Bonet & Geffner 2001).
+- ``ff``: hFF (Hoffmann & Nebel 2001), the cost of a relaxed plan made of hadd's best supporters.
 
 ``max``, ``add`` and ``ff`` are infinite only where even the relaxed task has no
 plan. ``add`` and ``ff`` also name preferred operators.
@@ -17,11 +17,11 @@ from typing import final
 
 import numpy as np
 
-from pdsketch.heuristics.bits import Words, holds
-from pdsketch.heuristics.compiled import kernel
 from pdsketch.heuristics.explore import Work, explore, relaxed_plan
+from pdsketch.heuristics.names import unknown_heuristic
 from pdsketch.heuristics.relaxation import Relaxation
-from pdsketch.lang.diagnostics import did_you_mean, error
+from pdsketch.kernels.bits import Words, holds
+from pdsketch.kernels.compiled import kernel
 
 BLIND, GOALCOUNT, MAX, ADD, FF = range(5)
 
@@ -35,31 +35,25 @@ class Heuristic:
     code: int
     admissible: bool
     relaxed: bool
-    claim: str
 
 
 HEURISTICS = {
     heuristic.name: heuristic
     for heuristic in (
-        Heuristic("blind", BLIND, True, False, "the cheapest operator's cost, 0 in goal states"),
-        Heuristic("goalcount", GOALCOUNT, False, False, "how many goal literals do not hold"),
-        Heuristic("max", MAX, True, True, "the costliest goal literal in the delete relaxation"),
-        Heuristic("add", ADD, False, True, "the sum of the goal literals' costs in the delete relaxation"),
-        Heuristic("ff", FF, False, True, "the cost of a relaxed plan"),
+        Heuristic("blind", BLIND, admissible=True, relaxed=False),
+        Heuristic("goalcount", GOALCOUNT, admissible=False, relaxed=False),
+        Heuristic("max", MAX, admissible=True, relaxed=True),
+        Heuristic("add", ADD, admissible=False, relaxed=True),
+        Heuristic("ff", FF, admissible=False, relaxed=True),
     )
 }
 
 
-def find_heuristic(name: str) -> Heuristic:
+def find_heuristic(name: object) -> Heuristic:
     """The heuristic of that name; an `Error` that lists them all if there is none."""
-    if name in HEURISTICS:
-        return HEURISTICS[name]
-    known = ", ".join(f"`{known}`" for known in HEURISTICS)
-    raise error(
-        "unknown-heuristic",
-        f"there is no heuristic `{name}` for problems; known are {known}",
-        help=did_you_mean(name, HEURISTICS),
-    )
+    if not isinstance(name, str) or name not in HEURISTICS:
+        raise unknown_heuristic(name, HEURISTICS, "problems")
+    return HEURISTICS[name]
 
 
 @kernel

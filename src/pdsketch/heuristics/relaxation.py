@@ -16,26 +16,24 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pdsketch.budget import UNLIMITED, Budget
 from pdsketch.heuristics.recursion import components
-from pdsketch.heuristics.rows import (
+from pdsketch.kernels.arrays import Bools, Floats, Indices, Ints, Longs
+from pdsketch.kernels.csr import (
+    CSR,
+    csr_of,
     distinct,
+    filtered,
     gather,
     group,
     invert,
     owners_of,
-    rows_of,
+    repeated,
     stack,
-    starts_of,
     unite,
 )
-from pdsketch.task.task import Bools, Floats, Ints, Rows, Task
-
-Longs = NDArray[np.int64]
-Indices = NDArray[np.uint32]
-"""Without a sign, so that a kernel need not ask whether an index counts from the end."""
+from pdsketch.task.task import Task
 
 COUNT_BITS = 14
 """An operator's state is ``cost << COUNT_BITS | unreached conditions``."""
@@ -101,8 +99,8 @@ def scale_costs(costs: Floats) -> tuple[Longs, float]:
 class _Unary(NamedTuple):
     """Unary operators over literals: one row of conditions and one of heads each."""
 
-    conditions: Rows
-    heads: Rows
+    conditions: CSR
+    heads: CSR
     owner: Longs
 
 
@@ -146,8 +144,8 @@ def _from_negations(task: Task, needed: set[int], budget: Budget) -> _Unary:
     first = 2 * task.n_basic
     wanted = [literal for literal in needed if literal >= first and literal & 1]
     if not wanted:
-        return _Unary(rows_of([]), rows_of([]), np.zeros(0, np.int64))
-    rules = invert(Rows(np.arange(len(task.axiom_heads) + 1, dtype=np.int32), task.axiom_heads), task.n_facts)
+        return _Unary(csr_of([]), csr_of([]), np.zeros(0, np.int64))
+    rules = invert(CSR(np.arange(len(task.axiom_heads) + 1, dtype=np.int32), task.axiom_heads), task.n_facts)
     component = components(task)
     conditions: list[list[int]] = []
     heads: list[list[int]] = []
@@ -171,7 +169,7 @@ def _from_negations(task: Task, needed: set[int], budget: Budget) -> _Unary:
         conditions.append(broken)
         heads.append([2 * fact + 1])
     needed |= seen
-    return _Unary(rows_of(conditions), rows_of(heads), np.full(len(heads), -1, np.int64))
+    return _Unary(csr_of(conditions), csr_of(heads), np.full(len(heads), -1, np.int64))
 
 
 def _numbered(task: Task, unary: _Unary) -> tuple[Longs, int]:
@@ -186,7 +184,7 @@ def _useful(unary: _Unary, numbers: Longs, n_propositions: int) -> _Unary:
     """Over propositions: heads that nobody needs, or that are conditions too, are left out."""
     owners, heads = owners_of(unary.heads), numbers[unary.heads.items]
     width = max(n_propositions, 1)
-    conditions = Rows(unary.conditions.starts, numbers[unary.conditions.items].astype(np.int32))
+    conditions = CSR(unary.conditions.starts, numbers[unary.conditions.items].astype(np.int32))
     own = owners_of(conditions) * width + conditions.items
     keep = (heads >= 0) & ~np.isin(owners * width + heads, own)
     heads_rows = group(owners[keep], heads[keep], len(unary.owner))
@@ -197,12 +195,10 @@ def _useful(unary: _Unary, numbers: Longs, n_propositions: int) -> _Unary:
     return _Unary(conditions, gather(heads_rows, picks), unary.owner[picks])
 
 
-def _shortened(conditions: Rows) -> Rows:
+def _shortened(conditions: CSR) -> CSR:
     """Rows cut to what an operator's counter can hold; fewer conditions relax more, and stay sound."""
-    counts = np.diff(conditions.starts)
-    place = np.arange(len(conditions.items)) - np.repeat(conditions.starts[:-1], counts)
-    kept = np.minimum(counts, _MOST_CONDITIONS)
-    return Rows(starts_of(kept), conditions.items[place < _MOST_CONDITIONS])
+    _, place = repeated(np.diff(conditions.starts))
+    return filtered(conditions, place < _MOST_CONDITIONS)
 
 
 def relax(
@@ -244,10 +240,10 @@ def _sorted_by_size(unary: _Unary) -> tuple[_Unary, int]:
     return parts, int((~few).sum())
 
 
-def _uses(unary: _Unary, n_several: int, count: int) -> tuple[Rows, Rows]:
+def _uses(unary: _Unary, n_several: int, count: int) -> tuple[CSR, CSR]:
     """For each proposition, the operators with several conditions, and the heads it leads to alone."""
     starts, items = unary.conditions.starts, unary.conditions.items
-    several = Rows(starts[: n_several + 1], items[: starts[n_several]])
+    several = CSR(starts[: n_several + 1], items[: starts[n_several]])
     single = n_several + np.flatnonzero(np.diff(starts[n_several:]) == 1)
     heads = gather(unary.heads, single)
     places = unary.heads.starts[single][owners_of(heads)] + (
@@ -256,7 +252,7 @@ def _uses(unary: _Unary, n_several: int, count: int) -> tuple[Rows, Rows]:
     return invert(several, count), group(items[starts[single]][owners_of(heads)], places, count)
 
 
-def _edge_table(unary: _Unary, edges: Rows, base: Longs) -> Indices:
+def _edge_table(unary: _Unary, edges: CSR, base: Longs) -> Indices:
     """A row (head, unary operator, cost) for each edge, one after the other."""
     operators = owners_of(unary.heads)[edges.items]
     table = np.stack([unary.heads.items[edges.items], operators, base[operators]], axis=1)

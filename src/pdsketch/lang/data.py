@@ -89,6 +89,6 @@ def shown(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def ground(atom: Fact | tuple[Any, ...]) -> str:
+def show_atom(atom: Fact | tuple[Any, ...]) -> str:
     """A ground atom or a step as the author would write it: ``(move-to b#1 [0.1, 0.2])``."""
     return f"({' '.join(map(shown, atom))})"

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from importlib import import_module
 from typing import Any, Literal, final
 
+from pdsketch.lang.analysis import Analysis
 from pdsketch.lang.diagnostics import Diagnostic
 from pdsketch.lang.source import Source, Span
 from pdsketch.lang.terms import Expr, Update, Variable
@@ -109,7 +111,7 @@ class Action:
 
 
 @final
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Domain:
     """A checked domain. Names are lower case; the mappings keep the order of declaration.
 
@@ -130,6 +132,11 @@ class Domain:
     components: tuple[tuple[str, ...], ...]
     recursive: frozenset[str]
     warnings: tuple[Diagnostic, ...] = ()
+
+    @cached_property
+    def analysis(self) -> Analysis:
+        """What its expressions and actions read and write."""
+        return Analysis(self)
 
     @property
     def state_predicates(self) -> tuple[Predicate, ...]:

@@ -11,9 +11,10 @@ from operator import ge, gt, le, lt
 from typing import Any, final
 
 from pdsketch.budget import current
-from pdsketch.lang.data import arithmetic, ground, near, plain
+from pdsketch.lang.data import arithmetic, near, plain, show_atom
 from pdsketch.lang.diagnostics import error
 from pdsketch.lang.domain import Data, Domain, Fact
+from pdsketch.lang.rewrite import conjuncts
 from pdsketch.lang.source import Span
 from pdsketch.lang.terms import (
     Apply,
@@ -29,8 +30,9 @@ from pdsketch.lang.terms import (
     Update,
     Value,
     Variable,
+    free_variables,
 )
-from pdsketch.lang.world import Parts, World
+from pdsketch.lang.world import World
 
 State = Mapping[Fact, Data]
 
@@ -111,7 +113,7 @@ class Moment:
         absent = predicate.role == "raw" and not self._to_encode
         if predicate.type.is_bool and not absent:
             return False
-        words = ground(fact)
+        words = show_atom(fact)
         if absent:
             raise error(
                 "absent-predicate",
@@ -140,7 +142,7 @@ class Moment:
     def updates(self, effects: Iterable[Update], bindings: Bindings) -> Iterator[tuple[Update, Fact, Any]]:
         """The ground updates that fire here, with the values they write."""
         for update in effects:
-            parts = self.world.conjuncts(update.condition)
+            parts = conjuncts(update.condition)
             for inner in self._satisfying(update.variables, parts, bindings):
                 fact = (update.target.predicate, *[self.value(a, inner) for a in update.target.args])
                 yield update, fact, None if update.value is None else self.value(update.value, inner)
@@ -166,18 +168,18 @@ class Moment:
     def _satisfying(
         self,
         variables: tuple[Variable, ...],
-        parts: Parts,
+        parts: list[Expr],
         bindings: Bindings,
     ) -> Iterator[Bindings]:
-        """The bindings under which the parts of a conjunction hold, each given with its free variables.
+        """The bindings under which the parts of a conjunction hold.
 
         Variables are bound one after the other, and the parts asked in their order, each as soon as its
         variables and those of all before it are bound: where one fails, the rest is not enumerated.
         """
         asked = 0
         unbound = {variable.name for variable in variables}
-        while asked < len(parts) and parts[asked][1].isdisjoint(unbound):
-            if not self.value(parts[asked][0], bindings):
+        while asked < len(parts) and unbound.isdisjoint(free_variables(parts[asked])):
+            if not self.value(parts[asked], bindings):
                 return
             asked += 1
         if not variables:

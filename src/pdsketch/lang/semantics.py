@@ -13,10 +13,11 @@ from collections.abc import Callable, Mapping
 from operator import add, mul, sub, truediv
 from typing import Any
 
-from pdsketch.lang.data import elementwise, flat, ground, near, shown
+from pdsketch.lang.data import elementwise, flat, near, show_atom, shown
 from pdsketch.lang.diagnostics import error
 from pdsketch.lang.domain import Data, Fact
 from pdsketch.lang.moment import Bindings, Moment, State
+from pdsketch.lang.steps import Step
 from pdsketch.lang.terms import Expr, Update
 from pdsketch.lang.world import World
 
@@ -35,9 +36,6 @@ __all__ = [
     "evaluate",
     "holds",
 ]
-
-Step = tuple[Any, ...]
-"""An action's name, then its arguments: names of objects, or numbers and tuples of numbers."""
 
 
 def evaluate(world: World, state: State, expr: Expr, bindings: Bindings | None = None) -> Any:
@@ -112,7 +110,7 @@ def _written(fact: Fact, writes: list[tuple[Update, Any]], moment: Moment) -> An
     Assigns must agree; increases and decreases add up, scalings multiply, and
     the three kinds do not mix, as in PDDL 2.1.
     """
-    words = ground(fact)
+    words = show_atom(fact)
     first, value = writes[0]
     if len({_KINDS[update.op] for update, _ in writes}) > 1:
         raise error("conflicting-effects", f"`{words}` is assigned and changed in one step", first.span)
@@ -137,7 +135,7 @@ def _within_choices(fact: Fact, value: Any, update: Update, moment: Moment) -> A
     if choices is not None and not all(0 <= v < choices for v in flat(value)):
         raise error(
             "value-out-of-range",
-            f"`{ground(fact)}` is given {shown(value)}, and has the choices 0 to {choices - 1}",
+            f"`{show_atom(fact)}` is given {shown(value)}, and has the choices 0 to {choices - 1}",
             update.span,
         )
     return value

@@ -65,3 +65,19 @@ class Span:
     def column(self) -> int:
         """The column of the first character, counted from 1."""
         return self.source.position(self.start)[1]
+
+    @property
+    def where(self) -> str:
+        """The source, the line and the column, as tools write them: ``file:3:7``."""
+        line, column = self.source.position(self.start)
+        return f"{self.source.name}:{line}:{column}"
+
+
+def quote(span: Span | None, otherwise: str) -> str:
+    """The author's words on one line, in quotes; other words where there is no place in a source."""
+    return otherwise if span is None else f"`{' '.join(span.text.split())}`"
+
+
+def located(span: Span | None) -> str:
+    """Where it stands, to follow a sentence."""
+    return "" if span is None else f" ({span.where})"

@@ -14,15 +14,44 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Literal, final
+from typing import Literal, TypeVar, final
 
 from pdsketch.lang.source import Span
 from pdsketch.lang.types import BOOL, ObjectType, Type, ValueType
 
+_T = TypeVar("_T", bound="_Term")
+
+
+class _Term:
+    """What is computed of a term at most once: its hash and its free variables.
+
+    Both are left out of pickles: the hash of a string differs from process to process.
+    """
+
+    __slots__ = ("_free", "_hash")
+    _free: tuple[str, ...]
+    _hash: int
+
+
+def _hashed_once(cls: type[_T]) -> type[_T]:
+    """Tables keyed by terms need the hash again and again; by itself, it is a walk over the whole term."""
+    structural = cls.__hash__
+
+    def hash_once(self: _T) -> int:
+        try:
+            return self._hash
+        except AttributeError:
+            object.__setattr__(self, "_hash", structural(self))
+            return self._hash
+
+    cls.__hash__ = hash_once  # type: ignore[assignment, method-assign]
+    return cls
+
 
 @final
+@_hashed_once
 @dataclass(frozen=True, slots=True)
-class Variable:
+class Variable(_Term):
     """``?o``: an object, or a value of a value type. ``name`` keeps its question mark."""
 
     name: str
@@ -31,8 +60,9 @@ class Variable:
 
 
 @final
+@_hashed_once
 @dataclass(frozen=True, slots=True)
-class Object:
+class Object(_Term):
     """An object by its name: a constant of the domain or an object of a problem."""
 
     name: str
@@ -41,8 +71,9 @@ class Object:
 
 
 @final
+@_hashed_once
 @dataclass(frozen=True, slots=True)
-class Value:
+class Value(_Term):
     """``true``, ``3``, ``0.5`` or ``[1, 1]`` (a tuple of numbers)."""
 
     value: bool | int | float | tuple[float, ...]
@@ -51,8 +82,9 @@ class Value:
 
 
 @final
+@_hashed_once
 @dataclass(frozen=True, slots=True)
-class Apply:
+class Apply(_Term):
     """``(p a b)``: the value of a predicate (observed, external, derived or encoded)."""
 
     predicate: str
@@ -62,8 +94,9 @@ class Apply:
 
 
 @final
+@_hashed_once
 @dataclass(frozen=True, slots=True)
-class BlankCall:
+class BlankCall(_Term):
     """``(??f a b)``: a function left for learning; ``blank`` is its full name."""
 
     blank: str
@@ -73,8 +106,9 @@ class BlankCall:
 
 
 @final
+@_hashed_once
 @dataclass(frozen=True, slots=True)
-class Logic:
+class Logic(_Term):
     """``and``, ``or`` (any number of parts, none included), ``not`` (one), ``implies`` (two)."""
 
     op: Literal["and", "or", "not", "implies"]
@@ -88,8 +122,9 @@ class Logic:
 
 
 @final
+@_hashed_once
 @dataclass(frozen=True, slots=True)
-class Quantified:
+class Quantified(_Term):
     """``forall`` or ``exists`` over objects, or over the choices of an int type."""
 
     op: Literal["forall", "exists"]
@@ -104,8 +139,9 @@ class Quantified:
 
 
 @final
+@_hashed_once
 @dataclass(frozen=True, slots=True)
-class Each:
+class Each(_Term):
     """A set of values for a blank: ``(foreach (?o - item) (when COND BODY))``.
 
     ``variables`` may be empty (``when`` alone: a set of at most one value);
@@ -125,8 +161,9 @@ class Each:
 
 
 @final
+@_hashed_once
 @dataclass(frozen=True, slots=True)
-class Equal:
+class Equal(_Term):
     """``=``: of two objects, two ints (exactly), two floats or vectors (within tolerance), two Booleans."""
 
     left: Expr
@@ -141,8 +178,9 @@ class Equal:
 
 
 @final
+@_hashed_once
 @dataclass(frozen=True, slots=True)
-class Compare:
+class Compare(_Term):
     """``<``, ``<=``, ``>``, ``>=`` of two scalar numbers."""
 
     op: Literal["<", "<=", ">", ">="]
@@ -157,8 +195,9 @@ class Compare:
 
 
 @final
+@_hashed_once
 @dataclass(frozen=True, slots=True)
-class Arithmetic:
+class Arithmetic(_Term):
     """``+``, ``-``, ``*``, ``/`` of numbers or of vectors of one shape; ``-`` of one is negation.
 
     ``+`` and ``*`` take two or more, ``-`` one or two, ``/`` two. A scalar
@@ -224,13 +263,15 @@ def walk(expr: Expr) -> Iterator[Expr]:
         stack.extend(reversed(children(node)))
 
 
-def free_variables(expr: Expr) -> frozenset[str]:
-    """The names of the variables that the expression does not bind itself."""
-    match expr:
-        case Variable():
-            return frozenset({expr.name})
-        case Quantified() | Each():
-            inside = frozenset().union(*(free_variables(child) for child in children(expr)))
-            return inside - {variable.name for variable in expr.variables}
-        case _:
-            return frozenset().union(*(free_variables(child) for child in children(expr)))
+def free_variables(expr: Expr) -> tuple[str, ...]:
+    """The names of the variables that the expression does not bind itself, sorted."""
+    try:
+        return expr._free
+    except AttributeError:
+        found = {name for child in children(expr) for name in free_variables(child)}
+        if isinstance(expr, Variable):
+            found = {expr.name}
+        elif isinstance(expr, Quantified | Each):
+            found -= {variable.name for variable in expr.variables}
+        object.__setattr__(expr, "_free", tuple(sorted(found)))
+        return expr._free

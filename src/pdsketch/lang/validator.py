@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, final
 
-from pdsketch.lang.data import flat, ground, plain, shown
-from pdsketch.lang.diagnostics import Diagnostic, Error, did_you_mean
-from pdsketch.lang.domain import LARGEST_COST, Action, Data, Fact, Problem
-from pdsketch.lang.semantics import Bindings, Moment, Step, World, apply_at, bind
-from pdsketch.lang.terms import Expr, Logic, Quantified, Variable, free_variables
-from pdsketch.lang.types import ObjectType
+from pdsketch.lang.data import show_atom, shown
+from pdsketch.lang.diagnostics import Diagnostic, Error
+from pdsketch.lang.domain import LARGEST_COST, Data, Fact, Problem
+from pdsketch.lang.semantics import Bindings, Moment, World, apply_at, bind
+from pdsketch.lang.steps import Step, resolve
+from pdsketch.lang.terms import Expr, Logic, Quantified, free_variables
 
 
 @final
@@ -83,64 +83,11 @@ def _take(
 
 
 def _resolve(world: World, written: Step) -> Step | Diagnostic:
-    """The step in the domain's own names, or what is wrong with it."""
-    name = str(written[0]).lower() if written else ""
-    action = world.domain.actions.get(name)
-    if action is None:
-        return Diagnostic(
-            "unknown-action", f"there is no action `{name}`", help=did_you_mean(name, world.domain.actions)
-        )
-    if len(written) - 1 != len(action.parameters):
-        wanted = " ".join(p.name for p in action.parameters)
-        found = len(written) - 1
-        return Diagnostic(
-            "arity-mismatch",
-            f"`{name}` takes {len(action.parameters)} arguments ({wanted}), and {found} are given",
-        )
-    arguments: list[Any] = []
-    for parameter, argument in zip(action.parameters, written[1:], strict=True):
-        resolved = argument.lower() if isinstance(argument, str) else plain(argument)
-        problem = _unfit(world, parameter, resolved, action)
-        if problem is not None:
-            return problem
-        arguments.append(resolved)
-    return (name, *arguments)
-
-
-def _unfit(world: World, parameter: Variable, argument: Any, action: Action) -> Diagnostic | None:
-    """Why an argument cannot stand for a parameter, if it cannot."""
-    type_ = parameter.type
-    wanted = f"`{parameter.name}` of `{action.name}` is a {type_}"
-    if isinstance(type_, ObjectType):
-        if not isinstance(argument, str):
-            return Diagnostic("type-mismatch", f"{wanted}, and {shown(argument)} is given")
-        if argument not in world.universe:
-            return Diagnostic(
-                "unknown-object",
-                f"there is no object `{argument}`",
-                help=did_you_mean(argument, world.universe),
-            )
-        if argument not in world.members(type_):
-            found = world.universe[argument]
-            return Diagnostic("type-mismatch", f"{wanted}, and `{argument}` is a {found}")
-        return None
-    numbers = list(flat(argument))
-    fits = not any(isinstance(n, str) for n in numbers) and (
-        type_.shape is None or _shape(argument) == type_.shape
-    )
-    if fits and type_.choices is not None:
-        fits = all(n in range(type_.choices) for n in numbers)
-    return None if fits else Diagnostic("type-mismatch", f"{wanted}, and {shown(argument)} is given")
-
-
-def _shape(value: Any) -> tuple[int, ...] | None:
-    """The shape of nested tuples; None if they are ragged."""
-    if not isinstance(value, tuple):
-        return ()
-    inner = {_shape(element) for element in value}
-    if len(inner) > 1 or None in inner:
-        return None
-    return (len(value), *next(iter(inner), ()))  # type: ignore[misc]
+    """The step in the domain's own names, or what is wrong with it, which has its place in the plan."""
+    try:
+        return resolve(world.domain, world.universe, written)
+    except Error as refused:
+        return replace(refused.diagnostics[0], span=None)
 
 
 def _first_false(moment: Moment, expr: Expr, bindings: Bindings) -> tuple[Expr, Bindings] | None:
@@ -177,7 +124,7 @@ def _explain(code: str, whole: str, failure: tuple[Expr, Bindings]) -> Diagnosti
 def _at_step(reason: Diagnostic, index: int, step: Step) -> Diagnostic:
     return Diagnostic(
         reason.code,
-        f"step {index + 1}, {ground(step)}: {reason.message}",
+        f"step {index + 1}, {show_atom(step)}: {reason.message}",
         reason.span,
         reason.label,
         reason.help,

@@ -10,11 +10,8 @@ from typing import Any, final
 from pdsketch.budget import current
 from pdsketch.lang.data import choices_of
 from pdsketch.lang.domain import Domain, Predicate, Problem
-from pdsketch.lang.terms import Expr, Logic, Variable, children, free_variables
+from pdsketch.lang.terms import Expr, Variable, children
 from pdsketch.lang.types import ObjectType, Type
-
-Parts = tuple[tuple[Expr, frozenset[str]], ...]
-"""The parts of a conjunction, each with its free variables."""
 
 
 @final
@@ -35,7 +32,6 @@ class World:
     _members: dict[Type, tuple[Any, ...]] = field(default_factory=dict, repr=False)
     _frames: dict[str, int] = field(default_factory=dict, repr=False)
     _of_role: dict[str, frozenset[str]] = field(default_factory=dict, repr=False)
-    _conjuncts: dict[int, tuple[Expr, Parts]] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, problem: Problem, functions: Mapping[str, Callable[..., Any]] | None = None) -> World:
@@ -58,12 +54,6 @@ class World:
             self._of_role[role] = frozenset(found)
         return self._of_role[role]
 
-    def conjuncts(self, expr: Expr) -> Parts:
-        """The parts of a conjunction, in their order, each with its free variables."""
-        if id(expr) not in self._conjuncts:
-            self._conjuncts[id(expr)] = expr, tuple((part, free_variables(part)) for part in _parts(expr))
-        return self._conjuncts[id(expr)][1]
-
     def frames(self, predicate: Predicate) -> int:
         """How deep Python's stack grows, at most, while the body of a derived predicate is evaluated."""
         if predicate.name not in self._frames:
@@ -77,14 +67,6 @@ class World:
         for instance in product(*(self.members(variable.type) for variable in variables)):
             budget.tick()
             yield instance
-
-
-def _parts(expr: Expr) -> Iterator[Expr]:
-    if isinstance(expr, Logic) and expr.op == "and":
-        for part in expr.args:
-            yield from _parts(part)
-    else:
-        yield expr
 
 
 def _depth(expr: Expr) -> int:

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from pdsketch.lang.domain import Predicate
-from pdsketch.lang.substitute import substitute
+from pdsketch.lang.rewrite import substitute
 from pdsketch.lang.terms import Apply, BlankCall, Each, Expr, Variable
 from pdsketch.lang.types import ObjectType, ValueType
 from pdsketch.nets.boolean_net import BooleanNet

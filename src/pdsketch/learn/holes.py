@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import torch
 
+from pdsketch.lang.analysis import effect_expressions
 from pdsketch.lang.domain import Action
 from pdsketch.learn.behaviour import BlankReport
 from pdsketch.learn.counts import Measures
 from pdsketch.learn.data.episode_arrays import Array
-from pdsketch.learn.goals import blanks_in
 from pdsketch.learn.training_set import TrainingSet
 from pdsketch.learn.twins import twins
 from pdsketch.learn.verdicts import REMEDIES
@@ -50,7 +50,7 @@ def _silent(training: TrainingSet, blanks: Mapping[str, BlankReport]) -> dict[st
     found = {}
     for at, action in enumerate(training.actions):
         word = training.dataset.executable[training.dataset.action == at]
-        names = sorted(blanks_in(training.domain, action.precondition, encoders=False))
+        names = sorted(training.reads.blanks(action.precondition, encoders=False))
         untrained = [name for name in names if blanks[name].verdict == "never-trained"]
         if untrained and len(word) and (word < 0).all():
             found[action.name] = untrained
@@ -81,9 +81,8 @@ def _unused_actions(training: TrainingSet, blanks: Mapping[str, BlankReport]) ->
 
 
 def _blanks_of(training: TrainingSet, action: Action) -> set[str]:
-    expressions = [action.precondition, *(u.condition for u in action.effects)]
-    expressions += [u.value for u in action.effects if u.value is not None]
-    return set().union(*(blanks_in(training.domain, expr, encoders=False) for expr in expressions))
+    expressions = [action.precondition, *effect_expressions(action.effects)]
+    return set().union(*(training.reads.blanks(expr, encoders=False) for expr in expressions))
 
 
 def _never_true(training: TrainingSet) -> Iterator[str]:
@@ -92,7 +91,7 @@ def _never_true(training: TrainingSet) -> Iterator[str]:
     judged = dataset.goal >= 0
     count = np.bincount(dataset.goal[judged], minlength=len(training.goals))
     true = np.bincount(dataset.goal[judged], dataset.outcomes[judged], minlength=len(training.goals))
-    calls = [blanks_in(training.domain, goal) for goal in training.goals]
+    calls = [set(training.reads.blanks(goal)) for goal in training.goals]
     shown = set[str]().union(*(calls[at] for at in np.flatnonzero(true)))
     never = [at for at in np.flatnonzero((count > 0) & (true == 0)).tolist() if calls[at] - shown]
     if not never:
@@ -200,7 +199,7 @@ def _first_updates(action: Action) -> tuple[str, ...]:
 def _is_learned(training: TrainingSet, action: str, predicate: str) -> bool:
     updates = [u for u in training.domain.actions[action].effects if u.target.predicate == predicate]
     parts = [u.condition for u in updates] + [u.value for u in updates if u.value is not None]
-    return any(blanks_in(training.domain, part, encoders=False) for part in parts)
+    return any(training.reads.blanks(part, encoders=False) for part in parts)
 
 
 def _blanks(blanks: Mapping[str, BlankReport]) -> Iterator[str]:

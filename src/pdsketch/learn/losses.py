@@ -288,7 +288,7 @@ class Losses:
             rows = where((current.action == at) & (known >= 0))
             if not len(rows):
                 continue
-            batch = current.batch(rows, sorted(training.reads.expression(action.precondition)))
+            batch = current.batch(rows, sorted(training.reads.reads(action.precondition)))
             run = training.engine.open(batch, checked=False)
             ground = run.ground(training.parameters(at, current.states.index_select(0, rows)), 1)
             truth = training.engine.precondition(ground, action.name, self.logic)[:, 0]
@@ -409,7 +409,7 @@ def change_scales(training: TrainingSet) -> dict[tuple[int, str], Tensor]:
     for at, action in enumerate(training.actions):
         states = np.flatnonzero((training.dataset.action == at) & training.executed & training.dataset.once)
         states = states[: training.dataset.at_once(SCALE_SAMPLE)]
-        for name in training.reads.written(action.name):
+        for name in training.reads.writes(action.name):
             predicate = training.domain.predicates[name]
             if name not in training.dataset or predicate.type.prim != "float32" or not len(states):
                 continue

@@ -86,7 +86,7 @@ class _Tally:
             rows = where(once & (current.action == at))
             if not len(rows):
                 continue
-            batch = current.batch(rows, sorted(training.reads.expression(action.precondition)))
+            batch = current.batch(rows, sorted(training.reads.reads(action.precondition)))
             run = training.engine.open(batch, checked=False)
             ground = run.ground(training.parameters(at, current.states[rows]), 1)
             truth = training.engine.precondition(ground, action.name, CRISP)[:, 0].cpu().numpy()

@@ -133,7 +133,7 @@ def _ask_preconditions(current: TimeSlice) -> None:
         action = training.actions[at]
         rows = where((current.action == at) & (known >= 0))
         if len(rows):
-            batch = current.batch(rows, sorted(training.reads.expression(action.precondition)))
+            batch = current.batch(rows, sorted(training.reads.reads(action.precondition)))
             ground = training.engine.open(batch, checked=False).ground(
                 training.parameters(at, current.states[rows]), 1
             )

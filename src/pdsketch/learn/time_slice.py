@@ -384,13 +384,6 @@ def encode(training: TrainingSet, states: Tensor, logic: Logic) -> dict[str, Ten
     missing = [p.name for p in predicates if p.role == "encoded" and p.name not in data]
     if not missing:
         return {}
-    names = {n for name in missing for n in _encoder_reads(training, name)}
+    names = training.reads.encoder_inputs(missing)
     run = training.engine.open(training.batch(states, training.observed(states, names)), checked=False)
     return {name: training.engine.predicate(run, name, logic) for name in missing}
-
-
-def _encoder_reads(training: TrainingSet, name: str) -> frozenset[str]:
-    body = training.domain.predicates[name].body
-    found = frozenset[str]() if body is None else training.reads.expression(body)
-    encoded = {n for n in found if training.domain.predicates[n].role == "encoded" and n != name}
-    return (found - encoded).union(*(_encoder_reads(training, n) for n in encoded))

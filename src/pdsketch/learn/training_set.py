@@ -10,13 +10,12 @@ import torch
 from torch import Tensor
 
 from pdsketch.lang.diagnostics import error
-from pdsketch.lang.domain import Domain
-from pdsketch.lang.terms import TRUE, Apply, Expr, walk
+from pdsketch.lang.terms import TRUE, Expr
 from pdsketch.lang.types import ObjectType, ValueType
 from pdsketch.learn.alike import groups
 from pdsketch.learn.data.device_dataset import DeviceDataset
 from pdsketch.learn.data.episode_arrays import Array, width_of
-from pdsketch.learn.goals import Reads, blanks_in, families, is_derived_table, signature
+from pdsketch.learn.goals import Family, families, signature
 from pdsketch.tensor.logic import CRISP, Logic
 from pdsketch.tensor.lower import Lowering
 from pdsketch.tensor.model import Model
@@ -51,25 +50,20 @@ class ReadSchedule:
             self.slot_tables.append([np.unique(column[column >= 0]).tolist() for column in members.T])
         self.family = torch.from_numpy(of_goal).to(device)
         self.slots = torch.from_numpy(slots).to(device)
-        self.direct = [sorted(_direct_reads(training, f.skeleton)) for f in training.families]
+        self.direct = [_direct_reads(training, f) for f in training.families]
         goal_wants = np.zeros((len(training.goals) + 1, len(tables)), dtype=np.bool_)
         for at, formula in enumerate(training.goals):
-            goal_wants[at, [number[name] for name in reads.tables([formula])]] = True
+            goal_wants[at, [number[name] for name in reads.read_tables([formula])]] = True
         self.goal_wants = torch.from_numpy(goal_wants).to(device)
-        self.action_tables = [[number[n] for n in reads.action_tables(a.name)] for a in training.actions]
+        self.action_tables = [[number[n] for n in reads.effect_tables(a.name)] for a in training.actions]
         action_wants = np.zeros((len(training.actions) + 1, len(tables)), dtype=np.bool_)
         for at, wanted in enumerate(self.action_tables):
             action_wants[at, wanted] = True
         self.action_wants = torch.from_numpy(action_wants).to(device)
-        self.action_reads = [sorted(reads.effects(a.name)) for a in training.actions]
-        self.table_reads = [reads.predicate(name) for name in tables]
+        self.action_reads = [sorted(reads.effect_reads(a.name)) for a in training.actions]
+        self.table_reads = [reads.predicate_reads(name) for name in tables]
         self.callees = [_callees(training, name, number) for name in tables]
         self.signatures = [signature(training.domain.predicates[name]) for name in tables]
-
-
-def _tables_in_order(domain: Domain) -> list[str]:
-    order = [name for component in domain.components for name in component]
-    return [name for name in order if is_derived_table(domain, name)]
 
 
 def _callees(training: TrainingSet, name: str, number: dict[str, int]) -> list[int]:
@@ -77,13 +71,12 @@ def _callees(training: TrainingSet, name: str, number: dict[str, int]) -> list[i
     body = training.domain.predicates[name].body
     if body is None or name in training.domain.recursive:
         return []
-    return [number[n] for n in training.reads.tables([body]) if n != name]
+    return [number[n] for n in training.reads.read_tables([body]) if n != name]
 
 
-def _direct_reads(training: TrainingSet, skeleton: Expr) -> frozenset[str]:
+def _direct_reads(training: TrainingSet, family: Family) -> list[str]:
     """The state variables that a skeleton reads beside its slots."""
-    named = {n.predicate for n in walk(skeleton) if isinstance(n, Apply) and not n.predicate.startswith("$")}
-    return frozenset[str]().union(*(training.reads.predicate(name) for name in named))
+    return sorted(n for n in family.domain.analysis.reads(family.skeleton) if n in training.domain.predicates)
 
 
 @final
@@ -102,11 +95,11 @@ class TrainingSet:
         self.engine = model.engine
         self.domain = model.domain
         self.dataset = dataset
-        self.reads = Reads(model.domain)
+        self.reads = model.domain.analysis
         self.goals = self._goals()
         self.families = families(model.domain, self.goals)
         self.actions = [model.domain.actions[name] for name in dataset.arrays.actions]
-        self.tables = _tables_in_order(model.domain)
+        self.tables = list(model.domain.analysis.tables)
         self.schedule = ReadSchedule(self)
         self.alike = groups(self, range(len(self.tables)))
         self._skeletons: dict[tuple[str, int], Node] = {}
@@ -131,13 +124,12 @@ class TrainingSet:
 
     def _goal(self, text: str, universe: Universe) -> Expr:
         goal = universe.formula(text)
-        for name in sorted(self.reads.expression(goal)):
-            if self.domain.predicates[name].role == "raw":
-                raise error(
-                    "absent-predicate",
-                    f"the goal reads `{name}`, which only the encoder reads: it is absent after a step",
-                    help="write the goal over encoded or carried predicates",
-                )
+        for name in self.reads.absent_reads(goal):
+            raise error(
+                "absent-predicate",
+                f"the goal reads `{name}`, which only the encoder reads: it is absent after a step",
+                help="write the goal over encoded or carried predicates",
+            )
         return goal
 
     def skeleton(self, at: int, logic: Logic) -> Node:
@@ -191,7 +183,7 @@ class TrainingSet:
                 continue
             asked = np.flatnonzero((dataset.action == at) & (dataset.executable < 0) & dataset.once)
             for some in self.dataset.parts(asked, 4096):
-                names = self.reads.expression(action.precondition)
+                names = self.reads.reads(action.precondition)
                 states = dataset.place(some)
                 run = self.engine.open(self.batch(states, self.observed(states, names)))
                 ground = run.ground(self.parameters(at, states), 1)
@@ -202,7 +194,7 @@ class TrainingSet:
 
     def has_blanks(self, expr: Expr) -> bool:
         """Whether an expression calls a blank, through derived predicates too."""
-        return bool(blanks_in(self.domain, expr))
+        return bool(self.reads.blanks(expr))
 
 
 def _typed(numbers: Tensor, type_: ValueType) -> Tensor:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from itertools import combinations
 
+from pdsketch.lang.analysis import effect_expressions, names_in
 from pdsketch.lang.domain import Domain, Predicate
-from pdsketch.lang.terms import Apply, BlankCall, Expr, Logic, Variable, walk
+from pdsketch.lang.terms import Apply, BlankCall, Expr, Logic, Variable, children, walk
 from pdsketch.learn.training_set import TrainingSet
 
 Inputs = frozenset[Hashable]
@@ -41,9 +42,8 @@ def _read_outside_goals(domain: Domain) -> set[str]:
     """The predicates that actions and bodies of other predicates name."""
     expressions = [p.body for p in domain.predicates.values() if p.body is not None]
     for action in domain.actions.values():
-        expressions += [action.precondition, *(u.condition for u in action.effects)]
-        expressions += [u.value for u in action.effects if u.value is not None]
-    return {node.predicate for expr in expressions for node in walk(expr) if isinstance(node, Apply)}
+        expressions += [action.precondition, *effect_expressions(action.effects)]
+    return set().union(*map(names_in, expressions))
 
 
 def _places(training: TrainingSet, predicate: Predicate) -> dict[Hashable, list[Inputs]]:
@@ -53,17 +53,15 @@ def _places(training: TrainingSet, predicate: Predicate) -> dict[Hashable, list[
     """
     found: dict[Hashable, list[Inputs]] = {}
     for at, goal in enumerate(training.goals):
-        inside = set[int]()
-        for number, node in enumerate(walk(goal)):
-            if not (isinstance(node, Logic) and node.op == "and"):
-                continue
-            for part in node.args:
-                if isinstance(part, Apply) and part.predicate == predicate.name:
-                    inside.add(id(part))
+        # The negation gives the goal itself a parent.
+        for number, node in enumerate(walk(Logic("not", (goal,)))):
+            for part in children(node):
+                if not (isinstance(part, Apply) and part.predicate == predicate.name):
+                    continue
+                if isinstance(node, Logic) and node.op == "and":
                     found.setdefault((at, number), []).append(_inputs(predicate, part))
-        for node in walk(goal):
-            if isinstance(node, Apply) and node.predicate == predicate.name and id(node) not in inside:
-                found[at, predicate.name] = []
+                else:
+                    found[at, predicate.name] = []
     return found
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import final
 
-from pdsketch.learn.goals import blanks_in
 from pdsketch.learn.training_set import TrainingSet
 
 
@@ -32,19 +31,19 @@ def uses_of(training: TrainingSet) -> dict[str, Uses]:
     found = {name: Uses() for name in domain.blanks}
     for predicate in domain.predicates.values():
         if predicate.role == "encoded" and predicate.body is not None:
-            for name in blanks_in(domain, predicate.body, encoders=False):
+            for name in domain.analysis.blanks(predicate.body, encoders=False):
                 found[name].encodes = predicate.name
     for action in domain.actions.values():
         for update in action.effects:
             effect = (action.name, update.target.predicate)
-            for name in blanks_in(domain, update.condition, encoders=False):
+            for name in domain.analysis.blanks(update.condition, encoders=False):
                 found[name].gates.add(effect)
             if update.value is not None:
-                for name in blanks_in(domain, update.value, encoders=False):
+                for name in domain.analysis.blanks(update.value, encoders=False):
                     found[name].values.add(effect)
-        for name in blanks_in(domain, action.precondition, encoders=False):
+        for name in domain.analysis.blanks(action.precondition, encoders=False):
             found[name].preconditions.add(action.name)
     for at, goal in enumerate(training.goals):
-        for name in blanks_in(domain, goal):
+        for name in domain.analysis.blanks(goal):
             found[name].goals.add(at)
     return found

@@ -22,8 +22,8 @@ class BooleanNet(Nested):
     The perceptron stands alone: coefficients move far in one step (`additive.COEFFICIENT_SCALE`), and where
     the sum cannot explain the examples it would only disturb what the perceptron is learning.
 
-    Once trained, all but *linear* say of a number beyond those seen what they say of the nearest
-    seen one: a square or a perceptron that fits where the data is may be anything elsewhere.
+    Once trained, products speak for a truth beyond the numbers seen only as far as they do at the nearest
+    numbers seen: a parabola that fits where the data is may open to the wrong side elsewhere.
     """
 
     def __init__(self, signature: Signature, generator: torch.Generator | None) -> None:
@@ -43,8 +43,6 @@ class BooleanNet(Nested):
         features = self.features
         singles = features.values(args)
         alone, between = features.alone(singles), features.between(singles)
-        if not self.training and self.level > 0:
-            alone, between = features.near(alone, between)
         elements = features.elements(args)
         parts = [*alone, *between]
         some = parts[0] if parts else next(iter(elements.values())).flatten(-2)
@@ -76,7 +74,11 @@ class BooleanNet(Nested):
         odds = additive.linear(args, own, between, elements, bounded)
         if self.reaches("products"):
             chosen = self.chosen("products", odds.shape[:-1], odds.device)
-            odds = self.added("products", odds, additive.products(args, bounded, chosen), drawn, chosen)
+            products = additive.products(args, bounded, chosen)
+            if not self.training:
+                near = additive.bounded(*self.features.near(own, between))
+                products = torch.minimum(products, additive.products(args, near, chosen))
+            odds = self.added("products", odds, products, drawn, chosen)
         if self.reaches("counts"):
             odds = odds + self.masked("counts", additive.counts(args, elements), drawn)
         if self.reaches("sums"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import NamedTuple, cast
 
@@ -55,12 +55,14 @@ class Features(nn.Module):
         both = zip(self.pairs, self.relations, strict=True)
         return [relation(singles[i], singles[j]) for (i, j), relation in both]
 
-    def near(self, alone: Sequence[Tensor], between: Sequence[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
-        """The same, numbers moved to the nearest that training had."""
-        encoders = [self.encoders[str(i)] for i in self.singles]
+    def near(
+        self, own: Mapping[int, Tensor], between: Sequence[Tensor]
+    ) -> tuple[dict[int, Tensor], list[Tensor]]:
+        """Single arguments and differences, numbers moved to the nearest that training had."""
+        both = zip(self.relations, between, strict=True)
         return (
-            [_near(encoder, x) for encoder, x in zip(encoders, alone, strict=True)],
-            [_near(relation, x) for relation, x in zip(self.relations, between, strict=True)],
+            {i: _near(self.encoders[str(i)], x) for i, x in own.items()},
+            [_near(relation, x) for relation, x in both],
         )
 
     def elements(self, args: Sequence[Argument]) -> dict[int, Tensor]:

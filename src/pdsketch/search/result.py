@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, final
+from typing import Literal, final
+
+from pdsketch.lang.steps import Step
 
 Status = Literal["solved", "unsolvable", "out-of-time", "out-of-memory", "gave-up"]
-
-Step = tuple[Any, ...]
-"""An action's name, then its arguments: names of objects, or tuples of numbers for values."""
 
 
 class UntrainedWarning(UserWarning):

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import product
 
 from pdsketch.lang.domain import Action
-from pdsketch.lang.substitute import substitute
+from pdsketch.lang.rewrite import substitute
 from pdsketch.lang.terms import Equal, Expr, Logic, Quantified, Update, Value, Variable
 
 

@@ -9,6 +9,8 @@ from typing import final
 import numpy as np
 
 from pdsketch.budget import MEGABYTE, Budget, OutOfMemoryError
+from pdsketch.kernels.arrays import Ints
+from pdsketch.kernels.growing import enlarged, more_rows, row_size
 from pdsketch.lang.source import Span
 from pdsketch.task.join import (
     COUNTER,
@@ -32,9 +34,7 @@ from pdsketch.task.join import (
     rehash,
 )
 from pdsketch.task.program import Program, Relation
-from pdsketch.task.room import enlarged, more_rows, row_size
 from pdsketch.task.rules import Rule
-from pdsketch.task.task import Ints
 
 STEPS = 100_000
 """Steps of a join before the first look at the budget."""
@@ -201,7 +201,7 @@ def too_large(found: Mapping[str, int], spans: Mapping[str, Span | None], budget
     """The error that names the schema with the most instances, where it stands, and what to do."""
     name = max(found, key=lambda key: found[key], default="")
     span = spans.get(name)
-    place = f"{span.source.name}:{span.line}:{span.column}: " if span is not None else ""
+    place = f"{span.where}: " if span is not None else ""
     return OutOfMemoryError(
         f"{place}`{name}` has {found.get(name, 0):,} ground instances or more, and the memory limit of "
         f"{budget.memory / MEGABYTE:g} MB holds no more",

@@ -10,15 +10,16 @@ from typing import final
 import numpy as np
 
 from pdsketch.budget import Budget
+from pdsketch.kernels.arrays import Bools, Floats, Ints, Longs
+from pdsketch.kernels.csr import CSR, gather, group, owners_of, repeated
 from pdsketch.lang.diagnostics import error
 from pdsketch.lang.domain import LARGEST_COST, Action, Problem
 from pdsketch.task.bodies import Bodies
 from pdsketch.task.database import Database
 from pdsketch.task.formula import Atom, Same
 from pdsketch.task.numeric import Numbers
-from pdsketch.task.residue import Ground, Residues, Table, grouped
+from pdsketch.task.residue import Ground, Residues, Table
 from pdsketch.task.rules import Rule, mark
-from pdsketch.task.task import Bools, Floats, Ints, Rows
 
 
 @final
@@ -42,14 +43,13 @@ class Lists:
         self.budget.reserve(4 * n * width)
         self.add(np.repeat(np.arange(first, first + n, dtype=np.int32), width), table.reshape(-1))
 
-    def finish(self, n_rows: int) -> Rows:
+    def finish(self, n_rows: int) -> CSR:
         """The rows as flat arrays."""
         if not self.rows:
-            return Rows(np.zeros(n_rows + 1, np.int32), np.zeros(0, np.int32))
+            return CSR(np.zeros(n_rows + 1, np.int32), np.zeros(0, np.int32))
         # Both columns in one piece, their order, and both in that order.
         self.budget.reserve(28 * sum(map(len, self.rows)))
-        starts, items = grouped(np.concatenate(self.rows), np.concatenate(self.items), n_rows)
-        return Rows(starts, items.astype(np.int32))
+        return group(np.concatenate(self.rows), np.concatenate(self.items), n_rows)
 
 
 @final
@@ -66,12 +66,12 @@ class Draft:
     rules: Ints
     origins: Ints
     costs: Floats
-    preconditions: Rows
+    preconditions: CSR
     owners: Ints
-    conditions: Rows
-    heads: Rows
+    conditions: CSR
+    heads: CSR
     axiom_heads: Ints
-    axiom_bodies: Rows
+    axiom_bodies: CSR
     goal: Ints
     possible: bool
     groups: tuple[Ints, ...]
@@ -201,15 +201,14 @@ class Drafter:
             own = table[:, len(rule.variables)]
             low, high = np.searchsorted(sorted_marks, own), np.searchsorted(sorted_marks, own, side="right")
             copies = high - low
-            source = np.repeat(np.arange(count, dtype=np.int32), copies)
-            within = np.arange(len(source)) - np.repeat(np.cumsum(copies) - copies, copies)
-            owners.append(order[np.repeat(low, copies) + within])
+            source, within = repeated(copies)
+            owners.append(order[low[source] + within])
             _copy(whole_conditions.finish(count), source, total, conditions)
             _copy(whole_heads.finish(count), source, total, heads)
             total += len(source)
         return np.concatenate(owners), conditions
 
-    def _axioms(self) -> tuple[Ints, Rows]:
+    def _axioms(self) -> tuple[Ints, CSR]:
         """The axioms of derived predicates, then those of the new disjunctions."""
         heads, bodies, total = [], Lists(self.budget), 0
         for number, rule in enumerate(self.rules):
@@ -254,9 +253,7 @@ def _joined(parts: Sequence[Ints]) -> Ints:
     return np.concatenate(parts) if parts else np.zeros(0, np.int32)
 
 
-def _copy(rows: Rows, source: Ints, first: int, lists: Lists) -> None:
+def _copy(rows: CSR, source: Longs, first: int, lists: Lists) -> None:
     """Put row ``source[i]`` into row ``first + i`` of the lists."""
-    counts = np.diff(rows.starts)[source]
-    targets = np.repeat(np.arange(first, first + len(source), dtype=np.int32), counts)
-    within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-    lists.add(targets, rows.items[np.repeat(rows.starts[:-1][source], counts) + within])
+    copied = gather(rows, source)
+    lists.add((first + owners_of(copied)).astype(np.int32), copied.items)

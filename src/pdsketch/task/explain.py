@@ -11,9 +11,10 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import final
 
-from pdsketch.lang.data import ground
+from pdsketch.budget import current
+from pdsketch.lang.data import show_atom
 from pdsketch.lang.diagnostics import Diagnostic, Note
-from pdsketch.lang.domain import Action, Problem
+from pdsketch.lang.domain import Action
 from pdsketch.lang.source import Span
 from pdsketch.lang.terms import (
     Apply,
@@ -45,21 +46,23 @@ MOST_PARTS = 5
 """How many parts of the goal are explained."""
 
 
-def explain(problem: Problem) -> tuple[str, ...]:
+def explain(grounding: Grounding) -> tuple[str, ...]:
     """The explanation in lines of text, each with its place; empty if the relaxed goal is within reach."""
     lines = []
-    for diagnostic in explain_unreachable(problem):
+    for diagnostic in explain_unreachable(grounding):
         lines.append(_placed(diagnostic.message, diagnostic.span))
         lines += [f"  {_placed(note.label, note.span)}" for note in diagnostic.notes]
         lines += [f"  {diagnostic.help}"] if diagnostic.help else []
     return tuple(lines)
 
 
-def explain_unreachable(problem: Problem) -> list[Diagnostic]:
+def explain_unreachable(grounding: Grounding) -> list[Diagnostic]:
     """A diagnostic for each part of the goal that can never hold; its notes follow the reasons back."""
-    explainer = _Explainer(Grounding(problem))
+    goal = grounding.problem.goal
+    explainer = _Explainer(grounding)
     found = []
-    for part, bindings in explainer.parts(problem.goal, {}):
+    for part, bindings in explainer.parts(goal, {}):
+        current().check()
         if not explainer.possibilities.can(part, bindings):
             found.append((part, bindings))
     diagnostics = [explainer.diagnostic(part, bindings) for part, bindings in found[:MOST_PARTS]]
@@ -68,7 +71,7 @@ def explain_unreachable(problem: Problem) -> list[Diagnostic]:
     if len(found) > MOST_PARTS:
         more = len(found) - MOST_PARTS
         diagnostics.append(
-            Diagnostic("unreachable-goal", f"{more} more parts of the goal can never hold", problem.goal.span)
+            Diagnostic("unreachable-goal", f"{more} more parts of the goal can never hold", goal.span)
         )
     return diagnostics
 
@@ -105,7 +108,7 @@ class _Explainer:
         return [
             Diagnostic(
                 "unreachable-goal",
-                f"the goal needs `{ground(fact)}` and its negation, which never hold together",
+                f"the goal needs `{show_atom(fact)}` and its negation, which never hold together",
                 self._g.problem.goal.span,
                 label="contradicts itself",
             )
@@ -300,4 +303,4 @@ class _Explainer:
 def _placed(text: str, span: Span | None) -> str:
     if span is None:
         return text
-    return f"{span.source.name}:{span.line}:{span.column}: {text}"
+    return f"{span.where}: {text}"

@@ -18,7 +18,7 @@ def unsupported(problem: Problem) -> tuple[Diagnostic, ...]:
     are compared.
     """
     domain = problem.domain
-    changed = {u.target.predicate for a in domain.actions.values() for u in a.effects}
+    changed = domain.analysis.written
     found: list[Diagnostic] = []
     for action in domain.actions.values():
         for parameter in action.parameters:
@@ -45,7 +45,7 @@ def _not_yet(what: str, node: Expr | Update | Predicate, why: str) -> Diagnostic
     )
 
 
-def _of_update(domain: Domain, update: Update, changed: set[str]) -> Iterator[Diagnostic]:
+def _of_update(domain: Domain, update: Update, changed: frozenset[str]) -> Iterator[Diagnostic]:
     target = domain.predicates[update.target.predicate]
     if not target.type.is_bool:
         word = "numeric" if target.type.is_number else "value-typed"
@@ -55,7 +55,7 @@ def _of_update(domain: Domain, update: Update, changed: set[str]) -> Iterator[Di
     yield from _of_expr(domain, update.condition, changed)
 
 
-def _of_derived(domain: Domain, derived: Predicate, changed: set[str]) -> Iterator[Diagnostic]:
+def _of_derived(domain: Domain, derived: Predicate, changed: frozenset[str]) -> Iterator[Diagnostic]:
     if derived.body is None:
         return
     if not derived.type.is_bool:
@@ -65,7 +65,7 @@ def _of_derived(domain: Domain, derived: Predicate, changed: set[str]) -> Iterat
     yield from _of_expr(domain, derived.body, changed)
 
 
-def _of_expr(domain: Domain, expr: Expr, changed: set[str]) -> Iterator[Diagnostic]:
+def _of_expr(domain: Domain, expr: Expr, changed: frozenset[str]) -> Iterator[Diagnostic]:
     for node in walk(expr):
         match node:
             case BlankCall() | Each():
@@ -91,7 +91,7 @@ def _is_vector(expr: Expr) -> bool:
     return isinstance(expr.type, ValueType) and expr.type.shape != ()
 
 
-def _of_apply(domain: Domain, node: Apply, changed: set[str]) -> Iterator[Diagnostic]:
+def _of_apply(domain: Domain, node: Apply, changed: frozenset[str]) -> Iterator[Diagnostic]:
     predicate = domain.predicates[node.predicate]
     if predicate.role == "external":
         yield Diagnostic(

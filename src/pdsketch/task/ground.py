@@ -112,13 +112,18 @@ class Grounding:
         relations, arguments = self.database.relation, self.database.args
         found: list[Fact] = []
         for first in range(0, len(facts), _NAMED):
-            self.budget.check()
+            current().check()
             some = facts[first : first + _NAMED]
             known = [f for f in some if f < n]
             rows = zip(relations[known].tolist(), arguments[known].tolist(), strict=True)
             named = iter([(names[r], *(objects[o] for o in args[: arity[r]])) for r, args in rows])
             found += [next(named) if f < n else self.residues.facts[f - n] for f in some]
         return found
+
+    @property
+    def solvable(self) -> bool:
+        """Whether the goal is within reach of the relaxed task; if not, `explain` says why."""
+        return self.small.solvable
 
     def task(self) -> Task:
         """The task with its names."""

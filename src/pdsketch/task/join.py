@@ -32,8 +32,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from pdsketch.task.kernel import kernel
-from pdsketch.task.task import Ints
+from pdsketch.kernels.arrays import Ints
+from pdsketch.kernels.compiled import kernel
 
 Longs = NDArray[np.int64]
 

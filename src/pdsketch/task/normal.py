@@ -23,7 +23,6 @@ from pdsketch.lang.terms import (
     Value,
     Variable,
     free_variables,
-    walk,
 )
 from pdsketch.lang.types import BOOL, ObjectType
 from pdsketch.task.formula import FALSE, TRUE, Atom, Every, Formula, Same, Some, Term, Test, both, either
@@ -164,8 +163,3 @@ def _written_out(expr: Quantified, scope: Scope, words: Vocabulary, positive: bo
         normalize(rest, {**scope, variable.name: Value(v, variable.type)}, words, positive) for v in values
     ]
     return both(parts) if universal else either(parts)
-
-
-def reads(expr: Expr) -> set[str]:
-    """The predicates that an expression mentions."""
-    return {node.predicate for node in walk(expr) if isinstance(node, Apply)}

@@ -7,11 +7,12 @@ from typing import final
 
 import numpy as np
 
+from pdsketch.kernels.arrays import Bools, Floats, Ints
 from pdsketch.lang.domain import Problem
+from pdsketch.lang.rewrite import substitute
 from pdsketch.lang.terms import Apply, Arithmetic, Compare, Equal, Expr, Object, Value, Variable
 from pdsketch.task.formula import Term, Test
 from pdsketch.task.normal import Vocabulary
-from pdsketch.task.task import Bools, Floats, Ints
 
 Column = Ints | int
 Columns = Mapping[str, Column]
@@ -32,13 +33,11 @@ class Numbers:
 
     def holds(self, test: Test, columns: Mapping[str, Ints], rows: int) -> Bools:
         """Whether a comparison is true, for each row; it is not where a value is missing."""
-        scope: dict[str, Column] = {}
-        expr: Expr = test.expr
-        for name, term in test.scope.items():
-            if isinstance(term, Value):
-                expr = _replaced(expr, name, term)
-            else:
-                scope[name] = _column(term, columns)
+        values = {name: term for name, term in test.scope.items() if isinstance(term, Value)}
+        scope = {
+            name: _column(term, columns) for name, term in test.scope.items() if not isinstance(term, Value)
+        }
+        expr = substitute(test.expr, values)
         assert isinstance(expr, Compare | Equal)
         left, right = self.value(expr.left, scope, rows), self.value(expr.right, scope, rows)
         known = ~(np.isnan(left) | np.isnan(right))
@@ -115,19 +114,3 @@ def _arithmetic(expr: Arithmetic, parts: Sequence[Floats]) -> Floats:
                 if expr.type.prim == "int64":
                     total = np.floor(total)
     return total
-
-
-def _replaced(expr: Expr, name: str, value: Value) -> Expr:
-    """A number in the place of a variable over choices."""
-    match expr:
-        case Variable() if expr.name == name:
-            return value
-        case Compare():
-            return Compare(expr.op, _replaced(expr.left, name, value), _replaced(expr.right, name, value))
-        case Equal():
-            left, right = _replaced(expr.left, name, value), _replaced(expr.right, name, value)
-            return Equal(left, right, expr.tolerance)
-        case Arithmetic():
-            return Arithmetic(expr.op, tuple(_replaced(a, name, value) for a in expr.args), expr.type)
-        case _:
-            return expr

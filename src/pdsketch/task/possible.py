@@ -9,6 +9,8 @@ from typing import final
 
 import numpy as np
 
+from pdsketch.budget import current
+from pdsketch.kernels.arrays import Ints
 from pdsketch.lang.terms import (
     Apply,
     Compare,
@@ -25,7 +27,6 @@ from pdsketch.lang.types import BOOL, ObjectType
 from pdsketch.task.formula import Test
 from pdsketch.task.ground import Grounding
 from pdsketch.task.numeric import Numbers
-from pdsketch.task.task import Ints
 
 Bindings = Mapping[str, int]
 """The objects of some variables; others may stand for anything of their type."""
@@ -45,9 +46,11 @@ class Possibilities:
     def __init__(self, grounding: Grounding) -> None:
         self._g = grounding
         self._numbers = Numbers(grounding.problem, grounding.words)
+        self._budget = current()
 
     def can(self, expr: Expr, bindings: Bindings, wanted: bool = True) -> bool:
         """Whether the expression can be ``wanted``."""
+        self._budget.tick()
         match expr:
             case Value():
                 return bool(expr.value) == wanted

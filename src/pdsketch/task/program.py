@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import final
 
+from pdsketch.kernels.arrays import Ints
 from pdsketch.lang.types import ObjectType
 from pdsketch.task.normal import Vocabulary
-from pdsketch.task.task import Ints
 
 
 @final

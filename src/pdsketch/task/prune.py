@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from pdsketch.task.kernel import kernel
-from pdsketch.task.task import Bools, Ints
+from pdsketch.kernels.arrays import Bools, Ints
+from pdsketch.kernels.compiled import kernel
 
 
 @kernel

@@ -10,17 +10,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
-from typing import Any, final
+from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pdsketch.budget import Budget
+from pdsketch.kernels.arrays import Bools, Ints
+from pdsketch.kernels.csr import gather, group, owners_of, repeated
 from pdsketch.task.database import Database, too_large
 from pdsketch.task.formula import Atom, Both, Either, Every, Formula, Same, Some, Term, Test, variables_of
 from pdsketch.task.normal import Vocabulary
 from pdsketch.task.numeric import Numbers
-from pdsketch.task.task import Bools, Ints
 
 _FACT_BYTES = 200
 """About what the name of a fact takes."""
@@ -165,7 +166,7 @@ class Residues:
             own, theirs = number[: table.rows], number[table.rows :]
         order = np.argsort(theirs, kind="stable")
         low, high = (np.searchsorted(theirs[order], own, side=side) for side in ("left", "right"))
-        source, within = _repeated(high - low)
+        source, within = repeated(high - low)
         self._guard(len(source), len(table.columns) + len(places), list(places))
         chosen = facts[order[low[source] + within]]
         columns = {name: column[source] for name, column in table.columns.items()}
@@ -268,22 +269,7 @@ def _joined(parts: Sequence[Ground], rows: int) -> Ground:
     )
 
 
-def grouped(rows: Ints, items: Ints, n_rows: int) -> tuple[Ints, Ints]:
-    """Items sorted by row, with the start of each row."""
-    order = np.argsort(rows, kind="stable")
-    starts = np.searchsorted(rows[order], np.arange(n_rows + 1)).astype(np.int32)
-    return starts, items[order]
-
-
 def _spread(ground: Ground, inverse: NDArray[np.int64]) -> Ground:
     """The ground conjunctions of distinct rows, handed to all rows that share them."""
-    starts, items = grouped(ground.rows, ground.literals, len(ground.dead))
-    source, within = _repeated(np.diff(starts)[inverse])
-    literals = items[starts[:-1][inverse][source] + within]
-    return Ground(source.astype(np.int32), literals.astype(np.int32), ground.dead[inverse])
-
-
-def _repeated(counts: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Each row as often as counted, and how often it came before: ``[2, 1]`` is ``[0, 0, 1], [0, 1, 0]``."""
-    source = np.repeat(np.arange(len(counts)), counts)
-    return source, np.arange(len(source)) - np.repeat(np.cumsum(counts) - counts, counts)
+    shared = gather(group(ground.rows, ground.literals, len(ground.dead)), inverse)
+    return Ground(owners_of(shared).astype(np.int32), shared.items, ground.dead[inverse])

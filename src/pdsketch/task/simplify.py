@@ -9,6 +9,8 @@ from typing import final
 import numpy as np
 
 from pdsketch.budget import Budget
+from pdsketch.kernels.arrays import Bools, Floats, Ints
+from pdsketch.kernels.csr import CSR, emptied, filtered, gather, group, owners_of
 from pdsketch.task.draft import Draft
 from pdsketch.task.prune import (
     derive_certain,
@@ -18,8 +20,6 @@ from pdsketch.task.prune import (
     tidy_conditions,
     tidy_heads,
 )
-from pdsketch.task.residue import grouped
-from pdsketch.task.task import Bools, Floats, Ints, Rows
 
 _NONE = np.zeros(0, np.int32)
 
@@ -49,12 +49,12 @@ class Small:
     goal: Ints
     chosen: Ints
     costs: Floats
-    preconditions: Rows
-    effects: Rows
-    conditions: Rows
-    heads: Rows
+    preconditions: CSR
+    effects: CSR
+    conditions: CSR
+    heads: CSR
     axiom_heads: Ints
-    axiom_bodies: Rows
+    axiom_bodies: CSR
     axiom_layers: Ints
     possible: Bools
     solvable: bool
@@ -65,12 +65,12 @@ class Small:
 class _Work:
     """The draft, as it shrinks. Operators, effects and axioms that are out are False in their masks."""
 
-    pre: Rows
+    pre: CSR
     owners: Ints
-    cond: Rows
-    heads: Rows
+    cond: CSR
+    heads: CSR
     ax_heads: Ints
-    bodies: Rows
+    bodies: CSR
     ops: Bools
     effects: Bools
     axioms: Bools
@@ -160,34 +160,34 @@ def _tidy(work: _Work, certain: Bools) -> None:
     empty = (_NONE, _NONE, _NONE)
     fine, starts, items = tidy_conditions(certain, empty, work.pre.starts, work.pre.items, stamp())
     work.ops &= fine
-    work.pre = Rows(starts, items)
+    work.pre = CSR(starts, items)
     if len(work.cond.items) or n_effects > n_ops:
         outer = (work.owners, work.pre.starts, work.pre.items)
         fine, starts, items = tidy_conditions(certain, outer, work.cond.starts, work.cond.items, stamp())
         work.effects &= fine
-        work.cond = Rows(starts, items)
+        work.cond = CSR(starts, items)
     work.effects &= work.ops[work.owners]
     _merge_unconditional(work)
-    op_starts, own = grouped(work.owners[work.effects], np.nonzero(work.effects)[0].astype(np.int32), n_ops)
+    own = group(work.owners[work.effects], np.flatnonzero(work.effects), n_ops)
     starts, items = tidy_heads(
         certain,
         (work.pre.starts, work.pre.items),
-        (op_starts, own),
+        (own.starts, own.items),
         (work.cond.starts, work.cond.items, work.heads.starts, work.heads.items),
         (stamp(), stamp(n_facts), stamp(n_facts), stamp(), stamp(), stamp()),
     )
-    work.heads = Rows(starts, items)
+    work.heads = CSR(starts, items)
     if len(work.ax_heads):
         fine, starts, items = tidy_conditions(certain, empty, work.bodies.starts, work.bodies.items, stamp())
         work.axioms &= fine & ~certain[2 * work.ax_heads]
-        work.bodies = Rows(starts, items)
+        work.bodies = CSR(starts, items)
 
 
 def _drop_dominated(work: _Work, groups: Sequence[Ints], budget: Budget) -> None:
     """Of operators that are one action, put out those whose precondition another's is a part of."""
-    for group in groups:
+    for same in groups:
         kept: list[set[int]] = []
-        alive = [o for o in group.tolist() if work.ops[o]]
+        alive = [o for o in same.tolist() if work.ops[o]]
         for operator in sorted(alive, key=lambda o: work.pre.starts[o + 1] - work.pre.starts[o]):
             budget.tick()
             needs = set(work.pre[operator].tolist())
@@ -209,8 +209,7 @@ def _merge_unconditional(work: _Work) -> None:
     target = np.where(always, work.owners, numbers).astype(np.int32)
     alive = np.repeat(work.effects, np.diff(work.heads.starts))
     rows = np.repeat(target, np.diff(work.heads.starts))[alive]
-    starts, items = grouped(rows, work.heads.items[alive], n_effects)
-    work.heads = Rows(starts, items)
+    work.heads = group(rows, work.heads.items[alive], n_effects)
     work.effects &= ~always
     work.effects[:n_ops] = work.ops
 
@@ -220,7 +219,7 @@ def _keep_relevant(work: _Work, goal: Ints, n_facts: int, budget: Budget) -> Non
     relevant = np.zeros(2 * n_facts, np.bool_)
     relevant[goal] = True
     useful, helpful = ~work.effects, np.zeros(len(work.ops), np.bool_)
-    bodies = _without(work.bodies, ~work.axioms)
+    bodies = emptied(work.bodies, ~work.axioms)
     averted = np.zeros(len(work.owners), np.bool_)
     while spread_relevant(
         relevant,
@@ -232,26 +231,11 @@ def _keep_relevant(work: _Work, goal: Ints, n_facts: int, budget: Budget) -> Non
         budget.check()
     matters = relevant[0::2] | relevant[1::2]
     work.ops &= helpful
-    touched = np.repeat(np.arange(len(work.effects)), np.diff(work.heads.starts))
     busy = np.zeros(len(work.effects), np.bool_)
-    busy[touched[matters[work.heads.items >> 1]]] = True
+    busy[owners_of(work.heads)[matters[work.heads.items >> 1]]] = True
     work.effects &= work.ops[work.owners] & busy
     work.axioms &= matters[work.ax_heads]
-    work.heads = _filtered(work.heads, matters)
-
-
-def _without(rows: Rows, out: Bools) -> Rows:
-    """The rows, those that are out made empty."""
-    kept = np.repeat(~out, np.diff(rows.starts))
-    counts = np.where(out, 0, np.diff(rows.starts))
-    return Rows(np.concatenate([[0], np.cumsum(counts)]).astype(np.int32), rows.items[kept])
-
-
-def _filtered(rows: Rows, matters: Bools) -> Rows:
-    """The rows, without the literals of facts that do not matter."""
-    kept = matters[rows.items >> 1]
-    ends = np.concatenate([[0], np.cumsum(kept)]).astype(np.int32)
-    return Rows(ends[rows.starts], rows.items[kept])
+    work.heads = filtered(work.heads, matters[work.heads.items >> 1])
 
 
 def _finish(work: _Work, draft: Draft, facts: Facts, goal: Ints, possible: Bools, solvable: bool) -> Small:
@@ -270,19 +254,16 @@ def _finish(work: _Work, draft: Draft, facts: Facts, goal: Ints, possible: Bools
         (work.heads, effects),
         (work.bodies, axioms),
     ):
-        used[rows.items[_positions(rows, picked)] >> 1] = True
+        used[gather(rows, picked).items >> 1] = True
     kept = np.concatenate([np.nonzero(used & ~facts.derived)[0], np.nonzero(used & facts.derived)[0]])
     renumber = np.full(n, -1, np.int32)
     renumber[kept] = np.arange(len(kept), dtype=np.int32)
 
-    def renumbered(rows: Rows, picked: Ints) -> Rows:
-        return Rows(*select_rows(picked, rows.starts, rows.items, renumber))
+    def renumbered(rows: CSR, picked: Ints) -> CSR:
+        return CSR(*select_rows(picked, rows.starts, rows.items, renumber))
 
     op_number = np.full(len(work.ops), -1, np.int32)
     op_number[chosen] = np.arange(len(chosen), dtype=np.int32)
-    own_starts, own = grouped(
-        op_number[work.owners[effects]], np.arange(len(effects), dtype=np.int32), len(chosen)
-    )
     return Small(
         kept=kept.astype(np.int32),
         n_basic=int((used & ~facts.derived).sum()),
@@ -291,7 +272,7 @@ def _finish(work: _Work, draft: Draft, facts: Facts, goal: Ints, possible: Bools
         chosen=chosen,
         costs=draft.costs[chosen],
         preconditions=renumbered(work.pre, chosen),
-        effects=Rows(own_starts, own),
+        effects=group(op_number[work.owners[effects]], np.arange(len(effects)), len(chosen)),
         conditions=renumbered(work.cond, effects),
         heads=renumbered(work.heads, effects),
         axiom_heads=renumber[work.ax_heads[axioms]],
@@ -300,11 +281,3 @@ def _finish(work: _Work, draft: Draft, facts: Facts, goal: Ints, possible: Bools
         possible=possible,
         solvable=solvable,
     )
-
-
-def _positions(rows: Rows, picked: Ints) -> Ints:
-    """Where the items of some rows stand."""
-    counts = np.diff(rows.starts)[picked]
-    within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-    positions: Ints = (np.repeat(rows.starts[:-1][picked], counts) + within).astype(np.int32)
-    return positions

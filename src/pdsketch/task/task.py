@@ -10,29 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final
 
-import numpy as np
-from numpy.typing import NDArray
-
+from pdsketch.kernels.arrays import Bools, Floats, Ints
+from pdsketch.kernels.csr import CSR
 from pdsketch.lang.domain import Fact
-
-Ints = NDArray[np.int32]
-Bools = NDArray[np.bool_]
-Floats = NDArray[np.float64]
-
-
-@final
-@dataclass(frozen=True, slots=True, eq=False)
-class Rows:
-    """Lists of ints of different lengths: row ``i`` is ``items[starts[i]:starts[i + 1]]``."""
-
-    starts: Ints
-    items: Ints
-
-    def __len__(self) -> int:
-        return len(self.starts) - 1
-
-    def __getitem__(self, row: int) -> Ints:
-        return self.items[self.starts[row] : self.starts[row + 1]]
 
 
 @final
@@ -69,12 +49,12 @@ class Task:
     goal: Ints
     operators: tuple[tuple[str, ...], ...]
     costs: Floats
-    preconditions: Rows
-    effects: Rows
-    conditions: Rows
-    heads: Rows
+    preconditions: CSR
+    effects: CSR
+    conditions: CSR
+    heads: CSR
     axiom_heads: Ints
-    axiom_bodies: Rows
+    axiom_bodies: CSR
     axiom_layers: Ints
 
     @property

@@ -3,57 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from pdsketch.lang.diagnostics import Error, did_you_mean, error
-from pdsketch.lang.domain import Action, Domain
+from pdsketch.lang.diagnostics import error
+from pdsketch.lang.domain import Action
+from pdsketch.lang.steps import Step, argument_words, object_of
 from pdsketch.lang.terms import Variable
 from pdsketch.lang.types import ObjectType, ValueType
-from pdsketch.tensor import whole
+from pdsketch.lang.values import check_value
 from pdsketch.tensor.state import StateBatch
 from pdsketch.tensor.universe import Universe
 
-Step = tuple[Any, ...]
-
-
-def is_step(action: Any) -> bool:
-    """Whether this is one step, and not a list of them."""
-    return isinstance(action, str) or (
-        isinstance(action, Sequence) and len(action) > 0 and isinstance(action[0], str)
-    )
-
-
-def action_of(domain: Domain, step: Any) -> Action:
-    """The schema of a step, whose name and number of arguments are checked."""
-    if isinstance(step, str):
-        step = (step,)
-    if not is_step(step):
-        raise error(
-            "bad-action",
-            f"an action is a tuple of its name and its arguments, and {step!r} is not",
-            help='write it as ("forward", "agent")',
-        )
-    action = domain.actions.get(step[0].lower())
-    if action is None:
-        known = ", ".join(domain.actions)
-        raise error(
-            "unknown-action",
-            f"the domain has no action `{step[0]}`",
-            help=did_you_mean(step[0].lower(), domain.actions) or f"its actions: {known}",
-        )
-    if len(step) - 1 != len(action.parameters):
-        wanted = " ".join(f"{p.name} - {p.type}" for p in action.parameters) or "none"
-        raise error(
-            "wrong-arity",
-            f"`{action.name}` takes {len(action.parameters)} arguments, and {len(step) - 1} were given",
-            action.span,
-            help=f"its parameters: {wanted}",
-        )
-    return action
+_DTYPES: Final = {"bool": torch.bool, "int64": torch.int64, "float32": torch.float32}
 
 
 def _as_tuple(step: Any) -> Step:
@@ -69,9 +34,7 @@ def bind(batch: StateBatch, action: Action, steps: Sequence[Step]) -> dict[str, 
             places = _places(batch, [step[i] for step in steps], parameter, action)
             bound[parameter.name] = torch.tensor(places, device=batch.device).unsqueeze(1)
         else:
-            values = [
-                value_of(step[i], parameter.type, f"`{parameter.name}` of `{action.name}`") for step in steps
-            ]
+            values = [value_of(step[i], parameter.type, argument_words(action, parameter)) for step in steps]
             if any(v.shape != values[0].shape for v in values):
                 raise error("shape-mismatch", f"the values for `{parameter.name}` differ in shape")
             bound[parameter.name] = torch.stack(values).unsqueeze(1).to(batch.device)
@@ -92,44 +55,17 @@ def _places(batch: StateBatch, names: list[Any], parameter: Variable, action: Ac
 
 def _place(universe: Universe, name: Any, parameter: Variable, action: Action) -> int:
     assert isinstance(parameter.type, ObjectType)
-    if not isinstance(name, str):
-        raise error(
-            "bad-argument",
-            f"`{parameter.name}` of `{action.name}` is the name of a {parameter.type}, and {name!r} is not",
-        )
-    at = universe.find(name.lower(), parameter.type)
-    if at >= 0:
-        return at
-    plain = universe.stranger(name.lower(), parameter.type)
-    assert isinstance(plain, Error)
-    what = plain.diagnostics[0]
-    raise error(
-        what.code, f"`{parameter.name}` of `{action.name}`: {what.message}", action.span, help=what.help
-    )
+    at = universe.find(name.lower(), parameter.type) if isinstance(name, str) else -1
+    if at < 0:
+        found = object_of(universe.domain, universe.types, action, parameter, name)
+        raise AssertionError(f"{found} fits, and is on no axis")
+    return at
 
 
 def value_of(value: Any, type_: ValueType, what: str) -> Tensor:
     """A value argument: a number, or a tuple of numbers, as a tensor of its type."""
     try:
-        given = value.detach().cpu() if isinstance(value, Tensor) else np.asarray(value)
-        tensor = torch.as_tensor(whole.signed(np.asarray(given)) if whole.is_unsigned(given) else given)
+        listed = value.detach().tolist() if isinstance(value, Tensor) else np.asarray(value).tolist()
     except (TypeError, ValueError, RuntimeError) as why:
-        raise error("bad-argument", f"{what} is a {type_}, and {value!r} is no value") from why
-    shape = type_.shape
-    if shape == () and tensor.shape == (1,):
-        tensor = tensor.reshape(())
-    if tensor.shape != shape if shape is not None else tensor.dim() == 0:
-        wanted = "a vector" if shape is None else f"the shape {shape}"
-        raise error("shape-mismatch", f"{what} has the shape {tuple(tensor.shape)}, and {wanted} was wanted")
-    if tensor.is_complex() or (tensor.is_floating_point() and not bool(torch.isfinite(tensor).all())):
-        raise error("not-finite", f"{what} is {value!r}, which is not finite")
-    if type_.prim == "float32":
-        return tensor.to(torch.float32)
-    found = whole.rounded(tensor) if tensor.is_floating_point() else tensor.to(torch.int64)
-    upper = 2 if type_.prim == "bool" else type_.choices
-    bad = (found != tensor) | (found == whole.LARGEST) | (found == whole.SMALLEST)
-    if upper is not None:
-        bad |= (found < 0) | (found >= upper)
-    if bool(bad.any()):
-        raise error("value-out-of-range", f"{what} is {value!r}, and a {type_} was wanted")
-    return found.to(torch.bool if type_.prim == "bool" else torch.int64)
+        raise error("bad-value", f"{what} is a {type_}, and {value!r:.60} is no value") from why
+    return torch.tensor(check_value(what, type_, listed), dtype=_DTYPES[type_.prim])

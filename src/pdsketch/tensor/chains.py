@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import final
 
 from pdsketch.lang.domain import Domain
-from pdsketch.lang.terms import Apply, walk
-from pdsketch.lang.types import ObjectType
 
 PIECE = 24
 """How many links of a chain are evaluated by recursion."""
@@ -24,18 +22,12 @@ class Chains:
         self._callees: dict[str, tuple[str, ...]] = {}
         self._rank: dict[str, int] = {}
         self._order: dict[str, int] = {}
-        linked = {
-            p.name
-            for p in domain.predicates.values()
-            if p.role == "derived" and all(isinstance(v.type, ObjectType) for v in p.parameters)
-        }
+        linked, read = frozenset(domain.analysis.tables), domain.analysis.bodies
         for component in domain.components:
             own = [name for name in component if name in linked]
             found: dict[str, None] = {}
             for name in own:
-                body = domain.predicates[name].body
-                read = [] if body is None else [t.predicate for t in walk(body) if isinstance(t, Apply)]
-                found.update(dict.fromkeys(r for r in read if r in linked and r not in component))
+                found.update(dict.fromkeys(r for r in read[name] if r in linked and r not in component))
             rank = 1 + max((self._rank[r] for r in found), default=-1)
             for name in own:
                 self._callees[name] = tuple(found)

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from pdsketch.lang.domain import Action, Domain
-from pdsketch.lang.substitute import written_out
+from pdsketch.lang.rewrite import unfold_all
 from pdsketch.lang.terms import Expr, Variable
 from pdsketch.lang.types import ObjectType
 from pdsketch.tensor.blanks import Functions
@@ -66,7 +66,6 @@ class Engine:
         self.functions = functions
         self._lowerings: dict[str, Lowering] = {}
         self._programs: dict[tuple[str, str], Program] = {}
-        self._formulas: dict[tuple[str, int], tuple[Expr, Node]] = {}
         self._groundings: dict[tuple[int, str], tuple[Layout, Grounding]] = {}
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Engine:
@@ -90,13 +89,7 @@ class Engine:
 
     def node(self, expr: Expr, logic: Logic = CRISP) -> Node:
         """The node of a closed expression."""
-        key = (logic.name, id(expr))
-        found = self._formulas.get(key)
-        if found is None:
-            if len(self._formulas) > 4096:
-                self._formulas.clear()
-            found = self._formulas[key] = (expr, self.lowering(logic).lower(expr))
-        return found[1]
+        return self.lowering(logic).lower(expr)
 
     def truth(self, run: Run, expr: Expr, logic: Logic = CRISP) -> Tensor:
         """The truth of a closed formula in each state, ``[state]``; Boolean under `CRISP`."""
@@ -221,12 +214,12 @@ def _written_out(action: Action, domain: Domain) -> Action:
     effects = [
         replace(
             update,
-            condition=written_out(update.condition, domain),
-            value=None if update.value is None else written_out(update.value, domain),
+            condition=unfold_all(update.condition, domain),
+            value=None if update.value is None else unfold_all(update.value, domain),
         )
         for update in action.effects
     ]
-    return replace(action, precondition=written_out(action.precondition, domain), effects=tuple(effects))
+    return replace(action, precondition=unfold_all(action.precondition, domain), effects=tuple(effects))
 
 
 def _carried(batch: StateBatch) -> dict[str, Tensor]:

@@ -12,8 +12,8 @@ from torch import Tensor
 
 from pdsketch.lang.diagnostics import Diagnostic, Error, did_you_mean, error
 from pdsketch.lang.domain import Domain, Predicate, Problem
-from pdsketch.lang.terms import Apply, walk
 from pdsketch.lang.types import ObjectType
+from pdsketch.lang.values import out_of_range, wanted_shape
 from pdsketch.tensor import whole
 from pdsketch.tensor.plain import Wanted, plain
 from pdsketch.tensor.universe import Universe
@@ -107,17 +107,9 @@ def _missing(domain: Domain, named: Mapping[str, Any]) -> Iterable[Diagnostic]:
 
 def _raw_needed(domain: Domain, given: Mapping[str, Any]) -> set[str]:
     """The raw predicates that those encoded ones read that are not given."""
-    seen: set[str] = set()
-    stack = [p.name for p in domain.predicates.values() if p.role == "encoded" and p.name not in given]
-    while stack:
-        name = stack.pop()
-        body = domain.predicates[name].body
-        if name in seen or (name in given and body is not None):
-            continue
-        seen.add(name)
-        if body is not None:
-            stack += [term.predicate for term in walk(body) if isinstance(term, Apply)]
-    return {name for name in seen if domain.predicates[name].role == "raw"}
+    encoded = [p.name for p in domain.predicates.values() if p.role == "encoded" and p.name not in given]
+    inputs = domain.analysis.encoder_inputs(encoded, given)
+    return {name for name in inputs if domain.predicates[name].role == "raw"}
 
 
 def _checked(universe: Universe, predicate: Predicate, value: Any) -> Tensor:
@@ -156,22 +148,18 @@ def _whole(universe: Universe, predicate: Predicate, tensor: Tensor) -> Tensor:
     type_ = predicate.type
     if type_.prim == "bool":
         bad = (tensor != 0) & (tensor != 1)
-        wanted = "true or false"
     else:
         if tensor.is_floating_point():
             bad = (tensor != tensor.round()) | (tensor.abs() >= 2.0**63)
         else:
             bad = (tensor == whole.LARGEST) | (tensor == whole.SMALLEST)
-        wanted, upper = "an int", type_.choices
+        upper = type_.choices
         if upper is not None:
             bad |= (tensor < 0) | (tensor >= upper)
-            wanted = f"an int from 0 to {upper - 1}"
     if bool(bad.any()):
         where = _first(universe, predicate, bad)
         found = tensor[bad].flatten()[0].item()
-        if abs(found) >= whole.LARGEST:
-            raise _bad(predicate, "value-out-of-range", f"`{where}` is beyond the ints of 64 bits")
-        raise _bad(predicate, "value-out-of-range", f"`{where}` is {found:g}, and {wanted} was wanted")
+        raise _bad(predicate, "value-out-of-range", out_of_range(f"`{where}`", type_, found))
     return tensor.to(torch.bool if type_.prim == "bool" else torch.int64)
 
 
@@ -217,7 +205,7 @@ def _shaped(universe: Universe, predicate: Predicate, tensor: Tensor, *, soft: b
         fits = found == (*axes, *own) or probabilities
     if fits:
         return tensor
-    wanted = f"({', '.join([*map(str, axes), *(['d'] if own is None else map(str, own))])})"
+    wanted = wanted_shape(predicate.type, axes)
     parts = [f"{n} of type {p.type}" for n, p in zip(axes, predicate.parameters, strict=True)]
     objects = f" ({', '.join(parts)})" if parts else ""
     raise _bad(

@@ -12,11 +12,12 @@ from torch import Tensor, nn
 
 from pdsketch.lang.diagnostics import error
 from pdsketch.lang.domain import Action, Domain
-from pdsketch.lang.substitute import written_out
+from pdsketch.lang.rewrite import unfold_all
+from pdsketch.lang.steps import Step, action_of, is_step
 from pdsketch.lang.terms import Expr
 from pdsketch.lang.types import BOOL, ObjectType
 from pdsketch.tensor import whole
-from pdsketch.tensor.arguments import Step, action_of, bind, is_step
+from pdsketch.tensor.arguments import bind
 from pdsketch.tensor.blanks import Functions
 from pdsketch.tensor.effects import written
 from pdsketch.tensor.engine import Engine
@@ -161,7 +162,7 @@ class Model(nn.Module):
                     self.ask(run, schema)
             else:
                 formula = self.formula(batch, cast(Formula, question))
-                self.engine.truth(self.engine.open(batch), written_out(formula, self.domain))
+                self.engine.truth(self.engine.open(batch), unfold_all(formula, self.domain))
         return watch.sentences(0)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Model:

@@ -1,4 +1,4 @@
-"""A module called in portions, where all rows at once would take too much memory or time.
+"""Modules called, and states evaluated, in portions, where all at once would take too much memory or time.
 
 How much a row takes is measured once for each function and shape of its arguments, by
 everything that torch allocates in a first, small portion.
@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from pdsketch.budget import MEGABYTE, Budget
+from pdsketch.budget import MEGABYTE, Budget, current
 
 PORTION: Final = 32 * MEGABYTE
 """About how many bytes are worked on at a time."""
@@ -119,3 +119,39 @@ def _tensors(given: Sequence[Given]) -> list[Tensor]:
 
 def _row_bytes(tensor: Tensor, leading: int) -> int:
     return prod(tensor.shape[leading:]) * tensor.element_size()
+
+
+@final
+class Portions:
+    """Portions of states, or of other rows, by what earlier ones took; the first is of ``first`` rows.
+
+    Their sizes depend on the shapes of what is computed, and not on the clock: a search
+    takes the same course every time, but close to the limit of its memory.
+    """
+
+    def __init__(self, first: int = 1) -> None:
+        self._first = first
+        self._weight = 0.0
+        self._largest = 0
+
+    def of(self, rows: int) -> Iterator[slice]:
+        """The portions of so many rows; the budget is asked before each."""
+        budget = current()
+        at = 0
+        while at < rows:
+            budget.check()
+            size = self._first
+            if self._weight:
+                room = min(PORTION, max(budget.memory - budget.grown(), 0.0) / 4)
+                size = max(1, int(room / self._weight))
+            yield slice(at, min(at + size, rows))
+            at += size
+
+    def wants(self, rows: int) -> bool:
+        """Whether to tell what so many rows took: no portion was as large before."""
+        return rows >= 2 * self._largest
+
+    def learn(self, rows: int, size: float) -> None:
+        """So many rows took so many bytes."""
+        self._largest = max(self._largest, rows)
+        self._weight = max(self._weight, size / rows, 1.0)

@@ -8,7 +8,7 @@ from itertools import count
 import numpy as np
 from hypothesis import strategies as st
 
-from pdsketch.heuristics.rows import rows_of
+from pdsketch.kernels.csr import csr_of
 from pdsketch.task.task import Task
 
 
@@ -45,12 +45,12 @@ def tasks(draw, *, axioms=True):
         goal=np.array(literals(total, 3), np.int32),
         operators=tuple(operators),
         costs=np.array(costs, np.float64),
-        preconditions=rows_of(pres),
-        effects=rows_of(effects),
-        conditions=rows_of(conditions),
-        heads=rows_of(heads),
+        preconditions=csr_of(pres),
+        effects=csr_of(effects),
+        conditions=csr_of(conditions),
+        heads=csr_of(heads),
         axiom_heads=np.array([head for _, head, _ in rules], np.int32),
-        axiom_bodies=rows_of([body for _, _, body in rules]),
+        axiom_bodies=csr_of([body for _, _, body in rules]),
         axiom_layers=np.array([layer for layer, _, _ in rules], np.int32),
     )
 

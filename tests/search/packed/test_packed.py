@@ -9,7 +9,7 @@ from tests.heuristics.tasks import chain, make_task
 from tests.search.packed.random_tasks import closed, is_goal, optimum, replay, successors, tasks
 
 from pdsketch.budget import Budget, now
-from pdsketch.heuristics.evaluator import Evaluator
+from pdsketch.heuristics.evaluator import KernelEvaluator
 from pdsketch.heuristics.registry import HEURISTICS
 from pdsketch.lang.diagnostics import Error
 from pdsketch.search.packed import engine
@@ -57,7 +57,7 @@ def test_heuristics_keep_their_promises_in_all_reachable_states(task):
         states += [after for _, after in successors(task, state) if after not in states]
     rows = np.array(states, np.bool_)
     for name, heuristic in HEURISTICS.items():
-        values = Evaluator(task, name).values(rows)
+        values = KernelEvaluator(task, name).values(rows)
         for state, value in zip(states, values, strict=True):
             true = optimum(task, state)
             assert value == 0 or not is_goal(task, state), name
@@ -73,7 +73,7 @@ def test_without_axioms_and_free_operators_only_goals_are_zero(task):
         return
     states = np.array(list(np.ndindex(*[2] * task.n_basic)), np.bool_)
     for name in HEURISTICS:
-        for state, value in zip(states, Evaluator(task, name).values(states), strict=True):
+        for state, value in zip(states, KernelEvaluator(task, name).values(states), strict=True):
             assert (value == 0) == is_goal(task, state), name
 
 

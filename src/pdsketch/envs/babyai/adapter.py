@@ -22,8 +22,8 @@ from pdsketch.envs.babyai.unseen import UNSEEN, things_of
 from pdsketch.envs.babyai.world import PADDING, ActionObjDoor, make, problem_seed
 from pdsketch.lang.diagnostics import did_you_mean, error
 from pdsketch.lang.domain import Domain
+from pdsketch.lang.steps import Step
 from pdsketch.learn.data.episode_arrays import EpisodeArrays
-from pdsketch.search.result import Step
 from pdsketch.tensor.model import Model
 from pdsketch.tensor.state import State
 

@@ -2,35 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 
+from pdsketch.lang.analysis import action_reads, closure, has_blank, names_in
 from pdsketch.lang.check.definitions import Definitions
 from pdsketch.lang.check.tables import Signature, Tables
 from pdsketch.lang.diagnostics import Note
-from pdsketch.lang.domain import Action, Domain, Role
+from pdsketch.lang.domain import Action, Role
 from pdsketch.lang.report import Report
-from pdsketch.lang.terms import Apply, BlankCall, Expr, Update, walk
-
-
-def reads(expr: Expr) -> frozenset[str]:
-    """The predicates that an expression names."""
-    return frozenset(node.predicate for node in walk(expr) if isinstance(node, Apply))
-
-
-def has_blank(expr: Expr) -> bool:
-    """Whether an expression holds a blank."""
-    return any(isinstance(node, BlankCall) for node in walk(expr))
-
-
-def _expressions(action: Action) -> Iterator[Expr]:
-    yield action.precondition
-    if action.cost is not None:
-        yield action.cost
-    for update in action.effects:
-        yield update.condition
-        yield from update.target.args
-        if update.value is not None:
-            yield update.value
+from pdsketch.lang.terms import Expr, Update
 
 
 def assign_roles(tables: Tables, found: Definitions, report: Report) -> dict[str, Role]:
@@ -39,7 +19,7 @@ def assign_roles(tables: Tables, found: Definitions, report: Report) -> dict[str
     for action in found.actions.values():
         for update in action.effects:
             written.setdefault(update.target.predicate, update)
-    body_reads = {name: reads(body) for name, body in found.bodies.items()}
+    body_reads = {name: names_in(body) for name, body in found.bodies.items()}
     roles: dict[str, Role] = {}
     for name, signature in tables.signatures.items():
         roles[name] = _role(signature, name in written)
@@ -69,7 +49,7 @@ def _check_encoded(
 ) -> None:
     """As in PDDL, no action writes a Boolean that is derived by logic alone."""
     signature = signatures[update.target.predicate]
-    below = [name for name in closure(signature.name, body_reads) if signatures[name].has_body]
+    below = [name for name in closure([signature.name], body_reads) if signatures[name].has_body]
     if any(name not in bodies or has_blank(bodies[name]) for name in below):
         return
     assert update.span is not None
@@ -82,22 +62,6 @@ def _check_encoded(
     )
 
 
-def closure(
-    name: str, body_reads: Mapping[str, frozenset[str]], *, stop: Iterable[str] = ()
-) -> frozenset[str]:
-    """The predicate and all that its body reads, directly or through others; not beyond ``stop``."""
-    ends = frozenset(stop)
-    seen = {name}
-    stack = [name]
-    while stack:
-        for read in body_reads.get(stack.pop(), ()):
-            if read not in seen:
-                seen.add(read)
-                if read not in ends:
-                    stack.append(read)
-    return frozenset(seen)
-
-
 def _raw(
     roles: Mapping[str, Role],
     body_reads: Mapping[str, frozenset[str]],
@@ -105,7 +69,7 @@ def _raw(
     written: Mapping[str, Update],
 ) -> list[str]:
     """Observed, never written, and read by the encoder alone, directly or through derived predicates."""
-    by_action = frozenset().union(*(reads(expr) for action in actions for expr in _expressions(action)))
+    by_action = frozenset().union(*map(action_reads, actions))
     readers: dict[str, set[str]] = {}
     for reader, names in body_reads.items():
         for name in names:
@@ -129,14 +93,7 @@ def _raw(
 
 def _below(names: Iterable[str], body_reads: Mapping[str, frozenset[str]], through: set[str]) -> set[str]:
     """The predicates, and what their bodies read, directly or through some others."""
-    seen = set(names)
-    stack = list(seen)
-    while stack:
-        for read in body_reads.get(stack.pop(), ()):
-            if read not in seen and read in through:
-                seen.add(read)
-                stack.append(read)
-    return seen
+    return closure(names, {name: read & through for name, read in body_reads.items()})
 
 
 def _warn_stale(
@@ -148,7 +105,7 @@ def _warn_stale(
 ) -> None:
     """An action that writes what an encoded body reads, but not the encoded variable itself."""
     encoded = [name for name, role in roles.items() if role == "encoded"]
-    read_by = {name: closure(name, body_reads, stop=encoded) - {name} for name in encoded}
+    read_by = {name: closure([name], body_reads, stop=encoded) - {name} for name in encoded}
     for action in found.actions.values():
         updates = {update.target.predicate: update for update in reversed(action.effects)}
         for name, sources in read_by.items():
@@ -162,16 +119,3 @@ def _warn_stale(
                 stale.span,
                 help=f"assign `{name}` too, or it keeps its value from before",
             )
-
-
-def absent_reads(expr: Expr, domain: Domain) -> tuple[str, ...]:
-    """The raw predicates that an expression reads, directly or through derived ones: absent after a step."""
-    body_reads = {
-        p.name: reads(p.body)
-        for p in domain.predicates.values()
-        if p.body is not None and p.role == "derived"
-    }
-    seen: set[str] = set()
-    for name in reads(expr):
-        seen |= closure(name, body_reads)
-    return tuple(name for name, p in domain.predicates.items() if name in seen and p.role == "raw")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from itertools import islice, pairwise
 
-from pdsketch.lang.check.reads import has_blank, reads
+from pdsketch.lang.analysis import components, has_blank, names_in
 from pdsketch.lang.check.tables import Signature
 from pdsketch.lang.diagnostics import Note
 from pdsketch.lang.report import Report, path
@@ -17,47 +17,14 @@ def order_bodies(
     signatures: Mapping[str, Signature], bodies: Mapping[str, Expr], report: Report
 ) -> tuple[tuple[tuple[str, ...], ...], frozenset[str]]:
     """The components, callees first, and the recursive predicates. Bad recursion is reported."""
-    graph = {name: [r for r in sorted(reads(body)) if r in bodies] for name, body in bodies.items()}
-    components = tuple(_components(graph))
+    graph = {name: [r for r in sorted(names_in(body)) if r in bodies] for name, body in bodies.items()}
+    found = tuple(components(graph))
     recursive: set[str] = set()
-    for component in components:
+    for component in found:
         if len(component) > 1 or component[0] in graph[component[0]]:
             recursive.update(component)
             _check_recursion(component, signatures, bodies, graph, report)
-    return components, frozenset(recursive)
-
-
-def _components(graph: Mapping[str, list[str]]) -> Iterator[tuple[str, ...]]:
-    """Tarjan's strongly connected components, callees first, without recursion."""
-    index: dict[str, int] = {}
-    low: dict[str, int] = {}
-    open_: list[str] = []
-    closed: set[str] = set()
-    for start in graph:
-        if start in index:
-            continue
-        work = [(start, iter(graph[start]))]
-        index[start] = low[start] = len(index)
-        open_.append(start)
-        while work:
-            name, callees = work[-1]
-            callee = next(callees, None)
-            if callee is None:
-                work.pop()
-                if work:
-                    low[work[-1][0]] = min(low[work[-1][0]], low[name])
-                if low[name] == index[name]:
-                    component = [open_.pop()]
-                    while component[-1] != name:
-                        component.append(open_.pop())
-                    closed.update(component)
-                    yield tuple(reversed(component))
-            elif callee not in index:
-                index[callee] = low[callee] = len(index)
-                open_.append(callee)
-                work.append((callee, iter(graph[callee])))
-            elif callee not in closed:
-                low[name] = min(low[name], index[callee])
+    return found, frozenset(recursive)
 
 
 def _check_recursion(

@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any, final
 
 import numpy as np
+from torch import Tensor
 
-from pdsketch.lang.diagnostics import Error, did_you_mean, error
-from pdsketch.lang.domain import Action, Domain
-from pdsketch.lang.types import ObjectType, ValueType
+from pdsketch.lang.data import flat
+from pdsketch.lang.diagnostics import Error, error
+from pdsketch.lang.domain import Domain
+from pdsketch.lang.steps import resolve
 from pdsketch.tensor.state import State
 from pdsketch.tensor.universe import Universe
 
@@ -162,64 +164,21 @@ def check_actions(universe: Universe, actions: Sequence[Any]) -> tuple[ActionTup
         except TypeError:  # unhashable: lists as value arguments
             checked.append(_check_action(universe, action))
         except Error as problem:
-            raise error(
-                "bad-action",
-                f"action {at}: {problem.diagnostics[0].message}",
-                help=problem.diagnostics[0].help,
-            ) from None
+            first = problem.diagnostics[0]
+            raise error(first.code, f"action {at}: {first.message}", first.span, help=first.help) from None
     return tuple(checked)
 
 
 def _check_action(universe: Universe, action: Any) -> ActionTuple:
-    domain = universe.domain
-    if not isinstance(action, tuple | list) or not action or not isinstance(action[0], str):
-        raise error("bad-action", f'an action is a tuple such as ("move", "a", "b"), not {action!r:.80}')
-    name, *arguments = action
-    schema = domain.actions.get(name.lower())
-    if schema is None:
-        raise error("unknown-action", f"there is no action `{name}`", help=did_you_mean(name, domain.actions))
-    if len(arguments) != len(schema.parameters):
-        raise error(
-            "bad-action",
-            f"`{schema.name}` takes {len(schema.parameters)} arguments, and there are {len(arguments)}",
-        )
-    return (schema.name, *(_argument(universe, schema, i, a) for i, a in enumerate(arguments)))
+    name, *arguments = resolve(universe.domain, universe.types, _plain(action))
+    return (name, *(a if isinstance(a, str) else tuple(map(float, flat((a,)))) for a in arguments))
 
 
-def _argument(universe: Universe, schema: Action, place: int, argument: Any) -> Any:
-    parameter = schema.parameters[place]
-    if isinstance(parameter.type, ObjectType):
-        name = argument.lower() if isinstance(argument, str) else None
-        if name not in universe.types:
-            raise error(
-                "unknown-object",
-                f"`{schema.name}` names the unknown object {argument!r:.60}",
-                help=did_you_mean(str(argument), universe.types),
-            )
-        if name not in universe.members(parameter.type):
-            raise error(
-                "type-mismatch",
-                f"`{parameter.name}` of `{schema.name}` takes a {parameter.type}, "
-                f"and `{name}` is a {universe.types[name]}",
-            )
-        return name
-    return _value(schema, parameter.name, parameter.type, argument)
-
-
-def _value(schema: Action, name: str, type_: ValueType, argument: Any) -> tuple[float, ...]:
-    try:
-        numbers = np.asarray(argument, dtype=np.float64)
-    except (TypeError, ValueError):
-        numbers = np.array(np.nan)
-    if not np.isfinite(numbers).all():
-        raise error("bad-action", f"`{name}` of `{schema.name}` takes a {type_}, not {argument!r:.60}")
-    flat = numbers.reshape(-1)
-    if type_.shape is not None and flat.size != int(np.prod(type_.shape, dtype=np.int64)):
-        raise error(
-            "bad-action",
-            f"`{name}` of `{schema.name}` takes a {type_} (shape {type_.shape}), not shape {numbers.shape}",
-        )
-    return tuple(flat.tolist())
+def _plain(action: Any) -> Any:
+    """The action with plain numbers for arrays."""
+    if not isinstance(action, tuple | list):
+        return action
+    return tuple(a.tolist() if isinstance(a, np.ndarray | np.generic | Tensor) else a for a in action)
 
 
 def domain_of(episodes: Sequence[Episode]) -> Domain:

@@ -11,7 +11,6 @@ import torch
 
 from pdsketch.lang.diagnostics import error
 from pdsketch.learn.data.episode import Episode, Success, domain_of
-from pdsketch.learn.goals import blanks_in
 from pdsketch.tensor.model import Model
 from pdsketch.tensor.state import State, StateBatch
 
@@ -117,7 +116,7 @@ def _check_exact(goal: Any, state: State, model: Model) -> None:
     if not isinstance(goal, str):
         raise error("bad-episode", f"a goal is written as text, not as {type(goal).__name__}")
     formula = state.batch.layout.universes[0].formula(goal)
-    learned = blanks_in(model.domain, formula) - model.blanks.given.keys()
+    learned = set(model.domain.analysis.blanks(formula)) - model.blanks.given.keys()
     if learned:
         raise error(
             "bad-hindsight",

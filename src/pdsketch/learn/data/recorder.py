@@ -169,7 +169,7 @@ class Recorder:
         wanted = (count, *objects, *shape)
         if table.shape != wanted:
             raise error(
-                "bad-shape",
+                "shape-mismatch",
                 f"`{name}` has shape {table.shape}; {count} states with these objects need {wanted}",
             )
         return table

@@ -7,7 +7,7 @@ from typing import Final
 
 import torch
 
-from pdsketch.lang.substitute import written_out
+from pdsketch.lang.rewrite import unfold_all
 from pdsketch.search.latent.replay import Move, Trail
 from pdsketch.tensor.experience import Watch
 from pdsketch.tensor.model import Model
@@ -35,7 +35,7 @@ def doubts_of(model: Model, trail: Trail) -> Watch:
                 places = [place for place, other in enumerate(goals) if other == goal]
                 watch.owners = [plans[place] for place in places]
                 some = batch.select(torch.tensor(places, device=batch.device))
-                model.engine.truth(model.engine.open(some), written_out(goal, model.domain))
+                model.engine.truth(model.engine.open(some), unfold_all(goal, model.domain))
     return watch
 
 

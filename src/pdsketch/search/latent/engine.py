@@ -19,13 +19,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from pdsketch.budget import current
+from pdsketch.lang.steps import Step
 from pdsketch.search.latent.children import Children, joined
 from pdsketch.search.latent.frontier import Frontier
-from pdsketch.search.latent.guide import Guide
-from pdsketch.search.latent.judge import Judge
+from pdsketch.search.latent.goal_test import GoalTest
+from pdsketch.search.latent.heuristics import StateHeuristic
 from pdsketch.search.latent.limits import LIMITS, status_of
 from pdsketch.search.latent.space import Space
-from pdsketch.search.result import Status, Step
+from pdsketch.search.result import Status
 from pdsketch.tensor.node import pardoning
 from pdsketch.tensor.portions import PORTION
 
@@ -36,6 +37,9 @@ Bools = NDArray[np.bool_]
 Search = Literal["astar", "wastar", "gbfs"]
 
 _SHIFT: Final = 40
+
+_FAR: Final = 1e12
+"""Stands for an infinite estimate that proves nothing: such states come last, in the order of g."""
 
 _Admitted = tuple[Children, Floats, Ints]
 """Successors with their costs, and their entries in the closed table."""
@@ -99,10 +103,12 @@ class Outcome:
 class Engine:
     """One search for all problems of a space."""
 
-    def __init__(self, space: Space, judge: Judge, guide: Guide, settings: Settings) -> None:
+    def __init__(
+        self, space: Space, goal_test: GoalTest, heuristic: StateHeuristic, settings: Settings
+    ) -> None:
         self.space = space
-        self.judge = judge
-        self.guide = guide
+        self.goal_test = goal_test
+        self.heuristic = heuristic
         self.settings = settings
         self.limits = settings.limits
         self.search = settings.search
@@ -153,7 +159,7 @@ class Engine:
         for problem in range(len(roots)):
             if self.goal[problem] >= 0:
                 self._status[problem] = "solved"
-            elif np.isinf(self.frontier.h[problem]):
+            elif self.heuristic.infinity_is_proof and np.isinf(self.frontier.h[problem]):
                 self._status[problem] = "unsolvable"
 
     def _active(self) -> Ints:
@@ -269,16 +275,15 @@ class Engine:
         depth: Floats | Ints,
         entries: Ints | None = None,
     ) -> None:
-        """Judge, evaluate, store and open states that were admitted (roots are admitted here)."""
+        """Test, evaluate, store and open states that were admitted (roots are admitted here)."""
         owners = problems.cpu().numpy()
         if entries is None:
             _, entries = self.frontier.admit(self.space.fingerprint(children, problems).cpu().numpy(), g)
         states = self.space.states({name: children.table(name) for name in children.tables}, problems)
-        goals: Bools = self.judge.truth(states, problems).cpu().numpy()
-        h = self.guide.values(states, problems, goals)
+        goals: Bools = self.goal_test.truth(states, problems).cpu().numpy()
+        h = self.heuristic.values(states, problems, goals)
         np.add.at(self.evaluated, owners, 1)
-        if self.frontier.n and np.isinf(h).any():
-            # An infinite estimate says that there is no plan from there.
+        if self.heuristic.infinity_is_proof and self.frontier.n and np.isinf(h).any():
             alive = np.flatnonzero(np.isfinite(h))
             index = torch.from_numpy(alive).to(self.space.device)
             children, problems = children.select(index), problems.index_select(0, index)
@@ -292,6 +297,7 @@ class Engine:
         self._remember(first, owners, g, h, goals)
 
     def _priority(self, g: Floats, h: Floats) -> Floats:
+        h = np.minimum(h, _FAR)
         if self.search == "gbfs":
             return h
         return g + h if self.search == "astar" else g + self.settings.weight * h

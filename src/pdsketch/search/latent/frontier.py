@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pdsketch.budget import current
-from pdsketch.heuristics.compiled import kernel
-from pdsketch.task.room import enlarged, more_rows
+from pdsketch.kernels.compiled import kernel
+from pdsketch.kernels.growing import enlarged, more_rows
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

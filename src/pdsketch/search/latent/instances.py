@@ -11,8 +11,8 @@ from torch import Tensor
 
 from pdsketch.lang.diagnostics import error
 from pdsketch.lang.domain import Action, Domain
+from pdsketch.lang.steps import Step
 from pdsketch.lang.types import ObjectType, ValueType
-from pdsketch.search.result import Step
 from pdsketch.tensor.universe import Universe
 
 MOST_INSTANCES = 1_000_000

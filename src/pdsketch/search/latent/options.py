@@ -8,10 +8,10 @@ from typing import Any, Final, final
 
 from pdsketch.budget import DEFAULT_MEGABYTES
 from pdsketch.lang.diagnostics import did_you_mean, error
+from pdsketch.lang.steps import Step
+from pdsketch.search.heuristics import find_model_heuristic
 from pdsketch.search.latent.candidates import Generator
 from pdsketch.search.latent.engine import Progress, Search
-from pdsketch.search.latent.guide import find_guide
-from pdsketch.search.result import Step
 from pdsketch.tensor.model import Model
 
 SEARCHES: Final[tuple[Search, ...]] = ("astar", "wastar", "gbfs")
@@ -64,7 +64,7 @@ def options_of(model: Model, given: Mapping[str, Any]) -> Options:
             f"there is no search `{options.search}` for models",
             help=did_you_mean(str(options.search), SEARCHES) or f"choose one of {', '.join(SEARCHES)}",
         )
-    find_guide(options.heuristic)
+    find_model_heuristic(options.heuristic)
     for name in ("k", "max_depth"):
         value = getattr(options, name)
         if value is not None and (not isinstance(value, int) or value < (name == "k")):

@@ -6,30 +6,29 @@ import time
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any, Final, final
 
 import numpy as np
 import torch
 
 from pdsketch.budget import UNLIMITED, Budget, current, taken
-from pdsketch.lang.check.reads import absent_reads
 from pdsketch.lang.diagnostics import error
+from pdsketch.lang.steps import Step
 from pdsketch.lang.terms import Expr
+from pdsketch.search.heuristics import find_model_heuristic
 from pdsketch.search.latent.candidates import candidates_of
 from pdsketch.search.latent.doubts import doubts_of, encoded
 from pdsketch.search.latent.engine import Engine, Limits, Outcome, Settings
-from pdsketch.search.latent.guide import Blind, Guide, Optimism
+from pdsketch.search.latent.goal_test import GoalTest
+from pdsketch.search.latent.heuristics import Searched, StateHeuristic
 from pdsketch.search.latent.instances import Candidates, value_types
-from pdsketch.search.latent.judge import Judge
 from pdsketch.search.latent.limits import LIMITS, status_of, suppress_limits
 from pdsketch.search.latent.options import Options, options_of
-from pdsketch.search.latent.prices import prices_of
 from pdsketch.search.latent.reasons import ending, nothing_trained, runaways, untrained, why_not
 from pdsketch.search.latent.replay import Trail, Verdicts, replay
 from pdsketch.search.latent.space import Space
 from pdsketch.search.latent.undecided import undecided
-from pdsketch.search.result import Result, Status, Step, UntrainedWarning
+from pdsketch.search.result import Result, Status, UntrainedWarning
 from pdsketch.tensor.experience import Watch
 from pdsketch.tensor.model import Model
 from pdsketch.tensor.node import pardoning
@@ -149,9 +148,10 @@ class _Planning:
             costs=self.costs,
             resolution=self.options.resolution,
         )
-        guide = self._guide(space, goals)
-        judge = Judge(self.model, goals, space.universes)
-        engine = Engine(space, judge, guide, self._settings(space, left, number, last=last))
+        searched = Searched(self.model, goals, space.roots, space.universes, self.costs)
+        heuristic = find_model_heuristic(self.options.heuristic)(searched)
+        goal_test = GoalTest(self.model, goals, space.universes)
+        engine = Engine(space, goal_test, heuristic, self._settings(space, left, number, last=last))
         outcomes = engine.run()
         solved = [place for place, outcome in enumerate(outcomes) if outcome.status == "solved"]
         plans = {place: engine.steps(outcomes[place].node) for place in solved}
@@ -168,7 +168,7 @@ class _Planning:
                     cost = float(engine.frontier.g[outcome.node])
                     result = self._solution(i, outcome, plans[place], cost, failed.get(place, _NOT_REPLAYED))
                 else:
-                    result = self._failure(i, place, outcome, engine, guide)
+                    result = self._failure(i, place, outcome, engine)
                 left_out = runaways(space.runaways.get(place, {}), self.model.domain.predicates)
                 more = (*left_out, *said.get(place, ()))
                 results.append(replace(result, warnings=(*result.warnings, *more)))
@@ -216,12 +216,6 @@ class _Planning:
         limit = self.options.max_expansions
         return self.budget.left() > 0 and (limit is None or int(self.spent[i]) < limit)
 
-    def _guide(self, space: Space, goals: Sequence[Expr]) -> Guide:
-        if self.options.heuristic == "blind":
-            return Blind(0.0 if self.costs else 1.0)
-        prices = partial(prices_of, self.model, space.roots) if self.costs else None
-        return Optimism(self.model, goals, space.universes, self.options.heuristic, prices)
-
     def _early(self, i: int, status: Status) -> Result:
         """What is said where a limit was reached before the search began."""
         outcome = Outcome(status, -1, -1, np.inf, 0, 0, 0)
@@ -250,24 +244,24 @@ class _Planning:
             return replace(result, status=status, best=plan, reasons=(failure,))
         return replace(result, status="gave-up", best=plan, reasons=(failure,))
 
-    def _failure(self, i: int, place: int, outcome: Outcome, engine: Engine, guide: Guide) -> Result:
+    def _failure(self, i: int, place: int, outcome: Outcome, engine: Engine) -> Result:
         if outcome.status == "unsolvable":
             rests = True  # unless it is seen that it does not: a proof must not rest on a limit, either
             with suppress_limits():
-                rests = self._rests_on_guesses(i, place, outcome, guide)
+                rests = self._rests_on_guesses(i, place, outcome, engine.heuristic)
             if rests:
                 outcome = replace(outcome, status="gave-up", limit="undecided")
         best = engine.steps(outcome.best) if outcome.best >= 0 else []
         reasons = why_not(
-            self.model, self.states[i], self.goals[i], outcome, best, self.options, guide, place
+            self.model, self.states[i], self.goals[i], outcome, best, self.options, engine.heuristic, place
         )
         return replace(self._result(i, outcome), best=best, reasons=reasons)
 
-    def _rests_on_guesses(self, i: int, place: int, outcome: Outcome, guide: Guide) -> bool:
+    def _rests_on_guesses(self, i: int, place: int, outcome: Outcome, heuristic: StateHeuristic) -> bool:
         """Whether there is no plan because of blanks that cannot decide: that would prove nothing."""
         batch = self.states[i].batch
-        if isinstance(guide, Optimism) and not outcome.expanded:
-            return bool(guide.rests_on(self.model, batch, place))
+        if not outcome.expanded:  # the proof is the heuristic's
+            return bool(heuristic.rests_on(batch, place))
         return bool(undecided(self.model, batch, self.goals[i]))
 
 
@@ -291,7 +285,7 @@ def _goals(model: Model, states: Sequence[State], goals: Sequence[str | Expr] | 
     found = []
     for state, goal in zip(states, each, strict=True):
         checked = model.formula(state.batch, goal)  # type: ignore[arg-type]
-        absent = absent_reads(checked, model.domain)
+        absent = model.domain.analysis.absent_reads(checked)
         if absent:
             raise error(
                 "absent-predicate",

@@ -6,19 +6,21 @@ from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import Final
 
+from pdsketch.lang.analysis import effect_expressions
 from pdsketch.lang.diagnostics import Error
 from pdsketch.lang.domain import Predicate
-from pdsketch.lang.source import Span
-from pdsketch.lang.terms import Expr, Logic
+from pdsketch.lang.rewrite import conjuncts
+from pdsketch.lang.source import located, quote
+from pdsketch.lang.steps import Step
+from pdsketch.lang.terms import Expr
 from pdsketch.learn.verdicts import MEANINGS, NOTE, REMEDIES, Verdict
 from pdsketch.search.latent.doubts import doubts_of
 from pdsketch.search.latent.engine import Outcome
-from pdsketch.search.latent.guide import Guide, Optimism
+from pdsketch.search.latent.heuristics import StateHeuristic
 from pdsketch.search.latent.limits import suppress_limits
 from pdsketch.search.latent.options import Options
 from pdsketch.search.latent.replay import Trail, follow
-from pdsketch.search.latent.undecided import blanks_read, known_blanks, undecided
-from pdsketch.search.result import Step
+from pdsketch.search.latent.undecided import known_blanks, undecided
 from pdsketch.tensor.model import Model
 from pdsketch.tensor.state import State
 
@@ -32,14 +34,15 @@ def why_not(
     outcome: Outcome,
     best: Sequence[Step],
     options: Options,
-    guide: Guide,
+    heuristic: StateHeuristic,
     place: int,
 ) -> tuple[str, ...]:
     """One sentence a reason, the most important first."""
     reasons = [ending(outcome, options)]
     with suppress_limits():
-        if outcome.status == "unsolvable" and isinstance(guide, Optimism):
-            reasons += _unreachable(guide, state, place)
+        infinite = not heuristic.infinity_is_proof and not isfinite(outcome.best_h)
+        if outcome.status == "unsolvable" or infinite:
+            reasons += heuristic.explain(state.batch, place)
         if outcome.status != "unsolvable":
             reasons += undecided(model, state.batch, goal)
             reasons += _at_best(model, state, goal, best, snap=options.snap)
@@ -58,10 +61,12 @@ def _at_best(model: Model, state: State, goal: Expr, best: Sequence[Step], *, sn
         if not isinstance(reached, State):
             return []
         trail.ends.append((reached.batch, [goal], [0]))
-        for part in _conjuncts(goal):
+        for part in conjuncts(goal):
             truth = float(model.holds(reached, part))
             if truth <= 0.5:
-                reasons.append(f"{where}, {_words(part)} has truth {truth:.2f}{_at(part.span)}")
+                reasons.append(
+                    f"{where}, {quote(part.span, 'the goal')} has truth {truth:.2f}{located(part.span)}"
+                )
         way = "on the way there" if best else where
         reasons += [f"{way}, {doubt}" for doubt in doubts_of(model, trail).sentences(0)]
     except Error as failed:
@@ -94,18 +99,10 @@ def ending(outcome: Outcome, options: Options) -> str:
             )
 
 
-def _unreachable(guide: Optimism, state: State, place: int) -> list[str]:
-    """The parts of the goal that no actions can bring about, even optimistically."""
-    return [
-        f"no actions can make {_words(part)} true, even optimistically{_at(part.span)}"
-        for part in guide.unreachable(state.batch, place)
-    ]
-
-
 def untrained(model: Model, goal: Expr) -> tuple[str, ...]:
     """What to say of each blank that the goal reads and no training reached; given modules need none."""
     known = known_blanks(model)
-    read = [name for name in blanks_read(model, goal) if name not in known]
+    read = [name for name in model.domain.analysis.blanks(goal) if name not in known]
     return tuple(
         f"the goal reads the blank `{name}`, which was never trained{_first(model, name)}" for name in read
     )
@@ -119,9 +116,8 @@ def _verdicts(model: Model, goal: Expr, said: Sequence[str]) -> list[str]:
     words: Mapping[str, Verdict] = model.notes.get(NOTE, {})
     expressions = [goal]
     for action in model.domain.actions.values():
-        expressions += [action.precondition, *(u.condition for u in action.effects)]
-        expressions += [u.value for u in action.effects if u.value is not None]
-    read = dict.fromkeys(name for expr in expressions for name in blanks_read(model, expr))
+        expressions += [action.precondition, *effect_expressions(action.effects)]
+    read = dict.fromkeys(name for expr in expressions for name in model.domain.analysis.blanks(expr))
     spoken_of = " ".join(said)
     return [
         f"`{name}` is {words[name]} ({MEANINGS[words[name]]}): {REMEDIES[words[name]]}"
@@ -161,18 +157,4 @@ def _remedy(predicate: Predicate) -> str:
 
 def _first(model: Model, blank: str) -> str:
     spans = model.domain.blanks[blank].spans
-    return _at(spans[0] if spans else None)
-
-
-def _conjuncts(goal: Expr) -> list[Expr]:
-    if isinstance(goal, Logic) and goal.op == "and":
-        return [part for argument in goal.args for part in _conjuncts(argument)]
-    return [goal]
-
-
-def _words(expr: Expr) -> str:
-    return f"`{' '.join(expr.span.text.split())}`" if expr.span is not None else "the goal"
-
-
-def _at(span: Span | None) -> str:
-    return "" if span is None else f" ({span.source.name}:{span.line}:{span.column})"
+    return located(spans[0] if spans else None)

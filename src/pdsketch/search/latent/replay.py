@@ -9,9 +9,9 @@ from typing import final
 import torch
 
 from pdsketch.budget import current
+from pdsketch.lang.steps import Step
 from pdsketch.lang.terms import Expr
 from pdsketch.search.latent.fingerprint import fingerprints
-from pdsketch.search.result import Step
 from pdsketch.tensor.codes import codes_of
 from pdsketch.tensor.model import Model
 from pdsketch.tensor.state import State, StateBatch

@@ -13,15 +13,15 @@ import torch
 from torch import Tensor
 
 from pdsketch.budget import current
+from pdsketch.kernels.growing import more_rows
 from pdsketch.lang.diagnostics import error
 from pdsketch.lang.domain import LARGEST_COST
+from pdsketch.lang.steps import Step
 from pdsketch.lang.terms import TRUE
 from pdsketch.lang.types import ObjectType
 from pdsketch.search.latent.children import Children
 from pdsketch.search.latent.fingerprint import Fingerprint, fingerprints, of_problem
 from pdsketch.search.latent.instances import Candidates, Instances
-from pdsketch.search.result import Step
-from pdsketch.task.room import more_rows
 from pdsketch.tensor.codes import codes_of
 from pdsketch.tensor.effects import Program, written
 from pdsketch.tensor.model import Model

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from pdsketch.lang.domain import Action
-from pdsketch.lang.terms import Apply, BlankCall, Expr, walk
+from pdsketch.lang.terms import Expr
 from pdsketch.lang.types import ObjectType
 from pdsketch.tensor.calls import Callee
 from pdsketch.tensor.model import Model
@@ -30,23 +30,6 @@ _MOST_INSTANCES: Final = 1024
 def known_blanks(model: Model) -> frozenset[str]:
     """The blanks that were trained, or whose function the user gave."""
     return frozenset({*model.notes.get("trained", ()), *model.blanks.given})
-
-
-def blanks_read(model: Model, expr: Expr) -> tuple[str, ...]:
-    """The blanks that an expression reads, through derived predicates too."""
-    found: dict[str, None] = {}
-    seen: set[str] = set()
-    agenda = [expr]
-    while agenda:
-        for node in walk(agenda.pop()):
-            if isinstance(node, BlankCall):
-                found[node.blank] = None
-            elif isinstance(node, Apply) and node.predicate not in seen:
-                seen.add(node.predicate)
-                body = model.domain.predicates[node.predicate].body
-                if body is not None:
-                    agenda.append(body)
-    return tuple(found)
 
 
 @final

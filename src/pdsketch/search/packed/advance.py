@@ -1,10 +1,15 @@
 """The search loops: one kernel that goes on until it has an answer or needs something from Python.
 
+The kernel is a coroutine by hand. It cannot allocate, look at a clock or be interrupted; where that is needed
+it returns an answer that says so, and Python calls it again with the same arrays (grown, if it asked for
+that). All that it must remember in between is in `Buffers`, the nodes and the open lists, so that a call
+goes on where the last one stopped, in the middle of an expansion, too.
+
 Eager search (A*, weighted A*, greedy) takes a node from the open list and
 evaluates each of its successors. Lazy greedy search takes an operator with the
 state it is to be applied in, and evaluates the state only then; two open lists
 take turns, one with all operators, one with the preferred ones, and progress
-gives the second one `BOOST` turns.
+gives the second one `BOOST` turns (Richter & Helmert 2009).
 
 Ties: A* and weighted A* order by f, then h; greedy searches by h; then first
 in, first out, successors in the order of the tree of preconditions.
@@ -17,22 +22,24 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pdsketch.heuristics.axioms import Axioms, evaluate_axioms
-from pdsketch.heuristics.bits import Words
-from pdsketch.heuristics.compiled import kernel
 from pdsketch.heuristics.explore import Work
 from pdsketch.heuristics.registry import evaluate, is_goal
 from pdsketch.heuristics.relaxation import Relaxation
+from pdsketch.kernels.arrays import Floats, Ints
+from pdsketch.kernels.bits import Words
+from pdsketch.kernels.compiled import kernel
 from pdsketch.search.packed.nodes import CLOSED, DEAD, OPEN, Nodes, find
-from pdsketch.search.packed.operators import Operators, applicable, apply
 from pdsketch.search.packed.queue import Queue, pop, push
-from pdsketch.task.task import Floats, Ints
+from pdsketch.search.packed.successor_generator import SuccessorGenerator, applicable, apply
+from pdsketch.task.axioms import Axioms, evaluate_axioms
 
+# What a step answers. NEW stays inside of `advance`: a state to evaluate.
 PAUSED, SOLVED, EXHAUSTED, GROW_NODES, GROW_TABLE, GROW_QUEUE, ENOUGH, STUCK, NEW = range(9)
 
 BOOST = 1000
+"""Turns of the preferred operators for each new lowest h."""
 
-# What `Room.counters` counts.
+# What `Buffers.counters` holds. CURRENT is the node in expansion, -1 between two expansions.
 COUNT, EXPANDED, EVALUATED, GENERATED, GOAL, CURRENT, NEXT, FOUND, TURN, PREFERRED_TURN, IMPROVED = range(11)
 N_COUNTERS = 11
 
@@ -52,17 +59,17 @@ class Settings(NamedTuple):
     patience: int
 
 
-class Knowledge(NamedTuple):
+class CompiledTask(NamedTuple):
     """What a search knows of its task."""
 
-    operators: Operators
+    generator: SuccessorGenerator
     axioms: Axioms
     relaxation: Relaxation
     work: Work
     init: Words
 
 
-class Room(NamedTuple):
+class Buffers(NamedTuple):
     """What a search holds between two calls, beside its nodes and open lists.
 
     ``state`` and ``after`` are unpacked states, derived facts included; ``found``
@@ -89,11 +96,11 @@ def _unpack(packed: Words, axioms: Axioms, state: Words) -> None:
 
 
 @kernel
-def _add(nodes: Nodes, room: Room, slot: int, parent: int, operator: int) -> int:
-    """A new node for the state in ``room.packed``."""
-    node = room.counters[COUNT]
-    room.counters[COUNT] += 1
-    nodes.states[node] = room.packed
+def _add(nodes: Nodes, buffers: Buffers, slot: int, parent: int, operator: int) -> int:
+    """A new node for the state in ``buffers.packed``."""
+    node = buffers.counters[COUNT]
+    buffers.counters[COUNT] += 1
+    nodes.states[node] = buffers.packed
     nodes.parent[node] = parent
     nodes.operator[node] = operator
     nodes.status[node] = OPEN
@@ -109,28 +116,28 @@ def _enqueue(settings: Settings, nodes: Nodes, queue: Queue, node: int) -> None:
 
 
 @kernel
-def _first(know: Knowledge, settings: Settings, nodes: Nodes, room: Room) -> int:
+def _first(task: CompiledTask, settings: Settings, nodes: Nodes, buffers: Buffers) -> int:
     """Enter the initial state."""
-    room.packed[:] = know.init
-    node = _add(nodes, room, -find(nodes, room.packed) - 1, -1, -1)
+    buffers.packed[:] = task.init
+    node = _add(nodes, buffers, -find(nodes, buffers.packed) - 1, -1, -1)
     nodes.g[node] = 0.0
-    return _met(know, settings, room)
+    return _met(task, settings, buffers)
 
 
 @kernel
-def _met(know: Knowledge, settings: Settings, room: Room) -> int:
-    """The newest node, whose state is in ``room.packed``: write it out; greedy searches stop at a goal."""
-    _unpack(room.packed, know.axioms, room.after)
-    if settings.g_weight == 0 and is_goal(know.relaxation, room.after):
-        room.counters[GOAL] = room.counters[COUNT] - 1
+def _met(task: CompiledTask, settings: Settings, buffers: Buffers) -> int:
+    """The newest node, whose state is in ``buffers.packed``: write it out; greedy searches stop at a goal."""
+    _unpack(buffers.packed, task.axioms, buffers.after)
+    if settings.g_weight == 0 and is_goal(task.relaxation, buffers.after):
+        buffers.counters[GOAL] = buffers.counters[COUNT] - 1
         return SOLVED
     return NEW
 
 
 @kernel
-def _take(know: Knowledge, settings: Settings, nodes: Nodes, queue: Queue, room: Room) -> int:
+def _take(task: CompiledTask, settings: Settings, nodes: Nodes, queue: Queue, buffers: Buffers) -> int:
     """Remove the best open node and find its operators."""
-    counters = room.counters
+    counters = buffers.counters
     while queue.counts[0] > 0:
         if counters[EXPANDED] >= settings.most_expansions:
             return ENOUGH
@@ -139,28 +146,28 @@ def _take(know: Knowledge, settings: Settings, nodes: Nodes, queue: Queue, room:
             continue
         nodes.status[node] = CLOSED
         counters[EXPANDED] += 1
-        _unpack(nodes.states[node], know.axioms, room.state)
-        if settings.g_weight > 0 and is_goal(know.relaxation, room.state):
+        _unpack(nodes.states[node], task.axioms, buffers.state)
+        if settings.g_weight > 0 and is_goal(task.relaxation, buffers.state):
             counters[GOAL] = node
             return SOLVED
         counters[CURRENT] = node
         counters[NEXT] = 0
-        counters[FOUND] = applicable(know.operators, room.state, room.found)
+        counters[FOUND] = applicable(task.generator, buffers.state, buffers.found)
         return PAUSED
     return EXHAUSTED
 
 
 @kernel
-def _successor(know: Knowledge, settings: Settings, nodes: Nodes, queue: Queue, room: Room) -> int:
+def _successor(task: CompiledTask, settings: Settings, nodes: Nodes, queue: Queue, buffers: Buffers) -> int:
     """Make the next successor of the current node."""
-    counters = room.counters
+    counters = buffers.counters
     current = counters[CURRENT]
-    operator = room.found[counters[NEXT]]
+    operator = buffers.found[counters[NEXT]]
     counters[NEXT] += 1
     counters[GENERATED] += 1
-    apply(know.operators, room.state, operator, room.packed)
-    g = nodes.g[current] + know.operators.costs[operator]
-    node = find(nodes, room.packed)
+    apply(task.generator, buffers.state, operator, buffers.packed)
+    g = nodes.g[current] + task.generator.costs[operator]
+    node = find(nodes, buffers.packed)
     if node >= 0:
         if settings.reopen and g < nodes.g[node] and nodes.status[node] != DEAD:
             nodes.g[node] = g
@@ -169,37 +176,37 @@ def _successor(know: Knowledge, settings: Settings, nodes: Nodes, queue: Queue, 
             nodes.status[node] = OPEN
             _enqueue(settings, nodes, queue, node)
         return PAUSED
-    node = _add(nodes, room, -node - 1, current, operator)
+    node = _add(nodes, buffers, -node - 1, current, operator)
     nodes.g[node] = g
-    return _met(know, settings, room)
+    return _met(task, settings, buffers)
 
 
 @kernel
 def _expand_lazily(
-    know: Knowledge, nodes: Nodes, queue: Queue, preferred: Queue, room: Room, node: int
+    task: CompiledTask, nodes: Nodes, queue: Queue, preferred: Queue, buffers: Buffers, node: int
 ) -> None:
-    """Put all operators of the state in ``room.after`` into the open lists, with its h."""
+    """Put all operators of the state in ``buffers.after`` into the open lists, with its h."""
     h = nodes.h[node]
     nodes.status[node] = CLOSED
-    room.counters[EXPANDED] += 1
-    mark = room.counters[EXPANDED]
-    for i in range(know.work.counts[0]):
-        room.preferred_marks[know.work.preferred[i]] = mark
-    count = applicable(know.operators, room.after, room.found)
+    buffers.counters[EXPANDED] += 1
+    mark = buffers.counters[EXPANDED]
+    for i in range(task.work.counts[0]):
+        buffers.preferred_marks[task.work.preferred[i]] = mark
+    count = applicable(task.generator, buffers.after, buffers.found)
     for i in range(count):
-        operator = room.found[i]
+        operator = buffers.found[i]
         item = (node << 32) | operator
         push(queue, h, 0.0, item)
-        if room.preferred_marks[operator] == mark:
+        if buffers.preferred_marks[operator] == mark:
             push(preferred, h, 0.0, item)
 
 
 @kernel
 def _lazy_step(
-    know: Knowledge, settings: Settings, nodes: Nodes, queue: Queue, preferred: Queue, room: Room
+    task: CompiledTask, settings: Settings, nodes: Nodes, queue: Queue, preferred: Queue, buffers: Buffers
 ) -> int:
     """Take an operator from one of the open lists and make its state."""
-    counters = room.counters
+    counters = buffers.counters
     if preferred.counts[0] > 0 and (queue.counts[0] == 0 or counters[PREFERRED_TURN] <= counters[TURN]):
         counters[PREFERRED_TURN] += 1
         item = pop(preferred)
@@ -211,35 +218,36 @@ def _lazy_step(
     parent = item >> 32
     operator = item & 0xFFFFFFFF
     counters[GENERATED] += 1
-    _unpack(nodes.states[parent], know.axioms, room.state)
-    apply(know.operators, room.state, operator, room.packed)
-    place = find(nodes, room.packed)
+    _unpack(nodes.states[parent], task.axioms, buffers.state)
+    apply(task.generator, buffers.state, operator, buffers.packed)
+    place = find(nodes, buffers.packed)
     if place >= 0:
         return PAUSED
-    node = _add(nodes, room, -place - 1, parent, operator)
-    nodes.g[node] = nodes.g[parent] + know.operators.costs[operator]
-    return _met(know, settings, room)
+    node = _add(nodes, buffers, -place - 1, parent, operator)
+    nodes.g[node] = nodes.g[parent] + task.generator.costs[operator]
+    return _met(task, settings, buffers)
 
 
 @kernel
 def advance(  # noqa: PLR0912
-    know: Knowledge,
+    task: CompiledTask,
     settings: Settings,
     nodes: Nodes,
     queue: Queue,
     preferred: Queue,
-    room: Room,
+    buffers: Buffers,
     budget: int,
 ) -> int:
     """Search until there is an answer, more room is needed, or after about ``budget`` evaluations."""
-    counters = room.counters
-    if budget == 0:
+    counters = buffers.counters
+    if budget == 0:  # only to be compiled
         return PAUSED
     enough = counters[EVALUATED] + budget
-    steps = 64 * budget
-    width = len(room.found) if settings.lazy else 1
+    steps = 64 * budget  # where few successors are new, the clock is looked at all the same
+    width = len(buffers.found) if settings.lazy else 1
     while counters[EVALUATED] < enough and steps > 0:
         steps -= 1
+        # Yield before a step for which there may be no room: nothing has changed yet, and it is done again.
         if counters[COUNT] >= len(nodes.g):
             return GROW_NODES
         if 2 * counters[COUNT] >= len(nodes.table):
@@ -247,34 +255,34 @@ def advance(  # noqa: PLR0912
         if queue.counts[0] + width > len(queue.keys) or preferred.counts[0] + width > len(preferred.keys):
             return GROW_QUEUE
         if counters[COUNT] == 0:
-            answer = _first(know, settings, nodes, room)
+            answer = _first(task, settings, nodes, buffers)
         elif settings.lazy:
             if counters[EXPANDED] >= settings.most_expansions:
                 return ENOUGH
-            answer = _lazy_step(know, settings, nodes, queue, preferred, room)
+            answer = _lazy_step(task, settings, nodes, queue, preferred, buffers)
         elif counters[CURRENT] < 0:
-            answer = _take(know, settings, nodes, queue, room)
-        else:
+            answer = _take(task, settings, nodes, queue, buffers)
+        else:  # resume the expansion of CURRENT: NEXT of its FOUND operators have been applied
             answer = PAUSED
             if counters[NEXT] < counters[FOUND]:
-                answer = _successor(know, settings, nodes, queue, room)
+                answer = _successor(task, settings, nodes, queue, buffers)
             if counters[NEXT] >= counters[FOUND]:
                 counters[CURRENT] = -1
         if answer == NEW:
             node = counters[COUNT] - 1
-            h = evaluate(settings.heuristic, know.relaxation, know.work, room.after)
+            h = evaluate(settings.heuristic, task.relaxation, task.work, buffers.after)
             counters[EVALUATED] += 1
             nodes.h[node] = h
             if h == np.inf:
                 nodes.status[node] = DEAD
             elif settings.lazy:
-                if h < room.best[0]:
+                if h < buffers.best[0]:
                     counters[PREFERRED_TURN] -= BOOST
-                _expand_lazily(know, nodes, queue, preferred, room, node)
+                _expand_lazily(task, nodes, queue, preferred, buffers, node)
             else:
                 _enqueue(settings, nodes, queue, node)
-            if h < room.best[0]:
-                room.best[0] = h
+            if h < buffers.best[0]:
+                buffers.best[0] = h
                 counters[IMPROVED] = counters[EVALUATED]
             elif counters[EVALUATED] - counters[IMPROVED] >= settings.patience:
                 return STUCK

@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pdsketch.budget import Budget, LimitError, current
-from pdsketch.heuristics.axioms import prepare_axioms
-from pdsketch.heuristics.bits import pack
-from pdsketch.heuristics.compiled import announced
 from pdsketch.heuristics.explore import UNREACHED, make_work
 from pdsketch.heuristics.registry import Heuristic, find_heuristic
 from pdsketch.heuristics.relaxation import relax
-from pdsketch.heuristics.rows import gather
+from pdsketch.kernels.bits import pack
+from pdsketch.kernels.compiled import announced
+from pdsketch.kernels.csr import gather
+from pdsketch.kernels.growing import row_size
 from pdsketch.lang.diagnostics import did_you_mean, error
 from pdsketch.search.packed import nodes as closed_list
 from pdsketch.search.packed import queue as open_list
@@ -36,14 +36,14 @@ from pdsketch.search.packed.advance import (
     N_COUNTERS,
     SOLVED,
     STUCK,
-    Knowledge,
-    Room,
+    Buffers,
+    CompiledTask,
     Settings,
     advance,
 )
-from pdsketch.search.packed.operators import prepare_operators, words_of
+from pdsketch.search.packed.successor_generator import make_successor_generator, words_of
 from pdsketch.search.result import Status
-from pdsketch.task.room import row_size
+from pdsketch.task.axioms import prepare_axioms
 from pdsketch.task.task import Task
 
 SEARCHES = ("astar", "wastar", "gbfs", "lazy-gbfs")
@@ -166,8 +166,8 @@ class _Run:
         self.settings = _settings(options, self.heuristic, patience)
         basic, full = words_of(task)
         relaxation = relax(task, task.costs + 1.0 if options.costs == "plus-one" else None, budget=budget)
-        self.know = Knowledge(
-            operators=prepare_operators(task, budget),
+        self.task = CompiledTask(
+            generator=make_successor_generator(task, budget),
             axioms=prepare_axioms(task),
             relaxation=relaxation,
             work=make_work(task, relaxation),
@@ -176,7 +176,7 @@ class _Run:
         n_operators = len(task.operators)
         counters = np.zeros(N_COUNTERS, np.int64)
         counters[[GOAL, CURRENT]] = -1
-        self.room = Room(
+        self.buffers = Buffers(
             state=np.zeros(full, np.uint64),
             after=np.zeros(full, np.uint64),
             packed=np.zeros(basic, np.uint64),
@@ -223,43 +223,45 @@ class _Run:
 
     def _advance(self, evaluations: int) -> int:
         lists = (self.nodes, self.queue, self.preferred)
-        return advance(self.know, self.settings, *lists, self.room, evaluations)
+        return advance(self.task, self.settings, *lists, self.buffers, evaluations)
 
     def _make_room(self, answer: int) -> None:
         """Grow what is full."""
         if answer == GROW_NODES:
             self.nodes = closed_list.grown(self.nodes, self.budget)
         elif answer == GROW_TABLE:
-            self.nodes = closed_list.rehashed(self.nodes, int(self.room.counters[COUNT]), self.budget)
+            self.nodes = closed_list.rehashed(self.nodes, int(self.buffers.counters[COUNT]), self.budget)
         elif answer == GROW_QUEUE:
-            width = len(self.room.found) if self.settings.lazy else 1
+            width = len(self.buffers.found) if self.settings.lazy else 1
             self.queue = open_list.roomy(self.queue, width, self.budget)
             self.preferred = open_list.roomy(self.preferred, width, self.budget)
 
     def _bytes(self) -> int:
         """What the nodes and the open lists take, without room that is not used yet."""
         queues = (self.queue, self.preferred)
-        nodes = int(self.room.counters[COUNT]) * closed_list.row_bytes(self.nodes) + self.nodes.table.nbytes
+        nodes = (
+            int(self.buffers.counters[COUNT]) * closed_list.row_bytes(self.nodes) + self.nodes.table.nbytes
+        )
         return nodes + sum(int(q.counts[0]) * row_size(q.keys, q.items) for q in queues)
 
     def _progress(self, seconds: float) -> Progress:
-        counters = self.room.counters
+        counters = self.buffers.counters
         return Progress(
             seconds=seconds,
             expanded=int(counters[EXPANDED]),
             evaluated=int(counters[EVALUATED]),
-            best_h=float(self.room.best[0]),
+            best_h=float(self.buffers.best[0]),
             bytes=self._bytes(),
         )
 
     def _outcome(self, status: Status, *, stuck: bool = False) -> Outcome:
-        counters = self.room.counters
+        counters = self.buffers.counters
         goal = int(counters[GOAL])
         plan: tuple[int, ...] | None = None
         cost: float | None = None
         if status == "solved":
             plan = self._plan(goal)
-            cost = float(self.know.operators.costs[list(plan)].sum())
+            cost = float(self.task.generator.costs[list(plan)].sum())
         return Outcome(
             status=status,
             plan=plan,
@@ -267,19 +269,19 @@ class _Run:
             expanded=int(counters[EXPANDED]),
             evaluated=int(counters[EVALUATED]),
             generated=int(counters[GENERATED]),
-            best_h=float(self.room.best[0]),
+            best_h=float(self.buffers.best[0]),
             bytes=self._bytes(),
-            unreached=self._unreached() if np.isinf(self.room.best[0]) else (),
+            unreached=self._unreached() if np.isinf(self.buffers.best[0]) else (),
             states=int(counters[COUNT]),
             stuck=stuck,
         )
 
     def _unreached(self) -> tuple[int, ...]:
         """After the initial state alone was evaluated: what the exploration did not get to."""
-        relaxation = self.know.relaxation
+        relaxation = self.task.relaxation
         if not self.heuristic.relaxed:
             return ()
-        missed = self.know.work.cost[relaxation.goal] >= UNREACHED
+        missed = self.task.work.cost[relaxation.goal] >= UNREACHED
         return tuple(relaxation.goal_literals[missed].tolist())
 
     def _plan(self, node: int) -> tuple[int, ...]:

@@ -18,6 +18,7 @@ from pdsketch.budget import (
 )
 from pdsketch.heuristics.registry import find_heuristic
 from pdsketch.lang.domain import Problem
+from pdsketch.lang.steps import Step
 from pdsketch.lang.validator import validate
 from pdsketch.search.packed.engine import (
     Options,
@@ -29,8 +30,8 @@ from pdsketch.search.packed.engine import (
     search as run,
 )
 from pdsketch.search.packed.reasons import reached, why_not
-from pdsketch.search.result import Result, Status, Step
-from pdsketch.task.ground import ground
+from pdsketch.search.result import Result, Status
+from pdsketch.task.ground import Grounding
 from pdsketch.task.task import Task
 
 Watcher = Callable[[Progress], None]
@@ -67,12 +68,13 @@ class _Planning:
         self.budget = budget
         self.watch = watch
         self.started = self.since = time.monotonic()
+        self.unreachable: Grounding | None = None
         self.phases = {"ground": 0.0, "search": 0.0}
 
     def result(self) -> Result:
         """Ground, search, replay."""
         try:
-            task = ground(self.problem)
+            task = self._ground()
         except (LimitError, MemoryError) as limit:
             self._end("ground")
             return self._stopped(limit, "while grounding")
@@ -85,6 +87,12 @@ class _Planning:
         self._end("search")
         with self.budget.grace().running():
             return self._found(task, outcome)
+
+    def _ground(self) -> Task:
+        """The task; how it was grounded is kept where only that says why there is no plan."""
+        grounding = Grounding(self.problem)
+        self.unreachable = None if grounding.solvable else grounding
+        return grounding.task()
 
     def _found(self, task: Task, outcome: Outcome) -> Result:
         """What a search found, replayed, or why it found nothing."""
@@ -107,7 +115,7 @@ class _Planning:
             expanded=outcome.expanded,
             evaluated=outcome.evaluated,
             generated=outcome.generated,
-            reasons=why_not(self.problem, task, self.options, outcome, self.budget),
+            reasons=why_not(self.unreachable, task, self.options, outcome, self.budget),
             best_h=outcome.best_h if np.isfinite(outcome.best_h) else None,
             seconds=time.monotonic() - self.started,
             phases=self.phases,

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pdsketch.budget import Budget
-from pdsketch.heuristics.compiled import kernel
-from pdsketch.task.room import enlarged, more_rows, row_size
-from pdsketch.task.task import Floats
+from pdsketch.kernels.arrays import Floats
+from pdsketch.kernels.compiled import kernel
+from pdsketch.kernels.growing import enlarged, more_rows, row_size
 
 
 class Queue(NamedTuple):

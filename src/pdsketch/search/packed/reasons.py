@@ -8,10 +8,10 @@ import numpy as np
 
 from pdsketch.budget import Budget, LimitError, current
 from pdsketch.heuristics.registry import HEURISTICS
-from pdsketch.lang.data import ground
-from pdsketch.lang.domain import Problem
+from pdsketch.lang.data import show_atom
 from pdsketch.search.packed.engine import Options, Outcome
 from pdsketch.search.result import Status
+from pdsketch.task.ground import Grounding
 from pdsketch.task.task import Task
 
 EXPLANATION_SECONDS = 10.0
@@ -25,41 +25,45 @@ def reached(status: Status, budget: Budget) -> str:
 
 
 def why_not(
-    problem: Problem, task: Task, options: Options, outcome: Outcome, budget: Budget
+    grounding: Grounding | None, task: Task, options: Options, outcome: Outcome, budget: Budget
 ) -> tuple[str, ...]:
-    """The reasons, one a line; none if the problem is solved. ``budget`` is that of the search."""
+    """The reasons, one a line; none if the problem is solved.
+
+    ``grounding`` is that of the task where it found the goal out of reach; ``budget`` is that of the search.
+    """
     if outcome.status == "solved":
         return ()
     if outcome.status == "unsolvable":
-        return _proof(problem, task, options, outcome)
+        return _proof(grounding, task, options, outcome)
     limit = f"the limit of {options.max_expansions} expansions was reached"
     if outcome.status != "gave-up":
         limit = reached(outcome.status, budget)
     return (limit, _seen(options, outcome), _advice(options, outcome))
 
 
-def _proof(problem: Problem, task: Task, options: Options, outcome: Outcome) -> tuple[str, ...]:
+def _proof(grounding: Grounding | None, task: Task, options: Options, outcome: Outcome) -> tuple[str, ...]:
     if not np.isfinite(outcome.best_h):
         return (
             "the goal cannot be reached, even if nothing ever stopped holding",
-            *_in_the_way(problem, task, outcome),
+            *_in_the_way(grounding, task, outcome),
         )
     dead = ", dead ends by the heuristic included" if HEURISTICS[options.heuristic].relaxed else ""
     states = "1 state was" if outcome.states == 1 else f"{outcome.states} states were"
     return (f"the goal cannot be reached: {states} searched{dead}, and there are no others to reach",)
 
 
-def _in_the_way(problem: Problem, task: Task, outcome: Outcome) -> tuple[str, ...]:
+def _in_the_way(grounding: Grounding | None, task: Task, outcome: Outcome) -> tuple[str, ...]:
     """What keeps the goal out of reach, in the author's words; else the facts that stay out of reach."""
     from pdsketch.task.explain import explain  # needed for few problems
 
     words: tuple[str, ...] = ()
-    with suppress(LimitError, MemoryError), current().narrowed(EXPLANATION_SECONDS).running():
-        words = explain(problem)
+    if grounding is not None:
+        with suppress(LimitError, MemoryError), current().narrowed(EXPLANATION_SECONDS).running():
+            words = explain(grounding)
     if words:
         return words
     return tuple(
-        f"{'not ' * (literal & 1)}{ground(task.facts[literal >> 1])} is out of reach"
+        f"{'not ' * (literal & 1)}{show_atom(task.facts[literal >> 1])} is out of reach"
         for literal in outcome.unreached
     )
 

@@ -1,4 +1,4 @@
-"""Goals of many problems, judged over one batch.
+"""The goal test: the goals of many problems, over one batch of states.
 
 A goal is lifted: the objects it names become parameters, so that goals that
 differ in their objects alone are one formula, evaluated once.
@@ -13,15 +13,13 @@ from typing import final
 import torch
 from torch import Tensor
 
-from pdsketch.abstract.facts import Form, by_form
+from pdsketch.abstract.read import compile_form
+from pdsketch.lang.rewrite import Form, lift_objects
 from pdsketch.lang.terms import Expr
 from pdsketch.lang.types import ObjectType
-from pdsketch.search.latent.portions import Portions
-from pdsketch.tensor.logic import CRISP, Logic
 from pdsketch.tensor.model import Model
 from pdsketch.tensor.node import Node
-from pdsketch.tensor.read import Parameter
-from pdsketch.tensor.scope import Binding
+from pdsketch.tensor.portions import Portions
 from pdsketch.tensor.state import StateBatch
 from pdsketch.tensor.universe import Universe
 
@@ -37,13 +35,13 @@ class _Group:
 
 
 @final
-class Judge:
+class GoalTest:
     """The truth of each problem's goal in any state of it."""
 
     def __init__(self, model: Model, goals: Sequence[Expr], universes: Sequence[Universe]) -> None:
         self._engine = model.engine
         self._portions = Portions()
-        self._groups = [_group(form, universes, model) for form in by_form(goals, model.domain)]
+        self._groups = [_group(form, universes, model) for form in lift_objects(goals, model.domain)]
 
     def truth(self, batch: StateBatch, problems: Tensor) -> Tensor:
         """Whether each state satisfies the goal of its problem, ``[state]``."""
@@ -70,15 +68,6 @@ class Judge:
         return truth.reshape(truth.shape[0]).expand(batch.size)
 
 
-def open_node(form: Form, model: Model, logic: Logic = CRISP) -> Node:
-    """The node of a form, whose variables are parameters."""
-    scope: dict[str, Binding] = {}
-    for variable in form.variables:
-        assert isinstance(variable.type, ObjectType)
-        scope[variable.name] = Parameter(variable.name, variable.type)
-    return model.engine.lowering(logic).lower(form.expr, scope)
-
-
 def _group(form: Form, universes: Sequence[Universe], model: Model) -> _Group:
     device = model.device
     member = torch.zeros(len(universes), dtype=torch.bool, device=device)
@@ -90,4 +79,4 @@ def _group(form: Form, universes: Sequence[Universe], model: Model) -> _Group:
         for row, problem in zip(form.rows, form.places, strict=True):
             column[problem, 0] = universes[problem].at(row[i], variable.type)
         places[variable.name] = column.to(device)
-    return _Group(open_node(form, model), member, places)
+    return _Group(compile_form(form, model), member, places)

@@ -6,10 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pdsketch.heuristics.bits import Words, holds, set_false, set_true
-from pdsketch.heuristics.compiled import kernel
-from pdsketch.heuristics.rows import distinct, invert
-from pdsketch.task.task import Ints, Task
+from pdsketch.kernels.arrays import Ints
+from pdsketch.kernels.bits import Words, holds, set_false, set_true
+from pdsketch.kernels.compiled import kernel
+from pdsketch.kernels.csr import distinct, invert, starts_of
+from pdsketch.task.task import Task
 
 
 class Axioms(NamedTuple):
@@ -45,9 +46,7 @@ def prepare_axioms(task: Task) -> Axioms:
     layer_of = np.full(task.n_facts, -1, np.int64)
     layer_of[task.axiom_heads] = task.axiom_layers
     order = np.argsort(layer_of[closed], kind="stable")
-    layers, counts = np.unique(layer_of[closed], return_counts=True)
-    starts = np.zeros(len(layers) + 1, np.int32)
-    np.cumsum(counts, out=starts[1:])
+    _, counts = np.unique(layer_of[closed], return_counts=True)
     sizes = np.diff(bodies.starts).astype(np.int32)
     return Axioms(
         n_basic=task.n_basic,
@@ -58,7 +57,7 @@ def prepare_axioms(task: Task) -> Axioms:
         sizes=sizes,
         heads=task.axiom_heads.astype(np.int32),
         empty=np.flatnonzero(sizes == 0).astype(np.int32),
-        closed_starts=starts,
+        closed_starts=starts_of(counts),
         closed_items=closed[order].astype(np.int32),
         left=np.zeros(len(sizes), np.int32),
         queue=np.zeros(2 * task.n_facts + 1, np.int32),

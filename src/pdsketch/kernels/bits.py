@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from pdsketch.heuristics.compiled import kernel
-from pdsketch.task.task import Bools, Ints
+from pdsketch.kernels.arrays import Bools, Ints
+from pdsketch.kernels.compiled import kernel
 
 Words = NDArray[np.uint64]
 

@@ -14,11 +14,12 @@ from typing import Literal, final
 
 import numpy as np
 
-from pdsketch.abstract.ground import Thing
+from pdsketch.abstract.optimistic.instantiation import GroundTerm
 from pdsketch.budget import current
+from pdsketch.kernels.csr import csr_of
 from pdsketch.lang.domain import Fact
 from pdsketch.lang.terms import Expr
-from pdsketch.task.task import Rows, Task
+from pdsketch.task.task import Task
 
 Condition = tuple[int, ...] | None
 """Literals, ``2 * fact`` or ``2 * fact + 1``, all of which must hold; None: never."""
@@ -28,7 +29,7 @@ TRUE: Condition = ()
 Kind = Literal["given", "optimistic", "derived"]
 
 
-def both(conditions: Iterable[Condition]) -> Condition:
+def conjunction(conditions: Iterable[Condition]) -> Condition:
     """All of the conditions hold."""
     literals: set[int] = set()
     for condition in conditions:
@@ -56,14 +57,14 @@ class Operator:
 
 @final
 @dataclass(slots=True)
-class Book:
+class TaskBuilder:
     """The facts and rules met so far."""
 
     names: list[Fact] = field(default_factory=list)
     kinds: list[Kind] = field(default_factory=list)
-    given: dict[int, tuple[Expr, tuple[Thing, ...]]] = field(default_factory=dict)
+    given: dict[int, tuple[Expr, tuple[GroundTerm, ...]]] = field(default_factory=dict)
     rules: dict[int, tuple[tuple[int, ...], ...]] = field(default_factory=dict)
-    _either: dict[tuple[tuple[int, ...], ...], int] = field(default_factory=dict)
+    _disjunctions: dict[tuple[tuple[int, ...], ...], int] = field(default_factory=dict)
 
     def fact(self, kind: Kind, name: Fact) -> int:
         """A new fact."""
@@ -71,7 +72,7 @@ class Book:
         self.kinds.append(kind)
         return len(self.names) - 1
 
-    def either(self, conditions: Iterable[Condition]) -> Condition:
+    def disjunction(self, conditions: Iterable[Condition]) -> Condition:
         """Some of the conditions hold."""
         parts = sorted({condition for condition in conditions if condition is not None})
         if not parts:
@@ -79,33 +80,33 @@ class Book:
         if len(parts) == 1 or parts[0] == TRUE:
             return parts[0]
         key = tuple(parts)
-        if key not in self._either:
+        if key not in self._disjunctions:
             fact = self.fact("derived", ("some", str(len(self.names))))
-            self._either[key] = fact
+            self._disjunctions[key] = fact
             self.rules[fact] = key
-        return (2 * self._either[key],)
+        return (2 * self._disjunctions[key],)
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Written:
+class BuiltTask:
     """A task, and for its first facts the ground expressions whose truth a state gives them."""
 
     task: Task
-    given: tuple[tuple[Expr, tuple[Thing, ...]], ...]
+    given: tuple[tuple[Expr, tuple[GroundTerm, ...]], ...]
     numbers: dict[int, int]
 
 
-def assemble(book: Book, operators: Sequence[Operator], goal: tuple[int, ...]) -> Written:
+def assemble(builder: TaskBuilder, operators: Sequence[Operator], goal: tuple[int, ...]) -> BuiltTask:
     """The task that is left when all that cannot matter for the goal is taken away."""
-    needed, kept = _relevant(book, operators, goal)
+    needed, kept = _relevant(builder, operators, goal)
     budget = current()
     budget.check()
     order = [
-        fact for kind in ("given", "optimistic", "derived") for fact in needed if book.kinds[fact] == kind
+        fact for kind in ("given", "optimistic", "derived") for fact in needed if builder.kinds[fact] == kind
     ]
     numbers = {fact: i for i, fact in enumerate(order)}
-    n_basic = sum(book.kinds[fact] != "derived" for fact in order)
+    n_basic = sum(builder.kinds[fact] != "derived" for fact in order)
 
     def literal(old: int) -> int:
         return 2 * numbers[old >> 1] | (old & 1)
@@ -114,34 +115,36 @@ def assemble(book: Book, operators: Sequence[Operator], goal: tuple[int, ...]) -
         return sorted(map(literal, old))
 
     effects = [(i, effect) for i, (_, chosen) in enumerate(kept) for effect in chosen]
-    axioms = [(fact, body) for fact in order if book.kinds[fact] == "derived" for body in book.rules[fact]]
+    axioms = [
+        (fact, body) for fact in order if builder.kinds[fact] == "derived" for body in builder.rules[fact]
+    ]
     budget.check()
     by_operator: list[list[int]] = [[] for _ in kept]
     for number, (owner, _) in enumerate(effects):
         by_operator[owner].append(number)
     task = Task(
-        facts=tuple(book.names[fact] for fact in order),
+        facts=tuple(builder.names[fact] for fact in order),
         n_basic=n_basic,
         init=np.zeros(n_basic, np.bool_),
         goal=np.array(literals(goal), np.int32),
         operators=tuple(operator.name for operator, _ in kept),
         costs=np.array([operator.cost for operator, _ in kept], np.float64),
-        preconditions=_rows([literals(operator.precondition) for operator, _ in kept]),
-        effects=_rows(by_operator),
-        conditions=_rows([literals(condition) for _, (condition, _) in effects]),
-        heads=_rows([[literal(head)] for _, (_, head) in effects]),
+        preconditions=csr_of([literals(operator.precondition) for operator, _ in kept]),
+        effects=csr_of(by_operator),
+        conditions=csr_of([literals(condition) for _, (condition, _) in effects]),
+        heads=csr_of([[literal(head)] for _, (_, head) in effects]),
         axiom_heads=np.array([numbers[fact] for fact, _ in axioms], np.int32),
-        axiom_bodies=_rows([literals(body) for _, body in axioms]),
+        axiom_bodies=csr_of([literals(body) for _, body in axioms]),
         axiom_layers=np.zeros(len(axioms), np.int32),
     )
-    return Written(task, tuple(book.given[f] for f in order if book.kinds[f] == "given"), numbers)
+    return BuiltTask(task, tuple(builder.given[f] for f in order if builder.kinds[f] == "given"), numbers)
 
 
 Effect = tuple[tuple[int, ...], int]
 
 
 def _relevant(
-    book: Book, operators: Sequence[Operator], goal: tuple[int, ...]
+    builder: TaskBuilder, operators: Sequence[Operator], goal: tuple[int, ...]
 ) -> tuple[list[int], list[tuple[Operator, list[Effect]]]]:
     """The facts that can matter for the goal, and the operators with those of their effects that can."""
     writers: dict[int, list[tuple[int, Effect]]] = {}
@@ -155,7 +158,7 @@ def _relevant(
     while agenda:
         budget.tick()
         literal = agenda.pop()
-        wanted = [x for body in book.rules.get(literal >> 1, ()) for x in body]
+        wanted = [x for body in builder.rules.get(literal >> 1, ()) for x in body]
         for i, effect in writers.get(literal, ()):
             if i not in kept:
                 wanted.extend(operators[i].precondition)
@@ -169,9 +172,3 @@ def _relevant(
         (operators[i], [effect for effect in operators[i].effects if effect in kept[i]]) for i in sorted(kept)
     ]
     return facts, chosen
-
-
-def _rows(lists: Sequence[Sequence[int]]) -> Rows:
-    starts = np.zeros(len(lists) + 1, np.int32)
-    np.cumsum([len(row) for row in lists], out=starts[1:])
-    return Rows(starts, np.array([item for row in lists for item in row], np.int32))

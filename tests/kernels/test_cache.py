@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import importlib.util
 import resource
+import sys
 from pathlib import Path
 
 import numba
 import pytest
 
-from pdsketch.task import cache
+from pdsketch.kernels import cache
+from pdsketch.kernels.compiled import kernel
+from pdsketch.kernels.sources import digest_of
 
 SOURCE = """
 STEP = {step}
@@ -36,7 +39,7 @@ def in_a_new_process(tmp_path: Path, step: int = 1):
     spec = importlib.util.spec_from_file_location("kernels", file)
     module = importlib.util.module_from_spec(spec)
     exec(compile(file.read_text(), str(file), "exec"), module.__dict__)
-    return cache.keep(numba.njit(module.after), module.after)
+    return kernel(module.after)
 
 
 def was_loaded(kernel) -> bool:
@@ -85,6 +88,67 @@ def test_code_of_an_older_source_is_not_used(folder, tmp_path, capsys):
     assert in_a_new_process(tmp_path, step=5)(1) == 6
     assert in_a_new_process(tmp_path, step=5)(1) == 6
     assert capsys.readouterr().err == ""
+
+
+CALLED = """
+from typing import NamedTuple
+from pdsketch.kernels.compiled import kernel
+
+STEP = 1
+
+class Pair(NamedTuple):
+    first: int
+    second: int
+
+@kernel
+def after(x):
+    return x + {added}
+"""
+CALLER = """
+from called import {names}
+
+TWICE = 2 * STEP
+
+def call({argument}):
+    return {body}
+"""
+
+
+def digest(
+    tmp_path, monkeypatch, *, names="STEP, after", argument="", body="after(1)", called=CALLED, added=1
+):
+    """That of a kernel which uses another file."""
+    (tmp_path / "called.py").write_text(called.format(added=added))
+    (tmp_path / "caller.py").write_text(CALLER.format(names=names, argument=argument, body=body))
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    for name in ("called", "caller"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    importlib.invalidate_caches()
+    return digest_of(importlib.import_module("caller").call)
+
+
+def test_a_kernel_that_is_called_counts_as_source(folder, tmp_path, monkeypatch):
+    first = digest(tmp_path, monkeypatch)
+    assert digest(tmp_path, monkeypatch) == first
+    assert digest(tmp_path, monkeypatch, added=2) != first
+
+
+def test_a_file_whose_kernels_are_not_called_does_not_count(folder, tmp_path, monkeypatch):
+    assert digest(tmp_path, monkeypatch, body="1") == digest(tmp_path, monkeypatch, body="1", added=2)
+
+
+def test_a_constant_that_rests_on_another_file_counts(folder, tmp_path, monkeypatch):
+    changed = CALLED.replace("STEP = 1", "STEP = 3")
+    assert digest(tmp_path, monkeypatch, body="TWICE") != digest(
+        tmp_path, monkeypatch, body="TWICE", called=changed
+    )
+
+
+def test_the_fields_of_a_named_tuple_count(folder, tmp_path, monkeypatch):
+    changed = CALLED.replace("first: int", "third: int")
+    use = {"names": "STEP, Pair", "argument": "pair: Pair", "body": "pair.second"}
+    assert digest(tmp_path, monkeypatch, **use) != digest(tmp_path, monkeypatch, **use, called=changed)
 
 
 def test_a_full_disk_costs_only_time(folder, tmp_path, capsys):

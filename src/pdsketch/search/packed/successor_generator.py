@@ -1,6 +1,7 @@
-"""Which operators can be applied in a state, and what they make of it.
+"""The successor generator: which operators can be applied in a state, and what they make of it.
 
-The preconditions stand in a tree, in preorder, as two arrays. A node tests a
+As in Fast Downward (Helmert 2006) the preconditions are a decision tree. It lies
+in preorder in two arrays. A node tests a
 literal: if it holds, the walk goes on with the next node, else it jumps over
 the node's subtree. A negative entry is a leaf: the operator ``-entry - 1`` can
 be applied. The literals of a precondition are tested in the order of how few
@@ -16,13 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pdsketch.budget import UNLIMITED, Budget
-from pdsketch.heuristics.bits import ONE, Words, all_hold, holds, lowest, n_words, set_false, set_true
-from pdsketch.heuristics.compiled import kernel
-from pdsketch.heuristics.rows import owners_of
-from pdsketch.task.task import Floats, Ints, Rows, Task
+from pdsketch.kernels.arrays import Floats, Ints
+from pdsketch.kernels.bits import ONE, Words, all_hold, holds, lowest, n_words, set_false, set_true
+from pdsketch.kernels.compiled import kernel
+from pdsketch.kernels.csr import CSR, owners_of
+from pdsketch.task.task import Task
 
 
-class Operators(NamedTuple):
+class SuccessorGenerator(NamedTuple):
     """The tree of preconditions, the effects, and the costs.
 
     Nodes before ``free`` are leaves of operators without a precondition; the
@@ -47,7 +49,7 @@ class Operators(NamedTuple):
     last_mask: np.uint64
 
 
-def prepare_operators(task: Task, budget: Budget = UNLIMITED) -> Operators:
+def make_successor_generator(task: Task, budget: Budget = UNLIMITED) -> SuccessorGenerator:
     """The task's operators, ready for `applicable` and `apply`."""
     rows, rank = _sorted_preconditions(task.preconditions, 2 * task.n_facts)
     order = _sorted_rows(rows, budget)
@@ -69,7 +71,7 @@ def prepare_operators(task: Task, budget: Budget = UNLIMITED) -> Operators:
     roots[facts] = row_starts[rooted[begins]]
     roots_end[facts] = row_starts[rooted[begins] + counts]
     spare = task.n_basic & 63
-    return Operators(
+    return SuccessorGenerator(
         nodes=nodes,
         skips=skips,
         free=free,
@@ -87,7 +89,7 @@ def prepare_operators(task: Task, budget: Budget = UNLIMITED) -> Operators:
     )
 
 
-def _sorted_preconditions(rows: Rows, n_literals: int) -> tuple[Rows, NDArray[np.int64]]:
+def _sorted_preconditions(rows: CSR, n_literals: int) -> tuple[CSR, NDArray[np.int64]]:
     """Preconditions by the ranks of their literals, each sorted, and the rank of every literal."""
     counts = np.bincount(rows.items, minlength=n_literals)
     literals = np.arange(n_literals)
@@ -95,10 +97,10 @@ def _sorted_preconditions(rows: Rows, n_literals: int) -> tuple[Rows, NDArray[np
     rank[np.lexsort((literals, counts, literals & 1))] = literals
     keys = rank[rows.items]
     inside = np.lexsort((keys, owners_of(rows)))
-    return Rows(rows.starts, keys[inside].astype(np.int32)), rank
+    return CSR(rows.starts, keys[inside].astype(np.int32)), rank
 
 
-def _sorted_rows(rows: Rows, budget: Budget) -> Ints:
+def _sorted_rows(rows: CSR, budget: Budget) -> Ints:
     """The rows in lexicographic order, equal ones in their own: merge sort, one kernel call a level."""
     order = np.arange(len(rows), dtype=np.int32)
     spare = np.empty_like(order)
@@ -178,8 +180,8 @@ def _fill(starts: Ints, items: Ints, order: Ints, shared: Ints, nodes: Ints, ski
 
 
 @kernel
-def _walk(operators: Operators, state: Words, at: int, end: int, found: Ints, count: int) -> int:
-    nodes, skips = operators.nodes, operators.skips
+def _walk(generator: SuccessorGenerator, state: Words, at: int, end: int, found: Ints, count: int) -> int:
+    nodes, skips = generator.nodes, generator.skips
     while at < end:
         entry = nodes[at]
         if entry < 0:
@@ -194,37 +196,37 @@ def _walk(operators: Operators, state: Words, at: int, end: int, found: Ints, co
 
 
 @kernel
-def applicable(operators: Operators, state: Words, found: Ints) -> int:
+def applicable(generator: SuccessorGenerator, state: Words, found: Ints) -> int:
     """Write the operators that can be applied into ``found``; returns their number."""
-    count = _walk(operators, state, 0, operators.free, found, 0)
+    count = _walk(generator, state, 0, generator.free, found, 0)
     for word in range(len(state)):
         bits = state[word]
         while bits != 0:
             fact = word * 64 + lowest(bits)
             bits &= bits - ONE
-            if operators.roots[fact] < operators.roots_end[fact]:
+            if generator.roots[fact] < generator.roots_end[fact]:
                 count = _walk(
-                    operators, state, operators.roots[fact], operators.roots_end[fact], found, count
+                    generator, state, generator.roots[fact], generator.roots_end[fact], found, count
                 )
-    return _walk(operators, state, operators.negative, len(operators.nodes), found, count)
+    return _walk(generator, state, generator.negative, len(generator.nodes), found, count)
 
 
 @kernel
-def apply(operators: Operators, state: Words, operator: int, after: Words) -> None:
+def apply(generator: SuccessorGenerator, state: Words, operator: int, after: Words) -> None:
     """Write the basic facts after ``operator`` into ``after``. Adds win over deletes."""
     last = len(after) - 1
     for word in range(len(after)):
         after[word] = state[word]
-    after[last] &= operators.last_mask
-    begin, end = operators.effects_starts[operator], operators.effects_starts[operator + 1]
+    after[last] &= generator.last_mask
+    begin, end = generator.effects_starts[operator], generator.effects_starts[operator + 1]
     for truth in range(2):
         for i in range(begin, end):
-            effect = operators.effects[i]
-            first, stop = operators.conditions_starts[effect], operators.conditions_starts[effect + 1]
-            if first < stop and not all_hold(operators.conditions, first, stop, state):
+            effect = generator.effects[i]
+            first, stop = generator.conditions_starts[effect], generator.conditions_starts[effect + 1]
+            if first < stop and not all_hold(generator.conditions, first, stop, state):
                 continue
-            for j in range(operators.heads_starts[effect], operators.heads_starts[effect + 1]):
-                head = operators.heads[j]
+            for j in range(generator.heads_starts[effect], generator.heads_starts[effect + 1]):
+                head = generator.heads[j]
                 if truth == 1 and head & 1 == 0:
                     set_true(head >> 1, after)
                 elif truth == 0 and head & 1 == 1:

@@ -16,6 +16,7 @@ import sys
 import uuid
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cached_property
 from hashlib import blake2b
 from typing import Any, final
 
@@ -24,13 +25,15 @@ import numba
 from numba.core.caching import FunctionCache, NullCache
 from numba.core.serialize import dumps
 
+from pdsketch.kernels.sources import digest_of
+
 _SIZE = 16
 
 
-def keep(compiled: Any, function: Callable[..., Any], stamp: object = None) -> Any:
-    """Let a compiled function keep its machine code; ``stamp`` stands for its sources (None: its file)."""
+def keep(compiled: Any, function: Callable[..., Any]) -> Any:
+    """Let a compiled function keep its machine code."""
     try:
-        compiled._cache = _Kept(function, stamp)
+        compiled._cache = _Kept(function)
     except (RuntimeError, OSError):  # neither the package's folder nor the user's cache can be written
         compiled._cache = _Nowhere()
     return compiled
@@ -40,11 +43,10 @@ def keep(compiled: Any, function: Callable[..., Any], stamp: object = None) -> A
 class _Kept(FunctionCache):
     """What numba asks for machine code, and gives it to."""
 
-    def __init__(self, function: Callable[..., Any], stamp: object) -> None:
+    def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)  # type: ignore[no-untyped-call]
-        locator = self._impl.locator
-        source = locator.get_source_stamp() if stamp is None else stamp
-        self._cache_file: Any = _Files(locator.get_cache_path(), self._impl.filename_base, source)
+        folder = self._impl.locator.get_cache_path()
+        self._cache_file: Any = _Files(folder, self._impl.filename_base, function)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The machine code for a signature; None: it must be compiled."""
@@ -75,10 +77,15 @@ class _Nowhere(NullCache):
 class _Files:
     """One file for each signature of a kernel."""
 
-    def __init__(self, folder: str, base: str, stamp: object) -> None:
+    def __init__(self, folder: str, base: str, function: Callable[..., Any]) -> None:
         self._folder = folder
         self._base = base
-        self._origin = (numba.__version__, llvmlite.__version__, stamp)
+        self._function = function
+
+    @cached_property
+    def _origin(self) -> tuple[str, ...]:
+        """Asked for at the first call, when all that the kernel names has been defined."""
+        return numba.__version__, llvmlite.__version__, digest_of(self._function)
 
     def load(self, key: object) -> Any:
         """What was saved under a key, if it is whole and of this source."""

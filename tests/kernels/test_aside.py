@@ -6,6 +6,7 @@ import time
 
 import numba
 
+import pdsketch.kernels.aside  # noqa: F401 - what is tested
 from pdsketch import budget as clock
 
 

@@ -1,0 +1,86 @@
+"""What a compiler of models returns: a symbolic task that stands in for a goal, and how to use it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Final, final
+
+import numpy as np
+
+from pdsketch.kernels.arrays import Bools, Floats
+from pdsketch.lang.rewrite import Form, substitute
+from pdsketch.lang.terms import TRUE, Expr, Object
+from pdsketch.lang.types import ObjectType
+from pdsketch.task.task import Task
+from pdsketch.tensor.model import Model
+
+KEPT: Final = 256
+"""How many tasks with other costs are kept."""
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Abstraction:
+    """A symbolic task that stands in for a goal in the states of a model.
+
+    - ``task``: what heuristics are computed on. Problems may share it: its operators may name an
+      object by its number, ``@0``, ``@1`` …, and a value that is not known by its parameter, ``?p``.
+    - ``readings``: which expressions give its facts in a state. Fact ``places[i]`` of a form holds where
+      its expression is true of the objects ``rows[i]``. The facts that are read come first in the
+      task; all other basic facts are false in every state.
+    - ``infinity_is_proof``: where the relaxed task has no plan, the model has none, either. Otherwise
+      infinity is only a bad sign.
+    - ``explain``: given the basic facts of a state from which the relaxed task has no plan, why that is
+      so, one sentence a reason.
+    - ``objects``: those of the problem, with their types, in the order of their numbers.
+    """
+
+    task: Task
+    readings: tuple[Form, ...]
+    infinity_is_proof: bool
+    explain: Callable[[Bools], Sequence[str]]
+    objects: Mapping[str, ObjectType]
+
+    @property
+    def n_read(self) -> int:
+        """How many facts are read off a state."""
+        return sum(len(form.places) for form in self.readings)
+
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        """The expressions of the facts that are read, written out, in the order of the facts."""
+        found: list[Expr] = [TRUE] * self.n_read
+        for form in self.readings:
+            for row, place in zip(form.rows, form.places, strict=True):
+                objects = [Object(name, self.objects[name]) for name in row]
+                names = [variable.name for variable in form.variables]
+                found[place] = substitute(form.expr, dict(zip(names, objects, strict=True)))
+        return tuple(found)
+
+    @property
+    def steps(self) -> list[tuple[str, ...]]:
+        """The ground action of each operator."""
+        names = [*self.objects]
+        return [tuple(names[int(o[1:])] if o[0] == "@" else o for o in step) for step in self.task.operators]
+
+    def states(self, facts: Bools) -> Bools:
+        """The basic facts of states of which those that are read, ``[state, fact]``, are given."""
+        states = np.zeros((len(facts), self.task.n_basic), dtype=np.bool_)
+        states[:, : self.n_read] = facts[:, : self.n_read]
+        return states
+
+    def priced(self, costs: Sequence[float]) -> Abstraction:
+        """The same where the operators cost so much; problems with the same costs share a task, too."""
+        return replace(self, task=_priced(self.task, tuple(costs)))
+
+
+Compile = Callable[[Model, Mapping[str, ObjectType], Expr], Abstraction]
+"""Compiles a goal over the objects of a problem, the domain's constants first."""
+
+
+@lru_cache(maxsize=KEPT)
+def _priced(task: Task, costs: tuple[float, ...]) -> Task:
+    prices: Floats = np.array(costs, np.float64)
+    return replace(task, costs=prices)

@@ -1,0 +1,1 @@
+"""OPT, the optimistic compilation of a sketch."""

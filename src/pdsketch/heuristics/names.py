@@ -1,0 +1,21 @@
+"""The names of the heuristics of tasks, and the error for a name that is none; imports nothing large."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Final
+
+from pdsketch.lang.diagnostics import Error, did_you_mean, error
+
+NAMES: Final = ("ff", "add", "max", "goalcount", "blind")
+"""The default first."""
+
+
+def unknown_heuristic(name: object, known: Collection[str], whose: str) -> Error:
+    """The error that lists the heuristics that are known ("for problems", "for models")."""
+    listed = ", ".join(f"`{other}`" for other in known)
+    return error(
+        "unknown-heuristic",
+        f"there is no heuristic `{name}` for {whose}; known are {listed}",
+        help=did_you_mean(str(name), known),
+    )

@@ -1,0 +1,105 @@
+"""Compressed sparse rows (CSR): lists of ints in two arrays, and operations on all of them at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pdsketch.kernels.arrays import Bools, Ints, Longs
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class CSR:
+    """Row ``i`` is ``items[starts[i]:starts[i + 1]]``."""
+
+    starts: Ints
+    items: Ints
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    def __getitem__(self, row: int) -> Ints:
+        return self.items[self.starts[row] : self.starts[row + 1]]
+
+
+def starts_of(counts: NDArray[np.integer]) -> Ints:
+    """Where rows of these lengths start."""
+    starts = np.zeros(len(counts) + 1, np.int32)
+    np.cumsum(counts, out=starts[1:])
+    return starts
+
+
+def csr_of(lists: Sequence[Sequence[int]]) -> CSR:
+    """Rows from Python lists."""
+    counts = np.array([len(row) for row in lists], np.int64)
+    items = np.array([item for row in lists for item in row], np.int32)
+    return CSR(starts_of(counts), items)
+
+
+def repeated(counts: NDArray[np.integer]) -> tuple[Longs, Longs]:
+    """Each row as often as counted, and how often it came before: ``[2, 1]`` is ``[0, 0, 1], [0, 1, 0]``."""
+    source = np.repeat(np.arange(len(counts)), counts)
+    return source, np.arange(len(source)) - np.repeat(np.cumsum(counts) - counts, counts)
+
+
+def owners_of(rows: CSR) -> Longs:
+    """The row of every item."""
+    return np.repeat(np.arange(len(rows)), np.diff(rows.starts))
+
+
+def gather(rows: CSR, picks: NDArray[np.integer]) -> CSR:
+    """Row ``picks[i]`` as row ``i``."""
+    counts = np.diff(rows.starts)[picks]
+    starts = starts_of(counts)
+    shift = np.repeat(rows.starts[picks].astype(np.int64) - starts[:-1], counts)
+    return CSR(starts, rows.items[np.arange(starts[-1]) + shift])
+
+
+def group(owners: NDArray[np.integer], items: NDArray[np.integer], n_rows: int) -> CSR:
+    """Items by their owner, in their old order."""
+    starts = starts_of(np.bincount(owners, minlength=n_rows))
+    order = np.argsort(owners, kind="stable")
+    return CSR(starts, items[order].astype(np.int32, copy=False))
+
+
+def stack(parts: Sequence[CSR]) -> CSR:
+    """The rows of all parts, one part after the other."""
+    counts = np.concatenate([np.diff(part.starts) for part in parts])
+    return CSR(starts_of(counts), np.concatenate([part.items for part in parts]).astype(np.int32))
+
+
+def distinct(values: NDArray[np.integer]) -> NDArray[np.integer]:
+    """The values in order, each once: by sorting, which on large arrays is faster than numpy's hashing."""
+    ordered = np.sort(values)
+    new = np.ones(len(ordered), np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=new[1:])
+    return ordered[new]
+
+
+def unite(owners: NDArray[np.integer], items: NDArray[np.integer], n_rows: int, width: int) -> CSR:
+    """Items by their owner, sorted, each once; items are less than ``width``."""
+    keys = distinct(owners.astype(np.int64) * max(width, 1) + items)
+    found = keys // max(width, 1)
+    starts = starts_of(np.bincount(found, minlength=n_rows))
+    return CSR(starts, (keys % max(width, 1)).astype(np.int32))
+
+
+def invert(rows: CSR, n_items: int) -> CSR:
+    """The rows in which each item stands."""
+    return group(rows.items, owners_of(rows), n_items)
+
+
+def emptied(rows: CSR, out: Bools) -> CSR:
+    """The rows, those that are out made empty."""
+    lengths = np.diff(rows.starts)
+    return CSR(starts_of(np.where(out, 0, lengths)), rows.items[np.repeat(~out, lengths)])
+
+
+def filtered(rows: CSR, kept: Bools) -> CSR:
+    """The rows with the items that are kept."""
+    return CSR(starts_of(kept.view(np.uint8))[rows.starts], rows.items[kept])

@@ -1,0 +1,154 @@
+"""A step, such as ``("move-to", "b#1", (0.1, 0.2))``: what it is, how it is checked, files of steps."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from re import fullmatch
+from typing import Any
+
+from pdsketch.lang.data import show_atom, shown
+from pdsketch.lang.diagnostics import Diagnostic, Error, did_you_mean, error
+from pdsketch.lang.domain import Action, Domain
+from pdsketch.lang.reader import Atom, Group, Node, read
+from pdsketch.lang.source import Source, Span
+from pdsketch.lang.terms import Variable
+from pdsketch.lang.types import ObjectType
+from pdsketch.lang.values import check_value
+
+Step = tuple[Any, ...]
+"""The name of an action, then its arguments: names of objects, and values."""
+
+
+def is_step(given: Any) -> bool:
+    """Whether this is one step, and not a list of them."""
+    return isinstance(given, str) or (
+        isinstance(given, Sequence) and len(given) > 0 and isinstance(given[0], str)
+    )
+
+
+def action_of(domain: Domain, step: Any) -> Action:
+    """The action of a step, whose name and number of arguments are checked."""
+    if not is_step(step):
+        raise error(
+            "bad-action",
+            f"an action is a tuple of its name and its arguments, and {step!r:.80} is not",
+            help='write it as ("forward", "agent")',
+        )
+    name, count = (step, 0) if isinstance(step, str) else (step[0], len(step) - 1)
+    action = domain.actions.get(name.lower())
+    if action is None:
+        raise error(
+            "unknown-action",
+            f"the domain has no action `{name}`",
+            help=did_you_mean(name.lower(), domain.actions) or f"its actions: {', '.join(domain.actions)}",
+        )
+    if count != len(action.parameters):
+        wanted = " ".join(f"{p.name} - {p.type}" for p in action.parameters) or "none"
+        raise error(
+            "arity-mismatch",
+            f"`{action.name}` takes {len(action.parameters)} arguments, and {count} are given",
+            action.span,
+            help=f"its parameters: {wanted}",
+        )
+    return action
+
+
+def resolve(domain: Domain, universe: Mapping[str, ObjectType], step: Any) -> Step:
+    """The step in the domain's own names, every argument checked; ``universe`` holds all objects."""
+    action = action_of(domain, step)
+    arguments = () if isinstance(step, str) else step[1:]
+    return (
+        action.name,
+        *(
+            object_of(domain, universe, action, parameter, argument)
+            if isinstance(parameter.type, ObjectType)
+            else check_value(argument_words(action, parameter), parameter.type, argument)
+            for parameter, argument in zip(action.parameters, arguments, strict=True)
+        ),
+    )
+
+
+def argument_words(action: Action, parameter: Variable) -> str:
+    """How diagnostics name an argument."""
+    return f"`{parameter.name}` of `{action.name}`"
+
+
+def object_of(
+    domain: Domain, universe: Mapping[str, ObjectType], action: Action, parameter: Variable, given: Any
+) -> str:
+    """The name of the object that is given for a parameter."""
+    assert isinstance(parameter.type, ObjectType)
+    what = argument_words(action, parameter)
+    if not isinstance(given, str):
+        message = f"{what} is the name of a {parameter.type}, and {shown(given):.60} is given"
+        raise error("type-mismatch", message, action.span)
+    name = given.lower()
+    if name not in universe:
+        fitting = domain.hierarchy.members(parameter.type, universe)
+        some = f"objects of type {parameter.type}: {', '.join(fitting[:8])}"
+        raise error(
+            "unknown-object",
+            f"{what}: there is no object `{name}`",
+            action.span,
+            help=did_you_mean(name, universe) or (some if fitting else f"there is no {parameter.type}"),
+        )
+    if not domain.hierarchy.is_subtype(universe[name], parameter.type):
+        message = f"{what} is a {parameter.type}, and `{name}` is a {universe[name]}"
+        raise error("type-mismatch", message, action.span)
+    return name
+
+
+def write_plan(steps: Iterable[Step], cost: float) -> str:
+    """A plan as the IPC writes it: a step a line, then the cost."""
+    total = int(cost) if float(cost).is_integer() else cost
+    return "\n".join([*map(show_atom, steps), f"; cost = {total}"]) + "\n"
+
+
+def read_plan(source: Source, objects: Collection[str] = ()) -> list[Step]:
+    """The steps of a plan file; an `Error` if it is not one. An object may have a number for a name."""
+    reading = read(source)
+    if reading.diagnostics:
+        raise Error(reading.diagnostics)
+    return [_step(node, source, objects) for node in reading.nodes]
+
+
+def span_of_step(source: Source, index: int) -> Span:
+    """The place of a step in a plan file."""
+    node = read(source).nodes[index]
+    return Span(source, node.start, node.end)
+
+
+def _step(node: Node, source: Source, objects: Collection[str]) -> Step:
+    if not isinstance(node, Group) or node.bracket != "(":
+        raise _unreadable(node, source, "a plan is a list of steps `(action object …)`")
+    if not node.items or not isinstance(node.items[0], Atom):
+        raise _unreadable(node, source, "a step begins with the name of an action")
+    return (node.items[0].text, *(_argument(item, source, objects) for item in node.items[1:]))
+
+
+def _argument(node: Node, source: Source, objects: Collection[str]) -> Any:
+    """A name, a number, or a tuple of numbers."""
+    if isinstance(node, Atom):
+        return node.text if node.text in objects else _number(node.text)
+    if node.bracket != "[":
+        raise _unreadable(node, source, "an argument is a name, a number, or a vector `[x, y]`")
+    values = [_argument(item, source, ()) for item in node.items if not _is_comma(item)]
+    if any(isinstance(value, str) for value in values):
+        raise _unreadable(node, source, "a vector holds numbers")
+    return tuple(values)
+
+
+def _is_comma(node: Node) -> bool:
+    return isinstance(node, Atom) and node.text == ","
+
+
+def _number(text: str) -> int | float | str:
+    if fullmatch(r"[+-]?\d+", text):
+        return int(text)
+    if fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", text):
+        return float(text)
+    return text
+
+
+def _unreadable(node: Node, source: Source, message: str) -> Error:
+    return Error([Diagnostic("bad-plan", message, Span(source, node.start, node.end))])

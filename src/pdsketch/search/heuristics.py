@@ -1,0 +1,80 @@
+"""The heuristics of models by name: one registry for planning, policies, the command line and reasons.
+
+Those of ordinary problems are kernels, in `pdsketch.heuristics.registry`. What needs torch is imported when
+a heuristic is made, so that names can be listed at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from pdsketch.heuristics.names import NAMES, unknown_heuristic
+from pdsketch.lang.diagnostics import error
+
+if TYPE_CHECKING:
+    from pdsketch.abstract.abstraction import Abstraction, Compile
+    from pdsketch.lang.terms import Expr
+    from pdsketch.lang.types import ObjectType
+    from pdsketch.search.latent.heuristics import Searched, StateHeuristic
+    from pdsketch.tensor.model import Model
+
+Factory = Callable[["Searched"], "StateHeuristic"]
+"""Makes a heuristic for the problems of a search."""
+
+
+def over(compile_goal: Compile, heuristic: str = "ff") -> Factory:
+    """A heuristic of tasks, on what a compiler makes of each goal."""
+
+    def make(searched: Searched) -> StateHeuristic:
+        from pdsketch.search.latent.heuristics import AbstractionHeuristic
+
+        return AbstractionHeuristic(searched, compile_goal, heuristic)
+
+    return make
+
+
+def _optimistic(model: Model, objects: Mapping[str, ObjectType], goal: Expr) -> Abstraction:
+    from pdsketch.abstract.optimistic.compile import compile_optimistic
+
+    return compile_optimistic(model.domain, objects, goal)
+
+
+def _blind(searched: Searched) -> StateHeuristic:
+    from pdsketch.search.latent.heuristics import Blind
+
+    return Blind(searched)
+
+
+MODEL_HEURISTICS: dict[str, Factory] = {
+    "opt": over(_optimistic, "ff"),
+    "ff": over(_optimistic, "ff"),
+    "add": over(_optimistic, "add"),
+    "max": over(_optimistic, "max"),
+    "blind": _blind,
+}
+"""The default first."""
+
+
+def find_model_heuristic(name: object) -> Factory:
+    """The heuristic of that name; an `Error` that lists them all if there is none."""
+    if name == "ao":
+        raise error("not-yet", "the heuristic `ao` is not built yet", help="use `opt`")
+    if not isinstance(name, str) or name not in MODEL_HEURISTICS:
+        raise unknown_heuristic(name, MODEL_HEURISTICS, "models")
+    return MODEL_HEURISTICS[name]
+
+
+def heuristics_help() -> str:
+    """All heuristics in a line, for the command line."""
+    return f"{_listed(NAMES)}; with a model: {model_heuristics_help()}"
+
+
+def model_heuristics_help() -> str:
+    """The heuristics of models in a line."""
+    return _listed(MODEL_HEURISTICS)
+
+
+def _listed(names: Iterable[str]) -> str:
+    first, *rest = names
+    return ", ".join([f"{first} (default)", *rest])

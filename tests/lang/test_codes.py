@@ -1,0 +1,52 @@
+"""Every diagnostic code of every room is in the table and in the documents."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+import pdsketch
+from pdsketch.lang.codes import CODES
+from pdsketch.lang.diagnostics import Diagnostic
+
+SOURCES = [path for path in Path(pdsketch.__file__).parent.rglob("*.py") if path.name != "codes.py"]
+PAGE = Path(__file__).parents[2] / "docs" / "diagnostics.md"
+REPORTERS = {"Diagnostic", "error", "warning", "fail", "_bad", "_report", "_explain"}
+CODE = re.compile(r"[a-z]+(-[a-z0-9]+)*")
+
+
+def test_every_code_that_is_reported_is_in_the_table():
+    reported = set()
+    for path in SOURCES:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and _name(node.func) in REPORTERS and node.args:
+                first = node.args[0]
+                choices = [first.body, first.orelse] if isinstance(first, ast.IfExp) else [first]
+                words = [choice.value for choice in choices if isinstance(choice, ast.Constant)]
+                reported |= {word for word in words if isinstance(word, str) and CODE.fullmatch(word)}
+    assert len(reported) > 100
+    assert reported - CODES.keys() == set()
+
+
+def test_every_code_of_the_table_is_used():
+    words = set()
+    for path in SOURCES:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        words |= {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)}
+    assert CODES.keys() - words == set()
+
+
+def test_the_documents_list_every_code_with_its_meaning():
+    listed = re.findall(r"^\| `([a-z0-9-]+)` \| (.*) \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    assert dict(listed) == CODES
+    assert [code for code, _ in listed] == sorted(CODES)
+
+
+def test_a_diagnostic_with_another_code_is_refused_in_tests():
+    with pytest.raises(AssertionError, match="no-such-code"):
+        Diagnostic("no-such-code", "message")
+
+
+def _name(function: ast.expr) -> str:
+    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
