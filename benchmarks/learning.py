@@ -24,11 +24,11 @@ import torch
 
 import pdsketch
 from pdsketch.lang.load import load_domain
-from pdsketch.learn.fit import open_study
+from pdsketch.learn.data.device_dataset import put_on_device
+from pdsketch.learn.data.recorder import Recorder
+from pdsketch.learn.fit import open_training_set
 from pdsketch.learn.options import Options
-from pdsketch.learn.packed import pack
-from pdsketch.learn.prepare import prepare_networks
-from pdsketch.learn.recorder import Recorder
+from pdsketch.learn.statistics import record_statistics
 from pdsketch.learn.trainer import Trainer
 from pdsketch.tensor.model import Model
 
@@ -115,25 +115,25 @@ def record(episodes: int, objects: int, doors: int, walls: int, seed: int = 0):
             listed["wall"] = [f"wall#{i}" for i in range(walls)]
         values = {name: np.stack([s[name] for s in states]) for name in states[0]}
         recorder.add(listed, values, actions, goal, success)
-    return recorder.columns()
+    return recorder.arrays()
 
 
 def measure(device: str, objects: int, doors: int, walls: int, batch: int, seconds: float) -> list[dict]:
     columns = record(400, objects, doors, walls)
     model = Model(columns.domain, seed=0).to(device)
-    study = open_study(model, pack(columns, torch.device(device)))
-    states = np.arange(len(study.packed))
+    training = open_training_set(model, put_on_device(columns, torch.device(device)))
+    states = np.arange(len(training.dataset))
     options = Options.of(steps=10_000, batch=batch)
     if batch > len(states):  # a GPU wants more than there is: the same states several times over
         states = np.tile(states, -(-batch // len(states)))
-    trainer = Trainer(study, options, states, states[:0])
+    trainer = Trainer(training, options, states, states[:0])
     trainer.trial_sampler = trainer.sampler
-    prepare_networks(trainer.losses, trainer.sampler, states)
+    record_statistics(trainer.losses, trainer.sampler, states)
     trainer.synchronise = True
     rows = []
     for phase in ("trial", "after"):
         if phase == "after":
-            trainer._earlier = trainer._weights()
+            trainer.earlier = trainer.weights()
             trainer._settle()
         row = {"device": device, "objects": objects, "doors": doors, "walls": walls, "phase": phase}
         aim = AIMS.get((device, objects, doors)) if not walls else None
@@ -150,7 +150,7 @@ def timed(trainer: Trainer, seconds: float) -> dict:
     while time.perf_counter() - clock < seconds or steps < 3:
         trainer.advance()
         steps += 1
-    if trainer.study.packed.device.type != "cpu":
+    if trainer.training.dataset.device.type != "cpu":
         torch.cuda.synchronize()
     wall, busy = time.perf_counter() - clock, time.process_time() - processor
     seen, total = steps * trainer.sampler.batch, sum(trainer.seconds.values())
@@ -167,10 +167,10 @@ def measure_small(device: str, steps: int) -> dict:
     """A whole fit in small steps: the median milliseconds of a step in each of its phases."""
     columns = record(100, 4, 4, 20)
     model = Model(columns.domain, seed=0).to(device)
-    study = open_study(model, pack(columns, torch.device(device)))
-    states = np.arange(len(study.packed))
+    training = open_training_set(model, put_on_device(columns, torch.device(device)))
+    states = np.arange(len(training.dataset))
     options = Options.of(steps=steps, batch=256, learning_rate=3e-3, evaluate_every=steps)
-    trainer = Trainer(study, options, states, states[:0])
+    trainer = Trainer(training, options, states, states[:0])
     trainer.synchronise = True
     spent: dict[str, list[float]] = {"trial": [], "after": []}
     advance = trainer.advance

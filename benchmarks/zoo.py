@@ -29,9 +29,9 @@ import torch
 from torch import Tensor, nn
 
 import pdsketch as pds
-from pdsketch.learn.columns import Columns
-from pdsketch.learn.packed import pack
-from pdsketch.learn.recorder import Recorder
+from pdsketch.learn.data.device_dataset import put_on_device
+from pdsketch.learn.data.episode_arrays import EpisodeArrays
+from pdsketch.learn.data.recorder import Recorder
 from zoo_tasks import TASKS, Examples, Task
 
 TESTED = 1000
@@ -149,12 +149,12 @@ class Fitted(nn.Module):
 # -- examples as episodes -------------------------------------------------------------------------
 
 
-def episodes(task: Task, examples: list[Examples], domain) -> Columns:
+def episodes(task: Task, examples: list[Examples], domain) -> EpisodeArrays:
     """One episode an example: a state, or a step."""
     recorder = Recorder(domain)
     for some in examples:
         _record(task, some, recorder)
-    return recorder.columns()
+    return recorder.arrays()
 
 
 def _record(task: Task, examples: Examples, recorder: Recorder) -> None:
@@ -183,7 +183,7 @@ def score(task: Task, model, examples: list[Examples]) -> float:
 
 def _score(task: Task, model, examples: Examples) -> float:
     columns = episodes(task, [examples], model.domain)
-    states = pack(columns, torch.device("cpu")).states
+    states = put_on_device(columns, torch.device("cpu")).states
     every = torch.arange(states.size)
     first = states.select(every[::2] if task.action else every)
     if not task.action:

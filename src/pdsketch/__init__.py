@@ -26,8 +26,8 @@ _HOMES = {
     "StateBatch": "pdsketch.tensor.state",
     "Model": "pdsketch.tensor.model",
     "load_model": "pdsketch.tensor.store",
-    "Episode": "pdsketch.learn.episodes",
-    "hindsight": "pdsketch.learn.hindsight",
+    "Episode": "pdsketch.learn.data.episode",
+    "hindsight": "pdsketch.learn.data.hindsight",
     "fit": "pdsketch.learn.fit",
     "evaluate": "pdsketch.learn.fit",
     "Options": "pdsketch.learn.options",
@@ -74,10 +74,10 @@ if TYPE_CHECKING:
     from pdsketch.lang.load import parse_goal as parse_goal
     from pdsketch.lang.load import parse_problem as parse_problem
     from pdsketch.learn.behaviour import BlankReport as BlankReport
-    from pdsketch.learn.episodes import Episode as Episode
+    from pdsketch.learn.data.episode import Episode as Episode
+    from pdsketch.learn.data.hindsight import hindsight as hindsight
     from pdsketch.learn.fit import evaluate as evaluate
     from pdsketch.learn.fit import fit as fit
-    from pdsketch.learn.hindsight import hindsight as hindsight
     from pdsketch.learn.options import Options as Options
     from pdsketch.learn.progress import Progress as Progress
     from pdsketch.learn.report import Evaluation as Evaluation

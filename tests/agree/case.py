@@ -17,7 +17,7 @@ from pdsketch.lang.diagnostics import Error
 from pdsketch.lang.load import parse_goal
 from pdsketch.lang.semantics import Moment
 from pdsketch.lang.terms import Expr
-from pdsketch.search.plan import needs_model
+from pdsketch.task.fragment import classify
 
 
 class DifferError(Exception):
@@ -65,7 +65,7 @@ class Case:
     @cached_property
     def has_model_values(self) -> bool:
         """Whether planning needs a `Model`: values change, or something is blank."""
-        return needs_model(self.sample.problem)
+        return not classify(self.sample.problem).classical
 
     def again(self) -> Case:
         """The case with all its choices still to be made."""

@@ -12,7 +12,9 @@ import pdsketch as pds
 from pdsketch.heuristics.registry import HEURISTICS
 from pdsketch.lang.steps import Step
 from pdsketch.lang.validator import validate
-from pdsketch.search.packed.engine import SEARCHES, Options, Outcome, search
+from pdsketch.search.options import SEARCHES
+from pdsketch.search.outcome import Outcome
+from pdsketch.search.packed.engine import Options, search
 from pdsketch.task.explain import explain
 from pdsketch.task.ground import Grounding, ground
 
@@ -31,7 +33,11 @@ def check_search(case: Case) -> None:
     for name, heuristic in [("astar", "blind"), ("astar", "max"), *case.chance.sample(OTHERS, 3)]:
         costs = case.chance.choice(["own", "own", "plus-one"])
         options = Options(
-            search=name, heuristic=heuristic, weight=WEIGHT, costs=costs, max_expansions=MOST_EXPANSIONS
+            search=name,
+            heuristic=heuristic,
+            weight=WEIGHT,
+            heuristic_costs=costs,
+            max_expansions=MOST_EXPANSIONS,
         )
         found = search(task, options)
         engine = f"{name} {heuristic}{' plus-one' * (costs == 'plus-one')}"

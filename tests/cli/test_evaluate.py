@@ -9,7 +9,7 @@ from tests.learn.rooms import world
 
 import pdsketch as pds
 from pdsketch.cli.main import main
-from pdsketch.learn.files import save_episodes
+from pdsketch.learn.data.files import save_episodes
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from tests.learn.rooms import SKETCH
 from pdsketch.cli.main import main
 from pdsketch.files.lock import lock_folder
 from pdsketch.files.writing import PREFIX
-from pdsketch.learn.files import save_episodes
+from pdsketch.learn.data.files import save_episodes
 
 ROOT = Path(__file__).parents[2]
 BLOCKS = [str(ROOT / "examples" / "blocks" / name) for name in ("domain.pddl", "p01.pddl")]

@@ -11,7 +11,7 @@ import pytest
 import pdsketch as pds
 from pdsketch.cli.main import main
 from pdsketch.cli.modules import given_modules
-from pdsketch.learn.files import save_episodes
+from pdsketch.learn.data.files import save_episodes
 
 SKETCH = """
 (define (domain steps)

@@ -9,7 +9,7 @@ from pdsketch.cli.main import main
 from pdsketch.envs import registry
 from pdsketch.envs.babyai.states import load_sketch
 from pdsketch.experiments.reproduce import Request
-from pdsketch.learn.files import load_episodes
+from pdsketch.learn.data.files import load_episodes
 
 
 def test_data_come_from_a_world_with_its_options(tmp_path, capsys):

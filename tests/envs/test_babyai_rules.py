@@ -56,10 +56,15 @@ def test_what_is_asked_for_can_be_carried_and_is_the_only_one_of_its_colour():
         assert "is-blue" in goal
 
 
+def steps_of(config: TrainConfig) -> dict[str, int]:
+    return {"steps": config.steps}
+
+
 def test_runs_of_different_settings_have_different_files():
-    keys = [Run("same", "m:f", TrainConfig(episodes=n, seed=s)).key for n in (1, 2) for s in (0, 1)]
+    keys = [Run("same", steps_of, TrainConfig(episodes=n, seed=s)).key for n in (1, 2) for s in (0, 1)]
     assert len(set(keys)) == 4
-    assert Run("same", "m:f", TrainConfig(episodes=1)).key == Run("same", "m:f", TrainConfig(episodes=1)).key
+    assert Run("same", steps_of, TrainConfig(episodes=1, seed=0)).key == keys[0]
+    assert keys[0] != Run("same", dict, TrainConfig(episodes=1, seed=0)).key
 
 
 def lazy_model() -> pds.Model:

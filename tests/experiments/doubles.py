@@ -20,4 +20,4 @@ def double(config: Config) -> dict[str, int]:
 
 
 def runs(*numbers: int) -> list[Run]:
-    return [Run(f"n{n}", f"{__name__}:double", Config(n)) for n in numbers]
+    return [Run(f"n{n}", double, Config(n)) for n in numbers]

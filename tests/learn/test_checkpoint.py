@@ -22,8 +22,8 @@ from pdsketch.files.digests import sealed
 from pdsketch.files.lock import lock_file
 from pdsketch.files.tensors import digest_blocks
 from pdsketch.learn.checkpoint import Checkpoint, Facts, OverwriteWarning, load_checkpoint, save_checkpoint
+from pdsketch.learn.data.recorder import arrays_of
 from pdsketch.learn.progress import Csv
-from pdsketch.learn.recorder import columns_of
 from pdsketch.tensor.weights import blocks_of
 
 OPTIONS = {"steps": 4, "batch": 32, "evaluate_every": 1, "validation": 0.2, "patience": 9, "trial": 0.5}
@@ -96,7 +96,7 @@ def test_modules_of_the_users_own_are_named(path, rooms):
 
 
 def of_columns(rooms):
-    return columns_of(rooms[1][:12], rooms[0])
+    return arrays_of(rooms[1][:12], rooms[0])
 
 
 @pytest.mark.parametrize(

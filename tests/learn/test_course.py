@@ -11,9 +11,10 @@ from tests.learn.test_lessons import walk
 from tests.learn.test_notes import DOMAIN, MODULES, Flip, Lamps
 
 import pdsketch as pds
-from pdsketch.learn.columns import narrow
+from pdsketch.learn.data.episode_arrays import narrow
+from pdsketch.learn.optimiser import clip, make_optimiser
 from pdsketch.learn.options import Options
-from pdsketch.learn.steps import LOWEST, clip, make_optimiser, schedule
+from pdsketch.learn.schedules import LAST_RATE, learning_rate
 from pdsketch.tensor.codes import tolerance_of
 
 
@@ -38,11 +39,11 @@ def test_a_fitted_model_is_ready_for_use():
 
 
 def test_the_learning_rate_warms_up_and_goes_down():
-    rates = [schedule(step, 100, 0.1) for step in range(100)]
+    rates = [learning_rate(step, 100, 0.1) for step in range(100)]
     assert rates[:10] == pytest.approx([0.1 * (step + 1) for step in range(10)])
     assert rates[10:] == sorted(rates[10:], reverse=True)
     assert rates[10] == 1.0
-    assert rates[-1] == pytest.approx(LOWEST, abs=0.01)
+    assert rates[-1] == pytest.approx(LAST_RATE, abs=0.01)
 
 
 def test_large_gradients_are_scaled_down_together_and_small_ones_left():

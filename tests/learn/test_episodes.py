@@ -10,11 +10,11 @@ import torch
 from tests.learn.rooms import GOALS, world
 
 import pdsketch as pds
-from pdsketch.learn.files import load_episodes, save_episodes
-from pdsketch.learn.fit import evaluate, gather, open_study
-from pdsketch.learn.frame import Frame
-from pdsketch.learn.packed import pack
-from pdsketch.learn.recorder import columns_of
+from pdsketch.learn.data.device_dataset import put_on_device
+from pdsketch.learn.data.files import load_episodes, save_episodes
+from pdsketch.learn.data.recorder import arrays_of
+from pdsketch.learn.fit import evaluate, gather, open_training_set
+from pdsketch.learn.time_slice import TimeSlice
 from pdsketch.tensor.logic import CRISP
 
 
@@ -53,29 +53,29 @@ def test_one_goal_is_several_goals_of_one(rooms):
 
 def test_states_are_held_once_and_judged_by_each_goal(several):
     domain, episodes = several
-    packed = pack(columns_of(episodes, domain), torch.device("cpu"))
+    dataset = put_on_device(arrays_of(episodes, domain), torch.device("cpu"))
     states = sum(len(e.states) for e in episodes)
-    assert packed.states.size == states
-    assert len(packed) == 3 * states
-    assert packed.once.sum() == states
-    run = packed.state[7:14]
+    assert dataset.states.size == states
+    assert len(dataset) == 3 * states
+    assert dataset.once.sum() == states
+    run = dataset.state[7:14]
     assert (run == np.arange(7)).all()
-    assert packed.outcomes[7:14].astype(int).tolist() == truths(episodes[0])[GOALS[1]]
-    assert (packed.action[6::7] == -1).all()
+    assert dataset.outcomes[7:14].astype(int).tolist() == truths(episodes[0])[GOALS[1]]
+    assert (dataset.action[6::7] == -1).all()
 
 
-def test_frames_of_several_goals_say_what_each_goal_says_alone(several):
+def test_time_slices_of_several_goals_say_what_each_goal_says_alone(several):
     domain, episodes = several
     model = pds.Model(domain, seed=1)
-    study = open_study(model, pack(gather(episodes, domain), model.device))
-    some = np.random.default_rng(0).permutation(len(study.packed))[:40]
+    training = open_training_set(model, put_on_device(gather(episodes, domain), model.device))
+    some = np.random.default_rng(0).permutation(len(training.dataset))[:40]
     with torch.no_grad():
-        frame = Frame(study, CRISP, torch.from_numpy(some))
-        frame.prepare(goals=True, step=True)
-        found = frame.truth()
+        current = TimeSlice(training, CRISP, torch.from_numpy(some))
+        current.prepare(goals=True, step=True)
+        found = current.truth()
         for row, example in enumerate(some):
-            state = study.packed.states[int(study.packed.state[example])]
-            goal = study.packed.columns.goals[study.packed.goal[example]]
+            state = training.dataset.states[int(training.dataset.state[example])]
+            goal = training.dataset.arrays.goals[training.dataset.goal[example]]
             assert bool(found[row]) == bool(model.holds(state, goal, crisp=True))
 
 
@@ -132,7 +132,7 @@ def test_goals_survive_the_disk_and_columns(several, rooms, tmp_path):
 
 def test_goals_survive_minari(several, tmp_path, monkeypatch):
     pytest.importorskip("minari")
-    from pdsketch.learn.minari import export_minari, import_minari
+    from pdsketch.learn.data.minari import export_minari, import_minari
 
     monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
     domain, _ = several
@@ -146,7 +146,7 @@ def test_goals_survive_minari(several, tmp_path, monkeypatch):
         )
     ]
     again = import_minari(
-        export_minari(columns_of(episodes, episodes[0].states[0].domain), "rooms/goals-v0"), domain
+        export_minari(arrays_of(episodes, episodes[0].states[0].domain), "rooms/goals-v0"), domain
     )
     for before, after in zip(episodes, again, strict=True):
         assert {g: list(s) for g, s in before.goals.items()} == {g: list(s) for g, s in after.goals.items()}
@@ -174,7 +174,7 @@ def test_what_is_no_judgement_is_refused(rooms, wrong):
 
 def test_a_goal_that_no_episode_was_judged_by_may_name_any_object(rooms):
     domain, episodes = rooms
-    columns = columns_of(episodes[:2], domain)
+    columns = arrays_of(episodes[:2], domain)
     more = replace(columns, goals=(*columns.goals, "(near rob somebody-else)"))
     models = [pds.Model(domain, seed=0) for _ in range(2)]
     with_it, without = (pds.fit(m, data, steps=2) for m, data in zip(models, (more, columns), strict=True))

@@ -10,7 +10,7 @@ from tests.learn.test_fit import lifts
 
 import pdsketch as pds
 from pdsketch.cli.main import main
-from pdsketch.learn.files import save_episodes
+from pdsketch.learn.data.files import save_episodes
 
 
 @pytest.fixture(scope="module")

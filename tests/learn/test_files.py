@@ -7,6 +7,7 @@ import shutil
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import load_file, save_file
@@ -15,9 +16,9 @@ from tests.files.reseal import reseal
 from tests.files.test_writing import largest_file
 
 import pdsketch as pds
-from pdsketch.learn.files import load_episodes, save_episodes
-from pdsketch.learn.packed import pack
-from pdsketch.learn.recorder import Recorder, columns_of
+from pdsketch.learn.data.device_dataset import put_on_device
+from pdsketch.learn.data.files import load_episodes, save_episodes
+from pdsketch.learn.data.recorder import Recorder, arrays_of
 
 
 @pytest.fixture(scope="module")
@@ -49,11 +50,11 @@ def test_episodes_survive_the_disk(rooms, folder):
 
 def test_packed_states_are_the_states_of_the_episodes(rooms):
     domain, episodes = rooms
-    packed = pack(columns_of(episodes, domain), "cpu")
+    dataset = put_on_device(arrays_of(episodes, domain), torch.device("cpu"))
     states = [state for episode in episodes for state in episode.states]
-    assert len(packed) == len(states)
+    assert len(dataset) == len(states)
     for at in (0, 7, 100, len(states) - 1):
-        found = packed.states[at]
+        found = dataset.states[at]
         assert found.objects == states[at].objects
         assert all((found[name] == states[at][name]).all() for name in found.values)
 
@@ -147,7 +148,8 @@ def test_malformed_manifests_give_errors(rooms, folder, tmp_path_factory, data):
     except pds.Error:
         return
     # What is accepted can be used; a name or a count that nothing depends on may be anything.
-    assert len(pack(columns, "cpu")) == columns.length.sum() or before == where[path[-1]]
+    data = put_on_device(columns, torch.device("cpu"))
+    assert len(data) == columns.length.sum() or before == where[path[-1]]
 
 
 def places(value, path=()):
@@ -184,7 +186,7 @@ def test_malformed_arrays_give_errors(rooms, folder, tmp_path_factory, data):
         columns = load_episodes(copy, domain)
     except pds.Error:
         return
-    assert len(pack(columns, "cpu")) == columns.length.sum()
+    assert len(put_on_device(columns, torch.device("cpu"))) == columns.length.sum()
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -288,7 +290,7 @@ def test_a_dtype_that_numpy_does_not_have_is_refused(rooms, copy):
 
 def test_a_killed_writer_leaves_the_old_episodes_or_the_new_ones(rooms, copy):
     domain, episodes = rooms
-    old, new = (columns_of(some, domain) for some in (episodes, episodes[::-1]))
+    old, new = (arrays_of(some, domain) for some in (episodes, episodes[::-1]))
     found = []
     for _ in killed_at_each_step(lambda: save_episodes(new, copy)):
         digests = load_episodes(copy, domain).digests
@@ -355,9 +357,9 @@ def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(rooms, copy):
 
 def test_the_same_episodes_have_the_same_digests_in_memory_and_on_disk(rooms, copy):
     domain, episodes = rooms
-    recorded, loaded = columns_of(episodes, domain), load_episodes(copy, domain)
+    recorded, loaded = arrays_of(episodes, domain), load_episodes(copy, domain)
     assert recorded.digests == loaded.digests
-    other = columns_of([*episodes[:-1], episodes[0]], domain)
+    other = arrays_of([*episodes[:-1], episodes[0]], domain)
     differing = {name for name in other.digests if other.digests[name] != loaded.digests[name]}
     assert "action" in differing
     assert "objects" not in differing
@@ -432,14 +434,14 @@ def test_minari_and_back(rooms, tmp_path, monkeypatch):
     monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
     from tests.learn.rooms import world
 
-    from pdsketch.learn.minari import export_minari, import_minari
+    from pdsketch.learn.data.minari import export_minari, import_minari
 
     domain, episodes = world(4, boxes=(2, 3))
-    dataset = export_minari(columns_of(episodes, domain), "rooms/test-v0")
+    dataset = export_minari(arrays_of(episodes, domain), "rooms/test-v0")
     again = import_minari(dataset, domain)
     assert [e.goal for e in again] == [e.goal for e in episodes]
     assert all(list(a.actions) == list(b.actions) for a, b in zip(again, episodes, strict=True))
     assert all((a.states[1]["at"] == b.states[1]["at"]).all() for a, b in zip(again, episodes, strict=True))
-    mixed = columns_of(rooms[1], rooms[0])
+    mixed = arrays_of(rooms[1], rooms[0])
     with pytest.raises(pds.Error, match="sets of objects"):
         export_minari(mixed, "rooms/mixed-v0")

@@ -9,7 +9,7 @@ from tests.learn.rooms import GOALS, SKETCH, world
 
 import pdsketch as pds
 from pdsketch.learn.fit import evaluate
-from pdsketch.learn.trainer import MOST_TRIAL
+from pdsketch.learn.schedules import LONGEST_TRIAL
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +96,7 @@ def test_early_stopping_keeps_the_best_weights(rooms):
         model, episodes, steps=240, batch=32, learning_rate=0.3, validation=0.3, evaluate_every=3, patience=2
     )
     # Of the trial, which compares levels, no weights are kept.
-    losses = [row["held_out_loss"] for row in report.history if row["step"] > MOST_TRIAL * 240]
+    losses = [row["held_out_loss"] for row in report.history if row["step"] > LONGEST_TRIAL * 240]
     assert report.status == "stopped-early"
     assert len(losses) == losses.index(min(losses)) + 3
 

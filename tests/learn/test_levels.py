@@ -6,10 +6,11 @@ import numpy as np
 import torch
 
 import pdsketch as pds
-from pdsketch.learn.fit import gather, open_study
+from pdsketch.learn.data.device_dataset import put_on_device
+from pdsketch.learn.fit import gather, open_training_set
 from pdsketch.learn.options import Options
-from pdsketch.learn.packed import pack
-from pdsketch.learn.trainer import MOST_TRIAL, Trainer
+from pdsketch.learn.schedules import LONGEST_TRIAL
+from pdsketch.learn.trainer import Trainer
 from pdsketch.nets.nested import Nested
 
 NEAR_AND_ODD = """
@@ -34,9 +35,9 @@ def judged(count: int = 400) -> tuple[pds.Domain, list[pds.Episode]]:
 
 
 def trainer(model: pds.Model, episodes: list[pds.Episode], **options: object) -> Trainer:
-    study = open_study(model, pack(gather(episodes, model.domain), torch.device("cpu")))
-    every = np.arange(len(study.packed))
-    return Trainer(study, Options.of(**options), every, every[:0])
+    training = open_training_set(model, put_on_device(gather(episodes, model.domain), torch.device("cpu")))
+    every = np.arange(len(training.dataset))
+    return Trainer(training, Options.of(**options), every, every[:0])
 
 
 def test_each_network_gets_the_level_that_it_needs_and_keeps_it_when_saved(tmp_path):
@@ -65,7 +66,7 @@ def test_after_the_trial_training_begins_again_with_all_examples():
     held = np.intersect1d(fit.trial_sampler.draw(0), fit.levels.apart)
     assert len(fit.levels.apart) == 20
     assert not len(held)
-    fit._earlier = fit._weights()
+    fit.earlier = fit.weights()
     for _ in range(10):
         fit.advance()
     assert any(not torch.equal(started[name], p) for name, p in model.named_parameters())
@@ -80,8 +81,8 @@ def test_with_few_steps_left_the_fit_goes_on_from_where_it_is():
     domain, episodes = judged(60)
     model = pds.Model(domain, seed=0)
     fit = trainer(model, episodes, steps=20, batch=16)
-    fit._earlier = fit._weights()
-    for _ in range(round(MOST_TRIAL * 20)):
+    fit.earlier = fit.weights()
+    for _ in range(round(LONGEST_TRIAL * 20)):
         fit.advance()
     before = {name: t.clone() for name, t in model.named_parameters()}
     fit._settle()
@@ -137,7 +138,7 @@ def test_a_fit_that_ends_worse_than_its_trial_goes_back_to_it():
     model = pds.Model(domain, seed=0)
     fit = trainer(model, episodes, steps=400, batch=32)
     assert fit.run() == "finished"
-    earlier = {name: t.clone() for name, t in fit._earlier.items()}
+    earlier = {name: t.clone() for name, t in fit.earlier.items()}
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.zero_()
@@ -163,7 +164,7 @@ def test_in_the_trial_every_level_answers_some_examples_and_afterwards_one_does(
     network.register_forward_hook(
         lambda self, args, answers: drawn.append(self.drawn(answers.shape[:-1], answers.device))
     )
-    fit._earlier = fit._weights()
+    fit.earlier = fit.weights()
     fit.advance()
     assert drawn[-1].unique().tolist() == list(range(len(network.levels)))
     fit._settle()
@@ -183,12 +184,12 @@ def test_a_resumed_fit_can_still_go_back_to_its_trial(tmp_path):
         for parameter in model.parameters():
             parameter.neg_()
     rest._finish()
-    assert all(torch.equal(first._earlier[name], t) for name, t in model.state_dict().items())
+    assert all(torch.equal(first.earlier[name], t) for name, t in model.state_dict().items())
 
 
 def test_episodes_are_kept_for_the_choice_whole(rooms):
     fit = trainer(pds.Model(rooms[0], seed=0), rooms[1][:12], steps=20)
-    episode = fit.study.packed.episode
+    episode = fit.training.dataset.episode
     apart, rest = (set(episode[states].tolist()) for states in (fit.levels.apart, fit.trial_sampler.draw(0)))
     assert len(apart) == 4
     assert not apart & rest

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pdsketch as pds
-from pdsketch.learn.losses import SLACK, choice, unlikelihood
+from pdsketch.learn.losses import WRITE_TOLERANCE, mixture_losses, unlikelihood
 
 odds = st.floats(0.01, 0.99)
 errors = st.floats(0.0, 2.0)
@@ -19,7 +19,7 @@ def loss(gate: float, wrong: float, stale: float, written: bool) -> tuple[float,
     """The gate's loss, and the gradients of all by the gate and by the new value's error."""
     numbers = [torch.tensor([x], dtype=torch.float64, requires_grad=True) for x in (gate, wrong)]
     before, seen = torch.tensor([stale], dtype=torch.float64), torch.tensor([written])
-    opened, value = choice(*numbers, before, seen, 1 / SLACK)
+    opened, value = mixture_losses(*numbers, before, seen, 1 / WRITE_TOLERANCE)
     (opened + value).sum().backward()
     return float(opened.detach()), float(numbers[0].grad), float(numbers[1].grad)
 
@@ -42,7 +42,7 @@ def test_a_new_value_that_is_the_old_one_says_nothing_about_the_gate(gate, error
 
 
 @settings(max_examples=60, deadline=None)
-@given(odds, st.floats(20 * SLACK, 2.0))
+@given(odds, st.floats(20 * WRITE_TOLERANCE, 2.0))
 def test_what_stayed_while_the_new_value_differs_was_not_written_as_far_as_the_gate_goes(gate, wrong):
     found, by_gate, by_error = loss(gate, wrong, 0.0, False)
     assert by_gate > 0

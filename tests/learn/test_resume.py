@@ -18,8 +18,8 @@ from tests.learn.rooms import SKETCH
 import pdsketch as pds
 from pdsketch.cli.main import main
 from pdsketch.learn import trainer
-from pdsketch.learn.files import save_episodes
-from pdsketch.learn.trainer import MOST_TRIAL
+from pdsketch.learn.data.files import save_episodes
+from pdsketch.learn.schedules import LONGEST_TRIAL
 
 STEPS = 24
 
@@ -99,7 +99,7 @@ def test_ctrl_c_before_the_first_step_says_that_nothing_is_kept(place, capsys, m
     assert not (place / "none").exists()
 
 
-CHOICE = round(MOST_TRIAL * 20)
+CHOICE = round(LONGEST_TRIAL * 20)
 
 
 @pytest.mark.parametrize("stop", [CHOICE - 3, CHOICE, CHOICE + 1, CHOICE + 5], ids=lambda n: f"step-{n}")

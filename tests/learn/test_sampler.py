@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from pdsketch.learn.sampler import RARER, Sampler
+from pdsketch.learn.sampler import LEAST_RARER_SHARE, Sampler
 
 
 def test_the_rarer_kind_of_a_stratum_is_drawn_more_often_than_it_occurs():
     kind = np.arange(1000) % 100 == 0
     drawn = Sampler(np.zeros(1000, dtype=np.int64), np.arange(1000), 100, 0, kind).draw(0)
-    assert kind[drawn].sum() == RARER * 100
+    assert kind[drawn].sum() == LEAST_RARER_SHARE * 100
     assert len(drawn) == 100
 
 

@@ -71,7 +71,7 @@ def test_an_example_gets_other_levels_at_other_steps():
 def test_each_example_is_answered_by_the_level_that_was_drawn_for_it():
     net = make(SIGNATURE, torch.Generator().manual_seed(0))
     torch.nn.init.normal_(net.last.weight, generator=torch.Generator().manual_seed(1))
-    torch.nn.init.normal_(net.evidence.votes, 0.0, 0.01, generator=torch.Generator().manual_seed(2))
+    torch.nn.init.normal_(net.additive.coefficients, 0.0, 0.01, generator=torch.Generator().manual_seed(2))
     rng = torch.Generator().manual_seed(3)
     args = (torch.randn(30, 2, generator=rng), torch.eye(4)[torch.randint(4, (30,), generator=rng)])
     with torch.no_grad():

@@ -4,36 +4,36 @@ from __future__ import annotations
 
 import pytest
 import torch
-from tests.nets.test_verdict import error, fit
+from tests.nets.test_boolean_net import error, fit
 
+from pdsketch.nets.boolean_net import BooleanNet
 from pdsketch.nets.default import add_sparsity, make
 from pdsketch.nets.heads import Head
 from pdsketch.nets.normalise import Normalise, recording
 from pdsketch.nets.signature import Input, Signature, Spec
-from pdsketch.nets.verdict import Verdict
 
 BOOL = Spec("bool")
 NUMBER = Spec("float", ())
 
 
-def verdict(*inputs: Input) -> Verdict:
+def verdict(*inputs: Input) -> BooleanNet:
     net = make(Signature(inputs, BOOL), torch.Generator().manual_seed(0))
-    assert isinstance(net, Verdict)
+    assert isinstance(net, BooleanNet)
     return net
 
 
-def at_level(net: Verdict, level: str, args) -> torch.Tensor:
+def at_level(net: BooleanNet, level: str, args) -> torch.Tensor:
     net.level = net.levels.index(level)
     with torch.no_grad():
         return net(*args)
 
 
-def loud(net: Verdict, kind: str) -> None:
+def loud(net: BooleanNet, kind: str) -> None:
     """Let one kind of evidence speak; sets are asked for large numbers."""
-    first, end = net.evidence.spans[kind]
+    first, end = net.additive.spans[kind]
     with torch.no_grad():
-        net.evidence.votes[:, first:end] = 0.004
-        for questions in (one for voices in net.evidence.sets.values() for one in (voices.some, voices.many)):
+        net.additive.coefficients[:, first:end] = 0.004
+        for questions in (one for voices in net.additive.sets.values() for one in (voices.some, voices.many)):
             questions.weight[:] = torch.tensor([1.0, 0.0])
 
 

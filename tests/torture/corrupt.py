@@ -30,9 +30,9 @@ from pdsketch.files.digests import digest_of, sealed
 from pdsketch.files.parts import PARTS
 from pdsketch.files.tensors import TensorFile, digest_blocks
 from pdsketch.lang.diagnostics import Error
-from pdsketch.learn.files import load_episodes
-from pdsketch.learn.fit import open_study
-from pdsketch.learn.packed import pack
+from pdsketch.learn.data.device_dataset import put_on_device
+from pdsketch.learn.data.files import load_episodes
+from pdsketch.learn.fit import open_training_set
 
 SECONDS = 10
 MEGABYTES = 1500
@@ -159,8 +159,8 @@ class Corrupt:
                 return fixtures.episodes_in(folder)
             columns = load_episodes(folder, fixtures.domain())
             columns[rng.randrange(len(columns))]
-            packed = pack(columns, torch.device("cpu"))
-            open_study(pds.Model(fixtures.domain(), seed=0), packed)
+            dataset = put_on_device(columns, torch.device("cpu"))
+            open_training_set(pds.Model(fixtures.domain(), seed=0), dataset)
             return ""
 
         # Files of the other folder are fine as long as all of them are.

@@ -26,11 +26,11 @@ from pdsketch.cli.main import main
 from pdsketch.lang.domain import Domain
 from pdsketch.learn import trainer
 from pdsketch.learn.checkpoint import load_checkpoint
-from pdsketch.learn.columns import Columns
-from pdsketch.learn.files import load_episodes, save_episodes
-from pdsketch.learn.fit import _split, open_study
+from pdsketch.learn.data.device_dataset import put_on_device
+from pdsketch.learn.data.episode_arrays import EpisodeArrays
+from pdsketch.learn.data.files import load_episodes, save_episodes
+from pdsketch.learn.fit import _split, open_training_set
 from pdsketch.learn.options import Options
-from pdsketch.learn.packed import pack
 
 OTHER = SKETCH.replace("(domain rooms)", "(domain rooms)\n  ; another text").replace(
     "(:derived (in-last ?r - robot) (??f (at ?r)))",
@@ -54,7 +54,7 @@ def domain(text: str = SKETCH) -> Domain:
 
 
 @cache
-def columns(which: str) -> Columns:
+def columns(which: str) -> EpisodeArrays:
     """The episodes ``a`` or ``b``: other numbers of episodes and objects, other goals in other orders."""
     made, episodes = world(8, 0) if which == "a" else world(11, 1, boxes=(2, 5))
     return load_episodes(_saved(episodes, which), made)
@@ -209,9 +209,9 @@ def checkpoint_in(path: Path) -> str:
 @cache
 def _fit() -> trainer.Trainer:
     options = Options.of(steps=STEPS, seed=0, device="cpu", **SETTINGS)
-    packed = pack(columns("a"), torch.device("cpu"))
-    study = open_study(pds.Model(domain(), seed=0), packed)
-    return trainer.Trainer(study, options, *_split(packed, options))
+    dataset = put_on_device(columns("a"), torch.device("cpu"))
+    training = open_training_set(pds.Model(domain(), seed=0), dataset)
+    return trainer.Trainer(training, options, *_split(dataset, options))
 
 
 def resume(path: Path) -> None:

@@ -23,7 +23,7 @@ from tests.torture.moments import some_moment
 import pdsketch as pds
 from pdsketch.envs.babyai.states import load_sketch
 from pdsketch.lang.diagnostics import Error
-from pdsketch.learn.files import save_episodes
+from pdsketch.learn.data.files import save_episodes
 
 
 def replaced(

@@ -23,7 +23,9 @@ def square(config: Config) -> int:
 
 def main() -> None:
     """Make the runs that are not finished."""
-    table = [Run(f"n{n}", "tests.torture.table:square", Config(n)) for n in range(6)]
+    from tests.torture.table import square  # by its name in all processes, not as that of `__main__`
+
+    table = [Run(f"n{n}", square, Config(n)) for n in range(6)]
     found = runs.run_all(table, Path(sys.argv[1]), jobs=2, say=lambda text: print(text, file=sys.stderr))
     print(*(one["result"] for one in found))
 

@@ -12,7 +12,9 @@ from pdsketch.act.rollout import Play, play
 from pdsketch.act.settings import Controller, check_controllers, check_loop, check_tolerance, is_count
 from pdsketch.lang.diagnostics import error
 from pdsketch.lang.steps import Step
-from pdsketch.learn.episodes import Episode
+from pdsketch.learn.data.episode import Episode
+from pdsketch.search.keywords import Generator, ModelOptions
+from pdsketch.search.options import ModelSearch
 from pdsketch.search.plan import plan_many
 from pdsketch.search.result import Result
 from pdsketch.tensor.model import Model
@@ -66,12 +68,12 @@ class Policy:
     """
 
     model: Model
-    search: str = "astar"
+    search: ModelSearch = "astar"
     heuristic: str = "opt"
     controllers: Mapping[str, Controller] = field(default_factory=dict)
-    generators: Mapping[str, Any] = field(default_factory=dict)
+    generators: Mapping[str, Generator] = field(default_factory=dict)
     tolerance: Tolerance = None
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: ModelOptions = field(default_factory=ModelOptions)
     loop: Literal["closed", "open"] = "closed"
     max_replans: int | None = None
     result: Result | None = field(default=None, init=False)
@@ -221,15 +223,16 @@ class Policy:
         *,
         again: bool = False,
     ) -> None:
+        options: ModelOptions = {
+            "search": self.search,
+            "heuristic": self.heuristic,
+            "generators": self.generators,
+            "k": 16,
+            **self.options,
+            "refused": refused,
+        }
         results = plan_many(
-            self.model,
-            [states[i] for i in episodes],
-            [goals[i] for i in episodes],
-            search=self.search,
-            heuristic=self.heuristic,
-            generators=self.generators,
-            refused=refused,
-            **{"k": 16, **self.options},
+            self.model, [states[i] for i in episodes], [goals[i] for i in episodes], **options
         )
         for i, result in zip(episodes, results, strict=True):
             course = self._course(i)

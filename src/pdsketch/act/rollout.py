@@ -14,9 +14,9 @@ from pdsketch.act.settings import is_count
 from pdsketch.act.world import World
 from pdsketch.lang.diagnostics import error
 from pdsketch.lang.steps import Step
-from pdsketch.learn.episodes import Episode
-from pdsketch.learn.files import save_episodes
-from pdsketch.learn.recorder import columns_of
+from pdsketch.learn.data.episode import Episode
+from pdsketch.learn.data.files import save_episodes
+from pdsketch.learn.data.recorder import arrays_of
 from pdsketch.tensor.state import State
 
 
@@ -147,7 +147,7 @@ class Rollouts(Sequence[Episode]):
         """Write the episodes into a folder, as `pdsketch data` does."""
         if not self.episodes:
             raise error("no-episodes", "there are no episodes to save")
-        save_episodes(columns_of(self.episodes, self.episodes[0].states[0].domain), folder)
+        save_episodes(arrays_of(self.episodes, self.episodes[0].states[0].domain), folder)
 
 
 Worlds = World | Sequence[World] | Callable[[], World]

@@ -5,12 +5,15 @@ from __future__ import annotations
 import argparse
 import time
 from inspect import signature
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pdsketch.cli import output
 from pdsketch.cli.imports import import_large
 from pdsketch.cli.worlds import add_world_option, check_world, given_options
 from pdsketch.lang.diagnostics import error
+
+if TYPE_CHECKING:
+    from pdsketch.act.world import World
 
 EXAMPLE = """
 pdsketch data babyai --episodes 10000 --objects 4 --doors 4 --seed 0 -o babyai-data
@@ -40,26 +43,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Generate and save."""
     name = check_world(args.world)
-    import_large("torch", "pdsketch.learn.files")
+    import_large("torch", "pdsketch.learn.data.files")
     from pdsketch.envs.registry import make_world
-    from pdsketch.learn.files import save_episodes
+    from pdsketch.learn.data.files import save_episodes
 
     begin = time.perf_counter()
     options = _options(name, args)
     world = make_world(name, **options)
     settings = _settings(name, world, args)
     try:
-        columns = world.demonstrations(**settings)  # type: ignore[attr-defined]
+        episodes = world.demonstrations(**settings)  # type: ignore[attr-defined]
     except KeyboardInterrupt:
         raise output.Interrupted("nothing is kept") from None
-    save_episodes(columns, args.output, options={"world": name, **options, **settings})
+    save_episodes(episodes, args.output, options={"world": name, **options, **settings})
     seconds = time.perf_counter() - begin
-    states = int(columns.length.sum())
-    speed = f"{len(columns) / seconds:.0f} episodes/s"
-    text = f"{len(columns)} episodes with {states} states in {args.output} ({speed})"
+    states = int(episodes.length.sum())
+    speed = f"{len(episodes) / seconds:.0f} episodes/s"
+    text = f"{len(episodes)} episodes with {states} states in {args.output} ({speed})"
     payload = {
         "ok": True,
-        "episodes": len(columns),
+        "episodes": len(episodes),
         "states": states,
         "folder": str(args.output),
         "seconds": seconds,
@@ -82,7 +85,7 @@ def _options(name: str, args: argparse.Namespace) -> dict[str, Any]:
     return options
 
 
-def _settings(name: str, world: Any, args: argparse.Namespace) -> dict[str, Any]:
+def _settings(name: str, world: World, args: argparse.Namespace) -> dict[str, Any]:
     """What the world's demonstrations are asked for."""
     make = getattr(world, "demonstrations", None)
     if make is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from pdsketch.cli import output
 from pdsketch.cli.imports import import_large
@@ -13,6 +13,9 @@ from pdsketch.cli.modules import add_module_argument, given_modules
 from pdsketch.cli.worlds import add_world_option, given_options
 from pdsketch.files.writing import check_output, write_output
 from pdsketch.search.heuristics import model_heuristics_help
+
+if TYPE_CHECKING:
+    from pdsketch.tensor.model import Model
 
 EXAMPLE = """pdsketch eval MODEL DATA --html report.html
 pdsketch eval MODEL problems/*.pddl --max-expansions 500
@@ -66,7 +69,7 @@ def _names_world(data: Sequence[str]) -> bool:
     return len(data) == 1 and data[0] in worlds() and not Path(data[0]).exists()
 
 
-def _in_world(model: Any, name: str, args: argparse.Namespace) -> int:
+def _in_world(model: Model, name: str, args: argparse.Namespace) -> int:
     """How often acting on the model's plans succeeds, by the world's own word."""
     from pdsketch.act.policy import Policy
     from pdsketch.act.rollout import rollout
@@ -89,7 +92,7 @@ def _in_world(model: Any, name: str, args: argparse.Namespace) -> int:
     )
 
 
-def _on_problems(model: Any, files: Sequence[str], args: argparse.Namespace) -> int:
+def _on_problems(model: Model, files: Sequence[str], args: argparse.Namespace) -> int:
     """How many problems are solved within the expansions allowed."""
     from pdsketch.lang.load import load_problem
     from pdsketch.search.plan import plan_many
@@ -115,7 +118,7 @@ def _on_problems(model: Any, files: Sequence[str], args: argparse.Namespace) -> 
     return output.finish(output.OK, payload, json=args.json, text="\n".join(lines))
 
 
-def _on_episodes(model: Any, data: str, args: argparse.Namespace) -> int:
+def _on_episodes(model: Model, data: str, args: argparse.Namespace) -> int:
     """What the model gets right and wrong, what is known of each blank, and what to beware of."""
     from pdsketch.learn.fit import evaluate
     from pdsketch.learn.page import page

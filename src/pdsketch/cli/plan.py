@@ -7,8 +7,9 @@ import gc
 import sys
 import time
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
 
 from pdsketch.budget import Budget, LimitError, apart
 from pdsketch.cli import output
@@ -140,10 +141,12 @@ def _at_problem(diagnostic: Diagnostic, file: str) -> Diagnostic:
 
 
 def _plan(args: argparse.Namespace, problem: Problem) -> Result:
-    from pdsketch.search.plan import needs_model, plan
+    from pdsketch.search.plan import plan
+    from pdsketch.task.fragment import classify
 
+    classical = args.model is None and classify(problem).classical
     with apart():
-        import_large("torch" if args.model is not None or needs_model(problem) else "numba")
+        import_large("numba" if classical else "torch")
     names = ("search", "heuristic", "weight", "memory_limit", "max_expansions")
     options = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
     if args.time_limit is not None:
@@ -152,22 +155,24 @@ def _plan(args: argparse.Namespace, problem: Problem) -> Result:
         with apart():
             from pdsketch import load_model
         options["costs"] = problem.metric == "cost"
-        return _quietly(load_model(args.model, given_modules(args)), problem.state, problem.goal, **options)
+        model = load_model(args.model, given_modules(args))
+        with _quietly():
+            return plan(model, problem.state, problem.goal, **options)
     if args.module:
         raise output.UsageError("--module goes with --model: it gives the functions of a trained model")
-    if needs_model(problem):
-        return _quietly(problem, **options)
+    if not classical:
+        with _quietly():
+            return plan(problem, **options)
     with Ticker(sys.stderr) as ticker:
         return plan(problem, watch=ticker, **options)
 
 
-def _quietly(*args: Any, **options: Any) -> Result:
-    """Plan through a model; what it warns of is in the result, too."""
-    from pdsketch.search.plan import plan
-
+@contextmanager
+def _quietly() -> Iterator[None]:
+    """Within, planning through a model warns of nothing: it is in the result, too."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UntrainedWarning)
-        return plan(*args, **options)
+        yield
 
 
 def _number(text: str) -> float:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
-from typing import Any, Self, TextIO, final
+from typing import Self, TextIO, final
+
+from pdsketch.search.outcome import Progress
 
 EVERY = 5.0
 """Seconds between two lines; on a terminal the line is renewed in place, and more often."""
@@ -20,7 +22,7 @@ class Ticker:
         self._last = time.monotonic()
         self._open = False
 
-    def __call__(self, progress: Any) -> None:
+    def __call__(self, progress: Progress) -> None:
         """Write a line if the last one is old enough."""
         now = time.monotonic()
         if now - self._last < self._every:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, cast
 
 from pdsketch.cli import output
 from pdsketch.cli.imports import import_large
 from pdsketch.cli.worlds import add_world_option, check_options, given_options
+
+if TYPE_CHECKING:
+    from pdsketch.experiments.reproduce import Request
 
 EXAMPLE = """
 pdsketch reproduce babyai-main --jobs 2
@@ -36,12 +39,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run, print the table."""
     import_large("torch", "pdsketch.learn.fit")
-    from pdsketch.experiments.reproduce import Request, reproduce, write_results
+    from pdsketch.experiments.reproduce import Request, TrainingWorld, reproduce, write_results
 
     seeds = args.seeds if args.seeds is not None else (1 if args.quick else 3)
     options = given_options(args)
-    check_options(options, ("objects", "doors"), "the world of the demonstrations")
-    request = Request(args.table, Path(args.output), max(1, seeds), args.quick, max(1, args.jobs), options)
+    check_options(options, TrainingWorld.__annotations__, "the world of the demonstrations")
+    world = cast(TrainingWorld, options)
+    request = Request(args.table, Path(args.output), max(1, seeds), args.quick, max(1, args.jobs), world)
     try:
         table = reproduce(request, output.say)
     except KeyboardInterrupt:
@@ -51,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
     return output.finish(output.OK, {"ok": True, **table.as_json()}, json=args.json, text=table.markdown())
 
 
-def _kept(request: Any) -> tuple[str, str]:
+def _kept(request: Request) -> tuple[str, str]:
     """What an interruption leaves, and how to go on."""
     from pdsketch.experiments.reproduce import finished
 

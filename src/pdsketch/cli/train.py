@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, cast
 
 from pdsketch.cli import output
 from pdsketch.cli.imports import import_large
 from pdsketch.cli.modules import add_module_argument, given_modules
 from pdsketch.files.lock import is_trace, lock_folder
 from pdsketch.lang.diagnostics import Diagnostic, Error
+
+if TYPE_CHECKING:
+    from pdsketch.learn.keywords import FitOptions
+    from pdsketch.learn.report import Report
+    from pdsketch.tensor.model import Model
 
 EXAMPLE = """pdsketch train babyai.pdsketch DATA -o MODEL --steps 2000 --seed 0
 pdsketch train babyai.pdsketch DATA -o MODEL --resume                  # after an interruption
@@ -80,7 +85,7 @@ def run(args: argparse.Namespace) -> int:
     return output.finish(output.OK, payload, json=args.json, text=str(report))
 
 
-def _fitted(folder: Path, args: argparse.Namespace) -> Any:
+def _fitted(folder: Path, args: argparse.Namespace) -> Report:
     """The report of the fit, whose model and checkpoint are then in the folder."""
     from pdsketch.learn.fit import fit, gather
 
@@ -91,16 +96,7 @@ def _fitted(folder: Path, args: argparse.Namespace) -> Any:
         if not args.resume and (folder / CHECKPOINT).exists():
             output.say(f"pdsketch: {folder / CHECKPOINT} of an earlier fit is removed")
             (folder / CHECKPOINT).unlink()
-        report = fit(
-            model,
-            episodes,
-            args.steps,
-            args.seed,
-            checkpoint=str(folder / CHECKPOINT),
-            log=str(folder / LOG),
-            progress=True,
-            **_settings(args),
-        )
+        report = fit(model, episodes, args.steps, args.seed, **_settings(folder, args))
         model.save(str(folder))
     return report
 
@@ -114,7 +110,7 @@ def _kept(folder: Path, args: argparse.Namespace, step: int | None) -> output.In
     return output.Interrupted(f"{steps} kept in {path}", "go on with the same command and --resume")
 
 
-def _model(args: argparse.Namespace) -> Any:
+def _model(args: argparse.Namespace) -> Model:
     """A fresh model of the sketch, or one with the weights of another."""
     from pdsketch.lang.load import load_domain
     from pdsketch.tensor.model import Model
@@ -149,8 +145,16 @@ def _taken(folder: Path, message: str, fix: str) -> Error:
     return Error([Diagnostic("folder-exists", message, help=fix, file=str(folder))])
 
 
-def _settings(args: argparse.Namespace) -> dict[str, Any]:
-    """The options that were given on the command line."""
+def _settings(folder: Path, args: argparse.Namespace) -> FitOptions:
+    """The options that were given on the command line, and what is written into the folder."""
     names = [name.replace("-", "_") for name in _NUMBERS] + ["tnorm", "tensorboard"]
-    found = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
-    return {**found, "device": args.device or "cpu", "paper": args.paper, "resume": args.resume}
+    given = cast("FitOptions", {name: value for name in names if (value := getattr(args, name)) is not None})
+    return {
+        **given,
+        "device": args.device or "cpu",
+        "paper": args.paper,
+        "resume": args.resume,
+        "checkpoint": str(folder / CHECKPOINT),
+        "log": str(folder / LOG),
+        "progress": True,
+    }

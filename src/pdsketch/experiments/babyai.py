@@ -15,6 +15,7 @@ from pdsketch.envs.babyai.states import load_sketch
 from pdsketch.envs.babyai.world import problem_seed
 from pdsketch.learn.fit import fit
 from pdsketch.learn.report import Report
+from pdsketch.search.options import ModelSearch
 from pdsketch.tensor.model import Model
 
 MOST_STEPS = 64
@@ -48,7 +49,7 @@ class TrainConfig:
 class SearchConfig:
     """How plans are found. The limit is on expansions, never on time."""
 
-    search: str = "astar"
+    search: ModelSearch = "astar"
     heuristic: str = "blind"
     max_expansions: int = 500
     snap: bool = False

@@ -91,7 +91,7 @@ def measure(config: Config) -> dict[str, Any]:
     return found
 
 
-def run(train_config: TrainConfig, quick: bool, **settings: Any) -> Run:
+def run(train_config: TrainConfig, quick: bool, **settings: Any) -> Run[Config]:
     """A run under a name that says what was trained."""
     name = f"{train_config.sketch}-{train_config.episodes}-seed{train_config.seed}"
     # PDS-Base predicts every number afresh: its floats are rounded to values that were seen.
@@ -99,7 +99,7 @@ def run(train_config: TrainConfig, quick: bool, **settings: Any) -> Run:
     if quick:
         search = replace(search, max_expansions=QUICK_EXPANSIONS)
         settings |= {"unseen_expansions": QUICK_EXPANSIONS, "stock_expansions": QUICK_EXPANSIONS}
-    return Run(name, f"{__name__}:measure", Config(train_config, search, **settings))
+    return Run(name, measure, Config(train_config, search, **settings))
 
 
 def _train(sketch: SketchName, episodes: int, seed: int, quick: bool) -> TrainConfig:
@@ -108,7 +108,7 @@ def _train(sketch: SketchName, episodes: int, seed: int, quick: bool) -> TrainCo
     return TrainConfig(sketch, episodes, seed, STEPS[sketch][episodes], trial=TRIALS[sketch])
 
 
-def success_runs(sizes: Sequence[int], seeds: int, quick: bool) -> list[Run]:
+def success_runs(sizes: Sequence[int], seeds: int, quick: bool) -> list[Run[Config]]:
     """A run per sketch, number of demonstrations and seed."""
     return [
         run(_train(sketch, size, seed, quick), quick, problems=6 if quick else 500, rooms=_rooms(size))
@@ -225,7 +225,7 @@ def _centre(values: Sequence[float]) -> tuple[float, float]:
     return (mean(values), pstdev(values)) if values else (0.0, 0.0)
 
 
-def check_runs(seeds: int, quick: bool) -> list[Run]:
+def check_runs(seeds: int, quick: bool) -> list[Run[Config]]:
     """PDS-Abs from 1,000 demonstrations, tried on everything but missions."""
     unseen, stock, transitions = (1, 1, 100) if quick else (6, 40, 10_000)
     return [
@@ -299,7 +299,7 @@ def transition_table(records: Records) -> Table:
 class Experiment:
     """A table: its runs for so many seeds (quick or not), how to print them, and how to draw them."""
 
-    runs: Callable[[int, bool], list[Run]]
+    runs: Callable[[int, bool], list[Run[Config]]]
     table: Callable[[Records], Table]
     plot: Callable[[Records, Path], None] | None = None
 

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import final
+from typing import TypedDict, final
 
-from pdsketch.experiments.babyai_tables import EXPERIMENTS
+from pdsketch.experiments.babyai_tables import EXPERIMENTS, Config
 from pdsketch.experiments.runs import Run, count_finished, run_all
 from pdsketch.experiments.tables import Table
 from pdsketch.files.lock import lock_file
 from pdsketch.files.writing import make_folder, write_file, write_output
 from pdsketch.lang.diagnostics import did_you_mean, error
+
+
+class TrainingWorld(TypedDict, total=False):
+    """Options of the world of the demonstrations."""
+
+    objects: int
+    doors: int
 
 
 @final
@@ -26,9 +33,9 @@ class Request:
     seeds: int = 3
     quick: bool = False
     jobs: int = 1
-    world: Mapping[str, int] = field(default_factory=dict)
+    world: TrainingWorld = field(default_factory=TrainingWorld)
 
-    def all_runs(self) -> list[Run]:
+    def all_runs(self) -> list[Run[Config]]:
         """The runs of the table, trained in the world that is asked for."""
         runs = EXPERIMENTS[self.table].runs(self.seeds, self.quick)
         return [

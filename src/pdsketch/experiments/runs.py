@@ -15,10 +15,9 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
-from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, final
+from typing import Any, ClassVar, Generic, Protocol, TypeVar, final
 
 from pdsketch.experiments.workers import share
 from pdsketch.files.reading import read_json
@@ -29,25 +28,39 @@ _PARTS = {"name", "function", "config", "result", "origin"}
 _PACKAGES = ("pdsketch", "torch", "numpy", "numba", "minigrid", "gymnasium")
 
 
+class Config(Protocol):
+    """A frozen dataclass."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+
+C = TypeVar("C", bound=Config)
+
+
 @final
 @dataclass(frozen=True, slots=True)
-class Run:
-    """One run: ``function`` (``module:name``) of one frozen ``config``, under a name that people read."""
+class Run(Generic[C]):
+    """One run: a ``function`` of one frozen ``config``, under a name that people read."""
 
     name: str
-    function: str
-    config: Any
+    function: Callable[[C], dict[str, Any]]
+    config: C
+
+    @property
+    def code(self) -> str:
+        """Where the function stands, ``module:name``."""
+        return f"{self.function.__module__}:{self.function.__name__}"
 
     @property
     def key(self) -> str:
         """A file name that is the same for the same run and another for any other."""
-        text = json.dumps([self.function, asdict(self.config)], sort_keys=True)
+        text = json.dumps([self.code, asdict(self.config)], sort_keys=True)
         digest = hashlib.sha256(text.encode()).hexdigest()[:10]
         return f"{self.name}-{digest}".replace("/", "-").replace(" ", "-")
 
 
 def run_all(
-    runs: Sequence[Run], folder: Path, jobs: int = 1, say: Callable[[str], None] | None = None
+    runs: Sequence[Run[C]], folder: Path, jobs: int = 1, say: Callable[[str], None] | None = None
 ) -> list[dict[str, Any]]:
     """The measurements of all runs in their order, from their files where they are finished.
 
@@ -71,12 +84,12 @@ def run_all(
     return [_finished(folder, run) for run in runs]
 
 
-def count_finished(runs: Sequence[Run], folder: Path) -> int:
+def count_finished(runs: Sequence[Run[C]], folder: Path) -> int:
     """How many of the runs are finished."""
     return sum(_read(folder, run, lambda _: None) is not None for run in runs)
 
 
-def _alone(tasks: Sequence[tuple[Run, Path]]) -> Iterator[tuple[tuple[Run, Path], Error | None]]:
+def _alone(tasks: Sequence[tuple[Run[C], Path]]) -> Iterator[tuple[tuple[Run[C], Path], Error | None]]:
     """`share` in this process alone."""
     for task in tasks:
         try:
@@ -87,19 +100,18 @@ def _alone(tasks: Sequence[tuple[Run, Path]]) -> Iterator[tuple[tuple[Run, Path]
             yield task, None
 
 
-def _make(task: tuple[Run, Path]) -> None:
+def _make(task: tuple[Run[C], Path]) -> None:
     """Make one run and write its file."""
     run, folder = task
     _write(folder, run, _execute(run))
 
 
-def _execute(run: Run) -> dict[str, Any]:
+def _execute(run: Run[C]) -> dict[str, Any]:
     import torch
 
     torch.set_num_threads(1)
     begin, cpu = time.perf_counter(), time.process_time()
-    module, _, name = run.function.partition(":")
-    result = getattr(import_module(module), name)(run.config)
+    result = run.function(run.config)
     return {
         "result": result,
         "seconds": round(time.perf_counter() - begin, 2),
@@ -107,10 +119,10 @@ def _execute(run: Run) -> dict[str, Any]:
     }
 
 
-def _write(folder: Path, run: Run, measured: dict[str, Any]) -> None:
+def _write(folder: Path, run: Run[C], measured: dict[str, Any]) -> None:
     record = {
         "name": run.name,
-        "function": run.function,
+        "function": run.code,
         "config": asdict(run.config),
         **measured,
         "origin": origin(),
@@ -118,7 +130,7 @@ def _write(folder: Path, run: Run, measured: dict[str, Any]) -> None:
     write_file(folder / f"{run.key}.json", json.dumps(record, indent=1))
 
 
-def _read(folder: Path, run: Run, tell: Callable[[str], None]) -> dict[str, Any] | None:
+def _read(folder: Path, run: Run[C], tell: Callable[[str], None]) -> dict[str, Any] | None:
     """The file of a run; None where there is none, or none that is whole, which is told."""
     path = folder / f"{run.key}.json"
     if not path.exists():
@@ -133,7 +145,7 @@ def _read(folder: Path, run: Run, tell: Callable[[str], None]) -> dict[str, Any]
     return None
 
 
-def _finished(folder: Path, run: Run) -> dict[str, Any]:
+def _finished(folder: Path, run: Run[C]) -> dict[str, Any]:
     record = _read(folder, run, lambda _: None)
     if record is None:
         raise error("lost-run", f"the file of run {run.name} has gone", help="run the same command again")

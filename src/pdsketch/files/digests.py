@@ -7,7 +7,7 @@ digest. What is read is therefore checked all the same.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from hashlib import blake2b
 from os import PathLike, fspath
 from typing import Any, BinaryIO, Final
@@ -21,10 +21,18 @@ _SIZE: Final = 16
 _CHUNK: Final = 1 << 20
 
 
-def digest_of(*data: bytes | bytearray | memoryview | str) -> str:
+Data = bytes | bytearray | memoryview | str
+
+
+def digest_of(*data: Data) -> str:
     """The digest of some bytes, one after the other."""
+    return digest_parts(data)
+
+
+def digest_parts(parts: Iterable[Data]) -> str:
+    """The digest of bytes that come one part at a time."""
     found = blake2b(digest_size=_SIZE)
-    for part in data:
+    for part in parts:
         found.update(part.encode() if isinstance(part, str) else part)
     return found.hexdigest()
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import chain
 from math import prod
 from os import PathLike, fspath
 from typing import Any, BinaryIO, Final, final
@@ -17,7 +18,8 @@ from typing import Any, BinaryIO, Final, final
 import numpy as np
 from numpy.typing import NDArray
 
-from pdsketch.files.digests import digest_json, digest_of
+from pdsketch.files.digests import digest_json, digest_parts
+from pdsketch.files.mapped import chunks, map_bytes
 from pdsketch.files.reading import parse_json
 from pdsketch.lang.diagnostics import Error, error
 
@@ -77,7 +79,8 @@ class Block:
     @property
     def digest(self) -> str:
         """The digest of its numbers, their dtype and its shape."""
-        return digest_of(f"{self.dtype}{list(self.shape)}", self.data.data)
+        head = f"{self.dtype}{list(self.shape)}"
+        return digest_parts(chain([head], (part.data for part in chunks(self.data))))
 
     @property
     def array(self) -> NDArray[Any]:
@@ -151,9 +154,11 @@ class TensorFile:
         if end != size:
             raise self.bad(f"its header speaks of {end:,} bytes, and the file has {size:,}")
 
-    def block(self, name: str) -> Block:
-        """An array that the header names."""
+    def block(self, name: str, *, map_from: int | None = None) -> Block:
+        """An array that the header names; one of so many bytes or more is mapped, not read."""
         entry = self.entries[name]
+        if map_from is not None and entry.stop - entry.start >= max(1, map_from):
+            return Block(entry.dtype, entry.shape, map_bytes(self._file, entry.start, entry.stop))
         data = np.empty(entry.stop - entry.start, dtype=np.uint8)
         self._file.seek(entry.start)
         if self._file.readinto(data.data) != data.size:  # type: ignore[attr-defined]

@@ -19,17 +19,17 @@ from pdsketch.lang.domain import Predicate
 from pdsketch.lang.rewrite import substitute
 from pdsketch.lang.terms import Apply, BlankCall, Each, Expr, Variable
 from pdsketch.lang.types import ObjectType, ValueType
+from pdsketch.nets.boolean_net import BooleanNet
 from pdsketch.nets.nested import Told
 from pdsketch.nets.together import Together, can_join, is_free
-from pdsketch.nets.verdict import Verdict
 from pdsketch.tensor.calls import presented
 from pdsketch.tensor.logic import Logic
 from pdsketch.tensor.node import Axes, Node, Run, aligned, union
 from pdsketch.tensor.scope import parameters
 
 if TYPE_CHECKING:
-    from pdsketch.learn.frame import Frame
-    from pdsketch.learn.study import Study
+    from pdsketch.learn.time_slice import TimeSlice
+    from pdsketch.learn.training_set import TrainingSet
 
 MOST_VALUES: Final = 512
 """A variable that takes more values than this is read state by state."""
@@ -39,60 +39,62 @@ MOST_VALUES: Final = 512
 class Alike:
     """Tables whose bodies are blanks, one each, of the same arguments over the same objects."""
 
-    def __init__(self, study: Study, tables: Sequence[int]) -> None:
-        self.study = study
+    def __init__(self, training: TrainingSet, tables: Sequence[int]) -> None:
+        self.training = training
         self.tables = sorted(tables)
-        self.places = torch.tensor(self.tables, device=study.packed.device)
-        self.bodies = [_body(study, table) for table in self.tables]
-        self.types = tuple(i.type for i in study.domain.blanks[self.bodies[0].blank].inputs)
-        self.axes, self._env = parameters(_predicate(study, tables[0]))
+        self.places = torch.tensor(self.tables, device=training.dataset.device)
+        self.bodies = [_body(training, table) for table in self.tables]
+        self.types = tuple(i.type for i in training.domain.blanks[self.bodies[0].blank].inputs)
+        self.axes, self._env = parameters(_predicate(training, tables[0]))
         self._nodes: dict[str, list[Node]] = {}
         self._known: Sequence[object] = ()
         self._together: Together | None = None
         self._values: _Values | None = None
         only = self.bodies[0].args[0] if len(self.types) == 1 else None
         if isinstance(only, Apply) and only.type == self.types[0]:
-            self._values = _values(study, study.domain.predicates[only.predicate])
+            self._values = _values(training, training.domain.predicates[only.predicate])
 
     @property
     def has_values(self) -> bool:
         """Whether the argument takes few values in the data."""
         return self._values is not None
 
-    def networks(self) -> list[Verdict] | None:
+    def networks(self) -> list[BooleanNet] | None:
         """The tables' networks; None where they cannot be evaluated together now."""
-        functions = self.study.engine.functions
+        functions = self.training.engine.functions
         found = [functions.calls.get(body.blank) for body in self.bodies]
         if found != self._known:
             self._known, self._together = found, _joined(found)
         if self._together is None or functions.watcher is not None:
             return None
-        verdicts = cast("list[Verdict]", found)
-        turn = verdicts[0].turn
-        return verdicts if all(v.turn == turn and is_free(v) for v in verdicts) else None
+        joined = cast("list[BooleanNet]", found)
+        turn = joined[0].turn
+        return joined if all(v.turn == turn and is_free(v) for v in joined) else None
 
-    def evaluate(self, frame: Frame, networks: Sequence[Verdict], which: Tensor, rows: Tensor) -> Tensor:
+    def evaluate(
+        self, current: TimeSlice, networks: Sequence[BooleanNet], which: Tensor, rows: Tensor
+    ) -> Tensor:
         """The tables ``which`` (ascending) of these, each in one of ``rows``, ``[row, *objects]``."""
         asked = _Asked(networks, which)
-        nodes = self._arguments(frame.logic)
+        nodes = self._arguments(current.logic)
         axes = union(nodes)
-        truth = self._by_value(frame, asked, rows, nodes[0]) if frame.before is None else None
+        truth = self._by_value(current, asked, rows, nodes[0]) if current.before is None else None
         if truth is None:
-            truth = self._by_row(frame, asked, rows, nodes, axes)
+            truth = self._by_row(current, asked, rows, nodes, axes)
         for at, axis in enumerate(self.axes):
             if axis not in axes:
                 truth = truth.unsqueeze(1 + at)
-        layout = self.study.packed.states.layout
+        layout = self.training.dataset.states.layout
         return truth.expand(len(rows), *(layout.size(cast(ObjectType, axis.type)) for axis in self.axes))
 
     def _arguments(self, logic: Logic) -> list[Node]:
         if logic.name not in self._nodes:
-            lowering = self.study.engine.lowering(logic)
+            lowering = self.training.engine.lowering(logic)
             args = zip(self.bodies[0].args, self.types, strict=True)
             self._nodes[logic.name] = [lowering.as_type(arg, type_, self._env) for arg, type_ in args]
         return self._nodes[logic.name]
 
-    def _by_value(self, frame: Frame, asked: _Asked, rows: Tensor, node: Node) -> Tensor | None:
+    def _by_value(self, current: TimeSlice, asked: _Asked, rows: Tensor, node: Node) -> Tensor | None:
         """Each network's answer to each value, looked up; None where rows are fewer than values."""
         values = self._values
         levels = 1 if asked.turn is None else len(asked.networks[0].levels)
@@ -101,41 +103,43 @@ class Alike:
         assert self._together is not None
         inputs, told = values.inputs(levels)
         flat = torch.cat(
-            [self._together(alike, [inputs], told, frame.shared).flatten() for alike in asked.by_level()]
+            [self._together(alike, [inputs], told, current.shared).flatten() for alike in asked.by_level()]
         )  # [table · level · value]
-        study = self.study
-        states = frame.states.index_select(0, rows)
-        at = study.packed.rows(states)
+        training = self.training
+        states = current.states.index_select(0, rows)
+        at = training.dataset.rows(states)
         numbers = values.numbers.index_select(0, at)
-        run = study.engine.open(study.batch(states, {values.name: numbers}, at), checked=False)
+        run = training.engine.open(training.batch(states, {values.name: numbers}, at), checked=False)
         index = node(run)
         place = asked.network * (levels * values.count)
         index = index + place.reshape(-1, *(1,) * (index.dim() - 1))
         if asked.turn is not None:
-            index = index + asked.levels(index.shape[1:], study) * values.count
+            index = index + asked.levels(index.shape[1:], training) * values.count
         return flat.index_select(0, index.flatten()).reshape(index.shape)
 
-    def _by_row(self, frame: Frame, asked: _Asked, rows: Tensor, nodes: Sequence[Node], axes: Axes) -> Tensor:
+    def _by_row(
+        self, current: TimeSlice, asked: _Asked, rows: Tensor, nodes: Sequence[Node], axes: Axes
+    ) -> Tensor:
         """Each network on the rows in which its table is wanted, padded to the longest."""
-        study = self.study
+        training = self.training
         assert self._together is not None
-        here = torch.zeros(len(frame), dtype=torch.bool, device=rows.device)
+        here = torch.zeros(len(current), dtype=torch.bool, device=rows.device)
         here[rows] = True
         some, at = here.nonzero().squeeze(1), (here.cumsum(0) - 1).index_select(0, rows)
-        run = frame.open(some, study.plan.table_reads[self.tables[0]], ())
+        run = current.open(some, training.schedule.table_reads[self.tables[0]], ())
         sizes = tuple(run.size(axis) for axis in axes)
         if not prod(sizes):
-            return torch.zeros(len(rows), *sizes, device=study.packed.device)
+            return torch.zeros(len(rows), *sizes, device=training.dataset.device)
         most = max(asked.counts)
         places = torch.zeros(len(asked.networks), most, dtype=torch.int64, device=rows.device)
         places[asked.network, asked.order] = at
         given = [_given(run, node, axes, type_, sizes) for node, type_ in zip(nodes, self.types, strict=True)]
-        told = None if asked.turn is None else asked.told(most * prod(sizes), study)
+        told = None if asked.turn is None else asked.told(most * prod(sizes), training)
         parts, first = [], 0
         for alike in asked.by_level():
             own = places[first : first + len(alike)].flatten()
             args = [g.index_select(0, own).reshape(len(alike), -1, *g.shape[1 + len(axes) :]) for g in given]
-            parts.append(self._together(alike, args, told, frame.shared).reshape(-1, *sizes))
+            parts.append(self._together(alike, args, told, current.shared).reshape(-1, *sizes))
             first += len(alike)
         whole = parts[0] if len(parts) == 1 else torch.cat(parts)
         # Of networks of one level that are asked equally often, the answers are in order already.
@@ -151,7 +155,7 @@ class _Asked:
     For each of many rows: which ``network`` is asked, as which of its rows (``order``).
     """
 
-    def __init__(self, networks: Sequence[Verdict], which: Tensor) -> None:
+    def __init__(self, networks: Sequence[BooleanNet], which: Tensor) -> None:
         """``which`` of the networks each row asks, ascending."""
         counts = torch.bincount(which, minlength=len(networks))
         begins = counts.cumsum(0) - counts
@@ -171,21 +175,21 @@ class _Asked:
             place = [members.index(at) if sizes[at] else 0 for at in range(len(networks))]
             self.network = torch.tensor(place, device=which.device).index_select(0, which)
 
-    def by_level(self) -> Iterator[list[Verdict]]:
+    def by_level(self) -> Iterator[list[BooleanNet]]:
         """The networks of each level."""
         first = 0
         for group in self._groups.values():
             yield self.networks[first : first + len(group)]
             first += len(group)
 
-    def told(self, count: int, study: Study) -> Told:
+    def told(self, count: int, training: TrainingSet) -> Told:
         """The levels drawn for each network's first examples."""
         assert self.turn is not None
-        return Told.drawn(count, self.turn, len(self.networks[0].levels), study.packed.device)
+        return Told.drawn(count, self.turn, len(self.networks[0].levels), training.dataset.device)
 
-    def levels(self, sizes: Sequence[int], study: Study) -> Tensor:
+    def levels(self, sizes: Sequence[int], training: TrainingSet) -> Tensor:
         """The level drawn for each row and its objects ``[row, *sizes]``."""
-        drawn = self.told(max(self.counts) * prod(sizes), study).levels
+        drawn = self.told(max(self.counts) * prod(sizes), training).levels
         return drawn.reshape(-1, *sizes).index_select(0, self.order)
 
 
@@ -212,9 +216,9 @@ class _Values:
         return self._inputs[levels]
 
 
-def _values(study: Study, predicate: Predicate) -> _Values | None:
+def _values(training: TrainingSet, predicate: Predicate) -> _Values | None:
     """The values of an observed int with choices or Boolean, unless they are many."""
-    tensor = study.packed.states.tensors.get(predicate.name)
+    tensor = training.dataset.states.tensors.get(predicate.name)
     observed = predicate.role == "observed"
     if not observed or tensor is None or tensor.is_floating_point() or not tensor.numel():
         return None
@@ -241,35 +245,35 @@ def _given(run: Run, node: Node, axes: Axes, type_: ValueType, sizes: tuple[int,
 
 def _joined(networks: Sequence[object]) -> Together | None:
     """What evaluates these networks together, if they can be."""
-    verdicts = [network for network in networks if isinstance(network, Verdict) and can_join(network)]
-    if len(verdicts) < len(networks) or any(v.signature != verdicts[0].signature for v in verdicts):
+    joined = [network for network in networks if isinstance(network, BooleanNet) and can_join(network)]
+    if len(joined) < len(networks) or any(v.signature != joined[0].signature for v in joined):
         return None
-    return Together(verdicts[0])
+    return Together(joined[0])
 
 
-def groups(study: Study, tables: Iterable[int]) -> dict[int, Alike]:
+def groups(training: TrainingSet, tables: Iterable[int]) -> dict[int, Alike]:
     """The group of each table that has one: of tables that read no other."""
     found: dict[object, list[int]] = {}
     for table in tables:
-        predicate = _predicate(study, table)
+        predicate = _predicate(training, table)
         body = predicate.body
         if (
             not isinstance(body, BlankCall)
             or not body.args
             or not predicate.type.is_bool
-            or predicate.name in study.domain.recursive
-            or study.plan.callees[table]
+            or predicate.name in training.domain.recursive
+            or training.schedule.callees[table]
             or any(isinstance(arg, Each) for arg in body.args)
             or not all(isinstance(p.type, ObjectType) for p in predicate.parameters)
         ):
             continue
-        inputs = tuple(i.type for i in study.domain.blanks[body.blank].inputs)
+        inputs = tuple(i.type for i in training.domain.blanks[body.blank].inputs)
         objects = tuple(p.type for p in predicate.parameters)
         found.setdefault((_anonymous(body.args, predicate), inputs, objects), []).append(table)
     return {
         table: group
         for alike in found.values()
-        for group in [Alike(study, alike)]
+        for group in [Alike(training, alike)]
         for table in alike
         if len(alike) > 1 or group.has_values
     }
@@ -281,11 +285,11 @@ def _anonymous(args: Iterable[Expr], predicate: Predicate) -> tuple[Expr, ...]:
     return tuple(substitute(arg, names) for arg in args)
 
 
-def _predicate(study: Study, table: int) -> Predicate:
-    return study.domain.predicates[study.tables[table]]
+def _predicate(training: TrainingSet, table: int) -> Predicate:
+    return training.domain.predicates[training.tables[table]]
 
 
-def _body(study: Study, table: int) -> BlankCall:
-    body = _predicate(study, table).body
+def _body(training: TrainingSet, table: int) -> BlankCall:
+    body = _predicate(training, table).body
     assert isinstance(body, BlankCall)
     return body

@@ -15,7 +15,7 @@ from pdsketch.lang.domain import Blank
 from pdsketch.lang.types import ValueType
 from pdsketch.learn.counts import Judged, Measures, TransitionErrors
 from pdsketch.learn.outside import Outside
-from pdsketch.learn.study import Study
+from pdsketch.learn.training_set import TrainingSet
 from pdsketch.learn.uses import Uses, uses_of
 from pdsketch.learn.verdicts import MOST_UNSURE, RIGHT, SURE, Verdict
 from pdsketch.nets.nested import Nested
@@ -107,26 +107,26 @@ class Watched:
     ``elsewhere``: the data is other than that of the fit, so that inputs may be outside.
     """
 
-    def __init__(self, study: Study, *, elsewhere: bool = False) -> None:
-        self.study = study
-        self._outside = Outside(study.model.notes if elsewhere else {})
+    def __init__(self, training: TrainingSet, *, elsewhere: bool = False) -> None:
+        self.training = training
+        self._outside = Outside(training.model.notes if elsewhere else {})
         self._watches = {
             name: _Watch(blank)
-            for name, blank in study.domain.blanks.items()
-            if study.model.blanks.network(name) is not None
+            for name, blank in training.domain.blanks.items()
+            if training.model.blanks.network(name) is not None
         }
 
     @contextmanager
     def watching(self) -> Iterator[None]:
         """Within, every call of a blank's network is counted."""
-        networks = {name: self.study.model.blanks.network(name) for name in self._watches}
+        networks = {name: self.training.model.blanks.network(name) for name in self._watches}
         hooks = [
             network.register_forward_hook(self._watches[name].see)
             for name, network in networks.items()
             if network is not None
         ]
         try:
-            with self.study.model.blanks.watched(self._outside):
+            with self.training.model.blanks.watched(self._outside):
                 yield
         finally:
             for hook in hooks:
@@ -134,10 +134,10 @@ class Watched:
 
     def reports(self, measures: Measures) -> dict[str, BlankReport]:
         """A report on every blank, once the data has been measured."""
-        trained = set(self.study.model.notes.get("trained", ()))
-        uses, reports = uses_of(self.study), {}
-        for name, blank in self.study.domain.blanks.items():
-            network = self.study.model.blanks.network(name)
+        trained = set(self.training.model.notes.get("trained", ()))
+        uses, reports = uses_of(self.training), {}
+        for name, blank in self.training.domain.blanks.items():
+            network = self.training.model.blanks.network(name)
             learnable = network is not None and any(p.requires_grad for p in network.parameters())
             report = BlankReport(blank.signature, name in trained, learnable, blank.returns.is_bool)
             if name in self._watches:

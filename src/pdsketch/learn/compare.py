@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 from typing import final
 
 import numpy as np
 from torch import Tensor
 
 from pdsketch.lang.domain import Predicate
-from pdsketch.learn.columns import Array
-from pdsketch.learn.frame import encode
+from pdsketch.learn.data.episode_arrays import Array
 from pdsketch.learn.losses import differs
-from pdsketch.learn.study import Study
+from pdsketch.learn.time_slice import encode
+from pdsketch.learn.training_set import TrainingSet
 from pdsketch.tensor.codes import NOISE, Codes, Quantiser, codes_of, tolerance_of
 from pdsketch.tensor.logic import CRISP
 
@@ -22,7 +23,7 @@ _PARTS_OF_SPREAD = 8
 
 @final
 class Comparer:
-    """Tells, for each state variable of a study, which predictions are another value.
+    """Tells, for each state variable of a training set, which predictions are another value.
 
     An observed float is another value when a planner would give it another
     code and it is further off than its type's tolerance. An encoded one, whose
@@ -31,24 +32,24 @@ class Comparer:
     the encodings of the measured states.
     """
 
-    def __init__(self, study: Study, states: Array) -> None:
+    def __init__(self, training: TrainingSet, states: Array) -> None:
         some = states[np.linspace(0, len(states) - 1, min(_SAMPLED, len(states))).astype(np.int64)]
-        encoded = encode(study, study.packed.place(some), CRISP) if len(some) else {}
+        encoded = encode(training, training.dataset.place(some), CRISP) if len(some) else {}
         self._quantisers: dict[str, Quantiser] = {}
         self._tolerances: dict[str, Tensor | float] = {}
-        notes = study.model.notes
+        notes = training.model.notes
         known = codes_of(notes)
-        for predicate in study.domain.state_predicates:
+        for predicate in training.domain.state_predicates:
             if predicate.type.prim != "float32":
                 continue
             name, tolerance = predicate.name, tolerance_of(notes, predicate)
             if name in encoded:
                 noisy = name in notes.get(NOISE, {})
                 self._tolerances[name] = tolerance if noisy else _spread(encoded[name], predicate)
-            elif name in study.packed.states.tensors:
-                width = _flat(study.packed.states.tensors[name][:1], predicate).shape[-1]
+            elif name in training.dataset:
+                width = prod(training.dataset.arrays.shapes[name])
                 codes = known.get(name, Codes.uniform(width, tolerance))
-                self._quantisers[name] = Quantiser(codes, study.packed.device)
+                self._quantisers[name] = Quantiser(codes, training.dataset.device)
                 self._tolerances[name] = tolerance
 
     def unequal(self, found: Tensor, wanted: Tensor, predicate: Predicate) -> Tensor:

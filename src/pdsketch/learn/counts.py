@@ -8,7 +8,7 @@ from typing import Any, final
 
 import numpy as np
 
-from pdsketch.learn.columns import Array
+from pdsketch.learn.data.episode_arrays import Array
 
 
 @final

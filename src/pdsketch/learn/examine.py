@@ -5,31 +5,31 @@ from __future__ import annotations
 from typing import final
 
 from pdsketch.learn.behaviour import BlankReport, Watched
-from pdsketch.learn.columns import Array
 from pdsketch.learn.counts import Measures
+from pdsketch.learn.data.episode_arrays import Array
 from pdsketch.learn.holes import warnings_of
 from pdsketch.learn.measure import measure
-from pdsketch.learn.study import Study
+from pdsketch.learn.training_set import TrainingSet
 from pdsketch.learn.worst import Worst, WrongGoal, WrongStep
 
 
 @final
 class Examination:
-    """What was found on the examples of a study, and on those held out (None without any).
+    """What was found on the examples of a training set, and on those held out (None without any).
 
     ``elsewhere``: they are not those that the model was trained on.
     """
 
     def __init__(
-        self, study: Study, states: Array, held_out: Array | None = None, *, elsewhere: bool = False
+        self, training: TrainingSet, states: Array, held_out: Array | None = None, *, elsewhere: bool = False
     ) -> None:
-        watched, worst = Watched(study, elsewhere=elsewhere), Worst(study)
+        watched, worst = Watched(training, elsewhere=elsewhere), Worst(training)
         with watched.watching():
-            self.measures: Measures = measure(study, states, watcher=worst)
+            self.measures: Measures = measure(training, states, watcher=worst)
         self.blanks: dict[str, BlankReport] = watched.reports(self.measures)
         self.held_out: Measures | None = None
         if held_out is not None and len(held_out):
-            self.held_out = measure(study, held_out, watcher=worst)
+            self.held_out = measure(training, held_out, watcher=worst)
         self.wrong_steps: tuple[WrongStep, ...] = worst.steps()
         self.wrong_goals: tuple[WrongGoal, ...] = worst.wrong_goals()
-        self.warnings: tuple[str, ...] = warnings_of(study, self.measures, self.blanks, self.held_out)
+        self.warnings: tuple[str, ...] = warnings_of(training, self.measures, self.blanks, self.held_out)

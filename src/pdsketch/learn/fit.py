@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Unpack
 
 import numpy as np
 import torch
@@ -15,29 +15,32 @@ import torch
 from pdsketch.files.lock import lock_file
 from pdsketch.lang.diagnostics import error
 from pdsketch.lang.domain import Domain
-from pdsketch.learn.columns import Array, Columns
-from pdsketch.learn.episodes import Episode
+from pdsketch.learn.data.device_dataset import DeviceDataset, put_on_device
+from pdsketch.learn.data.episode import Episode
+from pdsketch.learn.data.episode_arrays import Array, EpisodeArrays
+from pdsketch.learn.data.files import load_episodes
+from pdsketch.learn.data.recorder import arrays_of
 from pdsketch.learn.examine import Examination
-from pdsketch.learn.files import load_episodes
 from pdsketch.learn.interrupt import Interrupted
+from pdsketch.learn.keywords import FitOptions
 from pdsketch.learn.notes import note_verdicts, take_notes
 from pdsketch.learn.options import Options
-from pdsketch.learn.packed import Packed, pack
-from pdsketch.learn.recorder import columns_of
 from pdsketch.learn.report import Evaluation, Report
 from pdsketch.learn.setup import NOTE as MADE_FROM
-from pdsketch.learn.study import Study
 from pdsketch.learn.trainer import Trainer
+from pdsketch.learn.training_set import TrainingSet
 from pdsketch.tensor.model import Model
 from pdsketch.tensor.state import same_domain
 
-Source = Columns | Iterable[Episode] | str | os.PathLike[str]
+Source = EpisodeArrays | Iterable[Episode] | str | os.PathLike[str]
 
 _ENOUGH_TO_SPLIT = 200
 
 
-def fit(model: Model, episodes: Source, steps: int = 2000, seed: int = 0, **settings: Any) -> Report:
-    """Train the blanks of a model on episodes: a list, columns, or a folder on disk.
+def fit(
+    model: Model, episodes: Source, steps: int = 2000, seed: int = 0, **settings: Unpack[FitOptions]
+) -> Report:
+    """Train the blanks of a model on episodes: a list, arrays, or a folder on disk.
 
     ``settings`` are the fields of `Options`. The model is changed in place and
     left in evaluation mode; it also remembers (``model.notes``) which blanks were
@@ -52,12 +55,12 @@ def fit(model: Model, episodes: Source, steps: int = 2000, seed: int = 0, **sett
     if not isinstance(model, Model):
         raise error("bad-model", f"`fit` takes a Model, not a {type(model).__name__}")
     device = _device(options.device, model)
-    columns = gather(episodes, model.domain)
+    arrays = gather(episodes, model.domain)
     model.to(device)
-    packed = pack(columns, device)
-    study = open_study(model, packed)
-    train, held_out = _split(packed, options)
-    trainer = Trainer(study, options, train, held_out)
+    dataset = put_on_device(arrays, device, options.resident_gib)
+    training = open_training_set(model, dataset)
+    train, held_out = _split(dataset, options)
+    trainer = Trainer(training, options, train, held_out)
     loaded = time.perf_counter() - started
     model.train()
     try:
@@ -67,7 +70,7 @@ def fit(model: Model, episodes: Source, steps: int = 2000, seed: int = 0, **sett
         model.eval()
     if status == "interrupted":
         raise Interrupted(trainer.step, options.checkpoint)
-    take_notes(study, trainer.train, trainer.reached())
+    take_notes(training, trainer.train, trainer.reached())
     model.notes[MADE_FROM] = trainer.setup
     trainer.seconds["data"] += loaded
     return _report(trainer, status, time.perf_counter() - started)
@@ -83,13 +86,15 @@ def _locked(options: Options) -> Iterator[None]:
         yield
 
 
-def evaluate(model: Model, episodes: Source, *, device: str | None = None) -> Evaluation:
+def evaluate(
+    model: Model, episodes: Source, *, device: str | None = None, resident_gib: float | None = None
+) -> Evaluation:
     """Measure a model on episodes: goals, effects, blanks, the worst predictions, and warnings."""
     place = _device(device, model)
-    columns = gather(episodes, model.domain)
+    arrays = gather(episodes, model.domain)
     model.to(place).eval()
-    study = open_study(model, pack(columns, place))
-    found = Examination(study, np.arange(len(study.packed)), elsewhere=True)
+    training = open_training_set(model, put_on_device(arrays, place, resident_gib))
+    found = Examination(training, np.arange(len(training.dataset)), elsewhere=True)
     return Evaluation(found.blanks, found.warnings, found.wrong_steps, found.wrong_goals, found.measures)
 
 
@@ -106,12 +111,12 @@ def _device(name: str | None, model: Model) -> torch.device:
     return device
 
 
-def gather(episodes: Source, domain: Domain) -> Columns:
-    """Episodes from wherever they are, as columns of the domain."""
+def gather(episodes: Source, domain: Domain) -> EpisodeArrays:
+    """Episodes from wherever they are, as arrays of the domain."""
     if isinstance(episodes, str | os.PathLike):
-        columns = load_episodes(Path(episodes), domain)
-    elif isinstance(episodes, Columns):
-        columns = episodes
+        arrays = load_episodes(Path(episodes), domain)
+    elif isinstance(episodes, EpisodeArrays):
+        arrays = episodes
     elif not isinstance(episodes, Iterable):
         raise error("bad-episode", f"`fit` takes episodes, and a {type(episodes).__name__} was given")
     else:
@@ -121,28 +126,27 @@ def gather(episodes: Source, domain: Domain) -> Columns:
                 raise error("bad-episode", f"episode {at} is a {type(episode).__name__}, not an Episode")
             if not same_domain(episode.states[0].domain, domain):
                 raise error("other-domain", f"episode {at} belongs to another domain than the model")
-        columns = columns_of(listed, domain)
-    if not len(columns):
+        arrays = arrays_of(listed, domain)
+    if not len(arrays):
         raise error("no-episodes", "there are no episodes to learn from")
-    if not same_domain(columns.domain, domain):
+    if not same_domain(arrays.domain, domain):
         raise error("other-domain", "the episodes belong to another domain than the model")
-    return columns
+    return arrays
 
 
-def open_study(model: Model, packed: Packed) -> Study:
-    """A study; the model learns the dimensions that its sketch leaves out."""
+def open_training_set(model: Model, dataset: DeviceDataset) -> TrainingSet:
+    """A training set; the model learns the dimensions that its sketch leaves out."""
     needed = [p.name for p in model.domain.predicates.values() if p.role == "observed"]
     for name in needed:
-        if name not in packed.states.tensors:
+        if name not in dataset:
             raise error("no-value", f"the episodes hold no values for `{name}`")
-    first = packed.states.select(torch.zeros(1, dtype=torch.int64, device=packed.device))
-    model.bind(first)
-    return Study(model, packed)
+    model.bind(dataset.batch(torch.zeros(1, dtype=torch.int64, device=dataset.device)))
+    return TrainingSet(model, dataset)
 
 
-def _split(packed: Packed, options: Options) -> tuple[Array, Array]:
+def _split(dataset: DeviceDataset, options: Options) -> tuple[Array, Array]:
     """The examples of the training episodes, and of those held out."""
-    count = len(packed.columns)
+    count = len(dataset.arrays)
     share = options.validation
     if share is None:
         share = 0.1 if count >= _ENOUGH_TO_SPLIT else 0.0
@@ -150,17 +154,17 @@ def _split(packed: Packed, options: Options) -> tuple[Array, Array]:
     order = np.random.default_rng([options.seed, 0]).permutation(count)
     held = np.zeros(count, dtype=np.bool_)
     held[order[:out]] = True
-    of_state = held[packed.episode]
+    of_state = held[dataset.episode]
     return np.flatnonzero(~of_state), np.flatnonzero(of_state)
 
 
 def _report(trainer: Trainer, status: str, total: float) -> Report:
-    study = trainer.study
-    found = Examination(study, trainer.train, trainer.held_out)
-    note_verdicts(study.model.notes, {name: blank.verdict for name, blank in found.blanks.items()})
+    training = trainer.training
+    found = Examination(training, trainer.train, trainer.held_out)
+    note_verdicts(training.model.notes, {name: blank.verdict for name, blank in found.blanks.items()})
     last = trainer.history[-1] if trainer.history else {}
     known = ("goal", "transition", "lookahead", "precondition")
-    episodes = study.packed.episode
+    episodes = training.dataset.episode
     return Report(
         status=status,
         steps=trainer.step,

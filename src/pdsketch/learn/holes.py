@@ -11,9 +11,9 @@ import torch
 from pdsketch.lang.analysis import effect_expressions
 from pdsketch.lang.domain import Action
 from pdsketch.learn.behaviour import BlankReport
-from pdsketch.learn.columns import Array
 from pdsketch.learn.counts import Measures
-from pdsketch.learn.study import Study
+from pdsketch.learn.data.episode_arrays import Array
+from pdsketch.learn.training_set import TrainingSet
 from pdsketch.learn.twins import twins
 from pdsketch.learn.verdicts import REMEDIES
 
@@ -24,33 +24,33 @@ _HASHED_AT_ONCE = 1 << 24
 
 
 def warnings_of(
-    study: Study,
+    training: TrainingSet,
     measures: Measures,
     blanks: Mapping[str, BlankReport],
     held_out: Measures | None = None,
 ) -> tuple[str, ...]:
     """All warnings about a model on its data, the gravest kinds first."""
-    silent = _silent(study, blanks)
+    silent = _silent(training, blanks)
     told = {name for names in silent.values() for name in names}
     return (
         *_silent_preconditions(silent),
-        *_unused_actions(study, blanks),
-        *_never_true(study),
-        *_contradictions(study),
-        *_twins(study),
+        *_unused_actions(training, blanks),
+        *_never_true(training),
+        *_contradictions(training),
+        *_twins(training),
         *_poor_goals(measures),
-        *_poor_effects(study, measures),
+        *_poor_effects(training, measures),
         *_blanks({name: report for name, report in blanks.items() if name not in told}),
         *_worse_held_out(measures, held_out),
     )
 
 
-def _silent(study: Study, blanks: Mapping[str, BlankReport]) -> dict[str, list[str]]:
+def _silent(training: TrainingSet, blanks: Mapping[str, BlankReport]) -> dict[str, list[str]]:
     """The actions that are taken without a word on ``executable``, and the blanks that wait for it."""
     found = {}
-    for at, action in enumerate(study.actions):
-        word = study.packed.executable[study.packed.action == at]
-        names = sorted(study.reads.blanks(action.precondition, encoders=False))
+    for at, action in enumerate(training.actions):
+        word = training.dataset.executable[training.dataset.action == at]
+        names = sorted(training.reads.blanks(action.precondition, encoders=False))
         untrained = [name for name in names if blanks[name].verdict == "never-trained"]
         if untrained and len(word) and (word < 0).all():
             found[action.name] = untrained
@@ -67,10 +67,12 @@ def _silent_preconditions(silent: Mapping[str, list[str]]) -> Iterator[str]:
         )
 
 
-def _unused_actions(study: Study, blanks: Mapping[str, BlankReport]) -> Iterator[str]:
-    used = {study.actions[at].name for at in np.unique(study.packed.action[study.packed.action >= 0])}
-    for action in study.domain.actions.values():
-        learns = [name for name in sorted(_blanks_of(study, action)) if blanks[name].learnable]
+def _unused_actions(training: TrainingSet, blanks: Mapping[str, BlankReport]) -> Iterator[str]:
+    used = {
+        training.actions[at].name for at in np.unique(training.dataset.action[training.dataset.action >= 0])
+    }
+    for action in training.domain.actions.values():
+        learns = [name for name in sorted(_blanks_of(training, action)) if blanks[name].learnable]
         if action.name not in used and learns:
             yield (
                 f"the action `{action.name}` never occurs in the data, so what it does was not learned: "
@@ -78,23 +80,23 @@ def _unused_actions(study: Study, blanks: Mapping[str, BlankReport]) -> Iterator
             )
 
 
-def _blanks_of(study: Study, action: Action) -> set[str]:
+def _blanks_of(training: TrainingSet, action: Action) -> set[str]:
     expressions = [action.precondition, *effect_expressions(action.effects)]
-    return set().union(*(study.reads.blanks(expr, encoders=False) for expr in expressions))
+    return set().union(*(training.reads.blanks(expr, encoders=False) for expr in expressions))
 
 
-def _never_true(study: Study) -> Iterator[str]:
+def _never_true(training: TrainingSet) -> Iterator[str]:
     """Goals that held in no state, and that call a blank which no goal that held calls."""
-    packed = study.packed
-    judged = packed.goal >= 0
-    count = np.bincount(packed.goal[judged], minlength=len(study.goals))
-    true = np.bincount(packed.goal[judged], packed.outcomes[judged], minlength=len(study.goals))
-    calls = [set(study.reads.blanks(goal)) for goal in study.goals]
+    dataset = training.dataset
+    judged = dataset.goal >= 0
+    count = np.bincount(dataset.goal[judged], minlength=len(training.goals))
+    true = np.bincount(dataset.goal[judged], dataset.outcomes[judged], minlength=len(training.goals))
+    calls = [set(training.reads.blanks(goal)) for goal in training.goals]
     shown = set[str]().union(*(calls[at] for at in np.flatnonzero(true)))
     never = [at for at in np.flatnonzero((count > 0) & (true == 0)).tolist() if calls[at] - shown]
     if not never:
         return
-    first, more = packed.columns.goals[never[0]], len(never) - 1
+    first, more = dataset.arrays.goals[never[0]], len(never) - 1
     what = f"the goal `{first}` was" if not more else f"the goals `{first}` and {more} more were"
     silent = sorted(set[str]().union(*(calls[at] for at in never)) - shown)
     yield (
@@ -103,35 +105,38 @@ def _never_true(study: Study) -> Iterator[str]:
     )
 
 
-def _contradictions(study: Study) -> Iterator[str]:
+def _contradictions(training: TrainingSet) -> Iterator[str]:
     """States that are alike in all that the data holds, with one goal and both labels."""
-    packed = study.packed
-    judged = np.flatnonzero(packed.goal >= 0)
-    keys = np.stack([state_hashes(study)[packed.state[judged]], packed.goal[judged]], axis=1)
+    dataset = training.dataset
+    judged = np.flatnonzero(dataset.goal >= 0)
+    keys = np.stack([state_hashes(training)[dataset.state[judged]], dataset.goal[judged]], axis=1)
     _, group = np.unique(keys, axis=0, return_inverse=True)
     group = group.reshape(-1)
     labelled = np.bincount(group)
-    true = np.bincount(group, packed.outcomes[judged], minlength=len(labelled))
+    true = np.bincount(group, dataset.outcomes[judged], minlength=len(labelled))
     both = (true > 0) & (true < labelled)
     count = int(labelled[both].sum())
     if count:
         at = judged[np.flatnonzero(both[group])[0]]
         yield (
             f"the labels of {count} states contradict each other: the same state and goal "
-            f"(such as `{packed.columns.goals[packed.goal[at]]}`, episode {packed.episode[at]}) with "
+            f"(such as `{dataset.arrays.goals[dataset.goal[at]]}`, episode {dataset.episode[at]}) with "
             "and without success; add a predicate that tells them apart, or correct `success`"
         )
 
 
-def state_hashes(study: Study) -> Array:
+def state_hashes(training: TrainingSet) -> Array:
     """A number for each state of the data ``[s]``, the same where everything observed is."""
-    packed = study.packed
+    dataset = training.dataset
     generator = np.random.default_rng(0)
-    rows = packed.states.rows
-    size = packed.states.size
+    rows = dataset.states.rows
+    size = dataset.states.size
     found = np.zeros(size, dtype=np.int64) if rows is None else rows.cpu().numpy().astype(np.int64)
-    for name in sorted(packed.states.tensors):
-        tensor = packed.states.tensors[name]
+    for name in sorted(dataset.arrays.values):
+        if name in dataset.gathered:
+            found = found * 31 + dataset.gathered[name].hashes()
+            continue
+        tensor = dataset.states.tensors[name]
         tensor = tensor.flatten(1) if tensor.dim() > 1 else tensor.unsqueeze(1)
         if not tensor.shape[1]:
             continue
@@ -147,8 +152,8 @@ def state_hashes(study: Study) -> Array:
     return found
 
 
-def _twins(study: Study) -> Iterator[str]:
-    for p, q in twins(study):
+def _twins(training: TrainingSet) -> Iterator[str]:
+    for p, q in twins(training):
         yield (
             f"`{p}` and `{q}` cannot be told apart by the data: they occur only together, in the same goals, "
             "and read the same values; add goals that name one without the other"
@@ -167,12 +172,12 @@ def _poor_goals(measures: Measures) -> Iterator[str]:
             )
 
 
-def _poor_effects(study: Study, measures: Measures) -> Iterator[str]:
+def _poor_effects(training: TrainingSet, measures: Measures) -> Iterator[str]:
     """Effects that are to be learned and never changed anything, or that miss most changes."""
     for action, effects in measures.effects.items():
-        for update in _first_updates(study.domain.actions[action]):
+        for update in _first_updates(training.domain.actions[action]):
             found = effects.get(update)
-            if found is None or not found.variables or not _is_learned(study, action, update):
+            if found is None or not found.variables or not _is_learned(training, action, update):
                 continue
             if not found.changed:
                 yield (
@@ -191,10 +196,10 @@ def _first_updates(action: Action) -> tuple[str, ...]:
     return tuple(dict.fromkeys(u.target.predicate for u in action.effects))
 
 
-def _is_learned(study: Study, action: str, predicate: str) -> bool:
-    updates = [u for u in study.domain.actions[action].effects if u.target.predicate == predicate]
+def _is_learned(training: TrainingSet, action: str, predicate: str) -> bool:
+    updates = [u for u in training.domain.actions[action].effects if u.target.predicate == predicate]
     parts = [u.condition for u in updates] + [u.value for u in updates if u.value is not None]
-    return any(study.reads.blanks(part, encoders=False) for part in parts)
+    return any(training.reads.blanks(part, encoders=False) for part in parts)
 
 
 def _blanks(blanks: Mapping[str, BlankReport]) -> Iterator[str]:

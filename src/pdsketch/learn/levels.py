@@ -10,10 +10,10 @@ import torch
 from torch import Tensor
 
 from pdsketch.lang.terms import BlankCall, walk
-from pdsketch.learn.columns import Array
-from pdsketch.learn.frame import Frame, Move
+from pdsketch.learn.data.episode_arrays import Array
 from pdsketch.learn.losses import Losses, differs, real_entries, unlikelihood
-from pdsketch.learn.study import Study
+from pdsketch.learn.time_slice import TimeSlice, Transition
+from pdsketch.learn.training_set import TrainingSet
 from pdsketch.nets.nested import Nested, simplest
 
 APART = 1 / 3
@@ -31,13 +31,13 @@ STEEP = 8
 
 @final
 class Levels:
-    """The networks of a study whose levels are chosen, and the examples that choose them."""
+    """The networks of a training set whose levels are chosen, and the examples that choose them."""
 
     def __init__(self, losses: Losses, train: Array, seed: int) -> None:
-        study = losses.study
+        training = losses.training
         self.losses = losses
-        self.networks = _nested(study) if losses.options.trial else []
-        self.apart = _apart(train, study.packed.episode, seed) if self.networks else train[:0]
+        self.networks = _nested(training) if losses.options.trial else []
+        self.apart = _apart(train, training.dataset.episode, seed) if self.networks else train[:0]
         self._all = train
 
     @torch.no_grad()
@@ -70,19 +70,19 @@ class Levels:
     def _examples(self) -> Array:
         """At most `MOST` of those that were kept apart, or of all where none was, of every stratum."""
         states = self.apart if len(self.apart) else self._all
-        states = states[np.argsort(self.losses.study.packed.strata[states], kind="stable")]
+        states = states[np.argsort(self.losses.training.dataset.strata[states], kind="stable")]
         return np.sort(states[np.linspace(0, len(states) - 1, min(len(states), MOST)).astype(np.int64)])
 
 
-def _nested(study: Study) -> list[Nested]:
+def _nested(training: TrainingSet) -> list[Nested]:
     """The networks with levels: all but encoders, whose codes must stay what they are."""
     encoders = set()
-    for predicate in study.domain.predicates.values():
+    for predicate in training.domain.predicates.values():
         if predicate.role == "encoded" and predicate.body is not None:
             encoders |= {node.blank for node in walk(predicate.body) if isinstance(node, BlankCall)}
     found: dict[int, Nested] = {}
-    for name in study.domain.blanks:
-        network = study.model.blanks.network(name)
+    for name in training.domain.blanks:
+        network = training.model.blanks.network(name)
         if isinstance(network, Nested) and name not in encoders:
             found |= {id(part): part for part in network.modules() if isinstance(part, Nested)}
     return list(found.values())
@@ -103,19 +103,19 @@ def risks(losses: Losses, states: Array) -> Tensor:
     Positives weigh as much as negatives, and changed variables as much as
     unchanged ones; the mean over all examples is the risk.
     """
-    frame = Frame(losses.study, losses.logic, losses.study.packed.place(states))
-    frame.prepare(goals=True, step=True)
-    total = torch.zeros(len(states), device=losses.study.packed.device)
-    judged = frame.judged
+    current = TimeSlice(losses.training, losses.logic, losses.training.dataset.place(states))
+    current.prepare(goals=True, step=True)
+    total = torch.zeros(len(states), device=losses.training.dataset.device)
+    judged = current.judged
     if len(judged):
-        _add_truth(total, judged, frame.truth(), frame.outcomes)
-    for rows, truth, labels in losses.preconditions(frame):
+        _add_truth(total, judged, current.truth(), current.outcomes)
+    for rows, truth, labels in losses.preconditions(current):
         _add_truth(total, rows, truth, labels)
-    after = frame.step()
-    for move in after.moves:
-        targets = losses.targets(after, move)
-        for name in move.new:
-            _add_variable(total, losses, frame, move, name, targets[name])
+    after = current.step()
+    for transition in after.transitions:
+        targets = losses.targets(after, transition)
+        for name in transition.new:
+            _add_variable(total, losses, current, transition, name, targets[name])
     return total * len(states)
 
 
@@ -125,24 +125,26 @@ def _add_truth(total: Tensor, rows: Tensor, truth: Tensor, label: Tensor) -> Non
     total.index_add_(0, rows, wrong * weight)
 
 
-def _add_variable(total: Tensor, losses: Losses, frame: Frame, move: Move, name: str, target: Tensor) -> None:
-    study = losses.study
-    predicate = study.domain.predicates[name]
-    scale = losses.scale(move, predicate, target)
+def _add_variable(
+    total: Tensor, losses: Losses, current: TimeSlice, transition: Transition, name: str, target: Tensor
+) -> None:
+    training = losses.training
+    predicate = training.domain.predicates[name]
+    scale = losses.scale(transition, predicate, target)
     if scale is None:
-        right = torch.exp(-unlikelihood(move.new[name], target, predicate, None))
+        right = torch.exp(-unlikelihood(transition.new[name], target, predicate, None))
     else:
         # A vector is right where its worst number is: others that never change must not hide it.
-        off, objects = (move.new[name] - target).abs() / scale, 1 + len(predicate.parameters)
+        off, objects = (transition.new[name] - target).abs() / scale, 1 + len(predicate.parameters)
         right = torch.exp(-off.flatten(objects).amax(-1) if off.dim() > objects else -off)
     wrong = _doubt(right)
-    changed = differs(frame.value(name, move.rows), target, predicate).to(wrong.dtype)
+    changed = differs(current.value(name, transition.rows), target, predicate).to(wrong.dtype)
     stayed = 1.0 - changed
-    real = real_entries(study, frame.states.index_select(0, move.rows), predicate)
+    real = real_entries(training, current.states.index_select(0, transition.rows), predicate)
     if real is not None:
         changed, stayed = changed * real, stayed * real
     weight = 0.5 * (changed / changed.sum().clamp_min(1.0) + stayed / stayed.sum().clamp_min(1.0))
-    total.index_add_(0, move.rows, (wrong * weight).reshape(len(move.rows), -1).sum(1))
+    total.index_add_(0, transition.rows, (wrong * weight).reshape(len(transition.rows), -1).sum(1))
 
 
 def _doubt(right: Tensor) -> Tensor:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import final
 
 import numpy as np
@@ -14,99 +15,132 @@ from torch import Tensor
 from pdsketch.lang.domain import Predicate
 from pdsketch.lang.terms import BlankCall
 from pdsketch.lang.types import ObjectType
-from pdsketch.learn.columns import Array
-from pdsketch.learn.frame import Frame, Move, encode, where
+from pdsketch.learn.data.episode_arrays import Array
 from pdsketch.learn.options import Options
-from pdsketch.learn.study import Study
+from pdsketch.learn.time_slice import TimeSlice, Transition, encode, where
+from pdsketch.learn.training_set import TrainingSet
 from pdsketch.tensor.logic import logic_of
 from pdsketch.tensor.values import fully_soft, is_categorical
 
-_LEAST = 1e-6
-"""Truth values stay this far from 0 and 1 in a logarithm."""
+LOG_MARGIN = 1e-6
+"""Truth values are clamped this far from 0 and 1 before a logarithm: the least that float32 tells from 1."""
 
-_UNLIKELY = 1e-12
-"""Added to probabilities before their logarithm: far below what a sure and wrong network says, so that
-it still hears of its error."""
+LOG_FLOOR = 1e-12
+"""Added to probabilities before their logarithm: far below the error of a confident and wrong network, which
+thereby keeps its gradient."""
 
-SLACK = 0.05
-"""A number that is off by this part of its scale is e times less likely to be what was written."""
+WRITE_TOLERANCE = 0.05
+"""An error of this part of a number's scale divides the odds that it was written by e; set by hand."""
 
-PRIORS = ("rarity", "usage")
-"""The terms that say what is likely before any example; they hold for a part of a fit only."""
+SCALE_SAMPLE = 20_000
+"""Steps of an action that its scales are computed from; more change a deviation by less than 1 %."""
 
-_MOST_SEEN = 20_000
+HUBER_WIDTH = 0.01
+"""Errors of numbers are quadratic below this part of their scale (a smooth L1), so that they reach 0."""
 
-_ROUND = 0.01
-"""Errors of numbers are squared below this part of their scale, so that they end where they should."""
+
+Mean = Callable[..., Tensor]
+"""From errors of variables to their mean."""
+
+
+@final
+class Rollout:
+    """The observed slice of a batch, and the slice that is predicted after it, if a term asks for it."""
+
+    def __init__(self, current: TimeSlice) -> None:
+        self.current = current
+
+    @cached_property
+    def after(self) -> TimeSlice:
+        """One step ahead."""
+        return self.current.step()
+
+
+@final
+@dataclass(frozen=True)
+class LossTerm:
+    """A summand of the loss; ``compute`` returns None where the batch has no example of it.
+
+    ``prior``: it says what is likely before any example, and holds for a part of a fit only.
+    """
+
+    name: str
+    weight: float
+    compute: Callable[[Rollout], Tensor | None]
+    prior: bool = False
 
 
 @final
 class Losses:
-    """The terms of the loss for batches of states of a study.
+    """The terms of the loss for batches of states of a training set.
 
     An error of a number is divided by its scale, so that no unit of measurement
     outweighs another: how much the action changes it, where it is seen to, else
     its standard deviation. The paper's plain L1 divides by nothing.
     """
 
-    def __init__(self, study: Study, options: Options) -> None:
-        self.study = study
+    def __init__(self, training: TrainingSet, options: Options) -> None:
+        self.training = training
         self.options = options
         self.logic = logic_of(options.tnorm)
-        self.scales = {} if options.paper else change_scales(study)
+        # The paper compares values by plain distances, which need no scales.
+        variable_loss = self._distance_loss if options.paper else self._likelihood_loss
+        self.scales = {} if options.paper else change_scales(training)
+        every = [
+            LossTerm("goal", options.goal, lambda batch: self._goal_loss(batch.current)),
+            LossTerm(
+                "precondition", options.precondition, lambda batch: self._precondition_loss(batch.current)
+            ),
+            LossTerm("rarity", options.rarity, lambda batch: self._rarity(batch.current), prior=True),
+            LossTerm("usage", options.usage, lambda batch: self._usage(batch.current), prior=True),
+            LossTerm(
+                "transition",
+                options.transition,
+                lambda batch: self._transition_loss(batch.current, batch.after, variable_loss),
+            ),
+            LossTerm("lookahead", options.lookahead, lambda batch: self._lookahead_loss(batch.after)),
+        ]
+        self.parts = {term.name: term for term in every if term.weight}
 
     def terms(self, states: Array) -> dict[str, Tensor]:
         """The loss terms, not yet weighted; those without any example are left out."""
-        options = self.options
-        frame = Frame(self.study, self.logic, self.study.packed.place(states))
-        wants_step = bool(options.transition or options.lookahead)
-        frame.prepare(goals=bool(options.goal or options.lookahead), step=wants_step)
-        found: dict[str, Tensor] = {}
-        if options.goal:
-            self._add(found, "goal", self._goal_loss(frame))
-        if options.precondition:
-            self._add(found, "precondition", self._precondition_loss(frame))
-        if options.rarity:
-            self._add(found, "rarity", self._rarity(frame))
-        if options.usage:
-            self._add(found, "usage", self._usage(frame))
-        after = frame.step() if wants_step else None
-        if after is not None and len(after) and options.transition:
-            self._add(found, "transition", self._transition_loss(frame, after))
-        if options.lookahead:
-            self._add(found, "lookahead", self._lookahead_loss(after))
-        return found
+        current = TimeSlice(self.training, self.logic, self.training.dataset.place(states))
+        current.prepare(
+            goals=not self.parts.keys().isdisjoint(("goal", "lookahead")),
+            step=not self.parts.keys().isdisjoint(("transition", "lookahead")),
+        )
+        batch = Rollout(current)
+        computed = {name: term.compute(batch) for name, term in self.parts.items()}
+        return {name: value for name, value in computed.items() if value is not None}
 
     def total(self, terms: Mapping[str, Tensor], priors: Mapping[str, float] | None = None) -> Tensor | None:
         """The weighted sum; ``priors`` are the parts of the prior terms that hold (none: nothing of them)."""
-        weights = {name: float(getattr(self.options, name)) for name in terms}
-        weights |= {name: weights[name] * (priors or {}).get(name, 0.0) for name in PRIORS if name in terms}
-        weighted = [term * weights[name] for name, term in terms.items()]
+        weighted = []
+        for name, value in terms.items():
+            term = self.parts[name]
+            held = (priors or {}).get(name, 0.0) if term.prior else 1.0
+            weighted.append(value * (term.weight * held))
         return torch.stack(weighted).sum() if weighted else None
-
-    @staticmethod
-    def _add(found: dict[str, Tensor], name: str, term: Tensor | None) -> None:
-        if term is not None:
-            found[name] = term
 
     # -- goals ------------------------------------------------------------------------
 
-    def _goal_loss(self, frame: Frame) -> Tensor | None:
-        if not len(frame.judged):
+    def _goal_loss(self, current: TimeSlice) -> Tensor | None:
+        if not len(current.judged):
             return None
-        return self._balanced_entropy(frame.truth(), frame.outcomes)
+        return self._balanced_entropy(current.truth(), current.outcomes)
 
-    def _lookahead_loss(self, frame: Frame | None) -> Tensor | None:
+    def _lookahead_loss(self, after: TimeSlice) -> Tensor | None:
         """The goal on the predicted states, one step ahead and further."""
-        parts = []
+        parts: list[Tensor] = []
+        current: TimeSlice | None = after
         for ahead in range(1, self.options.horizon + 1):
-            if frame is None or not len(frame):
+            if current is None or not len(current):
                 break
             last = ahead == self.options.horizon
-            frame.prepare(goals=True, step=not last)
-            term = self._goal_loss(frame)
+            current.prepare(goals=True, step=not last)
+            term = self._goal_loss(current)
             parts += [] if term is None else [term]
-            frame = None if last else frame.step()
+            current = None if last else current.step()
         return torch.stack(parts).mean() if parts else None
 
     def _balanced_entropy(self, truth: Tensor, labels: Tensor) -> Tensor:
@@ -116,28 +150,28 @@ class Losses:
         # Half of all weight each; where one of them does not occur, all are equal.
         weight = torch.where(labels, 0.5 / share, 0.5 / (1.0 - share)) / len(labels)
         weight = torch.where((share > 0.0) & (share < 1.0), weight, 1.0 / len(labels))
-        inside = truth.clamp(_LEAST, 1.0 - _LEAST)
+        inside = truth.clamp(LOG_MARGIN, 1.0 - LOG_MARGIN)
         # NaN passes through, for the trainer to tell of; torch's own check would end in its error.
         number = torch.nan_to_num(inside, nan=0.5)
         entropy = torch.nn.functional.binary_cross_entropy(number, target, reduction="none")
         entropy = torch.where(torch.isnan(inside), inside, entropy)
         return (entropy * weight).sum()
 
-    def _rarity(self, frame: Frame) -> Tensor | None:
+    def _rarity(self, current: TimeSlice) -> Tensor | None:
         """How often the predicates that are blanks are true, summed over predicates.
 
         A conjunction that is false does not say which of its parts is; this
         lets each part be false wherever nothing speaks for it.
         """
         parts = []
-        for table, truth in frame.tables.items():
-            predicate = self.study.domain.predicates[self.study.tables[table]]
+        for table, truth in current.tables.items():
+            predicate = self.training.domain.predicates[self.training.tables[table]]
             # Where there are no objects, there is nothing to be rare.
             if predicate.type.is_bool and isinstance(predicate.body, BlankCall) and truth.numel():
                 parts.append(truth.mean())
         return torch.stack(parts).sum() if parts else None
 
-    def _usage(self, frame: Frame) -> Tensor | None:
+    def _usage(self, current: TimeSlice) -> Tensor | None:
         """How far encoded ints are from using their codes: each sure of one, all used alike.
 
         The negative mutual information of inputs and codes (Krause, Perona and Gomes,
@@ -145,59 +179,73 @@ class Losses:
         the start, and nothing tells them apart again.
         """
         parts = []
-        for name, table in frame.encoded.items():
-            type_ = self.study.domain.predicates[name].type
+        for name, table in current.encoded.items():
+            type_ = self.training.domain.predicates[name].type
             if is_categorical(type_) and table.numel():
                 codes = fully_soft(table, type_)
                 codes = codes.reshape(-1, max(1, math.prod(type_.shape or ())), codes.shape[-1])
                 mean = codes.mean(0)
-                each = -(codes * (codes + _UNLIKELY).log()).sum(-1).mean(0)
-                all_ = -(mean * (mean + _UNLIKELY).log()).sum(-1)
+                each = -(codes * (codes + LOG_FLOOR).log()).sum(-1).mean(0)
+                all_ = -(mean * (mean + LOG_FLOOR).log()).sum(-1)
                 parts.append(((each - all_) / math.log(max(2, codes.shape[-1]))).mean())
         return torch.stack(parts).sum() if parts else None
 
     # -- transitions ------------------------------------------------------------------
 
-    def _transition_loss(self, frame: Frame, after: Frame) -> Tensor | None:
+    def _transition_loss(
+        self, current: TimeSlice, after: TimeSlice, variable_loss: Callable[..., Tensor]
+    ) -> Tensor | None:
         """What actions were predicted to write against what came about.
 
         Balanced: changed and unchanged variables weigh alike, and so do actions.
         Plain: the mean over all variables that were written.
         """
         parts, counts = [], []
-        for move in after.moves:
-            targets = self.targets(after, move)
-            for name in move.new:
-                parts.append(self._variable_loss(frame, move, name, targets[name]))
-                counts.append(1.0 if self.options.balanced else float(len(move.rows)))
+        for transition in after.transitions:
+            targets = self.targets(after, transition)
+            for name in transition.new:
+                parts.append(variable_loss(current, transition, name, targets[name]))
+                counts.append(1.0 if self.options.balanced else float(len(transition.rows)))
         if not parts:
             return None
         weights = torch.tensor(counts, device=parts[0].device)
-        weights = weights / (len(after.moves) if self.options.balanced else weights.sum())
+        weights = weights / (len(after.transitions) if self.options.balanced else weights.sum())
         return (torch.stack(parts) * weights).sum()
 
-    def targets(self, after: Frame, move: Move) -> dict[str, Tensor]:
+    def targets(self, after: TimeSlice, transition: Transition) -> dict[str, Tensor]:
         """What the data says of the variables that an action writes, in the states after it."""
-        states = after.states[move.first : move.first + len(move.rows)]
-        found = self.study.observed(states, move.new)
-        if len(found) < len(move.new):
+        states = after.states[transition.first : transition.first + len(transition.rows)]
+        found = self.training.observed(states, transition.new)
+        if len(found) < len(transition.new):
             with torch.set_grad_enabled(self.options.latent_gradient):
-                found |= encode(self.study, states, self.logic)
+                found |= encode(self.training, states, self.logic)
         return found
 
-    def _variable_loss(self, frame: Frame, move: Move, name: str, target: Tensor) -> Tensor:
-        """The loss of what one action wrote to one predicate."""
-        predicate = self.study.domain.predicates[name]
-        before = frame.value(name, move.rows)
+    def _distance_loss(self, current: TimeSlice, transition: Transition, name: str, target: Tensor) -> Tensor:
+        """The mean distance of what one action wrote to one predicate, however it was written."""
+        predicate = self.training.domain.predicates[name]
+        changed = differs(current.value(name, transition.rows), target, predicate)
+        mean = self._mean(changed, current, transition, name)
+        return mean(_distance(transition.new[name], target, predicate))
+
+    def _mean(self, changed: Tensor, current: TimeSlice, transition: Transition, name: str) -> Mean:
+        """How the errors of the variables that one action wrote are averaged."""
+        predicate = self.training.domain.predicates[name]
+        real = real_entries(self.training, current.states.index_select(0, transition.rows), predicate)
+        return partial(_combined, changed=changed, real=real, balanced=self.options.balanced)
+
+    def _likelihood_loss(
+        self, current: TimeSlice, transition: Transition, name: str, target: Tensor
+    ) -> Tensor:
+        """The negative log-likelihood of what one action wrote to one predicate."""
+        predicate = self.training.domain.predicates[name]
+        before = current.value(name, transition.rows)
         changed = differs(before, target, predicate)
-        real = real_entries(self.study, frame.states.index_select(0, move.rows), predicate)
-        mean = partial(_combined, changed=changed, real=real, balanced=self.options.balanced)
-        if self.options.paper:
-            return mean(_distance(move.new[name], target, predicate))
-        scale = self.scale(move, predicate, target)
-        if name not in move.writes:
-            return mean(unlikelihood(move.new[name], target, predicate, scale))
-        gate, value = move.writes[name]
+        mean = self._mean(changed, current, transition, name)
+        scale = self.scale(transition, predicate, target)
+        if name not in transition.writes:
+            return mean(unlikelihood(transition.new[name], target, predicate, scale))
+        gate, value = transition.writes[name]
         wrong = unlikelihood(value, target, predicate, scale)
         stale = unlikelihood(before, target, predicate, scale).detach()
         sharpness = 1.0
@@ -205,45 +253,45 @@ class Losses:
         if predicate.type.prim == "float32":
             # The errors of a vector are means, and whether it was written is a question to all its numbers.
             count = target[0].numel() / max(1, changed[0].numel())
-            sharpness = count / SLACK
-            seen = seen & (stale * count > SLACK)
-        opened, written = choice(gate, wrong, stale, seen, sharpness)
+            sharpness = count / WRITE_TOLERANCE
+            seen = seen & (stale * count > WRITE_TOLERANCE)
+        opened, written = mixture_losses(gate, wrong, stale, seen, sharpness)
         # A state's gates are right together: their losses add up.
         return mean(opened, whole=True) + mean(written)
 
-    def scale(self, move: Move, predicate: Predicate, target: Tensor) -> Tensor | None:
+    def scale(self, transition: Transition, predicate: Predicate, target: Tensor) -> Tensor | None:
         """What the errors of a float variable are measured by; of an encoded one, its spread in the batch."""
         if predicate.type.prim != "float32":
             return None
-        known = self.scales.get((move.action, predicate.name))
+        known = self.scales.get((transition.action, predicate.name))
         if known is not None:
             return known
         flat = target.detach().flatten(0, len(predicate.parameters))
-        return flat.std(0, correction=0).clamp_min(_ROUND) if len(flat) > 1 else torch.ones_like(flat[0])
+        return flat.std(0, correction=0).clamp_min(HUBER_WIDTH) if len(flat) > 1 else torch.ones_like(flat[0])
 
     # -- preconditions ------------------------------------------------------------------
 
-    def _precondition_loss(self, frame: Frame) -> Tensor | None:
+    def _precondition_loss(self, current: TimeSlice) -> Tensor | None:
         """The preconditions against the controller's word."""
-        parts = [self._balanced_entropy(truth, labels) for _, truth, labels in self.preconditions(frame)]
+        parts = [self._balanced_entropy(truth, labels) for _, truth, labels in self.preconditions(current)]
         return torch.stack(parts).mean() if parts else None
 
-    def preconditions(self, frame: Frame) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+    def preconditions(self, current: TimeSlice) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
         """Rows, the truth of their action's precondition, and the controller's word, action by action.
 
         Where the data has that word, and blanks are in the precondition.
         """
-        study = self.study
-        for at in study.guarded:
-            action = study.actions[at]
-            known = study.packed.examples.executable.index_select(0, frame.states)
-            rows = where((frame.action == at) & (known >= 0))
+        training = self.training
+        for at in training.guarded:
+            action = training.actions[at]
+            known = training.dataset.examples.executable.index_select(0, current.states)
+            rows = where((current.action == at) & (known >= 0))
             if not len(rows):
                 continue
-            batch = frame.batch(rows, sorted(study.reads.reads(action.precondition)))
-            run = study.engine.open(batch, checked=False)
-            ground = run.ground(study.parameters(at, frame.states.index_select(0, rows)), 1)
-            truth = study.engine.precondition(ground, action.name, self.logic)[:, 0]
+            batch = current.batch(rows, sorted(training.reads.reads(action.precondition)))
+            run = training.engine.open(batch, checked=False)
+            ground = run.ground(training.parameters(at, current.states.index_select(0, rows)), 1)
+            truth = training.engine.precondition(ground, action.name, self.logic)[:, 0]
             yield rows, truth, known.index_select(0, rows) > 0
 
 
@@ -257,13 +305,13 @@ def unlikelihood(found: Tensor, target: Tensor, predicate: Predicate, scale: Ten
     wanted, found = fully_soft(target, predicate.type), fully_soft(found, predicate.type)
     objects = 1 + len(predicate.parameters)
     if is_categorical(predicate.type):
-        losses = -(wanted * (found + _UNLIKELY).log()).sum(-1)
+        losses = -(wanted * (found + LOG_FLOOR).log()).sum(-1)
     elif predicate.type.prim == "float32":
         errors = (found - wanted).abs() / (1.0 if scale is None else scale)
-        losses = torch.sqrt(errors.square() + _ROUND**2) - _ROUND
+        losses = torch.sqrt(errors.square() + HUBER_WIDTH**2) - HUBER_WIDTH
         return losses.flatten(objects).mean(-1) if losses.dim() > objects else losses
     elif predicate.type.prim == "bool":
-        right, left = (found + _UNLIKELY).log(), (1.0 - found + _UNLIKELY).log()
+        right, left = (found + LOG_FLOOR).log(), (1.0 - found + LOG_FLOOR).log()
         losses = -(wanted * right + (1.0 - wanted) * left)
     else:
         losses = (found - wanted).abs()
@@ -280,26 +328,26 @@ def _distance(found: Tensor, target: Tensor, predicate: Predicate) -> Tensor:
     return errors.flatten(objects).mean(-1) if errors.dim() > objects else errors
 
 
-def choice(
+def mixture_losses(
     gate: Tensor, wrong: Tensor, stale: Tensor, written: Tensor, sharpness: float
 ) -> tuple[Tensor, Tensor]:
-    """The losses of a conditional assignment: was the variable written, and was it written right?
+    """The losses of a conditional assignment: a step of expectation maximisation (Dempster et al., 1977).
 
-    A variable either takes the new value, by the odds of the gate, or keeps the
-    old one; which of the two it was is seen where it changed (``written``), and
-    is judged by the errors of the new value and the old elsewhere (``sharpness``
-    times their difference are the log-odds). The gate is then asked for that. The
-    new value is asked to be right where it was taken and wherever the gate
-    holds: what a goal says of the gate thereby reaches a value that was written over
-    an equal one. Blending the two values instead would let half a gate and
-    twice the change pass for the truth.
+    A variable is a mixture of two components: the new value, by the odds of the
+    gate, and the old one. The responsibility of the new value is 1 where the variable
+    is seen to have changed (``written``); elsewhere it follows from the gate and from
+    the errors of the two values (``sharpness`` times their difference are the
+    log-odds). The gate is fitted to the responsibilities. The new value is fitted where
+    it is responsible and wherever the gate holds: what a goal says of the gate thereby
+    reaches a value that was written over an equal one. Blending the two values instead
+    would let half a gate and twice the change pass for the truth.
     """
-    gate = gate.clamp(_LEAST, 1.0 - _LEAST)
+    gate = gate.clamp(LOG_MARGIN, 1.0 - LOG_MARGIN)
     with torch.no_grad():
         odds = torch.logit(gate) + sharpness * (stale - wrong)
-        taken = torch.where(written, torch.ones_like(gate), torch.sigmoid(odds))
-        asked = torch.maximum(taken, gate)
-    return -taken * gate.log() - (1.0 - taken) * (1.0 - gate).log(), asked * wrong
+        responsibility = torch.where(written, torch.ones_like(gate), torch.sigmoid(odds))
+        asked = torch.maximum(responsibility, gate)
+    return -responsibility * gate.log() - (1.0 - responsibility) * (1.0 - gate).log(), asked * wrong
 
 
 def _combined(
@@ -332,9 +380,9 @@ def differs(before: Tensor, after: Tensor, predicate: Predicate) -> Tensor:
         return unequal.flatten(-own).any(-1) if own else unequal
 
 
-def real_entries(study: Study, states: Tensor, predicate: Predicate) -> Tensor | None:
+def real_entries(training: TrainingSet, states: Tensor, predicate: Predicate) -> Tensor | None:
     """Which entries of a padded table are variables of real objects ``[row, *objects]``; None: all."""
-    whole = study.packed.states
+    whole = training.dataset.states
     found: Tensor | None = None
     types = [p.type for p in predicate.parameters if isinstance(p.type, ObjectType)]
     for at, type_ in enumerate(types):
@@ -342,7 +390,7 @@ def real_entries(study: Study, states: Tensor, predicate: Predicate) -> Tensor |
         if mask is None:
             continue
         if whole.rows is not None:
-            mask = mask.index_select(0, whole.rows.index_select(0, study.packed.rows(states)))
+            mask = mask.index_select(0, whole.rows.index_select(0, training.dataset.rows(states)))
         shaped = mask.reshape(-1, *(1,) * at, mask.shape[1], *(1,) * (len(types) - at - 1)).to(torch.float32)
         found = shaped if found is None else found * shaped
     if found is None:
@@ -351,23 +399,27 @@ def real_entries(study: Study, states: Tensor, predicate: Predicate) -> Tensor |
 
 
 @torch.no_grad()
-def change_scales(study: Study) -> dict[tuple[int, str], Tensor]:
+def change_scales(training: TrainingSet) -> dict[tuple[int, str], Tensor]:
     """How much each action changes each number of the observed float variables that it writes, where it does.
 
     The root mean square of the changes, by action and predicate; the standard
     deviation of the values where nothing was seen to change, or where that is less.
     """
     found = {}
-    for at, action in enumerate(study.actions):
-        states = np.flatnonzero((study.packed.action == at) & study.executed & study.packed.once)[:_MOST_SEEN]
-        for name in study.reads.writes(action.name):
-            predicate = study.domain.predicates[name]
-            tensor = study.packed.states.tensors.get(name)
-            if tensor is None or predicate.type.prim != "float32" or not tensor.numel() or not len(states):
+    for at, action in enumerate(training.actions):
+        states = np.flatnonzero((training.dataset.action == at) & training.executed & training.dataset.once)
+        states = states[: training.dataset.at_once(SCALE_SAMPLE)]
+        for name in training.reads.writes(action.name):
+            predicate = training.domain.predicates[name]
+            if name not in training.dataset or predicate.type.prim != "float32" or not len(states):
                 continue
-            here = study.packed.place(states)
-            before = study.observed(here, [name])[name]
-            change = (study.observed(here + 1, [name])[name] - before).flatten(0, len(predicate.parameters))
+            here = training.dataset.place(states)
+            before = training.observed(here, [name])[name]
+            if not before.numel():
+                continue
+            change = (training.observed(here + 1, [name])[name] - before).flatten(
+                0, len(predicate.parameters)
+            )
             spread = before.flatten(0, len(predicate.parameters)).double().std(0, correction=0).float()
             count = (change != 0).sum(0).clamp_min(1)
             moved = (change.double().square().sum(0) / count).sqrt().float()

@@ -14,12 +14,12 @@ import torch
 from torch import Tensor
 
 from pdsketch.lang.domain import Action, Predicate
-from pdsketch.learn.columns import Array
 from pdsketch.learn.compare import Compared, Comparer, gaps
 from pdsketch.learn.counts import GoalKind, Judged, Measures, TransitionErrors
-from pdsketch.learn.frame import Frame, Move, where
+from pdsketch.learn.data.episode_arrays import Array
 from pdsketch.learn.losses import real_entries
-from pdsketch.learn.study import Study
+from pdsketch.learn.time_slice import TimeSlice, Transition, where
+from pdsketch.learn.training_set import TrainingSet
 from pdsketch.tensor.logic import CRISP
 from pdsketch.tensor.values import harden
 
@@ -36,15 +36,16 @@ class Watcher(Protocol):
         """What an action was predicted to do to a predicate."""
 
 
-def measure(study: Study, states: Array, most: int | None = None, watcher: Watcher | None = None) -> Measures:
-    """Measure on some examples of a study, at most so many of them, evenly spread; each transition once."""
+def measure(
+    training: TrainingSet, states: Array, most: int | None = None, watcher: Watcher | None = None
+) -> Measures:
+    """Measure on some examples of a training set, at most so many, evenly spread; each transition once."""
     if most is not None and len(states) > most:
         states = states[np.linspace(0, len(states) - 1, most).astype(np.int64)]
     with torch.no_grad():
-        tally = _Tally(study, states, watcher)
-        for some in np.array_split(states, max(1, -(-len(states) // CHUNK))):
-            if len(some):
-                tally.count(some)
+        tally = _Tally(training, states, watcher)
+        for some in training.dataset.parts(states, CHUNK):
+            tally.count(some)
     return tally.measures()
 
 
@@ -52,67 +53,69 @@ def measure(study: Study, states: Array, most: int | None = None, watcher: Watch
 class _Tally:
     """The counts of a measurement under way."""
 
-    def __init__(self, study: Study, states: Array, watcher: Watcher | None) -> None:
-        self.study = study
+    def __init__(self, training: TrainingSet, states: Array, watcher: Watcher | None) -> None:
+        self.training = training
         self.watcher = watcher
-        self.comparer = Comparer(study, states)
-        self.by_goal = np.zeros((len(study.goals), 4), dtype=np.int64)
+        self.comparer = Comparer(training, states)
+        self.by_goal = np.zeros((len(training.goals), 4), dtype=np.int64)
         self.effects: dict[str, dict[str, TransitionErrors]] = {}
         self.preconditions: dict[str, Array] = defaultdict(lambda: np.zeros(4, dtype=np.int64))
         self.steps, self.right, self.still = 0, 0, 0
 
     def count(self, states: Array) -> None:
         """Count the goals of some examples, and the steps from their states."""
-        packed = self.study.packed
-        frame = Frame(self.study, CRISP, packed.place(states))
-        frame.prepare(goals=True, step=True)
-        judged = states[packed.goal[states] >= 0]
-        truth, label = frame.truth().cpu().numpy() > 0.5, packed.outcomes[judged]
-        np.add.at(self.by_goal, packed.goal[judged], _judged(truth, label))
+        dataset = self.training.dataset
+        current = TimeSlice(self.training, CRISP, dataset.place(states))
+        current.prepare(goals=True, step=True)
+        judged = states[dataset.goal[states] >= 0]
+        truth, label = current.truth().cpu().numpy() > 0.5, dataset.outcomes[judged]
+        np.add.at(self.by_goal, dataset.goal[judged], _judged(truth, label))
         if self.watcher is not None:
             self.watcher.goals(judged, truth, label)
-        once = torch.from_numpy(packed.once[states]).to(packed.device)
-        self._preconditions(frame, once)
-        after = frame.step(once)
-        for move in after.moves:
-            self._move(frame, after, move)
+        once = torch.from_numpy(dataset.once[states]).to(dataset.device)
+        self._preconditions(current, once)
+        after = current.step(once)
+        for transition in after.transitions:
+            self._transition(current, after, transition)
 
-    def _preconditions(self, frame: Frame, once: Tensor) -> None:
+    def _preconditions(self, current: TimeSlice, once: Tensor) -> None:
         """Learned preconditions against the controller's word, where the data has it."""
-        study = self.study
-        for at in study.guarded:
-            action = study.actions[at]
-            rows = where(once & (frame.action == at))
+        training = self.training
+        for at in training.guarded:
+            action = training.actions[at]
+            rows = where(once & (current.action == at))
             if not len(rows):
                 continue
-            batch = frame.batch(rows, sorted(study.reads.reads(action.precondition)))
-            run = study.engine.open(batch, checked=False)
-            ground = run.ground(study.parameters(at, frame.states[rows]), 1)
-            truth = study.engine.precondition(ground, action.name, CRISP)[:, 0].cpu().numpy()
-            word = study.packed.executable[frame.states[rows].cpu().numpy()]
+            batch = current.batch(rows, sorted(training.reads.reads(action.precondition)))
+            run = training.engine.open(batch, checked=False)
+            ground = run.ground(training.parameters(at, current.states[rows]), 1)
+            truth = training.engine.precondition(ground, action.name, CRISP)[:, 0].cpu().numpy()
+            word = training.dataset.executable[current.states[rows].cpu().numpy()]
             known = word >= 0
             if known.any():
                 self.preconditions[action.name] += _judged(truth[known], word[known] > 0).sum(0)
 
-    def _move(self, frame: Frame, after: Frame, move: Move) -> None:
+    def _transition(self, current: TimeSlice, after: TimeSlice, transition: Transition) -> None:
         """Compare one action's predictions with what came about."""
-        study = self.study
-        action = study.actions[move.action]
-        states = after.states[move.first : move.first + len(move.rows)]
-        target = Frame(study, CRISP, states)
+        training = self.training
+        action = training.actions[transition.action]
+        states = after.states[transition.first : transition.first + len(transition.rows)]
+        target = TimeSlice(training, CRISP, states)
         errors = self.effects.setdefault(action.name, {})
         every = torch.arange(len(states), device=states.device)
-        wrong_rows = torch.zeros(len(states), dtype=torch.bool, device=study.packed.device)
+        wrong_rows = torch.zeros(len(states), dtype=torch.bool, device=training.dataset.device)
         changed_rows = wrong_rows.clone()
-        for predicate in study.domain.state_predicates:
-            before = frame.value(predicate.name, move.rows)
+        for predicate in training.domain.state_predicates:
+            before = current.value(predicate.name, transition.rows)
             wanted = target.value(predicate.name, every)
-            found = move.new.get(predicate.name, before)
-            real = real_entries(study, states, predicate)
+            found = transition.new.get(predicate.name, before)
+            real = real_entries(training, states, predicate)
             wrong, changed = (self._unequal(value, wanted, predicate, real) for value in (found, before))
-            writes = move.writes.get(predicate.name)
+            writes = transition.writes.get(predicate.name)
             value = found if writes is None else harden(writes[1], predicate.type)
-            compared = Compared(frame.states[move.rows].cpu().numpy(), before, found, wanted, wrong, changed)
+            compared = Compared(
+                current.states[transition.rows].cpu().numpy(), before, found, wanted, wrong, changed
+            )
             counted = self._count(compared, value, predicate, real)
             errors.setdefault(predicate.name, TransitionErrors()).add(counted)
             wrong_rows |= wrong.reshape(len(states), -1).any(-1)
@@ -160,15 +163,15 @@ class _Tally:
             steps=self.steps,
             steps_right=self.right,
             steps_still=self.still,
-            predicates=tuple(p.name for p in self.study.domain.state_predicates),
+            predicates=tuple(p.name for p in self.training.domain.state_predicates),
             by_goal=self.by_goal,
         )
 
     def _kinds(self) -> tuple[GoalKind, ...]:
         """The goals that were judged, by family."""
         found = []
-        texts = self.study.packed.columns.goals
-        for family in self.study.families:
+        texts = self.training.dataset.arrays.goals
+        for family in self.training.families:
             members = np.array(list(family.members))
             members = members[self.by_goal[members, :2].sum(1) > 0]
             if len(members):

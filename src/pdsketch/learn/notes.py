@@ -1,12 +1,13 @@
 """What a fit leaves behind on the model, beside its weights.
 
 Which blanks were trained and on what, what is said of each, how finely variables
-are told apart, and how far encodings move without a reason.
+are told apart, and how far encodings transition without a reason.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from math import prod
 from typing import Any, Final, final
 
 import numpy as np
@@ -14,10 +15,10 @@ import torch
 from torch import Tensor
 
 from pdsketch.lang.domain import Predicate
-from pdsketch.learn.columns import Array
-from pdsketch.learn.frame import Frame, Move, encode, where
+from pdsketch.learn.data.episode_arrays import Array
 from pdsketch.learn.losses import real_entries
-from pdsketch.learn.study import Study
+from pdsketch.learn.time_slice import TimeSlice, Transition, encode, where
+from pdsketch.learn.training_set import TrainingSet
 from pdsketch.learn.verdicts import NOTE as VERDICTS
 from pdsketch.learn.verdicts import Verdict
 from pdsketch.nets.normalise import bounding
@@ -43,24 +44,24 @@ MOST_NOISE: Final = 0.5
 
 
 @torch.no_grad()
-def take_notes(study: Study, states: Array, reached: Iterable[str]) -> None:
+def take_notes(training: TrainingSet, states: Array, reached: Iterable[str]) -> None:
     """Remember on the model what it was trained on, from the examples of the training data."""
-    notes = study.model.notes
+    notes = training.model.notes
     notes["trained"] = sorted({*notes.get("trained", ()), *reached})
-    errors, recorder = _Errors(study), Recorder(notes["trained"])
-    once = states[study.packed.once[states]]
-    with study.model.blanks.watched(recorder), bounding(study.model):
-        for some in _parts(np.union1d(_spread(states, MOST_WATCHED), _extremes(study, states))):
-            _judge_goals(study, some)
-        for some in _parts(np.union1d(_spread(once, MOST_WATCHED), _extremes(study, once))):
-            _take_steps(study, some, errors)
+    errors, recorder = _Errors(training), Recorder(notes["trained"])
+    once = states[training.dataset.once[states]]
+    with training.model.blanks.watched(recorder), bounding(training.model):
+        for some in _parts(np.union1d(_spread(states, MOST_WATCHED), _extremes(training, states))):
+            _judge_goals(training, some)
+        for some in _parts(np.union1d(_spread(once, MOST_WATCHED), _extremes(training, once))):
+            _take_steps(training, some, errors)
     recorder.write(notes)
-    seen, noise = _seen(study, _spread(once, MOST_SEEN)), errors.noise()
-    note_codes(notes, {name: _codes(study, name, values, noise) for name, values in seen.items()})
+    seen, noise = _seen(training, _spread(once, MOST_SEEN)), errors.noise()
+    note_codes(notes, {name: _codes(training, name, values, noise) for name, values in seen.items()})
     notes[NOISE] = {
         name: min(float(noise[name].max()), MOST_NOISE * float(seen[name].std(0, correction=0).max()))
         for name in noise
-        if name in seen and study.domain.predicates[name].role == "encoded"
+        if name in seen and training.domain.predicates[name].role == "encoded"
     }
 
 
@@ -85,99 +86,112 @@ def _parts(states: Array) -> list[Array]:
     return [some for some in np.array_split(states, 4) if len(some)]
 
 
-def _extremes(study: Study, states: Array) -> Array:
+def _extremes(training: TrainingSet, states: Array) -> Array:
     """The states in which an observed number is the least or the most of all, however rare they are."""
-    found = [states[:0]]
-    at = study.packed.rows(study.packed.place(states))
-    for name, tensor in study.packed.states.tensors.items():
-        objects = 1 + len(study.domain.predicates[name].parameters)
-        size = tensor.shape[objects:].numel()
-        if tensor.is_floating_point() and tensor.numel() and size <= MOST_NUMBERS and len(states):
-            values = tensor.index_select(0, at).reshape(len(at), -1, size)
-            rows = torch.cat([values.amin(1).argmin(0), values.amax(1).argmax(0)])
-            found.append(states[rows.cpu().numpy()])
+    dataset, found = training.dataset, [states[:0]]
+    for name, shape in dataset.arrays.shapes.items():
+        if training.domain.predicates[name].type.prim != "float32" or prod(shape) > MOST_NUMBERS:
+            continue
+        parts = dataset.parts(states, len(states)) if name in dataset.gathered else [states]
+        ends: list[tuple[Tensor, Tensor, Array]] = []
+        for some in parts:
+            tensor = dataset.values(name, dataset.rows(dataset.place(some)))
+            if tensor.numel():
+                values = tensor.reshape(len(some), -1, prod(shape))
+                least, most = values.amin(1), values.amax(1)
+                rows = torch.cat([least.argmin(0), most.argmax(0)]).cpu().numpy()
+                ends.append((least.amin(0), most.amax(0), some[rows]))
+        if ends:
+            least, most = torch.stack([e[0] for e in ends]), torch.stack([e[1] for e in ends])
+            part = torch.cat([least.argmin(0), most.argmax(0)]).cpu().numpy()
+            found.append(np.stack([e[2] for e in ends])[part, np.arange(len(part))])
     return np.unique(np.concatenate(found))
 
 
-def _judge_goals(study: Study, states: Array) -> None:
+def _judge_goals(training: TrainingSet, states: Array) -> None:
     """Evaluate the goals of some examples, crisply."""
-    frame = Frame(study, CRISP, study.packed.place(states))
-    frame.prepare(goals=True, step=False)
-    frame.truth()
+    current = TimeSlice(training, CRISP, training.dataset.place(states))
+    current.prepare(goals=True, step=False)
+    current.truth()
 
 
-def _take_steps(study: Study, states: Array, errors: _Errors) -> None:
+def _take_steps(training: TrainingSet, states: Array, errors: _Errors) -> None:
     """Evaluate the effects of the actions taken, and their preconditions."""
-    frame = Frame(study, CRISP, study.packed.place(states))
-    frame.prepare(goals=False, step=True)
-    after = frame.step()
-    _ask_preconditions(frame)
-    for move in after.moves:
-        errors.take(frame, after, move)
+    current = TimeSlice(training, CRISP, training.dataset.place(states))
+    current.prepare(goals=False, step=True)
+    after = current.step()
+    _ask_preconditions(current)
+    for transition in after.transitions:
+        errors.take(current, after, transition)
 
 
-def _ask_preconditions(frame: Frame) -> None:
+def _ask_preconditions(current: TimeSlice) -> None:
     """Evaluate preconditions with blanks where the data says what the controller said."""
-    study = frame.study
-    known = study.packed.examples.executable[frame.states]
-    for at in study.guarded:
-        action = study.actions[at]
-        rows = where((frame.action == at) & (known >= 0))
+    training = current.training
+    known = training.dataset.examples.executable[current.states]
+    for at in training.guarded:
+        action = training.actions[at]
+        rows = where((current.action == at) & (known >= 0))
         if len(rows):
-            batch = frame.batch(rows, sorted(study.reads.reads(action.precondition)))
-            ground = study.engine.open(batch, checked=False).ground(
-                study.parameters(at, frame.states[rows]), 1
+            batch = current.batch(rows, sorted(training.reads.reads(action.precondition)))
+            ground = training.engine.open(batch, checked=False).ground(
+                training.parameters(at, current.states[rows]), 1
             )
-            study.engine.precondition(ground, action.name, CRISP)
+            training.engine.precondition(ground, action.name, CRISP)
 
 
-def _seen(study: Study, states: Array) -> dict[str, Tensor]:
+def _seen(training: TrainingSet, states: Array) -> dict[str, Tensor]:
     """All values of each float variable in some states, ``[n, d]``."""
-    at = study.packed.place(states)
-    tensors = study.observed(at, [p.name for p in study.domain.state_predicates])
+    some, tensors = _spread(states, training.dataset.at_once(len(states))), dict[str, Tensor]()
+    for predicate in training.domain.state_predicates:
+        seen = some if predicate.name in training.dataset.gathered else states
+        tensors |= training.observed(training.dataset.place(seen), [predicate.name])
+    for part in training.dataset.parts(states, len(states)):
+        for name, tensor in encode(training, training.dataset.place(part), CRISP).items():
+            tensors[name] = torch.cat([tensors[name], tensor]) if name in tensors else tensor
     found = {}
-    for name, tensor in {**tensors, **encode(study, at, CRISP)}.items():
-        predicate = study.domain.predicates[name]
+    for name, tensor in tensors.items():
+        predicate = training.domain.predicates[name]
         if predicate.type.prim == "float32" and tensor.numel():
             own = tensor.shape[1 + len(predicate.parameters) :]
             found[name] = tensor.reshape(-1, own.numel())
     return found
 
 
-def _codes(study: Study, name: str, values: Tensor, noise: Mapping[str, Tensor]) -> Codes:
+def _codes(training: TrainingSet, name: str, values: Tensor, noise: Mapping[str, Tensor]) -> Codes:
     """The codes of a variable; noise counts where it is encoded, and where the data never varied."""
-    predicate = study.domain.predicates[name]
-    moves = noise.get(name, torch.zeros(values.shape[1]))
+    predicate = training.domain.predicates[name]
+    transitions = noise.get(name, torch.zeros(values.shape[1]))
     if predicate.role != "encoded":
         low, high = (end.cpu() for end in values.aminmax(dim=0))
-        moves = torch.where(low == high, 2 * moves, 0.0)
-    return Codes.of(values, predicate.type.tolerance, moves.tolist())
+        transitions = torch.where(low == high, 2 * transitions, 0.0)
+    return Codes.of(values, predicate.type.tolerance, transitions.tolist())
 
 
 @final
 class _Errors:
     """How far float variables are from what the model predicts of them, one step ahead.
 
-    What an action does not write moves by the encoder's noise alone; what it
+    What an action does not write transitions by the encoder's noise alone; what it
     writes, by the model's own error, too. The two are kept apart, and the larger counts.
     """
 
-    def __init__(self, study: Study) -> None:
-        self._study = study
-        self._floats = [p for p in study.domain.state_predicates if p.type.prim == "float32"]
+    def __init__(self, training: TrainingSet) -> None:
+        self._training = training
+        self._floats = [p for p in training.domain.state_predicates if p.type.prim == "float32"]
         self._amounts: dict[tuple[str, bool], list[Tensor]] = {}
 
-    def take(self, frame: Frame, after: Frame, move: Move) -> None:
+    def take(self, current: TimeSlice, after: TimeSlice, transition: Transition) -> None:
         """Take in the steps of one action."""
-        states = after.states[move.first : move.first + len(move.rows)]
-        target = Frame(self._study, CRISP, states)
+        states = after.states[transition.first : transition.first + len(transition.rows)]
+        target = TimeSlice(self._training, CRISP, states)
         for predicate in self._floats:
             name = predicate.name
-            before = frame.value(name, move.rows)
-            found = move.new.get(name, before)
+            before = current.value(name, transition.rows)
+            found = transition.new.get(name, before)
             if found.numel():
                 wanted = target.value(name, torch.arange(len(states), device=states.device))
-                real = real_entries(self._study, states, predicate)
+                real = real_entries(self._training, states, predicate)
                 self._add(predicate, found, found - wanted, found == before, real)
 
     def _add(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from inspect import signature
-from typing import Any, final, get_args
+from typing import Any, Final, final, get_args
 
 from pdsketch.lang.diagnostics import did_you_mean, error
 from pdsketch.tensor.logic import TNorm
@@ -42,6 +42,9 @@ class Options:
       measurements without a better loss the fit stops. Where anything is held
       out and ``patience`` is given, the best weights are kept.
     - ``time_limit`` in seconds. ``device``: None leaves the model where it is.
+    - ``resident_gib``: how much of the data is kept on the device, in GiB of padded values
+      (None: 2 on a CPU, a quarter of a GPU's memory). The predicates that are too large
+      are gathered from the host, batch by batch; the values are the same.
     - ``checkpoint``: a file that is written every ``checkpoint_every`` steps;
       ``resume`` goes on from it, with more ``steps`` too: then the learning rate and
       the priors go on from where a run of so many steps would be. ``log``: a CSV
@@ -76,6 +79,7 @@ class Options:
     patience: int | None = None
     time_limit: float | None = None
     device: str | None = None
+    resident_gib: float | None = None
     checkpoint: str | None = None
     checkpoint_every: int = 250
     resume: bool = False
@@ -93,7 +97,7 @@ class Options:
                 raise error("unknown-option", f"`fit` has no option `{name}`", help=_meant(name, known))
         options = Options(**settings)
         _check(options)
-        return replace(options, **_PAPER) if options.paper else options
+        return replace(options, **PAPER) if options.paper else options
 
 
 _SYNONYMS = {
@@ -124,7 +128,7 @@ def _meant(name: str, known: set[str]) -> str:
     return did_you_mean(name, known) or f"its options: {', '.join(sorted(known))}"
 
 
-_PAPER: dict[str, Any] = {
+PAPER: Final[Mapping[str, Any]] = {
     "tnorm": "godel",
     "balanced": False,
     "sparsity": 0.0,
@@ -132,6 +136,7 @@ _PAPER: dict[str, Any] = {
     "usage": 0.0,
     "trial": 0.0,
 }
+"""The preset of ``paper=True``; `Losses` then also compares values by plain distances."""
 
 _COUNTS = {
     "steps": 0,
@@ -157,6 +162,7 @@ _NUMBERS = {
     "trial": (0.0, 0.9),
     "validation": (0.0, 0.99),
     "time_limit": (0.0, math.inf),
+    "resident_gib": (0.0, math.inf),
 }
 
 
@@ -169,7 +175,7 @@ def _check(options: Options) -> None:
             raise error("bad-option", f"`{name}` must be an int of at least {least}, not {value!r:.40}")
     for name, (low, high) in _NUMBERS.items():
         value = getattr(options, name)
-        if value is None and name in ("validation", "time_limit"):
+        if value is None and name in ("validation", "time_limit", "resident_gib"):
             continue
         if not isinstance(value, int | float) or isinstance(value, bool) or not low <= value <= high:
             raise error(

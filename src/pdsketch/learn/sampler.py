@@ -10,12 +10,12 @@ from typing import final
 
 import numpy as np
 
-from pdsketch.learn.columns import Array
+from pdsketch.learn.data.episode_arrays import Array
 
-FLOOR = 16
-"""Each stratum gets at least this part (one in so many) of a batch, however rare it is."""
+LEAST_SHARE = 16
+"""Each stratum gets at least one in so many of a batch, however rare it is; set by hand."""
 
-RARER = 0.25
+LEAST_RARER_SHARE = 0.25
 """The least part of a stratum's draws that its rarer kind gets: steps that change nothing, or those that do.
 
 The losses weigh the two kinds alike; drawn by their share, a few steps at a time would stand for the rarer
@@ -72,14 +72,14 @@ class Sampler:
 
 
 def _quotas(strata: Array, counts: Array, batch: int) -> Array:
-    """How many of each part of a stratum: by its share, but never fewer than one in `FLOOR` of the batch
-    of the stratum, and of these `RARER` of its rarer part.
+    """How many of each part of a stratum: by its share, but never fewer than one in `LEAST_SHARE` of the
+    batch of the stratum, and of these `LEAST_RARER_SHARE` of its rarer part.
     """
     _, of, parts = np.unique(strata, return_inverse=True, return_counts=True)
     whole = np.bincount(of, weights=counts)
-    floor = max(1, batch // max(FLOOR, 2 * len(whole)))
+    floor = max(1, batch // max(LEAST_SHARE, 2 * len(whole)))
     shares = np.maximum(whole * (batch / whole.sum()), floor)
-    within = np.clip(counts / whole[of], RARER, 1.0 - RARER)
+    within = np.clip(counts / whole[of], LEAST_RARER_SHARE, 1.0 - LEAST_RARER_SHARE)
     within = np.where(parts[of] > 1, within, 1.0)
     quotas: Array = np.maximum(1, np.round(shares[of] * within * (batch / shares.sum()))).astype(np.int64)
     return quotas

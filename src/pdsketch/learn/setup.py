@@ -7,7 +7,7 @@ from dataclasses import fields
 from typing import Any, Final
 
 from pdsketch.files.digests import digest_of
-from pdsketch.learn.columns import Columns
+from pdsketch.learn.data.episode_arrays import EpisodeArrays
 from pdsketch.learn.options import Options
 from pdsketch.tensor.model import Model
 
@@ -24,17 +24,18 @@ _NOT_PART_OF_THE_RESULT: Final = (
     "tensorboard",
     "progress",
     "time_limit",
+    "resident_gib",
 )
 _MOST_NAMED: Final = 6
 
 
-def setup_of(model: Model, columns: Columns, options: Options) -> dict[str, Any]:
+def setup_of(model: Model, arrays: EpisodeArrays, options: Options) -> dict[str, Any]:
     """The sketch and each column of the data as digests, the user's modules and the options by name."""
     names = [f.name for f in fields(Options) if f.name not in _NOT_PART_OF_THE_RESULT]
     return {
         "sketch": digest_of(model.domain.source.text),
         "modules": sorted(model.blanks.given),
-        "data": columns.digests,
+        "data": arrays.digests,
         "options": {name: getattr(options, name) for name in names},
     }
 

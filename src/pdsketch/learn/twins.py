@@ -8,19 +8,19 @@ from itertools import combinations
 from pdsketch.lang.analysis import effect_expressions, names_in
 from pdsketch.lang.domain import Domain, Predicate
 from pdsketch.lang.terms import Apply, BlankCall, Expr, Logic, Variable, children, walk
-from pdsketch.learn.study import Study
+from pdsketch.learn.training_set import TrainingSet
 
 Inputs = frozenset[Hashable]
 
 
-def twins(study: Study) -> list[tuple[str, str]]:
+def twins(training: TrainingSet) -> list[tuple[str, str]]:
     """Pairs of Boolean predicates that are one blank each and that the data cannot tell apart.
 
     They stand in the same conjunctions of the same goals, nothing else reads
     either, and wherever they stand together they read a value in common; over
     different values, what one of them learns is not the other's to explain.
     """
-    domain = study.domain
+    domain = training.domain
     elsewhere = _read_outside_goals(domain)
     blank = [
         p
@@ -30,7 +30,7 @@ def twins(study: Study) -> list[tuple[str, str]]:
         and isinstance(p.body, BlankCall)
         and p.name not in elsewhere
     ]
-    places = {p.name: _places(study, p) for p in blank}
+    places = {p.name: _places(training, p) for p in blank}
     return [
         (p.name, q.name)
         for p, q in combinations(blank, 2)
@@ -46,13 +46,13 @@ def _read_outside_goals(domain: Domain) -> set[str]:
     return set().union(*map(names_in, expressions))
 
 
-def _places(study: Study, predicate: Predicate) -> dict[Hashable, list[Inputs]]:
+def _places(training: TrainingSet, predicate: Predicate) -> dict[Hashable, list[Inputs]]:
     """The conjunctions in goals in which a predicate stands, and what it reads in each.
 
     A place outside any conjunction is one of its own.
     """
     found: dict[Hashable, list[Inputs]] = {}
-    for at, goal in enumerate(study.goals):
+    for at, goal in enumerate(training.goals):
         # The negation gives the goal itself a parent.
         for number, node in enumerate(walk(Logic("not", (goal,)))):
             for part in children(node):

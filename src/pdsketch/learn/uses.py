@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import final
 
-from pdsketch.learn.study import Study
+from pdsketch.learn.training_set import TrainingSet
 
 
 @final
@@ -14,7 +14,7 @@ class Uses:
     """The uses of one blank, through derived predicates too.
 
     ``values`` and ``gates`` are effects, each an action and the predicate that it
-    writes; ``goals`` are indices of the study's goals; ``preconditions`` are actions;
+    writes; ``goals`` are indices of the training's goals; ``preconditions`` are actions;
     ``encodes`` is the encoded variable whose body calls it, if one does.
     """
 
@@ -25,9 +25,9 @@ class Uses:
     encodes: str | None = None
 
 
-def uses_of(study: Study) -> dict[str, Uses]:
-    """The uses of every blank of a study's domain."""
-    domain = study.domain
+def uses_of(training: TrainingSet) -> dict[str, Uses]:
+    """The uses of every blank of a training set's domain."""
+    domain = training.domain
     found = {name: Uses() for name in domain.blanks}
     for predicate in domain.predicates.values():
         if predicate.role == "encoded" and predicate.body is not None:
@@ -43,7 +43,7 @@ def uses_of(study: Study) -> dict[str, Uses]:
                     found[name].values.add(effect)
         for name in domain.analysis.blanks(action.precondition, encoders=False):
             found[name].preconditions.add(action.name)
-    for at, goal in enumerate(study.goals):
+    for at, goal in enumerate(training.goals):
         for name in domain.analysis.blanks(goal):
             found[name].goals.add(at)
     return found

@@ -14,10 +14,10 @@ from torch import Tensor
 
 from pdsketch.lang.domain import Action, Predicate
 from pdsketch.lang.types import ObjectType
-from pdsketch.learn.columns import Array
 from pdsketch.learn.compare import Compared, gaps
-from pdsketch.learn.frame import Frame
-from pdsketch.learn.study import Study
+from pdsketch.learn.data.episode_arrays import Array
+from pdsketch.learn.time_slice import TimeSlice
+from pdsketch.learn.training_set import TrainingSet
 from pdsketch.tensor.universe import Universe
 from pdsketch.tensor.values import numbers
 
@@ -84,15 +84,15 @@ class Worst:
     first, the most frequent kinds of error before the others, then the second of each, and so on.
     """
 
-    def __init__(self, study: Study) -> None:
-        self.study = study
+    def __init__(self, training: TrainingSet) -> None:
+        self.training = training
         self._steps: dict[tuple[str, str], list[tuple[float, WrongStep]]] = defaultdict(list)
         self._goals: dict[tuple[int, bool], list[int]] = defaultdict(list)
         self._counts: dict[tuple[Any, ...], int] = defaultdict(int)
 
     def goals(self, states: Array, truth: Array, label: Array) -> None:
         """Note misjudged goals."""
-        family = self.study.plan.family.cpu().numpy()[self.study.packed.goal[states]]
+        family = self.training.schedule.family.cpu().numpy()[self.training.dataset.goal[states]]
         wrong = truth != label
         for at, should in {(int(f), bool(s)) for f, s in zip(family[wrong], label[wrong], strict=True)}:
             rows = np.flatnonzero(wrong & (family == at) & (label == should))
@@ -123,7 +123,7 @@ class Worst:
         objects = found.wrong.shape[1:]
         index = tuple(int(i) for i in np.unravel_index(place, tuple(objects))) if objects else ()
         state = int(found.states[row])
-        episode, step = placed(self.study, state)
+        episode, step = placed(self.training, state)
         universe = self._universe(episode)
         types = [p.type for p in predicate.parameters if isinstance(p.type, ObjectType)]
         names = [universe.members(type_)[i] for type_, i in zip(types, index, strict=True)]
@@ -136,13 +136,13 @@ class Worst:
         )
 
     def _universe(self, episode: int) -> Universe:
-        columns = self.study.packed.columns
-        found: Universe = columns.universes[columns.universe[episode]]
+        arrays = self.training.dataset.arrays
+        found: Universe = arrays.universes[arrays.universe[episode]]
         return found
 
     def _action(self, action: Action, state: int, universe: Universe) -> str:
-        at = self.study.actions.index(action)
-        arguments = self.study.parameters(at, self.study.packed.place(np.array([state])))
+        at = self.training.actions.index(action)
+        arguments = self.training.parameters(at, self.training.dataset.place(np.array([state])))
         words = []
         for parameter in action.parameters:
             value = arguments[parameter.name][0, 0]
@@ -165,24 +165,24 @@ class Worst:
     @torch.no_grad()
     def _told(self, states: Array) -> list[WrongGoal]:
         """Misjudged goals of one kind, those furthest off first."""
-        packed = self.study.packed
-        frame = Frame(self.study, self.study.model.logic, packed.place(states))
-        frame.prepare(goals=True, step=False)
-        truth = frame.truth().float().cpu().numpy()
-        label = packed.outcomes[states]
+        dataset = self.training.dataset
+        current = TimeSlice(self.training, self.training.model.logic, dataset.place(states))
+        current.prepare(goals=True, step=False)
+        truth = current.truth().float().cpu().numpy()
+        label = dataset.outcomes[states]
         found = []
         for row in np.argsort(-np.abs(truth - label), kind="stable").tolist():
-            episode, state = placed(self.study, int(states[row]))
-            formula = packed.columns.goals[packed.goal[states[row]]]
+            episode, state = placed(self.training, int(states[row]))
+            formula = dataset.arrays.goals[dataset.goal[states[row]]]
             found.append(WrongGoal(episode, state, formula, float(truth[row]), bool(label[row])))
         return found
 
 
-def placed(study: Study, example: int) -> tuple[int, int]:
+def placed(training: TrainingSet, example: int) -> tuple[int, int]:
     """The episode of an example, and the place of its state there."""
-    packed = study.packed
-    episode = int(packed.episode[example])
-    return episode, int(packed.state[example] - packed.columns.starts[episode])
+    dataset = training.dataset
+    episode = int(dataset.episode[example])
+    return episode, int(dataset.state[example] - dataset.arrays.starts[episode])
 
 
 def brief(value: Tensor) -> str:

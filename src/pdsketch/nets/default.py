@@ -3,7 +3,7 @@
 Every argument becomes features (`encode`), arguments of one type also their
 difference, sets are pooled; then two hidden layers and, beside them, a direct
 linear path, so that what is simple is learned from few examples. Booleans are
-verdicts on evidence (`verdict`).
+additive logistic models first (`boolean_net`).
 """
 
 from __future__ import annotations
@@ -16,18 +16,19 @@ from typing import cast, final
 import torch
 from torch import Tensor, nn
 
+from pdsketch.nets.boolean_net import BooleanNet, add_group_lassos
 from pdsketch.nets.features import Argument, Features, membership
 from pdsketch.nets.heads import Head
 from pdsketch.nets.layers import NARROW, WIDTH, linear
 from pdsketch.nets.nested import Nested
 from pdsketch.nets.signature import Signature, Spec
-from pdsketch.nets.verdict import Verdict, add_price
 
-FEW = 8
-"""Up to so many numbers, a linear function moves by whole strides."""
+FULL_SCALE_INPUTS = 8
+"""Of more numbers than this, each coefficient of the linear part is scaled down, so that their sum is not."""
 
-STRIDE = 5.0
-"""How much further a learnable constant, or a linear function, moves in one step than a weight does."""
+DIRECT_SCALE = 5.0
+"""A learnable constant, and the linear part, are multiplied by this, so that AdamW moves them further
+than a perceptron's weights. Set by hand, as those of `additive`."""
 
 
 def make(signature: Signature, generator: torch.Generator | None = None) -> nn.Module:
@@ -39,7 +40,7 @@ def make(signature: Signature, generator: torch.Generator | None = None) -> nn.M
     if not signature.inputs:
         return Constant(signature)
     if signature.output == Spec("bool") and signature.residual is None:
-        return Verdict(signature, generator)
+        return BooleanNet(signature, generator)
     return Network(signature, generator)
 
 
@@ -69,7 +70,7 @@ class Constant(nn.Module):
 
     def forward(self) -> Tensor:
         """The value's own axes alone."""
-        return self.head.value(self.raw * STRIDE, None)
+        return self.head.value(self.raw * DIRECT_SCALE, None)
 
 
 class Network(Nested):
@@ -99,9 +100,9 @@ class Network(Nested):
         self.direct = linear(width, self.head.layer.out_features, generator, zero=True)
         # Of many numbers each moves less: together they must not outrun everything else.
         numbers = sum(one.spec.size for one in signature.inputs if not one.is_set)
-        self.stride = max(1.0, STRIDE * min(1.0, FEW / max(1, numbers)))
+        self.direct_scale = max(1.0, DIRECT_SCALE * min(1.0, FULL_SCALE_INPUTS / max(1, numbers)))
         gated = signature.gated and residual and signature.output.prim == "float"
-        self.gate = Verdict(Signature(signature.inputs, Spec("bool")), generator) if gated else None
+        self.gate = BooleanNet(Signature(signature.inputs, Spec("bool")), generator) if gated else None
 
     def forward(self, *args: Argument) -> Tensor:
         """The result for arguments as `Signature` lays them out."""
@@ -115,7 +116,7 @@ class Network(Nested):
         if parts:
             alone = torch.cat(parts, -1)
             weight = self.direct.weight[:, : alone.shape[-1]]
-            raw = raw + self.stride * nn.functional.linear(alone, weight, self.direct.bias)
+            raw = raw + self.direct_scale * nn.functional.linear(alone, weight, self.direct.bias)
         else:
             raw = raw.expand(*leading, -1)
         if self.reaches("perceptron"):
@@ -154,24 +155,24 @@ class Network(Nested):
 class Sparsity:
     """Makes every default network within a module prefer functions of few input factors.
 
-    The networks are looked for once; verdicts of one signature share a few operations.
+    The networks are looked for once; Boolean networks of one signature share a few operations.
     """
 
     def __init__(self, module: nn.Module) -> None:
         parts = list(module.modules())
         self._networks = [part for part in parts if isinstance(part, Network)]
-        alike: dict[Signature, list[Verdict]] = {}
+        alike: dict[Signature, list[BooleanNet]] = {}
         for part in parts:
-            if isinstance(part, Verdict):
+            if isinstance(part, BooleanNet):
                 alike.setdefault(part.signature, []).append(part)
-        self._verdicts = list(alike.values())
+        self._boolean_nets = list(alike.values())
 
     def add(self, weight: float) -> None:
         """Add the price to the gradients."""
         for network in self._networks:
             network.add_sparsity(weight)
-        for verdicts in self._verdicts:
-            add_price(verdicts, weight)
+        for networks in self._boolean_nets:
+            add_group_lassos(networks, weight)
 
 
 def add_sparsity(module: nn.Module, weight: float) -> None:

@@ -1,4 +1,4 @@
-"""Verdicts of one signature evaluated as one: their weights side by side, one batched product a layer.
+"""Boolean networks of one signature evaluated as one: weights side by side, one batched product a layer.
 
 Many blanks of a sketch are of one kind (*red*, *green*, *box*, *open*, each of
 an object's code). Alone, each is a dozen small operations, and their number is
@@ -14,32 +14,32 @@ from typing import cast, final
 import torch
 from torch import Tensor, nn
 
+from pdsketch.nets.boolean_net import BooleanNet
 from pdsketch.nets.encode import Flat
 from pdsketch.nets.nested import Told
 from pdsketch.nets.normalise import Normalise
-from pdsketch.nets.verdict import Verdict
 
 _BUFFERS = ("mean", "spread")
 
-Shared = dict[tuple["Together", bool], tuple[list[Verdict], list[Tensor | None]]]
+Shared = dict[tuple["Together", bool], tuple[list[BooleanNet], list[Tensor | None]]]
 """Weights side by side, for as long as nobody changes them."""
 
 
 def can_join(network: nn.Module | None) -> bool:
     """Whether others of its signature may be evaluated with a network: not if it reads sets or images."""
-    if type(network) is not Verdict or network.features.pools:
+    if type(network) is not BooleanNet or network.features.pools:
         return False
     return all(isinstance(encoder, Flat) for encoder in network.features.encoders.values())
 
 
-def is_free(network: Verdict) -> bool:
+def is_free(network: BooleanNet) -> bool:
     """Whether nobody watches or records what this very network is given."""
     if network._forward_hooks or network._forward_pre_hooks:
         return False
     return not any(scale.recording for scale in _scales(network))
 
 
-def _scales(network: Verdict) -> list[Normalise]:
+def _scales(network: BooleanNet) -> list[Normalise]:
     features = network.features
     parts = (*features.encoders.values(), *features.relations)
     return [cast(Normalise, part.normalise) for part in parts if part.normalise is not None]
@@ -49,7 +49,7 @@ def _scales(network: Verdict) -> list[Normalise]:
 class Together:
     """Evaluates networks of one signature on one another's behalf; gradients reach each one's own weights."""
 
-    def __init__(self, like: Verdict) -> None:
+    def __init__(self, like: BooleanNet) -> None:
         self.signature = like.signature
         # A network like each of them, whose weights are put in at every call.
         self._frame = deepcopy(like)
@@ -60,10 +60,10 @@ class Together:
         for scale in self._scales:
             for name in _BUFFERS:
                 del scale._buffers[name]
-        self._weights: dict[Verdict, list[Tensor]] = {}
+        self._weights: dict[BooleanNet, list[Tensor]] = {}
 
     def __call__(
-        self, networks: Sequence[Verdict], args: Sequence[Tensor], told: Told | None, shared: Shared
+        self, networks: Sequence[BooleanNet], args: Sequence[Tensor], told: Told | None, shared: Shared
     ) -> Tensor:
         """The truth ``[network, n, 1]`` for arguments ``[network or 1, n, *axes]``.
 
@@ -87,7 +87,7 @@ class Together:
             for module, name, _ in self._slots:
                 module.__dict__.pop(name, None)
 
-    def _stacked(self, networks: Sequence[Verdict], deep: bool, shared: Shared) -> list[Tensor | None]:
+    def _stacked(self, networks: Sequence[BooleanNet], deep: bool, shared: Shared) -> list[Tensor | None]:
         """The weights of all networks side by side, those of the perceptrons if they are asked for.
 
         The first call with ``shared`` leaves them there for the others, which ask fewer networks or the same.
@@ -100,25 +100,25 @@ class Together:
             return [None if w is None else w.index_select(0, at.to(w.device)) for w in known[1]]
         every = zip(*(self._weights_of(network) for network in networks), strict=True)
         found = [
-            torch.stack(weights) if deep or is_evidence else None
-            for (_, _, is_evidence), weights in zip(self._slots, every, strict=True)
+            torch.stack(weights) if deep or is_additive else None
+            for (_, _, is_additive), weights in zip(self._slots, every, strict=True)
         ]
         shared[self, deep] = list(networks), found
         return found
 
-    def _weights_of(self, network: Verdict) -> list[Tensor]:
+    def _weights_of(self, network: BooleanNet) -> list[Tensor]:
         found = self._weights.get(network)
         if found is None:
             found = self._weights[network] = list(network.parameters())
         return found
 
 
-def _emptied(network: Verdict) -> list[tuple[nn.Module, str, bool]]:
+def _emptied(network: BooleanNet) -> list[tuple[nn.Module, str, bool]]:
     """Where the weights of a network belong, in the order of its parameters; they are taken out."""
     slots = []
     for path, _ in list(network.named_parameters()):
         owner, _, name = path.rpartition(".")
         module = network.get_submodule(owner)
-        slots.append((module, name, owner == "evidence"))
+        slots.append((module, name, owner == "additive"))
         del module._parameters[name]
     return slots

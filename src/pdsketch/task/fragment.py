@@ -1,8 +1,13 @@
-"""What classical planning covers: Boolean facts over objects, and numbers that never change."""
+"""What classical planning covers: Boolean facts over objects, and numbers that never change.
+
+`classify` decides for `plan`, the command line and grounding alike.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import final
 
 from pdsketch.lang.diagnostics import Diagnostic, in_order
 from pdsketch.lang.domain import Domain, Predicate, Problem
@@ -10,12 +15,27 @@ from pdsketch.lang.terms import Apply, BlankCall, Each, Equal, Expr, Update, Var
 from pdsketch.lang.types import ObjectType, ValueType
 
 
-def unsupported(problem: Problem) -> tuple[Diagnostic, ...]:
-    """Why a problem cannot be ground: empty if it can.
+@final
+@dataclass(frozen=True, slots=True)
+class Fragment:
+    """How a problem is planned for: classically, or through a model for the reasons ``beyond``.
 
-    The code is ``needs-model`` where a blank or an external function has to be
-    filled in first, and ``not-yet`` where values other than Booleans change or
-    are compared.
+    The code of a reason is ``needs-model`` where a blank or an external function has to be
+    filled in first, and ``not-yet`` where values other than Booleans change or are compared.
+    """
+
+    beyond: tuple[Diagnostic, ...]
+
+    @property
+    def classical(self) -> bool:
+        """Whether the problem can be ground."""
+        return not self.beyond
+
+
+def classify(problem: Problem) -> Fragment:
+    """How a problem is planned for.
+
+    Numbers that no action changes (distances, costs) are left to grounding.
     """
     domain = problem.domain
     changed = domain.analysis.written
@@ -32,7 +52,20 @@ def unsupported(problem: Problem) -> tuple[Diagnostic, ...]:
         for name in component:
             found += _of_derived(domain, domain.predicates[name], changed)
     found += _of_expr(domain, problem.goal, changed)
-    return tuple(in_order(found))
+    return Fragment(tuple(in_order(found or _unread(domain))))
+
+
+def _unread(domain: Domain) -> Iterator[Diagnostic]:
+    """What only a model has, though nothing reads it."""
+    for predicate in domain.predicates.values():
+        if predicate.role in ("external", "encoded", "raw"):
+            yield Diagnostic(
+                "needs-model",
+                f"`{predicate.name}` belongs to a model",
+                predicate.span,
+                label="external" if predicate.role == "external" else "for networks to read or write",
+                help="plan with `pds.plan(pds.Model(domain), state, goal)`",
+            )
 
 
 def _not_yet(what: str, node: Expr | Update | Predicate, why: str) -> Diagnostic:

@@ -19,7 +19,7 @@ from pdsketch.task.compiler import compile_rules
 from pdsketch.task.database import Database, too_large
 from pdsketch.task.draft import Draft, Drafter
 from pdsketch.task.formula import Formula, atoms_of
-from pdsketch.task.fragment import unsupported
+from pdsketch.task.fragment import classify
 from pdsketch.task.normal import Vocabulary, normalize
 from pdsketch.task.numeric import Numbers
 from pdsketch.task.program import Relation, relation_of
@@ -41,6 +41,8 @@ def ground(problem: Problem) -> Task:
     Raises `Error` where the problem is outside the classical fragment, and `LimitError`
     at the limits of the current budget.
     """
+    if diagnostics := classify(problem).beyond:
+        raise Error(diagnostics)
     return Grounding(problem).task()
 
 
@@ -56,11 +58,9 @@ class _Relations:
 
 @final
 class Grounding:
-    """A problem, and what grounding finds out about it."""
+    """A problem of the classical fragment, and what grounding finds out about it."""
 
     def __init__(self, problem: Problem) -> None:
-        if diagnostics := unsupported(problem):
-            raise Error(diagnostics)
         budget = current()
         if budget is UNLIMITED:
             budget = Budget(megabytes=DEFAULT_MEGABYTES)

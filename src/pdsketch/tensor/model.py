@@ -12,7 +12,6 @@ from torch import Tensor, nn
 
 from pdsketch.lang.diagnostics import error
 from pdsketch.lang.domain import Action, Domain
-from pdsketch.lang.load import parse_goal
 from pdsketch.lang.rewrite import unfold_all
 from pdsketch.lang.steps import Step, action_of, is_step
 from pdsketch.lang.terms import Expr
@@ -26,12 +25,9 @@ from pdsketch.tensor.experience import Watch
 from pdsketch.tensor.logic import CRISP, Logic, TNorm, logic_of
 from pdsketch.tensor.node import Run
 from pdsketch.tensor.state import State, StateBatch, concat, same_domain
-from pdsketch.tensor.universe import Universe
 
 States = TypeVar("States", State, StateBatch)
 Formula = str | Expr
-
-_MOST_FORMULAS = 1024
 
 
 class Model(nn.Module):
@@ -222,7 +218,7 @@ class Model(nn.Module):
     def formula(self, batch: StateBatch, formula: Formula) -> Expr:
         """The checked form of a formula over the objects of a batch."""
         if isinstance(formula, str):
-            return _parsed(formula, batch.universe(0), self.domain)
+            return batch.universe(0).formula(formula)
         if getattr(formula, "type", None) != BOOL:
             found = type(formula).__name__
             raise error(
@@ -243,7 +239,7 @@ class Model(nn.Module):
         truth: list[Tensor] = []
         for formula, rows in groups.items():
             part = batch if len(groups) == 1 else batch.select(torch.tensor(rows, device=batch.device))
-            expr = _parsed(formula, part.universe(0), self.domain) if isinstance(formula, str) else formula
+            expr = part.universe(0).formula(formula) if isinstance(formula, str) else formula
             truth.append(self.engine.truth(self.engine.open(part), self.formula(part, expr), logic))
         order = torch.tensor([i for rows in groups.values() for i in rows], device=batch.device)
         return torch.cat(truth)[order.argsort()]
@@ -336,12 +332,3 @@ def _like(state: States, batch: StateBatch) -> States:
 def _listed(actions: Any) -> list[Any]:
     """A list of steps; anything else is taken for one bad step."""
     return list(actions) if isinstance(actions, list | tuple) and actions else [actions]
-
-
-def _parsed(text: str, universe: Universe, domain: Domain) -> Expr:
-    found = universe.formulas.get(text)
-    if found is None:
-        if len(universe.formulas) >= _MOST_FORMULAS:
-            universe.formulas.clear()
-        found = universe.formulas[text] = parse_goal(text, domain, universe.types)
-    return cast(Expr, found)

@@ -26,9 +26,9 @@ from pdsketch.files.tensors import Entry, TensorFile, tensor_bytes
 from pdsketch.lang.diagnostics import Diagnostic, Error, error
 from pdsketch.lang.domain import Blank, Domain
 from pdsketch.lang.load import decode_source, parse_domain
+from pdsketch.nets.boolean_net import BooleanNet
 from pdsketch.nets.default import Constant, Network, least_weights, outline
 from pdsketch.nets.signature import Signature
-from pdsketch.nets.verdict import Verdict
 from pdsketch.tensor.architecture import (
     bad_model,
     calls_of,
@@ -86,7 +86,7 @@ def _filled(blank: Blank, functions: Functions) -> dict[str, Any]:
         "calls": calls_of(blank),
         "module": _kind(functions, blank.name),
     }
-    if described["module"] == "default" and isinstance(network, Network | Verdict | Constant):
+    if described["module"] == "default" and isinstance(network, Network | BooleanNet | Constant):
         inputs = () if isinstance(network, Constant) else network.signature.inputs
         described["shapes"] = [list(i.spec.shape) for i in inputs]
     return described

@@ -12,7 +12,12 @@ from torch import Tensor
 from pdsketch.lang.diagnostics import did_you_mean, error
 from pdsketch.lang.domain import Domain
 from pdsketch.lang.lists import is_object_name
+from pdsketch.lang.load import parse_goal
+from pdsketch.lang.terms import Expr
 from pdsketch.lang.types import Hierarchy, ObjectType
+
+_MOST_FORMULAS = 1024
+"""How many formulas a universe keeps; one that is asked for ever new ones starts again then."""
 
 _KNOWN: WeakValueDictionary[tuple[int, tuple[tuple[str, ObjectType], ...]], Universe] = WeakValueDictionary()
 
@@ -25,12 +30,12 @@ class Universe:
     axes: constants as declared, then objects as ``objects`` lists them.
     """
 
-    __slots__ = ("__weakref__", "_at", "_members", "domain", "formulas", "intakes", "types")
+    __slots__ = ("__weakref__", "_at", "_formulas", "_members", "domain", "intakes", "types")
 
     def __init__(self, domain: Domain, types: Mapping[str, ObjectType]) -> None:
         self.domain = domain
         self.types = dict(types)
-        self.formulas: dict[str, Any] = {}
+        self._formulas: dict[str, Expr] = {}
         self.intakes: dict[tuple[Any, ...], Any] = {}
         self._members: dict[ObjectType, tuple[str, ...]] = {}
         self._at: dict[ObjectType, dict[str, int]] = {}
@@ -57,6 +62,15 @@ class Universe:
         if universe is None:
             universe = _KNOWN[key] = Universe(domain, types)
         return universe
+
+    def formula(self, text: str) -> Expr:
+        """A formula over these objects, read and checked once. Raises `Error` if it does not fit them."""
+        found = self._formulas.get(text)
+        if found is None:
+            if len(self._formulas) >= _MOST_FORMULAS:
+                self._formulas.clear()
+            found = self._formulas[text] = parse_goal(text, self.domain, self.types)
+        return found
 
     @property
     def objects(self) -> dict[str, tuple[str, ...]]:

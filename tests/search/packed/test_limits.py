@@ -57,8 +57,8 @@ def test_a_plan_that_does_not_replay_is_never_returned(monkeypatch):
         "(define (problem p) (:domain d) (:init (a)) (:goal (b)))", pds.parse_domain(text)
     )
     assert pds.plan(easy).plan == [("go",)]
-    real = problem.run
-    monkeypatch.setattr(problem, "run", lambda *args: replace(real(*args), plan=()))
+    real = problem.search
+    monkeypatch.setattr(problem, "search", lambda *args: replace(real(*args), plan=()))
     with pytest.raises(AssertionError, match="does not replay"):
         pds.plan(easy)
 

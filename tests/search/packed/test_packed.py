@@ -12,8 +12,9 @@ from pdsketch.budget import Budget, now
 from pdsketch.heuristics.evaluator import KernelEvaluator
 from pdsketch.heuristics.registry import HEURISTICS
 from pdsketch.lang.diagnostics import Error
+from pdsketch.search.options import SEARCHES
 from pdsketch.search.packed import engine
-from pdsketch.search.packed.engine import SEARCHES, Options, find_search, search
+from pdsketch.search.packed.engine import Options, check_options, search
 
 PAIRS = [(s, h) for s in SEARCHES for h in HEURISTICS]
 
@@ -202,11 +203,11 @@ def test_expanded_counts_the_goal_when_a_star_removes_it():
 def test_progress_is_reported():
     seen = []
     task = grid(12)
-    search(task, Options(search="astar", heuristic="blind", max_expansions=5000), report=seen.append)
+    search(task, Options(search="astar", heuristic="blind", max_expansions=5000, watch=seen.append))
     assert seen
     assert seen[-1].evaluated >= seen[0].evaluated > 0
 
 
 def test_an_unknown_search_is_an_error_with_a_hint():
     with pytest.raises(Error, match="did you mean `astar`"):
-        find_search("a-star")
+        check_options(Options(search="a-star"))

@@ -12,7 +12,7 @@ from tests.strategies.oracle import reachable
 import pdsketch as pds
 from pdsketch.heuristics.registry import HEURISTICS
 from pdsketch.lang.validator import validate
-from pdsketch.search.packed.engine import SEARCHES
+from pdsketch.search.options import SEARCHES
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 PROBLEMS = sorted(path for path in EXAMPLES.glob("*/p*.pddl"))

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from tests.heuristics.tasks import make_task
 
 from pdsketch.budget import Budget
-from pdsketch.search.packed.engine import SEARCHES, Options, search
+from pdsketch.search.options import SEARCHES
+from pdsketch.search.packed.engine import Options, search
 from pdsketch.search.packed.queue import make_queue, pop, push
 
 
@@ -63,7 +64,7 @@ def test_what_the_process_has_grown_by_counts_as_memory():
 @pytest.mark.parametrize("name", SEARCHES)
 def test_limits_hold_where_the_lists_of_a_search_need_not_grow(name):
     """Between two slices of a search an hour passes, or the process takes a gigabyte."""
-    options, slices = Options(search=name, heuristic="goalcount"), [0]
+    slices = [0]
 
     def count(_progress: object) -> None:
         slices[0] += 1
@@ -74,13 +75,14 @@ def test_limits_hold_where_the_lists_of_a_search_need_not_grow(name):
     def gigabytes() -> float:
         return slices[0] * 1e9
 
+    options = Options(search=name, heuristic="goalcount", watch=count)
     for limits, status in (
         ({"seconds": 1800}, "out-of-time"),
         ({"megabytes": 500}, "out-of-memory"),
         ({"seconds": 1e9, "megabytes": 1e9}, "unsolvable"),
     ):
         budget = Budget(**limits, clock=hours, meter=gigabytes)
-        assert search(flips(8), options, budget, count).status == status
+        assert search(flips(8), options, budget).status == status
 
 
 @settings(max_examples=60, deadline=None)
@@ -106,7 +108,7 @@ def test_an_operator_whose_effects_fight_adds():
 
 def test_costs_are_the_tasks_own_also_where_each_counts_as_a_step():
     task = make_task("a b c", "a", "c", [("free", "a", "b", 0.0), ("dear", "b", "c", 3.0)])
-    found = search(task, Options(costs="plus-one"))
+    found = search(task, Options(heuristic_costs="plus-one"))
     assert (found.plan, found.cost) == ((0, 1), 3)
 
 

@@ -23,7 +23,7 @@ from pdsketch.envs.babyai.world import PADDING, ActionObjDoor, make, problem_see
 from pdsketch.lang.diagnostics import did_you_mean, error
 from pdsketch.lang.domain import Domain
 from pdsketch.lang.steps import Step
-from pdsketch.learn.columns import Columns
+from pdsketch.learn.data.episode_arrays import EpisodeArrays
 from pdsketch.tensor.model import Model
 from pdsketch.tensor.state import State
 
@@ -160,7 +160,7 @@ class BabyAIWorld:
 
     def demonstrations(
         self, episodes: int, seed: int = 0, failures: float = 0.5, split: str = "train"
-    ) -> Columns:
+    ) -> EpisodeArrays:
         """An expert's episodes, of which a part approaches a wrong thing, as `pdsketch.fit` takes them."""
         if self.level is not None or self.goals != MISSION:
             raise error(

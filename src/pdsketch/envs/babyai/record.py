@@ -1,4 +1,4 @@
-"""Demonstrations as the columns that learning takes, for one of the sketches."""
+"""Demonstrations as the arrays that learning takes, for one of the sketches."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from pdsketch.envs.babyai.data import DataConfig, Demonstration, demonstrations
 from pdsketch.envs.babyai.states import objects_of, values_of
 from pdsketch.lang.domain import Domain
-from pdsketch.learn.columns import Columns
-from pdsketch.learn.recorder import Recorder
+from pdsketch.learn.data.episode_arrays import EpisodeArrays
+from pdsketch.learn.data.recorder import Recorder
 
 
-def record(episodes: Iterable[Demonstration], domain: Domain) -> Columns:
+def record(episodes: Iterable[Demonstration], domain: Domain) -> EpisodeArrays:
     """The demonstrations as episodes of a sketch.
 
     ``executable`` is left open: Minigrid takes every action, and a step into a
@@ -26,9 +26,9 @@ def record(episodes: Iterable[Demonstration], domain: Domain) -> Columns:
             episode.goal,
             episode.success,
         )
-    return recorder.columns()
+    return recorder.arrays()
 
 
-def generate(config: DataConfig, domain: Domain) -> Columns:
+def generate(config: DataConfig, domain: Domain) -> EpisodeArrays:
     """A data set of a sketch."""
     return record(demonstrations(config), domain)

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
 
 import torch
 from torch import Tensor
 
 from pdsketch.lang.diagnostics import error
 from pdsketch.lang.types import ValueType
+from pdsketch.search.keywords import Generator
 from pdsketch.search.latent.instances import Candidates, value_types
 from pdsketch.tensor.model import Model
 from pdsketch.tensor.state import State
 from pdsketch.tensor.values import every_choice
-
-Generator = Callable[[Model, State, int], Any]
-"""``generator(model, state, round)`` returns values ``[n, *shape]``."""
 
 
 def candidates_of(

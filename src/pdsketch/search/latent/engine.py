@@ -9,9 +9,9 @@ greedy search stops at once. A state that is reached more cheaply is opened agai
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, final
+from typing import Final, final
 
 import numpy as np
 import torch
@@ -26,6 +26,8 @@ from pdsketch.search.latent.goal_test import GoalTest
 from pdsketch.search.latent.heuristics import StateHeuristic
 from pdsketch.search.latent.limits import LIMITS, status_of
 from pdsketch.search.latent.space import Space
+from pdsketch.search.options import ModelSearch, Watch
+from pdsketch.search.outcome import Outcome, Progress
 from pdsketch.search.result import Status
 from pdsketch.tensor.node import pardoning
 from pdsketch.tensor.portions import PORTION
@@ -33,8 +35,6 @@ from pdsketch.tensor.portions import PORTION
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
-
-Search = Literal["astar", "wastar", "gbfs"]
 
 _SHIFT: Final = 40
 
@@ -64,38 +64,22 @@ class Settings:
     states proves that there is no plan. ``refused`` are not tried at the roots.
     """
 
-    search: Search
+    search: ModelSearch
     weight: float
     k: int
     limits: Limits
     exact: bool
     refused: frozenset[Step] = frozenset()
-    watch: Callable[[Progress], None] | None = None
+    watch: Watch | None = None
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Progress:
-    """How a search is going."""
-
-    seconds: float
-    expanded: int
-    generated: int
-    open_problems: int
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class LatentOutcome(Outcome):
     """How the search for one problem ended. ``node`` is a goal; ``best`` the node of least h; -1: none."""
 
-    status: Status
-    node: int
-    best: int
-    best_h: float
-    expanded: int
-    evaluated: int
-    generated: int
+    node: int = -1
+    best: int = -1
     limit: str = ""
 
 
@@ -126,7 +110,7 @@ class Engine:
         self._status: list[Status | None] = [None] * n
         self._limit = [""] * n
 
-    def run(self) -> list[Outcome]:
+    def run(self) -> list[LatentOutcome]:
         """Search until every problem has an answer or a limit is hit."""
         try:
             self._begin()
@@ -144,13 +128,26 @@ class Engine:
         budget = current()
         while (active := self._active()).size:
             now = time.monotonic()
-            budget.hold(self.space.nbytes + self.frontier.nbytes)
+            budget.hold(self._bytes())
             budget.check()
             if self.settings.watch is not None and now - told > 1.0:
                 told = now
-                total, made = int(self.expanded.sum()), int(self.generated.sum())
-                self.settings.watch(Progress(now - started, total, made, active.size))
+                self.settings.watch(self._progress(now - started, active))
             self._round(active)
+
+    def _progress(self, seconds: float, active: Ints) -> Progress:
+        return Progress(
+            seconds=seconds,
+            expanded=int(self.expanded.sum()),
+            evaluated=int(self.evaluated.sum()),
+            generated=int(self.generated.sum()),
+            best_h=float(self.best_h[active].min()),
+            bytes=self._bytes(),
+            open_problems=active.size,
+        )
+
+    def _bytes(self) -> int:
+        return self.space.nbytes + self.frontier.nbytes
 
     def _begin(self) -> None:
         roots = self.space.start()
@@ -337,18 +334,18 @@ class Engine:
             self._status[problem] = "solved" if self.goal[problem] >= 0 else status
             self._limit[problem] = limit
 
-    def _outcome(self, problem: int) -> Outcome:
+    def _outcome(self, problem: int) -> LatentOutcome:
         status = self._status[problem]
         assert status is not None
-        return Outcome(
-            status,
-            int(self.goal[problem]) if status == "solved" else -1,
-            int(self.best[problem]),
-            float(self.best_h[problem]),
-            int(self.expanded[problem]),
-            int(self.evaluated[problem]),
-            int(self.generated[problem]),
-            self._limit[problem],
+        return LatentOutcome(
+            status=status,
+            expanded=int(self.expanded[problem]),
+            evaluated=int(self.evaluated[problem]),
+            generated=int(self.generated[problem]),
+            best_h=float(self.best_h[problem]),
+            node=int(self.goal[problem]) if status == "solved" else -1,
+            best=int(self.best[problem]),
+            limit=self._limit[problem],
         )
 
     def steps(self, node: int) -> list[Step]:

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, final
+from typing import Any, final
 
-from pdsketch.budget import DEFAULT_MEGABYTES
 from pdsketch.lang.diagnostics import did_you_mean, error
 from pdsketch.lang.steps import Step
 from pdsketch.search.heuristics import find_model_heuristic
-from pdsketch.search.latent.candidates import Generator
-from pdsketch.search.latent.engine import Progress, Search
+from pdsketch.search.keywords import Generator
+from pdsketch.search.options import MODEL_SEARCHES, ModelSearch, SearchOptions, check_search, options_of
 from pdsketch.tensor.model import Model
-
-SEARCHES: Final[tuple[Search, ...]] = ("astar", "wastar", "gbfs")
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Options:
+class Options(SearchOptions):
     """How to plan with a model.
 
     ``k`` nodes are expanded together; 1 is textbook search. ``max_depth`` bounds
@@ -31,39 +28,22 @@ class Options:
     action says so. ``refused`` are not tried as a first step.
     """
 
-    search: Search = "astar"
+    search: ModelSearch = "astar"
     heuristic: str = "opt"
     time_limit: float | None = 20.0
-    memory_limit: float = DEFAULT_MEGABYTES
-    max_expansions: int | None = None
     max_depth: int | None = None
     k: int = 1
-    weight: float = 5.0
     snap: bool = False
     resolution: float | None = None
     costs: bool | None = None
     generators: Mapping[str, Generator] = field(default_factory=dict)
     refused: frozenset[Step] = frozenset()
-    watch: Callable[[Progress], None] | None = None
 
 
-def options_of(model: Model, given: Mapping[str, Any]) -> Options:
+def checked_options(model: Model, given: Mapping[str, Any]) -> Options:
     """The options that were given, checked."""
-    known = Options.__dataclass_fields__
-    for name in given:
-        if name not in known:
-            raise error(
-                "unknown-option",
-                f"planning with a model has no option `{name}`",
-                help=did_you_mean(name, known),
-            )
-    options = Options(**given)
-    if options.search not in SEARCHES:
-        raise error(
-            "unknown-search",
-            f"there is no search `{options.search}` for models",
-            help=did_you_mean(str(options.search), SEARCHES) or f"choose one of {', '.join(SEARCHES)}",
-        )
+    options = options_of(Options, given, "with a model")
+    check_search(options.search, MODEL_SEARCHES, "models")
     find_model_heuristic(options.heuristic)
     for name in ("k", "max_depth"):
         value = getattr(options, name)

@@ -18,12 +18,12 @@ from pdsketch.lang.terms import Expr
 from pdsketch.search.heuristics import find_model_heuristic
 from pdsketch.search.latent.candidates import candidates_of
 from pdsketch.search.latent.doubts import doubts_of, encoded
-from pdsketch.search.latent.engine import Engine, Limits, Outcome, Settings
+from pdsketch.search.latent.engine import Engine, LatentOutcome, Limits, Settings
 from pdsketch.search.latent.goal_test import GoalTest
 from pdsketch.search.latent.heuristics import Searched, StateHeuristic
 from pdsketch.search.latent.instances import Candidates, value_types
 from pdsketch.search.latent.limits import LIMITS, status_of, suppress_limits
-from pdsketch.search.latent.options import Options, options_of
+from pdsketch.search.latent.options import Options, checked_options
 from pdsketch.search.latent.reasons import ending, nothing_trained, runaways, untrained, why_not
 from pdsketch.search.latent.replay import Trail, Verdicts, replay
 from pdsketch.search.latent.space import Space
@@ -44,31 +44,29 @@ _NOT_LOOKED_AT: Final = (
 )
 
 
-def plan_model(model: Model, state: State, goal: str | Expr, **options: Any) -> Result:
-    """Find a plan from a state to a goal; see `Options`."""
-    return plan_models(model, [state], [goal], **options)[0]
-
-
 def plan_models(
-    model: Model, states: Sequence[State], goals: Sequence[str | Expr] | str | Expr, **options: Any
+    model: Model,
+    states: Sequence[State] | StateBatch,
+    goals: Sequence[str | Expr] | str | Expr,
+    given: Mapping[str, Any],
 ) -> list[Result]:
     """Find a plan for each state and goal; the frontiers share tensor batches.
 
-    ``goals`` is one goal for all states, or one for each. The limits of
+    ``goals`` is one goal for all states, or one for each; ``given`` are the `Options`. The limits of
     expansions and depth hold for each problem, those of time and memory for all
     of them together.
     """
     if not isinstance(model, Model):
         raise error("bad-model", f"a Model was wanted to plan with, and a {type(model).__name__} was given")
     started = time.monotonic()
-    chosen = options_of(model, options)
-    with _budget(model, chosen).running() as budget:
-        states = _states(model, states)
-        if not states:
+    options = checked_options(model, given)
+    with _budget(model, options).running() as budget:
+        listed = _states(model, states)
+        if not listed:
             return []
-        wanted = _goals(model, states, goals)
+        wanted = _goals(model, listed, goals)
         with torch.inference_mode():
-            return _Planning(model, states, wanted, chosen, started, budget).results()
+            return _Planning(model, listed, wanted, options, started, budget).results()
 
 
 def _budget(model: Model, options: Options) -> Budget:
@@ -76,7 +74,7 @@ def _budget(model: Model, options: Options) -> Budget:
     outer, device = current(), model.device
     if outer is UNLIMITED and device.type == "cuda":
         outer = Budget(meter=lambda: taken() + torch.cuda.memory_allocated(device))
-    return outer.narrowed(options.time_limit, options.memory_limit)
+    return options.budget(outer)
 
 
 @final
@@ -218,10 +216,10 @@ class _Planning:
 
     def _early(self, i: int, status: Status) -> Result:
         """What is said where a limit was reached before the search began."""
-        outcome = Outcome(status, -1, -1, np.inf, 0, 0, 0)
+        outcome = LatentOutcome(status)
         return replace(self._result(i, outcome), best=[], reasons=(ending(outcome, self.options),))
 
-    def _result(self, i: int, outcome: Outcome) -> Result:
+    def _result(self, i: int, outcome: LatentOutcome) -> Result:
         expanded, evaluated, generated = map(int, self.counts[i])
         return Result(
             outcome.status,
@@ -230,11 +228,11 @@ class _Planning:
             generated=generated,
             seconds=time.monotonic() - self.started,
             warnings=(*self.doubts[i], *nothing_trained(self.model), *self.watch.sentences(i)),
-            best_h=None if np.isinf(outcome.best_h) else outcome.best_h,
+            best_h=outcome.lowest_h,
         )
 
     def _solution(
-        self, i: int, outcome: Outcome, plan: list[Step], cost: float, failure: str | None
+        self, i: int, outcome: LatentOutcome, plan: list[Step], cost: float, failure: str | None
     ) -> Result:
         result = self._result(i, outcome)
         if failure is None:
@@ -244,7 +242,7 @@ class _Planning:
             return replace(result, status=status, best=plan, reasons=(failure,))
         return replace(result, status="gave-up", best=plan, reasons=(failure,))
 
-    def _failure(self, i: int, place: int, outcome: Outcome, engine: Engine) -> Result:
+    def _failure(self, i: int, place: int, outcome: LatentOutcome, engine: Engine) -> Result:
         if outcome.status == "unsolvable":
             rests = True  # unless it is seen that it does not: a proof must not rest on a limit, either
             with suppress_limits():
@@ -257,7 +255,9 @@ class _Planning:
         )
         return replace(self._result(i, outcome), best=best, reasons=reasons)
 
-    def _rests_on_guesses(self, i: int, place: int, outcome: Outcome, heuristic: StateHeuristic) -> bool:
+    def _rests_on_guesses(
+        self, i: int, place: int, outcome: LatentOutcome, heuristic: StateHeuristic
+    ) -> bool:
         """Whether there is no plan because of blanks that cannot decide: that would prove nothing."""
         batch = self.states[i].batch
         if not outcome.expanded:  # the proof is the heuristic's
@@ -265,17 +265,17 @@ class _Planning:
         return bool(undecided(self.model, batch, self.goals[i]))
 
 
-def _states(model: Model, states: Sequence[State]) -> list[State]:
-    if isinstance(states, State | StateBatch):
-        states = list(StateBatch.of(states))
+def _states(model: Model, states: Sequence[State] | StateBatch) -> list[State]:
+    if isinstance(states, State):
+        states = states.batch
     if not isinstance(states, Iterable):
         raise error("bad-state", f"a list of states was wanted, and a {type(states).__name__} was given")
-    states = list(states)
-    for state in states:
+    listed = list(states)
+    for state in listed:
         if not isinstance(state, State):
             raise error("bad-state", f"a State was wanted, and a {type(state).__name__} was given")
         model.ready(state)
-    return states
+    return listed
 
 
 def _goals(model: Model, states: Sequence[State], goals: Sequence[str | Expr] | str | Expr) -> list[Expr]:

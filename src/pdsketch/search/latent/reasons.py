@@ -15,7 +15,7 @@ from pdsketch.lang.steps import Step
 from pdsketch.lang.terms import Expr
 from pdsketch.learn.verdicts import MEANINGS, NOTE, REMEDIES, Verdict
 from pdsketch.search.latent.doubts import doubts_of
-from pdsketch.search.latent.engine import Outcome
+from pdsketch.search.latent.engine import LatentOutcome
 from pdsketch.search.latent.heuristics import StateHeuristic
 from pdsketch.search.latent.limits import suppress_limits
 from pdsketch.search.latent.options import Options
@@ -31,7 +31,7 @@ def why_not(
     model: Model,
     state: State,
     goal: Expr,
-    outcome: Outcome,
+    outcome: LatentOutcome,
     best: Sequence[Step],
     options: Options,
     heuristic: StateHeuristic,
@@ -74,7 +74,7 @@ def _at_best(model: Model, state: State, goal: Expr, best: Sequence[Step], *, sn
     return reasons
 
 
-def ending(outcome: Outcome, options: Options) -> str:
+def ending(outcome: LatentOutcome, options: Options) -> str:
     """How a search ended."""
     if outcome.limit == "undecided":
         return "no plan was found, and that proves nothing: the model has blanks that cannot decide"

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Literal, final
+from typing import Literal, final, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +17,9 @@ from pdsketch.kernels.bits import pack
 from pdsketch.kernels.compiled import announced
 from pdsketch.kernels.csr import gather
 from pdsketch.kernels.growing import row_size
-from pdsketch.lang.diagnostics import did_you_mean, error
+from pdsketch.lang.diagnostics import error
+from pdsketch.search.options import SEARCHES, Search, SearchOptions, check_search
+from pdsketch.search.outcome import Outcome, Progress
 from pdsketch.search.packed import nodes as closed_list
 from pdsketch.search.packed import queue as open_list
 from pdsketch.search.packed.advance import (
@@ -46,10 +47,7 @@ from pdsketch.search.result import Status
 from pdsketch.task.axioms import prepare_axioms
 from pdsketch.task.task import Task
 
-SEARCHES = ("astar", "wastar", "gbfs", "lazy-gbfs")
-
-DEFAULT_WEIGHT = 5.0
-"""Of h in weighted A*."""
+HeuristicCosts = Literal["own", "plus-one"]
 
 PATIENCE = 2000
 """Evaluations without a lower h after which lazy greedy search starts again, its ties broken otherwise.
@@ -69,78 +67,55 @@ _SLICE = 0.05
 
 @final
 @dataclass(frozen=True, slots=True)
-class Options:
-    """How to search, and how far.
+class Options(SearchOptions):
+    """How to search a task.
 
-    ``weight`` is that of h in ``wastar``. ``costs`` is what the heuristic reads: the
-    task's own, or each plus one (so that free operators count as steps, too).
+    ``heuristic_costs`` is what the heuristic reads: the task's own costs, or each plus one (so that free
+    operators count as steps, too).
     """
 
-    search: str = "lazy-gbfs"
+    search: Search = "lazy-gbfs"
     heuristic: str = "ff"
-    weight: float = DEFAULT_WEIGHT
-    max_expansions: int | None = None
-    costs: Literal["own", "plus-one"] = "own"
+    heuristic_costs: HeuristicCosts = "own"
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """How a search ended: operators of the plan if solved, counters, and the lowest h that was seen.
+class PackedOutcome(Outcome):
+    """How a search ended: also the operators of the plan if solved.
 
     ``unreached`` are the goal literals that even the relaxed task cannot reach
     from the initial state. ``states`` is the number of different states that the
     last round met.
     """
 
-    status: Status
-    plan: tuple[int, ...] | None
-    cost: float | None
-    expanded: int
-    evaluated: int
-    generated: int
-    best_h: float
-    bytes: int
+    plan: tuple[int, ...] | None = None
+    cost: float | None = None
+    bytes: int = 0
     unreached: tuple[int, ...] = ()
     states: int = 0
     stuck: bool = False
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """What a search can say of itself while it runs."""
-
-    seconds: float
-    expanded: int
-    evaluated: int
-    best_h: float
-    bytes: int
-
-
-def find_search(name: str) -> str:
-    """The name itself; an `Error` that lists all searches if there is none of that name."""
-    if name in SEARCHES:
-        return name
-    known = ", ".join(f"`{known}`" for known in SEARCHES)
-    raise error(
-        "unknown-search", f"there is no search `{name}`; known are {known}", help=did_you_mean(name, SEARCHES)
-    )
+def check_options(options: Options) -> None:
+    """Refuse names that are none."""
+    check_search(options.search, SEARCHES, "problems")
+    find_heuristic(options.heuristic)
+    if options.heuristic_costs not in get_args(HeuristicCosts):
+        raise error(
+            "bad-option",
+            f"`heuristic_costs` is `own` or `plus-one`; {options.heuristic_costs!r:.40} is given",
+        )
 
 
-def search(
-    task: Task,
-    options: Options,
-    budget: Budget | None = None,
-    report: Callable[[Progress], None] | None = None,
-) -> Outcome:
+def search(task: Task, options: Options, budget: Budget | None = None) -> PackedOutcome:
     """Search a task for a plan, within a budget: the current one unless another is given.
 
-    ``report`` is called after every slice, for those who want to watch.
+    ``options.watch`` is called after every slice; the limits of time and memory are the budget's alone.
     """
     budget = budget or current()
-    spent = Outcome("gave-up", None, None, 0, 0, 0, np.inf, 0)
-    lazy = find_search(options.search) == "lazy-gbfs"
+    spent = PackedOutcome("gave-up")
+    lazy = options.search == "lazy-gbfs"
     for number in range(ROUNDS + 1 if lazy else 1):
         last = number == ROUNDS or not lazy
         try:
@@ -148,7 +123,7 @@ def search(
             run = _Run(shuffled, _rest_of(options, spent), _FOREVER if last else PATIENCE, budget)
         except LimitError as limit:
             return replace(spent, status=limit.status, stuck=False)
-        found = run.until_done(report)
+        found = run.until_done()
         spent = _together(spent, found, order)
         if not found.stuck:
             break
@@ -165,7 +140,9 @@ class _Run:
         self.heuristic = find_heuristic(options.heuristic)
         self.settings = _settings(options, self.heuristic, patience)
         basic, full = words_of(task)
-        relaxation = relax(task, task.costs + 1.0 if options.costs == "plus-one" else None, budget=budget)
+        relaxation = relax(
+            task, task.costs + 1.0 if options.heuristic_costs == "plus-one" else None, budget=budget
+        )
         self.task = CompiledTask(
             generator=make_successor_generator(task, budget),
             axioms=prepare_axioms(task),
@@ -190,7 +167,7 @@ class _Run:
         self.queue = open_list.make_queue(capacity)
         self.preferred = open_list.make_queue(capacity if self.settings.lazy else 1)
 
-    def until_done(self, report: Callable[[Progress], None] | None) -> Outcome:
+    def until_done(self) -> PackedOutcome:
         started = time.monotonic()
         with announced():
             self._advance(0)
@@ -218,8 +195,8 @@ class _Run:
                 evaluations = min(2 * evaluations, 1 << 20)
             elif spent > 2 * _SLICE:
                 evaluations = max(evaluations // 2, 1)
-            if report is not None:
-                report(self._progress(time.monotonic() - started))
+            if self.options.watch is not None:
+                self.options.watch(self._progress(time.monotonic() - started))
 
     def _advance(self, evaluations: int) -> int:
         lists = (self.nodes, self.queue, self.preferred)
@@ -250,11 +227,12 @@ class _Run:
             seconds=seconds,
             expanded=int(counters[EXPANDED]),
             evaluated=int(counters[EVALUATED]),
+            generated=int(counters[GENERATED]),
             best_h=float(self.buffers.best[0]),
             bytes=self._bytes(),
         )
 
-    def _outcome(self, status: Status, *, stuck: bool = False) -> Outcome:
+    def _outcome(self, status: Status, *, stuck: bool = False) -> PackedOutcome:
         counters = self.buffers.counters
         goal = int(counters[GOAL])
         plan: tuple[int, ...] | None = None
@@ -262,7 +240,7 @@ class _Run:
         if status == "solved":
             plan = self._plan(goal)
             cost = float(self.task.generator.costs[list(plan)].sum())
-        return Outcome(
+        return PackedOutcome(
             status=status,
             plan=plan,
             cost=cost,
@@ -308,14 +286,14 @@ def _shuffled(task: Task, number: int) -> tuple[Task, NDArray[np.int64]]:
     return changed, order
 
 
-def _rest_of(options: Options, spent: Outcome) -> Options:
+def _rest_of(options: Options, spent: PackedOutcome) -> Options:
     """The options with the expansions that are left."""
     if options.max_expansions is None:
         return options
     return replace(options, max_expansions=max(0, options.max_expansions - spent.expanded))
 
 
-def _together(spent: Outcome, found: Outcome, order: NDArray[np.int64]) -> Outcome:
+def _together(spent: PackedOutcome, found: PackedOutcome, order: NDArray[np.int64]) -> PackedOutcome:
     """The outcome of the latest round, with the counters of all rounds and the task's own operators."""
     return replace(
         found,
@@ -335,7 +313,7 @@ def _settings(options: Options, heuristic: Heuristic, patience: int) -> Settings
         "gbfs": (0.0, 1.0),
         "lazy-gbfs": (0.0, 1.0),
     }
-    g_weight, h_weight = weights[find_search(options.search)]
+    g_weight, h_weight = weights[options.search]
     most = options.max_expansions
     return Settings(
         heuristic=heuristic.code,

@@ -3,70 +3,39 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import final
 
-import numpy as np
-
-from pdsketch.budget import (
-    DEFAULT_MEGABYTES,
-    Budget,
-    LimitError,
-    OutOfMemoryError,
-    current,
-)
-from pdsketch.heuristics.registry import find_heuristic
+from pdsketch.budget import Budget, LimitError, OutOfMemoryError
 from pdsketch.lang.domain import Problem
 from pdsketch.lang.steps import Step
 from pdsketch.lang.validator import validate
-from pdsketch.search.packed.engine import (
-    Options,
-    Outcome,
-    Progress,
-    find_search,
-)
-from pdsketch.search.packed.engine import (
-    search as run,
-)
+from pdsketch.search.packed.engine import Options, PackedOutcome, check_options, search
 from pdsketch.search.packed.reasons import reached, why_not
 from pdsketch.search.result import Result, Status
 from pdsketch.task.ground import Grounding
 from pdsketch.task.task import Task
 
-Watcher = Callable[[Progress], None]
 
-
-def plan_problem(
-    problem: Problem,
-    options: Options | None = None,
-    *,
-    time_limit: float | None = None,
-    memory_limit: float | None = None,
-    watch: Watcher | None = None,
-) -> Result:
+def plan_problem(problem: Problem, options: Options) -> Result:
     """Find a plan for a problem whose state is Boolean; see `pdsketch.plan`.
 
-    ``time_limit`` counts from now, grounding included, the compilation of kernels
-    not; ``memory_limit`` is in megabytes from now on. ``watch`` is told now and then how the search is going.
+    The time limit counts from now, grounding included, the compilation of kernels not.
     """
-    options = options or Options()
-    find_search(options.search)
-    find_heuristic(options.heuristic)
-    megabytes = DEFAULT_MEGABYTES if memory_limit is None else memory_limit
-    with current().narrowed(time_limit, megabytes).running() as budget:
-        return _Planning(problem, options, budget, watch).result()
+    check_options(options)
+    with options.budget().running() as budget:
+        return _Planning(problem, options, budget).result()
 
 
 @final
 class _Planning:
     """One call: its phases with their seconds, and what is known when a limit ends one of them."""
 
-    def __init__(self, problem: Problem, options: Options, budget: Budget, watch: Watcher | None) -> None:
+    def __init__(self, problem: Problem, options: Options, budget: Budget) -> None:
         self.problem = problem
         self.options = options
         self.budget = budget
-        self.watch = watch
         self.started = self.since = time.monotonic()
         self.unreachable: Grounding | None = None
         self.phases = {"ground": 0.0, "search": 0.0}
@@ -80,7 +49,7 @@ class _Planning:
             return self._stopped(limit, "while grounding")
         self._end("ground")
         try:
-            outcome = run(task, self.options, self.budget, self.watch)
+            outcome = search(task, self.options, self.budget)
         except MemoryError as limit:
             self._end("search")
             return self._stopped(limit, "while searching")
@@ -94,7 +63,7 @@ class _Planning:
         self.unreachable = None if grounding.solvable else grounding
         return grounding.task()
 
-    def _found(self, task: Task, outcome: Outcome) -> Result:
+    def _found(self, task: Task, outcome: PackedOutcome) -> Result:
         """What a search found, replayed, or why it found nothing."""
         plan: list[Step] | None = None
         cost: float | None = None
@@ -116,7 +85,7 @@ class _Planning:
             evaluated=outcome.evaluated,
             generated=outcome.generated,
             reasons=why_not(self.unreachable, task, self.options, outcome, self.budget),
-            best_h=outcome.best_h if np.isfinite(outcome.best_h) else None,
+            best_h=outcome.lowest_h,
             seconds=time.monotonic() - self.started,
             phases=self.phases,
         )

@@ -9,7 +9,7 @@ import numpy as np
 from pdsketch.budget import Budget, LimitError, current
 from pdsketch.heuristics.registry import HEURISTICS
 from pdsketch.lang.data import show_atom
-from pdsketch.search.packed.engine import Options, Outcome
+from pdsketch.search.packed.engine import Options, PackedOutcome
 from pdsketch.search.result import Status
 from pdsketch.task.ground import Grounding
 from pdsketch.task.task import Task
@@ -25,7 +25,7 @@ def reached(status: Status, budget: Budget) -> str:
 
 
 def why_not(
-    grounding: Grounding | None, task: Task, options: Options, outcome: Outcome, budget: Budget
+    grounding: Grounding | None, task: Task, options: Options, outcome: PackedOutcome, budget: Budget
 ) -> tuple[str, ...]:
     """The reasons, one a line; none if the problem is solved.
 
@@ -41,7 +41,9 @@ def why_not(
     return (limit, _seen(options, outcome), _advice(options, outcome))
 
 
-def _proof(grounding: Grounding | None, task: Task, options: Options, outcome: Outcome) -> tuple[str, ...]:
+def _proof(
+    grounding: Grounding | None, task: Task, options: Options, outcome: PackedOutcome
+) -> tuple[str, ...]:
     if not np.isfinite(outcome.best_h):
         return (
             "the goal cannot be reached, even if nothing ever stopped holding",
@@ -52,7 +54,7 @@ def _proof(grounding: Grounding | None, task: Task, options: Options, outcome: O
     return (f"the goal cannot be reached: {states} searched{dead}, and there are no others to reach",)
 
 
-def _in_the_way(grounding: Grounding | None, task: Task, outcome: Outcome) -> tuple[str, ...]:
+def _in_the_way(grounding: Grounding | None, task: Task, outcome: PackedOutcome) -> tuple[str, ...]:
     """What keeps the goal out of reach, in the author's words; else the facts that stay out of reach."""
     from pdsketch.task.explain import explain  # needed for few problems
 
@@ -68,7 +70,7 @@ def _in_the_way(grounding: Grounding | None, task: Task, outcome: Outcome) -> tu
     )
 
 
-def _seen(options: Options, outcome: Outcome) -> str:
+def _seen(options: Options, outcome: PackedOutcome) -> str:
     best = (
         f"; the lowest h ({options.heuristic}) was {outcome.best_h:g}" if np.isfinite(outcome.best_h) else ""
     )
@@ -76,7 +78,7 @@ def _seen(options: Options, outcome: Outcome) -> str:
     return f"{states} expanded and {outcome.evaluated} evaluated{best}"
 
 
-def _advice(options: Options, outcome: Outcome) -> str:
+def _advice(options: Options, outcome: PackedOutcome) -> str:
     """One thing to try next."""
     if options.search in ("astar", "wastar"):
         return "try `--search lazy-gbfs`, which does not ask for a cheapest plan"

@@ -1,4 +1,4 @@
-"""Arrays of unknown origin on their way into columns.
+"""A folder of episodes of unknown origin, checked on its way into `EpisodeArrays`.
 
 Sizes are compared with the manifest, and with each other, as whole numbers that
 do not wrap, and before an array is read; numbers are compared with their ranges
@@ -14,13 +14,14 @@ from typing import Any, final
 
 import numpy as np
 
+from pdsketch.files.mapped import chunks
 from pdsketch.files.tensors import NUMPY, Entry, TensorFile
 from pdsketch.lang.diagnostics import Diagnostic, Error, did_you_mean
 from pdsketch.lang.domain import Domain, Predicate
 from pdsketch.lang.types import ObjectType, ValueType
-from pdsketch.learn.columns import COUNTED, PER_ACTION, Array, Columns, sizes_of, width_of
-from pdsketch.learn.episodes import check_goal
-from pdsketch.learn.recorder import check_numbers, exact, value_types
+from pdsketch.learn.data.episode import check_goal
+from pdsketch.learn.data.episode_arrays import COUNTED, PER_ACTION, Array, EpisodeArrays, sizes_of, width_of
+from pdsketch.learn.data.recorder import check_numbers, exact, value_types
 from pdsketch.tensor.universe import Universe, object_type
 
 
@@ -30,24 +31,30 @@ def kind_of(type_: ObjectType | ValueType) -> str:
 
 
 @final
-class Intake:
+class UntrustedFolder:
     """One folder of episodes: what its manifest says, and its arrays, still on disk."""
 
     def __init__(
-        self, folder: os.PathLike[str], manifest: Mapping[str, Any], arrays: TensorFile, domain: Domain
+        self,
+        folder: os.PathLike[str],
+        manifest: Mapping[str, Any],
+        arrays: TensorFile,
+        domain: Domain,
+        map_from: int,
     ) -> None:
         self._folder = folder
         self._manifest = manifest
         self._arrays = arrays
         self._domain = domain
+        self._map_from = map_from
         self._check_constants()
         self._universes = tuple(Universe.of(domain, _mapping(objects)) for objects in manifest["universes"])
         self._goals = tuple(_texts(manifest["goals"]))
         self._actions = self._known_actions()
         self._check_counts()
 
-    def columns(self) -> Columns:
-        """The columns, every number of which is as it should be."""
+    def arrays(self) -> EpisodeArrays:
+        """The arrays, every number of which is as it should be."""
         found = self._counted()
         found |= self._per_action()
         values, shapes, fixed = {}, {}, set()
@@ -59,7 +66,7 @@ class Intake:
             if entry["per"] == "episode":
                 fixed.add(name)
             values[name] = self._values(predicate, shapes[name], found, once=name in fixed)
-        columns = Columns(
+        arrays = EpisodeArrays(
             domain=self._domain,
             universes=self._universes,
             goals=self._goals,
@@ -69,9 +76,9 @@ class Intake:
             fixed=frozenset(fixed),
             **found,
         )
-        self._check_judgements(columns)
-        self._check_arguments(columns)
-        return columns
+        self._check_judgements(arrays)
+        self._check_arguments(arrays)
+        return arrays
 
     # -- what the manifest says ------------------------------------------------------
 
@@ -206,32 +213,33 @@ class Intake:
         np.add.at(times, counted["universe"], 1 if once else counted["length"])
         sizes = [prod((*sizes_of(u, predicate), *shape)) for u in self._universes]
         self._long(name, sum(size * count for size, count in zip(sizes, times.tolist(), strict=True)))
-        array = self._arrays.block(name).array
-        if not exact(array, predicate):
-            raise self._bad(f"`{predicate.name}` holds {array.dtype}; the domain says {predicate.type}")
-        check_numbers(predicate, array)
+        array = self._arrays.block(name, map_from=self._map_from).array
+        for part in chunks(array):
+            if not exact(part, predicate):
+                raise self._bad(f"`{predicate.name}` holds {array.dtype}; the domain says {predicate.type}")
+            check_numbers(predicate, part)
         return array
 
     # -- how they fit together -----------------------------------------------------------
 
-    def _check_judgements(self, columns: Columns) -> None:
-        goals = max(1, len(columns.goals))
-        if len(np.unique(columns.owner * goals + columns.goal)) < len(columns.goal):
+    def _check_judgements(self, arrays: EpisodeArrays) -> None:
+        goals = max(1, len(arrays.goals))
+        if len(np.unique(arrays.owner * goals + arrays.goal)) < len(arrays.goal):
             raise self._bad("`goal` names a goal twice in one episode")
-        universe = columns.universe[columns.owner]
-        for used in np.unique(universe * goals + columns.goal).tolist():
+        universe = arrays.universe[arrays.owner]
+        for used in np.unique(universe * goals + arrays.goal).tolist():
             at, goal = divmod(used, goals)
-            check_goal(columns.universes[at], columns.goals[goal])
+            check_goal(arrays.universes[at], arrays.goals[goal])
 
-    def _check_arguments(self, columns: Columns) -> None:
-        owner = columns.universe[np.repeat(np.arange(len(columns)), columns.length - 1)]
-        for at, name in enumerate(columns.actions):
-            chosen = columns.action == at
+    def _check_arguments(self, arrays: EpisodeArrays) -> None:
+        owner = arrays.universe[np.repeat(np.arange(len(arrays)), arrays.length - 1)]
+        for at, name in enumerate(arrays.actions):
+            chosen = arrays.action == at
             for place, parameter in enumerate(self._domain.actions[name].parameters):
                 if isinstance(parameter.type, ValueType):
                     continue
                 if not _all_are(
-                    columns.universes, parameter.type, owner[chosen], columns.arguments[chosen, place]
+                    arrays.universes, parameter.type, owner[chosen], arrays.arguments[chosen, place]
                 ):
                     raise self._bad(f"`{parameter.name}` of `{name}` is not always a {parameter.type}")
 

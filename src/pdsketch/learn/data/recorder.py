@@ -1,4 +1,4 @@
-"""Episodes → columns: one `Recorder.add` an episode, with whole arrays and no `State` objects.
+"""Episodes → arrays: one `Recorder.add` an episode, with whole arrays and no `State` objects.
 
 Generators of data use it directly; a list of `Episode` goes the same way.
 """
@@ -14,8 +14,7 @@ import numpy as np
 from pdsketch.lang.diagnostics import did_you_mean, error
 from pdsketch.lang.domain import Domain, Predicate
 from pdsketch.lang.types import ValueType
-from pdsketch.learn.columns import PER_ACTION, Array, Columns, narrow, sizes_of, width_of
-from pdsketch.learn.episodes import (
+from pdsketch.learn.data.episode import (
     ActionTuple,
     Episode,
     Success,
@@ -25,24 +24,31 @@ from pdsketch.learn.episodes import (
     check_success,
     judged,
 )
+from pdsketch.learn.data.episode_arrays import (
+    PER_ACTION,
+    Array,
+    EpisodeArrays,
+    as_given,
+    narrow,
+    sizes_of,
+    width_of,
+)
 from pdsketch.tensor.universe import Universe
 
 _NO_GOALS: Mapping[str, Success] = {}
 _LARGEST = float(np.finfo(np.float32).max)
 _RANGES = {"int64": (-(2**63), 2**63 - 1), "float32": (-_LARGEST, _LARGEST)}
-_DTYPES = {"bool": np.dtype(np.bool_), "int64": np.dtype(np.int64), "float32": np.dtype(np.float32)}
 
 
 @final
 class Recorder:
-    """Collects episodes of one domain; `columns` is what was collected."""
+    """Collects episodes of one domain; `arrays` is what was collected."""
 
     def __init__(self, domain: Domain) -> None:
         self.domain = domain
         self._universes: dict[tuple[tuple[str, tuple[str, ...]], ...], int] = {}
         self._universe_list: list[Universe] = []
         self._goals: dict[str, int] = {}
-        self._checked_goals: set[tuple[int, int]] = set()
         self._actions = {name: at for at, name in enumerate(domain.actions)}
         self._shapes: dict[str, tuple[int, ...]] = {}
         self._values: dict[str, list[Array]] = {}
@@ -79,7 +85,7 @@ class Recorder:
                 raise error("bad-episode", f"{len(actions)} actions have {len(executable)} executable values")
         tables = self._tables(universe, values, count)
         checked = check_actions(universe, actions)
-        goals_at = [self._goal(goal, universe, universe_at) for goal in asked]
+        goals_at = [self._goal(goal, universe) for goal in asked]
         for name, table in tables.items():
             self._values.setdefault(name, []).append(table)
         self._heads.append((count, universe_at, len(asked)))
@@ -100,7 +106,7 @@ class Recorder:
         }
         self.add(first.objects, values, episode.actions, executable=episode.executable, goals=episode.goals)
 
-    def columns(self) -> Columns:
+    def arrays(self) -> EpisodeArrays:
         """Everything added so far."""
         heads = np.array(self._heads, dtype=np.int64).reshape(-1, 3)
         action, arguments, numbers = self._encode_actions()
@@ -111,7 +117,7 @@ class Recorder:
                 tables = [t[:1] for t in tables]  # noqa: PLW2901
             flat = np.concatenate([t.reshape(-1) for t in tables])
             values[name] = narrow(flat)
-        return Columns(
+        return EpisodeArrays(
             domain=self.domain,
             universes=tuple(self._universe_list),
             goals=tuple(self._goals),
@@ -137,12 +143,9 @@ class Recorder:
             self._universe_list.append(Universe.of(self.domain, dict(key)))
         return self._universes[key]
 
-    def _goal(self, goal: str, universe: Universe, universe_at: int) -> int:
-        at = self._goals.get(goal, len(self._goals))
-        if (at, universe_at) not in self._checked_goals:
-            check_goal(universe, goal)
-            self._checked_goals.add((at, universe_at))
-        return self._goals.setdefault(goal, at)
+    def _goal(self, goal: str, universe: Universe) -> int:
+        check_goal(universe, goal)
+        return self._goals.setdefault(goal, len(self._goals))
 
     def _tables(self, universe: Universe, values: Mapping[str, Any], count: int) -> dict[str, Array]:
         lowered = {name.lower(): value for name, value in values.items()}
@@ -160,7 +163,7 @@ class Recorder:
         if not exact(table, predicate):
             raise error("bad-value", f"`{name}` must hold numbers of type {predicate.type.prim}")
         check_numbers(predicate, table)
-        table = table.astype(_DTYPES[predicate.type.prim], copy=False)
+        table = as_given(table, predicate.type.prim)
         objects = sizes_of(universe, predicate)
         shape = self._shape(predicate, table.shape[1 + len(objects) :])
         wanted = (count, *objects, *shape)
@@ -240,12 +243,12 @@ def check_numbers(predicate: Predicate, table: Array) -> None:
         raise error("bad-value", f"`{predicate.name}` holds {bad}, and its choices are 0 … {choices - 1}")
 
 
-def columns_of(episodes: Iterable[Episode], domain: Domain) -> Columns:
-    """Episodes as columns."""
+def arrays_of(episodes: Iterable[Episode], domain: Domain) -> EpisodeArrays:
+    """Episodes as arrays."""
     recorder = Recorder(domain)
     for episode in episodes:
         recorder.add_episode(episode)
-    return recorder.columns()
+    return recorder.arrays()
 
 
 def _labels(success: Success, count: int) -> Array:

@@ -12,7 +12,6 @@ from torch import Tensor
 from pdsketch.lang.data import flat
 from pdsketch.lang.diagnostics import Error, error
 from pdsketch.lang.domain import Domain
-from pdsketch.lang.load import parse_goal
 from pdsketch.lang.steps import resolve
 from pdsketch.tensor.state import State
 from pdsketch.tensor.universe import Universe
@@ -150,7 +149,7 @@ def check_goal(universe: Universe, goal: Any) -> None:
     """Refuse a goal that does not fit the domain and the objects of its episode."""
     if not isinstance(goal, str):
         raise error("bad-episode", f"a goal is written as text, not as {type(goal).__name__}")
-    parse_goal(goal, universe.domain, universe.types)
+    universe.formula(goal)
 
 
 def check_actions(universe: Universe, actions: Sequence[Any]) -> tuple[ActionTuple, ...]:

@@ -1,10 +1,13 @@
-"""Evidence for a Boolean: one sum over what each argument says, and a few of them together.
+"""An additive logistic model with pairwise terms and a group lasso.
 
-Each int of a code votes; numbers speak for themselves, and each two of them, or
-a number and a code, speak together (*one step ahead*, whichever way the robot
-looks; *near* is a ball around a place); of a set, the element that speaks
-loudest counts. Such a sum is settled by a few examples (*red* is one colour,
-whatever the type), while a perceptron of the same inputs learns the examples by heart.
+The logarithm of the odds is a sum of main effects (each int of a code, each number)
+and of pairwise terms: squares, products of two numbers, a number with a code (*one
+step ahead*, whichever way the robot looks; *near* is a ball around a place). Hastie
+and Tibshirani, Generalized Additive Models (1990); pairwise terms as in Lou et al.
+(2013). A set enters by a few learned queries: whether some element answers yes, and
+how many do. The group lasso (Yuan and Lin, 2006) lets a factor of the input drop out
+as a whole. Such a sum is settled by a few examples (*red* is one colour, whatever the
+type), while a perceptron of the same inputs fits the examples and no more.
 """
 
 from __future__ import annotations
@@ -24,30 +27,32 @@ from pdsketch.nets.normalise import Normalise
 from pdsketch.nets.pool import Pool
 from pdsketch.nets.signature import Signature, Spec
 
-STRIDE = 40.0
-"""How much further evidence moves in one step than a weight does."""
+COEFFICIENT_SCALE = 40.0
+"""Coefficients are multiplied by this, so that AdamW moves them further in a step than a perceptron's
+weights. This and the other constants here were set by hand, on BabyAI and the tuning half of
+`benchmarks/zoo.py`."""
 
-LOUD = 8.0
-"""How much further yet what two numbers say together: a sharp border is steep in a number's square."""
+PAIRWISE_SCALE = 8.0
+"""Pairwise terms are multiplied by this as well: a sharp border is steep in a number's square."""
 
-FEW = 12
-"""Of more numbers, or products, than this each is less loud: together they must not outrun all else."""
+FULL_SCALE_TERMS = 12
+"""Where there are more terms than this, each is scaled down, so that their sum moves no further."""
 
-BOUND = 4.0
-"""What is further away than so many standard deviations speaks no louder."""
+SATURATION = 4.0
+"""Numbers saturate (tanh) at so many standard deviations."""
 
-MOST = 12
-"""Up to so many numbers, what each two of them say together is evidence too; of more, a perceptron learns."""
+MOST_PAIRED = 12
+"""Pairwise terms are made of at most so many numbers; of more there would be too many for few examples."""
 
-VOICES = 8
-"""How many things a set can be asked for."""
+SET_QUERIES = 8
+"""How many learned queries a set gets, for each of the two ways to answer them."""
 
 
-class Evidence(nn.Module):
-    """``votes`` weigh the evidence; ``bias``, one a kind, is what holds without any.
+class AdditiveLogistic(nn.Module):
+    """``coefficients`` of all terms, and a ``bias`` for each kind of terms.
 
-    ``spans`` are the places of the votes of each kind: single things (*linear*), two things together
-    (*products*), and numbers of elements (*counts*).
+    ``spans`` are the places of the coefficients of each kind: main effects (*linear*), pairwise terms
+    (*products*), numbers of elements (*counts*) and sums over elements (*sums*).
     """
 
     def __init__(self, signature: Signature, features: Features, generator: torch.Generator | None) -> None:
@@ -58,16 +63,16 @@ class Evidence(nn.Module):
         self.compared = [at for at, (i, _) in enumerate(features.pairs) if is_number(inputs[i].spec)]
         self.sets = nn.ModuleDict()
         for name, pool in features.pools.items():
-            self.sets[name] = Voices(cast(Pool, pool), inputs[int(name)].spec, generator)
+            self.sets[name] = SetQueries(cast(Pool, pool), inputs[int(name)].spec, generator)
         paired = {i for at in self.compared for i in features.pairs[at]}
         # What numbers of one type say together, their difference says.
         self.multiplied = [i for i in self.numbers if is_number(inputs[i].spec) and i not in paired]
         numbers = sum(inputs[i].spec.size for i in self.numbers)
-        self.quiet = min(1.0, FEW / max(1, numbers))
+        self.single_scale = min(1.0, FULL_SCALE_TERMS / max(1, numbers))
         sizes = {
             "linear": self._singles(features),
             "products": self._products(features),
-            "counts": [VOICES for _ in self.sets],
+            "counts": [SET_QUERIES for _ in self.sets],
             "sums": [inputs[int(name)].spec.size for name in self.sets if is_number(inputs[int(name)].spec)],
         }
         flat = [width for group in sizes.values() for width in group]
@@ -77,26 +82,26 @@ class Evidence(nn.Module):
         }
         self.kinds = [name for name, group in sizes.items() if group]
         self.register_buffer("member", membership(flat), persistent=False)
-        self.votes = nn.Parameter(torch.zeros(1, sum(flat)))
+        self.coefficients = nn.Parameter(torch.zeros(1, sum(flat)))
         self.bias = nn.Parameter(torch.zeros(len(self.kinds)))
 
     def _singles(self, features: Features) -> list[int]:
-        """The widths of what speaks alone."""
+        """The widths of the main effects."""
         sizes: list[int] = []
         for i in self.codes:
             sizes += features.encoders[str(i)].factors  # type: ignore[arg-type]
         for at, relation in enumerate(features.relations):
             if at not in self.compared:
                 sizes += cast(Relation, relation).factors
-        sizes += [VOICES for _ in self.sets]
+        sizes += [SET_QUERIES for _ in self.sets]
         sizes += [sum(features.encoders[str(i)].factors) for i in self.numbers]  # type: ignore[arg-type]
         return sizes + [self.inputs[features.pairs[at][0]].spec.size for at in self.compared]
 
     def _products(self, features: Features) -> list[int]:
-        """The widths of what speaks together: squares, products of numbers, numbers and codes."""
+        """The widths of the pairwise terms: squares, products of numbers, numbers and codes."""
         count = sum(self.inputs[i].spec.size for i in self.multiplied)
         count += sum(self.inputs[features.pairs[at][0]].spec.size for at in self.compared)
-        count = 0 if count > MOST else count
+        count = 0 if count > MOST_PAIRED else count
         first, second = torch.triu_indices(count, count, 1)
         self.register_buffer("first", first, persistent=False)
         self.register_buffer("second", second, persistent=False)
@@ -104,13 +109,13 @@ class Evidence(nn.Module):
             return []
         crossed = [len(first)] if len(first) else []
         sizes = [count, *crossed, *(count * math.prod(self.inputs[i].spec.axes) for i in self.codes)]
-        self.loud = LOUD * min(1.0, FEW / sum(sizes))
+        self.pairwise_scale = PAIRWISE_SCALE * min(1.0, FULL_SCALE_TERMS / sum(sizes))
         return sizes
 
     def bounded(
         self, own: Mapping[int, Tensor], between: Sequence[Tensor]
     ) -> tuple[dict[int, Tensor], list[Tensor]]:
-        """The numbers, and the differences of numbers, as evidence speaks of them."""
+        """The numbers, and the differences of numbers, saturated."""
         return {i: _bounded(own[i]) for i in self.numbers}, [_bounded(between[at]) for at in self.compared]
 
     def linear(
@@ -121,13 +126,13 @@ class Evidence(nn.Module):
         elements: Mapping[int, Tensor],
         bounded: tuple[dict[int, Tensor], list[Tensor]],
     ) -> Tensor:
-        """What each thing says, added up ``[..., 1]``: the odds' logarithm."""
-        evidence = [own[i] for i in self.codes]
-        evidence += [part for at, part in enumerate(between) if at not in self.compared]
-        for name, voices in self.sets.items():
-            evidence.append(cast(Voices, voices).loudest(elements[int(name)], args[int(name)][1]))
-        evidence += [self.quiet * x for x in (*bounded[0].values(), *bounded[1])]
-        return self._sum("linear", evidence)
+        """The main effects, added up ``[..., 1]``: the logarithm of the odds."""
+        terms = [own[i] for i in self.codes]
+        terms += [part for at, part in enumerate(between) if at not in self.compared]
+        for name, queries in self.sets.items():
+            terms.append(cast(SetQueries, queries).any_element(elements[int(name)], args[int(name)][1]))
+        terms += [self.single_scale * x for x in (*bounded[0].values(), *bounded[1])]
+        return self._sum("linear", terms)
 
     def products(
         self,
@@ -135,7 +140,7 @@ class Evidence(nn.Module):
         bounded: tuple[dict[int, Tensor], list[Tensor]],
         chosen: Chosen | None = None,
     ) -> Tensor:
-        """What each two numbers, and each number with a code, say together; ``chosen``: to these examples."""
+        """The pairwise terms, added up; ``chosen``: of these examples."""
         alone, compared = bounded
         numbers = torch.cat([*(alone[i] for i in self.multiplied), *compared], -1)
         codes = [cast(Tensor, args[i]).flatten(-len(self.inputs[i].spec.axes)) for i in self.codes]
@@ -143,74 +148,76 @@ class Evidence(nn.Module):
             leading = numbers.dim() - 1
             numbers, codes = picked(numbers, chosen, leading), [picked(x, chosen, leading) for x in codes]
         first, second = cast(Tensor, self.first), cast(Tensor, self.second)
-        evidence = [numbers.square()]
+        terms = [numbers.square()]
         if len(first):
-            evidence.append(numbers.index_select(-1, first) * numbers.index_select(-1, second))
-        evidence += [(numbers.unsqueeze(-1) * x.unsqueeze(-2)).flatten(-2) for x in codes]
-        return self.loud * self._sum("products", evidence)
+            terms.append(numbers.index_select(-1, first) * numbers.index_select(-1, second))
+        terms += [(numbers.unsqueeze(-1) * x.unsqueeze(-2)).flatten(-2) for x in codes]
+        return self.pairwise_scale * self._sum("products", terms)
 
     def counts(self, args: Sequence[Argument], elements: Mapping[int, Tensor]) -> Tensor:
-        """What the numbers of elements of a few kinds say."""
-        evidence = [
-            cast(Voices, voices).counts(elements[int(name)], args[int(name)][1])
-            for name, voices in self.sets.items()
+        """The terms of how many elements answer each query."""
+        terms = [
+            cast(SetQueries, queries).counts(elements[int(name)], args[int(name)][1])
+            for name, queries in self.sets.items()
         ]
-        return self._sum("counts", evidence)
+        return self._sum("counts", terms)
 
     def sums(self, features: Features, args: Sequence[Argument], elements: Mapping[int, Tensor]) -> Tensor:
-        """What the sums of the numbers of a set say.
+        """The terms of the sums of a set's numbers.
 
         As they are measured from zero: sums of what is measured from the mean depend
         on how many there are.
         """
-        evidence = []
+        terms = []
         for name in self.sets:
             spec, weights = self.inputs[int(name)].spec, args[int(name)][1]
             if is_number(spec):
                 normalise = cast(Normalise, cast(Pool, features.pools[name]).encode.normalise)
                 numbers = elements[int(name)][..., : spec.size] + normalise.zero
-                evidence.append((numbers * weights.unsqueeze(-1)).sum(-2))
-        return self._sum("sums", evidence)
+                terms.append((numbers * weights.unsqueeze(-1)).sum(-2))
+        return self._sum("sums", terms)
 
-    def _sum(self, kind: str, evidence: Sequence[Tensor]) -> Tensor:
+    def _sum(self, kind: str, terms: Sequence[Tensor]) -> Tensor:
         first, end = self.spans[kind]
-        flat = torch.cat(list(evidence), dim=-1) if len(evidence) > 1 else evidence[0]
+        flat = torch.cat(list(terms), dim=-1) if len(terms) > 1 else terms[0]
         at = self.kinds.index(kind)
-        return STRIDE * affine(flat, self.votes[..., first:end], self.bias[..., at : at + 1])
+        return COEFFICIENT_SCALE * affine(
+            flat, self.coefficients[..., first:end], self.bias[..., at : at + 1]
+        )
 
 
 @torch.no_grad()
-def add_factors(alike: Sequence[Evidence], weight: float) -> None:
-    """Add to the gradients, for evidence of one kind, ``weight`` times the norm of each factor's votes."""
-    heard = [evidence for evidence in alike if evidence.votes.grad is not None]
-    if not heard:
+def add_group_lasso(models: Sequence[AdditiveLogistic], weight: float) -> None:
+    """Add the gradient of ``weight`` times the norm of each factor's coefficients; all have one signature."""
+    trained = [model for model in models if model.coefficients.grad is not None]
+    if not trained:
         return
-    member = cast(Tensor, heard[0].member)
-    votes = torch.cat([evidence.votes for evidence in heard])
-    price = votes * ((votes.square() @ member + 1e-8).rsqrt() @ member.T) * (weight * STRIDE)
-    torch._foreach_add_([cast(Tensor, evidence.votes.grad) for evidence in heard], torch.split(price, 1))
-    for evidence in heard:
-        for voices in evidence.sets.values():
-            cast(Voices, voices).add_sparsity(weight)
+    member = cast(Tensor, trained[0].member)
+    weights = torch.cat([model.coefficients for model in trained])
+    price = weights * ((weights.square() @ member + 1e-8).rsqrt() @ member.T) * (weight * COEFFICIENT_SCALE)
+    torch._foreach_add_([cast(Tensor, model.coefficients.grad) for model in trained], torch.split(price, 1))
+    for model in trained:
+        for queries in model.sets.values():
+            cast(SetQueries, queries).add_sparsity(weight)
 
 
-class Voices(nn.Module):
-    """What a set says: of a few questions, whether some element answers yes, and how many do."""
+class SetQueries(nn.Module):
+    """Learned queries of a set: whether some element answers yes, and how many do."""
 
     def __init__(self, pool: Pool, spec: Spec, generator: torch.Generator | None) -> None:
         super().__init__()
         self.number = is_number(spec)
         factors = pool.element_factors * (1 + self.number)
         self.register_buffer("member", membership(factors), persistent=False)
-        self.some, self.many = (_questions(sum(factors), generator) for _ in range(2))
+        self.some, self.many = (_queries(sum(factors), generator) for _ in range(2))
 
-    def loudest(self, elements: Tensor, weights: Tensor) -> Tensor:
-        """Whether some element answers yes, ``[..., n, width]`` and ``[..., n]`` → ``[..., voices]``."""
+    def any_element(self, elements: Tensor, weights: Tensor) -> Tensor:
+        """Whether some element answers yes, ``[..., n, width]`` and ``[..., n]`` → ``[..., queries]``."""
         answers = self._answers(self.some, elements) * weights.unsqueeze(-1)
         return answers.amax(-2) if answers.shape[-2] else answers.sum(-2)
 
     def counts(self, elements: Tensor, weights: Tensor) -> Tensor:
-        """How many do, ``[..., voices]``.
+        """How many do, ``[..., queries]``.
 
         An answer counts as yes or no, and passes its gradient as if it were soft (a
         straight-through estimate): what is half a yes would add up in larger sets.
@@ -227,24 +234,24 @@ class Voices(nn.Module):
             asked = questions.weight
             if asked.grad is not None:
                 norms = (asked.square() @ member + 1e-8).rsqrt() @ member.T
-                asked.grad.addcmul_(asked, norms, value=weight * STRIDE / 4)
+                asked.grad.addcmul_(asked, norms, value=weight * COEFFICIENT_SCALE / 4)
 
     def _answers(self, questions: nn.Module, elements: Tensor) -> Tensor:
         if self.number:
             bounded = _bounded(elements)
             elements = torch.cat([bounded, bounded.square()], -1)
         # A quarter of the stride: a sigmoid's slope.
-        return torch.sigmoid(STRIDE / 4 * questions(elements))
+        return torch.sigmoid(COEFFICIENT_SCALE / 4 * questions(elements))
 
 
-def _questions(width: int, generator: torch.Generator | None) -> nn.Linear:
+def _queries(width: int, generator: torch.Generator | None) -> nn.Linear:
     """Questions that nearly all elements answer alike at first, half of them by yes: an element
     of a kind that was never seen is then taken for any other, and not for what chance says.
     """
-    questions = linear(width, VOICES, generator)
+    questions = linear(width, SET_QUERIES, generator)
     with torch.no_grad():
         questions.weight.mul_(0.3)
-        questions.bias.copy_(0.1 * torch.tensor([1.0, -1.0]).repeat(VOICES // 2))
+        questions.bias.copy_(0.1 * torch.tensor([1.0, -1.0]).repeat(SET_QUERIES // 2))
     return questions
 
 
@@ -254,4 +261,4 @@ def is_number(spec: Spec) -> bool:
 
 
 def _bounded(x: Tensor) -> Tensor:
-    return BOUND * torch.tanh(x / BOUND)
+    return SATURATION * torch.tanh(x / SATURATION)

@@ -1,9 +1,10 @@
-"""States, real or predicted, on which goals are evaluated and from which actions are taken.
+"""The states of one time step, observed or predicted: goals are evaluated on them, and actions taken.
 
-A frame holds rows. Derived tables are computed once a frame, each only for the
-rows that need it: those whose goal names the predicate, and those whose action
-reads it. A predicted frame takes over a table from the frame before it for the
-rows whose action wrote nothing that the table depends on.
+A time slice (as of a dynamic Bayesian network) holds rows, one a state; its `step` is the
+predicted slice after it, so that a rollout is a chain of slices. Derived tables are
+computed once a slice, each only for the rows that need it: those whose goal names the
+predicate, and those whose action reads it. A predicted slice takes over a table from
+the slice before it for the rows whose action wrote nothing that the table depends on.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ import torch
 from torch import Tensor
 
 from pdsketch.learn.alike import Alike
-from pdsketch.learn.study import Study
+from pdsketch.learn.training_set import TrainingSet
+from pdsketch.nets.boolean_net import BooleanNet
 from pdsketch.nets.together import Shared
-from pdsketch.nets.verdict import Verdict
 from pdsketch.tensor.effects import assigned, written
 from pdsketch.tensor.logic import Logic
 from pdsketch.tensor.node import Run
@@ -28,8 +29,8 @@ from pdsketch.tensor.values import fully_soft, is_categorical, unify
 
 
 @final
-class Move:
-    """One action in some rows of a frame: where (``first`` row of the next frame), and what it wrote.
+class Transition:
+    """One action in some rows of a slice: where (``first`` row of the next slice), and what it wrote.
 
     ``writes`` holds, for what it assigned under conditions, how far each entry
     was written and what would be written there (`assigned`).
@@ -51,11 +52,11 @@ class Move:
 
 
 @final
-class Frame:
+class TimeSlice:
     """Rows of states under one logic.
 
     ``states`` are the examples of the data that the rows are, or that they
-    predict. ``before`` and ``moves`` say how predicted rows came about.
+    predict. ``before`` and ``transitions`` say how predicted rows came about.
     ``judged`` are the rows whose goal is known to hold or not. Rows are given as
     ascending indices; they are tensors on the device of the data, because on the host the
     arithmetic on them takes longer than the networks do on a GPU.
@@ -63,28 +64,28 @@ class Frame:
 
     def __init__(
         self,
-        study: Study,
+        training: TrainingSet,
         logic: Logic,
         states: Tensor,
-        before: Frame | None = None,
-        moves: tuple[Move, ...] = (),
+        before: TimeSlice | None = None,
+        transitions: tuple[Transition, ...] = (),
     ) -> None:
-        self.study = study
+        self.training = training
         self.logic = logic
         self.states = states
         self.before = before
-        self.moves = moves
-        self.goal = study.packed.examples.goal.index_select(0, states)
+        self.transitions = transitions
+        self.goal = training.dataset.examples.goal.index_select(0, states)
         self.judged = where(self.goal >= 0)
-        self.action = study.packed.examples.action.index_select(0, states)
+        self.action = training.dataset.examples.action.index_select(0, states)
         # Tables lie in pools, alone or with others: which pool each is in, and where its rows are there.
         self._pools: list[Tensor] = []
-        self._pool = [-1] * len(study.tables)
-        self._places = torch.full((len(study.tables), len(states)), -1, device=states.device)
+        self._pool = [-1] * len(training.tables)
+        self._places = torch.full((len(training.tables), len(states)), -1, device=states.device)
         # The pools of one table whose rows ascend.
         self._plain = set[int]()
         self._joined: dict[Hashable, tuple[Tensor, Tensor]] = {}
-        self._split: tuple[Tensor, list[tuple[Move, Tensor | None]]] | None = None
+        self._split: tuple[Tensor, list[tuple[Transition, Tensor | None]]] | None = None
         self._encoded: dict[str, Tensor] | None = None
         self.shared: Shared = {} if before is None else before.shared
 
@@ -94,7 +95,9 @@ class Frame:
     @property
     def outcomes(self) -> Tensor:
         """Whether the goals of the ``judged`` rows held."""
-        return self.study.packed.examples.outcomes.index_select(0, self.states.index_select(0, self.judged))
+        return self.training.dataset.examples.outcomes.index_select(
+            0, self.states.index_select(0, self.judged)
+        )
 
     # -- values -------------------------------------------------------------------
 
@@ -102,34 +105,41 @@ class Frame:
         """A state variable in some rows; ``at``: their states, where they are known."""
         if self.before is not None:
             return self._predicted(name, rows)
-        if self.study.domain.predicates[name].role == "encoded":
+        if self.training.domain.predicates[name].role == "encoded":
             encoded = self._encode()
             if name in encoded:
                 return encoded[name] if len(rows) == len(self) else encoded[name].index_select(0, rows)
-        at = self.study.packed.rows(self.states.index_select(0, rows)) if at is None else at
-        return self.study.packed.states.tensor(name).index_select(0, at)
+        at = self.training.dataset.rows(self.states.index_select(0, rows)) if at is None else at
+        return self.training.dataset.values(name, at)
 
     def _predicted(self, name: str, rows: Tensor) -> Tensor:
         assert self.before is not None
         parts = []
-        for move, own in self._by_move(rows):
-            if name not in move.new:
-                origin = move.rows if own is None else move.rows.index_select(0, own)
+        for transition, own in self._by_transition(rows):
+            if name not in transition.new:
+                origin = transition.rows if own is None else transition.rows.index_select(0, own)
                 parts.append(self.before.value(name, origin))
             else:
-                parts.append(move.new[name] if own is None else move.new[name].index_select(0, own))
-        whole = unify(parts, self.study.domain.predicates[name].type)
+                parts.append(
+                    transition.new[name] if own is None else transition.new[name].index_select(0, own)
+                )
+        whole = unify(parts, self.training.domain.predicates[name].type)
         return whole[0] if len(whole) == 1 else torch.cat(whole)
 
-    def _by_move(self, rows: Tensor) -> list[tuple[Move, Tensor | None]]:
-        """The moves that some rows came from, and which of each move's rows they are (None: all of them)."""
+    def _by_transition(self, rows: Tensor) -> list[tuple[Transition, Tensor | None]]:
+        """The transitions that some rows came from, and which of its rows they are (None: all)."""
         if self._split is None or self._split[0] is not rows:
-            ends = torch.tensor([move.first + len(move.rows) for move in self.moves], device=rows.device)
+            ends = torch.tensor(
+                [transition.first + len(transition.rows) for transition in self.transitions],
+                device=rows.device,
+            )
             found, first = [], 0
-            for move, end in zip(self.moves, torch.searchsorted(rows, ends).tolist(), strict=True):
+            for transition, end in zip(
+                self.transitions, torch.searchsorted(rows, ends).tolist(), strict=True
+            ):
                 if end > first:
-                    every = end - first == len(move.rows)
-                    found.append((move, None if every else rows[first:end] - move.first))
+                    every = end - first == len(transition.rows)
+                    found.append((transition, None if every else rows[first:end] - transition.first))
                 first = end
             self._split = rows, found
         return self._split[1]
@@ -137,7 +147,7 @@ class Frame:
     def _encode(self) -> dict[str, Tensor]:
         """Every encoded variable that the data does not give, in all rows."""
         if self._encoded is None:
-            self._encoded = encode(self.study, self.states, self.logic)
+            self._encoded = encode(self.training, self.states, self.logic)
         return self._encoded
 
     @property
@@ -148,29 +158,31 @@ class Frame:
     def batch(self, rows: Tensor, names: Iterable[str]) -> StateBatch:
         """Some rows as a batch that holds the given state variables."""
         states = self.states.index_select(0, rows)
-        at = self.study.packed.rows(states)
+        at = self.training.dataset.rows(states)
         tensors = {name: self.value(name, rows, at) for name in names if self._holds(name)}
-        return self.study.batch(states, tensors, at)
+        return self.training.batch(states, tensors, at)
 
     def _holds(self, name: str) -> bool:
-        predicate = self.study.domain.predicates[name]
-        return predicate.role == "encoded" or name in self.study.packed.states.tensors
+        predicate = self.training.domain.predicates[name]
+        return predicate.role == "encoded" or name in self.training.dataset
 
     # -- derived tables -------------------------------------------------------------
 
     def prepare(self, *, goals: bool, step: bool) -> None:
         """Compute the tables that the goals of all rows need, and their actions, callees first."""
-        plan = self.study.plan
-        wanted = torch.zeros(len(self.study.tables), len(self), dtype=torch.bool, device=self.states.device)
+        schedule = self.training.schedule
+        wanted = torch.zeros(
+            len(self.training.tables), len(self), dtype=torch.bool, device=self.states.device
+        )
         if goals:
-            wanted |= plan.goal_wants[self.goal].T
+            wanted |= schedule.goal_wants[self.goal].T
         if step:
-            wanted |= plan.action_wants[self.action].T & self.moving
+            wanted |= schedule.action_wants[self.action].T & self.moving
         seen = set[int]()
         for table in where(wanted.any(1)).tolist():
             if table in seen:
                 continue
-            alike = None if self.logic.crisp else self.study.alike.get(table)
+            alike = None if self.logic.crisp else self.training.alike.get(table)
             networks = None if alike is None else alike.networks()
             if alike is None or networks is None:
                 self._compute(table, wanted[table])
@@ -181,11 +193,11 @@ class Frame:
     @cached_property
     def moving(self) -> Tensor:
         """Which rows' actions were carried out."""
-        return self.study.moved.index_select(0, self.states)
+        return self.training.moved.index_select(0, self.states)
 
     def _compute(self, table: int, wanted: Tensor) -> None:
         """A table in some rows: taken over where nothing changed, else computed."""
-        study, parts = self.study, []
+        training, parts = self.training, []
         kept, fresh = None, where(wanted)
         if self.before is not None and self.before._pool[table] >= 0:
             same = self._untouched[table] & (self.before._places[table].index_select(0, self._origin) >= 0)
@@ -193,10 +205,10 @@ class Frame:
             if len(kept):
                 parts.append(self.before._taken(table, self._origin.index_select(0, kept)))
         if len(fresh):
-            run = self.open(fresh, study.plan.table_reads[table], study.plan.callees[table])
-            name = study.tables[table]
-            found = study.engine.predicate(run, name, self.logic)
-            type_ = study.domain.predicates[name].type
+            run = self.open(fresh, training.schedule.table_reads[table], training.schedule.callees[table])
+            name = training.tables[table]
+            found = training.engine.predicate(run, name, self.logic)
+            type_ = training.domain.predicates[name].type
             parts.append(found if self.logic.crisp or not is_categorical(type_) else fully_soft(found, type_))
         if kept is None or not len(kept):
             self._plain.add(len(self._pools))
@@ -204,7 +216,7 @@ class Frame:
         self._places[table, rows] = torch.arange(len(rows), device=rows.device)
         self._add([table], parts)
 
-    def _compute_alike(self, alike: Alike, networks: Sequence[Verdict], wanted: Tensor) -> None:
+    def _compute_alike(self, alike: Alike, networks: Sequence[BooleanNet], wanted: Tensor) -> None:
         """Tables that are computed together, each in the rows that want it ``[table, row]``."""
         parts, tables, rows = [], [], []
         fresh = wanted
@@ -235,25 +247,25 @@ class Frame:
 
     def open(self, rows: Tensor, names: Iterable[str], tables: Sequence[int]) -> Run:
         """A run over some rows that knows the tables already computed."""
-        run = self.study.engine.open(self.batch(rows, names), checked=False)
-        nodes = [self.study.table_node(table, self.logic) for table in tables]
+        run = self.training.engine.open(self.batch(rows, names), checked=False)
+        nodes = [self.training.table_node(table, self.logic) for table in tables]
         run.remember(nodes, [self.table(table, rows) for table in tables])
         return run
 
     @cached_property
     def _untouched(self) -> Tensor:
         """Whether a row's action wrote nothing that a table depends on ``[table, row]``."""
-        reads = self.study.plan.table_reads
-        apart = [[table.isdisjoint(move.new) for move in self.moves] for table in reads]
+        reads = self.training.schedule.table_reads
+        apart = [[table.isdisjoint(transition.new) for transition in self.transitions] for table in reads]
         device = self.states.device
-        lengths = torch.tensor([len(move.rows) for move in self.moves], device=device)
-        move = torch.repeat_interleave(lengths, output_size=len(self))
-        return torch.tensor(apart, device=device).index_select(1, move)
+        lengths = torch.tensor([len(transition.rows) for transition in self.transitions], device=device)
+        transition = torch.repeat_interleave(lengths, output_size=len(self))
+        return torch.tensor(apart, device=device).index_select(1, transition)
 
     @cached_property
     def _origin(self) -> Tensor:
-        """The rows of the frame before that these came from."""
-        return torch.cat([move.rows for move in self.moves])
+        """The rows of the slice before that these came from."""
+        return torch.cat([transition.rows for transition in self.transitions])
 
     @property
     def tables(self) -> Mapping[int, Tensor]:
@@ -285,9 +297,9 @@ class Frame:
     def truth(self) -> Tensor:
         """The truth of the goals of the ``judged`` rows, in their order."""
         if not len(self.judged):
-            return torch.zeros(0, device=self.study.packed.device)
-        family = self.study.plan.family.index_select(0, self.goal.index_select(0, self.judged))
-        groups = sorted_by(family, len(self.study.families))
+            return torch.zeros(0, device=self.training.dataset.device)
+        family = self.training.schedule.family.index_select(0, self.goal.index_select(0, self.judged))
+        groups = sorted_by(family, len(self.training.families))
         parts = []
         for at, own in groups:
             rows = self.judged.index_select(0, own)
@@ -298,14 +310,14 @@ class Frame:
         return torch.cat(parts).index_select(0, order.argsort())
 
     def _family_truth(self, at: int, rows: Tensor) -> Tensor:
-        plan = self.study.plan
-        node = self.study.skeleton(at, self.logic)
-        batch = self.batch(rows, plan.direct[at])
-        slots = plan.slots.index_select(0, self.goal.index_select(0, rows))
-        for slot, among in enumerate(plan.slot_tables[at]):
+        schedule = self.training.schedule
+        node = self.training.skeleton(at, self.logic)
+        batch = self.batch(rows, schedule.direct[at])
+        slots = schedule.slots.index_select(0, self.goal.index_select(0, rows))
+        for slot, among in enumerate(schedule.slot_tables[at]):
             if among:
                 batch.tensors[f"${slot}"] = self._slot(among, slots[:, slot], rows)
-        return node(self.study.engine.open(batch, checked=False))
+        return node(self.training.engine.open(batch, checked=False))
 
     def _slot(self, among: Sequence[int], tables: Tensor, rows: Tensor) -> Tensor:
         """The table of a slot: each row from the predicate that its goal names, one of ``among``."""
@@ -318,13 +330,13 @@ class Frame:
         pools = {self._pool[table] for table in among} - {-1}
         if len(pools) == 1:
             return self._pools[pools.pop()].index_select(0, self._places[tables, rows])
-        whole, offsets = self._join(self.study.plan.signatures[among[0]])
+        whole, offsets = self._join(self.training.schedule.signatures[among[0]])
         return whole.index_select(0, offsets.index_select(0, tables) + self._places[tables, rows])
 
     def _join(self, key: Hashable) -> tuple[Tensor, Tensor]:
         """All pools with tables of one signature, one after the other, and where each table's pool begins."""
         if key not in self._joined:
-            signatures = self.study.plan.signatures
+            signatures = self.training.schedule.signatures
             alike = [t for t, pool in enumerate(self._pool) if pool >= 0 and signatures[t] == key]
             pools = sorted({self._pool[table] for table in alike})
             begins = dict(
@@ -335,19 +347,23 @@ class Frame:
             self._joined[key] = whole, torch.tensor(offsets, device=whole.device)
         return self._joined[key]
 
-    def step(self, among: Tensor | None = None) -> Frame:
+    def step(self, among: Tensor | None = None) -> TimeSlice:
         """The predicted next states of the rows that moved; ``among``: only of those where it says so."""
-        plan, count = self.study.plan, len(self.study.actions)
-        moves, first = [], 0
+        schedule, count = self.training.schedule, len(self.training.actions)
+        transitions, first = [], 0
         moving = self.moving if among is None else self.moving & among
         for at, rows in sorted_by(torch.where(moving, self.action, count), count):
-            run = self.open(rows, plan.action_reads[at], plan.action_tables[at])
-            ground = run.ground(self.study.parameters(at, self.states.index_select(0, rows)), 1)
-            program = self.study.engine.program(self.study.actions[at].name, self.logic)
-            moves.append(Move(at, rows, first, written(program, ground), assigned(program, ground)))
+            run = self.open(rows, schedule.action_reads[at], schedule.action_tables[at])
+            ground = run.ground(self.training.parameters(at, self.states.index_select(0, rows)), 1)
+            program = self.training.engine.program(self.training.actions[at].name, self.logic)
+            transitions.append(
+                Transition(at, rows, first, written(program, ground), assigned(program, ground))
+            )
             first += len(rows)
-        rows = torch.cat([move.rows for move in moves]) if moves else self.states[:0]
-        return Frame(self.study, self.logic, self.states.index_select(0, rows) + 1, self, tuple(moves))
+        rows = torch.cat([transition.rows for transition in transitions]) if transitions else self.states[:0]
+        return TimeSlice(
+            self.training, self.logic, self.states.index_select(0, rows) + 1, self, tuple(transitions)
+        )
 
 
 def where(mask: Tensor) -> Tensor:
@@ -362,14 +378,12 @@ def sorted_by(key: Tensor, count: int) -> list[tuple[int, Tensor]]:
     return [(at, parts[at]) for at in range(count) if sizes[at]]
 
 
-def encode(study: Study, states: Tensor, logic: Logic) -> dict[str, Tensor]:
+def encode(training: TrainingSet, states: Tensor, logic: Logic) -> dict[str, Tensor]:
     """The encoded variables of some states of the data, where it does not give them."""
-    tensors = study.packed.states.tensors
-    missing = [
-        p.name for p in study.domain.predicates.values() if p.role == "encoded" and p.name not in tensors
-    ]
+    predicates, data = training.domain.predicates.values(), training.dataset
+    missing = [p.name for p in predicates if p.role == "encoded" and p.name not in data]
     if not missing:
         return {}
-    names = study.reads.encoder_inputs(missing)
-    run = study.engine.open(study.batch(states, study.observed(states, names)), checked=False)
-    return {name: study.engine.predicate(run, name, logic) for name in missing}
+    names = training.reads.encoder_inputs(missing)
+    run = training.engine.open(training.batch(states, training.observed(states, names)), checked=False)
+    return {name: training.engine.predicate(run, name, logic) for name in missing}

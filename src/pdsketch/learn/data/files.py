@@ -13,14 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from pdsketch.files.digests import digest_of
+from pdsketch.files.mapped import LEAST_MAPPED
 from pdsketch.files.parts import open_parts, write_parts
 from pdsketch.files.tensors import TensorFile, block_of, tensor_bytes
 from pdsketch.lang.diagnostics import UNPLACED, Diagnostic, Error
 from pdsketch.lang.domain import Domain
-from pdsketch.learn.columns import COUNTED, PER_ACTION, Columns, narrow
-from pdsketch.learn.episodes import Episode
-from pdsketch.learn.intake import Intake, kind_of
-from pdsketch.learn.recorder import columns_of
+from pdsketch.learn.data.episode import Episode
+from pdsketch.learn.data.episode_arrays import COUNTED, PER_ACTION, EpisodeArrays, narrow
+from pdsketch.learn.data.recorder import arrays_of
+from pdsketch.learn.data.validate import UntrustedFolder, kind_of
 
 FORMAT = "pdsketch-episodes"
 VERSION = 3
@@ -29,20 +30,20 @@ ARRAYS = "arrays.safetensors"
 
 
 def save_episodes(
-    episodes: Columns | Iterable[Episode],
+    episodes: EpisodeArrays | Iterable[Episode],
     path: str | os.PathLike[str],
     domain: Domain | None = None,
     *,
     options: Mapping[str, Any] | None = None,
 ) -> None:
     """Write episodes to a folder, which is made if need be; ``options`` say how they were made."""
-    if not isinstance(episodes, Columns):
+    if not isinstance(episodes, EpisodeArrays):
         listed = list(episodes)
         if domain is None:
             if not listed:
                 raise _bad(path, "there are no episodes to save")
             domain = listed[0].states[0].domain
-        episodes = columns_of(listed, domain)
+        episodes = arrays_of(listed, domain)
     arrays = {name: narrow(getattr(episodes, name)) for name in (*COUNTED, *PER_ACTION) if name != "numbers"}
     arrays |= {"numbers": episodes.numbers}
     arrays |= {f"value/{name}": values for name, values in episodes.values.items()}
@@ -51,37 +52,40 @@ def save_episodes(
     write_parts(path, MANIFEST, content, {ARRAYS: tensor_bytes(blocks)})
 
 
-def _manifest(columns: Columns) -> dict[str, Any]:
+def _manifest(arrays: EpisodeArrays) -> dict[str, Any]:
     predicates = {}
-    for name in columns.values:
-        predicate = columns.domain.predicates[name]
+    for name in arrays.values:
+        predicate = arrays.domain.predicates[name]
         predicates[name] = {
             "arguments": [kind_of(p.type) for p in predicate.parameters],
             "prim": predicate.type.prim,
-            "shape": list(columns.shapes[name]),
-            "per": "episode" if name in columns.fixed else "state",
+            "shape": list(arrays.shapes[name]),
+            "per": "episode" if name in arrays.fixed else "state",
         }
     return {
         "format": FORMAT,
         "version": VERSION,
-        "domain": columns.domain.name,
-        "sketch": digest_of(columns.domain.source.text),
-        "episodes": len(columns),
-        "states": int(columns.length.sum()),
-        "constants": list(columns.domain.constants),
+        "domain": arrays.domain.name,
+        "sketch": digest_of(arrays.domain.source.text),
+        "episodes": len(arrays),
+        "states": int(arrays.length.sum()),
+        "constants": list(arrays.domain.constants),
         "predicates": predicates,
         "actions": {
-            name: [kind_of(p.type) for p in columns.domain.actions[name].parameters]
-            for name in columns.actions
+            name: [kind_of(p.type) for p in arrays.domain.actions[name].parameters] for name in arrays.actions
         },
-        "universes": [{type_: list(names) for type_, names in r.objects.items()} for r in columns.universes],
-        "goals": list(columns.goals),
+        "universes": [{type_: list(names) for type_, names in r.objects.items()} for r in arrays.universes],
+        "goals": list(arrays.goals),
     }
 
 
-def load_episodes(path: str | os.PathLike[str], domain: Domain) -> Columns:
+def load_episodes(
+    path: str | os.PathLike[str], domain: Domain, *, map_from: int = LEAST_MAPPED
+) -> EpisodeArrays:
     """Read a folder of episodes for a domain.
 
+    The values of a predicate that take ``map_from`` bytes or more are not read into
+    memory, but mapped from their file.
     Predicates that the domain does not have are left aside, so that one data
     set serves several sketches. Whatever else does not fit is an `Error`.
     """
@@ -95,7 +99,7 @@ def load_episodes(path: str | os.PathLike[str], domain: Domain) -> Columns:
         ):
             part = parts[ARRAYS]
             arrays = TensorFile(part.file, part.size, part.path, "bad-data")
-            return Intake(folder, manifest, arrays, domain).columns()
+            return UntrustedFolder(folder, manifest, arrays, domain, map_from).arrays()
     except (KeyError, TypeError, AttributeError, OverflowError) as problem:
         raise _bad(folder / MANIFEST, f"the manifest is not as expected: {problem!r:.120}") from None
     except Error as problem:

@@ -1,4 +1,4 @@
-"""A Boolean of anything: a sum of evidence, or a perceptron."""
+"""A Boolean network: an additive logistic model, or a perceptron."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import cast
 import torch
 from torch import Tensor
 
-from pdsketch.nets.evidence import Evidence, add_factors
+from pdsketch.nets.additive import AdditiveLogistic, add_group_lasso
 from pdsketch.nets.features import Argument, Chosen, Features, membership
 from pdsketch.nets.layers import NARROW, WIDTH, linear
 from pdsketch.nets.nested import Nested
 from pdsketch.nets.signature import Signature
 
 
-class Verdict(Nested):
-    """Evidence of single things, of two together, of numbers of elements; or else, for what is no sum of
-    evidence (an exclusive or), a perceptron, and one that counts.
+class BooleanNet(Nested):
+    """An additive logistic model of several levels (main effects, pairwise terms, counts, sums); or else, for
+    what is no such sum (an exclusive or), a perceptron, and one that counts.
 
-    The perceptron stands alone: evidence moves in strides (`evidence.STRIDE`), and where
-    it cannot explain the examples it would only shake what the perceptron is learning.
+    The perceptron stands alone: coefficients move far in one step (`additive.COEFFICIENT_SCALE`), and where
+    the sum cannot explain the examples it would only disturb what the perceptron is learning.
 
     Once trained, products speak for a truth beyond the numbers seen only as far as they do at the nearest
     numbers seen: a parabola that fits where the data is may open to the wrong side elsewhere.
@@ -28,11 +28,11 @@ class Verdict(Nested):
 
     def __init__(self, signature: Signature, generator: torch.Generator | None) -> None:
         features = Features(signature, generator)
-        evidence = Evidence(signature, features, generator)
-        super().__init__([*evidence.kinds, "perceptron", *(["counting"] if features.pools else [])])
+        additive = AdditiveLogistic(signature, features, generator)
+        super().__init__([*additive.kinds, "perceptron", *(["counting"] if features.pools else [])])
         self.signature = signature
         self.features = features
-        self.evidence = evidence
+        self.additive = additive
         self.register_buffer("member", membership(features.factors), persistent=False)
         self.first = linear(sum(features.factors), WIDTH, generator)
         self.second = linear(WIDTH, NARROW, generator)
@@ -51,7 +51,7 @@ class Verdict(Nested):
         deep = self.reaches("perceptron")
         if deep and drawn is None:
             return torch.sigmoid(self._perceptron(parts, args, elements, self.reaches("counting"), None))
-        odds = self._evidence(args, dict(zip(singles, alone, strict=True)), between, elements, drawn)
+        odds = self._additive(args, dict(zip(singles, alone, strict=True)), between, elements, drawn)
         if deep and drawn is not None:
             odds = odds * (drawn < self.levels.index("perceptron"))
             counted = drawn >= self.levels.index("counting") if self.reaches("counting") else False
@@ -60,7 +60,7 @@ class Verdict(Nested):
             odds = self.added("perceptron", odds, rest, drawn, chosen)
         return torch.sigmoid(odds)
 
-    def _evidence(
+    def _additive(
         self,
         args: Sequence[Argument],
         own: Mapping[int, Tensor],
@@ -68,21 +68,21 @@ class Verdict(Nested):
         elements: Mapping[int, Tensor],
         drawn: Tensor | None,
     ) -> Tensor:
-        """The odds' logarithm by evidence, as far as each example gets."""
-        evidence = self.evidence
-        bounded = evidence.bounded(own, between)
-        odds = evidence.linear(args, own, between, elements, bounded)
+        """The odds' logarithm by the additive model, as far as each example gets."""
+        additive = self.additive
+        bounded = additive.bounded(own, between)
+        odds = additive.linear(args, own, between, elements, bounded)
         if self.reaches("products"):
             chosen = self.chosen("products", odds.shape[:-1], odds.device)
-            products = evidence.products(args, bounded, chosen)
+            products = additive.products(args, bounded, chosen)
             if not self.training:
-                near = evidence.bounded(*self.features.near(own, between))
-                products = torch.minimum(products, evidence.products(args, near, chosen))
+                near = additive.bounded(*self.features.near(own, between))
+                products = torch.minimum(products, additive.products(args, near, chosen))
             odds = self.added("products", odds, products, drawn, chosen)
         if self.reaches("counts"):
-            odds = odds + self.masked("counts", evidence.counts(args, elements), drawn)
+            odds = odds + self.masked("counts", additive.counts(args, elements), drawn)
         if self.reaches("sums"):
-            odds = odds + self.masked("sums", evidence.sums(self.features, args, elements), drawn)
+            odds = odds + self.masked("sums", additive.sums(self.features, args, elements), drawn)
         return odds
 
     def _perceptron(
@@ -99,19 +99,19 @@ class Verdict(Nested):
 
     def add_sparsity(self, weight: float) -> None:
         """Add the price of its factors to the gradients."""
-        add_price([self], weight)
+        add_group_lassos([self], weight)
 
 
 @torch.no_grad()
-def add_price(verdicts: Sequence[Verdict], weight: float) -> None:
-    """Add, for verdicts of one signature, ``weight`` times the norms of all factors' weights.
+def add_group_lassos(networks: Sequence[BooleanNet], weight: float) -> None:
+    """Add, for networks of one signature, ``weight`` times the norms of all factors' weights.
 
     Nothing is added where nothing was learned.
     """
-    add_factors([verdict.evidence for verdict in verdicts], weight)
-    firsts = [verdict.first.weight for verdict in verdicts if verdict.first.weight.grad is not None]
+    add_group_lasso([network.additive for network in networks], weight)
+    firsts = [network.first.weight for network in networks if network.first.weight.grad is not None]
     if firsts:
-        member = cast(Tensor, verdicts[0].member)
+        member = cast(Tensor, networks[0].member)
         whole = torch.stack(firsts)
         shrink = (whole.square().sum(1) @ member + 1e-8).rsqrt() @ member.T
         price = whole * (weight * shrink).unsqueeze(1)

@@ -7,70 +7,70 @@ import pytest
 import torch
 
 import pdsketch as pds
-from pdsketch.learn.fit import gather, open_study
-from pdsketch.learn.frame import Frame
-from pdsketch.learn.packed import pack
+from pdsketch.learn.data.device_dataset import put_on_device
+from pdsketch.learn.fit import gather, open_training_set
+from pdsketch.learn.time_slice import TimeSlice
 from pdsketch.tensor.logic import CRISP, logic_of
 
 
 @pytest.fixture(scope="module")
-def study(rooms):
+def training(rooms):
     domain, episodes = rooms
     model = pds.Model(domain, seed=1)
     with torch.no_grad():  # so that effects are no residual's identity
         for parameter in model.parameters():
             parameter.add_(torch.randn(parameter.shape, generator=torch.Generator().manual_seed(3)) * 0.3)
-    return open_study(model, pack(gather(episodes, domain), model.device))
+    return open_training_set(model, put_on_device(gather(episodes, domain), model.device))
 
 
-def alone(study, state: int):
-    columns = study.packed.columns
-    at = int(study.packed.episode[state])
+def alone(training, state: int):
+    columns = training.dataset.arrays
+    at = int(training.dataset.episode[state])
     episode = columns[at]
     return episode, int(state - columns.starts[at])
 
 
 @pytest.mark.parametrize("tnorm", ["product", "godel", "crisp"])
-def test_goals_and_lookahead_equal_one_state_at_a_time(study, tnorm):
+def test_goals_and_lookahead_equal_one_state_at_a_time(training, tnorm):
     logic = CRISP if tnorm == "crisp" else logic_of(tnorm)
     kw = {"crisp": True} if tnorm == "crisp" else {"tnorm": tnorm}
-    states = np.random.default_rng(0).permutation(len(study.packed))[:60]
+    states = np.random.default_rng(0).permutation(len(training.dataset))[:60]
     with torch.no_grad():
-        frame = Frame(study, logic, torch.from_numpy(states))
-        frame.prepare(goals=True, step=True)
-        after = frame.step()
+        current = TimeSlice(training, logic, torch.from_numpy(states))
+        current.prepare(goals=True, step=True)
+        after = current.step()
         after.prepare(goals=True, step=True)
         later = after.step()
         later.prepare(goals=True, step=False)
-        truths = [f.truth().float() for f in (frame, after, later)]
+        truths = [f.truth().float() for f in (current, after, later)]
         origins = [np.arange(len(states)), after._origin, after._origin[later._origin]]
         for ahead, (truth, origin) in enumerate(zip(truths, origins, strict=True)):
             for row, source in enumerate(origin):
-                episode, at = alone(study, states[source])
+                episode, at = alone(training, states[source])
                 state = episode.states[at]
                 for action in episode.actions[at : at + ahead]:
-                    state = study.model.step(state, action, **kw)
-                expected = study.model.holds(state, episode.goal, **kw)
+                    state = training.model.step(state, action, **kw)
+                expected = training.model.holds(state, episode.goal, **kw)
                 assert torch.allclose(truth[row], expected, atol=1e-5)
 
 
-def test_predicted_variables_equal_one_step_at_a_time(study):
+def test_predicted_variables_equal_one_step_at_a_time(training):
     states = np.arange(50)
     logic = logic_of("product")
     with torch.no_grad():
-        frame = Frame(study, logic, torch.from_numpy(states))
-        frame.prepare(goals=False, step=True)
-        after = frame.step()
-        for move in after.moves:
-            for local, row in enumerate(move.rows):
-                episode, at = alone(study, states[row])
-                expected = study.model.step(episode.states[at], episode.actions[at], tnorm="product")
-                for name, new in move.new.items():
+        current = TimeSlice(training, logic, torch.from_numpy(states))
+        current.prepare(goals=False, step=True)
+        after = current.step()
+        for transition in after.transitions:
+            for local, row in enumerate(transition.rows):
+                episode, at = alone(training, states[row])
+                expected = training.model.step(episode.states[at], episode.actions[at], tnorm="product")
+                for name, new in transition.new.items():
                     wanted = expected[name]
                     found = new[local][tuple(slice(0, n) for n in wanted.shape[:1])]
                     assert torch.allclose(found.float(), wanted.float(), atol=1e-5)
 
 
-def test_goals_of_one_skeleton_form_one_family(study):
-    assert len(study.goals) == 3
-    assert len(study.families) == 2
+def test_goals_of_one_skeleton_form_one_family(training):
+    assert len(training.goals) == 3
+    assert len(training.families) == 2

@@ -7,11 +7,11 @@ from itertools import pairwise
 import pytest
 import torch
 
+from pdsketch.nets.additive import COEFFICIENT_SCALE
+from pdsketch.nets.boolean_net import BooleanNet
 from pdsketch.nets.default import add_sparsity, make
-from pdsketch.nets.evidence import STRIDE
 from pdsketch.nets.normalise import bounding, recording
 from pdsketch.nets.signature import Input, Signature, Spec
-from pdsketch.nets.verdict import Verdict
 
 BOOL = Spec("bool")
 CODE = Spec("int", (3,), 5)
@@ -21,9 +21,9 @@ AHEAD = Signature((Input(POSE, type_id="pose"), Input(WAY), Input(POSE, type_id=
 STEPS = torch.tensor([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [0.0, -1.0]])
 
 
-def verdict(signature: Signature, seed: int = 0) -> Verdict:
+def verdict(signature: Signature, seed: int = 0) -> BooleanNet:
     net = make(signature, torch.Generator().manual_seed(seed))
-    assert isinstance(net, Verdict)
+    assert isinstance(net, BooleanNet)
     return net
 
 
@@ -32,7 +32,7 @@ def codes(count: int, seed: int = 0) -> torch.Tensor:
     return torch.nn.functional.one_hot(torch.randint(5, (count, 3), generator=rng), 5).float()
 
 
-def fit(net: Verdict, args: tuple, labels: torch.Tensor, steps: int = 300) -> None:
+def fit(net: BooleanNet, args: tuple, labels: torch.Tensor, steps: int = 300) -> None:
     with recording(net):
         net(*args)
     optimiser = torch.optim.AdamW(net.parameters(), lr=3e-3)
@@ -45,7 +45,7 @@ def fit(net: Verdict, args: tuple, labels: torch.Tensor, steps: int = 300) -> No
         optimiser.step()
 
 
-def error(net: Verdict, args: tuple, labels: torch.Tensor) -> float:
+def error(net: BooleanNet, args: tuple, labels: torch.Tensor) -> float:
     with torch.no_grad():
         return float(((net(*args).squeeze(-1) > 0.5) != (labels > 0.5)).float().mean())
 
@@ -117,7 +117,7 @@ def test_two_things_together_find_the_cell_ahead_whichever_way_one_looks():
 @pytest.mark.parametrize("spec", [CODE, POSE], ids=["codes", "numbers"])
 def test_a_set_is_judged_by_its_elements_and_not_by_their_order(spec):
     net = verdict(Signature((Input(spec, is_set=True),), BOOL))
-    torch.nn.init.normal_(net.evidence.votes, generator=torch.Generator().manual_seed(1))
+    torch.nn.init.normal_(net.additive.coefficients, generator=torch.Generator().manual_seed(1))
     values = torch.rand(4, 6, *spec.axes, generator=torch.Generator().manual_seed(2))
     weights = torch.rand(4, 6, generator=torch.Generator().manual_seed(3))
     order = torch.tensor([3, 1, 5, 0, 4, 2])
@@ -128,17 +128,17 @@ def test_a_set_is_judged_by_its_elements_and_not_by_their_order(spec):
 def test_sparsity_is_the_gradient_of_what_evidence_and_perceptron_cost():
     net = verdict(AHEAD)
     add_sparsity(net, 0.3)
-    assert net.evidence.votes.grad is None  # nothing learned, nothing shrunk
+    assert net.additive.coefficients.grad is None  # nothing learned, nothing shrunk
     rng = torch.Generator().manual_seed(0)
-    torch.nn.init.normal_(net.evidence.votes, generator=rng)
-    groups = net.evidence.votes.square() @ net.evidence.member
+    torch.nn.init.normal_(net.additive.coefficients, generator=rng)
+    groups = net.additive.coefficients.square() @ net.additive.member
     factors = net.first.weight.square().sum(0) @ net.member
-    cost = STRIDE * (groups + 1e-8).sqrt().sum() + (factors + 1e-8).sqrt().sum()
+    cost = COEFFICIENT_SCALE * (groups + 1e-8).sqrt().sum() + (factors + 1e-8).sqrt().sum()
     (0.3 * cost).backward()
-    wanted = [p.grad.clone() for p in (net.evidence.votes, net.first.weight)]
+    wanted = [p.grad.clone() for p in (net.additive.coefficients, net.first.weight)]
     net.zero_grad(set_to_none=False)
     add_sparsity(net, 0.3)
-    assert torch.allclose(net.evidence.votes.grad, wanted[0], atol=1e-4)
+    assert torch.allclose(net.additive.coefficients.grad, wanted[0], atol=1e-4)
     assert torch.allclose(net.first.weight.grad, wanted[1], atol=1e-4)
 
 
@@ -146,7 +146,7 @@ def test_a_perceptron_answers_alone():
     net = verdict(AHEAD)
     args, _ = scenes(50, seed=0)
     before = net(*args)
-    torch.nn.init.normal_(net.evidence.votes, generator=torch.Generator().manual_seed(1))
+    torch.nn.init.normal_(net.additive.coefficients, generator=torch.Generator().manual_seed(1))
     assert torch.equal(net(*args), before)
     net.level = net.levels.index("products")
     assert not torch.allclose(net(*args), before)
@@ -154,7 +154,7 @@ def test_a_perceptron_answers_alone():
 
 def test_each_vote_belongs_to_one_factor():
     for signature in (AHEAD, Signature((Input(CODE), Input(POSE, is_set=True), Input(POSE)), BOOL)):
-        member = verdict(signature).evidence.member
+        member = verdict(signature).additive.member
         assert torch.equal(member.sum(1), torch.ones(len(member)))
 
 
@@ -163,10 +163,10 @@ def test_beyond_the_numbers_seen_products_are_no_truer_than_at_the_edge():
     seen = torch.cartesian_prod(torch.arange(7.0), torch.arange(7.0))
     with recording(net):
         net(seen)
-    first, _ = net.evidence.spans["products"]
+    first, _ = net.additive.spans["products"]
     with torch.no_grad(), bounding(net):
         net.level = net.levels.index("products")
-        net.evidence.votes[0, first + 2] = 0.01  # x · y
+        net.additive.coefficients[0, first + 2] = 0.01  # x · y
         inside = net(seen)
     beyond, edge = torch.tensor([[9.0, 9.0]]), torch.tensor([[6.0, 6.0]])
     assert bool(net(beyond) > net(edge))  # a parabola, while it is trained

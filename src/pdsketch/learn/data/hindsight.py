@@ -10,8 +10,7 @@ from typing import Any
 import torch
 
 from pdsketch.lang.diagnostics import error
-from pdsketch.lang.load import parse_goal
-from pdsketch.learn.episodes import Episode, Success, domain_of
+from pdsketch.learn.data.episode import Episode, Success, domain_of
 from pdsketch.tensor.model import Model
 from pdsketch.tensor.state import State, StateBatch
 
@@ -116,7 +115,7 @@ def _check_exact(goal: Any, state: State, model: Model) -> None:
     """Refuse to evaluate a goal whose meaning is yet to be learned."""
     if not isinstance(goal, str):
         raise error("bad-episode", f"a goal is written as text, not as {type(goal).__name__}")
-    formula = parse_goal(goal, model.domain, state.universe)
+    formula = state.batch.layout.universes[0].formula(goal)
     learned = set(model.domain.analysis.blanks(formula)) - model.blanks.given.keys()
     if learned:
         raise error(

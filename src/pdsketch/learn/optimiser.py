@@ -1,26 +1,13 @@
-"""How a step of a fit is made: its learning rate, the largest gradient, and AdamW."""
+"""How a step of a fit is made: AdamW, and gradients of a bounded norm."""
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import torch
 from torch import nn
 
 from pdsketch.learn.options import Options
-
-LOWEST = 0.01
-"""The learning rate ends at this part of its peak."""
-
-
-def schedule(step: int, steps: int, warmup: float) -> float:
-    """Warm up linearly, then follow a cosine down."""
-    warm = max(1, round(warmup * steps))
-    if step < warm:
-        return (step + 1) / warm
-    done = (step - warm) / max(1, steps - warm)
-    return LOWEST + (1.0 - LOWEST) * 0.5 * (1.0 + math.cos(math.pi * done))
 
 
 @torch.no_grad()

@@ -22,7 +22,7 @@ from pdsketch.files.tensors import block_of
 from pdsketch.lang.diagnostics import error
 from pdsketch.lang.domain import Domain, Predicate
 from pdsketch.lang.types import ObjectType, ValueType
-from pdsketch.learn.episodes import ActionTuple, Episode
+from pdsketch.learn.data.episode import ActionTuple, Episode
 from pdsketch.tensor.state import State
 from pdsketch.tensor.universe import Universe
 
@@ -41,13 +41,16 @@ PER_ACTION: Mapping[str, Any] = {
     "numbers": np.float32,
     "executable": np.int8,
 }
-"""The columns of every data set, beside the values of its predicates, and their dtypes in memory."""
+"""The arrays of every data set, beside the values of its predicates, and their dtypes in memory."""
+
+DTYPES: Mapping[str, Any] = {"bool": np.bool_, "int64": np.int64, "float32": np.float32}
+"""What numbers of each kind are when they are computed with."""
 
 
 @final
 @dataclass(frozen=True, eq=False)
-class Columns:
-    """Episodes of one domain, in columns.
+class EpisodeArrays:
+    """Episodes of one domain, in arrays.
 
     - per episode ``[n]``: ``length`` (number of states), ``universe`` (index into
       ``universes``) and ``judgements`` (how many goals it was judged by);
@@ -213,6 +216,15 @@ def width_of(type_: ValueType) -> int:
     return int(np.prod(type_.shape, dtype=np.int64))
 
 
+def as_given(table: Array, prim: str) -> Array:
+    """A table as it is collected: integers of one or two bytes as they were given, so that pictures stay
+    small; all else in the dtype of its type. The dtype never changes what a number means.
+    """
+    if prim != "bool" and table.dtype.kind in "iu" and table.itemsize <= 2:
+        return table.copy()
+    return table.astype(DTYPES[prim], copy=False)
+
+
 def narrow(values: Array) -> Array:
     """The same numbers in the smallest dtype that holds them exactly."""
     if values.dtype == np.bool_:
@@ -223,7 +235,7 @@ def narrow(values: Array) -> Array:
             return values.astype(dtype)
         if values.min() < limits.min or values.max() > limits.max:
             continue
-        small = values.astype(dtype)
-        if np.array_equal(small, values):
+        small = values.astype(dtype, copy=False)
+        if values.dtype.kind in "iu" or np.array_equal(small, values):
             return small
     return values

@@ -15,8 +15,8 @@ import numpy as np
 
 from pdsketch.lang.diagnostics import error
 from pdsketch.lang.domain import Domain
-from pdsketch.learn.columns import Columns
-from pdsketch.learn.recorder import Recorder
+from pdsketch.learn.data.episode_arrays import EpisodeArrays
+from pdsketch.learn.data.recorder import Recorder
 
 KEY = "pdsketch"
 
@@ -24,7 +24,7 @@ Reader = Callable[[Any], Mapping[str, Any]]
 """A Minari episode → the arguments of `Recorder.add`: objects, values, actions, goal, success (or goals)."""
 
 
-def export_minari(columns: Columns, dataset_id: str) -> Any:
+def export_minari(arrays: EpisodeArrays, dataset_id: str) -> Any:
     """Write episodes as a Minari data set, and return it.
 
     An observation is a dictionary of the predicates; an action is the number of
@@ -35,22 +35,22 @@ def export_minari(columns: Columns, dataset_id: str) -> Any:
     from gymnasium import spaces
     from minari.data_collector import EpisodeBuffer
 
-    if len(columns.universes) != 1:
+    if len(arrays.universes) != 1:
         raise error(
             "not-for-minari",
-            f"the episodes have {len(columns.universes)} different sets of objects; Minari holds one",
+            f"the episodes have {len(arrays.universes)} different sets of objects; Minari holds one",
             help="export the episodes of one set of objects at a time",
         )
-    if columns.numbers.shape[1]:
+    if arrays.numbers.shape[1]:
         raise error("not-for-minari", "actions with value arguments have no place in Minari's Discrete space")
     ground: dict[tuple[Any, ...], int] = {}
     buffers = []
-    for at in range(len(columns)):
-        buffers.append(_buffer(EpisodeBuffer, columns, at, ground))
+    for at in range(len(arrays)):
+        buffers.append(_buffer(EpisodeBuffer, arrays, at, ground))
     observation = spaces.Dict(
         {
-            name: spaces.Box(-np.inf, np.inf, columns.table(name, 0).shape[1:], np.float64)
-            for name in columns.values
+            name: spaces.Box(-np.inf, np.inf, arrays.table(name, 0).shape[1:], np.float64)
+            for name in arrays.values
         }
     )
     with warnings.catch_warnings():
@@ -61,37 +61,37 @@ def export_minari(columns: Columns, dataset_id: str) -> Any:
             observation_space=observation,
             action_space=spaces.Discrete(max(1, len(ground))),
         )
-    universe = columns.universes[0]
-    facts = {"objects": universe.objects, "goals": columns.goals, "actions": [list(a) for a in ground]}
+    universe = arrays.universes[0]
+    facts = {"objects": universe.objects, "goals": arrays.goals, "actions": [list(a) for a in ground]}
     dataset.storage.update_metadata({KEY: json.dumps(facts)})
     return dataset
 
 
-def _buffer(kind: Any, columns: Columns, at: int, ground: dict[tuple[Any, ...], int]) -> Any:
-    episode = columns[at]
+def _buffer(kind: Any, arrays: EpisodeArrays, at: int, ground: dict[tuple[Any, ...], int]) -> Any:
+    episode = arrays[at]
     actions = [ground.setdefault(action, len(ground)) for action in episode.actions]
-    length = int(columns.length[at])
-    judgements = slice(columns.asked[at], columns.asked[at + 1])
-    bounds = columns.verdicts[judgements.start], columns.verdicts[judgements.stop]
-    success = columns.success[bounds[0] : bounds[1]].reshape(-1, length).astype(np.float64)
+    length = int(arrays.length[at])
+    judgements = slice(arrays.asked[at], arrays.asked[at + 1])
+    bounds = arrays.verdicts[judgements.start], arrays.verdicts[judgements.stop]
+    success = arrays.success[bounds[0] : bounds[1]].reshape(-1, length).astype(np.float64)
     won = success[0, 1:] > 0 if len(success) else np.zeros(len(actions), dtype=np.bool_)
     last = np.arange(len(actions)) == len(actions) - 1
     executable = [True] * len(actions) if episode.executable is None else list(episode.executable)
     return kind(
-        observations={name: columns.table(name, at).astype(np.float64) for name in columns.values},
+        observations={name: arrays.table(name, at).astype(np.float64) for name in arrays.values},
         actions=np.array(actions, dtype=np.int64),
         rewards=won.astype(np.float64).tolist(),
         terminations=(last & won).tolist(),
         truncations=(last & ~won).tolist(),
         infos={
-            "goal": np.tile(columns.goal[judgements], (length, 1)),
+            "goal": np.tile(arrays.goal[judgements], (length, 1)),
             "success": success.T,
             "executable": np.array([*executable, True]),
         },
     )
 
 
-def import_minari(dataset: Any, domain: Domain, reader: Reader | None = None) -> Columns:
+def import_minari(dataset: Any, domain: Domain, reader: Reader | None = None) -> EpisodeArrays:
     """The episodes of a Minari data set (or of its name) for a domain.
 
     A data set that was not exported from here needs a ``reader`` that says what
@@ -105,7 +105,7 @@ def import_minari(dataset: Any, domain: Domain, reader: Reader | None = None) ->
     recorder = Recorder(domain)
     for episode in dataset.iterate_episodes():
         recorder.add(**reader(episode))
-    return recorder.columns()
+    return recorder.arrays()
 
 
 def _own_reader(dataset: Any) -> Reader:

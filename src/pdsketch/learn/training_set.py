@@ -1,4 +1,4 @@
-"""What a fit looks at, prepared once: the packed episodes, their goals by family, and who reads what."""
+"""What a fit looks at, prepared once: the data set, its goals by family, and who reads what."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ import torch
 from torch import Tensor
 
 from pdsketch.lang.diagnostics import error
-from pdsketch.lang.load import parse_goal
 from pdsketch.lang.terms import TRUE, Expr
 from pdsketch.lang.types import ObjectType, ValueType
 from pdsketch.learn.alike import groups
-from pdsketch.learn.columns import Array, width_of
+from pdsketch.learn.data.device_dataset import DeviceDataset
+from pdsketch.learn.data.episode_arrays import Array, width_of
 from pdsketch.learn.goals import Family, families, signature
-from pdsketch.learn.packed import Packed
 from pdsketch.tensor.logic import CRISP, Logic
 from pdsketch.tensor.lower import Lowering
 from pdsketch.tensor.model import Model
@@ -26,7 +25,7 @@ from pdsketch.tensor.universe import Universe
 
 
 @final
-class Plan:
+class ReadSchedule:
     """Who reads what, as tensors over goals (g), actions (a) and derived tables (t).
 
     ``family`` ``[g]``; ``slots`` ``[g, k]`` the table in each slot (−1: none), and
@@ -35,15 +34,15 @@ class Plan:
     goal, for no action): the tables that must be computed, through others too.
     """
 
-    def __init__(self, study: Study) -> None:
-        reads, tables = study.reads, study.tables
+    def __init__(self, training: TrainingSet) -> None:
+        reads, tables = training.reads, training.tables
         number = {name: at for at, name in enumerate(tables)}
-        device = study.packed.device
-        of_goal = np.zeros(len(study.goals), dtype=np.int64)
-        most = max((len(m) for f in study.families for m in f.members.values()), default=0)
-        slots = np.full((len(study.goals), most), -1, dtype=np.int64)
+        device = training.dataset.device
+        of_goal = np.zeros(len(training.goals), dtype=np.int64)
+        most = max((len(m) for f in training.families for m in f.members.values()), default=0)
+        slots = np.full((len(training.goals), most), -1, dtype=np.int64)
         self.slot_tables: list[list[list[int]]] = []
-        for at, family in enumerate(study.families):
+        for at, family in enumerate(training.families):
             for goal, names in family.members.items():
                 of_goal[goal] = at
                 slots[goal, : len(names)] = [number[name] for name in names]
@@ -51,80 +50,80 @@ class Plan:
             self.slot_tables.append([np.unique(column[column >= 0]).tolist() for column in members.T])
         self.family = torch.from_numpy(of_goal).to(device)
         self.slots = torch.from_numpy(slots).to(device)
-        self.direct = [_direct_reads(study, f) for f in study.families]
-        goal_wants = np.zeros((len(study.goals) + 1, len(tables)), dtype=np.bool_)
-        for at, formula in enumerate(study.goals):
+        self.direct = [_direct_reads(training, f) for f in training.families]
+        goal_wants = np.zeros((len(training.goals) + 1, len(tables)), dtype=np.bool_)
+        for at, formula in enumerate(training.goals):
             goal_wants[at, [number[name] for name in reads.read_tables([formula])]] = True
         self.goal_wants = torch.from_numpy(goal_wants).to(device)
-        self.action_tables = [[number[n] for n in reads.effect_tables(a.name)] for a in study.actions]
-        action_wants = np.zeros((len(study.actions) + 1, len(tables)), dtype=np.bool_)
+        self.action_tables = [[number[n] for n in reads.effect_tables(a.name)] for a in training.actions]
+        action_wants = np.zeros((len(training.actions) + 1, len(tables)), dtype=np.bool_)
         for at, wanted in enumerate(self.action_tables):
             action_wants[at, wanted] = True
         self.action_wants = torch.from_numpy(action_wants).to(device)
-        self.action_reads = [sorted(reads.effect_reads(a.name)) for a in study.actions]
+        self.action_reads = [sorted(reads.effect_reads(a.name)) for a in training.actions]
         self.table_reads = [reads.predicate_reads(name) for name in tables]
-        self.callees = [_callees(study, name, number) for name in tables]
-        self.signatures = [signature(study.domain.predicates[name]) for name in tables]
+        self.callees = [_callees(training, name, number) for name in tables]
+        self.signatures = [signature(training.domain.predicates[name]) for name in tables]
 
 
-def _callees(study: Study, name: str, number: dict[str, int]) -> list[int]:
+def _callees(training: TrainingSet, name: str, number: dict[str, int]) -> list[int]:
     """The tables that a table reads; none for a fixpoint, which computes what it needs itself."""
-    body = study.domain.predicates[name].body
-    if body is None or name in study.domain.recursive:
+    body = training.domain.predicates[name].body
+    if body is None or name in training.domain.recursive:
         return []
-    return [number[n] for n in study.reads.read_tables([body]) if n != name]
+    return [number[n] for n in training.reads.read_tables([body]) if n != name]
 
 
-def _direct_reads(study: Study, family: Family) -> list[str]:
+def _direct_reads(training: TrainingSet, family: Family) -> list[str]:
     """The state variables that a skeleton reads beside its slots."""
-    return sorted(n for n in family.domain.analysis.reads(family.skeleton) if n in study.domain.predicates)
+    return sorted(n for n in family.domain.analysis.reads(family.skeleton) if n in training.domain.predicates)
 
 
 @final
-class Study:
+class TrainingSet:
     """A model and the episodes that it is trained or measured on.
 
     ``tables`` are the domain's derived tables, callees first. What are called states
-    here are examples of ``packed``. ``executed`` says of each whether
+    here are examples of ``dataset``. ``executed`` says of each whether
     its action was really carried out, so that what follows can be learned from:
     by ``executable``, else by a precondition without blanks; ``moved`` is the same
     on the device.
     """
 
-    def __init__(self, model: Model, packed: Packed) -> None:
+    def __init__(self, model: Model, dataset: DeviceDataset) -> None:
         self.model = model
         self.engine = model.engine
         self.domain = model.domain
-        self.packed = packed
+        self.dataset = dataset
         self.reads = model.domain.analysis
         self.goals = self._goals()
         self.families = families(model.domain, self.goals)
-        self.actions = [model.domain.actions[name] for name in packed.columns.actions]
+        self.actions = [model.domain.actions[name] for name in dataset.arrays.actions]
         self.tables = list(model.domain.analysis.tables)
-        self.plan = Plan(self)
+        self.schedule = ReadSchedule(self)
         self.alike = groups(self, range(len(self.tables)))
         self._skeletons: dict[tuple[str, int], Node] = {}
         self._nodes: dict[tuple[str, int], Node] = {}
         self.executed = self._executed()
         # The actions whose preconditions are learned.
         self.guarded = [at for at, a in enumerate(self.actions) if self.has_blanks(a.precondition)]
-        self.moved = torch.from_numpy(self.executed).to(packed.device)
+        self.moved = torch.from_numpy(self.executed).to(dataset.device)
 
     def _goals(self) -> list[Expr]:
         """The goals as terms, each with the objects of an episode that it is about.
 
         One that no episode was judged by may be about any objects, and there is nothing to ask it of.
         """
-        columns = self.packed.columns
-        used, first = np.unique(columns.goal, return_index=True)
-        universe = dict(zip(used.tolist(), columns.universe[columns.owner[first]].tolist(), strict=True))
+        arrays = self.dataset.arrays
+        used, first = np.unique(arrays.goal, return_index=True)
+        universe = dict(zip(used.tolist(), arrays.universe[arrays.owner[first]].tolist(), strict=True))
         return [
-            self._goal(text, columns.universes[universe[at]]) if at in universe else TRUE
-            for at, text in enumerate(columns.goals)
+            self._goal(text, arrays.universes[universe[at]]) if at in universe else TRUE
+            for at, text in enumerate(arrays.goals)
         ]
 
     def _goal(self, text: str, universe: Universe) -> Expr:
-        goal = parse_goal(text, self.domain, universe.types)
+        goal = universe.formula(text)
         for name in self.reads.absent_reads(goal):
             raise error(
                 "absent-predicate",
@@ -151,49 +150,46 @@ class Study:
 
     def batch(self, states: Tensor, tensors: dict[str, Tensor], at: Tensor | None = None) -> StateBatch:
         """A batch over the objects of some states of the data, at these places, with the given values."""
-        whole, rows = self.packed.states, None
+        whole, rows = self.dataset.states, None
         if whole.rows is not None:
-            rows = whole.rows.index_select(0, self.packed.rows(states) if at is None else at)
+            rows = whole.rows.index_select(0, self.dataset.rows(states) if at is None else at)
         return StateBatch(self.domain, whole.layout, rows, len(states), tensors)
 
     def observed(self, states: Tensor, names: Iterable[str]) -> dict[str, Tensor]:
         """What the data says of some predicates in some states."""
-        at = self.packed.rows(states)
-        tensors = self.packed.states.tensors
-        return {name: tensors[name].index_select(0, at) for name in names if name in tensors}
+        at = self.dataset.rows(states)
+        return {name: self.dataset.values(name, at) for name in names if name in self.dataset}
 
     def parameters(self, action: int, states: Tensor) -> dict[str, Tensor]:
         """The arguments of the action that was taken in each of some states."""
-        at = self.packed.rows(states)
+        at = self.dataset.rows(states)
         found, used = {}, 0
         for place, parameter in enumerate(self.actions[action].parameters):
             if isinstance(parameter.type, ObjectType):
-                found[parameter.name] = self.packed.arguments[:, place].index_select(0, at).unsqueeze(1)
+                found[parameter.name] = self.dataset.arguments[:, place].index_select(0, at).unsqueeze(1)
                 continue
             width = width_of(parameter.type)
-            numbers = self.packed.numbers[:, used : used + width].index_select(0, at)
+            numbers = self.dataset.numbers[:, used : used + width].index_select(0, at)
             found[parameter.name] = _typed(numbers, parameter.type)
             used += width
         return found
 
     @torch.no_grad()
     def _executed(self) -> Array:
-        packed = self.packed
-        executed: Array = (packed.action >= 0) & (packed.executable != 0)
+        dataset = self.dataset
+        executed: Array = (dataset.action >= 0) & (dataset.executable != 0)
         for at, action in enumerate(self.actions):
             if self.has_blanks(action.precondition):
                 continue
-            asked = np.flatnonzero((packed.action == at) & (packed.executable < 0) & packed.once)
-            for some in np.array_split(asked, max(1, len(asked) // 4096)):
-                if not len(some):
-                    continue
+            asked = np.flatnonzero((dataset.action == at) & (dataset.executable < 0) & dataset.once)
+            for some in self.dataset.parts(asked, 4096):
                 names = self.reads.reads(action.precondition)
-                states = packed.place(some)
+                states = dataset.place(some)
                 run = self.engine.open(self.batch(states, self.observed(states, names)))
                 ground = run.ground(self.parameters(at, states), 1)
                 executed[some] = self.engine.precondition(ground, action.name, CRISP)[:, 0].cpu().numpy()
-        first = np.flatnonzero(packed.once)
-        found: Array = executed[first[packed.state]]
+        first = np.flatnonzero(dataset.once)
+        found: Array = executed[first[dataset.state]]
         return found
 
     def has_blanks(self, expr: Expr) -> bool:

@@ -1,0 +1,1 @@
+"""Episodes: in memory, on disk, and on the device that learns from them."""

@@ -1,0 +1,67 @@
+"""The options of `plan`, `plan_many` and `Policy`, for type checkers and editors.
+
+At run time they are the fields of `SearchOptions` and of the options of the two searches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
+
+from pdsketch.lang.steps import Step
+from pdsketch.search.options import ModelSearch, Search, Watch
+
+if TYPE_CHECKING:
+    from pdsketch.tensor.model import Model
+    from pdsketch.tensor.state import State
+
+Generator = Callable[["Model", "State", int], Any]
+"""``generator(model, state, round)`` returns values ``[n, *shape]``."""
+
+
+class SharedOptions(TypedDict, total=False):
+    """What every search takes; None is the default, and of ``time_limit`` in `plan_many`: none.
+
+    ``time_limit`` is in seconds, ``memory_limit`` in megabytes, ``max_expansions`` a number of nodes,
+    ``weight`` that of h in ``wastar``. ``costs``: actions cost what they say, or 1 each; by default, what
+    the problem's metric says, and of models, whether some action says what it costs. ``watch`` is called
+    now and then with a `Progress`.
+    """
+
+    heuristic: str | None
+    time_limit: float | None
+    memory_limit: float | None
+    max_expansions: int | None
+    weight: float
+    costs: bool | None
+    watch: Watch | None
+
+
+class _ModelOptions(SharedOptions, total=False):
+    k: int
+    max_depth: int | None
+    snap: bool
+    resolution: float | None
+    generators: Mapping[str, Generator]
+    refused: frozenset[Step]
+
+
+class ModelOptions(_ModelOptions, total=False):
+    """What planning with a model takes.
+
+    ``k`` nodes are expanded together. ``max_depth`` bounds the length of plans. ``snap`` rounds floats to
+    their codes after each step; ``resolution`` is how finely they are told apart. ``generators`` propose
+    values for value parameters, by the name of their type. ``refused`` are not tried as a first step.
+    """
+
+    search: ModelSearch | None
+
+
+class ProblemOptions(_ModelOptions, total=False):
+    """What planning for a problem takes: of those of models, only problems that need one take more.
+
+    ``heuristic_costs``: what the heuristic reads, the costs themselves or each plus one.
+    """
+
+    search: Search | None
+    heuristic_costs: Literal["own", "plus-one"]

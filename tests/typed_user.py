@@ -1,0 +1,126 @@
+"""A user's script, for type checkers: `tests/test_front.py` runs it, and `mypy --strict` on it.
+
+Where a line ends in ``type: ignore``, the type checker must refuse it: an unused one is an error of its own.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import pdsketch as pds
+
+SKETCH = """
+(define (domain lamps)
+  (:types lamp - object)
+  (:predicates (level [return_type=vector[float32, 1]] ?l - lamp))
+  (:derived (lit ?l - lamp) (??bright (level ?l)))
+  (:action press :parameters (?l - lamp) :effect (assign (level ?l) (??pressed (level ?l)))))
+"""
+
+BLOCKS = """
+(define (domain blocks)
+  (:predicates (on ?x ?y) (table ?x) (clear ?x))
+  (:action put :parameters (?x ?y)
+    :precondition (and (table ?x) (clear ?x) (clear ?y))
+    :effect (and (not (table ?x)) (not (clear ?y)) (on ?x ?y))))
+"""
+
+PROBLEM = """
+(define (problem two) (:domain blocks) (:objects a b)
+  (:init (table a) (table b) (clear a) (clear b)) (:goal (on a b)))
+"""
+
+Step = tuple[Any, ...]
+
+
+class Lamps:
+    """A world of one lamp."""
+
+    def __init__(self, domain: pds.Domain) -> None:
+        self.domain = domain
+        self.goal = "(lit a)"
+        self.executed = True
+        self._level = 0.0
+
+    @property
+    def success(self) -> bool:
+        return self._level > 0.5
+
+    def reset(self, seed: int | None = None) -> pds.State:
+        self._level = 0.0
+        return self._seen()
+
+    def step(self, action: Step) -> pds.State:
+        self._level = 1.0 - self._level
+        return self._seen()
+
+    def render(self) -> NDArray[np.uint8]:
+        return np.zeros((1, 1, 3), np.uint8)
+
+    def _seen(self) -> pds.State:
+        return pds.State(self.domain, objects={"lamp": ["a"]}, values={"level": [[self._level]]})
+
+
+def classical() -> list[Step] | None:
+    """Plan for an ordinary problem."""
+    domain: pds.Domain = pds.parse_domain(BLOCKS)
+    problem: pds.Problem = pds.parse_problem(PROBLEM, domain)
+    result: pds.Result = pds.plan(problem, search="gbfs", heuristic="ff", time_limit=60)
+    return result.plan
+
+
+def demonstrations(world: Lamps) -> list[pds.Episode]:
+    """Episodes of two presses."""
+    states = [world.reset(), world.step(("press", "a")), world.step(("press", "a"))]
+    press = ("press", "a")
+    return [pds.Episode(states=states, actions=[press, press], goal=world.goal, success=[0, 1, 0])]
+
+
+def learned() -> tuple[str, float, int]:
+    """Build a model, fit it, plan and act with it."""
+    domain = pds.parse_domain(SKETCH)
+    world = Lamps(domain)
+    model = pds.Model(domain)
+    report: pds.Report = pds.fit(model, demonstrations(world), steps=2, seed=0, batch=8, learning_rate=1e-3)
+    measured: pds.Evaluation = pds.evaluate(model, demonstrations(world))
+    state = world.reset()
+    one: pds.Result = pds.plan(model, state, "(lit a)", search="astar", heuristic="opt", max_expansions=4)
+    many: list[pds.Result] = pds.plan_many(model, [state, state], "(lit a)", max_expansions=4, k=2)
+    policy = pds.Policy(model, search="gbfs", heuristic="blind", options={"max_expansions": 4, "snap": False})
+    agent: pds.Agent = policy
+    rollouts: pds.Rollouts = pds.rollout(agent, world, seeds=range(2), max_steps=3)
+    cost: float | None = many[0].cost
+    counted = report.steps + len(measured.warnings) + one.expanded + len(rollouts)
+    return one.status, 0.0 if cost is None else cost, counted
+
+
+def refused(model: pds.Model, state: pds.State) -> None:
+    """What the type checker refuses."""
+    pds.plann(model)  # type: ignore[attr-defined]
+    pds.parse_domain(3)  # type: ignore[arg-type]
+    pds.fit(model, [state])  # type: ignore[list-item]
+    pds.Policy(model, heuristics="opt")  # type: ignore[call-arg]
+    pds.Policy(model, loop="opened")  # type: ignore[arg-type]
+    pds.rollout(state, [], seeds=[0])  # type: ignore[arg-type]
+    print(pds.Result("solved").length)  # type: ignore[attr-defined]
+
+
+def refused_options(model: pds.Model, state: pds.State, problem: pds.Problem) -> None:
+    """Options that there are not, and values that they do not take."""
+    pds.plan(model, state)  # type: ignore[call-overload]
+    pds.plan(model, state, "(lit a)", serch="astar")  # type: ignore[call-overload]
+    pds.plan(model, state, "(lit a)", search="lazy-gbfs")  # type: ignore[call-overload]
+    pds.plan(model, state, "(lit a)", costs="own")  # type: ignore[call-overload]
+    pds.plan(problem, search="dfs")  # type: ignore[call-overload]
+    pds.plan(problem, time_limit="long")  # type: ignore[call-overload]
+    pds.plan(problem, state)  # type: ignore[call-overload]
+    pds.plan_many(model, [state], "(lit a)", width=3)  # type: ignore[call-arg]
+    pds.plan_many(model, [state], "(lit a)", k="many")  # type: ignore[arg-type]
+    pds.fit(model, [], lr=0.1)  # type: ignore[call-arg]
+    pds.fit(model, [], tnorm="goedel")  # type: ignore[arg-type]
+    pds.evaluate(model, [], devices="cpu")  # type: ignore[call-arg]
+    pds.Policy(model, options={"expansions": 3})  # type: ignore[typeddict-unknown-key]
+    pds.Policy(model, search="lazy-gbfs")  # type: ignore[arg-type]
