@@ -155,25 +155,31 @@ def test_the_time_limit_ends_a_search_without_an_end():
     assert "0.3 s" in found.reasons[0]
 
 
-def test_the_time_limit_is_looked_at_before_each_expansion():
-    """Each push takes an hour: of a day there is time for 24, and none is begun after that."""
+def test_an_expansion_for_which_no_time_is_left_is_not_begun():
+    """To look at a state takes an hour; when the time is over, what was expanded was pushed, too."""
     domain = pds.parse_domain(
         """(define (domain pushes) (:types robot - object)
-        (:predicates (at [return_type=float32] ?r - robot) (home ?r - robot))
+        (:predicates (at [return_type=float32] ?r - robot))
+        (:derived (home ?r - robot) (??f (at ?r)))
         (:action push :parameters (?r - robot) :effect (assign (at ?r) (??f (at ?r)))))"""
     )
-    hours = [0.0]
+    looks, pushes = [], []
+
+    def look(at):
+        looks.append(at)
+        return at[..., 0] * 0
 
     def push(at):
-        hours[0] += 1
-        return at[..., 0] + 1
+        pushes.append(at)
+        return at + 1
 
-    model = pds.Model(domain, {"action::push::f": push})
-    state = pds.State(domain, {"robot": ["r"]}, {"at": [0.0], "home": [False]})
-    limits = {"time_limit": 23.5, "max_expansions": 100}
-    with Budget(clock=lambda: hours[0]).running():
-        found = pds.plan(model, state, "(home r)", heuristic="blind", k=1, **limits)
-    assert (found.status, found.expanded) == ("out-of-time", 24)
+    model = pds.Model(domain, {"derived::home::f": look, "action::push::f": push})
+    state = pds.State(domain, {"robot": ["r"]}, {"at": [0.0]})
+    with Budget(clock=lambda: float(len(looks))).running():
+        limits = {"time_limit": 9.5, "max_expansions": 50}
+        found = pds.plan(model, state, "(home r)", heuristic="blind", **limits)
+    assert (found.status, found.expanded) == ("out-of-time", len(pushes))
+    assert 5 < found.expanded < 10
 
 
 def test_what_a_search_holds_counts_although_the_process_does_not_grow():

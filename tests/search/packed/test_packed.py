@@ -143,7 +143,7 @@ def test_lazy_search_starts_again_when_it_is_stuck_and_is_complete_in_the_end():
     assert (limited.status, limited.expanded) == ("gave-up", 3000)
 
 
-def test_plans_of_later_rounds_name_the_tasks_own_operators(monkeypatch):
+def test_the_last_round_has_a_plan_where_all_others_got_stuck(monkeypatch):
     monkeypatch.setattr(engine, "PATIENCE", 3)
     task = grid(6)
     found = search(task, Options(heuristic="blind"))
