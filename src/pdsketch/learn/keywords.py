@@ -34,6 +34,7 @@ class FitOptions(TypedDict, total=False):
     patience: int | None
     time_limit: float | None
     device: str | None
+    resident_gib: float | None
     checkpoint: str | None
     checkpoint_every: int
     resume: bool
