@@ -16,6 +16,7 @@ from pdsketch.heuristics.axioms import evaluate_axioms, prepare_axioms
 from pdsketch.heuristics.bits import pack
 from pdsketch.heuristics.evaluator import Evaluator
 from pdsketch.heuristics.registry import HEURISTICS
+from pdsketch.lang.semantics import bind
 from pdsketch.search.packed.operators import applicable, apply, prepare_operators, words_of
 from pdsketch.task.ground import ground
 from pdsketch.task.task import Task
@@ -235,7 +236,22 @@ def _optimistic(case: Case) -> None:
     for name in ("max", "ff"):
         values = Evaluator(opt.task, name).values(rows).tolist()
         _promises(f"OPT {name}", values, steps, graph.goals, admissible=name == "max")
+    if sample.problem.metric == "cost":
+        priced = compile_optimistic(sample.domain, sample.problem.universe, sample.problem.goal, _price(case))
+        values = Evaluator(priced.task, "max").values(rows).tolist()
+        _promises("OPT max with costs", values, graph.distances(), graph.goals, admissible=True)
     _optimism(case, Evaluator(opt.task, "ff").values(rows))
+
+
+def _price(case: Case) -> Callable[[tuple[str, ...]], float]:
+    """What ground actions cost: no cost of ours changes with the state or with a value."""
+
+    def price(step: tuple[str, ...]) -> float:
+        cost = case.sample.domain.actions[step[0]].cost
+        bindings = bind(case.sample.world, step)
+        return 0.0 if cost is None else float(case.moments[0].value(cost, bindings))
+
+    return price
 
 
 def _optimism(case: Case, wanted: np.ndarray) -> None:
