@@ -245,6 +245,7 @@ FAULTS = (
         "reference",
         ("pdsketch.lang.validator", "_unfit"),
         _types_ignored,
+        soon=False,
     ),
     Fault(
         "A* that keeps the first way to a state",
