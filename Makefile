@@ -12,7 +12,7 @@ CHECKED := src tests benchmarks examples
 # One thread a process: the tests run in parallel already.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help demo test quick lint format kernels fuzz agree bench clean
+.PHONY: help demo test quick lint format kernels fuzz torture bench clean mutants agree
 
 help:  ## this list
 	@grep -hE '^[a-z]+: .*##|^[a-z]+:  ##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -59,6 +59,12 @@ kernels: .venv/installed-dev  ## the tests of the compiled kernels, with array b
 fuzz: .venv/installed-dev  ## 100,000 mutated files through the language; no crash, no hang
 	$(BIN)/python -m tests.fuzz --files 100000
 
+torture: .venv/installed-dev  ## kills, full disks, damaged files, limits: tries and losses (14 minutes)
+	$(BIN)/python -m tests.torture
+
+mutants: .venv/installed-dev  ## do the tests notice? changes of meaning, one by one (ONLY=pattern)
+	$(BIN)/python -m tests.mutation $(if $(ONLY),--only '$(ONLY)')
+
 agree: .venv/installed-dev  ## 100,000 random cases of every engine against the reference (SEED=0)
 	$(BIN)/python -m tests.agree --cases 100000 --seed $(or $(SEED),0)
 
@@ -66,4 +72,4 @@ bench: .venv/installed-dev  ## loading speed beside other parsers (DIR=a folder 
 	$(BIN)/python benchmarks/parse.py $(if $(DIR),$(DIR),examples)
 
 clean:  ## remove what the other goals made
-	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv .mutants build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -5,8 +5,10 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
+from unittest.mock import patch
 
 # One thread a process: the tests run in parallel, and small tensors are faster so. Before torch is imported.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -17,6 +19,13 @@ from hypothesis import HealthCheck, settings
 # A busy machine is no error of ours, so no test fails for being slow.
 settings.register_profile("house", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("house")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _patient_disk() -> Iterator[None]:
+    """No test waits until a file has reached the disk; no test cuts the power either."""
+    with patch.object(os, "fsync", lambda _: None):
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -37,7 +37,16 @@ _HOMES = {
     "plan": "pdsketch.search.plan",
     "plan_many": "pdsketch.search.plan",
     "Result": "pdsketch.search.result",
+    "World": "pdsketch.act.world",
+    "Agent": "pdsketch.act.agent",
+    "act_many": "pdsketch.act.agent",
     "Policy": "pdsketch.act.policy",
+    "rollout": "pdsketch.act.rollout",
+    "Rollouts": "pdsketch.act.rollout",
+    "worlds": "pdsketch.envs.registry",
+    "make_world": "pdsketch.envs.registry",
+    "register_world": "pdsketch.envs.registry",
+    "GymWorld": "pdsketch.envs.gym",
 }
 
 __all__ = ["__version__", *_HOMES]  # noqa: PLE0604

@@ -127,6 +127,12 @@ NEVER = {
         ("", "(and (not (lit)) (exists (?o - item) (seen ?o)))", 0),
         ("", "(= a b)", math.inf),
         ("", "(imply (seen b) (lit))", 0),
+        ("(:action go :parameters () :effect (assign (seen a) (lit)))", "(not (seen a))", 1),
+        ("", "(= (lit) (armed))", 0),
+        ("", "(= (lit) (seen a))", math.inf),
+        ("", "(not (= (lit) (armed)))", math.inf),
+        ("(:action go :parameters () :effect (lit))", "(= (lit) (seen a))", 1),
+        ("(:action go :parameters () :precondition (= a b) :effect (lit))", "(lit)", math.inf),
     ],
 )
 def test_what_may_hold(actions, goal, expected):

@@ -7,8 +7,10 @@ import io
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
+import time
 import types
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,8 +18,9 @@ from pathlib import Path
 import pytest
 
 from pdsketch.cli import main as cli
+from pdsketch.cli import output
 from pdsketch.cli.main import COMMANDS, main
-from pdsketch.cli.output import finish, say_all, to_json
+from pdsketch.cli.output import Interrupted, finish, say_all, to_json
 from pdsketch.lang.diagnostics import Diagnostic
 
 ROOT = Path(__file__).parents[2]
@@ -127,7 +130,12 @@ def raising(problem: BaseException):
         (OSError("strange"), 31, "strange"),
         (ModuleNotFoundError("No module named 'minigrid'", name="minigrid"), 31, "error[missing-package]"),
         (MemoryError(), 22, "error[out-of-memory]"),
-        (KeyboardInterrupt(), 130, ""),
+        (KeyboardInterrupt(), 130, "pdsketch: interrupted\n"),
+        (
+            Interrupted("3 files are kept", "go on with x"),
+            130,
+            "interrupted; 3 files are kept; go on with x\n",
+        ),
     ],
 )
 def test_every_way_to_fail_has_an_exit_code(problem, code, says, fake, capsys) -> None:
@@ -135,8 +143,68 @@ def test_every_way_to_fail_has_an_exit_code(problem, code, says, fake, capsys) -
     assert main(["fake", "--json"]) == code
     caught = capsys.readouterr()
     assert says in caught.err
-    if says:
-        assert not only_json(caught.out)["ok"]
+    assert not only_json(caught.out)["ok"]
+
+
+def test_ctrl_c_after_the_result_adds_no_second_one(fake, capsys) -> None:
+    def run(args: argparse.Namespace) -> int:
+        finish(0, {"ok": True}, json=args.json)
+        raise KeyboardInterrupt
+
+    fake(run)
+    assert main(["fake", "--json"]) == 130
+    assert only_json(capsys.readouterr().out)["ok"]
+
+
+def test_ctrl_c_while_the_result_is_written_does_not_cut_it(fake, capsys, monkeypatch) -> None:
+    def run(args: argparse.Namespace) -> int:
+        whole = sys.stdout.write
+
+        def write(text: str) -> int:
+            signal.raise_signal(signal.SIGINT)
+            return whole(text)
+
+        monkeypatch.setattr(sys.stdout, "write", write)
+        return finish(0, {"ok": True}, json=args.json)
+
+    fake(run)
+    assert main(["fake", "--json"]) == 0
+    assert only_json(capsys.readouterr().out)["ok"]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_ctrl_c_is_a_line_a_json_object_and_130() -> None:
+    command = [sys.executable, "-m", "pdsketch", "fmt", "-", "--json"]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as waiting:
+        while b"read" not in Path(f"/proc/{waiting.pid}/wchan").read_bytes() and waiting.poll() is None:
+            time.sleep(0.01)
+        waiting.send_signal(signal.SIGINT)
+        out, err = waiting.communicate(timeout=30)
+    assert waiting.returncode == 130
+    assert err == "pdsketch: interrupted\n"
+    assert only_json(out)["status"] == "interrupted"
+
+
+def test_ctrl_c_is_heard_while_a_package_is_imported_that_catches_everything(tmp_path: Path) -> None:
+    lines = ["import time", "print('importing', flush=True)", "try: time.sleep(30)", "except: pass"]
+    (tmp_path / "deaf.py").write_text("\n".join(lines))
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1]);"
+        "from pdsketch.cli import output; from pdsketch.cli.imports import import_large;"
+        "output.begin(json=True, process=True); import_large('deaf')"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code, tmp_path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as importing:
+        assert importing.stdout is not None
+        assert importing.stdout.readline() == "importing\n"
+        importing.send_signal(signal.SIGINT)
+        out, err = importing.communicate(timeout=10)
+    assert importing.returncode == 130
+    assert err == "pdsketch: interrupted\n"
+    assert only_json(out)["status"] == "interrupted"
 
 
 def test_a_mistake_of_ours_is_not_hidden(fake) -> None:
@@ -197,9 +265,45 @@ def pdsketch(*words: str, **settings) -> subprocess.CompletedProcess[str]:
 
 
 def test_a_closed_pipe_is_not_a_traceback() -> None:
-    command = f"{sys.executable} -m pdsketch show {BLOCKS} --json | true"
-    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60, check=False)
+    done = bash(f"{sys.executable} -m pdsketch show {BLOCKS} --json | true")
     assert done.stderr == ""
+
+
+@pytest.mark.parametrize("words", [f"show {BLOCKS}", f"show {BLOCKS} --json", "--help", "show --help", "-V"])
+def test_a_result_that_cannot_be_written_is_told(words: str) -> None:
+    done = bash(f"{sys.executable} -m pdsketch {words} > /dev/full")
+    assert done.returncode == 31
+    assert done.stderr == "<stdout>:1:1: error[file-error]: no space left on device\n"
+
+
+@pytest.mark.parametrize(
+    "closed", [">&-", ">&- 2>&-", "<&- >&- 2>&-", "2> /dev/full", "--nonsense 2> /dev/null > /dev/full"]
+)
+def test_streams_that_are_not_needed_may_be_closed(closed: str) -> None:
+    done = bash(f"{sys.executable} -m pdsketch check {BLOCKS} {closed}")
+    assert done.returncode == (2 if "nonsense" in closed else 0)
+    assert done.stderr == ""
+
+
+def test_what_cannot_be_said_does_not_change_the_result() -> None:
+    done = bash(f"{sys.executable} -m pdsketch check nowhere.pddl --json 2> /dev/full")
+    assert done.returncode == 1
+    assert only_json(done.stdout)["diagnostics"][0]["code"] == "no-such-file"
+
+
+def test_whoever_writes_to_a_full_stderr_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    with open("/dev/full", "w") as full:
+        monkeypatch.setattr(sys, "stderr", full)
+        output.begin(json=False, process=True)
+        output.begin(json=False, process=False)
+        for _ in range(3):
+            sys.stderr.write("a line of some progress\n" * 10_000)
+            sys.stderr.flush()
+        assert not sys.stderr.isatty()
+
+
+def bash(command: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60, check=False)
 
 
 def test_a_name_that_is_no_text_can_be_printed(tmp_path: Path) -> None:

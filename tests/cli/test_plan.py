@@ -6,10 +6,12 @@ import json
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
+from pdsketch.cli import plan
 from pdsketch.cli.main import main
 from pdsketch.lang.diagnostics import error
 
@@ -139,6 +141,25 @@ def test_the_time_limit_has_its_own_code(capsys, tmp_path):
     assert "time limit" in err
 
 
+def test_the_time_limit_holds_for_reading_the_files(capsys, tmp_path, monkeypatch):
+    files = parity(tmp_path, 30)
+    code, out, err = run(capsys, "plan", *files, "--time-limit", "0")
+    assert (code, out) == (23, "")
+    assert "the time limit was reached while the files were read" in err
+    load = plan.load_problem
+
+    def slowly(*args):
+        problem = load(*args)
+        time.sleep(0.3)
+        return problem
+
+    monkeypatch.setattr(plan, "load_problem", slowly)
+    code, out, err = run(capsys, "plan", *files, "--time-limit", "0.3", "--json")
+    found = json.loads(out)
+    assert (code, found["status"], found["seconds"]["search"]) == (23, "out-of-time", 0.0)
+    assert "while grounding" in found["reasons"][0]
+
+
 def test_the_memory_limit_has_its_own_code(capsys, tmp_path):
     words = ("--memory-limit", "5", "--time-limit", "60", "--heuristic", "goalcount")
     code, out, err = run(capsys, "plan", *parity(tmp_path, 30), *words)
@@ -264,9 +285,10 @@ def test_validate_says_where_in_the_plan_a_name_is_wrong(capsys, tmp_path):
     assert err.startswith(f"{plan}:3:3: error[unknown-action]: step 2, (upp s1): ")
 
 
-def test_an_object_may_have_a_number_for_a_name(capsys, tmp_path):
+@pytest.mark.parametrize("name", ["nan", "7", "1e5"])
+def test_an_object_may_have_a_number_for_a_name(capsys, tmp_path, name):
     domain, problem = switches(tmp_path, "(on s1)")
-    Path(problem).write_text(Path(problem).read_text().replace("s1", "nan"))
+    Path(problem).write_text(Path(problem).read_text().replace("s1", name))
     plan = tmp_path / "plan"
-    plan.write_text("(up nan)\n")
+    plan.write_text(f"(up {name})\n")
     assert run(capsys, "validate", domain, problem, str(plan))[0] == 0

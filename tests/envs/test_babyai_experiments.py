@@ -1,15 +1,15 @@
 """The commands of the BabyAI experiments, small: resumable, parallel, and the same twice."""
 
 import json
-from functools import partial
 
 import pytest
 
 from pdsketch.cli.main import main
+from pdsketch.envs.babyai.adapter import STOCK_LEVELS, BabyAIWorld, exact_model
 from pdsketch.envs.babyai.modules import exact_modules
 from pdsketch.envs.babyai.states import load_sketch
 from pdsketch.experiments.babyai import SearchConfig, TrainConfig, both_loops, held_out
-from pdsketch.experiments.babyai_checks import STOCK_LEVELS, exact_model, stock_trials, unseen_trials
+from pdsketch.experiments.babyai_checks import stock_seeds, unseen_seeds
 from pdsketch.experiments.babyai_tables import EXPERIMENTS
 from pdsketch.experiments.reproduce import Request, reproduce, write_results
 from pdsketch.experiments.runs import Run, run_all
@@ -23,29 +23,32 @@ from pdsketch.tensor.model import Model
 @pytest.mark.parametrize("room", [(4, 4), (8, 6)])
 def test_exact_modules_solve_every_problem_within_the_limit(sketch, room):
     model = Model(load_sketch(sketch), modules=exact_modules(sketch))
-    measured = both_loops(model, partial(held_out, *room, 12), SearchConfig())["open"]
+    objects, doors = room
+    measured = both_loops(model, held_out(12), SearchConfig(), objects=objects, doors=doors)["open"]
     assert measured["success"] == measured["planned"] == 1.0
 
 
 def test_exact_modules_need_no_replanning():
-    model = exact_model()
-    loops = both_loops(model, partial(held_out, 4, 4, 6), SearchConfig())
+    loops = both_loops(exact_model(), held_out(6), SearchConfig())
     assert loops["open"]["success"] == loops["closed"]["success"] == 1.0
     assert loops["open"]["steps"] == loops["closed"]["steps"]
+    assert loops["closed"]["replans"] == 0.0
 
 
 @pytest.mark.parametrize("level", STOCK_LEVELS)
 def test_exact_modules_solve_stock_levels(level):
-    problems = partial(stock_trials, level, 2, 0)
-    loops = both_loops(exact_model(), problems, SearchConfig(max_expansions=3000))
+    search = SearchConfig(max_expansions=3000)
+    loops = both_loops(exact_model(), stock_seeds(level, 2, 0), search, level=level)
     assert loops["open"]["success"] == 1.0
 
 
 def test_unseen_problems_are_unseen_and_unsolved():
-    judge = exact_model()
-    trials = unseen_trials("all doors open", 3, 0, judge)
-    assert len(trials) == 3
-    assert all("forall" in trial.goal for trial in trials)
+    seeds = unseen_seeds("all doors open", 3, 0)
+    assert len(seeds) == 3
+    world = BabyAIWorld(goals="all doors open")
+    for seed in seeds:
+        assert world.fits(seed)
+        assert "forall" in world.goal
 
 
 def test_data_are_written_and_read_back(tmp_path, capsys):

@@ -127,7 +127,7 @@ def test_same_seed_same_data_and_other_seed_other_data():
 
 
 def test_episodes_end_at_their_first_success():
-    for episode in demonstrations(DataConfig(100, seed=1)):
+    for episode in demonstrations(DataConfig(150, seed=1, failures=1.0)):
         assert not any(episode.success[:-1])
         assert len(episode.success) == len(episode.states.item_pose) == len(episode.actions) + 1
 

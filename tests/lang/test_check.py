@@ -414,6 +414,32 @@ def test_one_slip_gives_one_error():
         assert [d.code for d in caught.value.diagnostics] == expected, text
 
 
+@pytest.mark.parametrize(
+    ("formula", "tolerance"),
+    [
+        ("(= (fine) (rough))", 0.5),
+        ("(= (fine) (plain))", 0.01),
+        ("(= (plain) (rough))", 0.5),
+        ("(= (plain) 1.0)", 1e-3),
+        ("(= (n) (fine))", 0.01),
+        ("(= (n) 1)", 0.0),
+    ],
+)
+def test_of_two_tolerances_the_declared_or_the_larger_counts(formula, tolerance):
+    domain = parse_domain(f"""(define (domain d)
+      (:types fine - float32[tolerance=0.01] rough - float32[tolerance=0.5])
+      (:predicates (fine [return_type=fine]) (rough [return_type=rough]) (plain [return_type=float32])
+        (n [return_type=int64]))
+      (:derived (same) {formula}))""")
+    assert domain.predicates["same"].body.tolerance == tolerance
+
+
+def test_a_division_of_ints_is_a_float():
+    domain = parse_domain("""(define (domain d) (:predicates (n [return_type=int64]))
+      (:derived (half [return_type=float32]) (/ (n) 2)))""")
+    assert domain.predicates["half"].body.type.prim == "float32"
+
+
 @pytest.mark.parametrize("formula", ["(= 0.5 2)", "(= 2 0.5)", "(= 2 2.0)", "(= 2.0 2)"])
 def test_an_int_and_a_float_are_compared_in_either_order(formula):
     found = parse_goal(formula, sketch_of())

@@ -14,6 +14,8 @@ from pdsketch.lang.semantics import (
     evaluate,
     holds,
 )
+from pdsketch.lang.terms import Arithmetic, Value
+from pdsketch.lang.types import INT
 from pdsketch.lang.validator import validate
 
 
@@ -63,8 +65,11 @@ class TestExpressions:
             ("(eq (x a) 0.5005)", True),
             ("(= (x a) 0.502)", False),
             ("(= (loose a) 0.55)", True),
+            ("(= (n b) (+ (x a) 0.5005))", True),
+            ("(= (+ (x a) 0.502) (n b))", False),
             ("(= (at a) [1, 2])", True),
             ("(= (at a) [1, 2.5])", False),
+            ("(= (* 10000 (x a)) 5001)", False),
             ("(< (x a) (x b))", True),
             ("(<= (n a) 2)", True),
             ("(> (n a) 2)", False),
@@ -325,6 +330,12 @@ class TestEffects:
         assert apply(world, {("x",): 0.0}, ("a",))["x",] == 0.0
         assert apply(world, {("x",): 0.0, ("p",): True}, ("a",))["x",] == 1.0
 
+    def test_of_conditions_within_conditions_all_must_hold(self):
+        world = one_action("(when (p) (when (q) (r)))", predicates="(p) (q) (r)")
+        for held, fires in ((("p",), False), (("q",), False), (("p", "q"), True)):
+            before = {(name,): True for name in held}
+            assert (("r",) in apply(world, before, ("a",))) is fires
+
     def test_foreach_applies_to_all_objects_of_the_type(self):
         world = one_action(
             "(foreach (?o - item) (when (p ?o) (x::assign ?o (+ (x ?o) (x ?me)))))",
@@ -348,7 +359,7 @@ class TestEffects:
     def test_numeric_changes_accumulate(self):
         body = """(:functions (x)) (:action a :parameters () :effect (and (increase (x) 2) (decrease (x) 5)))
             (:action b :parameters () :effect (and (scale-up (x) 6) (scale-down (x) 3)))
-            (:action c :parameters () :effect (and (assign (x) 6) (increase (x) 3)))"""
+            (:action c :parameters () :effect (and (assign (x) 3) (increase (x) 3)))"""
         world = world_of(body)
         assert apply(world, {("x",): 10}, ("a",)) == {("x",): 7}
         assert apply(world, {("x",): 10}, ("b",)) == {("x",): 20}
@@ -459,6 +470,49 @@ class TestValidator:
             verdict = validate(problem, [("go", "i", wrong)])
             assert verdict.reason is not None
             assert verdict.reason.code == "type-mismatch"
+
+
+def test_a_step_takes_objects_of_its_types_alone():
+    domain = parse_domain(
+        """(define (domain d) (:types car boat - vehicle vehicle - object) (:predicates (clean ?v - vehicle))
+        (:action wash :parameters (?c - car) :effect (clean ?c))
+        (:action rinse :parameters (?v - vehicle) :effect (clean ?v)))"""
+    )
+    problem = parse_problem(
+        "(define (problem p) (:domain d) (:objects c - car b - boat) (:init) (:goal (clean b)))", domain
+    )
+    assert validate(problem, [("rinse", "b")]).valid
+    verdict = validate(problem, [("wash", "b")])
+    assert (verdict.valid, verdict.step) == (False, 0)
+    assert verdict.reason is not None
+    assert verdict.reason.code == "type-mismatch"
+    assert "`b` is a boat" in verdict.reason.message
+
+
+def test_an_int_argument_stays_within_its_choices():
+    domain = parse_domain(
+        """(define (domain d) (:types lamp - object level - int64[choices=3])
+        (:predicates (level [return_type=level] ?l - lamp))
+        (:action dim :parameters (?l - lamp ?n - level) :effect (level::assign ?l ?n)))"""
+    )
+    problem = parse_problem(
+        """(define (problem p) (:domain d) (:objects l - lamp)
+        (:init (= (level l) 0)) (:goal (= (level l) 2)))""",
+        domain,
+    )
+    assert validate(problem, [("dim", "l", 2)]).valid
+    for wrong in (3, -1, 0.5):
+        verdict = validate(problem, [("dim", "l", wrong)])
+        assert verdict.reason is not None
+        assert verdict.reason.code == "type-mismatch"
+
+
+def test_whole_division_rounds_down():
+    """Every division that is written gives a float; one over ints may be made by a program."""
+    world = world_of("(:predicates (p))")
+    for above, below, wanted in ((7, 2, 3), (-7, 2, -4), (7, -2, -4), (-6, 3, -2)):
+        whole = Arithmetic("/", (Value(above, INT), Value(below, INT)), INT)
+        assert evaluate(world, {}, whole) == wanted
 
 
 def test_long_chains_of_derived_predicates_are_evaluated():

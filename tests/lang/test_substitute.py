@@ -5,6 +5,8 @@ from hypothesis import given, settings
 from tests.strategies import sketch
 from tests.tensor.agreement import model_of, steps_of
 
+from pdsketch.lang.load import parse_domain, parse_problem
+from pdsketch.lang.semantics import World, holds
 from pdsketch.lang.substitute import written_out
 from pdsketch.lang.terms import Apply, walk
 from pdsketch.tensor.arguments import bind
@@ -41,3 +43,16 @@ def test_an_action_written_out_has_the_same_effects(sample):
         after, other = written(program, run), written(plain, run)
         for name, table in after.items():
             assert torch.allclose(table.double(), other[name].double(), equal_nan=True)
+
+
+def test_an_argument_is_not_captured_by_a_quantifier_of_the_body():
+    domain = parse_domain("""(define (domain d) (:types thing) (:predicates (p ?a ?b - thing))
+      (:derived (linked ?x - thing) (exists (?y - thing) (p ?x ?y))))""")
+    problem = parse_problem(
+        """(define (problem q) (:domain d) (:objects a b - thing) (:init (p a b))
+        (:goal (exists (?y - thing) (linked ?y))))""",
+        domain,
+    )
+    world = World.of(problem)
+    assert holds(world, problem.init, problem.goal)
+    assert holds(world, problem.init, written_out(problem.goal, domain))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -168,3 +170,23 @@ def test_what_is_no_judgement_is_refused(rooms, wrong):
     first = rooms[1][0]
     with pytest.raises(pds.Error):
         pds.Episode(states=first.states, actions=first.actions, **wrong)
+
+
+def test_a_goal_that_no_episode_was_judged_by_may_name_any_object(rooms):
+    domain, episodes = rooms
+    columns = columns_of(episodes[:2], domain)
+    more = replace(columns, goals=(*columns.goals, "(near rob somebody-else)"))
+    models = [pds.Model(domain, seed=0) for _ in range(2)]
+    with_it, without = (pds.fit(m, data, steps=2) for m, data in zip(models, (more, columns), strict=True))
+    assert with_it.losses == without.losses
+    assert str(evaluate(models[0], more)) == str(evaluate(models[1], columns))
+
+
+@pytest.mark.parametrize("wrong", [[0, 2, 0], [0.5, 0, 1], [0, -1, 0]])
+def test_success_is_0_or_1_or_unknown(rooms, wrong):
+    states, actions = rooms[1][0].states[:3], rooms[1][0].actions[:2]
+    assert pds.Episode(states, actions, GOALS[0], [0, None, 1]).success == [0, None, 1]
+    with pytest.raises(pds.Error, match="must hold 0 and 1"):
+        pds.Episode(states, actions, GOALS[0], wrong)
+    with pytest.raises(pds.Error, match="must hold 0 and 1"):
+        pds.Episode(states, actions, executable=wrong[:2])

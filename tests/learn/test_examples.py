@@ -114,7 +114,10 @@ def test_the_report_names_the_level_of_each_network(mixed):
     report = pds.fit(model, episodes, steps=4)
     for name, blank in report.blanks.items():
         network = model.blanks.network(name)
-        assert blank.level == network.levels[network.level]
+        assert blank.level is not None
+        level, *gate = blank.level.split(" if ")
+        assert level == network.levels[network.level]
+        assert bool(gate) == (getattr(network, "gate", None) is not None)
         assert blank.as_json()["level"] == blank.level
     assert "level" in str(report)
     assert pds.evaluate(rooms_model(domain), episodes).blanks["action::right::f"].level is None

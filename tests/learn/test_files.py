@@ -10,6 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import load_file, save_file
+from tests.files.killed import killed_at_each_step
+from tests.files.reseal import reseal
+from tests.files.test_writing import largest_file
 
 import pdsketch as pds
 from pdsketch.learn.files import load_episodes, save_episodes
@@ -138,7 +141,7 @@ def test_malformed_manifests_give_errors(rooms, folder, tmp_path_factory, data):
     where[path[-1]] = data.draw(junk)
     copy = tmp_path_factory.mktemp("fuzz") / "data"
     shutil.copytree(folder, copy)
-    (copy / "manifest.json").write_text(json.dumps(manifest))
+    reseal(copy, "manifest.json", manifest)
     try:
         columns = load_episodes(copy, domain)
     except pds.Error:
@@ -176,6 +179,7 @@ def test_malformed_arrays_give_errors(rooms, folder, tmp_path_factory, data):
     if changed is not None:
         arrays[name] = changed
     save_file(arrays, copy / "arrays.safetensors")
+    reseal(copy, "manifest.json")
     try:
         columns = load_episodes(copy, domain)
     except pds.Error:
@@ -191,6 +195,172 @@ def test_torn_files_give_errors(rooms, folder, tmp_path_factory, cut, noise):
     raw = (copy / "arrays.safetensors").read_bytes()
     (copy / "arrays.safetensors").write_bytes(raw[: min(cut, len(raw) - 1)] + noise)
     assert bad(copy, rooms[0]) == ["bad-data"]
+    reseal(copy, "manifest.json")
+    assert bad(copy, rooms[0]) == ["bad-data"]
+
+
+@pytest.fixture
+def copy(folder, tmp_path):
+    shutil.copytree(folder, tmp_path / "data")
+    return tmp_path / "data"
+
+
+def why(path, domain) -> str:
+    with pytest.raises(pds.Error) as caught:
+        load_episodes(path, domain)
+    (found,) = caught.value.diagnostics
+    assert found.code == "bad-data"
+    return found.message
+
+
+def with_arrays(copy, **changed) -> None:
+    arrays = load_file(copy / "arrays.safetensors")
+    save_file({**arrays, **changed}, copy / "arrays.safetensors")
+    reseal(copy, "manifest.json")
+
+
+def test_lengths_whose_sum_wraps_around_are_refused(rooms, copy):
+    length = load_file(copy / "arrays.safetensors")["length"].astype(np.int64)
+    # Four times 2^62 are 0 in 64 bits, so that the sum of all is what it was.
+    length[:4] = 2**62
+    length[4] += 4 * 7
+    with np.errstate(over="ignore"):
+        assert length.sum() == 7 * len(length)
+    with_arrays(copy, length=length)
+    assert "`length` holds numbers outside" in why(copy, rooms[0])
+
+
+def test_lengths_that_do_not_add_up_are_refused(rooms, copy):
+    length = load_file(copy / "arrays.safetensors")["length"].astype(np.int64)
+    length[0] += 1
+    with_arrays(copy, length=length)
+    assert "do not add up to 280 states" in why(copy, rooms[0])
+
+
+def test_counts_in_the_manifest_are_compared_with_the_arrays(rooms, copy):
+    manifest = json.loads((copy / "manifest.json").read_text())
+    for what in ("episodes", "states"):
+        reseal(copy, "manifest.json", {**manifest, what: manifest[what] + 1})
+        assert f"{what}, and the arrays of" in why(copy, rooms[0])
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "number"),
+    [
+        ("success", np.int64, 256),
+        ("success", np.uint16, 257),
+        ("executable", np.uint8, 255),
+        ("action", np.int64, 2**32),
+    ],
+)
+def test_numbers_are_checked_before_they_are_cast(rooms, copy, name, kind, number):
+    array = np.zeros_like(load_file(copy / "arrays.safetensors")[name], dtype=kind)
+    array[3] = number
+    with_arrays(copy, **{name: array})
+    assert f"`{name}` holds numbers outside" in why(copy, rooms[0])
+
+
+def test_values_that_their_type_cannot_hold_are_refused(rooms, copy):
+    arrays = load_file(copy / "arrays.safetensors")
+    domain = pds.parse_domain("(define (domain d) (:predicates (n [return_type=int64])))")
+    recorder = Recorder(domain)
+    for value, fine in ((2**63 - 1, True), (-(2**63), True), (np.uint64(2**63), False), (2.0**63, False)):
+        values = {"n": np.array([value])}
+        if fine:
+            recorder.add({}, values, [])
+        else:
+            with pytest.raises(pds.Error, match="which no int64 can hold"):
+                recorder.add({}, values, [])
+    with_arrays(copy, **{"value/at": np.full(len(arrays["value/at"]), 1e300)})
+    with pytest.raises(pds.Error, match="which no float32 can hold"):
+        load_episodes(copy, rooms[0])
+
+
+def test_a_dtype_that_numpy_does_not_have_is_refused(rooms, copy):
+    raw = (copy / "arrays.safetensors").read_bytes()
+    (copy / "arrays.safetensors").write_bytes(raw.replace(b'"dtype":"I8"', b'"dtype":"F8_E5M2"'))
+    length = int.from_bytes(raw[:8], "little")
+    header = raw[8 : 8 + length].replace(b'"I8"', b'"F8_E5M2"')
+    (copy / "arrays.safetensors").write_bytes(len(header).to_bytes(8, "little") + header + raw[8 + length :])
+    reseal(copy, "manifest.json")
+    assert "F8_E5M2" in why(copy, rooms[0])
+
+
+def test_a_killed_writer_leaves_the_old_episodes_or_the_new_ones(rooms, copy):
+    domain, episodes = rooms
+    old, new = (columns_of(some, domain) for some in (episodes, episodes[::-1]))
+    found = []
+    for _ in killed_at_each_step(lambda: save_episodes(new, copy)):
+        digests = load_episodes(copy, domain).digests
+        assert digests in (old.digests, new.digests)
+        found.append(digests == new.digests)
+        save_episodes(old, copy)
+    assert set(found) == {False, True}
+
+
+def test_files_of_two_data_sets_do_not_belong_together(rooms, copy, tmp_path):
+    domain, episodes = rooms
+    save_episodes(episodes[::-1], tmp_path / "other")
+    shutil.copy(tmp_path / "other" / "manifest.json", copy)
+    assert "does not belong to the others" in why(copy, domain)
+
+
+def test_a_disk_that_runs_full_leaves_the_old_episodes(rooms, copy):
+    domain, episodes = rooms
+    with pytest.raises(pds.Error, match="cannot-write"), largest_file(1000):
+        save_episodes(episodes[::-1], copy)
+    assert [e.goal for e in load_episodes(copy, domain)] == [e.goal for e in episodes]
+
+
+def test_a_predicate_of_other_objects_is_refused(rooms, copy):
+    from tests.learn.rooms import SKETCH
+
+    domain = pds.parse_domain(
+        SKETCH.replace(
+            "(stands [return_type=place] ?b - box)", "(stands [return_type=place] ?b - robot)"
+        ).replace("(at ?r) (stands ?b)", "(at ?r)")
+    )
+    assert "`stands` was recorded with the arguments ['box']; the domain's: robot" in why(copy, domain)
+    wider = pds.parse_domain(
+        SKETCH.replace("robot box - object", "thing - object robot - object box - thing").replace(
+            "(stands [return_type=place] ?b - box)", "(stands [return_type=place] ?b - thing)"
+        )
+    )
+    assert len(load_episodes(copy, wider)) == 40
+
+
+def test_objects_that_no_episode_has_are_refused(rooms, copy):
+    manifest = json.loads((copy / "manifest.json").read_text())
+    manifest["universes"].append({"box": [f"b{i}" for i in range(1000)]})
+    reseal(copy, "manifest.json", manifest)
+    assert "no episode has" in why(copy, rooms[0])
+
+
+def test_arguments_wider_than_the_actions_need_are_refused(rooms, copy):
+    arrays = load_file(copy / "arrays.safetensors")
+    with_arrays(copy, arguments=np.full((len(arrays["action"]), 1000), -1, dtype=np.int8))
+    assert "`arguments` has 240 × 1000 entries instead of 240 × 1" in why(copy, rooms[0])
+
+
+def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(rooms, copy):
+    import os
+
+    for name in ("manifest.json", "arrays.safetensors"):
+        (copy / name).rename(copy / "away")
+        os.mkfifo(copy / name)
+        assert "a pipe" in why(copy, rooms[0])
+        (copy / name).unlink()
+        (copy / "away").rename(copy / name)
+
+
+def test_the_same_episodes_have_the_same_digests_in_memory_and_on_disk(rooms, copy):
+    domain, episodes = rooms
+    recorded, loaded = columns_of(episodes, domain), load_episodes(copy, domain)
+    assert recorded.digests == loaded.digests
+    other = columns_of([*episodes[:-1], episodes[0]], domain)
+    differing = {name for name in other.digests if other.digests[name] != loaded.digests[name]}
+    assert "action" in differing
+    assert "objects" not in differing
 
 
 def test_a_recorder_refuses_what_does_not_fit(rooms):

@@ -98,3 +98,16 @@ def test_held_out_episodes_that_fare_much_worse_are_told(rooms):
     wrong = pds.evaluate(rooms_model(rooms[0], right=lambda at: at), rooms[1]).measures
     assert ["held-out" in w for w in _worse_held_out(right, wrong)] == [True]
     assert not list(_worse_held_out(right, right))
+
+
+def test_facts_about_no_object_may_be_in_the_data_and_tell_states_apart():
+    domain = pds.parse_domain("""(define (domain d)
+      (:types thing) (:predicates (night) (w [return_type=float32] ?t - thing))
+      (:derived (seen ?t - thing) (??f (w ?t)))
+      (:action wait :parameters () :effect (and)))""")
+    for nights, count in (((True, False), 0), ((True, True), 2)):
+        states = [pds.State(domain, {"thing": ["t"]}, {"night": night, "w": [1.0]}) for night in nights]
+        episodes = [pds.Episode([state], [], "(seen t)", [at]) for at, state in enumerate(states)]
+        report = pds.fit(pds.Model(domain, seed=0), episodes, steps=1)
+        told = [w for w in report.warnings if "contradict each other" in w]
+        assert len(told) == (1 if count else 0)

@@ -143,3 +143,52 @@ def test_a_fit_that_ends_worse_than_its_trial_goes_back_to_it():
             parameter.zero_()
     fit._finish()
     assert all(torch.equal(earlier[name], t) for name, t in model.state_dict().items())
+
+
+def test_what_judges_the_trial_does_not_teach_it():
+    domain, episodes = judged(60)
+    fit = trainer(pds.Model(domain, seed=0), episodes, steps=20, batch=16)
+    seen, terms = [], fit.losses.terms
+    fit.losses.terms = lambda states: (seen.append(states), terms(states))[1]
+    for _ in range(10):
+        fit.advance()
+    assert not len(np.intersect1d(np.concatenate(seen), fit.levels.apart))
+
+
+def test_in_the_trial_every_level_answers_some_examples_and_afterwards_one_does():
+    domain, episodes = judged(60)
+    model = pds.Model(domain, seed=0)
+    fit = trainer(model, episodes, steps=20, batch=64)
+    network, drawn = model.blanks.network("derived::red::f"), []
+    network.register_forward_hook(
+        lambda self, args, answers: drawn.append(self.drawn(answers.shape[:-1], answers.device))
+    )
+    fit._earlier = fit._weights()
+    fit.advance()
+    assert drawn[-1].unique().tolist() == list(range(len(network.levels)))
+    fit._settle()
+    fit.advance()
+    assert drawn[-1] is None
+
+
+def test_a_resumed_fit_can_still_go_back_to_its_trial(tmp_path):
+    domain, episodes = judged(60)
+    options = {"steps": 100, "batch": 32, "evaluate_every": 10, "checkpoint": str(tmp_path / "fit")}
+    first = trainer(pds.Model(domain, seed=0), episodes, callback=lambda now: now.step == 70, **options)
+    assert first.run() == "stopped"
+    model = pds.Model(domain, seed=0)
+    rest = trainer(model, episodes, resume=True, **options)
+    assert rest.run() == "finished"
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.neg_()
+    rest._finish()
+    assert all(torch.equal(first._earlier[name], t) for name, t in model.state_dict().items())
+
+
+def test_episodes_are_kept_for_the_choice_whole(rooms):
+    fit = trainer(pds.Model(rooms[0], seed=0), rooms[1][:12], steps=20)
+    episode = fit.study.packed.episode
+    apart, rest = (set(episode[states].tolist()) for states in (fit.levels.apart, fit.trial_sampler.draw(0)))
+    assert len(apart) == 4
+    assert not apart & rest

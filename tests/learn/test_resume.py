@@ -17,6 +17,7 @@ from tests.learn.rooms import SKETCH
 
 import pdsketch as pds
 from pdsketch.cli.main import main
+from pdsketch.learn import trainer
 from pdsketch.learn.files import save_episodes
 from pdsketch.learn.trainer import MOST_TRIAL
 
@@ -63,6 +64,39 @@ def test_killed_and_resumed_is_uninterrupted_bit_for_bit(place):
     assert all(torch.equal(whole[name], resumed[name]) for name in whole)
     logs = [(place / name / "log.csv").read_text() for name in ("whole", "killed")]
     assert logs[0] == logs[1]
+
+
+def test_ctrl_c_says_what_is_kept_and_how_to_go_on(place, capsys, monkeypatch):
+    def measure(*args):
+        if not pressed_before:
+            pressed_before.append(True)
+            signal.raise_signal(signal.SIGINT)
+        return original(*args)
+
+    original, pressed_before = trainer.measure, []
+    with monkeypatch.context() as pressed:
+        pressed.setattr(trainer, "measure", measure)
+        assert main(command(place, "stopped", "--json")) == 130
+    caught = capsys.readouterr()
+    told = json.loads(caught.out)
+    checkpoint = place / "stopped" / "checkpoint.safetensors"
+    assert told["status"] == "interrupted"
+    assert told["kept"] == f"5 of {STEPS} steps are kept in {checkpoint}"
+    assert caught.err.endswith(f"pdsketch: interrupted; {told['kept']}; {told['resume']}\n")
+    assert "--resume" in told["resume"]
+    assert main(command(place, "stopped", "--resume")) == 0
+    whole, resumed = weights(place, "whole"), weights(place, "stopped")
+    assert all(torch.equal(whole[name], resumed[name]) for name in whole)
+
+
+def test_ctrl_c_before_the_first_step_says_that_nothing_is_kept(place, capsys, monkeypatch):
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("pdsketch.learn.fit.gather", stop)
+    assert main(command(place, "none")) == 130
+    assert "nothing is kept" in capsys.readouterr().err
+    assert not (place / "none").exists()
 
 
 CHOICE = round(MOST_TRIAL * 20)

@@ -7,7 +7,7 @@ import itertools
 import pytest
 import torch
 
-from pdsketch.nets.default import Constant, Network, make
+from pdsketch.nets.default import Constant, Network, least_weights, make, outline
 from pdsketch.nets.nested import drawing
 from pdsketch.nets.normalise import Normalise, recording
 from pdsketch.nets.signature import Input, Signature, Spec
@@ -272,3 +272,14 @@ def test_a_bounded_latent_never_runs_away_and_is_exact_inside():
     for _ in range(30):
         inside = net(inside)
     assert inside.abs().max() <= 2.0
+
+
+@pytest.mark.parametrize("output", OUTPUTS)
+@pytest.mark.parametrize("given", SPECS)
+def test_the_weights_of_a_network_are_known_before_it_is_made(given, output):
+    plain = Signature((Input(SPECS[given], False, "a"), Input(SPECS[given], True, "a")), OUTPUTS[output])
+    around = Signature((Input(OUTPUTS[output]),), OUTPUTS[output], residual=0)
+    for signature in (plain, around, Signature((), OUTPUTS[output])):
+        weights = make(signature, generator()).state_dict()
+        assert outline(signature) == {name: (t.dtype, tuple(t.shape)) for name, t in weights.items()}
+        assert least_weights(signature) <= sum(t.numel() for t in weights.values())

@@ -124,7 +124,7 @@ def test_the_price_of_several_is_that_of_each():
         truth = torch.stack([network(*(x[at] for x in given)) for at, network in enumerate(made[:-1])])
         learned(made, truth)  # the last one has heard nothing
         add()
-        return [p.grad.clone() for network in made[:-1] for p in network.parameters()]
+        return [p.grad.clone() for network in made[:-1] for p in network.parameters() if p.grad is not None]
 
     together = price(lambda: Sparsity(torch.nn.ModuleList(made)).add(0.1))
     alone = price(lambda: [network.add_sparsity(0.1) for network in made])

@@ -11,7 +11,7 @@ from pdsketch.nets.default import add_sparsity, make
 from pdsketch.nets.evidence import STRIDE
 from pdsketch.nets.normalise import recording
 from pdsketch.nets.signature import Input, Signature, Spec
-from pdsketch.nets.verdict import HIDDEN, Verdict
+from pdsketch.nets.verdict import Verdict
 
 BOOL = Spec("bool")
 CODE = Spec("int", (3,), 5)
@@ -131,15 +131,25 @@ def test_sparsity_is_the_gradient_of_what_evidence_and_perceptron_cost():
     assert net.evidence.votes.grad is None  # nothing learned, nothing shrunk
     rng = torch.Generator().manual_seed(0)
     torch.nn.init.normal_(net.evidence.votes, generator=rng)
-    torch.nn.init.normal_(net.last.weight, generator=rng)
     groups = net.evidence.votes.square() @ net.evidence.member
-    cost = STRIDE * (groups + 1e-8).sqrt().sum() + HIDDEN * net.last.weight.norm()
+    factors = net.first.weight.square().sum(0) @ net.member
+    cost = STRIDE * (groups + 1e-8).sqrt().sum() + (factors + 1e-8).sqrt().sum()
     (0.3 * cost).backward()
-    wanted = [p.grad.clone() for p in (net.evidence.votes, net.last.weight)]
+    wanted = [p.grad.clone() for p in (net.evidence.votes, net.first.weight)]
     net.zero_grad(set_to_none=False)
     add_sparsity(net, 0.3)
     assert torch.allclose(net.evidence.votes.grad, wanted[0], atol=1e-4)
-    assert torch.allclose(net.last.weight.grad, wanted[1], atol=1e-2)
+    assert torch.allclose(net.first.weight.grad, wanted[1], atol=1e-4)
+
+
+def test_a_perceptron_answers_alone():
+    net = verdict(AHEAD)
+    args, _ = scenes(50, seed=0)
+    before = net(*args)
+    torch.nn.init.normal_(net.evidence.votes, generator=torch.Generator().manual_seed(1))
+    assert torch.equal(net(*args), before)
+    net.level = net.levels.index("products")
+    assert not torch.allclose(net(*args), before)
 
 
 def test_each_vote_belongs_to_one_factor():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from tests.strategies.oracle import reachable
 from tests.strategies.sample import Sample
@@ -344,3 +346,89 @@ def test_what_averts_a_harmful_side_effect_matters():
     )
     assert cost == 2
     assert ("cool",) in task.operators
+
+
+def test_a_float_equals_an_int_within_its_tolerance():
+    types = "(:types bolt - object length - float32[tolerance=0.1])"
+    task, _ = costs_as_reference(
+        "(:predicates (size [return_type=int64] ?b - bolt) (long [return_type=length] ?b - bolt)"
+        " (fits ?b - bolt))"
+        "(:action try :parameters (?b - bolt) :precondition (= (size ?b) (long ?b)) :effect (fits ?b))",
+        "(:objects a b - bolt) (:init (= (size a) 2) (= (long a) 2.05) (= (size b) 2) (= (long b) 2.3))"
+        "(:goal (fits a))",
+        types,
+    )
+    assert list(task.operators) == [("try", "a")]
+
+
+@pytest.mark.parametrize("condition", ["(< (weight ?x) 3)", "(not (< (weight ?x) 3))"])
+def test_comparisons_without_a_value_are_false_either_way(condition):
+    this = sample(
+        "(:predicates (held ?x)) (:functions (weight ?x) - number)"
+        f"(:action lift :parameters (?x) :precondition {condition} :effect (held ?x))",
+        "(:objects a) (:init) (:goal (held a))",
+    )
+    assert ground(this.problem).operators == ()
+
+
+def test_a_step_that_divides_by_zero_cannot_be_taken():
+    this = sample(
+        "(:predicates (held ?x)) (:functions (weight ?x) - number)"
+        "(:action lift :parameters (?x) :precondition (>= (/ 6 (weight ?x)) 2) :effect (held ?x))",
+        "(:objects a b c) (:init (= (weight a) 0) (= (weight b) 3) (= (weight c) 4))"
+        "(:goal (or (held a) (held b) (held c)))",
+    )
+    assert list(ground(this.problem).operators) == [("lift", "b")]
+
+
+def test_facts_that_are_given_as_false_do_not_hold():
+    """As a state may give them that stands in for the problem's own."""
+    this = sample(
+        "(:predicates (p) (q)) (:action go :parameters () :precondition (not (p)) :effect (q))",
+        "(:objects) (:init (p)) (:goal (q))",
+    )
+    for held, wanted in ((True, None), (False, 1)):
+        cost, _ = optimum(ground(replace(this.problem, init={("p",): held, ("q",): False})))
+        assert cost == wanted
+
+
+def test_what_is_deleted_and_under_a_condition_added_again_stays():
+    _, cost = costs_as_reference(
+        "(:predicates (p) (r) (g)) (:action go :parameters () :precondition (p)"
+        " :effect (and (g) (not (p)) (when (r) (p))))",
+        "(:objects) (:init (p) (r)) (:goal (and (p) (g)))",
+    )
+    assert cost == 1
+
+
+def test_an_action_that_contradicts_itself_is_dropped():
+    task, _ = costs_as_reference(
+        "(:predicates (p) (q) (g))"
+        "(:action flip :parameters () :effect (and (when (p) (not (p))) (when (not (p)) (p))))"
+        "(:action never :parameters () :precondition (and (p) (not (p))) :effect (g))"
+        "(:action go :parameters () :precondition (and (p) (q)) :effect (g))"
+        "(:action make :parameters () :precondition (not (p)) :effect (q))",
+        "(:objects) (:init) (:goal (g))",
+    )
+    assert {name for name, *_ in task.operators} == {"flip", "go", "make"}
+
+
+@pytest.mark.parametrize("condition", ["(or (p) (q))", "(or (q) (p))"])
+def test_of_several_ways_to_take_an_action_each_is_kept(condition):
+    _, cost = costs_as_reference(
+        "(:predicates (p) (q) (r) (g)) (:action start :parameters () :effect (r))"
+        "(:action far :parameters () :precondition (r) :effect (p)) (:action near :parameters () :effect (q))"
+        f"(:action go :parameters () :precondition {condition} :effect (g))",
+        "(:objects) (:init) (:goal (and (g) (imply (r) (p))))",
+    )
+    assert cost == 2
+
+
+@pytest.mark.parametrize(("condition", "wanted"), [("(= (p) (q))", 2), ("(not (= (p) (q)))", 1)])
+def test_two_booleans_are_equal_if_both_hold_or_neither(condition, wanted):
+    _, cost = costs_as_reference(
+        "(:predicates (p) (q) (g)) (:action make :parameters () :effect (p))"
+        f"(:action go :parameters () :precondition {condition} :effect (g))",
+        "(:objects) (:init (q)) (:goal (g))",
+    )
+    assert cost == wanted

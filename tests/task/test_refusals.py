@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from pdsketch.budget import Budget, OutOfMemoryError, OutOfTimeError
 from pdsketch.lang.diagnostics import Error
 from pdsketch.lang.domain import Problem
 from pdsketch.lang.load import parse_domain, parse_problem
-from pdsketch.task.clock import now
 from pdsketch.task.ground import ground
-from pdsketch.task.limits import Limits, OutOfTimeError
 
 
 def problem(domain: str, rest: str) -> Problem:
@@ -18,9 +17,9 @@ def problem(domain: str, rest: str) -> Problem:
     return parse_problem(f"(define (problem p) (:domain d) {rest})", checked, "p.pddl")
 
 
-def refusal(this: Problem, limits: Limits | None = None):
+def refusal(this: Problem):
     with pytest.raises(Error) as caught:
-        ground(this, limits)
+        ground(this)
     return caught.value.diagnostics[0]
 
 
@@ -84,10 +83,13 @@ def exploding() -> Problem:
 
 
 def test_an_explosion_is_stopped_and_its_schema_named():
-    found = refusal(exploding(), Limits(instances=20_000))
-    assert found.code == "grounding-too-large"
-    assert "`go`" in found.message
-    assert found.place[:2] == ("d.pddl", 1)
+    with pytest.raises(OutOfMemoryError) as caught, Budget(megabytes=10).running():
+        ground(exploding())
+    what, remedy = caught.value.args
+    assert what.startswith("d.pddl:1:")
+    assert "`go` has" in what
+    assert "10 MB" in what
+    assert remedy.startswith("give `go` fewer parameters")
 
 
 def test_a_quantifier_over_too_much_is_stopped_before_memory_is_taken():
@@ -97,9 +99,8 @@ def test_a_quantifier_over_too_much_is_stopped_before_memory_is_taken():
         f"(:objects {objects}) (:init)"
         "(:goal (forall (?a ?b ?c ?d ?e) (imply (not (q ?a ?b ?c ?d ?e)) (or (p ?a) (p ?b)))))",
     )
-    found = refusal(this)
-    assert found.code == "grounding-too-large"
-    assert "forall (?a ?b ?c ?d ?e)" in found.message
+    with pytest.raises(OutOfMemoryError, match=r"forall \(\?a \?b \?c \?d \?e\)"):
+        ground(this)
 
 
 def test_the_deadline_holds_within_one_join():
@@ -112,5 +113,5 @@ def test_the_deadline_holds_within_one_join():
         "  :effect (p))",
         f"(:objects {objects}) (:init {facts}) (:goal (p))",
     )
-    with pytest.raises(OutOfTimeError):
-        ground(this, Limits(deadline=now() - 1))
+    with pytest.raises(OutOfTimeError), Budget(seconds=0).running():
+        ground(this)

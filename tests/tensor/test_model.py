@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import pickle
 import time
 
 import pytest
@@ -421,3 +422,14 @@ def test_boolean_parameters_are_truth_values():
         assert after["lamp"] == 1
         assert after["count"] == 7
         assert model.applicable(state, ("switch", True, 7), crisp=crisp) == 0
+
+
+def test_a_model_that_was_used_can_be_pickled(model):
+    state = grid_state()
+    before = model.holds(state, "(is-red home)")
+    model.step(state, ("forward", "agent"), crisp=True)
+    twin = pickle.loads(pickle.dumps(model))
+    there = pickle.loads(pickle.dumps(state))
+    assert torch.equal(twin.holds(there, "(is-red home)"), before)
+    assert torch.equal(twin.holds(state, "(is-red home)"), before)
+    assert twin.step(there, ("forward", "agent"))["robot-pose"].tolist() == [[4, 3]]

@@ -7,8 +7,12 @@ import pytest
 import torch
 from tests.tensor.worlds import GRID, grid_state, values
 
+import pdsketch as pds
+from pdsketch.cli.plan import plan_text
+from pdsketch.cli.validate import read_plan
 from pdsketch.lang.diagnostics import Error
 from pdsketch.lang.load import parse_domain, parse_problem
+from pdsketch.lang.source import Source
 from pdsketch.lang.types import ObjectType
 from pdsketch.tensor.state import State, StateBatch, concat
 
@@ -240,5 +244,23 @@ def test_a_state_made_from_a_tensor_passes_gradients_on():
 def test_sparse_tensors_are_taken_and_too_large_ints_refused():
     domain = parse_domain("(define (domain d) (:predicates (n [return_type=vector[int64, 2]])))")
     assert State(domain, {}, {"n": torch.tensor([0, 3]).to_sparse()})["n"].tolist() == [0, 3]
-    with pytest.raises(Error, match="an int was wanted"):
+    with pytest.raises(Error, match="beyond the ints of 64 bits"):
         State(domain, {}, {"n": [1e30, 0]})
+
+
+@pytest.mark.parametrize(
+    "name", ["a b", "", "(a", "a)", "[1]", "a,b", "a;b", 'a"b', "?x", "-", "a$b", "a\0b"]
+)
+def test_a_name_that_could_not_be_read_back_is_refused(name):
+    refuses("bad-objects", "cannot name an object", objects={"robot": ["agent"], "key": [name]})
+
+
+@pytest.mark.parametrize("name", ["a-b", "item#1", "x::y", "é", "1", "1.5", "true"])
+def test_every_other_name_is_read_back_from_a_plan(name):
+    domain = parse_domain("""
+    (define (domain d) (:types item) (:predicates (done ?x - item))
+      (:action do :parameters (?x - item) :effect (done ?x)))
+    """)
+    state = State(domain, {"item": [name]}, {"done": [False]})
+    result = pds.plan(pds.Model(domain), state, "(forall (?x - item) (done ?x))")
+    assert read_plan(Source("plan", plan_text(result)), state.universe) == result.plan == [("do", name)]

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from itertools import count, product
 from typing import final
 
+from pdsketch.budget import Budget, current
 from pdsketch.lang.data import choices_of
 from pdsketch.lang.domain import Domain
 from pdsketch.lang.substitute import called
@@ -35,6 +36,7 @@ class Grounding:
     _free: dict[int, tuple[str, ...]] = field(default_factory=dict)
     _inlined: dict[int, Expr] = field(default_factory=dict)
     _fresh: count[int] = field(default_factory=count)
+    budget: Budget = field(default_factory=current)
 
     def __post_init__(self) -> None:
         self._numbers = {name: i for i, name in enumerate(self.domain.constants)}
@@ -57,6 +59,7 @@ class Grounding:
             return
         names = [variable.name for variable in variables]
         for chosen in product(*(self.members(variable.type) for variable in variables)):
+            self.budget.tick()
             yield {**outer, **dict(zip(names, chosen, strict=True))}
 
     def thing(self, expr: Expr, scope: Scope) -> Thing:
@@ -115,6 +118,7 @@ def reads(expr: Expr, scope: Scope, ground: Grounding) -> Variables | None:
     seen: set[tuple[str, tuple[Thing, ...]]] = set()
     agenda: list[tuple[Expr, Scope]] = [(expr, scope)]
     while agenda:
+        ground.budget.tick()
         node, here = agenda.pop()
         match node:
             case Quantified() | Each():

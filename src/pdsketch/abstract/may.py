@@ -52,6 +52,7 @@ class Compiler:
             for p in action.parameters
         ]
         for chosen in product(*ranges):
+            self.ground.budget.tick()
             scope: Scope = dict(zip(names, chosen, strict=True))
             precondition = self.may(action.precondition, scope, True)
             if precondition is None:

@@ -15,7 +15,7 @@ A state only says which of the facts hold.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import final
@@ -39,9 +39,6 @@ from pdsketch.lang.terms import (
 )
 from pdsketch.lang.types import ObjectType
 from pdsketch.task.task import Floats, Task
-
-Cost = Callable[[tuple[str, ...]], float]
-"""What a ground action costs; a value parameter stands in it by its name, ``?p``."""
 
 KEPT = 256
 """How many compilations are kept."""
@@ -89,25 +86,25 @@ class Optimistic:
                 found[place] = substitute(form.expr, things)
         return tuple(found)
 
+    @cached_property
+    def steps(self) -> list[tuple[str, ...]]:
+        """The ground action of each operator; a value parameter stands in it by its name, ``?p``."""
+        names = [*self.objects]
+        return [tuple(names[int(o[1:])] if o[0] == "@" else o for o in step) for step in self.task.operators]
 
-def compile_optimistic(
-    domain: Domain, objects: Mapping[str, ObjectType], goal: Expr, cost: Cost | None = None
-) -> Optimistic:
-    """Compile a goal for given objects, the domain's constants first.
+    def priced(self, costs: Sequence[float]) -> Optimistic:
+        """The same where the operators cost so much; problems with the same costs share a task, too."""
+        return replace(self, task=_priced(self.task, tuple(costs)))
 
-    Every action costs 1 unless ``cost`` says otherwise.
-    """
+
+def compile_optimistic(domain: Domain, objects: Mapping[str, ObjectType], goal: Expr) -> Optimistic:
+    """Compile a goal for given objects, the domain's constants first. Every action costs 1."""
     (form,) = by_form([goal], domain)
     numbers = {name: i for i, name in enumerate(objects)}
     named = tuple((v.name, numbers[o]) for v, o in zip(form.variables, form.rows[0], strict=True))
     compiled = _compiled(domain, tuple(objects.values()), form.expr, named)
-    task = compiled.task
-    if cost is not None:
-        names = [*objects]
-        real = [tuple(names[int(o[1:])] if o[0] == "@" else o for o in step) for step in task.operators]
-        task = _priced(task, tuple(cost(step) for step in real))
     parts = tuple(zip(_conjuncts(goal), compiled.parts, strict=True))
-    return Optimistic(task, len(compiled.given), objects, parts, compiled.forms)
+    return Optimistic(compiled.task, len(compiled.given), objects, parts, compiled.forms)
 
 
 @final

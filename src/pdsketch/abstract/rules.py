@@ -15,6 +15,7 @@ from typing import Literal, final
 import numpy as np
 
 from pdsketch.abstract.ground import Thing
+from pdsketch.budget import current
 from pdsketch.lang.domain import Fact
 from pdsketch.lang.terms import Expr
 from pdsketch.task.task import Rows, Task
@@ -98,6 +99,8 @@ class Written:
 def assemble(book: Book, operators: Sequence[Operator], goal: tuple[int, ...]) -> Written:
     """The task that is left when all that cannot matter for the goal is taken away."""
     needed, kept = _relevant(book, operators, goal)
+    budget = current()
+    budget.check()
     order = [
         fact for kind in ("given", "optimistic", "derived") for fact in needed if book.kinds[fact] == kind
     ]
@@ -112,6 +115,7 @@ def assemble(book: Book, operators: Sequence[Operator], goal: tuple[int, ...]) -
 
     effects = [(i, effect) for i, (_, chosen) in enumerate(kept) for effect in chosen]
     axioms = [(fact, body) for fact in order if book.kinds[fact] == "derived" for body in book.rules[fact]]
+    budget.check()
     by_operator: list[list[int]] = [[] for _ in kept]
     for number, (owner, _) in enumerate(effects):
         by_operator[owner].append(number)
@@ -147,7 +151,9 @@ def _relevant(
     kept: dict[int, dict[Effect, None]] = {}
     seen = set(goal)
     agenda = list(goal)
+    budget = current()
     while agenda:
+        budget.tick()
         literal = agenda.pop()
         wanted = [x for body in book.rules.get(literal >> 1, ()) for x in body]
         for i, effect in writers.get(literal, ()):

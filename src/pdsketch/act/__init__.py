@@ -1,1 +1,1 @@
-"""Plan → policy: execute, watch, replan."""
+"""Agents act in worlds: what both are, the agent that plans, and rollouts."""

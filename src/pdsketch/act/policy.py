@@ -1,35 +1,21 @@
-"""Plan → policy: execute, watch, replan."""
+"""The agent that plans: execute, watch, replan."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Protocol, final
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, final
 
 from pdsketch.act.deviation import Deviation, Tolerance, deviations
-from pdsketch.lang.diagnostics import did_you_mean, error
-from pdsketch.lang.domain import Domain
+from pdsketch.act.environment import ControlledWorld, Environment, Observer
+from pdsketch.act.rollout import Play, play
+from pdsketch.act.settings import Controller, check_controllers, check_loop, check_tolerance, is_count
+from pdsketch.lang.diagnostics import error
 from pdsketch.learn.episodes import Episode
-from pdsketch.search.plan import plan
+from pdsketch.search.plan import plan_many
 from pdsketch.search.result import Result, Step
 from pdsketch.tensor.model import Model
-from pdsketch.tensor.state import State
-
-
-class Environment(Protocol):
-    """What `Policy.run` needs of an environment: Gymnasium's ``step``, taking our actions.
-
-    It may return Gymnasium's five values; ``terminated`` or ``truncated`` end the episode.
-    """
-
-    def step(self, action: Step, /) -> Any:
-        """Carry out an action such as ``("forward", "agent")``."""
-
-
-Controller = Callable[..., Any]
-"""``controller(env, *args)`` runs the primitive policy of an action; returns whether it was executed."""
-
-Observer = Callable[[Any], State]
+from pdsketch.tensor.state import State, StateBatch
 
 
 @final
@@ -45,24 +31,35 @@ class Moment:
 
 @final
 @dataclass(slots=True)
-class _Intention:
-    """The rest of a plan, and what the world should look like now."""
+class _Course:
+    """What a policy has in mind for one episode: the rest of a plan, and what the world should look like now.
 
-    goal: str
-    rest: list[Step]
+    ``refused`` are actions that the controller would not execute in the present
+    state; ``results`` are the searches so far, towards this goal.
+    """
+
+    goal: str | None = None
+    rest: list[Step] = field(default_factory=list)
     predicted: State | None = None
+    refused: frozenset[Step] = frozenset()
+    avoided: frozenset[Step] = frozenset()
+    results: list[Result] = field(default_factory=list)
+    trace: list[Moment] = field(default_factory=list)
+    deviations: tuple[Deviation, ...] = ()
 
 
 @final
 @dataclass(slots=True)
 class Policy:
-    """A model and a planner as a goal-conditioned policy, with replanning.
+    """A model and a planner as a goal-conditioned agent, with replanning.
 
     The policy follows its plan as long as each observation agrees with what the
     model predicted, up to ``tolerance``, and plans anew when it does not. That is
     one number, or numbers by predicate; else the tolerance of each variable's
     type or, of encoded ones, the noise that `fit` recorded, whichever is larger.
-    ``options`` go to `pdsketch.plan`; unless they say otherwise, 16 nodes are expanded together.
+    ``loop="open"`` carries out one plan, whatever happens; ``max_replans`` bounds
+    how often an episode is planned for anew.
+    ``options`` go to `pdsketch.plan_many`; unless they say otherwise, 16 nodes are expanded together.
     ``result`` is the outcome of the latest planning, ``trace`` the steps of the
     latest run.
     """
@@ -74,53 +71,69 @@ class Policy:
     generators: Mapping[str, Any] = field(default_factory=dict)
     tolerance: Tolerance = None
     options: Mapping[str, Any] = field(default_factory=dict)
-    result: Result | None = None
-    trace: list[Moment] = field(default_factory=list)
-    _intention: _Intention | None = None
-    _replanned: bool = False
-    _deviations: tuple[Deviation, ...] = ()
+    loop: Literal["closed", "open"] = "closed"
+    max_replans: int | None = None
+    result: Result | None = field(default=None, init=False)
+    _courses: dict[int, _Course] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.model, Model):
             found = type(self.model).__name__
             raise error("bad-model", f"a Policy takes a Model, and a {found} was given")
-        self.controllers = _controllers(self.controllers, self.model.domain.actions)
-        self.tolerance = _tolerance(self.tolerance, self.model.domain)
+        self.controllers = check_controllers(self.controllers, self.model.domain.actions)
+        self.tolerance = check_tolerance(self.tolerance, self.model.domain)
+        check_loop(self.loop, self.max_replans)
 
     def act(self, state: State, goal: str, *, refused: frozenset[Step] = frozenset()) -> Step | None:
         """The next action towards the goal; None when it holds or no plan was found (see ``result``).
 
         ``refused`` are actions that a controller would not execute in this very state.
         """
-        state = self.model.encode(state, crisp=True)
-        intention = self._intention
-        self._deviations = ()
-        if intention is not None and intention.predicted is not None:
-            self._deviations = deviations(intention.predicted, state, self.tolerance, self.model.notes)
-        follows = intention is not None and intention.goal == goal and not refused
-        self._replanned = not follows or bool(self._deviations) or not (intention and intention.rest)
-        if self._replanned:
-            self.result = plan(
-                self.model,
-                state,
-                goal,
-                search=self.search,
-                heuristic=self.heuristic,
-                generators=self.generators,
-                refused=refused,
-                **{"k": 16, **self.options},
-            )
-            intention = self._intention = _Intention(goal, list(self.result.plan or ()))
-        if intention is None or not intention.rest:
-            self._intention = None
-            return None
-        action = intention.rest.pop(0)
-        intention.predicted = self.model.step(state, action, crisp=True)
-        return action
+        if refused:
+            course = self._course(0)
+            course.rest, course.refused, course.avoided = [], refused, frozenset()
+        return self.act_some({0: state}, {0: goal})[0]
+
+    def act_many(self, states: Sequence[State], goals: Sequence[str] | str) -> list[Step | None]:
+        """An action for each state, planned for in one batch. The i-th state belongs to the i-th episode."""
+        each = [goals] * len(states) if isinstance(goals, str) else goals
+        if len(each) != len(states):
+            raise error("bad-goals", f"{len(each)} goals were given for {len(states)} states")
+        given = dict(enumerate(states))
+        return [action for _, action in sorted(self._act(given, dict(enumerate(each)), all_=True).items())]
+
+    def act_some(self, states: Mapping[int, State], goals: Mapping[int, str]) -> dict[int, Step | None]:
+        """Actions of the episodes that can go on without planning; where there is none, of all.
+
+        Thus all plans that are needed are searched for in one batch.
+        """
+        return self._act(states, goals, all_=False)
+
+    def was_refused(self, action: Step, episode: int) -> None:
+        """The controller did not execute the action: in this state, others are tried first."""
+        course = self._course(episode)
+        course.trace[-1] = replace(course.trace[-1], executed=False)
+        if self.loop == "closed":
+            course.refused = course.avoided | {action}
+            course.rest, course.predicted = [], None
+
+    def account(self, episode: int) -> dict[str, float]:
+        """Whether there was a plan at first, what it took to find it, and how often there was another one."""
+        results = self._course(episode).results
+        return {
+            "planned": float(bool(results) and results[0].solved),
+            "expanded": float(results[0].expanded if results else 0),
+            "replans": float(max(0, len(results) - 1)),
+        }
 
     def reset(self) -> None:
-        """Forget the current plan."""
-        self._intention = None
+        """Forget the current plans."""
+        self._courses = {}
+
+    @property
+    def trace(self) -> list[Moment]:
+        """The steps of the latest run."""
+        return self._course(0).trace
 
     def run(
         self,
@@ -140,153 +153,113 @@ class Policy:
         controller refused are kept in the episode, marked in ``executable``.
         """
         _check_run(observe, max_steps)
-        self.reset()
-        self.trace = []
-        states = [observe(env)]
-        labels = [_judge(env, None, success)]
-        actions: list[Step] = []
-        executed: list[bool] = []
-        answer: Any = None
-        refused: frozenset[Step] = frozenset()
-        while len(actions) < max_steps and not self._arrived(states[-1], goal, labels[-1]):
-            action = self.act(states[-1], goal, refused=refused)
-            if action is None and refused:
-                # Nothing else leads to the goal: what was refused once may be accepted later.
-                action = self.act(states[-1], goal)
-            if action is None:
-                break
-            replanned, deviated = self._replanned, self._deviations
-            done, answer = self._execute(env, action)
-            refused = frozenset() if done else refused | {action}
-            if not done:
-                self.reset()
-            actions.append(action)
-            executed.append(done)
-            states.append(observe(env))
-            labels.append(_judge(env, answer, success))
-            self.trace.append(Moment(action, replanned, done, deviated))
-            if _ended(answer):
-                break
-        return Episode(
-            states=states,
-            actions=actions,
-            goal=goal,
-            success=_told_of(labels, answer),
-            executable=executed if self.controllers else None,
+        world = ControlledWorld(
+            env,
+            self.model.domain,
+            goal,
+            observe,
+            self.controllers,
+            success,
+            lambda s: self._believes(s, goal),
         )
+        (done,) = play(self, [Play.begin(world, None)], max_steps)
+        return done.episode(with_executed=bool(self.controllers))
 
-    def _execute(self, env: Environment, action: Step) -> tuple[bool, Any]:
-        """Whether the action was executed, and what the environment returned."""
-        controller = self.controllers.get(action[0])
-        if controller is None:
-            if not hasattr(env, "step"):
-                raise error(
-                    "no-controller",
-                    f"`{action[0]}` has no controller, and the environment has no `step`",
-                    help=f'give one: Policy(model, controllers={{"{action[0]}": fn}})',
-                )
-            return True, env.step(action)
-        return bool(controller(env, *action[1:])), None
+    def _course(self, episode: int) -> _Course:
+        return self._courses.setdefault(episode, _Course())
 
-    def _arrived(self, state: State, goal: str, label: int | None) -> bool:
-        """Whether there is nothing left to do, by the environment's word or else by the model's belief."""
-        if label is not None:
-            return bool(label)
+    def _believes(self, state: State, goal: str) -> bool:
         return bool(self.model.holds(state, goal, crisp=True) > 0.5)
 
+    def _act(
+        self, states: Mapping[int, State], goals: Mapping[int, str], *, all_: bool
+    ) -> dict[int, Step | None]:
+        if not states:
+            return {}
+        encoded = self.model.encode(StateBatch.of(list(states.values())), crisp=True)
+        seen = dict(zip(states, encoded, strict=True))
+        wanting = [i for i in seen if self._wants_plan(self._course(i), seen[i], goals[i])]
+        planned = wanting if all_ or len(wanting) == len(seen) else []
+        self._plan({i: seen[i] for i in planned}, goals)
+        acting = [i for i in seen if i in planned or i not in wanting]
+        return self._next({i: seen[i] for i in acting}, set(planned))
 
-def _controllers(given: Any, actions: Mapping[str, Any]) -> dict[str, Controller]:
-    """The controllers by their action's name, in lower case as the domain has it."""
-    if not isinstance(given, Mapping):
-        found = type(given).__name__
-        raise error("bad-controller", f"`controllers` maps actions to functions, and is a {found}")
-    named = {str(name).lower(): controller for name, controller in given.items()}
-    for name, controller in named.items():
-        if name not in actions:
-            raise error(
-                "unknown-action",
-                f"a controller is given for `{name}`, and the domain has no such action",
-                help=did_you_mean(name, actions),
-            )
-        if not callable(controller):
-            found = type(controller).__name__
-            raise error("bad-controller", f"the controller of `{name}` is a {found}, and no function")
-    return named
+    def _wants_plan(self, course: _Course, state: State, goal: str) -> bool:
+        """Whether the plan in hand, if there is one, is no longer good."""
+        if course.goal != goal:
+            course.goal, course.rest, course.results = goal, [], []
+        if self.loop == "closed" and course.predicted is not None:
+            course.deviations = deviations(course.predicted, state, self.tolerance, self.model.notes)
+            course.predicted = None
+        if course.rest and not course.deviations:
+            return False
+        course.rest = []
+        most = 0 if self.loop == "open" else self.max_replans
+        return most is None or len(course.results) <= most
 
+    def _plan(self, states: Mapping[int, State], goals: Mapping[int, str]) -> None:
+        """A new plan for each of these episodes; first without what was refused.
 
-def _tolerance(given: Any, domain: Domain) -> Tolerance:
-    """A tolerance as it was given, checked; predicates in lower case as the domain has them."""
-    if given is None:
-        return None
-    if not isinstance(given, Mapping):
-        return _not_negative(given, "`tolerance`")
-    floats = [p.name for p in domain.state_predicates if p.type.prim == "float32"]
-    named = {str(name).lower(): value for name, value in given.items()}
-    for name in named:
-        if name not in floats:
-            known = f"its float variables: {', '.join(floats)}" if floats else "it has no float variables"
-            raise error(
-                "unknown-predicate",
-                f"a tolerance is given for `{name}`, and the domain has no such float variable",
-                help=did_you_mean(name, floats) or known,
-            )
-    return {name: _not_negative(value, f"the tolerance of `{name}`") for name, value in named.items()}
+        What was refused once may be accepted later: where nothing else leads to the
+        goal, it is tried again.
+        """
+        refusals = {i: self._course(i).refused for i in states}
+        for refused in dict.fromkeys(refusals.values()):
+            same = [i for i in states if refusals[i] == refused]
+            self._search(same, states, goals, refused)
+            failed = [i for i in same if not self._course(i).rest]
+            if refused and failed:
+                self._search(failed, states, goals, frozenset(), again=True)
 
-
-def _not_negative(value: Any, what: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0:
-        raise error(
-            "bad-tolerance",
-            f"{what} is a number and not negative; {value!r:.40} is given",
-            help='give one number, or numbers by predicate: tolerance={"item-pose": 0.1}',
+    def _search(
+        self,
+        episodes: Sequence[int],
+        states: Mapping[int, State],
+        goals: Mapping[int, str],
+        refused: frozenset[Step],
+        *,
+        again: bool = False,
+    ) -> None:
+        results = plan_many(
+            self.model,
+            [states[i] for i in episodes],
+            [goals[i] for i in episodes],
+            search=self.search,
+            heuristic=self.heuristic,
+            generators=self.generators,
+            refused=refused,
+            **{"k": 16, **self.options},
         )
-    return float(value)
+        for i, result in zip(episodes, results, strict=True):
+            course = self._course(i)
+            course.rest = list(result.plan or ())
+            course.results = [*(course.results[:-1] if again else course.results), result]
+            self.result = result
+
+    def _next(self, states: Mapping[int, State], planned: set[int]) -> dict[int, Step | None]:
+        """The first step of each plan, and what it should lead to."""
+        chosen: dict[int, Step | None] = {}
+        for i in states:
+            course = self._course(i)
+            chosen[i] = course.rest.pop(0) if course.rest else None
+            action = chosen[i]
+            if action is not None:
+                course.trace.append(Moment(action, i in planned, True, course.deviations))
+            course.avoided, course.refused, course.deviations = course.refused, frozenset(), ()
+        taken = {i: action for i, action in chosen.items() if action is not None}
+        if self.loop == "closed" and taken:
+            before = StateBatch.of([states[i] for i in taken])
+            after = self.model.step(before, list(taken.values()), crisp=True)
+            for i, state in zip(taken, after, strict=True):
+                self._course(i).predicted = state
+        return chosen
 
 
 def _check_run(observe: Any, max_steps: Any) -> None:
     if not callable(observe):
         found = type(observe).__name__
         raise error("bad-observer", f"`observe` is a function from the environment to a State, not a {found}")
-    if not isinstance(max_steps, int) or max_steps < 0:
+    if not is_count(max_steps):
         raise error(
             "bad-limit", f"`max_steps` is a whole number and not negative; {max_steps!r:.40} is given"
         )
-
-
-def _judge(env: Environment, answer: Any, success: Callable[[Any], bool] | None) -> int | None:
-    """Whether the goal holds now, as far as anybody but the model says."""
-    if success is not None:
-        return int(bool(success(env)))
-    told = _told_success(answer)
-    return None if told is None else int(told)
-
-
-def _told_of(labels: list[int | None], answer: Any) -> list[int | None] | None:
-    """The labels of an episode; None where nobody said anything.
-
-    An environment that ends at success, and says so by its reward, has not
-    succeeded before.
-    """
-    if all(label is None for label in labels):
-        return None
-    if _ended(answer) and labels[-1] and all(label is None for label in labels[:-1]):
-        return [0] * (len(labels) - 1) + labels[-1:]
-    return labels
-
-
-def _is_gymnasium(answer: Any) -> bool:
-    return isinstance(answer, tuple) and len(answer) == 5
-
-
-def _told_success(answer: Any) -> bool | None:
-    """What the environment says of success, if it says anything."""
-    if not _is_gymnasium(answer):
-        return None
-    _, reward, terminated, _, info = answer
-    if isinstance(info, Mapping) and "success" in info:
-        return bool(info["success"])
-    return True if terminated and reward > 0 else None
-
-
-def _ended(answer: Any) -> bool:
-    return _is_gymnasium(answer) and bool(answer[2] or answer[3])

@@ -1,53 +1,58 @@
-"""``pdsketch data babyai``: demonstrations to learn from."""
+"""``pdsketch data WORLD``: demonstrations to learn from."""
 
 from __future__ import annotations
 
 import argparse
 import time
+from inspect import signature
+from typing import Any
 
 from pdsketch.cli import output
+from pdsketch.cli.imports import import_large
+from pdsketch.cli.worlds import add_world_option, check_world, given_options
+from pdsketch.lang.diagnostics import error
 
 EXAMPLE = """
 pdsketch data babyai --episodes 10000 --objects 4 --doors 4 --seed 0 -o babyai-data
+pdsketch data babyai --world-option objects=8 --world-option doors=6 -o fuller-rooms
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The setting, how much, and where to."""
-    parser.add_argument("world", choices=["babyai"], help="the environment that makes the episodes")
+    parser.add_argument("world", metavar="WORLD", help="the world that makes the episodes: babyai")
     parser.add_argument("--episodes", type=_count, default=1000, metavar="N", help="how many (default: 1000)")
-    parser.add_argument(
-        "--objects", type=_amount, default=4, metavar="N", help="keys, balls and boxes in the room"
-    )
-    parser.add_argument("--doors", type=_amount, default=4, metavar="N", help="doors in its walls")
+    parser.add_argument("--objects", type=_amount, metavar="N", help="babyai: keys, balls and boxes (4)")
+    parser.add_argument("--doors", type=_amount, metavar="N", help="babyai: doors in the room's walls (4)")
     parser.add_argument("--seed", type=_amount, default=0, metavar="N", help="another seed, other episodes")
     parser.add_argument(
-        "--failures",
-        type=_part,
-        default=0.5,
-        metavar="P",
-        help="the part that approaches a wrong thing (0.5)",
+        "--failures", type=_part, metavar="P", help="babyai: the part that approaches a wrong thing (0.5)"
     )
     parser.add_argument(
         "--sketch",
         choices=["abs", "rob", "base"],
-        default="rob",
-        help="whose predicates to write; those of `rob` (the default) serve `abs` too",
+        help="babyai: whose predicates to write; those of `rob` (the default) serve `abs` too",
     )
+    add_world_option(parser)
     parser.add_argument("-o", "--output", required=True, metavar="DIR", help="the folder to write")
 
 
 def run(args: argparse.Namespace) -> int:
     """Generate and save."""
-    from pdsketch.envs.babyai.data import DataConfig
-    from pdsketch.envs.babyai.record import generate
-    from pdsketch.envs.babyai.states import load_sketch
+    name = check_world(args.world)
+    import_large("torch", "pdsketch.learn.files")
+    from pdsketch.envs.registry import make_world
     from pdsketch.learn.files import save_episodes
 
     begin = time.perf_counter()
-    config = DataConfig(args.episodes, args.objects, args.doors, args.seed, args.failures)
-    columns = generate(config, load_sketch(args.sketch))
-    save_episodes(columns, args.output)
+    options = _options(name, args)
+    world = make_world(name, **options)
+    settings = _settings(name, world, args)
+    try:
+        columns = world.demonstrations(**settings)  # type: ignore[attr-defined]
+    except KeyboardInterrupt:
+        raise output.Interrupted("nothing is kept") from None
+    save_episodes(columns, args.output, options={"world": name, **options, **settings})
     seconds = time.perf_counter() - begin
     states = int(columns.length.sum())
     speed = f"{len(columns) / seconds:.0f} episodes/s"
@@ -60,6 +65,38 @@ def run(args: argparse.Namespace) -> int:
         "seconds": seconds,
     }
     return output.finish(output.OK, payload, json=args.json, text=text)
+
+
+def _options(name: str, args: argparse.Namespace) -> dict[str, Any]:
+    """The world's options: those of ``--world-option``, and those with an option of their own."""
+    options = given_options(args)
+    for key in ("objects", "doors", "sketch"):
+        value = getattr(args, key)
+        if value is None:
+            continue
+        if key in options:
+            raise output.UsageError(f"the world's option `{key}` is given twice")
+        options[key] = value
+    if name == "babyai":  # the sketch with the most predicates
+        options.setdefault("sketch", "rob")
+    return options
+
+
+def _settings(name: str, world: Any, args: argparse.Namespace) -> dict[str, Any]:
+    """What the world's demonstrations are asked for."""
+    make = getattr(world, "demonstrations", None)
+    if make is None:
+        raise error(
+            "no-demonstrations",
+            f"the world `{name}` has no demonstrations",
+            help="act in it with pds.rollout, and save what comes of it: rollouts.save(folder)",
+        )
+    settings = {"episodes": args.episodes, "seed": args.seed}
+    if args.failures is not None:
+        if "failures" not in signature(make).parameters:
+            raise output.UsageError(f"the demonstrations of `{name}` have no --failures")
+        settings["failures"] = args.failures
+    return settings
 
 
 def _amount(text: str) -> int:

@@ -1,4 +1,4 @@
-"""``pdsketch eval DIR DATA``: what a trained model gets right on episodes, or how many problems it solves."""
+"""``pdsketch eval DIR DATA``: what a trained model gets right on episodes, in problems, or in a world."""
 
 from __future__ import annotations
 
@@ -8,38 +8,84 @@ from pathlib import Path
 from typing import Any
 
 from pdsketch.cli import output
+from pdsketch.cli.imports import import_large
 from pdsketch.cli.modules import add_module_argument, given_modules
+from pdsketch.cli.worlds import add_world_option, given_options
+from pdsketch.files.writing import check_output, write_output
 
 EXAMPLE = """pdsketch eval MODEL DATA --html report.html
-pdsketch eval MODEL problems/*.pddl --max-expansions 500"""
+pdsketch eval MODEL problems/*.pddl --max-expansions 500
+pdsketch eval MODEL babyai --world-option objects=8 --world-option doors=6 --heuristic blind"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The model and the data."""
     parser.add_argument("model", metavar="DIR", help="the folder of a trained model")
     parser.add_argument(
-        "data", metavar="DATA", nargs="+", help="a folder of episodes, or problem files to plan for"
+        "data", metavar="DATA", nargs="+", help="a folder of episodes, problem files to plan for, or a world"
     )
     parser.add_argument("--html", metavar="FILE", help="for episodes: also write the report as a page")
     add_module_argument(parser)
     parser.add_argument("--device", default="cpu", help="cpu, cuda, … (default: cpu)")
-    parser.add_argument("--search", default="astar", help="for problems: astar (default), wastar or gbfs")
-    parser.add_argument("--heuristic", default="opt", help="for problems: opt (default), add, max or blind")
     parser.add_argument(
-        "--max-expansions", type=int, default=500, metavar="N", help="of one problem (default 500)"
+        "--search", default="astar", help="for problems and worlds: astar (default), wastar or gbfs"
     )
+    parser.add_argument("--heuristic", default="opt", help="for both: opt (default), add, max or blind")
+    parser.add_argument(
+        "--max-expansions", type=int, default=500, metavar="N", help="of one plan (default 500)"
+    )
+    add_world_option(parser)
+    parser.add_argument("--episodes", type=int, default=100, metavar="N", help="for a world (default 100)")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="for a world: the first seed (0)")
+    parser.add_argument("--max-steps", type=int, default=64, metavar="N", help="of one episode (default 64)")
+    parser.add_argument("--loop", choices=["closed", "open"], default="closed", help="replan, or act blindly")
 
 
 def run(args: argparse.Namespace) -> int:
     """Exit code 0 whatever the accuracy."""
+    import_large("torch", "pdsketch.learn.fit")
     from pdsketch.tensor.store import load_model
 
     model = load_model(args.model, given_modules(args))
+    if _names_world(args.data):
+        return _in_world(model, args.data[0], args)
+    if args.world_option:
+        raise output.UsageError("--world-option is for a world, and none is named")
     if len(args.data) > 1 or Path(args.data[0]).is_file():
         if args.html is not None:
             raise output.UsageError("--html is the report on episodes, and problem files were given")
         return _on_problems(model, args.data, args)
     return _on_episodes(model, args.data[0], args)
+
+
+def _names_world(data: Sequence[str]) -> bool:
+    """Whether the data are a world's name; a file or folder of that name goes first."""
+    from pdsketch.envs.registry import worlds
+
+    return len(data) == 1 and data[0] in worlds() and not Path(data[0]).exists()
+
+
+def _in_world(model: Any, name: str, args: argparse.Namespace) -> int:
+    """How often acting on the model's plans succeeds, by the world's own word."""
+    from pdsketch.act.policy import Policy
+    from pdsketch.act.rollout import rollout
+    from pdsketch.envs.registry import make_world, options_of
+
+    options = given_options(args)
+    if "sketch" in options_of(name):  # the world is seen as the model sees it
+        options.setdefault("sketch", model.domain)
+    policy = Policy(
+        model.to(args.device),
+        search=args.search,
+        heuristic=args.heuristic,
+        options={"max_expansions": args.max_expansions, "time_limit": None},
+        loop=args.loop,
+    )
+    seeds = range(args.seed, args.seed + args.episodes)
+    done = rollout(policy, lambda: make_world(name, **options), seeds, args.max_steps)
+    return output.finish(
+        output.OK, {"ok": True, "world": name, **done.summary}, json=args.json, text=str(done)
+    )
 
 
 def _on_problems(model: Any, files: Sequence[str], args: argparse.Namespace) -> int:
@@ -73,8 +119,10 @@ def _on_episodes(model: Any, data: str, args: argparse.Namespace) -> int:
     from pdsketch.learn.fit import evaluate
     from pdsketch.learn.page import page
 
+    if args.html is not None:
+        check_output(args.html)
     found = evaluate(model, data, device=args.device)
     if args.html is not None:
-        Path(args.html).write_text(page(found, model), encoding="utf-8")
+        write_output(args.html, page(found, model))
         output.say(f"wrote {args.html}")
     return output.finish(output.OK, {"ok": True, **found.as_json()}, json=args.json, text=str(found))

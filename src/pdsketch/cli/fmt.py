@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
-import tempfile
 from pathlib import Path
 
 from pdsketch.cli import output
+from pdsketch.files.writing import write_output
 from pdsketch.lang.diagnostics import Diagnostic, Error
 from pdsketch.lang.load import decode_source, read_source
 from pdsketch.lang.printer import format_source
@@ -65,22 +64,8 @@ def _format_stdin(changed: list[str]) -> str:
 def _format_file(name: str, *, write: bool) -> bool:
     """Whether the file is not in canonical layout; rewrites it if ``write``."""
     data = format_source(read_source(name)).encode()
-    path = Path(os.path.realpath(name))  # a link stays a link
-    if path.read_bytes() == data:
+    if Path(name).read_bytes() == data:
         return False
     if write:
-        _replace(path, data)
+        write_output(name, data)
     return True
-
-
-def _replace(path: Path, data: bytes) -> None:
-    """Write a file whole or not at all, with the permissions it had."""
-    handle, scratch = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        os.chmod(scratch, path.stat().st_mode & 0o7777)
-        os.replace(scratch, path)
-    except BaseException:
-        os.unlink(scratch)
-        raise

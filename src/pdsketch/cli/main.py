@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -67,6 +68,10 @@ class Parser(argparse.ArgumentParser):
         settings.setdefault("formatter_class", _Help)
         super().__init__(allow_abbrev=False, **settings)
 
+    def print_help(self, file: Any = None) -> None:
+        """Print it as any other result: argparse would not say that it could not."""
+        output.emit(self.format_help().rstrip("\n"))
+
     def error(self, message: str) -> NoReturn:
         """Raise instead of exiting."""
         raise output.UsageError(f"{message}\n{self.format_usage().rstrip()}")
@@ -75,23 +80,28 @@ class Parser(argparse.ArgumentParser):
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; nothing a user does shows a traceback."""
     words = list(sys.argv[1:] if argv is None else argv)
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):  # a path need not be valid text; printing it must not fail
-            stream.reconfigure(errors="backslashreplace")
-    try:
-        code = _dispatch(words)
-        sys.stdout.flush()
-        return code
-    except KeyboardInterrupt:
-        return output.INTERRUPTED
-    except BrokenPipeError:
-        # The reader has gone (`pdsketch show … | head`); the interpreter's last flush must not complain.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return output.OK
-
-
-def _dispatch(words: list[str]) -> int:
     json = "--json" in words
+    try:
+        if argv is None and signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        output.begin(json=json, process=argv is None)
+        code = _dispatch(words, json)
+        if argv is None:  # the process ends here: there is nothing left to interrupt
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+        output.flush()
+        return code
+    except KeyboardInterrupt as stop:
+        return output.interrupted(stop)
+    except BrokenPipeError:  # the reader has gone (`pdsketch show … | head`)
+        output.leave_stdout()
+        return output.OK
+    except output.UnwritableError as why:
+        output.leave_stdout()
+        output.say_all([Diagnostic("file-error", str(why), file="<stdout>")])
+        return output.BAD_INPUT
+
+
+def _dispatch(words: list[str], json: bool) -> int:
     try:
         return _run(words)
     except output.UsageError as problem:
@@ -101,7 +111,7 @@ def _dispatch(words: list[str]) -> int:
             output.say(usage)
         if json:
             wrong = as_json(Diagnostic("usage", message, file="<command line>"))
-            print(output.to_json({"ok": False, "diagnostics": [wrong]}))
+            output.emit(output.to_json({"ok": False, "diagnostics": [wrong]}))
         return output.USAGE
     except Error as problem:
         return _fail(problem.diagnostics, json)
@@ -125,12 +135,12 @@ def _run(words: list[str]) -> int:
         return output.USAGE
     name, rest = words[0], words[1:]
     if name in ("-h", "--help", "help"):
-        print(overview())
+        output.emit(overview())
         return output.OK
     if name in ("-V", "--version"):
         from pdsketch import __version__
 
-        print(f"pdsketch {__version__}")
+        output.emit(f"pdsketch {__version__}")
         return output.OK
     if name not in COMMANDS:
         hint = did_you_mean(name, COMMANDS)

@@ -1,16 +1,19 @@
 """What every command writes: people read stderr and text, machines read one JSON object on stdout.
 
-Exit codes follow Fast Downward's; `finish` is the only place that prints JSON.
+Exit codes follow Fast Downward's; `finish` is the only place that prints JSON. What goes to stderr
+is a courtesy: where it cannot be written, the work goes on. What goes to stdout is the result.
 """
 
 from __future__ import annotations
 
 import math
 import os
+import signal
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from json import dumps
-from typing import Any, Final, TextIO
+from typing import Any, Final, TextIO, cast, final
 
 from pdsketch.lang.diagnostics import Diagnostic, as_json, render
 
@@ -40,6 +43,21 @@ class UsageError(Exception):
     """The command line itself is wrong: exit code 2. Further lines of the message show the usage."""
 
 
+@final
+class UnwritableError(Exception):
+    """Stdout takes nothing more, as on a full disk. A reader that has gone is a `BrokenPipeError`."""
+
+
+@final
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C in a command that can say what it has ``kept`` on disk, and how to ``resume``."""
+
+    def __init__(self, kept: str, resume: str | None = None) -> None:
+        super().__init__(kept)
+        self.kept = kept
+        self.resume = resume
+
+
 def finish(
     code: int,
     payload: Mapping[str, Any],
@@ -56,10 +74,79 @@ def finish(
     found = list(diagnostics)
     say_all(found)
     if json:
-        print(to_json({**payload, "diagnostics": [as_json(d) for d in found]}))
+        emit(to_json({**payload, "diagnostics": [as_json(d) for d in found]}))
     elif text:
-        print(text)
+        emit(text)
     return code
+
+
+@final
+class _Command:
+    """What is known of the command that runs: who reads it, and whether it has given its result."""
+
+    json = False
+    process = False
+    emitted = False
+
+
+def begin(*, json: bool, process: bool) -> None:
+    """A command begins, in a ``process`` of its own or within a program."""
+    _Command.json, _Command.process, _Command.emitted = json, process, False
+    _open_streams()
+
+
+def is_process() -> bool:
+    """Whether the command is all that this process is for."""
+    return _Command.process
+
+
+def interrupted(stop: KeyboardInterrupt) -> int:
+    """End an interrupted command: say what is kept and how to go on, in one line."""
+    kept, resume = (stop.kept, stop.resume) if isinstance(stop, Interrupted) else (None, None)
+    say("; ".join(part for part in ("pdsketch: interrupted", kept, resume) if part))
+    found = {"ok": False, "status": "interrupted", "kept": kept, "resume": resume}
+    try:
+        return finish(INTERRUPTED, found, json=_Command.json and not _Command.emitted)
+    except (BrokenPipeError, UnwritableError):
+        leave_stdout()
+        return INTERRUPTED
+
+
+def emit(text: str) -> None:
+    """Write the result to stdout, whole: there is nothing left that Ctrl-C could stop."""
+    with _undisturbed():
+        _checked(sys.stdout.write, text + "\n")
+        flush()
+        _Command.emitted = True
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Within, Ctrl-C is not heard. Other threads than the main one do not hear it anyway."""
+    try:
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    except ValueError:
+        yield
+        return
+    try:
+        yield
+    finally:
+        # None: the program that we run in handles it outside of Python, and we have to leave it at that.
+        signal.signal(signal.SIGINT, signal.default_int_handler if before is None else before)
+
+
+def flush() -> None:
+    """Make sure that all is written."""
+    _checked(sys.stdout.flush)
+
+
+def _checked(operation: Callable[..., Any], *args: str) -> None:
+    try:
+        operation(*args)
+    except BrokenPipeError:
+        raise
+    except OSError as why:
+        raise UnwritableError((why.strerror or str(why)).lower()) from None
 
 
 def to_json(payload: Mapping[str, Any]) -> str:
@@ -86,12 +173,61 @@ def say_all(diagnostics: Iterable[Diagnostic]) -> None:
     """Write diagnostics to stderr, in colour on a terminal."""
     color = wants_color(sys.stderr)
     for diagnostic in diagnostics:
-        print(render(diagnostic, color=color), file=sys.stderr)
+        say(render(diagnostic, color=color))
 
 
 def say(message: str) -> None:
     """Write one line of progress or of reasons to stderr."""
     print(message, file=sys.stderr, flush=True)
+
+
+def _open_streams() -> None:
+    """Let streams that the caller has closed lead nowhere, and names of files be other than text."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 (to the end)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    if _Command.process:
+        sys.stderr = cast(TextIO, _Courtesy(sys.stderr))
+
+
+@final
+class _Courtesy:
+    """Stderr, whoever writes to it; what a full disk does not take is left out."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """Write what can be written."""
+        with self._forgiving():
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Write it now."""
+        with self._forgiving():
+            self._stream.flush()
+
+    @contextmanager
+    def _forgiving(self) -> Iterator[None]:
+        try:
+            yield
+        except BrokenPipeError:
+            raise
+        except OSError:  # nobody is left to be told
+            return
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+def leave_stdout() -> None:
+    """Write nothing more: what is still in the buffer must not fail when the interpreter ends."""
+    with suppress(OSError, ValueError):  # a stream without a file has nothing to flush
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def wants_color(stream: TextIO) -> bool:

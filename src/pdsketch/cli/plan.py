@@ -8,12 +8,14 @@ import sys
 import time
 import warnings
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
+from pdsketch.budget import Budget, LimitError, apart
 from pdsketch.cli import output
+from pdsketch.cli.imports import import_large
 from pdsketch.cli.modules import add_module_argument, given_modules
 from pdsketch.cli.progress import Ticker
+from pdsketch.files.writing import check_output, write_output
 from pdsketch.lang.data import ground
 from pdsketch.lang.diagnostics import UNPLACED, Diagnostic, Error
 from pdsketch.lang.domain import Problem
@@ -44,7 +46,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--time-limit", type=_number, metavar="S", help="seconds, parsing included (default none)"
     )
-    parser.add_argument("--memory-limit", type=_number, metavar="MB", help="for the search (default 2000)")
+    parser.add_argument(
+        "--memory-limit", type=_number, metavar="MB", help="what planning may take (default 2000)"
+    )
     parser.add_argument(
         "--max-expansions", type=_count, metavar="N", help="nodes to expand (default no limit)"
     )
@@ -62,9 +66,19 @@ def run(args: argparse.Namespace) -> int:
 
 def _run(args: argparse.Namespace) -> int:
     started = time.monotonic()
-    problem = load_problem(args.problem, load_domain(args.domain))
-    parsed = time.monotonic() - started
-    result = _chosen(args, problem, parsed)
+    if args.output is not None:
+        check_output(args.output)
+    found: tuple[Diagnostic, ...] = ()
+    with Budget(args.time_limit, args.memory_limit).running():
+        try:
+            problem = load_problem(args.problem, load_domain(args.domain))
+        except LimitError as limit:
+            parsed = time.monotonic() - started
+            result = _unread(limit)
+        else:
+            parsed = time.monotonic() - started
+            found = (*problem.domain.warnings, *problem.warnings)
+            result = _chosen(args, problem)
     seconds = {
         "parse": parsed,
         "ground": result.phases.get("ground", 0.0),
@@ -72,9 +86,13 @@ def _run(args: argparse.Namespace) -> int:
         "total": time.monotonic() - started,
     }
     text = plan_text(result) if result.solved else ""
+    unwritten: tuple[Diagnostic, ...] = ()
     if result.solved and args.output is not None:
-        Path(args.output).write_text(text, encoding="utf-8")
-        text = ""
+        try:
+            write_output(args.output, text)
+            text = ""
+        except Error as why:  # the plan itself must not be lost: it goes to stdout
+            unwritten = why.diagnostics
     for warning in result.warnings:
         output.say(f"pdsketch: warning: {warning}")
     for reason in result.reasons:
@@ -92,15 +110,21 @@ def _run(args: argparse.Namespace) -> int:
         "warnings": result.warnings,
         "best_h": result.best_h,
     }
-    code = output.EXIT_OF_STATUS[result.status]
-    found = (*problem.domain.warnings, *problem.warnings)
+    code = output.BAD_INPUT if unwritten else output.EXIT_OF_STATUS[result.status]
+    found = (*found, *unwritten)
     return output.finish(code, payload, json=args.json, diagnostics=found, text=text.rstrip("\n"))
 
 
-def _chosen(args: argparse.Namespace, problem: Problem, spent: float) -> Result:
+def _unread(limit: LimitError) -> Result:
+    """What is said where a limit was reached before the problem was known."""
+    what = "time" if limit.status == "out-of-time" else "memory"
+    return Result(limit.status, reasons=(f"the {what} limit was reached while the files were read",))
+
+
+def _chosen(args: argparse.Namespace, problem: Problem) -> Result:
     """Plan; a search or a heuristic that is not there is the command line's fault, all else the problem's."""
     try:
-        return _plan(args, problem, spent)
+        return _plan(args, problem)
     except Error as refused:
         first = refused.diagnostics[0]
         if first.code in ("unknown-search", "unknown-heuristic"):
@@ -114,16 +138,18 @@ def _at_problem(diagnostic: Diagnostic, file: str) -> Diagnostic:
     return diagnostic
 
 
-def _plan(args: argparse.Namespace, problem: Problem, spent: float) -> Result:
+def _plan(args: argparse.Namespace, problem: Problem) -> Result:
     from pdsketch.search.plan import needs_model, plan
 
+    with apart():
+        import_large("torch" if args.model is not None or needs_model(problem) else "numba")
     names = ("search", "heuristic", "weight", "memory_limit", "max_expansions")
     options = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
     if args.time_limit is not None:
-        options["time_limit"] = max(0.0, args.time_limit - spent)
+        options["time_limit"] = args.time_limit
     if args.model is not None:
-        from pdsketch import load_model
-
+        with apart():
+            from pdsketch import load_model
         options["costs"] = problem.metric == "cost"
         return _quietly(load_model(args.model, given_modules(args)), problem.state, problem.goal, **options)
     if args.module:

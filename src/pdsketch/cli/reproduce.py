@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import Any
 
 from pdsketch.cli import output
+from pdsketch.cli.imports import import_large
+from pdsketch.cli.worlds import add_world_option, check_options, given_options
 
 EXAMPLE = """
 pdsketch reproduce babyai-main --jobs 2
@@ -26,16 +29,31 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seeds", type=int, default=None, metavar="N", help="how many seeds (3; quick: 1)")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes that share the runs (1)")
     parser.add_argument("-o", "--output", default="results", metavar="DIR", help="where to write (results)")
+    add_world_option(parser)
     parser.add_argument("--page", metavar="FILE", help="also put all tables of DIR on one Markdown page")
 
 
 def run(args: argparse.Namespace) -> int:
     """Run, print the table."""
+    import_large("torch", "pdsketch.learn.fit")
     from pdsketch.experiments.reproduce import Request, reproduce, write_results
 
     seeds = args.seeds if args.seeds is not None else (1 if args.quick else 3)
-    request = Request(args.table, Path(args.output), max(1, seeds), args.quick, max(1, args.jobs))
-    table = reproduce(request, output.say)
+    options = given_options(args)
+    check_options(options, ("objects", "doors"), "the world of the demonstrations")
+    request = Request(args.table, Path(args.output), max(1, seeds), args.quick, max(1, args.jobs), options)
+    try:
+        table = reproduce(request, output.say)
+    except KeyboardInterrupt:
+        raise output.Interrupted(*_kept(request)) from None
     if args.page:
-        write_results(request.folder / "quick" if args.quick else request.folder, Path(args.page))
+        write_results(request.place, Path(args.page))
     return output.finish(output.OK, {"ok": True, **table.as_json()}, json=args.json, text=table.markdown())
+
+
+def _kept(request: Any) -> tuple[str, str]:
+    """What an interruption leaves, and how to go on."""
+    from pdsketch.experiments.reproduce import finished
+
+    done, all_ = finished(request)
+    return f"{done} of {all_} runs are kept in {request.runs}", "the same command makes the others"

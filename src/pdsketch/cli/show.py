@@ -7,6 +7,7 @@ from pathlib import Path
 
 from pdsketch.cli import output
 from pdsketch.cli.describe import describe_domain, describe_problem, in_words
+from pdsketch.files.writing import write_output
 from pdsketch.lang.domain import Domain, Problem
 from pdsketch.lang.load import load_domain, load_file, load_problem
 
@@ -54,5 +55,5 @@ def _draw(domain: Domain, name: str | None, path: Path) -> None:
 
     graph = graph_of(domain, name)
     text = to_dot(graph) if path.suffix.lower() == ".dot" else to_svg(graph)
-    path.write_text(text, encoding="utf-8")
+    write_output(path, text)
     output.say(f"{path}: {len(graph.nodes)} nodes, {len(graph.arrows)} arrows")

@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from pdsketch.cli import output
+from pdsketch.cli.imports import import_large
 from pdsketch.cli.modules import add_module_argument, given_modules
+from pdsketch.files.lock import is_trace, lock_folder
 from pdsketch.lang.diagnostics import Diagnostic, Error
 
 EXAMPLE = """pdsketch train babyai.pdsketch DATA -o MODEL --steps 2000 --seed 0
@@ -67,28 +69,49 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Exit code 0 once the model is written."""
-    from pdsketch.learn.fit import fit, gather
-
+    import_large("torch", "pdsketch.learn.fit")
     folder = Path(args.output)
     _check_free(folder, args)
-    model = _model(args)
-    episodes = gather(args.data, model.domain)
-    folder.mkdir(parents=True, exist_ok=True)
-    if not args.resume:
-        (folder / CHECKPOINT).unlink(missing_ok=True)
-    report = fit(
-        model,
-        episodes,
-        args.steps,
-        args.seed,
-        checkpoint=str(folder / CHECKPOINT),
-        log=str(folder / LOG),
-        progress=True,
-        **_settings(args),
-    )
-    model.save(str(folder))
+    try:
+        report = _fitted(folder, args)
+    except KeyboardInterrupt as stop:
+        raise _kept(folder, args, getattr(stop, "step", None)) from None
     payload = {"ok": True, "model": str(folder), **report.as_json()}
     return output.finish(output.OK, payload, json=args.json, text=str(report))
+
+
+def _fitted(folder: Path, args: argparse.Namespace) -> Any:
+    """The report of the fit, whose model and checkpoint are then in the folder."""
+    from pdsketch.learn.fit import fit, gather
+
+    model = _model(args)
+    episodes = gather(args.data, model.domain)
+    with lock_folder(folder):
+        _check_free(folder, args)  # again: what was free may have been taken
+        if not args.resume and (folder / CHECKPOINT).exists():
+            output.say(f"pdsketch: {folder / CHECKPOINT} of an earlier fit is removed")
+            (folder / CHECKPOINT).unlink()
+        report = fit(
+            model,
+            episodes,
+            args.steps,
+            args.seed,
+            checkpoint=str(folder / CHECKPOINT),
+            log=str(folder / LOG),
+            progress=True,
+            **_settings(args),
+        )
+        model.save(str(folder))
+    return report
+
+
+def _kept(folder: Path, args: argparse.Namespace, step: int | None) -> output.Interrupted:
+    """What an interruption leaves, after so many steps if that is known."""
+    path = folder / CHECKPOINT
+    if not path.exists():
+        return output.Interrupted("no step was made, and nothing is kept")
+    steps = "the last checkpoint is" if step is None else f"{step} of {args.steps} steps are"
+    return output.Interrupted(f"{steps} kept in {path}", "go on with the same command and --resume")
 
 
 def _model(args: argparse.Namespace) -> Any:
@@ -107,12 +130,16 @@ def _check_free(folder: Path, args: argparse.Namespace) -> None:
     """Refuse to write over a model, or over what is none."""
     if folder.exists() and not folder.is_dir():
         raise _taken(folder, "this is a file, and a folder was wanted", "name a folder that is not there yet")
-    if args.resume or args.force or not folder.is_dir() or not any(folder.iterdir()):
+    if args.force or not folder.is_dir():
         return
-    if (folder / CHECKPOINT).exists():
+    found = {path.name for path in folder.iterdir() if not is_trace(path.name)}
+    if not found or (args.resume and (CHECKPOINT in found or found == {LOG})):
+        return
+    if CHECKPOINT in found:
         message, fix = "a model was trained here", "--resume goes on with it, --force writes over it"
-    elif (folder / ARCHITECTURE).exists():
-        message, fix = "this folder holds a model", "--force writes over it"
+    elif ARCHITECTURE in found:
+        nothing = ", and no checkpoint to resume from" if args.resume else ""
+        message, fix = f"this folder holds a model{nothing}", "--force writes over it"
     else:
         message, fix = "this folder holds other things than a model", "--force writes a model beside them"
     raise _taken(folder, message, f"{fix}; or name another folder")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from statistics import mean, pstdev
 from typing import Any, final
@@ -20,17 +19,11 @@ Records = Sequence[dict[str, Any]]
 SKETCHES: dict[SketchName, str] = {"base": "PDS-Base", "abs": "PDS-Abs", "rob": "PDS-Rob"}
 SIZES = (100, 1000, 10000)
 STEPS: dict[SketchName, dict[int, int]] = {
-    "base": {100: 400, 1000: 800, 10000: 2500},
+    "base": {100: 800, 1000: 1500, 10000: 3500},
     "abs": {100: 1200, 1000: 1200, 10000: 1600},
     "rob": {100: 800, 1000: 1000, 10000: 1200},
 }
 """Training steps, by sketch and by number of demonstrations."""
-
-BATCHES = {100: 256, 1000: 256, 10000: 512}
-"""States a training step sees, by number of demonstrations."""
-
-RATES: dict[SketchName, float] = {"base": 1e-2, "abs": 3e-3, "rob": 3e-3}
-"""Learning rates: without structure, everything is left to perceptrons, and those need larger steps."""
 
 TRIALS: dict[SketchName, float] = {"base": 0.0, "abs": 0.4, "rob": 0.4}
 """How much of the steps chooses how flexible each network is; without structure, all must be."""
@@ -79,8 +72,8 @@ def measure(config: Config) -> dict[str, Any]:
     model, _ = train(config.train)
     seed, found = config.train.seed, dict[str, Any]()
     for objects, doors in config.rooms if config.problems else ():
-        problems = partial(held_out, objects, doors, config.problems, seed)
-        found[f"{objects}+{doors}"] = both_loops(model, problems, config.search)
+        problems = held_out(config.problems, seed)
+        found[f"{objects}+{doors}"] = both_loops(model, problems, config.search, objects=objects, doors=doors)
     if config.unseen:
         search = SearchConfig(
             max_expansions=config.unseen_expansions, snap=config.search.snap, k=UNSEEN_WIDTH
@@ -107,8 +100,7 @@ def run(train_config: TrainConfig, quick: bool, **settings: Any) -> Run:
 def _train(sketch: SketchName, episodes: int, seed: int, quick: bool) -> TrainConfig:
     if quick:
         return TrainConfig(sketch, 10 + episodes // 500, seed, steps=20)
-    steps, batch = STEPS[sketch][episodes], BATCHES[episodes]
-    return TrainConfig(sketch, episodes, seed, steps, batch, RATES[sketch], TRIALS[sketch])
+    return TrainConfig(sketch, episodes, seed, STEPS[sketch][episodes], trial=TRIALS[sketch])
 
 
 def success_runs(sizes: Sequence[int], seeds: int, quick: bool) -> list[Run]:
@@ -146,7 +138,18 @@ def _note(records: Records, more: str = "") -> str:
     )
 
 
-_LIMIT = "Blind A*, at most 500 expansions a plan. "
+def _limit(records: Records) -> str:
+    """How plans were searched for, as the runs have it."""
+    search = records[0]["config"]["search"]
+    kind = f"{search['search']}, heuristic {search['heuristic']}"
+    kind = "Blind A*" if kind == "astar, heuristic blind" else kind
+    return f"{kind}, at most {search['max_expansions']} expansions a plan. "
+
+
+def _trained(records: Records) -> str:
+    """What was learned from how much, as the runs have it."""
+    train = records[0]["config"]["train"]
+    return f"{SKETCHES[train['sketch']]} from {train['episodes']:,} demonstrations"
 
 
 def main_table(records: Records) -> Table:
@@ -172,7 +175,7 @@ def main_table(records: Records) -> Table:
         "paper: 4+4 / 8+6",
     )
     episodes = records[0]["config"]["train"]["episodes"]
-    note = _note(records, f"{episodes} demonstrations in rooms of 4 objects and 4 doors. {_LIMIT}")
+    note = _note(records, f"{episodes} demonstrations in rooms of 4 objects and 4 doors. {_limit(records)}")
     return Table("BabyAI: planning success", note, head, rows)
 
 
@@ -198,7 +201,9 @@ def data_table(records: Records) -> Table:
             rows.append((title, loop + " loop", *found))
         rows.append((title, "paper", *(PAPER_SIZES[sketch].get(size, "") for size in sizes)))
     head = ("model", "acting", *(f"{size} episodes" for size in sizes))
-    return Table("BabyAI: success by number of demonstrations", _note(records, _LIMIT), head, tuple(rows))
+    return Table(
+        "BabyAI: success by number of demonstrations", _note(records, _limit(records)), head, tuple(rows)
+    )
 
 
 def data_plot(records: Records, path: Path) -> None:
@@ -238,10 +243,10 @@ def unseen_table(records: Records) -> Table:
         for kind in kinds
     )
     head = ("goal", "success", "length / optimum", "optimal length", "expanded")
-    count = records[0]["config"]["unseen"]
+    config = records[0]["config"]
     note = (
-        f"PDS-Abs from 1,000 demonstrations, {count} problems a kind and seed, open loop, "
-        f"at most {UNSEEN_EXPANSIONS} expansions. "
+        f"{_trained(records)}, {config['unseen']} problems a kind and seed, open loop, "
+        f"at most {config['unseen_expansions']} expansions. "
     )
     return Table("BabyAI: goals of unseen kinds", _note(records, note), head, rows)
 
@@ -256,7 +261,7 @@ def stock_table(records: Records) -> Table:
         for level in records[0]["result"]["stock"]
     )
     count = records[0]["config"]["stock"]
-    note = f"PDS-Abs from 1,000 demonstrations in the 7×7 room, {count} problems a level and seed. {_LIMIT}"
+    note = f"{_trained(records)} in the 7×7 room, {count} problems a level and seed. {_limit(records)}"
     return Table(
         "BabyAI: Minigrid's own levels", _note(records, note), ("level", "open loop", "closed loop"), rows
     )
@@ -277,7 +282,7 @@ def transition_table(records: Records) -> Table:
         )
         for action in actions
     )
-    note = _note(records, "PDS-Abs from 1,000 demonstrations; whole tables compared after each step. ")
+    note = _note(records, f"{_trained(records)}; whole tables compared after each step. ")
     return Table("BabyAI: single steps against Minigrid", note, ("action", "steps", *predicates), rows)
 
 

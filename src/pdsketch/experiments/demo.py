@@ -6,25 +6,29 @@ import html
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import Any, final
+from typing import final
 
-from pdsketch.envs.babyai.data import DataConfig
-from pdsketch.envs.babyai.record import generate
-from pdsketch.envs.babyai.states import SKETCHES, load_sketch
+from pdsketch.act.rollout import rollout
+from pdsketch.envs.babyai.adapter import BabyAIWorld
+from pdsketch.envs.babyai.states import SKETCHES
 from pdsketch.envs.babyai.unseen import UNSEEN
 from pdsketch.experiments.babyai import (
+    MOST_STEPS,
     SearchConfig,
-    Trial,
     both_loops,
     held_out,
     new_model,
-    plans_for,
+    planner,
+    worlds_for,
 )
-from pdsketch.experiments.babyai_checks import exact_model, holds, unseen_trials
+from pdsketch.experiments.babyai_checks import UNSEEN_STEPS, unseen_seeds
 from pdsketch.experiments.film import Scene, film
-from pdsketch.experiments.tables import Table
+from pdsketch.experiments.tables import Table, write_figure
+from pdsketch.files.lock import lock_folder
+from pdsketch.files.writing import write_file
+from pdsketch.learn.fit import fit
+from pdsketch.tensor.model import Model
 
 
 @final
@@ -38,6 +42,8 @@ class DemoConfig:
     unseen: int = 3
     unseen_expansions: int = 3000
     seed: int = 0
+    objects: int = 4
+    doors: int = 4
 
 
 @final
@@ -52,14 +58,12 @@ class Demo:
 
 def run_demo(config: DemoConfig, folder: Path, say: Callable[[str], None]) -> Demo:
     """Generate, train, plan, act, and write the page."""
-    import pdsketch as pds
-
     begin = time.perf_counter()
     say(f"generating {config.episodes} demonstrations in Minigrid")
-    data = generate(DataConfig(config.episodes, seed=config.seed), load_sketch("abs"))
+    data = BabyAIWorld(config.objects, config.doors, "abs").demonstrations(config.episodes, config.seed)
     model = new_model("abs", config.seed)
     say(f"training PDS-Abs, {config.steps} steps")
-    report = pds.fit(
+    report = fit(
         model,
         data,
         steps=config.steps,
@@ -76,48 +80,45 @@ def run_demo(config: DemoConfig, folder: Path, say: Callable[[str], None]) -> De
         ("goals", "problems", "success"),
         tuple(rows + more_rows),
     )
-    folder.mkdir(parents=True, exist_ok=True)
-    film(scenes + more_scenes, folder / "agent.gif")
-    draw_curve(report.history, folder / "curve.svg")
-    page = folder / "index.html"
-    seconds = time.perf_counter() - begin
-    page.write_text(_page(table, scenes + more_scenes, seconds), encoding="utf-8")
-    model.save(folder / "model")
+    with lock_folder(folder):
+        film(scenes + more_scenes, folder / "agent.gif")
+        draw_curve(report.history, folder / "curve.svg")
+        page = folder / "index.html"
+        seconds = time.perf_counter() - begin
+        write_file(page, _page(table, scenes + more_scenes, seconds))
+        model.save(str(folder / "model"))
     return Demo(table, page, seconds)
 
 
-def _missions(model: Any, config: DemoConfig) -> tuple[list[tuple[str, str, str]], list[Scene]]:
+def _missions(model: Model, config: DemoConfig) -> tuple[list[tuple[str, str, str]], list[Scene]]:
     """Missions as in training, in rooms as in training and in fuller ones."""
     rows, scenes = [], []
-    for objects, doors in ((4, 4), (8, 6)):
-        seed, count, search = config.seed, config.problems, SearchConfig(k=4)
-        loops = both_loops(model, partial(held_out, objects, doors, count, seed), search)
+    search, count = SearchConfig(k=4), config.problems
+    for objects, doors in ((config.objects, config.doors), (8, 6)):
+        loops = both_loops(model, held_out(count, config.seed), search, objects=objects, doors=doors)
         success = {name: f"{loop['success']:.2f}" for name, loop in loops.items()}
         rows.append((f"missions, {objects} objects and {doors} doors", str(count), success["open"]))
         rows.append(("… the same, replanning as it acts", str(count), success["closed"]))
-        trial = held_out(objects, doors, 1, seed + 1)[0]
-        plan = plans_for(model, [trial], search)[0].plan or ()
-        scenes.append(Scene(trial.env, trial.env.mission, trial.goal, [name for name, *_ in plan]))
+        (world,) = worlds_for(model, 1, objects=objects, doors=doors)
+        (seed,) = held_out(1, config.seed + 1)
+        (shown,) = rollout(planner(model, search), world, [seed], MOST_STEPS)
+        scenes.append(Scene(world, seed, world.mission, shown.actions))
     return rows, scenes
 
 
-def _unseen(model: Any, config: DemoConfig) -> tuple[list[tuple[str, str, str]], list[Scene]]:
+def _unseen(model: Model, config: DemoConfig) -> tuple[list[tuple[str, str, str]], list[Scene]]:
     """Goals of kinds that no mission states."""
-    judge, search = exact_model(), SearchConfig(max_expansions=config.unseen_expansions, k=16)
+    search = SearchConfig(max_expansions=config.unseen_expansions, k=16)
     rows, scenes = [], []
     for kind in UNSEEN:
-        trials = unseen_trials(kind, config.unseen, config.seed, judge)
-        results = plans_for(model, trials, search)
-        solved = 0
-        for trial, result in zip(trials, results, strict=True):
-            for name, *_ in result.plan or ():
-                trial.act(name)
-            solved += bool(result.plan) and holds(judge, trial)
-        rows.append((f"unseen: {kind}", str(len(trials)), f"{solved / max(1, len(trials)):.2f}"))
-        if kind in _SHOWN and trials and results[0].plan:
-            again: Trial = unseen_trials(kind, 1, config.seed, judge)[0]
-            plan = [name for name, *_ in results[0].plan]
-            scenes.append(Scene(again.env, f"a goal never seen in training: {kind}", again.goal, plan))
+        seeds = unseen_seeds(kind, config.unseen, config.seed)
+        worlds = worlds_for(model, len(seeds), goals=kind)
+        done = rollout(planner(model, search), worlds, seeds, UNSEEN_STEPS)
+        rows.append((f"unseen: {kind}", str(len(seeds)), f"{done.summary['success'] or 0:.2f}"))
+        if kind in _SHOWN and done and done[0].actions:
+            scenes.append(
+                Scene(worlds[0], seeds[0], f"a goal never seen in training: {kind}", done[0].actions)
+            )
     return rows, scenes
 
 
@@ -137,7 +138,7 @@ def draw_curve(history: list[dict[str, float]], path: Path) -> None:
     axes.set(xlabel="training step", ylim=(0, 1.03), title="learning, on episodes held out")
     axes.grid(alpha=0.3)
     axes.legend(loc="lower right")
-    figure.savefig(path)
+    write_figure(figure, path)
 
 
 def _page(table: Table, scenes: list[Scene], seconds: float) -> str:
@@ -147,8 +148,8 @@ def _page(table: Table, scenes: list[Scene], seconds: float) -> str:
     )
     head = "".join(f"<th>{html.escape(c)}</th>" for c in table.head)
     plans = "".join(
-        f"<h3>{html.escape(s.title)}</h3><pre>{html.escape(s.goal)}</pre>"
-        f"<p>{html.escape(' · '.join(s.plan))}</p>"
+        f"<h3>{html.escape(s.title)}</h3><pre>{html.escape(s.world.goal)}</pre>"
+        f"<p>{html.escape(' · '.join(s.names))}</p>"
         for s in scenes
     )
     return _TEMPLATE.format(

@@ -3,27 +3,48 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import final
 
 from pdsketch.experiments.babyai_tables import EXPERIMENTS
-from pdsketch.experiments.runs import run_all
+from pdsketch.experiments.runs import Run, count_finished, run_all
 from pdsketch.experiments.tables import Table
+from pdsketch.files.lock import lock_file
+from pdsketch.files.writing import make_folder, write_file, write_output
 from pdsketch.lang.diagnostics import did_you_mean, error
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Which table, how thoroughly, where to, and over how many processes."""
+    """Which table, how thoroughly, where to, over how many processes, and options of the training world."""
 
     table: str
     folder: Path = Path("results")
     seeds: int = 3
     quick: bool = False
     jobs: int = 1
+    world: Mapping[str, int] = field(default_factory=dict)
+
+    def all_runs(self) -> list[Run]:
+        """The runs of the table, trained in the world that is asked for."""
+        runs = EXPERIMENTS[self.table].runs(self.seeds, self.quick)
+        return [
+            replace(run, config=replace(run.config, train=replace(run.config.train, **self.world)))
+            for run in runs
+        ]
+
+    @property
+    def place(self) -> Path:
+        """The folder of the table: smoke runs have one of their own."""
+        return self.folder / "quick" if self.quick else self.folder
+
+    @property
+    def runs(self) -> Path:
+        """The folder of the runs."""
+        return self.place / "runs"
 
 
 def reproduce(request: Request, say: Callable[[str], None] | None = None) -> Table:
@@ -35,16 +56,24 @@ def reproduce(request: Request, say: Callable[[str], None] | None = None) -> Tab
             help=did_you_mean(request.table, EXPERIMENTS) or f"the tables are {', '.join(EXPERIMENTS)}",
         )
     experiment = EXPERIMENTS[request.table]
-    folder = request.folder / "quick" if request.quick else request.folder
-    runs = experiment.runs(request.seeds, request.quick)
-    records = run_all(runs, folder / "runs", request.jobs, say)
-    table = experiment.table(records)
-    (folder / f"{request.table}.md").write_text(table.markdown(), encoding="utf-8")
-    content = {**table.as_json(), "runs": records}
-    (folder / f"{request.table}.json").write_text(json.dumps(content, indent=1), encoding="utf-8")
-    if experiment.plot is not None:
-        experiment.plot(records, folder / f"{request.table}.png")
+    folder = request.place
+    runs = request.all_runs()
+    # Other tables may be written into the same folder meanwhile.
+    with lock_file(folder / f"{request.table}.json"):
+        records = run_all(runs, request.runs, request.jobs, say)
+        table = experiment.table(records)
+        write_file(folder / f"{request.table}.md", table.markdown())
+        content = {**table.as_json(), "runs": records}
+        write_file(folder / f"{request.table}.json", json.dumps(content, indent=1))
+        if experiment.plot is not None:
+            experiment.plot(records, folder / f"{request.table}.png")
     return table
+
+
+def finished(request: Request) -> tuple[int, int]:
+    """How many runs of the table are finished, and how many it has."""
+    runs = request.all_runs()
+    return count_finished(runs, request.runs), len(runs)
 
 
 def write_results(folder: Path, page: Path) -> list[str]:
@@ -60,13 +89,13 @@ def write_results(folder: Path, page: Path) -> list[str]:
         "8+6: fuller rooms.",
         "",
     ]
+    make_folder(page.parent)
     for name in found:
         parts += [f"`pdsketch reproduce {name}`", "", (folder / f"{name}.md").read_text(encoding="utf-8")]
         picture = folder / f"{name}.png"
         if picture.exists():
             target = page.parent / picture.name
-            target.write_bytes(picture.read_bytes())
+            write_file(target, picture.read_bytes())
             parts += [f"![{name}]({picture.name})", ""]
-    page.parent.mkdir(parents=True, exist_ok=True)
-    page.write_text("\n".join(parts), encoding="utf-8")
+    write_output(page, "\n".join(parts))
     return found

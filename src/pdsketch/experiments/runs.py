@@ -9,20 +9,23 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import platform
 import subprocess
 import time
-from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, final
 
+from pdsketch.experiments.workers import share
+from pdsketch.files.reading import read_json
+from pdsketch.files.writing import make_folder, sweep, write_file
+from pdsketch.lang.diagnostics import Diagnostic, Error, error
+
+_PARTS = {"name", "function", "config", "result", "origin"}
 _PACKAGES = ("pdsketch", "torch", "numpy", "numba", "minigrid", "gymnasium")
 
 
@@ -46,23 +49,48 @@ class Run:
 def run_all(
     runs: Sequence[Run], folder: Path, jobs: int = 1, say: Callable[[str], None] | None = None
 ) -> list[dict[str, Any]]:
-    """The measurements of all runs in their order, from their files where they are finished."""
-    folder.mkdir(parents=True, exist_ok=True)
-    left = [run for run in runs if _read(folder, run) is None]
+    """The measurements of all runs in their order, from their files where they are finished.
+
+    A run that fails does not keep the others from being made; an `Error` says at the end which failed.
+    """
+    sweep(make_folder(folder))
     tell = say or (lambda _: None)
+    left = [run for run in runs if _read(folder, run, tell) is None]
     if len(left) < len(runs):
         tell(f"{len(runs) - len(left)} of {len(runs)} runs are finished already")
-    if jobs <= 1:
-        for done, run in enumerate(left):
-            _finish(folder, run, _execute(run))
-            tell(f"{done + 1}/{len(left)} {run.name}")
-    else:
-        with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-            waiting = {pool.submit(_execute, run): run for run in left}
-            for done, future in enumerate(as_completed(waiting)):
-                _finish(folder, waiting[future], future.result())
-                tell(f"{done + 1}/{len(left)} {waiting[future].name}")
-    return [_read(folder, run) or {} for run in runs]
+    tasks = [(run, folder) for run in left]
+    failures: list[Diagnostic] = []
+    for done, ((run, _), problem) in enumerate(share(tasks, _make, jobs) if jobs > 1 else _alone(tasks), 1):
+        if isinstance(problem, Error):
+            failures += [replace(d, message=f"run {run.name}: {d.message}") for d in problem.diagnostics]
+        elif problem is not None:
+            raise problem
+        tell(f"{done}/{len(left)} {run.name}" + (" failed" if problem else ""))
+    if failures:
+        raise Error(failures)
+    return [_finished(folder, run) for run in runs]
+
+
+def count_finished(runs: Sequence[Run], folder: Path) -> int:
+    """How many of the runs are finished."""
+    return sum(_read(folder, run, lambda _: None) is not None for run in runs)
+
+
+def _alone(tasks: Sequence[tuple[Run, Path]]) -> Iterator[tuple[tuple[Run, Path], Error | None]]:
+    """`share` in this process alone."""
+    for task in tasks:
+        try:
+            _make(task)
+        except Error as problem:
+            yield task, problem
+        else:
+            yield task, None
+
+
+def _make(task: tuple[Run, Path]) -> None:
+    """Make one run and write its file."""
+    run, folder = task
+    _write(folder, run, _execute(run))
 
 
 def _execute(run: Run) -> dict[str, Any]:
@@ -79,7 +107,7 @@ def _execute(run: Run) -> dict[str, Any]:
     }
 
 
-def _finish(folder: Path, run: Run, measured: dict[str, Any]) -> None:
+def _write(folder: Path, run: Run, measured: dict[str, Any]) -> None:
     record = {
         "name": run.name,
         "function": run.function,
@@ -87,17 +115,28 @@ def _finish(folder: Path, run: Run, measured: dict[str, Any]) -> None:
         **measured,
         "origin": origin(),
     }
-    path = folder / f"{run.key}.json"
-    partial = path.with_suffix(".partial")
-    partial.write_text(json.dumps(record, indent=1), encoding="utf-8")
-    os.replace(partial, path)  # a run that is interrupted leaves no half a file
+    write_file(folder / f"{run.key}.json", json.dumps(record, indent=1))
 
 
-def _read(folder: Path, run: Run) -> dict[str, Any] | None:
+def _read(folder: Path, run: Run, tell: Callable[[str], None]) -> dict[str, Any] | None:
+    """The file of a run; None where there is none, or none that is whole, which is told."""
     path = folder / f"{run.key}.json"
     if not path.exists():
         return None
-    record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    try:
+        record = read_json(path, "lost-run")
+    except Error:
+        record = None
+    if isinstance(record, dict) and record.keys() >= _PARTS:
+        return record
+    tell(f"{path} is not whole: the run is made again")
+    return None
+
+
+def _finished(folder: Path, run: Run) -> dict[str, Any]:
+    record = _read(folder, run, lambda _: None)
+    if record is None:
+        raise error("lost-run", f"the file of run {run.name} has gone", help="run the same command again")
     return record
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from statistics import mean, pstdev
 from typing import Any, final
 
 from pdsketch.envs.extras import missing_extra
+from pdsketch.files.writing import make_folder, write_file
 
 
 def spread(values: Sequence[float], digits: int = 3) -> str:
@@ -98,5 +100,12 @@ def _axes(title: str, x: str, y: str) -> tuple[Any, Any]:
 
 def _write(figure: Any, axes: Any, path: Path) -> None:
     axes.legend(loc="lower right")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=120, metadata={"Software": None})
+    make_folder(path.parent)
+    write_figure(figure, path, dpi=120, metadata={"Software": None})
+
+
+def write_figure(figure: Any, path: Path, **settings: Any) -> None:
+    """Write a picture, in the format that the file's name says."""
+    written = BytesIO()
+    figure.savefig(written, format=path.suffix[1:], **settings)
+    write_file(path, written.getbuffer())

@@ -8,7 +8,7 @@ import numpy as np
 
 from pdsketch.heuristics.bits import Words, holds, set_false, set_true
 from pdsketch.heuristics.compiled import kernel
-from pdsketch.heuristics.rows import invert
+from pdsketch.heuristics.rows import distinct, invert
 from pdsketch.task.task import Ints, Task
 
 
@@ -39,7 +39,7 @@ class Axioms(NamedTuple):
 def prepare_axioms(task: Task) -> Axioms:
     """The task's axioms, ready for `evaluate_axioms`."""
     bodies = task.axiom_bodies
-    mentioned = np.unique(bodies.items).astype(np.int32)
+    mentioned = distinct(bodies.items).astype(np.int32)
     watchers = invert(bodies, 2 * task.n_facts)
     closed = mentioned[(mentioned & 1 == 1) & (mentioned >> 1 >= task.n_basic)] >> 1
     layer_of = np.full(task.n_facts, -1, np.int64)

@@ -1,8 +1,8 @@
 """How kernels are compiled: by numba, once, into a cache that notices every change of a source.
 
-numba looks only at the file of the function that Python calls; the kernels of
-other files that were compiled into it could change without its knowing. All
-kernels therefore share one stamp, made of all the files that hold kernels.
+The cache looks only at the file of the function that Python calls, if it is told
+nothing else; the kernels of other files that were compiled into it could change without
+its knowing. All kernels therefore share one stamp, made of all the files that hold kernels.
 """
 
 from __future__ import annotations
@@ -16,6 +16,9 @@ from typing import Any, TypeVar
 from zlib import crc32
 
 import numba
+
+import pdsketch.task.aside  # noqa: F401 - what numba takes is not counted
+from pdsketch.task.cache import keep
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -38,15 +41,7 @@ _STAMP = _stamp()
 
 def kernel(function: F) -> F:
     """Compile a function over flat arrays; keep the machine code on disk where that is possible."""
-    compiled: Any
-    try:
-        compiled = numba.njit(cache=True)(function)
-    except RuntimeError:  # neither the package's folder nor the user's cache can be written
-        compiled = numba.njit(function)
-    file = getattr(compiled._cache, "_cache_file", None)
-    if file is not None:
-        file._source_stamp = _STAMP
-    return compiled  # type: ignore[no-any-return]
+    return keep(numba.njit(function), function, _STAMP)  # type: ignore[no-any-return]
 
 
 @contextmanager

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
-from typing import final
+from time import monotonic
+from typing import Final, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pdsketch.budget import current
 from pdsketch.heuristics.axioms import Axioms, evaluate_axioms, prepare_axioms
 from pdsketch.heuristics.bits import Words, n_words, pack
 from pdsketch.heuristics.compiled import announced, kernel
@@ -15,6 +16,9 @@ from pdsketch.heuristics.explore import Work, make_work
 from pdsketch.heuristics.registry import evaluate, find_heuristic
 from pdsketch.heuristics.relaxation import Relaxation, relax
 from pdsketch.task.task import Floats, Ints, Task
+
+_SLICE: Final = 0.02
+"""Seconds of a kernel from which on the states between two looks at the budget are not made more."""
 
 
 @final
@@ -34,7 +38,7 @@ class Evaluator:
     ) -> None:
         self.task = task
         self.heuristic = find_heuristic(name)
-        self._relaxation = relax(task, costs, per_effect=per_effect)
+        self._relaxation = relax(task, costs, per_effect=per_effect, budget=current())
         self._work = make_work(task, self._relaxation)
         self._axioms = prepare_axioms(task)
         self._compiled = False
@@ -55,11 +59,21 @@ class Evaluator:
     def _run(self, states: NDArray[np.bool_]) -> tuple[Floats, int]:
         words = pack(states[:, : self.task.n_basic], max(1, n_words(self.task.n_facts)))
         values = np.zeros(len(states))
-        # Only a first call can be compiling; the timer of an announcement costs more than a small batch.
-        with nullcontext() if self._compiled else announced():
-            count = _values(self.heuristic.code, self._relaxation, self._work, self._axioms, words, values)
-        self._compiled = True
+        if not self._compiled:  # the timer of an announcement costs more than a small batch
+            with announced():
+                self._evaluate(words[:0], values[:0])
+            self._compiled = True
+        budget, first, size, count = current(), 0, 1, 0
+        while first < len(states):
+            started = monotonic()
+            count = self._evaluate(words[first : first + size], values[first : first + size])
+            budget.check()
+            first += size
+            size *= 2 if monotonic() - started < _SLICE else 1
         return values, count
+
+    def _evaluate(self, words: Words, values: Floats) -> int:
+        return _values(self.heuristic.code, self._relaxation, self._work, self._axioms, words, values)
 
 
 @kernel

@@ -19,9 +19,14 @@ from pdsketch.task.task import Ints, Task
 
 BUCKETS = 1024
 UNREACHED = 1 << 40
-_CAP = 1 << 38
 _COUNT = (1 << COUNT_BITS) - 1
 _KEY_BITS = 24
+
+# Costs stop growing at `_CAP`; so does the state of an operator, which adds them up, at `_FULL`. The state
+# and the cost of one more condition are together less than the largest int, and the cost in a state that is
+# full is more than `_CAP`.
+_CAP = 1 << 38
+_FULL = 1 << 61
 
 
 class Work(NamedTuple):
@@ -208,6 +213,8 @@ def explore(relaxation: Relaxation, work: Work, state: Words, maximum: bool) -> 
         for i in range(uses_starts[proposition], uses_starts[proposition + 1]):
             unary = uses[i]
             now_left = operators[unary] + step
+            if now_left > _FULL:
+                now_left = _FULL | (now_left & _COUNT)
             operators[unary] = now_left
             if now_left & _COUNT == 0:
                 charge = now_left >> COUNT_BITS

@@ -18,8 +18,19 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from pdsketch.budget import UNLIMITED, Budget
 from pdsketch.heuristics.recursion import components
-from pdsketch.heuristics.rows import gather, group, invert, owners_of, rows_of, stack, starts_of, unite
+from pdsketch.heuristics.rows import (
+    distinct,
+    gather,
+    group,
+    invert,
+    owners_of,
+    rows_of,
+    stack,
+    starts_of,
+    unite,
+)
 from pdsketch.task.task import Bools, Floats, Ints, Rows, Task
 
 Longs = NDArray[np.int64]
@@ -95,7 +106,7 @@ class _Unary(NamedTuple):
     owner: Longs
 
 
-def _from_operators(task: Task) -> _Unary:
+def _from_operators(task: Task, budget: Budget) -> _Unary:
     """One unary operator for all unconditional effects of an operator, one for each other effect."""
     width = 2 * task.n_facts
     owner = owners_of(task.effects)
@@ -106,8 +117,10 @@ def _from_operators(task: Task) -> _Unary:
     unary[~conditional] = place
     unary[conditional] = len(plain) + np.arange(int(conditional.sum()))
     owners = np.concatenate([plain, owner[conditional]])
+    budget.check()
     heads = gather(task.heads, effect)
     heads = unite(unary[owners_of(heads)], heads.items, len(owners), width)
+    budget.check()
     before = gather(task.preconditions, owners)
     extra = gather(task.conditions, effect[conditional])
     conditions = unite(
@@ -125,7 +138,7 @@ def _from_axioms(task: Task) -> _Unary:
     return _Unary(task.axiom_bodies, group(np.arange(count), heads, count), np.full(count, -1, np.int64))
 
 
-def _from_negations(task: Task, needed: set[int]) -> _Unary:
+def _from_negations(task: Task, needed: set[int], budget: Budget) -> _Unary:
     """How the negations of derived facts come about, for those in ``needed``, which grows.
 
     Helper propositions are numbered from ``2 * n_facts`` on, one a rule.
@@ -140,6 +153,7 @@ def _from_negations(task: Task, needed: set[int]) -> _Unary:
     heads: list[list[int]] = []
     seen = set(wanted)
     while wanted:
+        budget.tick()
         fact = wanted.pop() >> 1
         broken = []
         for rule in rules[fact].tolist():
@@ -163,7 +177,7 @@ def _from_negations(task: Task, needed: set[int]) -> _Unary:
 def _numbered(task: Task, unary: _Unary) -> tuple[Longs, int]:
     """A number for each literal and helper that some condition or the goal mentions, -1 for the others."""
     numbers = np.full(2 * task.n_facts + len(task.axiom_heads), -1, np.int64)
-    mentioned = np.unique(np.concatenate([unary.conditions.items, task.goal]))
+    mentioned = distinct(np.concatenate([unary.conditions.items, task.goal]))
     numbers[mentioned] = np.arange(len(mentioned))
     return numbers, len(mentioned)
 
@@ -191,24 +205,35 @@ def _shortened(conditions: Rows) -> Rows:
     return Rows(starts_of(kept), conditions.items[place < _MOST_CONDITIONS])
 
 
-def relax(task: Task, costs: Floats | None = None, *, per_effect: bool = False) -> Relaxation:
+def relax(
+    task: Task, costs: Floats | None = None, *, per_effect: bool = False, budget: Budget = UNLIMITED
+) -> Relaxation:
     """The delete relaxation of ``task``.
 
     ``costs`` stand in for the task's own. With ``per_effect``, hFF counts each
     conditional effect as an operator of its own.
     """
     scaled, scale = scale_costs(task.costs if costs is None else costs)
-    parts = [_from_operators(task), _from_axioms(task)]
-    needed = set(np.unique(np.concatenate([*(p.conditions.items for p in parts), task.goal])).tolist())
-    parts.append(_from_negations(task, needed))
+    budget.reserve(64 * (len(task.heads.items) + len(task.preconditions.items) + len(task.conditions.items)))
+    parts = [_from_operators(task, budget), _from_axioms(task)]
+    budget.check()
+    needed = set(distinct(np.concatenate([*(p.conditions.items for p in parts), task.goal])).tolist())
+    budget.check()
+    parts.append(_from_negations(task, needed, budget))
+    budget.reserve(64 * sum(len(p.conditions.items) + len(p.heads.items) for p in parts))
     unary = _Unary(
         stack([p.conditions for p in parts]),
         stack([p.heads for p in parts]),
         np.concatenate([p.owner for p in parts]),
     )
+    budget.check()
     numbers, count = _numbered(task, unary)
+    budget.check()
     unary = _useful(unary, numbers, count)
-    return _assemble(task, unary, numbers, count, scaled, scale, per_effect)
+    budget.reserve(64 * (len(unary.conditions.items) + len(unary.heads.items)))
+    unary, n_several = _sorted_by_size(unary)
+    budget.check()
+    return _assemble(task, unary, n_several, numbers, count, scaled, scale, per_effect)
 
 
 def _sorted_by_size(unary: _Unary) -> tuple[_Unary, int]:
@@ -239,9 +264,15 @@ def _edge_table(unary: _Unary, edges: Rows, base: Longs) -> Indices:
 
 
 def _assemble(
-    task: Task, unary: _Unary, numbers: Longs, count: int, scaled: Longs, scale: float, per_effect: bool
+    task: Task,
+    unary: _Unary,
+    n_several: int,
+    numbers: Longs,
+    count: int,
+    scaled: Longs,
+    scale: float,
+    per_effect: bool,
 ) -> Relaxation:
-    unary, n_several = _sorted_by_size(unary)
     owner = unary.owner
     base = np.where(owner >= 0, np.append(scaled, 0)[owner], 0)
     sizes = np.diff(unary.conditions.starts).astype(np.int64)

@@ -30,11 +30,18 @@ def choices_of(type_: ValueType) -> tuple[Any, ...]:
 
 def arithmetic(op: str, args: Sequence[Any], *, whole: bool, span: Span | None = None) -> Any:
     """``+``, ``-``, ``*`` or ``/`` of numbers or vectors; ``whole``: division rounds down to an int."""
+    if op == "/" and any(divisor == 0 for divisor in flat(args[1])):
+        raise error("division-by-zero", "division by zero", span)
+    try:
+        return _calculated(op, args, whole=whole)
+    except OverflowError:
+        raise error("number-too-large", "this number is too large", span) from None
+
+
+def _calculated(op: str, args: Sequence[Any], *, whole: bool) -> Any:
     if op == "-" and len(args) == 1:
         return elementwise(sub, 0, args[0])
     if op == "/":
-        if any(divisor == 0 for divisor in flat(args[1])):
-            raise error("division-by-zero", "division by zero", span)
         return elementwise(floordiv if whole else truediv, args[0], args[1])
     value = args[0]
     for other in args[1:]:

@@ -58,6 +58,10 @@ class Error(ValueError):
         self.diagnostics: tuple[Diagnostic, ...] = tuple(diagnostics)
         super().__init__("\n".join(render(d) for d in self.diagnostics))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled and copied by its diagnostics: an exception alone would be made again from its text."""
+        return Error, (self.diagnostics,), self.__dict__
+
 
 def error(code: str, message: str, span: Span | None = None, **details: Any) -> Error:
     """An `Error` that holds one diagnostic."""

@@ -25,6 +25,10 @@ Role = Literal["observed", "raw", "external", "derived", "encoded", "cost"]
 """
 
 
+LARGEST_COST = 1e100
+"""What an action may cost at most: so many of them that no plan is as long add up to a number."""
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class Predicate:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pdsketch.lang.reader import Atom, Group, Node
+from pdsketch.lang.reader import Atom, Group, Node, is_word_of_its_own
 from pdsketch.lang.report import Report
 from pdsketch.lang.syntax import Either, Setting, Typed, TypeName, TypeSyntax
 
@@ -55,6 +55,11 @@ def is_name(atom: Atom, *, variable: bool = False) -> bool:
     if variable:
         return len(text) > 1 and text[0] == "?" and text[1] != "?" and "$" not in text
     return text[0] not in '?:"$,=-' and "$" not in text
+
+
+def is_object_name(text: str) -> bool:
+    """Whether the reader would take a text that it has not read for one name."""
+    return is_word_of_its_own(text) and is_name(Atom(text, 0))
 
 
 def type_at(items: Sequence[Node], at: int, dash: Atom, report: Report) -> tuple[TypeSyntax | None, int]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from os import PathLike, fspath, fstat
 from os.path import dirname, isfile, join
 
+from pdsketch.budget import current
 from pdsketch.lang.check.domain import check_domain
 from pdsketch.lang.check.problem import check_goal, check_problem
 from pdsketch.lang.diagnostics import Diagnostic, Error, error, in_order
@@ -183,6 +184,7 @@ def _problem(source: Source, domain: Domain) -> Problem:
 
 def _definition(source: Source, report: Report, kind: str | None) -> Definition | None:
     """Read a text; nothing behind a broken bracket can be trusted, so nothing else is reported then."""
+    current().check()
     reading = read(source)
     report.diagnostics += reading.diagnostics
     return None if report.has_errors else parse_definition(reading.nodes, report, kind)

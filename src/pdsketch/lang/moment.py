@@ -7,14 +7,13 @@ computed once a state, so that long plans are replayed quickly.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import product
 from operator import ge, gt, le, lt
 from typing import Any, final
 
-from pdsketch.lang.data import arithmetic, choices_of, ground, near, plain
+from pdsketch.budget import current
+from pdsketch.lang.data import arithmetic, ground, near, plain
 from pdsketch.lang.diagnostics import error
-from pdsketch.lang.domain import Data, Domain, Fact, Predicate, Problem
+from pdsketch.lang.domain import Data, Domain, Fact
 from pdsketch.lang.source import Span
 from pdsketch.lang.terms import (
     Apply,
@@ -30,62 +29,13 @@ from pdsketch.lang.terms import (
     Update,
     Value,
     Variable,
-    children,
 )
-from pdsketch.lang.types import ObjectType, Type
+from pdsketch.lang.world import Parts, World
 
 State = Mapping[Fact, Data]
 
 Bindings = Mapping[str, Any]
 """What each variable in scope stands for: an object's name, or a value."""
-
-
-@final
-@dataclass(frozen=True, slots=True, eq=False)
-class World:
-    """What stays the same from state to state: the domain, the objects, the users' functions.
-
-    ``functions`` holds a plain Python function for each external predicate, by
-    its name, and for each blank, by its full name. It takes and returns plain
-    values: Booleans, numbers, tuples of numbers, names of objects. A set is a
-    list of pairs (value, weight); crisply, of those elements alone whose
-    condition holds, each with weight 1.0.
-    """
-
-    domain: Domain
-    universe: Mapping[str, ObjectType]
-    functions: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
-    _members: dict[Type, tuple[Any, ...]] = field(default_factory=dict, repr=False)
-    _frames: dict[str, int] = field(default_factory=dict, repr=False)
-
-    @classmethod
-    def of(cls, problem: Problem, functions: Mapping[str, Callable[..., Any]] | None = None) -> World:
-        """The world of a problem."""
-        return cls(problem.domain, problem.universe, functions or {})
-
-    def members(self, type_: Type) -> tuple[Any, ...]:
-        """What a variable of this type ranges over: objects, or the choices of a value type."""
-        if type_ not in self._members:
-            if isinstance(type_, ObjectType):
-                self._members[type_] = self.domain.hierarchy.members(type_, self.universe)
-            else:
-                self._members[type_] = choices_of(type_)
-        return self._members[type_]
-
-    def frames(self, predicate: Predicate) -> int:
-        """How deep Python's stack grows, at most, while the body of a derived predicate is evaluated."""
-        if predicate.name not in self._frames:
-            assert predicate.body is not None
-            self._frames[predicate.name] = 4 + 2 * _depth(predicate.body)
-        return self._frames[predicate.name]
-
-    def instances(self, variables: Sequence[Variable]) -> Iterator[tuple[Any, ...]]:
-        """Every way to give the variables something to stand for."""
-        return product(*(self.members(variable.type) for variable in variables))
-
-
-def _depth(expr: Expr) -> int:
-    return 1 + max(map(_depth, children(expr)), default=0)
 
 
 MOST_FRAMES = 400
@@ -107,7 +57,7 @@ class Moment:
     def __init__(self, world: World, state: State) -> None:
         self.world = world
         self.state = state
-        encoded = {p.name for p in world.domain.predicates.values() if p.role == "encoded"}
+        encoded = world.of_role("encoded")
         self._to_encode = encoded - {fact[0] for fact in state} if encoded else encoded
         self._known: dict[Fact, Data] = {}
         self._fixpoint: _Fixpoint | None = None
@@ -190,10 +140,10 @@ class Moment:
     def updates(self, effects: Iterable[Update], bindings: Bindings) -> Iterator[tuple[Update, Fact, Any]]:
         """The ground updates that fire here, with the values they write."""
         for update in effects:
-            for inner in self._extended(update.variables, bindings):
-                if self.value(update.condition, inner):
-                    fact = (update.target.predicate, *[self.value(a, inner) for a in update.target.args])
-                    yield update, fact, None if update.value is None else self.value(update.value, inner)
+            parts = self.world.conjuncts(update.condition)
+            for inner in self._satisfying(update.variables, parts, bindings):
+                fact = (update.target.predicate, *[self.value(a, inner) for a in update.target.args])
+                yield update, fact, None if update.value is None else self.value(update.value, inner)
 
     def _logic(self, expr: Logic, bindings: Bindings) -> bool:
         if expr.op == "not":
@@ -212,6 +162,30 @@ class Moment:
         names = [variable.name for variable in variables]
         for instance in self.world.instances(variables):
             yield {**bindings, **dict(zip(names, instance, strict=True))}
+
+    def _satisfying(
+        self,
+        variables: tuple[Variable, ...],
+        parts: Parts,
+        bindings: Bindings,
+    ) -> Iterator[Bindings]:
+        """The bindings under which the parts of a conjunction hold, each given with its free variables.
+
+        Variables are bound one after the other, and the parts asked in their order, each as soon as its
+        variables and those of all before it are bound: where one fails, the rest is not enumerated.
+        """
+        asked = 0
+        unbound = {variable.name for variable in variables}
+        while asked < len(parts) and parts[asked][1].isdisjoint(unbound):
+            if not self.value(parts[asked][0], bindings):
+                return
+            asked += 1
+        if not variables:
+            yield bindings
+            return
+        first, *rest = variables
+        for (chosen,) in self.world.instances([first]):
+            yield from self._satisfying(tuple(rest), parts[asked:], {**bindings, first.name: chosen})
 
     def _derived(self, fact: Fact) -> Data:
         if fact in self._known:
@@ -287,7 +261,9 @@ class _Fixpoint:
 
     def solve(self, body: Callable[[Fact], Any]) -> Mapping[Fact, Data]:
         """The truth of every atom that was met."""
+        budget = current()
         while self._agenda:
+            budget.tick()
             self._reader = self._agenda.pop()
             if not self._truth[self._reader] and body(self._reader):
                 self._truth[self._reader] = True

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final, final
 
+from pdsketch.budget import current
 from pdsketch.lang.diagnostics import Diagnostic, Note
 from pdsketch.lang.source import Source, Span
 
@@ -37,8 +38,17 @@ _SECTIONS = frozenset(
         ":metric",
     ]
 )
+_WHOLE_WORD = re.compile(r"""[^\s()\[\],;"\0]+""")
 _PARTS = frozenset((":parameters", ":parameter", ":precondition", ":effect"))
+_MANY = 0xFFF
+"""How many flat lists are read between two looks at the budget, in bits."""
+
 _LOWER = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
+
+
+def is_word_of_its_own(text: str) -> bool:
+    """Whether a text, put into a file, is read as one word."""
+    return len(text) <= MAX_TOKEN and _WHOLE_WORD.fullmatch(text) is not None
 
 
 @final
@@ -139,6 +149,7 @@ def read(source: Source) -> Reading:
         reading.diagnostics.append(Diagnostic("binary-file", message, Span(source, at, at + 1)))
         return reading
     lowered = source.text.lower() if source.text.isascii() else source.text.translate(_LOWER)
+    budget = current()
     top = Group("(", 0)
     stack = [top]
     items = top.items
@@ -147,12 +158,15 @@ def read(source: Source) -> Reading:
         first = token[0]
         if first == "(" and len(token) > 1:
             items.append(Group(first, match.start(), token))
+            if not len(items) & _MANY:
+                budget.check()
             if len(stack) >= MAX_DEPTH:
                 reading.diagnostics.append(_too_deep(source, match.start()))
                 break
             if len(token) > MAX_TOKEN and _holds_too_long(reading, token, match.start()):
                 break
         elif first in "([":
+            budget.tick()
             group = Group(first, match.start())
             items.append(group)
             stack.append(group)

@@ -16,8 +16,9 @@ from typing import Any
 from pdsketch.lang.data import elementwise, flat, ground, near, shown
 from pdsketch.lang.diagnostics import error
 from pdsketch.lang.domain import Data, Fact
-from pdsketch.lang.moment import Bindings, Moment, State, World
+from pdsketch.lang.moment import Bindings, Moment, State
 from pdsketch.lang.terms import Expr, Update
+from pdsketch.lang.world import World
 
 __all__ = [
     "Bindings",
@@ -85,7 +86,7 @@ def apply_at(moment: Moment, step: Step) -> dict[Fact, Data]:
     """`apply`, in a state from which something may have been derived already."""
     predicates = moment.world.domain.predicates
     new = moment.encoded()
-    raw = {name for name, predicate in predicates.items() if predicate.role == "raw"}
+    raw = moment.world.of_role("raw")
     if raw:
         new = {fact: value for fact, value in new.items() if fact[0] not in raw}
     action = moment.world.domain.actions[step[0]]

@@ -86,6 +86,7 @@ class Hierarchy:
     _known: dict[tuple[str, Any, Any], bool] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
+    _children: dict[str, list[str]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -103,16 +104,34 @@ class Hierarchy:
                     stack.append(parent)
         return frozenset(seen)
 
-    def descendants(self, name: str) -> frozenset[str]:
-        """The type itself and all below it."""
-        return frozenset(n for n in self.names if name in self.ancestors(n))
+    def descendants(self, names: Iterable[str]) -> frozenset[str]:
+        """The types themselves and all below them."""
+        if not self._children:
+            children: dict[str, list[str]] = {"object": []}
+            for name in self.names:
+                for parent in self.parents.get(name, ()):
+                    children.setdefault(parent, []).append(name)
+            self._children.update(children)
+        seen = set(names)
+        if "object" in seen:
+            return frozenset(self.names)
+        stack = list(seen)
+        while stack:
+            for child in self._children.get(stack.pop(), ()):
+                if child not in seen:
+                    seen.add(child)
+                    stack.append(child)
+        return frozenset(seen)
 
     def is_subtype(self, inner: ObjectType, outer: ObjectType) -> bool:
         """Whether everything of type ``inner`` is of type ``outer``."""
         key = ("is_subtype", inner, outer)
         found = self._known.get(key)
         if found is None:
-            found = all(any(o in self.ancestors(i) for o in outer.names) for i in inner.names)
+            if len(inner.names) == 1:
+                found = not self.ancestors(inner.names[0]).isdisjoint(outer.names)
+            else:
+                found = "object" in outer.names or self.descendants(outer.names).issuperset(inner.names)
             self._known[key] = found
         return found
 
@@ -121,9 +140,8 @@ class Hierarchy:
         key = ("overlap", a, b)
         found = self._known.get(key)
         if found is None:
-            below_a = set().union(*(self.descendants(n) for n in a.names))
-            below_b = set().union(*(self.descendants(n) for n in b.names))
-            found = self._known[key] = bool(below_a & below_b)
+            found = not self.descendants(a.names).isdisjoint(self.descendants(b.names))
+            self._known[key] = found
         return found
 
     def members(self, type_: ObjectType, objects: Mapping[str, ObjectType]) -> tuple[str, ...]:

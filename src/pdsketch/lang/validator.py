@@ -8,7 +8,7 @@ from typing import Any, final
 
 from pdsketch.lang.data import flat, ground, plain, shown
 from pdsketch.lang.diagnostics import Diagnostic, Error, did_you_mean
-from pdsketch.lang.domain import Action, Data, Fact, Problem
+from pdsketch.lang.domain import LARGEST_COST, Action, Data, Fact, Problem
 from pdsketch.lang.semantics import Bindings, Moment, Step, World, apply_at, bind
 from pdsketch.lang.terms import Expr, Logic, Quantified, Variable, free_variables
 from pdsketch.lang.types import ObjectType
@@ -77,6 +77,8 @@ def _take(
     paid = 1.0 if metric == "unit" else 0.0
     if metric == "cost" and action.cost is not None:
         paid = moment.value(action.cost, bindings)
+        if not paid <= LARGEST_COST:
+            return Diagnostic("cost-too-large", f"a cost is at most {LARGEST_COST:g}", action.cost.span)
     return apply_at(moment, step), paid
 
 

@@ -215,7 +215,8 @@ def _values(study: Study, predicate: Predicate) -> _Values | None:
     flat = tensor.reshape(prod(objects), -1).long()
     if int(flat.min()) < 0 or (int(flat.max()) + 1) ** flat.shape[1] >= 1 << 62:
         return None
-    keys = flat @ torch.tensor([(int(flat.max()) + 1) ** i for i in range(flat.shape[1])], device=flat.device)
+    powers = torch.tensor([(int(flat.max()) + 1) ** i for i in range(flat.shape[1])], device=flat.device)
+    keys = (flat * powers).sum(1)  # CUDA multiplies no matrices of ints
     found, numbers = torch.unique(keys, return_inverse=True)
     if len(found) > MOST_VALUES:
         return None

@@ -146,6 +146,9 @@ class Watched:
                 report.such_as = self._outside.examples.get(name)
             if isinstance(network, Nested):
                 report.level = network.levels[network.level]
+                gate = getattr(network, "gate", None)
+                if isinstance(gate, Nested):
+                    report.level += f" if {gate.levels[gate.level]}"
             _judge(report, uses[name], measures)
             reports[name] = report
         return reports

@@ -10,11 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
+from math import prod
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pdsketch.files.digests import digest_json, digest_of
+from pdsketch.files.tensors import block_of
 from pdsketch.lang.diagnostics import error
 from pdsketch.lang.domain import Domain, Predicate
 from pdsketch.lang.types import ObjectType, ValueType
@@ -23,6 +27,21 @@ from pdsketch.tensor.state import State
 from pdsketch.tensor.universe import Universe
 
 Array = NDArray[Any]
+
+COUNTED: Mapping[str, Any] = {
+    "length": np.int64,
+    "universe": np.int64,
+    "judgements": np.int64,
+    "goal": np.int64,
+    "success": np.int8,
+}
+PER_ACTION: Mapping[str, Any] = {
+    "action": np.int32,
+    "arguments": np.int32,
+    "numbers": np.float32,
+    "executable": np.int8,
+}
+"""The columns of every data set, beside the values of its predicates, and their dtypes in memory."""
 
 
 @final
@@ -100,6 +119,20 @@ class Columns:
         return found
 
     @cached_property
+    def digests(self) -> dict[str, str]:
+        """The digest of each column, names and all: two data sets are one if these are the same."""
+        found = {
+            "goals": digest_json(self.goals),
+            "actions": digest_json(self.actions),
+            "objects": digest_json([[*map(str, chain(*u.types.items()))] for u in self.universes]),
+        }
+        found |= {name: block_of(getattr(self, name)).digest for name in (*COUNTED, *PER_ACTION)}
+        for name, values in self.values.items():
+            kept = f"{self.shapes[name]}{name in self.fixed}"
+            found[f"value/{name}"] = digest_of(kept, block_of(values).digest)
+        return found
+
+    @cached_property
     def asked(self) -> Array:
         """The place of each episode's first judgement among all judgements ``[n + 1]``."""
         return np.concatenate([[0], np.cumsum(self.judgements, dtype=np.int64)])
@@ -125,7 +158,7 @@ class Columns:
         return {
             name: np.array(
                 [
-                    np.prod((*sizes_of(r, self.domain.predicates[name]), *self.shapes[name]))
+                    prod((*sizes_of(r, self.domain.predicates[name]), *self.shapes[name]))
                     for r in self.universes
                 ],
                 dtype=np.int64,

@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
+from pdsketch.files.lock import lock_file
 from pdsketch.lang.diagnostics import error
 from pdsketch.lang.domain import Domain
 from pdsketch.learn.columns import Array, Columns
 from pdsketch.learn.episodes import Episode
 from pdsketch.learn.examine import Examination
 from pdsketch.learn.files import load_episodes
+from pdsketch.learn.interrupt import Interrupted
 from pdsketch.learn.notes import note_verdicts, take_notes
 from pdsketch.learn.options import Options
 from pdsketch.learn.packed import Packed, pack
 from pdsketch.learn.recorder import columns_of
 from pdsketch.learn.report import Evaluation, Report
+from pdsketch.learn.setup import NOTE as MADE_FROM
 from pdsketch.learn.study import Study
 from pdsketch.learn.trainer import Trainer
 from pdsketch.tensor.model import Model
@@ -39,6 +43,9 @@ def fit(model: Model, episodes: Source, steps: int = 2000, seed: int = 0, **sett
     left in evaluation mode; it also remembers (``model.notes``) which blanks were
     trained and on what, what the report says of each, how finely its variables are
     told apart, and the noise of its encodings.
+
+    Ctrl-C ends the fit after the step at hand, as a `KeyboardInterrupt`: the checkpoint is written, and the
+    model left with the best weights so far.
     """
     options = Options.of(steps=steps, seed=seed, **settings)
     started = time.perf_counter()
@@ -54,12 +61,26 @@ def fit(model: Model, episodes: Source, steps: int = 2000, seed: int = 0, **sett
     loaded = time.perf_counter() - started
     model.train()
     try:
-        status = trainer.run()
+        with _locked(options):
+            status = trainer.run()
     finally:
         model.eval()
+    if status == "interrupted":
+        raise Interrupted(trainer.step, options.checkpoint)
     take_notes(study, trainer.train, trainer.reached())
+    model.notes[MADE_FROM] = trainer.setup
     trainer.seconds["data"] += loaded
     return _report(trainer, status, time.perf_counter() - started)
+
+
+@contextmanager
+def _locked(options: Options) -> Iterator[None]:
+    """Within, no other fit writes the same checkpoint or log."""
+    with ExitStack() as stack:
+        for path in (options.checkpoint, options.log):
+            if path is not None:
+                stack.enter_context(lock_file(path))
+        yield
 
 
 def evaluate(model: Model, episodes: Source, *, device: str | None = None) -> Evaluation:
@@ -143,6 +164,7 @@ def _report(trainer: Trainer, status: str, total: float) -> Report:
     return Report(
         status=status,
         steps=trainer.step,
+        resumed=trainer.resumed,
         episodes=len(np.unique(episodes[trainer.train])),
         held_out_episodes=len(np.unique(episodes[trainer.held_out])),
         losses={name: last[name] for name in known if name in last},

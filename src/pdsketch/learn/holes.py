@@ -132,7 +132,8 @@ def state_hashes(study: Study) -> Array:
     size = packed.states.size
     found = np.zeros(size, dtype=np.int64) if rows is None else rows.cpu().numpy().astype(np.int64)
     for name in sorted(packed.states.tensors):
-        tensor = packed.states.tensors[name].flatten(1)
+        tensor = packed.states.tensors[name]
+        tensor = tensor.flatten(1) if tensor.dim() > 1 else tensor.unsqueeze(1)
         if not tensor.shape[1]:
             continue
         factors = generator.integers(1, 2**62, size=tensor.shape[1]) * 2 + 1

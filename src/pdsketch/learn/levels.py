@@ -61,6 +61,11 @@ class Levels:
         """The risk of each example by which levels are chosen."""
         return risks(self.losses, self._examples).double().cpu()
 
+    @property
+    def count(self) -> int:
+        """How many examples choose levels; 0 where no network has any."""
+        return len(self._examples) if self.networks else 0
+
     @cached_property
     def _examples(self) -> Array:
         """At most `MOST` of those that were kept apart, or of all where none was, of every stratum."""
@@ -75,11 +80,11 @@ def _nested(study: Study) -> list[Nested]:
     for predicate in study.domain.predicates.values():
         if predicate.role == "encoded" and predicate.body is not None:
             encoders |= {node.blank for node in walk(predicate.body) if isinstance(node, BlankCall)}
-    found = {}
+    found: dict[int, Nested] = {}
     for name in study.domain.blanks:
         network = study.model.blanks.network(name)
         if isinstance(network, Nested) and name not in encoders:
-            found[id(network)] = network
+            found |= {id(part): part for part in network.modules() if isinstance(part, Nested)}
     return list(found.values())
 
 

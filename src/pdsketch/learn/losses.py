@@ -205,8 +205,10 @@ class Losses:
         sharpness = 1.0
         seen = changed if predicate.role == "observed" else torch.zeros_like(changed)
         if predicate.type.prim == "float32":
-            sharpness = 1.0 / SLACK
-            seen = seen & (stale > SLACK)
+            # The errors of a vector are means, and whether it was written is a question to all its numbers.
+            count = target[0].numel() / max(1, changed[0].numel())
+            sharpness = count / SLACK
+            seen = seen & (stale * count > SLACK)
         opened, written = choice(gate, wrong, stale, seen, sharpness)
         # A state's gates are right together: their losses add up.
         return mean(opened, whole=True) + mean(written)

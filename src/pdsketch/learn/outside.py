@@ -8,8 +8,9 @@ from typing import Any, final
 import torch
 from torch import Tensor
 
-from pdsketch.tensor.calls import Callee, Given
+from pdsketch.tensor.calls import Callee
 from pdsketch.tensor.experience import NOTE, features, in_words, strange
+from pdsketch.tensor.portions import Given
 
 
 @final
@@ -29,7 +30,7 @@ class Outside:
         axes = len(leading)
         outside = torch.zeros(leading, dtype=torch.bool, device=result.device)
         for record, feature in zip(records, features(callee, given, axes), strict=False):
-            found = strange(record, feature)
+            found = strange(record, feature, callee.name)
             if bool(found.any()):
                 first = feature.values[tuple(found.nonzero()[0].tolist())]
                 self.examples.setdefault(callee.name, in_words(feature, record, first))

@@ -61,6 +61,17 @@ class Packed:
         found: Array = (self.action + 1) * 2 + np.where(self.goal < 0, unknown, self.outcomes)
         return found
 
+    @cached_property
+    def changed(self) -> Array:
+        """Whether anything that is observed changed at the step from each example ``[e]``."""
+        found = np.zeros(self.states.size, dtype=np.bool_)
+        for tensor in self.states.tensors.values():
+            if tensor.numel():
+                unequal = tensor[1:] != tensor[:-1]
+                changed = unequal.flatten(1).any(1) if unequal.dim() > 1 else unequal
+                found[:-1] |= changed.cpu().numpy()
+        return found[self.state] & (self.action >= 0)
+
     def rows(self, examples: Array) -> Tensor:
         """The states of some examples, as places on the device."""
         return self.place(self.state[examples])

@@ -6,12 +6,14 @@ import csv
 import math
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Any, Protocol, Self, final
 
+from pdsketch.files.writing import Lines, make_folder
 from pdsketch.learn.options import Options
 
 
@@ -70,7 +72,7 @@ class Bar:
 
 
 @final
-class Lines:
+class Told:
     """A line for each measurement on stderr, for log files."""
 
     def __init__(self, steps: int) -> None:
@@ -94,41 +96,35 @@ def _text(figures: Mapping[str, float]) -> str:
 
 @final
 class Csv:
-    """One line a measurement. A resumed fit drops the lines that it is about to write again."""
+    """One line a measurement. A resumed fit writes anew what was measured until its checkpoint."""
 
-    def __init__(self, path: str, start: int) -> None:
-        self._path = Path(path)
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        kept: list[dict[str, str]] = []
-        if start and self._path.exists():
-            with self._path.open(newline="", encoding="utf-8") as file:
-                kept = [row for row in csv.DictReader(file) if _step(row) <= start]
-        self._names = list(kept[0]) if kept else []
-        self._file = self._path.open("w", newline="", encoding="utf-8")
-        self._writer = csv.writer(self._file)
-        if kept:
-            self._writer.writerow(self._names)
-            self._writer.writerows([row[name] for name in self._names] for row in kept)
+    def __init__(self, path: str, history: Sequence[Mapping[str, float]]) -> None:
+        make_folder(Path(path).parent)
+        self._names = list(history[0]) if history else []
+        rows = [{**row, "step": int(row["step"])} for row in history]
+        self._lines = Lines(path, "".join(map(_line, self._rows(rows, head=bool(rows)))))
 
     def update(self, step: int, figures: Mapping[str, float]) -> None:
         """Write a line."""
-        if not self._names:
-            self._names = ["step", *figures]
-            self._writer.writerow(self._names)
-        row = {"step": step, **figures}
-        self._writer.writerow([row.get(name, "") for name in self._names])
-        self._file.flush()
+        head = not self._names
+        self._names = self._names or ["step", *figures]
+        self._lines.add("".join(map(_line, self._rows([{"step": step, **figures}], head=head))))
+
+    def _rows(self, rows: Iterable[Mapping[str, float]], *, head: bool) -> Iterator[list[Any]]:
+        if head:
+            yield list(self._names)
+        for row in rows:
+            yield [row.get(name, "") for name in self._names]
 
     def close(self) -> None:
         """Close the file."""
-        self._file.close()
+        self._lines.close()
 
 
-def _step(row: Mapping[str, str]) -> float:
-    try:
-        return float(row.get("step") or "inf")
-    except ValueError:
-        return math.inf
+def _line(values: Sequence[Any]) -> str:
+    text = StringIO()
+    csv.writer(text, lineterminator="\n").writerow(values)
+    return text.getvalue()
 
 
 @final
@@ -154,7 +150,7 @@ class Board:
 class Watchers:
     """All that a fit's options ask for, opened and closed together."""
 
-    def __init__(self, options: Options, start: int) -> None:
+    def __init__(self, options: Options, history: Sequence[Mapping[str, float]]) -> None:
         self._all: list[Watcher] = []
         self._options = options
         self._started = time.monotonic()
@@ -163,9 +159,9 @@ class Watchers:
         if self._bar is not None:
             self._all.append(self._bar)
         elif options.progress:
-            self._all.append(Lines(options.steps))
+            self._all.append(Told(options.steps))
         if options.log is not None:
-            self._all.append(Csv(options.log, start))
+            self._all.append(Csv(options.log, history))
         if options.tensorboard is not None:
             self._all.append(Board(options.tensorboard))
 

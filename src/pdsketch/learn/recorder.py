@@ -6,6 +6,7 @@ Generators of data use it directly; a list of `Episode` goes the same way.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from math import isfinite
 from typing import Any, final
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy as np
 from pdsketch.lang.diagnostics import did_you_mean, error
 from pdsketch.lang.domain import Domain, Predicate
 from pdsketch.lang.types import ValueType
-from pdsketch.learn.columns import Array, Columns, narrow, sizes_of, width_of
+from pdsketch.learn.columns import PER_ACTION, Array, Columns, narrow, sizes_of, width_of
 from pdsketch.learn.episodes import (
     ActionTuple,
     Episode,
@@ -27,6 +28,8 @@ from pdsketch.learn.episodes import (
 from pdsketch.tensor.universe import Universe
 
 _NO_GOALS: Mapping[str, Success] = {}
+_LARGEST = float(np.finfo(np.float32).max)
+_RANGES = {"int64": (-(2**63), 2**63 - 1), "float32": (-_LARGEST, _LARGEST)}
 _DTYPES = {"bool": np.dtype(np.bool_), "int64": np.dtype(np.int64), "float32": np.dtype(np.float32)}
 
 
@@ -156,6 +159,7 @@ class Recorder:
             table = np.zeros(0, dtype=object)
         if not exact(table, predicate):
             raise error("bad-value", f"`{name}` must hold numbers of type {predicate.type.prim}")
+        check_numbers(predicate, table)
         table = table.astype(_DTYPES[predicate.type.prim], copy=False)
         objects = sizes_of(universe, predicate)
         shape = self._shape(predicate, table.shape[1 + len(objects) :])
@@ -165,7 +169,6 @@ class Recorder:
                 "bad-shape",
                 f"`{name}` has shape {table.shape}; {count} states with these objects need {wanted}",
             )
-        check_numbers(predicate, table)
         return table
 
     def _shape(self, predicate: Predicate, found: tuple[int, ...]) -> tuple[int, ...]:
@@ -176,8 +179,8 @@ class Recorder:
         schemas = self.domain.actions.values()
         arity = max((len(s.parameters) for s in schemas), default=0)
         width = max((sum(map(width_of, value_types(s.parameters))) for s in schemas), default=0)
-        action = np.zeros(len(self._steps), dtype=np.int16)
-        arguments = np.full((len(self._steps), arity), -1, dtype=np.int32)
+        action = np.zeros(len(self._steps), dtype=PER_ACTION["action"])
+        arguments = np.full((len(self._steps), arity), -1, dtype=PER_ACTION["arguments"])
         numbers = np.zeros((len(self._steps), width), dtype=np.float32)
         known: dict[tuple[int, ActionTuple], tuple[list[int], list[float]]] = {}
         for at, (step, universe) in enumerate(zip(self._steps, self._step_universes, strict=True)):
@@ -220,12 +223,20 @@ def exact(table: Array, predicate: Predicate) -> bool:
 
 
 def check_numbers(predicate: Predicate, table: Array) -> None:
-    """Refuse NaN, infinities, and ints outside their choices."""
-    if table.dtype.kind == "f" and not np.isfinite(table).all():
+    """Refuse NaN, infinities, what the type cannot hold, and ints outside their choices."""
+    if not table.size:
+        return
+    # Python's numbers, which neither wrap nor round; NaN is the least and the greatest wherever it is.
+    low, high = table.min().item(), table.max().item()
+    if not (isfinite(low) and isfinite(high)):
         raise error("not-finite", f"`{predicate.name}` holds NaN or an infinity")
-    choices = predicate.type.choices
-    if choices is not None and table.size and (table.min() < 0 or table.max() >= choices):
-        bad = table.min() if table.min() < 0 else table.max()
+    prim, choices = predicate.type.prim, predicate.type.choices
+    least, most = _RANGES.get(prim, (low, high))
+    if low < least or high > most:
+        found = low if low < least else high
+        raise error("bad-value", f"`{predicate.name}` holds {found}, which no {prim} can hold")
+    if choices is not None and (low < 0 or high >= choices):
+        bad = low if low < 0 else high
         raise error("bad-value", f"`{predicate.name}` holds {bad}, and its choices are 0 … {choices - 1}")
 
 

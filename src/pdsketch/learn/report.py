@@ -70,11 +70,13 @@ class Report(Findings):
 
     ``losses`` are the last measured means, ``train`` and ``held_out`` the measures
     on the episodes (``held_out`` None without any), ``seconds`` where the time went,
-    ``history`` all measurements. `Findings` says what else there is.
+    ``history`` all measurements. ``resumed`` is the step at which the fit went on from
+    a checkpoint, or None. `Findings` says what else there is.
     """
 
     status: str
     steps: int
+    resumed: int | None
     episodes: int
     held_out_episodes: int
     losses: dict[str, float]
@@ -98,6 +100,7 @@ class Report(Findings):
         return {
             "status": self.status,
             "steps": self.steps,
+            "resumed": self.resumed,
             "episodes": self.episodes,
             "held_out_episodes": self.held_out_episodes,
             "losses": self.losses,
@@ -110,7 +113,8 @@ class Report(Findings):
 
     def __str__(self) -> str:
         """The report as people read it."""
-        lines = [f"{self.status} after {self.steps} steps, {self.seconds['total']:.1f} s"]
+        resumed = "" if self.resumed is None else f", resumed at step {self.resumed}"
+        lines = [f"{self.status} after {self.steps} steps{resumed}, {self.seconds['total']:.1f} s"]
         lines += summary("training", self.train)
         if self.held_out is not None:
             lines += summary("held out", self.held_out)

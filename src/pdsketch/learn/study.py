@@ -12,7 +12,7 @@ from torch import Tensor
 from pdsketch.lang.diagnostics import error
 from pdsketch.lang.domain import Domain
 from pdsketch.lang.load import parse_goal
-from pdsketch.lang.terms import Apply, Expr, walk
+from pdsketch.lang.terms import TRUE, Apply, Expr, walk
 from pdsketch.lang.types import ObjectType, ValueType
 from pdsketch.learn.alike import groups
 from pdsketch.learn.columns import Array, width_of
@@ -105,17 +105,20 @@ class Study:
         self.executed = self._executed()
 
     def _goals(self) -> list[Expr]:
-        """The goals as terms, each with the objects of an episode that it is about."""
+        """The goals as terms, each with the objects of an episode that it is about.
+
+        One that no episode was judged by may be about any objects, and there is nothing to ask it of.
+        """
         columns = self.packed.columns
         used, first = np.unique(columns.goal, return_index=True)
         universe = dict(zip(used.tolist(), columns.universe[columns.owner[first]].tolist(), strict=True))
         return [
-            self._goal(text, columns.universes[universe[at]] if at in universe else None)
+            self._goal(text, columns.universes[universe[at]]) if at in universe else TRUE
             for at, text in enumerate(columns.goals)
         ]
 
-    def _goal(self, text: str, universe: Universe | None) -> Expr:
-        goal = parse_goal(text, self.domain, universe.types if universe else None)
+    def _goal(self, text: str, universe: Universe) -> Expr:
+        goal = parse_goal(text, self.domain, universe.types)
         for name in sorted(self.reads.expression(goal)):
             if self.domain.predicates[name].role == "raw":
                 raise error(

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import sys
 import time
-import zlib
-from dataclasses import fields
+import warnings
+from functools import cached_property
+from pathlib import Path
 from typing import Any, Literal, final
 
 import numpy as np
@@ -15,13 +17,15 @@ from torch import Tensor, nn
 from pdsketch.lang.diagnostics import error
 from pdsketch.learn.checkpoint import (
     Checkpoint,
-    check_alike,
+    Facts,
+    OverwriteWarning,
     load_checkpoint,
     moments_of,
     restore_moments,
     save_checkpoint,
 )
 from pdsketch.learn.columns import Array
+from pdsketch.learn.interrupt import postponed
 from pdsketch.learn.levels import Levels
 from pdsketch.learn.losses import Losses
 from pdsketch.learn.measure import measure
@@ -29,12 +33,13 @@ from pdsketch.learn.options import Options
 from pdsketch.learn.prepare import prepare_networks
 from pdsketch.learn.progress import Watchers
 from pdsketch.learn.sampler import Sampler
+from pdsketch.learn.setup import setup_of
 from pdsketch.learn.steps import clip, make_optimiser, schedule
 from pdsketch.learn.study import Study
 from pdsketch.nets.default import Sparsity
 from pdsketch.nets.nested import drawing, is_worse
 
-Status = Literal["finished", "stopped", "stopped-early", "out-of-time"]
+Status = Literal["finished", "stopped", "stopped-early", "out-of-time", "interrupted"]
 
 EASE = ((0.0, 0.4, 0.6, 0.85), (0.0, 1.0, 1.0, 0.0))
 """Parts of the steps, and how much of sparsity and rarity holds there."""
@@ -47,17 +52,6 @@ EARLY = 0.6
 
 _BARS = 25
 _MEASURED = 4096
-_NOT_PART_OF_THE_RESULT = (
-    "steps",
-    "callback",
-    "resume",
-    "checkpoint",
-    "checkpoint_every",
-    "log",
-    "tensorboard",
-    "progress",
-    "time_limit",
-)
 
 
 @final
@@ -71,15 +65,17 @@ class Trainer:
         self.held_out = held_out
         self.losses = Losses(study, options)
         strata = study.packed.strata
-        self.sampler = Sampler(strata, train, options.batch, options.seed)
+        kind = study.packed.changed if options.balanced else None
+        self.sampler = Sampler(strata, train, options.batch, options.seed, kind)
         self.levels = Levels(self.losses, train, options.seed)
         rest = np.setdiff1d(train, self.levels.apart)
-        self.trial_sampler = Sampler(strata, rest, options.batch, options.seed)
+        self.trial_sampler = Sampler(strata, rest, options.batch, options.seed, kind)
         self.model: nn.Module = study.model
         self.parameters = [p for p in self.model.parameters() if p.requires_grad]
         self._sparsity = Sparsity(self.model)
         self.optimiser = make_optimiser(self.parameters, options)
         self.step = 0
+        self.resumed: int | None = None
         # The first step after the trial; None while it lasts.
         self.settled_at: int | None = None if self.levels.networks else 0
         self.seconds = dict.fromkeys(("data", "forward", "backward", "optimiser"), 0.0)
@@ -210,8 +206,10 @@ class Trainer:
         if not self._resumed():
             prepare_networks(self.losses, self.sampler, self.train)
             self._earlier = self._weights() if self.settled_at is None else {}
-        with Watchers(options, self.step) as watchers:
+        with Watchers(options, self.history) as watchers, postponed() as interrupted:
             while self.step < options.steps and self.parameters:
+                if interrupted():
+                    return self._stopped("interrupted")
                 if options.time_limit is not None and time.monotonic() - started > options.time_limit:
                     return self._stopped("out-of-time")
                 if self.settled_at is None and self.step >= self._trial_steps:
@@ -231,8 +229,8 @@ class Trainer:
                     watchers.bar(self.step, self._figures())
                 if options.checkpoint and (self.step % options.checkpoint_every == 0 or last):
                     self._save()
-        self._finish()
-        return "finished"
+            self._finish()
+            return "interrupted" if interrupted() else "finished"
 
     def _figures(self) -> dict[str, float]:
         """The mean of each loss since the last measurement."""
@@ -288,67 +286,67 @@ class Trainer:
 
     # -- checkpoints ----------------------------------------------------------------------
 
-    @property
+    @cached_property
     def setup(self) -> dict[str, Any]:
-        """What must be the same for a fit to be resumed: settings and data."""
-        columns = self.study.packed.columns
-        mark = 0
-        for array in (
-            columns.success,
-            columns.action,
-            columns.goal,
-            columns.judgements,
-            *columns.values.values(),
-        ):
-            mark = zlib.crc32(np.ascontiguousarray(array).tobytes(), mark)
-        names = [f.name for f in fields(Options) if f.name not in _NOT_PART_OF_THE_RESULT]
-        settings = {name: getattr(self.options, name) for name in names}
-        return {"options": settings, "data": mark, "episodes": len(columns)}
+        """What must be the same for a fit to be resumed."""
+        return setup_of(self.study.model, self.study.packed.columns, self.options)
 
     def _save(self) -> None:
         assert self.options.checkpoint is not None
-        facts = {
-            "step": self.step,
-            "setup": self.setup,
-            "history": self.history,
-            "sums": {name: float(total) for name, total in self._sums.items()},
-            "counts": self._counts,
-            "best_loss": None if math.isinf(self._best_loss) else self._best_loss,
-            "waited": self._waited,
-            "settled_at": self.settled_at,
-            "earlier_risks": self._earlier_risks,
-        }
+        facts = Facts(
+            step=self.step,
+            history=self.history,
+            sums={name: float(total) for name, total in self._sums.items()},
+            counts=self._counts,
+            best_loss=None if math.isinf(self._best_loss) else self._best_loss,
+            waited=self._waited,
+            settled_at=self.settled_at,
+            earlier_risks=self._earlier_risks,
+        )
         moments = moments_of(self.model, self.optimiser)
         weights = self.model.state_dict()
-        save_checkpoint(
-            self.options.checkpoint, Checkpoint(weights, moments, self._best, self._earlier, facts)
-        )
+        found = Checkpoint(weights, moments, self._best, self._earlier, facts)
+        save_checkpoint(self.options.checkpoint, found, self.setup)
 
     def _resumed(self) -> bool:
         """Take over the checkpoint, if there is one and it was asked for."""
         path = self.options.checkpoint
-        found = load_checkpoint(path) if self.options.resume and path is not None else None
-        if found is None or path is None:
+        if path is None:
             return False
-        check_alike(path, found, self.model, self.setup)
+        if not self.options.resume:
+            if Path(path).exists():
+                message = f"{path} holds a checkpoint, which is written over: `resume` goes on from it"
+                warnings.warn(message, OverwriteWarning, stacklevel=4)
+            return False
+        found = load_checkpoint(path, self.model, self.setup, self.levels.count)
+        if found is None:
+            self._say(f"nothing to resume: there is no {path}")
+            return False
         device = self.study.packed.device
         self.model.load_state_dict(dict(found.weights))
         restore_moments(self.model, self.optimiser, found.moments)
         facts = found.facts
-        self.step = int(facts["step"])
-        self.history = list(facts["history"])
+        self.step = facts.step
+        self.history = list(facts.history)
         self._sums = {
             name: torch.tensor(total, dtype=torch.float64, device=device)
-            for name, total in facts["sums"].items()
+            for name, total in facts.sums.items()
         }
-        self._counts = dict(facts["counts"])
-        self._best_loss = math.inf if facts["best_loss"] is None else float(facts["best_loss"])
-        self._waited = int(facts["waited"])
+        self._counts = dict(facts.counts)
+        self._best_loss = math.inf if facts.best_loss is None else facts.best_loss
+        self._waited = facts.waited
         self._best = {name: t.to(device) for name, t in found.best.items()}
         self._earlier = {name: t.to(device) for name, t in found.earlier.items()}
-        self._earlier_risks = list(facts["earlier_risks"])
-        self.settled_at = facts["settled_at"]
+        self._earlier_risks = list(facts.earlier_risks)
+        self.settled_at = facts.settled_at
+        self.resumed = self.step
+        self._say(f"resumes {path}, at step {self.step} of {self.options.steps}")
         return True
+
+    def _say(self, message: str) -> None:
+        if self.options.progress:
+            sys.stderr.write(f"fit: {message}\n")
+            sys.stderr.flush()
 
     def reached(self) -> list[str]:
         """The blanks whose networks received a gradient."""

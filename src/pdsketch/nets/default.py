@@ -8,6 +8,9 @@ verdicts on evidence (`verdict`).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import lru_cache
+from math import prod
 from typing import cast, final
 
 import torch
@@ -40,6 +43,20 @@ def make(signature: Signature, generator: torch.Generator | None = None) -> nn.M
     return Network(signature, generator)
 
 
+@lru_cache(maxsize=256)
+def outline(signature: Signature) -> Mapping[str, tuple[torch.dtype, tuple[int, ...]]]:
+    """The dtype and shape of each weight of a network for the signature, which is not made."""
+    with torch.device("meta"):
+        weights = make(signature).state_dict()
+    return {name: (tensor.dtype, tuple(tensor.shape)) for name, tensor in weights.items()}
+
+
+def least_weights(signature: Signature) -> int:
+    """Fewer weights than this no network for the signature has: one for each number in and out."""
+    inputs = [prod(one.spec.axes) for one in signature.inputs if not one.spec.is_image]
+    return max([signature.output.size, *inputs])
+
+
 class Constant(nn.Module):
     """A value without arguments: one learnable tensor behind the usual head."""
 
@@ -61,6 +78,11 @@ class Network(Nested):
 
     `add_sparsity` makes a fit with few examples prefer functions of few factors
     of its input (the colour, and not the colour and the type together).
+
+    ``gate``, of an effect that assigns numbers under no condition: whether there is
+    a new value at all. Most variables stay as they are, and *when* is then the
+    hard question: *what*, asked alone, is often linear (a step ahead), while a sum that must
+    be exactly 0 wherever something is in the way is not.
     """
 
     def __init__(self, signature: Signature, generator: torch.Generator | None) -> None:
@@ -78,6 +100,8 @@ class Network(Nested):
         # Of many numbers each moves less: together they must not outrun everything else.
         numbers = sum(one.spec.size for one in signature.inputs if not one.is_set)
         self.stride = max(1.0, STRIDE * min(1.0, FEW / max(1, numbers)))
+        gated = signature.gated and residual and signature.output.prim == "float"
+        self.gate = Verdict(Signature(signature.inputs, Spec("bool")), generator) if gated else None
 
     def forward(self, *args: Argument) -> Tensor:
         """The result for arguments as `Signature` lays them out."""

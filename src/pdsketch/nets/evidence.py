@@ -31,7 +31,7 @@ LOUD = 8.0
 """How much further yet what two numbers say together: a sharp border is steep in a number's square."""
 
 FEW = 12
-"""Of more products than this each is less loud: together they must not outrun everything else."""
+"""Of more numbers, or products, than this each is less loud: together they must not outrun all else."""
 
 BOUND = 4.0
 """What is further away than so many standard deviations speaks no louder."""
@@ -62,6 +62,8 @@ class Evidence(nn.Module):
         paired = {i for at in self.compared for i in features.pairs[at]}
         # What numbers of one type say together, their difference says.
         self.multiplied = [i for i in self.numbers if is_number(inputs[i].spec) and i not in paired]
+        numbers = sum(inputs[i].spec.size for i in self.numbers)
+        self.quiet = min(1.0, FEW / max(1, numbers))
         sizes = {
             "linear": self._singles(features),
             "products": self._products(features),
@@ -124,7 +126,7 @@ class Evidence(nn.Module):
         evidence += [part for at, part in enumerate(between) if at not in self.compared]
         for name, voices in self.sets.items():
             evidence.append(cast(Voices, voices).loudest(elements[int(name)], args[int(name)][1]))
-        evidence += [*bounded[0].values(), *bounded[1]]
+        evidence += [self.quiet * x for x in (*bounded[0].values(), *bounded[1])]
         return self._sum("linear", evidence)
 
     def products(

@@ -37,7 +37,9 @@ def linear(
     inputs: int, outputs: int, generator: torch.Generator | None, *, zero: bool = False, bias: bool = True
 ) -> nn.Linear:
     """A linear layer, uniform in ±1/√inputs as PyTorch's own, or all zero."""
-    layer: Affine = nn.utils.skip_init(Affine, inputs, outputs, bias=bias)  # type: ignore[no-untyped-call]
+    layer: Affine = nn.utils.skip_init(  # type: ignore[no-untyped-call]
+        Affine, inputs, outputs, bias=bias, device=_place()
+    )
     bound = 0.0 if zero else 1.0 / math.sqrt(max(1, inputs))
     _fill(layer.weight, bound, generator)
     if bias:
@@ -48,12 +50,17 @@ def linear(
 def convolution(inputs: int, outputs: int, generator: torch.Generator | None) -> nn.Conv2d:
     """A 3×3 convolution that halves height and width."""
     layer: nn.Conv2d = nn.utils.skip_init(  # type: ignore[no-untyped-call]
-        nn.Conv2d, inputs, outputs, 3, stride=2, padding=1
+        nn.Conv2d, inputs, outputs, 3, stride=2, padding=1, device=_place()
     )
     _fill(layer.weight, math.sqrt(6.0 / (9 * inputs)), generator)
     if layer.bias is not None:
         nn.init.zeros_(layer.bias)
     return layer
+
+
+def _place() -> str:
+    """Where layers are made: in memory, or nowhere where only their shapes are asked for."""
+    return "meta" if torch.get_default_device().type == "meta" else "cpu"
 
 
 def _fill(weight: Tensor, bound: float, generator: torch.Generator | None) -> None:

@@ -16,6 +16,7 @@ from math import prod
 import torch
 from torch import Tensor, nn
 
+from pdsketch.lang.diagnostics import error
 from pdsketch.nets.features import Chosen
 
 POWER = 2.0
@@ -114,7 +115,10 @@ class Nested(nn.Module):
 
     def set_extra_state(self, state: Tensor) -> None:
         """Take the level over."""
-        self.level = min(int(state), len(self.levels) - 1)
+        level = int(state)
+        if not 0 <= level < len(self.levels):
+            raise error("bad-weights", f"a network of {len(self.levels)} levels has no level {level}")
+        self.level = level
 
 
 def draw(count: int, turn: int, levels: int, device: torch.device) -> Tensor:

@@ -41,6 +41,7 @@ class Pool(nn.Module):
         self.width = sum(self.element_factors)
         self.element = linear(self.width, WIDTH, generator)
         self.context = linear(context, WIDTH, generator, bias=False) if context else None
+        self.middle = linear(WIDTH, WIDTH, generator)
         self.second = linear(WIDTH, NARROW, generator)
         self.kinds = linear(WIDTH, COUNTERS, generator)
         self.factors = (NARROW, COUNTERS)
@@ -59,7 +60,7 @@ class Pool(nn.Module):
         if self.context is not None and context is not None:
             beside = self.context(context).unsqueeze(-2)
             hidden = (hidden.reshape(*leading, WIDTH) + beside).reshape(-1, WIDTH)
-        hidden = torch.relu(hidden)
+        hidden = torch.relu(self.middle(torch.relu(hidden)))
         found = torch.relu(self.second(hidden)).reshape(*leading, NARROW) * weights.unsqueeze(-1)
         most = found.amax(-2) if found.shape[-2] else found.sum(-2)
         if not counted:

@@ -80,9 +80,11 @@ class Signature:
     ``residual`` is the index of the input around which the module starts as
     the identity ("no change"), or None for a plain network. ``bounded`` numbers
     stay between −2 and 2 (a latent that may be predicted from a predicted one, again and again).
+    ``gated``: beside the new value the module says whether there is one (`nets.default.Network.gate`).
     """
 
     inputs: tuple[Input, ...]
     output: Spec
     residual: int | None = None
     bounded: bool = False
+    gated: bool = False

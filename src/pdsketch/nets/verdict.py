@@ -1,26 +1,26 @@
-"""A Boolean of anything: evidence adds up, and a perceptron does the rest."""
+"""A Boolean of anything: a sum of evidence, or a perceptron."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import cast
 
 import torch
 from torch import Tensor
 
 from pdsketch.nets.evidence import Evidence, add_factors
-from pdsketch.nets.features import Argument, Features
+from pdsketch.nets.features import Argument, Chosen, Features, membership
 from pdsketch.nets.layers import NARROW, WIDTH, linear
 from pdsketch.nets.nested import Nested
 from pdsketch.nets.signature import Signature
 
-HIDDEN = 3.0
-"""What the perceptron costs beside a factor of the evidence."""
-
 
 class Verdict(Nested):
-    """Evidence of single things, of two together, of numbers of elements; then a perceptron for what is no
-    sum of evidence (an exclusive or), and one that counts.
+    """Evidence of single things, of two together, of numbers of elements; or else, for what is no sum of
+    evidence (an exclusive or), a perceptron, and one that counts.
+
+    The perceptron stands alone: evidence moves in strides (`evidence.STRIDE`), and where
+    it cannot explain the examples it would only shake what the perceptron is learning.
     """
 
     def __init__(self, signature: Signature, generator: torch.Generator | None) -> None:
@@ -30,36 +30,65 @@ class Verdict(Nested):
         self.signature = signature
         self.features = features
         self.evidence = evidence
+        self.register_buffer("member", membership(features.factors), persistent=False)
         self.first = linear(sum(features.factors), WIDTH, generator)
         self.second = linear(WIDTH, NARROW, generator)
         self.last = linear(NARROW, 1, generator, zero=True)
 
     def forward(self, *args: Argument) -> Tensor:
         """The truth ``[..., 1]``."""
-        features, evidence = self.features, self.evidence
+        features = self.features
         singles = features.values(args)
         alone, between = features.alone(singles), features.between(singles)
         elements = features.elements(args)
-        own = dict(zip(singles, alone, strict=True))
+        parts = [*alone, *between]
+        some = parts[0] if parts else next(iter(elements.values())).flatten(-2)
+        leading = some.shape[:-1]
+        drawn = self.drawn(leading, some.device)
+        deep = self.reaches("perceptron")
+        if deep and drawn is None:
+            return torch.sigmoid(self._perceptron(parts, args, elements, self.reaches("counting"), None))
+        odds = self._evidence(args, dict(zip(singles, alone, strict=True)), between, elements, drawn)
+        if deep and drawn is not None:
+            odds = odds * (drawn < self.levels.index("perceptron"))
+            counted = drawn >= self.levels.index("counting") if self.reaches("counting") else False
+            chosen = self.chosen("perceptron", leading, odds.device)
+            rest = self._perceptron(parts, args, elements, counted, chosen)
+            odds = self.added("perceptron", odds, rest, drawn, chosen)
+        return torch.sigmoid(odds)
+
+    def _evidence(
+        self,
+        args: Sequence[Argument],
+        own: Mapping[int, Tensor],
+        between: Sequence[Tensor],
+        elements: Mapping[int, Tensor],
+        drawn: Tensor | None,
+    ) -> Tensor:
+        """The odds' logarithm by evidence, as far as each example gets."""
+        evidence = self.evidence
         bounded = evidence.bounded(own, between)
         odds = evidence.linear(args, own, between, elements, bounded)
-        drawn = self.drawn(odds.shape[:-1], odds.device)
         if self.reaches("products"):
             chosen = self.chosen("products", odds.shape[:-1], odds.device)
             odds = self.added("products", odds, evidence.products(args, bounded, chosen), drawn, chosen)
         if self.reaches("counts"):
             odds = odds + self.masked("counts", evidence.counts(args, elements), drawn)
         if self.reaches("sums"):
-            odds = odds + self.masked("sums", evidence.sums(features, args, elements), drawn)
-        if self.reaches("perceptron"):
-            counted: Tensor | bool = self.reaches("counting")
-            if counted and drawn is not None:
-                counted = drawn >= self.levels.index("counting")
-            chosen = self.chosen("perceptron", odds.shape[:-1], odds.device)
-            hidden = features.whole([*alone, *between], args, elements, counted, chosen)
-            hidden = torch.relu(self.second(torch.relu(self.first(hidden))))
-            odds = self.added("perceptron", odds, self.last(hidden), drawn, chosen)
-        return torch.sigmoid(odds)
+            odds = odds + self.masked("sums", evidence.sums(self.features, args, elements), drawn)
+        return odds
+
+    def _perceptron(
+        self,
+        parts: Sequence[Tensor],
+        args: Sequence[Argument],
+        elements: dict[int, Tensor],
+        counted: Tensor | bool,
+        chosen: Chosen | None,
+    ) -> Tensor:
+        """The odds' logarithm by the perceptron, of the ``chosen`` examples or of all."""
+        hidden = self.features.whole(parts, args, elements, counted, chosen)
+        return cast(Tensor, self.last(torch.relu(self.second(torch.relu(self.first(hidden))))))
 
     def add_sparsity(self, weight: float) -> None:
         """Add the price of its factors to the gradients."""
@@ -68,15 +97,15 @@ class Verdict(Nested):
 
 @torch.no_grad()
 def add_price(verdicts: Sequence[Verdict], weight: float) -> None:
-    """Add, for verdicts of one signature, ``weight`` times the norms of evidence's factors and perceptrons.
+    """Add, for verdicts of one signature, ``weight`` times the norms of all factors' weights.
 
-    Without a price of its own a perceptron would take over what evidence explains.
     Nothing is added where nothing was learned.
     """
     add_factors([verdict.evidence for verdict in verdicts], weight)
-    lasts = [verdict.last.weight for verdict in verdicts]
-    lasts = [last for last in lasts if last.grad is not None]
-    if lasts:
-        whole = torch.cat(lasts)
-        price = whole * (weight * HIDDEN / (torch.linalg.vector_norm(whole, dim=1, keepdim=True) + 1e-4))
-        torch._foreach_add_([cast(Tensor, last.grad) for last in lasts], torch.split(price, 1))
+    firsts = [verdict.first.weight for verdict in verdicts if verdict.first.weight.grad is not None]
+    if firsts:
+        member = cast(Tensor, verdicts[0].member)
+        whole = torch.stack(firsts)
+        shrink = (whole.square().sum(1) @ member + 1e-8).rsqrt() @ member.T
+        price = whole * (weight * shrink).unsqueeze(1)
+        torch._foreach_add_([cast(Tensor, first.grad) for first in firsts], list(price.unbind()))

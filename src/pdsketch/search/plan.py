@@ -13,6 +13,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
+from pdsketch.budget import apart
 from pdsketch.lang.diagnostics import did_you_mean, error
 from pdsketch.lang.domain import Domain, Problem
 from pdsketch.search.result import Result
@@ -58,11 +59,11 @@ def plan(
         problem = _changed(target, state, goal)
         if not needs_model(problem):
             return _packed(problem, {**_given(limits), **options})
-        model = import_module("pdsketch.tensor.model").Model(problem.domain)
+        model = _imported("pdsketch.tensor.model").Model(problem.domain)
         options = {"costs": problem.metric == "cost", **options}
         return _latent("plan_model")(model, problem.state, problem.goal, **_given(limits), **options)  # type: ignore[no-any-return]
     if isinstance(target, Domain):
-        target = import_module("pdsketch.tensor.model").Model(target)
+        target = _imported("pdsketch.tensor.model").Model(target)
     if state is None or goal is None:
         raise error(
             "missing-argument", "a model is planned with from a state and a goal: plan(model, state, goal)"
@@ -97,8 +98,7 @@ def _given(options: Mapping[str, Any]) -> dict[str, Any]:
 def _packed(problem: Problem, options: dict[str, Any]) -> Result:
     """Plan for an ordinary problem."""
     # numba takes a while to import: only when it is needed.
-    from pdsketch.search.packed.engine import Options
-    from pdsketch.search.packed.problem import plan_problem
+    planning = _imported("pdsketch.search.packed.problem")
 
     known = (
         "search",
@@ -117,10 +117,8 @@ def _packed(problem: Problem, options: dict[str, Any]) -> Result:
                 f"planning for a problem has no option `{name}`",
                 help=did_you_mean(name, known),
             )
-    time_limit, watch = options.pop("time_limit", None), options.pop("watch", None)
-    if "memory_limit" in options:
-        options["memory"] = options.pop("memory_limit")
-    return plan_problem(problem, Options(**options), time_limit=time_limit, watch=watch)
+    own = {name: options.pop(name, None) for name in ("time_limit", "memory_limit", "watch")}
+    return planning.plan_problem(problem, planning.Options(**options), **own)  # type: ignore[no-any-return]
 
 
 def _check_limits(limits: Mapping[str, Any]) -> None:
@@ -149,4 +147,10 @@ def _latent(name: str) -> Callable[..., Any]:
     """A function of the latent search, if that is there."""
     if find_spec(_LATENT) is None:
         raise error("not-yet", "searching in the latent space of a model is not built yet")
-    return getattr(import_module(_LATENT), name)  # type: ignore[no-any-return]
+    return getattr(_imported(_LATENT), name)  # type: ignore[no-any-return]
+
+
+def _imported(module: str) -> Any:
+    """A module; the time and the memory that its import takes are not the call's."""
+    with apart():
+        return import_module(module)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TypeVar, final
+from time import monotonic
+from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pdsketch.budget import MEGABYTE, Budget, OutOfMemoryError
 from pdsketch.lang.source import Span
 from pdsketch.task.join import (
     COUNTER,
@@ -20,23 +21,32 @@ from pdsketch.task.join import (
     NEED_FACTS,
     NEED_ROWS,
     NEED_TABLE,
+    OUT_OF_BUDGET,
     PHASE,
     ROOM,
+    ROW_END,
     UNTRIGGERED,
     VARIANT,
     explore,
     find,
     rehash,
 )
-from pdsketch.task.limits import Limits
 from pdsketch.task.program import Program, Relation
+from pdsketch.task.room import enlarged, more_rows, row_size
 from pdsketch.task.rules import Rule
 from pdsketch.task.task import Ints
 
-Whole = TypeVar("Whole", np.int32, np.int64)
+STEPS = 100_000
+"""Steps of a join before the first look at the budget."""
 
-BUDGET = 2_000_000
-"""Steps of a join between two looks at the clock: some hundredths of a second."""
+_SLICE = 0.03
+"""Seconds between two looks at the budget, about."""
+
+_ROWS = 1 << 16
+"""Instances that are copied at a time."""
+
+_SLOTS = 1 << 19
+"""Slots of a table that are entered in a larger one at a time."""
 
 
 @final
@@ -61,7 +71,7 @@ class Database:
         # Enough space for any one instance and for any one fact.
         room = max([program.n_indexes, *(sum(widths) for widths in program.widths)]) + 1
         columns = 1 + program.n_args + program.n_indexes
-        table = 1 << int(4 * (self.n_init * program.n_indexes + room + 512)).bit_length()
+        table = 1 << int(2 * (self.n_init * program.n_indexes + room + 512)).bit_length()
         self._facts = np.full((self.n_init + room + 1024, columns), -1, np.int32)
         self._table = np.full((table, 2), -1, np.int32)
         self._frame = np.zeros(program.n_variables + program.n_matched + program.n_pointers + 1, np.int32)
@@ -74,28 +84,52 @@ class Database:
         self._state[[PHASE, VARIANT, COUNTER]] = -1
         self._state[[UNTRIGGERED, MATCHED, ROOM]] = program.untriggered, program.n_variables, room
 
-    def saturate(self, rules: Sequence[Rule], limits: Limits, spans: Mapping[str, Span | None]) -> None:
-        """Derive everything that can be derived, within the limits."""
-        while (reason := self._explore()) != DONE:
-            limits.check_time()
-            if self.n_rows > limits.instances or self._rows.size > limits.cells:
-                raise limits.too_large(self._counts(rules), spans)
-            if reason == NEED_FACTS:
-                self._facts = _doubled(self._facts)
-            elif reason == NEED_ROWS:
-                self._rows, self._starts = _doubled(self._rows), _doubled(self._starts)
-            elif reason == NEED_TABLE:
-                table = np.full((4 * len(self._table), 2), -1, np.int32)
-                rehash(self._code, self._facts, self._table, table)
-                self._table = table
+    def saturate(self, rules: Sequence[Rule], budget: Budget, spans: Mapping[str, Span | None]) -> None:
+        """Derive everything that can be derived, within the budget."""
+        self._explore(0)  # the kernel is loaded now, if it was not yet
+        steps, started = STEPS, monotonic()
+        while (reason := self._explore(steps)) != DONE:
+            spent = monotonic() - started
+            if spent > 2 * _SLICE or (spent < _SLICE / 2 and reason == OUT_OF_BUDGET):
+                steps = max(STEPS // 10, steps // 2) if spent > _SLICE else 2 * steps
+            try:
+                budget.check()
+                self._grow(reason, budget)
+            except OutOfMemoryError:
+                raise too_large(self.counts(rules), spans, budget) from None
+            started = monotonic()
 
-    def _explore(self) -> int:
+    def _grow(self, reason: int, budget: Budget) -> None:
+        """Make room for what the kernel asked for."""
+        room = int(self._state[ROOM])
+        if reason == NEED_FACTS:
+            full = len(self._facts)
+            self._facts = enlarged(self._facts, more_rows(full, full + room, row_size(self._facts), budget))
+        elif reason == NEED_ROWS:
+            # The cells of all instances so far tell how many the next ones take.
+            count = max(self.n_rows, 1)
+            cells = max(1.0, int(self._state[ROW_END]) / count)
+            size = cells * self._rows.itemsize + row_size(self._starts)
+            wanted = more_rows(count, count + 1 + room, size, budget)
+            self._starts = enlarged(self._starts, max(wanted, len(self._starts)))
+            self._rows = enlarged(self._rows, max(int(wanted * cells) + room, len(self._rows)))
+        elif reason == NEED_TABLE:
+            size = 2 * len(self._table)
+            budget.reserve(size * row_size(self._table))
+            table = np.full((size, 2), -1, np.int32)
+            for first in range(0, len(self._table), _SLOTS):
+                rehash(self._code, self._facts, self._table[first : first + _SLOTS], table)
+                budget.check()
+            self._table = table
+
+    def _explore(self, steps: int) -> int:
         reason: int = explore(
-            self._code, self._facts, self._table, self._frame, self._rows, self._starts, self._state, BUDGET
+            self._code, self._facts, self._table, self._frame, self._rows, self._starts, self._state, steps
         )
         return reason
 
-    def _counts(self, rules: Sequence[Rule]) -> dict[str, int]:
+    def counts(self, rules: Sequence[Rule]) -> dict[str, int]:
+        """How many instances of the rules of each schema there are."""
         counts = np.bincount(self._starts[: self.n_rows, 0], minlength=len(rules))
         found: dict[str, int] = {}
         for rule, count in zip(rules, counts, strict=True):
@@ -122,17 +156,29 @@ class Database:
         """The objects of each fact; those beyond its arity mean nothing."""
         return self._facts[: self.n_facts, 1 : 1 + self.program.n_args]
 
-    def instances(self, n_rules: int) -> list[Ints]:
-        """For each rule a table of its instances: variables, facts of the conditions, facts of the heads."""
+    def take_instances(self, n_rules: int, budget: Budget) -> list[Ints]:
+        """For each rule a table of its instances: variables, facts of the conditions, facts of the heads.
+
+        They are not kept here as well.
+        """
+        budget.reserve(16 * self.n_rows)
         owner = self._starts[: self.n_rows, 0]
         starts = self._starts[: self.n_rows, 1]
         order = np.argsort(owner, kind="stable")
-        bounds = np.searchsorted(owner[order], np.arange(n_rules + 1))
+        bounds = np.searchsorted(owner[order], np.arange(n_rules + 1)).tolist()
         tables = []
         for rule in range(n_rules):
             width = sum(self.program.widths[rule])
             own = starts[order[bounds[rule] : bounds[rule + 1]]]
-            tables.append(self._rows[own[:, None] + np.arange(width)])
+            table = np.empty((len(own), width), np.int32)
+            # The places of the cells take more room than the cells: a part at a time.
+            for first in range(0, len(own), _ROWS):
+                budget.reserve(4 * width * min(len(own) - first, _ROWS))
+                some = own[first : first + _ROWS]
+                table[first : first + _ROWS] = self._rows[some[:, None] + np.arange(width)]
+            tables.append(table)
+            budget.tick()
+        self._rows, self._starts = self._rows[:0].copy(), self._starts[:0].copy()
         return tables
 
     def facts_of(self, predicate: str) -> Ints:
@@ -151,5 +197,14 @@ class Database:
         return found
 
 
-def _doubled(array: NDArray[Whole]) -> NDArray[Whole]:
-    return np.concatenate([array, np.zeros_like(array)])
+def too_large(found: Mapping[str, int], spans: Mapping[str, Span | None], budget: Budget) -> OutOfMemoryError:
+    """The error that names the schema with the most instances, where it stands, and what to do."""
+    name = max(found, key=lambda key: found[key], default="")
+    span = spans.get(name)
+    place = f"{span.source.name}:{span.line}:{span.column}: " if span is not None else ""
+    return OutOfMemoryError(
+        f"{place}`{name}` has {found.get(name, 0):,} ground instances or more, and the memory limit of "
+        f"{budget.memory / MEGABYTE:g} MB holds no more",
+        f"give `{name}` fewer parameters or stricter conditions, or the problem fewer objects, "
+        "or raise the memory limit",
+    )

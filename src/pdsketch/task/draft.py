@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import final
 
 import numpy as np
 
+from pdsketch.budget import Budget
 from pdsketch.lang.diagnostics import error
-from pdsketch.lang.domain import Action, Problem
+from pdsketch.lang.domain import LARGEST_COST, Action, Problem
+from pdsketch.task.bodies import Bodies
 from pdsketch.task.database import Database
 from pdsketch.task.formula import Atom, Same
 from pdsketch.task.numeric import Numbers
@@ -23,6 +26,7 @@ from pdsketch.task.task import Bools, Floats, Ints, Rows
 class Lists:
     """Rows of literals, collected piece by piece."""
 
+    budget: Budget
     rows: list[Ints] = field(default_factory=list)
     items: list[Ints] = field(default_factory=list)
     n_rows: int = 0
@@ -35,12 +39,15 @@ class Lists:
     def add_table(self, first: int, table: Ints) -> None:
         """Put each row of a table into a row of its own, from ``first`` on."""
         n, width = table.shape
+        self.budget.reserve(4 * n * width)
         self.add(np.repeat(np.arange(first, first + n, dtype=np.int32), width), table.reshape(-1))
 
     def finish(self, n_rows: int) -> Rows:
         """The rows as flat arrays."""
         if not self.rows:
             return Rows(np.zeros(n_rows + 1, np.int32), np.zeros(0, np.int32))
+        # Both columns in one piece, their order, and both in that order.
+        self.budget.reserve(28 * sum(map(len, self.rows)))
         starts, items = grouped(np.concatenate(self.rows), np.concatenate(self.items), n_rows)
         return Rows(starts, items.astype(np.int32))
 
@@ -74,17 +81,21 @@ class Draft:
 class Drafter:
     """Turns tables of instances into a `Draft`."""
 
-    def __init__(self, problem: Problem, rules: Sequence[Rule], residues: Residues, numbers: Numbers) -> None:
+    def __init__(
+        self, problem: Problem, bodies: Bodies, residues: Residues, numbers: Numbers, budget: Budget
+    ) -> None:
         self.problem = problem
-        self.rules = rules
+        self.rules = bodies.rules
+        self.bodies = bodies.bodies
         self.residues = residues
         self.numbers = numbers
+        self.budget = budget
         self.database: Database = residues.database
-        self.tables = self.database.instances(len(rules))
+        self.tables = self.database.take_instances(len(self.rules), budget)
 
     def draft(self, goal: Ground) -> Draft:
         """Everything, in the order actions, effects, axioms."""
-        pre, heads = Lists(), Lists()
+        pre, heads = Lists(self.budget), Lists(self.budget)
         owner_rules, origins, costs, marks = [], [], [], []
         n_ops = 0
         for number, rule in enumerate(self.rules):
@@ -120,13 +131,14 @@ class Drafter:
 
     def _groups(self, owner_rules: Ints, origins: Ints) -> tuple[Ints, ...]:
         """Operators that share their name with others."""
-        names = [rule.name for rule in self.rules if rule.kind == "action"]
+        names = Counter(rule.name for rule in self.rules if rule.kind == "action")
         found: dict[tuple[object, ...], list[int]] = {}
         for number, rule in enumerate(self.rules):
-            if rule.kind == "action" and (names.count(rule.name) > 1 or len(rule.variables) > rule.n_named):
-                own = np.nonzero(owner_rules == number)[0]
+            if rule.kind == "action" and (names[rule.name] > 1 or len(rule.variables) > rule.n_named):
+                own = np.arange(*np.searchsorted(owner_rules, [number, number + 1]))
                 args = self.tables[number][origins[own], : rule.n_named].tolist()
                 for operator, objects in zip(own.tolist(), args, strict=True):
+                    self.budget.tick()
                     found.setdefault((rule.name, *objects), []).append(operator)
         return tuple(np.array(group, np.int32) for group in found.values() if len(group) > 1)
 
@@ -135,9 +147,11 @@ class Drafter:
     ) -> tuple[Bools, int]:
         """Collect the conditions of a rule's instances; which of them can hold, and how many."""
         rule, found = self.rules[number], self.tables[number]
+        self.budget.reserve(2 * found.nbytes)
         n_vars, n_body, _ = self.database.program.widths[number]
         whole = Table({v: found[:, i] for i, v in enumerate(rule.variables)}, len(found))
-        grounds = [self.residues.ground(item, whole) for item in rule.items if self._is_left(item)]
+        left = [*(item for item in rule.items if self._is_left(item)), *self.bodies[number].covered]
+        grounds = [self.residues.ground(item, whole) for item in left]
         dead = np.zeros(len(found), np.bool_) if never is None else never
         for ground in grounds:
             dead = dead | ground.dead
@@ -174,13 +188,13 @@ class Drafter:
     def _effects(self, marks: Ints, n_ops: int, heads: Lists) -> tuple[Ints, Lists]:
         """Owners and conditions of all effects; a conditional one is copied to each operator it is of."""
         owners = [np.arange(n_ops, dtype=np.int32)]
-        conditions, total = Lists(), n_ops
+        conditions, total = Lists(self.budget), n_ops
         order = np.argsort(marks, kind="stable").astype(np.int32)
         sorted_marks = marks[order]
         for number, rule in enumerate(self.rules):
             if rule.kind != "effect":
                 continue
-            whole_conditions, whole_heads = Lists(), Lists()
+            whole_conditions, whole_heads = Lists(self.budget), Lists(self.budget)
             kept, count = self._conditions(number, whole_conditions, 0, skip=1)
             table = self.tables[number][kept]
             self._heads(rule, table, 0, whole_heads)
@@ -197,7 +211,7 @@ class Drafter:
 
     def _axioms(self) -> tuple[Ints, Rows]:
         """The axioms of derived predicates, then those of the new disjunctions."""
-        heads, bodies, total = [], Lists(), 0
+        heads, bodies, total = [], Lists(self.budget), 0
         for number, rule in enumerate(self.rules):
             if rule.kind == "axiom":
                 kept, count = self._conditions(number, bodies, total)
@@ -218,19 +232,21 @@ class Drafter:
             return np.zeros(len(table))
         scope = {p.name: table[:, i] for i, p in enumerate(action.parameters)}
         costs = self.numbers.value(action.cost, scope, len(table))
-        if (costs < 0).any():
-            raise self._negative(action, table[np.argmin(costs)], float(costs.min()))
+        wrong = np.flatnonzero((costs < 0) | (costs > LARGEST_COST))
+        if len(wrong):
+            raise self._wrong_cost(action, table[wrong[0]], float(costs[wrong[0]]))
         return costs
 
-    def _negative(self, action: Action, row: Ints, cost: float) -> Exception:
+    def _wrong_cost(self, action: Action, row: Ints, cost: float) -> Exception:
         names = self.residues.words.names
         step = " ".join([action.name, *(names[row[i]] for i in range(len(action.parameters)))])
         span = action.cost.span if action.cost is not None else None
         return error(
-            "negative-cost",
-            f"`({step})` costs {cost:g}, and costs must not be negative",
+            "negative-cost" if cost < 0 else "cost-too-large",
+            f"`({step})` costs {cost:g}, and costs "
+            + ("must not be negative" if cost < 0 else f"are {LARGEST_COST:g} at most"),
             span or action.span,
-            help="make every increase of `total-cost` zero or more",
+            help=f"make every increase of `total-cost` zero or more, and {LARGEST_COST:g} at most",
         )
 
 

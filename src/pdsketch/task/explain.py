@@ -30,7 +30,6 @@ from pdsketch.lang.terms import (
 )
 from pdsketch.lang.types import ObjectType
 from pdsketch.task.ground import Grounding
-from pdsketch.task.limits import Limits
 from pdsketch.task.possible import Bindings, Possibilities
 
 DEPTH = 4
@@ -46,19 +45,19 @@ MOST_PARTS = 5
 """How many parts of the goal are explained."""
 
 
-def explain(problem: Problem, limits: Limits | None = None) -> tuple[str, ...]:
+def explain(problem: Problem) -> tuple[str, ...]:
     """The explanation in lines of text, each with its place; empty if the relaxed goal is within reach."""
     lines = []
-    for diagnostic in explain_unreachable(problem, limits):
+    for diagnostic in explain_unreachable(problem):
         lines.append(_placed(diagnostic.message, diagnostic.span))
         lines += [f"  {_placed(note.label, note.span)}" for note in diagnostic.notes]
         lines += [f"  {diagnostic.help}"] if diagnostic.help else []
     return tuple(lines)
 
 
-def explain_unreachable(problem: Problem, limits: Limits | None = None) -> list[Diagnostic]:
+def explain_unreachable(problem: Problem) -> list[Diagnostic]:
     """A diagnostic for each part of the goal that can never hold; its notes follow the reasons back."""
-    explainer = _Explainer(Grounding(problem, limits or Limits()))
+    explainer = _Explainer(Grounding(problem))
     found = []
     for part, bindings in explainer.parts(problem.goal, {}):
         if not explainer.possibilities.can(part, bindings):

@@ -2,36 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import final
 
 import numpy as np
 
+from pdsketch.budget import DEFAULT_MEGABYTES, UNLIMITED, Budget, OutOfMemoryError, current
 from pdsketch.lang.diagnostics import Error
 from pdsketch.lang.domain import Fact, Problem
 from pdsketch.lang.source import Span
-from pdsketch.task.database import Database
+from pdsketch.task.bodies import Bodies, bodies_of
+from pdsketch.task.compiler import compile_rules
+from pdsketch.task.database import Database, too_large
 from pdsketch.task.draft import Draft, Drafter
 from pdsketch.task.formula import Formula, atoms_of
 from pdsketch.task.fragment import unsupported
-from pdsketch.task.limits import Limits
 from pdsketch.task.normal import Vocabulary, normalize
 from pdsketch.task.numeric import Numbers
-from pdsketch.task.program import Relation, compile_rules, relation_of
+from pdsketch.task.program import Relation, relation_of
 from pdsketch.task.residue import Residues, Table
-from pdsketch.task.rules import Rule, Rules, mark
+from pdsketch.task.rules import Rule, Rules, is_mark
 from pdsketch.task.simplify import Facts, Small, simplify
 from pdsketch.task.task import Task
 
+_NAME_BYTES = 120
+"""About what the name of a fact or an operator takes."""
 
-def ground(problem: Problem, limits: Limits | None = None) -> Task:
+_NAMED = 1 << 15
+"""Facts or operators that are named at a time."""
+
+
+def ground(problem: Problem) -> Task:
     """The grounded task of a problem: join, draft, simplify, name.
 
-    Raises `Error` where the problem is outside the classical fragment or its
-    grounding too large, and `OutOfTimeError` after the deadline.
+    Raises `Error` where the problem is outside the classical fragment, and `LimitError`
+    at the limits of the current budget.
     """
-    return Grounding(problem, limits or Limits()).task()
+    return Grounding(problem).task()
 
 
 @final
@@ -48,24 +58,40 @@ class _Relations:
 class Grounding:
     """A problem, and what grounding finds out about it."""
 
-    def __init__(self, problem: Problem, limits: Limits) -> None:
+    def __init__(self, problem: Problem) -> None:
         if diagnostics := unsupported(problem):
             raise Error(diagnostics)
+        budget = current()
+        if budget is UNLIMITED:
+            budget = Budget(megabytes=DEFAULT_MEGABYTES)
+        self.budget = budget
         self.problem = problem
         self.words = Vocabulary(problem)
-        self.rules, self.goal = _all_rules(problem, self.words)
+        self.rules, self.goal = _all_rules(problem, self.words, budget)
         relations = _relations(problem, self.words, self.rules, self.goal)
-        program = compile_rules(self.words, relations.by_name, self.rules.rules)
+        bodies = _bodies(relations, self.words, self.rules)
+        program = compile_rules(self.words, relations.by_name, bodies.rules, bodies.bodies, budget)
         self.database = Database(program, relations.by_name, relations.static, relations.fluent)
-        self.database.saturate(self.rules.rules, limits, _spans(problem))
+        self.database.saturate(bodies.rules, budget, _spans(problem))
+        self._counts = self.database.counts(bodies.rules)
         numbers = Numbers(problem, self.words)
-        self.residues = Residues(self.words, self.database, numbers, limits)
-        goal = self.residues.ground(self.goal, Table({}, 1))
-        drafter = Drafter(problem, self.rules.rules, self.residues, numbers)
-        self.draft: Draft = drafter.draft(goal)
-        self._tables = drafter.tables
-        limits.check_time()
-        self.small: Small = simplify(self.draft, self._facts())
+        self.residues = Residues(self.words, self.database, numbers, budget)
+        with self._named():
+            goal = self.residues.ground(self.goal, Table({}, 1))
+            drafter = Drafter(problem, bodies, self.residues, numbers, budget)
+            self.draft: Draft = drafter.draft(goal)
+            self._tables = drafter.tables
+            self.small: Small = simplify(self.draft, self._facts(), budget)
+
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        """Within, memory that does not suffice is told with the schema that takes the most."""
+        try:
+            yield
+        except OutOfMemoryError as limit:
+            if limit.args:
+                raise
+            raise too_large(self._counts, _spans(self.problem), self.budget) from None
 
     def _facts(self) -> Facts:
         """Initial truth, derivedness and layer of every fact of the draft."""
@@ -79,21 +105,30 @@ class Grounding:
         init[: self.database.n_init] = True
         return Facts(init, np.concatenate([derived, np.ones(n_new, np.bool_)]), np.concatenate([layer, new]))
 
-    def name(self, facts: Iterable[int]) -> list[Fact]:
+    def name(self, facts: Sequence[int]) -> list[Fact]:
         """The names of facts of the draft."""
         objects, names, n = self.words.names, self.database.names, self.database.n_facts
         arity = [self.database.relations[name].arity for name in names]
-        relation, args = self.database.relation.tolist(), self.database.args.tolist()
-        return [
-            (names[relation[f]], *(objects[o] for o in args[f][: arity[relation[f]]]))
-            if f < n
-            else self.residues.facts[f - n]
-            for f in facts
-        ]
+        relations, arguments = self.database.relation, self.database.args
+        found: list[Fact] = []
+        for first in range(0, len(facts), _NAMED):
+            self.budget.check()
+            some = facts[first : first + _NAMED]
+            known = [f for f in some if f < n]
+            rows = zip(relations[known].tolist(), arguments[known].tolist(), strict=True)
+            named = iter([(names[r], *(objects[o] for o in args[: arity[r]])) for r, args in rows])
+            found += [next(named) if f < n else self.residues.facts[f - n] for f in some]
+        return found
 
     def task(self) -> Task:
         """The task with its names."""
+        with self._named():
+            return self._task()
+
+    def _task(self) -> Task:
         small = self.small
+        # Names take more than what they name.
+        self.budget.reserve(_NAME_BYTES * (len(small.kept) + len(small.chosen)))
         facts, goal, init, n_basic = self.name(small.kept.tolist()), small.goal, small.init, small.n_basic
         if not small.solvable:
             # One fact that nothing makes true stands for whatever part of the goal is out of reach.
@@ -119,20 +154,26 @@ class Grounding:
         found: list[tuple[str, ...]] = []
         rules, origins = self.draft.rules[self.small.chosen], self.draft.origins[self.small.chosen]
         objects = np.array([*self.words.names, ""], object)
-        for number in np.unique(rules):
+        numbers, starts = np.unique(rules, return_index=True)  # operators stand in the order of their rules
+        ends = np.append(starts, len(rules)).tolist()
+        for number, (first, last) in zip(numbers.tolist(), pairwise(ends), strict=True):
             rule = self.rules.rules[number]
-            own = self._tables[number][origins[rules == number], : rule.n_named]
-            columns = [objects[own[:, i]].tolist() for i in range(rule.n_named)]
-            found += zip([rule.name] * len(own), *columns, strict=True)
+            for at in range(first, last, _NAMED):
+                self.budget.check()
+                own = self._tables[number][origins[at : min(at + _NAMED, last)], : rule.n_named]
+                columns = [objects[own[:, i]].tolist() for i in range(rule.n_named)]
+                found += zip([rule.name] * len(own), *columns, strict=True)
         return found
 
 
-def _all_rules(problem: Problem, words: Vocabulary) -> tuple[Rules, Formula]:
+def _all_rules(problem: Problem, words: Vocabulary, budget: Budget) -> tuple[Rules, Formula]:
     rules = Rules(words)
     for action in problem.domain.actions.values():
+        budget.tick()
         rules.add_action(action)
     for component in problem.domain.components:
         for name in component:
+            budget.tick()
             rules.add_derived(problem, name)
     goal = rules.residual(normalize(problem.goal, {}, words))
     return rules, goal
@@ -161,13 +202,21 @@ def _relations(problem: Problem, words: Vocabulary, rules: Rules, goal: Formula)
     return _Relations(by_name, static, fluent)
 
 
+def _bodies(relations: _Relations, words: Vocabulary, rules: Rules) -> Bodies:
+    """What the joins match; the relations of parts are added to the others."""
+    bodies = bodies_of(rules.rules, {name: relation.static for name, relation in relations.by_name.items()})
+    for name, variables in bodies.relations.items():
+        sizes = [len(words.members(words.types[v])) for v in variables]
+        relations.by_name[name] = relation_of(len(relations.by_name), len(sizes), False, (), sizes)
+    return bodies
+
+
 def _sizes(problem: Problem, words: Vocabulary, rules: Rules, name: str) -> list[int]:
     """How many objects each argument of a relation ranges over."""
     if name in rules.invented:
         types = [words.types[v] for v in rules.invented[name]]
-    elif name.startswith("@"):
-        action = next(a for a in problem.domain.actions.values() if mark(a.name) == name)
-        types = [p.type for p in action.parameters]  # type: ignore[misc]
+    elif is_mark(name):
+        types = [p.type for p in problem.domain.actions[name[1:]].parameters]  # type: ignore[misc]
     else:
         types = [p.type for p in problem.domain.predicates[name].parameters]  # type: ignore[misc]
     return [len(words.members(t)) for t in types]

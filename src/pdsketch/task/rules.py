@@ -67,12 +67,13 @@ class Rule:
     - ``effect``: a conditional or quantified effect; its first condition is the
       mark of its action.
     - ``axiom``: one way to derive its head.
+    - ``part``: some conditions of a wide rule together, for the joins alone (see `bodies`).
 
     ``name`` is that of the action or predicate, ``n_named`` how many variables
     are its own parameters.
     """
 
-    kind: OneOf["action", "effect", "axiom"]
+    kind: OneOf["action", "effect", "axiom", "part"]
     name: str
     variables: tuple[str, ...]
     n_named: int
@@ -84,6 +85,11 @@ class Rule:
 def mark(action: str) -> str:
     """The relation of the applicable instances of an action."""
     return f"@{action}"
+
+
+def is_mark(relation: str) -> bool:
+    """Whether this is the relation of the applicable instances of an action, whose name is the rest."""
+    return relation.startswith("@")
 
 
 @final
@@ -164,12 +170,19 @@ class Rules:
         match formula:
             case Both():
                 parts = list(formula.parts)
-                while prod(_ways(part) for part in parts) > budget:
-                    widest = max(range(len(parts)), key=lambda i: _ways(parts[i]))
+                ways = [_ways(part) for part in parts]
+                # The widest first; of equals, the one that is written first.
+                for widest in sorted(range(len(parts)), key=lambda i: -ways[i]):
+                    if prod(ways) <= budget:
+                        break
                     parts[widest] = self.opaque(parts[widest])
+                    ways[widest] = 1
                 choices = product(*(self.clauses(part, budget, free_exists) for part in parts))
                 return [
-                    Clause(sum((c.variables for c in choice), ()), sum((c.items for c in choice), ()))
+                    Clause(
+                        tuple(v for clause in choice for v in clause.variables),
+                        tuple(item for clause in choice for item in clause.items),
+                    )
                     for choice in choices
                 ]
             case Either():

@@ -8,6 +8,7 @@ from typing import final
 
 import numpy as np
 
+from pdsketch.budget import Budget
 from pdsketch.task.draft import Draft
 from pdsketch.task.prune import (
     derive_certain,
@@ -74,8 +75,13 @@ class _Work:
     effects: Bools
     axioms: Bools
 
+    @property
+    def nbytes(self) -> int:
+        """The memory that its rows take."""
+        return sum(rows.items.nbytes for rows in (self.pre, self.cond, self.heads, self.bodies))
 
-def simplify(draft: Draft, facts: Facts) -> Small:
+
+def simplify(draft: Draft, facts: Facts, budget: Budget) -> Small:
     """Everything at once: forward reachability, constants, idle effects, backward relevance."""
     work = _Work(
         draft.preconditions,
@@ -88,21 +94,24 @@ def simplify(draft: Draft, facts: Facts) -> Small:
         np.ones(len(draft.owners), np.bool_),
         np.ones(len(draft.axiom_heads), np.bool_),
     )
-    possible = _reach(work, facts)
+    possible = _reach(work, facts, budget)
     contradicts = bool(np.isin(draft.goal ^ 1, draft.goal).any())
     solvable = draft.possible and not contradicts and bool(possible[draft.goal].all())
     certain = ~possible[np.arange(len(possible)) ^ 1]
+    budget.reserve(work.nbytes + 6 * 8 * len(facts.init))
     _tidy(work, certain)
-    _drop_dominated(work, draft.groups)
+    _drop_dominated(work, draft.groups, budget)
     goal = draft.goal[~certain[draft.goal]] if solvable else draft.goal[~possible[draft.goal]]
     if solvable:
-        _keep_relevant(work, goal, len(facts.init))
+        budget.reserve(3 * work.nbytes)
+        _keep_relevant(work, goal, len(facts.init), budget)
     else:
         work.ops[:] = work.effects[:] = work.axioms[:] = False
+    budget.reserve(3 * work.nbytes)
     return _finish(work, draft, facts, goal, possible, solvable)
 
 
-def _reach(work: _Work, facts: Facts) -> Bools:
+def _reach(work: _Work, facts: Facts, budget: Budget) -> Bools:
     """Which literals can hold; what can never happen is put out.
 
     A derived fact that is certain makes its negation impossible, which may make
@@ -115,7 +124,7 @@ def _reach(work: _Work, facts: Facts) -> Bools:
         possible[0::2] = facts.init
         possible[1::2] = ~facts.init & ~certain[0::2]
         work.ops[:] = work.effects[:] = work.axioms[:] = False
-        spread_possible(
+        while spread_possible(
             possible,
             (work.ops, work.pre.starts, work.pre.items),
             (
@@ -127,12 +136,17 @@ def _reach(work: _Work, facts: Facts) -> Bools:
                 work.heads.items,
             ),
             (work.axioms, work.ax_heads, work.bodies.starts, work.bodies.items),
-        )
+        ):
+            budget.check()
         if not len(work.ax_heads):
             return possible
         before = certain
         certain = ~possible[np.arange(2 * n) ^ 1] | before
-        if not derive_certain(certain, work.ax_heads, work.bodies.starts, work.bodies.items):
+        found = False
+        while derive_certain(certain, work.ax_heads, work.bodies.starts, work.bodies.items):
+            budget.check()
+            found = True
+        if not found:
             return possible
 
 
@@ -160,7 +174,7 @@ def _tidy(work: _Work, certain: Bools) -> None:
         (work.pre.starts, work.pre.items),
         (op_starts, own),
         (work.cond.starts, work.cond.items, work.heads.starts, work.heads.items),
-        (stamp(), stamp(n_facts), stamp(n_facts)),
+        (stamp(), stamp(n_facts), stamp(n_facts), stamp(), stamp(), stamp()),
     )
     work.heads = Rows(starts, items)
     if len(work.ax_heads):
@@ -169,12 +183,13 @@ def _tidy(work: _Work, certain: Bools) -> None:
         work.bodies = Rows(starts, items)
 
 
-def _drop_dominated(work: _Work, groups: Sequence[Ints]) -> None:
+def _drop_dominated(work: _Work, groups: Sequence[Ints], budget: Budget) -> None:
     """Of operators that are one action, put out those whose precondition another's is a part of."""
     for group in groups:
         kept: list[set[int]] = []
         alive = [o for o in group.tolist() if work.ops[o]]
         for operator in sorted(alive, key=lambda o: work.pre.starts[o + 1] - work.pre.starts[o]):
+            budget.tick()
             needs = set(work.pre[operator].tolist())
             if any(fewer <= needs for fewer in kept):
                 work.ops[operator] = False
@@ -200,18 +215,21 @@ def _merge_unconditional(work: _Work) -> None:
     work.effects[:n_ops] = work.ops
 
 
-def _keep_relevant(work: _Work, goal: Ints, n_facts: int) -> None:
+def _keep_relevant(work: _Work, goal: Ints, n_facts: int, budget: Budget) -> None:
     """Put out effects that help nothing, operators without effects, axioms of facts that do not matter."""
     relevant = np.zeros(2 * n_facts, np.bool_)
     relevant[goal] = True
     useful, helpful = ~work.effects, np.zeros(len(work.ops), np.bool_)
     bodies = _without(work.bodies, ~work.axioms)
-    spread_relevant(
+    averted = np.zeros(len(work.owners), np.bool_)
+    while spread_relevant(
         relevant,
         (helpful, work.pre.starts, work.pre.items),
         (useful, work.owners, work.cond.starts, work.cond.items, work.heads.starts, work.heads.items),
         (work.ax_heads, bodies.starts, bodies.items),
-    )
+        averted,
+    ):
+        budget.check()
     matters = relevant[0::2] | relevant[1::2]
     work.ops &= helpful
     touched = np.repeat(np.arange(len(work.effects)), np.diff(work.heads.starts))

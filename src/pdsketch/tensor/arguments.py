@@ -13,6 +13,7 @@ from pdsketch.lang.diagnostics import Error, did_you_mean, error
 from pdsketch.lang.domain import Action, Domain
 from pdsketch.lang.terms import Variable
 from pdsketch.lang.types import ObjectType, ValueType
+from pdsketch.tensor import whole
 from pdsketch.tensor.state import StateBatch
 from pdsketch.tensor.universe import Universe
 
@@ -110,7 +111,8 @@ def _place(universe: Universe, name: Any, parameter: Variable, action: Action) -
 def value_of(value: Any, type_: ValueType, what: str) -> Tensor:
     """A value argument: a number, or a tuple of numbers, as a tensor of its type."""
     try:
-        tensor = value.detach().cpu() if isinstance(value, Tensor) else torch.as_tensor(np.asarray(value))
+        given = value.detach().cpu() if isinstance(value, Tensor) else np.asarray(value)
+        tensor = torch.as_tensor(whole.signed(np.asarray(given)) if whole.is_unsigned(given) else given)
     except (TypeError, ValueError, RuntimeError) as why:
         raise error("bad-argument", f"{what} is a {type_}, and {value!r} is no value") from why
     shape = type_.shape
@@ -123,8 +125,11 @@ def value_of(value: Any, type_: ValueType, what: str) -> Tensor:
         raise error("not-finite", f"{what} is {value!r}, which is not finite")
     if type_.prim == "float32":
         return tensor.to(torch.float32)
-    whole = tensor.to(torch.float64).round()
+    found = whole.rounded(tensor) if tensor.is_floating_point() else tensor.to(torch.int64)
     upper = 2 if type_.prim == "bool" else type_.choices
-    if bool((whole != tensor).any()) or (upper is not None and bool(((whole < 0) | (whole >= upper)).any())):
+    bad = (found != tensor) | (found == whole.LARGEST) | (found == whole.SMALLEST)
+    if upper is not None:
+        bad |= (found < 0) | (found >= upper)
+    if bool(bad.any()):
         raise error("value-out-of-range", f"{what} is {value!r}, and a {type_} was wanted")
-    return whole.to(torch.bool if type_.prim == "bool" else torch.int64)
+    return found.to(torch.bool if type_.prim == "bool" else torch.int64)

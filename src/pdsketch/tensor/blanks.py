@@ -13,11 +13,12 @@ from torch import Tensor, nn
 
 from pdsketch.lang.diagnostics import Diagnostic, Error, did_you_mean, error
 from pdsketch.lang.domain import Blank, BlankInput, Domain
-from pdsketch.lang.terms import BlankCall
+from pdsketch.lang.terms import TRUE, BlankCall
 from pdsketch.lang.types import ValueType
 from pdsketch.nets.default import make
 from pdsketch.nets.signature import Input, Prim, Signature, Spec
-from pdsketch.tensor.calls import Callee, Given
+from pdsketch.tensor.calls import Callee
+from pdsketch.tensor.portions import Given
 
 DEFAULT_DIMENSION = 64
 """The size of a vector that a blank returns, where nothing says it."""
@@ -35,7 +36,9 @@ class Functions(nn.Module):
     Modules are registered, so that their parameters are the model's; the same
     module under two names is shared. A blank without one gets a default
     network: at once where its signature says all dimensions, else when it is
-    first called. ``given`` names what the user gave.
+    first called. ``given`` names what the user gave, ``gated`` the blanks whose default network
+    decides itself whether it writes; ``weights`` are the bytes that a row of a call takes, as
+    far as that was measured.
     """
 
     def __init__(self, domain: Domain, modules: Mapping[str, Any], seed: int) -> None:
@@ -46,7 +49,9 @@ class Functions(nn.Module):
             found = type(modules).__name__
             raise error("bad-module", f"`modules` maps names of blanks to functions, and is a {found}")
         self.given = {str(name).lower(): module for name, module in modules.items()}
+        self.gated = _unconditional(domain) - set(self.given)
         self.calls: dict[str, Callable[..., Any]] = {}
+        self.weights: dict[Any, float] = {}
         self.networks = nn.ModuleDict()
         self.watcher: Watcher | None = None
         problems = [*_misnamed(domain, self.given), *_unlearnable(domain, self.given)]
@@ -76,6 +81,7 @@ class Functions(nn.Module):
     def put(self, name: str, module: Callable[..., Any]) -> None:
         """Let a blank or an external predicate be this function."""
         self.calls[name] = module
+        self.weights.clear()
         if isinstance(module, nn.Module):
             self.networks[key_of(name)] = module
 
@@ -85,11 +91,8 @@ class Functions(nn.Module):
         return found if isinstance(found, nn.Module) else None
 
     def default(self, name: str, signature: Signature) -> nn.Module:
-        """A fresh network for a blank; its weights depend on the seed and the name alone.
-
-        What encodes a latent vector, and what predicts one, stays within bounds.
-        """
-        signature = replace(signature, bounded=name in _latent(self.domain, self.given))
+        """A fresh network for a blank; its weights depend on the seed and the name alone."""
+        signature = by_use(signature, name, self.domain, self.given)
         generator = torch.Generator().manual_seed((self.seed * 0x9E3779B1 + crc32(name.encode())) % 2**63)
         return make(signature, generator)
 
@@ -113,6 +116,17 @@ class Functions(nn.Module):
         return self.calls[callee.name]
 
 
+def by_use(signature: Signature, name: str, domain: Domain, given: Mapping[str, Any]) -> Signature:
+    """The signature of a default network, with what the blank's use asks of it.
+
+    What encodes a latent vector, and what predicts one, stays within bounds. What
+    is assigned under no condition decides itself whether it is.
+    """
+    return replace(
+        signature, bounded=name in _latent(domain, given), gated=name in _unconditional(domain) - set(given)
+    )
+
+
 def _latent(domain: Domain, given: Mapping[str, Any]) -> set[str]:
     """The blanks that return values of an encoded float variable, if none of its encoders is the user's."""
     found: set[str] = set()
@@ -129,6 +143,19 @@ def _latent(domain: Domain, given: Mapping[str, Any]) -> set[str]:
             makers.add(predicate.body.blank)
             found |= makers if makers.isdisjoint(given) else set()
     return found
+
+
+def _unconditional(domain: Domain) -> frozenset[str]:
+    """The blanks that are only ever assigned to float variables, under no condition."""
+    updates = [update for action in domain.actions.values() for update in action.effects]
+    found: dict[str, bool] = {}
+    for update in updates:
+        if isinstance(update.value, BlankCall):
+            name = update.value.blank
+            is_float = domain.predicates[update.target.predicate].type.prim == "float32"
+            free = update.op == "assign" and update.condition == TRUE and is_float
+            found[name] = found.get(name, True) and free
+    return frozenset(name for name, free in found.items() if free)
 
 
 def key_of(name: str) -> str:

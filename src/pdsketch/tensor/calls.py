@@ -9,7 +9,7 @@ scalars and Booleans ``[..., 1]``, ints with choices one-hot ``[..., choices]``
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isnan, prod
 from typing import Any, final
 
@@ -18,9 +18,10 @@ from torch import Tensor
 
 from pdsketch.lang.diagnostics import Error, error
 from pdsketch.lang.source import Span
-from pdsketch.lang.types import ValueType
+from pdsketch.lang.types import BOOL, ValueType
 from pdsketch.tensor.logic import Logic
 from pdsketch.tensor.node import Axes, Compute, Node, Run, aligned, union
+from pdsketch.tensor.portions import Given, in_portions, is_large, out_of_memory
 from pdsketch.tensor.values import every_choice, fully_soft, harden, is_categorical, one_hot
 
 MOST_COMBINATIONS = 1 << 16
@@ -60,11 +61,20 @@ class SetArgument:
 
 
 Argument = Node | SetArgument
-Given = Tensor | tuple[Tensor, Tensor]
+Evaluation = Callable[[Callee, list[Callable[[Run], Any]], int, Logic], Compute]
 
 
 def call(callee: Callee, arguments: Sequence[Argument], logic: Logic) -> Node:
     """The node of a call."""
+    return _node(callee, arguments, logic, _evaluation)
+
+
+def gate(callee: Callee, arguments: Sequence[Argument], logic: Logic) -> Node:
+    """The node that says whether a call gives a new value at all; it does if the function has no gate."""
+    return _node(callee, arguments, logic, _gate)
+
+
+def _node(callee: Callee, arguments: Sequence[Argument], logic: Logic, evaluation: Evaluation) -> Node:
     outer = [a for a in arguments if isinstance(a, Node)]
     sets = [a for a in arguments if isinstance(a, SetArgument)]
     inner = [(s, axis) for s in sets for axis in union(_parts(s)) if axis not in s.own]
@@ -76,7 +86,7 @@ def call(callee: Callee, arguments: Sequence[Argument], logic: Logic) -> Node:
         for a, type_ in zip(arguments, callee.inputs, strict=True)
     ]
     loop = any(n.loop for n in outer) or any(n.loop for s in sets for n in _parts(s))
-    return Node(axes, _evaluation(callee, parts, len(axes), logic), loop=loop)
+    return Node(axes, evaluation(callee, parts, len(axes), logic), loop=loop)
 
 
 def _parts(argument: SetArgument) -> list[Node]:
@@ -144,12 +154,30 @@ def _weights(run: Run, weights: Tensor | None, own: Axes, leading: int, device: 
     return weights
 
 
+def _gate(callee: Callee, parts: list[Callable[[Run], Any]], axes: int, logic: Logic) -> Compute:
+    truth = replace(callee, returns=BOOL)
+
+    def compute(run: Run) -> Tensor:
+        given, leading = _given(parts, axes, run)
+        function = getattr(run.functions.get(callee, given), "gate", None)
+        if function is None:
+            return torch.ones((1,) * (1 + axes), dtype=logic.dtype, device=run.batch.device)
+        return settle(truth, _invoke(truth, function, given, leading, run), leading, run, logic)
+
+    return compute
+
+
+def _given(parts: list[Callable[[Run], Any]], axes: int, run: Run) -> tuple[list[Given], torch.Size]:
+    """The arguments, expanded to the same leading axes, and these."""
+    given: list[Given] = [part(run) for part in parts]
+    tensors = [t for g in given for t in (g if isinstance(g, tuple) else (g,))]
+    leading = _broadcast([t.shape[: 1 + axes] for t in tensors])
+    return [_expand(g, leading) for g in given], leading
+
+
 def _evaluation(callee: Callee, parts: list[Callable[[Run], Any]], axes: int, logic: Logic) -> Compute:
     def compute(run: Run) -> Tensor:
-        given: list[Given] = [part(run) for part in parts]
-        tensors = [t for g in given for t in (g if isinstance(g, tuple) else (g,))]
-        leading = _broadcast([t.shape[: 1 + axes] for t in tensors])
-        expanded = [_expand(g, leading) for g in given]
+        expanded, leading = _given(parts, axes, run)
         function = run.functions.get(callee, expanded)
         if callee.external:
             return _call_external(callee, function, expanded, leading, run, logic)
@@ -187,11 +215,12 @@ def _invoke(callee: Callee, function: Any, given: Sequence[Given], leading: torc
     if 0 in leading:
         return _nothing(callee, leading, run.batch.device)
     try:
-        result = function(*given)
-    except torch.OutOfMemoryError:
-        raise
+        if run.limited and is_large(given, leading):
+            result = in_portions(callee.name, function, given, leading, run.functions.weights, run.budget)
+        else:
+            result = function(*given)
     except (RuntimeError, TypeError, ValueError, IndexError) as why:
-        if isinstance(why, Error):
+        if isinstance(why, Error) or out_of_memory(why):
             raise
         shapes = ", ".join(_shown(g) for g in given) or "no arguments"
         raise callee.fail("module-failed", f"failed on {shapes}: {why}") from why

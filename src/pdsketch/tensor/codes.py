@@ -18,6 +18,7 @@ from typing import Any, Final, final
 import torch
 from torch import Tensor
 
+from pdsketch.lang.diagnostics import error
 from pdsketch.lang.domain import Predicate
 from pdsketch.lang.types import DEFAULT_TOLERANCE
 
@@ -68,18 +69,12 @@ class Codes:
 
     def as_json(self) -> dict[str, Any]:
         """Plain lists, for a model's folder."""
-        return {"values": [list(v) for v in self.values], "steps": list(self.steps), "spaced": True}
+        return {"values": [list(v) for v in self.values], "steps": list(self.steps)}
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Codes:
-        """The inverse of `as_json`; folders that say no spacing get that of their values."""
-        values = tuple(tuple(map(float, v)) for v in data["values"])
-        steps = tuple(map(float, data["steps"]))
-        if not data.get("spaced", False):
-            steps = tuple(
-                _spacing(v, DEFAULT_TOLERANCE) if v else s for v, s in zip(values, steps, strict=True)
-            )
-        return Codes(values, steps)
+        """The inverse of `as_json`."""
+        return Codes(tuple(tuple(map(float, v)) for v in data["values"]), tuple(map(float, data["steps"])))
 
 
 def _dimension(column: Tensor, tolerance: float, noise: float) -> tuple[tuple[float, ...], float]:
@@ -153,6 +148,7 @@ class Quantiser:
 
     def codes(self, values: Tensor) -> Tensor:
         """The code of each number: ``[n, d]`` floats → ``[n, d]`` int64."""
+        self._check(values)
         if self._first is None:
             return self._count(values)
         if self._even:
@@ -162,6 +158,7 @@ class Quantiser:
 
     def snap(self, values: Tensor) -> Tensor:
         """Each number rounded to its code: ``[n, d]`` → ``[n, d]``, of the same dtype."""
+        self._check(values)
         if self._first is None:
             return ((values / self._steps).round() * self._steps).to(values.dtype)
         at, anchors = self._nearest(values)
@@ -171,6 +168,12 @@ class Quantiser:
         ends = torch.nn.functional.pad(ends, (0, 1), value=torch.inf)
         stepped = torch.minimum(torch.maximum(stepped, _pick(ends, at)), _pick(ends, at + 1))
         return stepped.to(values.dtype)
+
+    def _check(self, values: Tensor) -> None:
+        coded, found = len(self._steps), values.shape[-1]
+        if coded != found:
+            message = f"the model's notes have codes for {coded} numbers, and a value has {found}"
+            raise error("bad-notes", message, help="train the model again")
 
     def _count(self, distances: Tensor) -> Tensor:
         """How many steps each distance is."""

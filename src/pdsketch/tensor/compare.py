@@ -91,10 +91,12 @@ def compare(
     both_ints = a_type.prim == "int64" and b_type.prim == "int64"
     if both_ints and is_categorical(a_type) and is_categorical(b_type) and not logic.crisp:
         return _ordered(a, a_type.choices or 0, b, b_type.choices or 0, strict=strict)
-    ahead = numbers(b, b_type) - numbers(a, a_type)
-    if logic.crisp or not ahead.is_floating_point():
-        found = ahead > 0 if strict else ahead >= 0
+    less, more = numbers(a, a_type), numbers(b, b_type)
+    if logic.crisp or not (less.is_floating_point() or more.is_floating_point()):
+        # Not by their difference, which may not fit into an int64.
+        found = less < more if strict else less <= more
         return found if logic.crisp else found.to(torch.float32)
+    ahead = more - less
     margin = 0.5 if both_ints else _MARGIN
     steps = (ahead - margin if strict else ahead + margin) / margin
     return torch.sigmoid(SHARPNESS * steps.sign() * steps.abs().log1p())

@@ -19,6 +19,7 @@ from torch import Tensor
 
 from pdsketch.lang.domain import Action, Predicate
 from pdsketch.lang.types import FLOAT, INT, ObjectType, ValueType
+from pdsketch.tensor import whole
 from pdsketch.tensor.logic import Logic
 from pdsketch.tensor.lower import Lowering
 from pdsketch.tensor.node import INSTANCE, Node, Run
@@ -172,8 +173,9 @@ def _changed(writer: Writer, old: Tensor | None, run: Run) -> Tensor:
         assert old is not None
         number = numbers(old, type_)
         change = _beside(writer.change(run), number)
+        additive = writer.op in ("increase", "decrease")
         return _retyped(
-            number + change if writer.op in ("increase", "decrease") else number * (1 + change),
+            whole.add(number, change) if additive else whole.multiply(number, _factor(change)),
             type_,
             writer.crisp,
         )
@@ -224,7 +226,7 @@ def _retyped(number: Tensor, type_: ValueType, crisp: bool) -> Tensor:
     if type_.prim != "int64":
         return number
     if crisp and number.is_floating_point():
-        number = number.round().to(torch.int64)
+        number = whole.rounded(number)
     if not is_categorical(type_):
         return number
     return convert(number, INT, type_) if crisp else fully_soft(convert(number, INT, type_), type_)
@@ -248,11 +250,16 @@ def _after_many(target: Target, before: Tensor, run: Run, logic: Logic) -> Tenso
     if target.increases or target.scalings:
         number = numbers(value, type_)
         for writer in target.increases:
-            number = number + _beside(writer.placed(writer.change(run), run), number)
+            number = whole.add(number, _beside(writer.placed(writer.change(run), run), number))
         for writer in target.scalings:
-            number = number * (1 + _beside(writer.placed(writer.change(run), run), number))
+            change = _beside(writer.placed(writer.change(run), run), number)
+            number = whole.multiply(number, _factor(change))
         value = _retyped(number, type_, crisp)
     return value
+
+
+def _factor(change: Tensor) -> Tensor:
+    return whole.add(change, torch.ones_like(change))
 
 
 def _any(writers: Sequence[Writer], run: Run, logic: Logic) -> Tensor:

@@ -73,6 +73,10 @@ class Engine:
         """A program of its own for a copy of the functions; compiled forms are made again."""
         return Engine(self.domain, deepcopy(self.functions, memo))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled without the compiled forms, which are closures."""
+        return Engine, (self.domain, self.functions)
+
     def open(self, batch: StateBatch, *, checked: bool = True) -> Run:
         """Begin an evaluation of a batch. ``checked``: look for NaN in what modules return (on the CPU)."""
         return Run(batch, self.functions, checked=checked)
@@ -81,7 +85,7 @@ class Engine:
         """The nodes under a logic."""
         found = self._lowerings.get(logic.name)
         if found is None:
-            found = self._lowerings[logic.name] = Lowering(self.domain, logic)
+            found = self._lowerings[logic.name] = Lowering(self.domain, logic, self.functions.gated)
         return found
 
     def node(self, expr: Expr, logic: Logic = CRISP) -> Node:

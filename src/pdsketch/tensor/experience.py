@@ -17,9 +17,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from pdsketch.lang.diagnostics import error
 from pdsketch.lang.types import ValueType
-from pdsketch.tensor.calls import Callee, Given
+from pdsketch.tensor.calls import Callee
 from pdsketch.tensor.codes import Codes
+from pdsketch.tensor.portions import Given
 from pdsketch.tensor.values import is_categorical
 
 NOTE: Final = "experience"
@@ -187,9 +189,15 @@ class _Extent:
         return torch.stack([spacing / 2, width * SLACK, least]).amax(0)
 
 
-def strange(record: Mapping[str, Any], feature: Feature) -> Tensor:
-    """Where a feature is outside what was seen, over its leading axes (a set's own axis last)."""
+def strange(record: Mapping[str, Any], feature: Feature, blank: str) -> Tensor:
+    """Where a feature of a blank is outside what was seen, over its leading axes (a set's own axis last)."""
     values = feature.values
+    if not _fits(record, feature):
+        raise error(
+            "bad-notes",
+            f"what the model's notes say of `{blank}` does not fit {feature.of}",
+            help="train the model again",
+        )
     if feature.is_choice:
         known = torch.zeros(values.shape[-2:], dtype=torch.bool)
         for row, choices in zip(known, record["seen"], strict=False):
@@ -201,6 +209,14 @@ def strange(record: Mapping[str, Any], feature: Feature) -> Tensor:
         least, most = (torch.tensor(record[end], device=values.device) for end in ("least", "most"))
         found = ((values < least) | (values > most)).any(-1)
     return found if feature.held is None else found & feature.held
+
+
+def _fits(record: Mapping[str, Any], feature: Feature) -> bool:
+    rows, width = feature.values.shape[-2:] if feature.is_choice else (0, feature.values.shape[-1])
+    if feature.is_choice:
+        seen = record.get("seen")
+        return seen is not None and len(seen) <= rows and all(max(row, default=0) < width for row in seen)
+    return "low" in record and len(record["low"]) in (0, width)
 
 
 @final
@@ -228,7 +244,7 @@ class Watch:
                 self._said.setdefault(owner, {}).setdefault(callee.name, sentence)
         records = self._records.get(callee.name, ())
         for record, feature in zip(records, features(callee, given, len(leading)), strict=False):
-            outside = strange(record, feature)
+            outside = strange(record, feature, callee.name)
             if bool(outside.any()):
                 self._say(callee.name, record, feature, outside)
 

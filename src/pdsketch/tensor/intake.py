@@ -14,6 +14,7 @@ from pdsketch.lang.diagnostics import Diagnostic, Error, did_you_mean, error
 from pdsketch.lang.domain import Domain, Predicate, Problem
 from pdsketch.lang.terms import Apply, walk
 from pdsketch.lang.types import ObjectType
+from pdsketch.tensor import whole
 from pdsketch.tensor.plain import Wanted, plain
 from pdsketch.tensor.universe import Universe
 from pdsketch.tensor.values import is_categorical
@@ -157,11 +158,10 @@ def _whole(universe: Universe, predicate: Predicate, tensor: Tensor) -> Tensor:
         bad = (tensor != 0) & (tensor != 1)
         wanted = "true or false"
     else:
-        bad = (
-            (tensor != tensor.round()) | (tensor.abs() >= 2.0**63)
-            if tensor.is_floating_point()
-            else torch.zeros_like(tensor, dtype=torch.bool)
-        )
+        if tensor.is_floating_point():
+            bad = (tensor != tensor.round()) | (tensor.abs() >= 2.0**63)
+        else:
+            bad = (tensor == whole.LARGEST) | (tensor == whole.SMALLEST)
         wanted, upper = "an int", type_.choices
         if upper is not None:
             bad |= (tensor < 0) | (tensor >= upper)
@@ -169,13 +169,15 @@ def _whole(universe: Universe, predicate: Predicate, tensor: Tensor) -> Tensor:
     if bool(bad.any()):
         where = _first(universe, predicate, bad)
         found = tensor[bad].flatten()[0].item()
+        if abs(found) >= whole.LARGEST:
+            raise _bad(predicate, "value-out-of-range", f"`{where}` is beyond the ints of 64 bits")
         raise _bad(predicate, "value-out-of-range", f"`{where}` is {found:g}, and {wanted} was wanted")
     return tensor.to(torch.bool if type_.prim == "bool" else torch.int64)
 
 
 def _array(predicate: Predicate, value: Any) -> Tensor:
     """Whatever the user gave as a tensor of numbers."""
-    if isinstance(value, Tensor):
+    if isinstance(value, Tensor) and not whole.is_unsigned(value):
         # A copy, as of other arrays: an environment may go on to change its own.
         tensor = value.to_dense() if value.layout != torch.strided else value
         tensor = tensor.to("cpu", copy=True)
@@ -185,11 +187,13 @@ def _array(predicate: Predicate, value: Any) -> Tensor:
         except (ValueError, TypeError, RuntimeError) as why:
             message = f"`{predicate.name}` is no array: its rows differ in length"
             raise _bad(predicate, "bad-value", message) from why
+        if array.dtype.kind == "O" and all(isinstance(item, int) for item in array.flat):
+            raise _bad(predicate, "value-out-of-range", f"`{predicate.name}` is beyond the ints of 64 bits")
         if array.dtype.kind not in "biuf":
             found = type(value).__name__ if array.dtype.kind == "O" else str(array.dtype)
             raise _bad(predicate, "bad-value", f"`{predicate.name}` is no array of numbers, but {found}")
-        if array.dtype.kind == "u":
-            array = array.astype(np.int64)
+        if whole.is_unsigned(array):
+            array = array.astype(np.float64) if predicate.type.prim == "float32" else whole.signed(array)
         tensor = torch.from_numpy(np.array(array))
     if tensor.is_complex():
         raise _bad(predicate, "bad-value", f"`{predicate.name}` holds complex numbers")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from functools import reduce
 from typing import Any, final
 
@@ -22,13 +22,15 @@ from pdsketch.lang.terms import (
     Expr,
     Object,
     Quantified,
+    Update,
     Value,
     Variable,
     free_variables,
 )
 from pdsketch.lang.terms import Logic as Connective
 from pdsketch.lang.types import BOOL, ObjectType, ValueType
-from pdsketch.tensor.calls import Callee, SetArgument, call
+from pdsketch.tensor import whole
+from pdsketch.tensor.calls import Callee, SetArgument, call, gate
 from pdsketch.tensor.chains import Chains
 from pdsketch.tensor.compare import compare, equal
 from pdsketch.tensor.fixpoint import fixpoint
@@ -45,11 +47,15 @@ MOST_NODES = 50_000
 
 @final
 class Lowering:
-    """The nodes of one domain under one logic. Equal terms in equal scopes give the same node."""
+    """The nodes of one domain under one logic. Equal terms in equal scopes give the same node.
 
-    def __init__(self, domain: Domain, logic: Logic) -> None:
+    ``gated`` are the blanks whose network decides itself whether it writes.
+    """
+
+    def __init__(self, domain: Domain, logic: Logic, gated: Set[str] = frozenset()) -> None:
         self.domain = domain
         self.logic = logic
+        self.gated = gated
         self._nodes: dict[Any, Node] = {}
         self._tables: dict[str, Node] = {}
         self._open: dict[str, Node] = {}
@@ -228,6 +234,20 @@ class Lowering:
         return self._callees[predicate.name]
 
     def _blank(self, expr: BlankCall, env: Env) -> Node:
+        callee, arguments = self._called(expr, env)
+        return call(callee, arguments, self.logic)
+
+    def condition(self, update: Update, env: Env) -> Node | None:
+        """When an update fires; None: always. A network that is assigned under no condition has its own."""
+        value = update.value
+        if update.condition != TRUE:
+            return self.lower(update.condition, env)
+        if isinstance(value, BlankCall) and value.blank in self.gated:
+            return gate(*self._called(value, env), self.logic)
+        return None
+
+    def _called(self, expr: BlankCall, env: Env) -> tuple[Callee, list[Node | SetArgument]]:
+        """A blank, and the nodes of what it is given."""
         name = expr.blank
         if name not in self._callees:
             blank = self.domain.blanks[name]
@@ -244,7 +264,7 @@ class Lowering:
                 arguments.append(self._set(argument, type_, env, level))
             else:
                 arguments.append(self.as_type(argument, type_, env))
-        return call(callee, arguments, self.logic)
+        return callee, arguments
 
     def _set(self, expr: Each, type_: ValueType, env: Env, level: int) -> SetArgument:
         own, inner = self.bound(expr.variables, env, level)
@@ -339,14 +359,14 @@ class Lowering:
         sides = [self._side(a, env) for a in expr.args]
         axes = union(node for node, _ in sides)
         gets = [(aligned(node, axes), type_) for node, type_ in sides]
-        op, whole = expr.op, expr.type.prim == "int64"
+        op, of_ints = expr.op, expr.type.prim == "int64"
 
         def compute(run: Run) -> Tensor:
             values = [numbers(get(run), type_) for get, type_ in gets]
             most = max(value.dim() for value in values)
             # A scalar beside a vector applies to each of its elements.
             alike = [v.reshape(*v.shape, *(1,) * (most - v.dim())) for v in values]
-            return _calculated(op, alike, whole=whole)
+            return _calculated(op, alike, of_ints=of_ints)
 
         return Node(axes, compute, loop=any(node.loop for node, _ in sides))
 
@@ -355,18 +375,14 @@ def _unset(run: Run) -> Tensor:
     raise AssertionError("a recursive predicate was read outside of its fixpoint")
 
 
-def _calculated(op: str, values: list[Tensor], *, whole: bool) -> Tensor:
+def _calculated(op: str, values: list[Tensor], *, of_ints: bool) -> Tensor:
     if op == "-" and len(values) == 1:
-        return -values[0]
+        return whole.negative(values[0])
     if op == "/":
         above, below = values
-        if not whole:
-            return above / below
-        # An int divided by zero has no value; 0 stands for it where nothing may fail.
-        safe = torch.where(below == 0, torch.ones_like(below), below)
-        return torch.where(below == 0, torch.zeros_like(above), torch.div(above, safe, rounding_mode="floor"))
+        return whole.divide(above, below) if of_ints else above / below
     operation: Callable[[Tensor, Tensor], Tensor] = _OPERATIONS[op]
     return reduce(operation, values)
 
 
-_OPERATIONS: Mapping[str, Callable[..., Tensor]] = {"+": torch.add, "-": torch.sub, "*": torch.mul}
+_OPERATIONS: Mapping[str, Callable[..., Tensor]] = {"+": whole.add, "-": whole.subtract, "*": whole.multiply}

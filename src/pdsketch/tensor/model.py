@@ -16,6 +16,7 @@ from pdsketch.lang.load import parse_goal
 from pdsketch.lang.substitute import written_out
 from pdsketch.lang.terms import Expr
 from pdsketch.lang.types import BOOL, ObjectType
+from pdsketch.tensor import whole
 from pdsketch.tensor.arguments import Step, action_of, bind, is_step
 from pdsketch.tensor.blanks import Functions
 from pdsketch.tensor.effects import written
@@ -307,6 +308,14 @@ class Model(nn.Module):
             if tensor.is_floating_point() and tensor.numel() and bool(torch.isnan(tensor.detach().sum())):
                 raise error(
                     "not-a-number", f"`{name}` is NaN after the step", self.domain.predicates[name].span
+                )
+            beyond = whole.has_left(tensor, self.domain.predicates[name].type)
+            if beyond is not None and bool(beyond.any()):
+                raise error(
+                    "int-overflow",
+                    f"`{name}` is beyond the ints of 64 bits after the step",
+                    self.domain.predicates[name].span,
+                    help="let a precondition bound it, or declare it as float32",
                 )
 
 

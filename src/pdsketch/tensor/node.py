@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from torch import Tensor
 
+from pdsketch.budget import UNLIMITED, current
 from pdsketch.lang.types import ObjectType, ValueType
 from pdsketch.tensor.state import StateBatch
 from pdsketch.tensor.values import every_choice
@@ -57,6 +58,8 @@ class Node:
         memo = run.memos[self.kind]
         value = memo.get(self)
         if value is None:
+            if run.limited:
+                run.ask(self.axes)
             value = memo[self] = self.compute(run)
         return value
 
@@ -84,9 +87,20 @@ class Run:
     ``memos`` hold what depends on the state alone, on the ground arguments too,
     and on the current round of a fixpoint. ``checked``: what modules return is
     looked at; ``pardons``: NaN is let through all the same (`pardoning`).
+    ``limited``: there is a ``budget``, which is asked before anything is computed.
     """
 
-    __slots__ = ("batch", "checked", "functions", "instances", "memos", "parameters", "pardons")
+    __slots__ = (
+        "batch",
+        "budget",
+        "checked",
+        "functions",
+        "instances",
+        "limited",
+        "memos",
+        "parameters",
+        "pardons",
+    )
 
     def __init__(self, batch: StateBatch, functions: Functions, *, checked: bool = True) -> None:
         self.batch = batch
@@ -95,6 +109,8 @@ class Run:
         self.instances = 1
         self.checked = checked
         self.pardons = _PARDONED.get()
+        self.budget = current()
+        self.limited = self.budget is not UNLIMITED
         self.memos: list[dict[Node, Tensor]] = [{}, {}, {}]
 
     def ground(self, parameters: Mapping[str, Tensor], instances: int) -> Run:
@@ -108,6 +124,23 @@ class Run:
         run.instances = instances
         run.memos = [self.memos[_STATE], {}, {}]
         return run
+
+    def ask(self, axes: Axes) -> None:
+        """Ask the budget for a node over these axes, of a byte each at least."""
+        if len(axes) > 1:
+            size = self.batch.size
+            for axis in axes:
+                size *= self.size(axis)
+            self.budget.reserve(size)
+        else:
+            self.budget.check()
+
+    @property
+    def nbytes(self) -> int:
+        """The memory that what was computed takes, and its last step took."""
+        tensors = [t for memo in self.memos for t in memo.values()]
+        held = sum(min(t.numel() * t.element_size(), t.untyped_storage().nbytes()) for t in tensors)
+        return 2 * held + 24 * max((t.numel() for t in tensors), default=0)
 
     def remember(self, nodes: Iterable[Node], values: Iterable[Tensor]) -> None:
         """Take values of nodes over the state as computed."""

@@ -10,6 +10,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from pdsketch.tensor import whole
+
 _LARGEST = float(np.finfo(np.float32).max)
 _INTS = "bhilqBHILQ"
 _SMALL_INTS = "bhilqBHI"
@@ -56,6 +58,8 @@ def _fits_bool(found: NDArray[Any], char: str, choices: int | None) -> bool:
 
 def _fits_int(found: NDArray[Any], char: str, choices: int | None) -> bool:
     """Ints from 0 up to the choices; as an unsigned number, what is negative is too large."""
+    if char in "lq" and choices is None and found.size:
+        return bool(found.min() > whole.SMALLEST and found.max() < whole.LARGEST)
     if char not in "lq" or choices is None or not found.size or not found.dtype.isnative:
         return char in _SMALL_INTS and (not found.size or choices is None or _between(found, choices))
     return bool(found.view(np.uint64).max() < choices)

@@ -133,6 +133,14 @@ class StateBatch:
         rows = None if self.rows is None else self.rows.index_select(0, index)
         return StateBatch(self.domain, self.layout, rows, index.shape[0], tensors)
 
+    def span(self, some: slice) -> StateBatch:
+        """Some of the states that stand behind each other; nothing is copied."""
+        if some.start == 0 and some.stop >= self.size:
+            return self
+        tensors = {name: tensor[some] for name, tensor in self.tensors.items()}
+        rows = None if self.rows is None else self.rows[some]
+        return StateBatch(self.domain, self.layout, rows, some.stop - some.start, tensors)
+
     def with_tensors(self, tensors: dict[str, Tensor], size: int | None = None) -> StateBatch:
         """The same objects with other values; ``size`` says that each state occurs that many times over."""
         if size is None or size == self.size:

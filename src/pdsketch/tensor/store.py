@@ -3,61 +3,64 @@
 ``sketch.pdsketch`` is the domain's text, ``model.json`` what each blank was
 filled with, ``weights.safetensors`` all parameters and buffers. Modules that the
 user wrote are recorded by name alone; their weights are kept, and given back to
-the modules passed to `load_model`.
+the modules passed to `load_model`. ``model.json`` knows the digests of the other
+two (`files.parts`); all of it is compared before a network is made.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from os import PathLike, fspath, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from math import prod
+from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
-from torch import Tensor, nn
+from torch import Tensor
 
+from pdsketch.files.parts import open_parts, write_parts
+from pdsketch.files.reading import read_bytes, read_json
+from pdsketch.files.tensors import Entry, TensorFile, tensor_bytes
 from pdsketch.lang.diagnostics import Diagnostic, Error, error
 from pdsketch.lang.domain import Blank, Domain
-from pdsketch.lang.load import parse_domain, read_source
-from pdsketch.nets.default import Constant, Network
+from pdsketch.lang.load import decode_source, parse_domain
+from pdsketch.nets.default import Constant, Network, least_weights, outline
+from pdsketch.nets.signature import Signature
 from pdsketch.nets.verdict import Verdict
-from pdsketch.tensor.blanks import Functions, key_of, signature_of
+from pdsketch.tensor.architecture import (
+    bad_model,
+    calls_of,
+    changed_blanks,
+    check_architecture,
+    missing_modules,
+)
+from pdsketch.tensor.blanks import Functions, by_use, key_of, signature_of
 from pdsketch.tensor.model import Model
+from pdsketch.tensor.notes import wrong_note
+from pdsketch.tensor.weights import DTYPES, blocks_of, tensor_of
 
 SKETCH = "sketch.pdsketch"
 ARCHITECTURE = "model.json"
 WEIGHTS = "weights.safetensors"
-FORMAT = 1
+FORMAT = 2
 
 Folder = str | PathLike[str]
 
 
 def save_model(model: Model, folder: Folder) -> None:
-    """Write a model into a folder, which is made if need be."""
+    """Write a model into a folder, which is made if need be; a model there is replaced as a whole."""
     path = _path(folder)
     try:
-        text = json.dumps(_described(model), indent=1, allow_nan=False)
+        described = json.loads(json.dumps(_described(model), allow_nan=False))
     except (TypeError, ValueError) as why:
         raise error("bad-notes", f"`model.notes` holds what JSON cannot: {why}") from why
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-        _write(path / SKETCH, lambda at: at.write_text(model.domain.source.text, encoding="utf-8"))
-        _write(path / WEIGHTS, lambda at: save_file(_weights(model.blanks), at))
-        _write(path / ARCHITECTURE, lambda at: at.write_text(text, encoding="utf-8"))
-    except OSError as why:
-        raise error(
-            "cannot-write", f"the model cannot be written: {why.strerror or why}", file=fspath(folder)
-        ) from why
-
-
-def _write(path: Path, write: Callable[[Path], Any]) -> None:
-    """Write beside the file, then put it in place, so that no half-written file is ever read."""
-    beside = path.with_name(path.name + ".part")
-    write(beside)
-    replace(beside, path)
+    parts: dict[str, Sequence[bytes | memoryview]] = {
+        SKETCH: [model.domain.source.text.encode()],
+        WEIGHTS: tensor_bytes(blocks_of(_weights(model.blanks))),
+    }
+    write_parts(path, ARCHITECTURE, described, parts)
 
 
 def _described(model: Model) -> dict[str, Any]:
@@ -80,18 +83,13 @@ def _filled(blank: Blank, functions: Functions) -> dict[str, Any]:
     network = functions.network(blank.name)
     described: dict[str, Any] = {
         "signature": blank.signature,
-        "calls": _calls(blank),
+        "calls": calls_of(blank),
         "module": _kind(functions, blank.name),
     }
     if described["module"] == "default" and isinstance(network, Network | Verdict | Constant):
         inputs = () if isinstance(network, Constant) else network.signature.inputs
         described["shapes"] = [list(i.spec.shape) for i in inputs]
     return described
-
-
-def _calls(blank: Blank) -> list[str]:
-    """How the sketch calls the blank, whatever the spaces between the words."""
-    return [" ".join(span.text.split()) for span in blank.spans]
 
 
 def _kind(functions: Functions, name: str) -> str:
@@ -102,9 +100,9 @@ def _kind(functions: Functions, name: str) -> str:
 
 
 def _weights(functions: Functions) -> dict[str, Tensor]:
-    """All parameters and buffers; each tensor a copy, since modules may share them."""
+    """All parameters and buffers."""
     return {
-        f"{key}/{name}": tensor.detach().cpu().clone().contiguous()
+        f"{key}/{name}": tensor
         for key, network in functions.networks.items()
         for name, tensor in network.state_dict().items()
     }
@@ -131,148 +129,126 @@ def load_model(
         raise error("bad-module", f"`modules` maps names of blanks to functions, and is a {found}")
     if not path.is_dir():
         raise error("no-such-folder", "there is no such folder", file=fspath(folder))
-    described = _architecture(path / ARCHITECTURE)
-    if domain is None:
-        source = read_source(path / SKETCH)
-        domain = parse_domain(source.text, source.name)
-    _check_sketch(domain, described, path)
     given = {str(name).lower(): module for name, module in (modules or {}).items()}
-    _check_given(domain, described, given, path)
+    names = [WEIGHTS] if domain is not None else [SKETCH, WEIGHTS]
     try:
-        model = Model(domain, given, tnorm=described["tnorm"], seed=described["seed"])
-        for name, blank in domain.blanks.items():
-            if name not in model.blanks.calls:
-                _fill(model, blank, described["blanks"][name].get("shapes"), path)
-        _take_weights(model, path / WEIGHTS)
-    except RuntimeError as why:
-        raise _bad(path, f"its networks cannot be made: {why}") from why
+        with open_parts(path, ARCHITECTURE, names, "bad-model", format=FORMAT) as (content, parts):
+            described = check_architecture(content, path / ARCHITECTURE)
+            if domain is None:
+                domain = _sketch(path / SKETCH, parts[SKETCH].read("bad-model"))
+            file = TensorFile(parts[WEIGHTS].file, parts[WEIGHTS].size, path / WEIGHTS, "bad-model")
+            return _model(domain, described, given, file, path)
+    except Error as problem:
+        if domain is None and problem.diagnostics[0].file == fspath(path / SKETCH):
+            raise _other_sketch(path, problem) from None
+        raise
+
+
+def _sketch(path: Path, data: bytes) -> Domain:
+    return parse_domain(decode_source(str(path), data).text, str(path))
+
+
+def _other_sketch(path: Path, problem: Error) -> Error:
+    """What to say of a sketch that is not the one that was saved: what differs, if blanks do."""
+    described = check_architecture(read_json(path / ARCHITECTURE, "bad-model"), path / ARCHITECTURE)
+    domain = _sketch(path / SKETCH, read_bytes(path / SKETCH, "bad-model"))
+    differing = changed_blanks(domain, described, path)
+    fix = "to use a changed sketch, pass it: load_model(folder, domain=load_domain(FILE))"
+    return Error(differing or [replace(d, help=fix) for d in problem.diagnostics])
+
+
+def _model(
+    domain: Domain, described: Mapping[str, Any], given: Mapping[str, Any], file: TensorFile, path: Path
+) -> Model:
+    """The model of a sketch, with its weights from an open file; nothing is made that does not fit."""
+    problems = changed_blanks(domain, described, path) or missing_modules(domain, described, given, path)
+    if problems:
+        raise Error(problems)
+    wrong = wrong_note(described["notes"], domain, described["bound"])
+    if wrong is not None:
+        raise bad_model(path / ARCHITECTURE, f"its notes are not those of a model: {wrong}")
+    signatures = _signatures(domain, described, given, path)
+    problems = [d for name, signature in signatures.items() for d in _unlike(name, signature, file, path)]
+    if problems:
+        raise Error(problems)
+    model = Model(domain, given, tnorm=described["tnorm"], seed=described["seed"])
+    for name, signature in signatures.items():
+        if name not in model.blanks.calls:
+            model.blanks.put(name, model.blanks.default(name, signature))
+    _take_weights(model, file, path)
     model.bound = {name: tuple(shape) for name, shape in described["bound"].items()}
-    model.notes = described["notes"]
+    model.notes = dict(described["notes"])
     return model
 
 
-def _bad(path: Path, why: str) -> Error:
-    return error("bad-model", f"this folder holds no model: {why}", file=str(path))
-
-
-_FIELDS: Mapping[str, type] = {
-    "tnorm": str,
-    "seed": int,
-    "bound": dict,
-    "blanks": dict,
-    "externals": dict,
-    "notes": dict,
-}
-
-
-def _architecture(path: Path) -> dict[str, Any]:
-    """``model.json``, every field of which has the type it should have."""
-    source = read_source(path)
-    try:
-        described = json.loads(source.text)
-    except (ValueError, RecursionError) as why:
-        raise _bad(path, f"it is no JSON: {why}") from why
-    if not isinstance(described, dict) or described.get("format") != FORMAT:
-        raise _bad(path, f"its format is not {FORMAT}")
-    for name, type_ in _FIELDS.items():
-        if not isinstance(described.get(name), type_):
-            raise _bad(path, f"`{name}` is missing, or is not what it should be")
-    shapes = list(described["bound"].values())
-    for blank in described["blanks"].values():
-        if not isinstance(blank, dict) or not isinstance(blank.get("signature"), str):
-            raise _bad(path, "`blanks` is not what it should be")
-        shapes += blank.get("shapes") or []
-    if not all(
-        isinstance(s, list) and all(isinstance(n, int) and 0 <= n < 1 << 24 for n in s) for s in shapes
-    ):
-        raise _bad(path, "a shape is not what it should be")
-    return described
-
-
-def _check_sketch(domain: Domain, described: Mapping[str, Any], path: Path) -> None:
-    """Compare the blanks of a sketch with those that the weights were learned for."""
-    was: Mapping[str, Any] = described["blanks"]
-    problems = []
+def _signatures(
+    domain: Domain, described: Mapping[str, Any], given: Mapping[str, Any], path: Path
+) -> dict[str, Signature]:
+    """The signatures of default networks, of which a state may have said the dimensions."""
+    found = {}
     for name, blank in domain.blanks.items():
-        span = blank.spans[0] if blank.spans else None
-        if name not in was:
-            problems.append(
-                Diagnostic("changed-sketch", f"blank `{name}` is new: nothing was learned for it", span)
-            )
-        elif was[name]["signature"] != blank.signature:
-            message = f"blank `{name}` was {was[name]['signature']}, and is {blank.signature}"
-            problems.append(Diagnostic("changed-sketch", message, span))
-        elif was[name].get("calls") != _calls(blank):
-            before = "; ".join(map(str, was[name].get("calls") or ["nothing"]))
-            message = f"blank `{name}` was called as {before}, and is called as {'; '.join(_calls(blank))}"
-            problems.append(Diagnostic("changed-sketch", message, span))
-    for name in was:
-        if name not in domain.blanks:
-            message = f"blank `{name}` is gone, and the model has weights for it"
-            problems.append(Diagnostic("changed-sketch", message, file=str(path)))
-    if problems:
-        raise Error(problems)
+        shapes = described["blanks"][name].get("shapes")
+        if name in given:
+            continue
+        if shapes is not None and len(shapes) != len(blank.inputs):
+            raise bad_model(path, f"blank `{name}` has {len(blank.inputs)} inputs, and {len(shapes)} shapes")
+        own = [i.type.shape for i in blank.inputs]
+        told = own if shapes is None else [tuple(shape) for shape in shapes]
+        if any(a is not None and a != b for a, b in zip(own, told, strict=True)):
+            raise bad_model(path, f"blank `{name}` has other shapes than the sketch says")
+        signature = signature_of(blank, told)
+        if signature is not None:
+            found[name] = by_use(signature, name, domain, given)
+    return found
 
 
-def _check_given(domain: Domain, described: Mapping[str, Any], given: Mapping[str, Any], path: Path) -> None:
-    """The user's own modules are not stored, and must be given again."""
-    problems = [
-        Diagnostic(
-            "missing-module",
-            f"blank `{name}` was filled with a {described['blanks'][name].get('module')} of your own",
-            help=f"pass it again: load_model(folder, modules={{'{name}': …}})",
-            file=str(path),
-        )
-        for name in domain.blanks
-        if described["blanks"][name].get("module") in ("module", "function") and name not in given
-    ]
-    if problems:
-        raise Error(problems)
+def _unlike(name: str, signature: Signature, file: TensorFile, path: Path) -> list[Diagnostic]:
+    """What is wrong with the weights of a default network, by the file's header alone."""
+    stored = _stored(file, key_of(name))
+    amount = sum(prod(entry.shape) for entry in stored.values())
+    if amount < least_weights(signature):
+        message = f"`{name}` has {amount} weights, which are too few for its inputs and its value"
+        return [Diagnostic("bad-weights", message, file=str(path / WEIGHTS))]
+    return _differing(name, outline(signature), stored, path)
 
 
-def _fill(model: Model, blank: Blank, shapes: Any, path: Path) -> None:
-    """Make the default network of a blank whose dimensions a state had said."""
-    if shapes is None:
-        return
-    if len(shapes) != len(blank.inputs):
-        raise _bad(path, f"blank `{blank.name}` has {len(blank.inputs)} inputs, and {len(shapes)} shapes")
-    signature = signature_of(blank, [tuple(shape) for shape in shapes])
-    assert signature is not None
-    model.blanks.put(blank.name, model.blanks.default(blank.name, signature))
-
-
-def _take_weights(model: Model, path: Path) -> None:
-    """Give every network its weights; each must be there, with its shape."""
-    if not path.is_file():
-        raise error("no-such-file", "there is no such file", file=str(path))
-    try:
-        stored = load_file(path)
-    except (SafetensorError, OSError, ValueError) as why:
-        raise _bad(path, f"its weights cannot be read: {why}") from why
-    problems = []
+def _take_weights(model: Model, file: TensorFile, path: Path) -> None:
+    """Give every network its weights; each must be there, with its dtype and its shape."""
+    problems, taken = [], {}
     for name in model.blanks.calls:
         network = model.blanks.network(name)
+        stored = _stored(file, key_of(name))
         # A module in place of what was a function, or a default network's, starts with its own weights.
-        fresh = name in model.blanks.given and not any(k.startswith(f"{key_of(name)}/") for k in stored)
-        if network is not None and not fresh:
-            problems += _give(network, key_of(name), stored, name, path)
+        if network is None or (name in model.blanks.given and not stored):
+            continue
+        own = {part: (t.dtype, tuple(t.shape)) for part, t in network.state_dict().items()}
+        problems += _differing(name, own, stored, path)
+        taken[name] = network
     if problems:
         raise Error(problems)
+    for name, network in taken.items():
+        key = key_of(name)
+        with torch.no_grad():
+            network.load_state_dict(
+                {part: tensor_of(file.block(f"{key}/{part}")) for part in network.state_dict()}
+            )
 
 
-def _give(
-    network: nn.Module, key: str, stored: Mapping[str, Tensor], name: str, path: Path
+def _stored(file: TensorFile, key: str) -> dict[str, Entry]:
+    prefix = f"{key}/"
+    return {full[len(prefix) :]: e for full, e in file.entries.items() if full.startswith(prefix)}
+
+
+def _differing(
+    name: str, own: Mapping[str, tuple[torch.dtype, tuple[int, ...]]], stored: Mapping[str, Entry], path: Path
 ) -> list[Diagnostic]:
-    found = {full[len(key) + 1 :]: t for full, t in stored.items() if full.startswith(f"{key}/")}
-    own = network.state_dict()
-    wrong = sorted(own.keys() ^ found.keys())
-    if wrong:
-        message = f"the weights of `{name}` are not those of its module: {', '.join(wrong[:4])}"
-        return [Diagnostic("bad-weights", message, file=str(path))]
-    for part, tensor in own.items():
-        if tensor.shape != found[part].shape:
-            shapes = f"{tuple(found[part].shape)}, and the module has {tuple(tensor.shape)}"
-            return [Diagnostic("bad-weights", f"`{part}` of `{name}` is stored as {shapes}", file=str(path))]
-    with torch.no_grad():
-        network.load_state_dict(found)
-    return []
+    """What is wrong with stored weights, compared with those that a module has."""
+    wrong = sorted(own.keys() ^ stored.keys())
+    message = f"the weights of `{name}` are not those of its module: {', '.join(wrong[:4])}" if wrong else ""
+    for part, (dtype, shape) in own.items() if not wrong else ():
+        entry = stored[part]
+        if entry.shape != shape:
+            message = f"`{part}` of `{name}` is stored as {entry.shape}, and the module has {shape}"
+        elif DTYPES[entry.dtype] != dtype:
+            message = f"`{part}` of `{name}` is stored as {entry.dtype}, and the module has {dtype}"
+    return [Diagnostic("bad-weights", message, file=str(path / WEIGHTS))] if message else []

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from pdsketch.lang.diagnostics import did_you_mean, error
 from pdsketch.lang.domain import Domain
+from pdsketch.lang.lists import is_object_name
 from pdsketch.lang.types import Hierarchy, ObjectType
 
 _KNOWN: WeakValueDictionary[tuple[int, tuple[tuple[str, ObjectType], ...]], Universe] = WeakValueDictionary()
@@ -113,7 +114,15 @@ def _listed(domain: Domain, objects: Any) -> list[tuple[str, ObjectType]]:
         if not listable or not all(isinstance(name, str) for name in names):
             raise error("bad-objects", f"`objects[{key!r}]` is a list of names, and is {names!r}")
         type_ = object_type(domain.hierarchy, str(key))
-        listed += [(name.lower(), type_) for name in names]
+        for name in names:
+            if not is_object_name(name):
+                raise error(
+                    "bad-objects",
+                    f"{name!r:.60} cannot name an object: in a formula or a plan it is not read as a name",
+                    help="a name has no spaces, brackets, commas, quotes, `;` or `$`, "
+                    "and does not begin with `?`, `:`, `=` or `-`",
+                )
+            listed.append((name.lower(), type_))
     return listed
 
 

@@ -21,6 +21,7 @@ import torch
 from torch import Tensor
 
 from pdsketch.lang.types import ValueType
+from pdsketch.tensor import whole
 
 
 def is_categorical(type_: ValueType) -> bool:
@@ -63,7 +64,7 @@ def harden(tensor: Tensor, type_: ValueType) -> Tensor:
         return tensor > 0.5
     if is_categorical(type_):
         return tensor.argmax(-1)
-    return tensor.round().to(torch.int64)
+    return whole.rounded(tensor)
 
 
 def fully_soft(tensor: Tensor, type_: ValueType) -> Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import reduce
 from typing import final
 
 import torch
@@ -11,6 +12,7 @@ from torch import Tensor
 from pdsketch.lang.domain import Predicate
 from pdsketch.lang.terms import TRUE, Update
 from pdsketch.lang.types import ObjectType
+from pdsketch.tensor import whole
 from pdsketch.tensor.fold import over
 from pdsketch.tensor.lower import Lowering
 from pdsketch.tensor.node import INSTANCE, Axes, Axis, Run, aligned
@@ -39,10 +41,11 @@ class Writer:
         self.places: list[Place] = [place(a, inner) for a in update.target.args]
         self.axes: Axes = _in_order({INSTANCE, *axes_of(self.places)})
         self.extra = tuple(axis for axis in own if axis not in self.axes)
-        self.always = update.condition == TRUE and not self.extra
+        condition = lowering.condition(update, inner)
+        self.always = condition is None and not self.extra
         self.crisp = lowering.logic.crisp
         self._whole = _in_order({*self.axes, *self.extra})
-        self._condition = lowering.lower(update.condition, inner)
+        self._condition = lowering.lower(TRUE) if condition is None else condition
         self._fires = aligned(over(self._condition, self.extra, lowering.logic, every=False), self.axes)
         value = None if update.value is None else lowering.as_type(update.value, predicate.type, inner)
         self._value = None if value is None else aligned(value, self._whole)
@@ -79,18 +82,22 @@ class Writer:
         """
         value = numbers(self.value(run), self.type)
         if self.op == "decrease":
-            value = -value
+            value = whole.negative(value)
         elif self.op == "scale-down":
             value = 1.0 / value - 1.0
         elif self.op == "scale-up":
-            value = value - 1
+            value = whole.subtract(value, torch.ones_like(value))
         if self.always:
             return value
         gate = self._gates(run)
         if self.crisp and not value.is_floating_point():
             gate = gate.to(value.dtype)
         change = _beside(gate, value) * value
-        return self._product(1 + change) - 1 if self.op in ("scale-up", "scale-down") else self._sum(change)
+        if self.op not in ("scale-up", "scale-down"):
+            return self._sum(change)
+        one = torch.ones_like(change)
+        factor = self._product(whole.add(change, one))
+        return whole.subtract(factor, torch.ones_like(factor))
 
     def _gates(self, run: Run) -> Tensor:
         """The gate over ``axes`` and ``extra`` as floats, 0 where there is no object."""
@@ -109,11 +116,12 @@ class Writer:
 
     def _sum(self, tensor: Tensor) -> Tensor:
         dims = self._extra_dims()
-        return tensor.sum(dims) if dims else tensor
+        return whole.total(tensor, dims) if dims else tensor
 
     def _product(self, tensor: Tensor) -> Tensor:
         for dim in reversed(self._extra_dims()):
-            tensor = tensor.prod(dim)
+            one = tensor.new_ones(*tensor.shape[:dim], *tensor.shape[dim + 1 :])
+            tensor = reduce(whole.multiply, tensor.unbind(dim), one)
         return tensor
 
     def _extra_dims(self) -> tuple[int, ...]:

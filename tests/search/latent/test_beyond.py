@@ -118,3 +118,9 @@ def test_a_truth_that_is_nan_during_search_is_false():
     model, state = runaway(lambda x: x * 1e20, lambda x: x * torch.where(x > 1e10, float("nan"), 0.0))
     result = pds.plan(model, state, "(done a)", heuristic="blind", max_expansions=50)
     assert result.status == "gave-up"
+
+
+def test_no_goal_is_reached_by_a_number_that_is_not_finite():
+    model, state = runaway(lambda x: x * 1e30, lambda x: x * 0)
+    result = pds.plan(model, state, "(> (look a) 1e35)", heuristic="blind", max_expansions=50)
+    assert (result.status, result.plan) == ("gave-up", None)

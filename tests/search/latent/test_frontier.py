@@ -79,3 +79,29 @@ def test_a_trace_leads_from_the_root():
         )
     assert frontier.trace(39) == list(range(1, 40))
     assert frontier.least_f(np.array([0])).tolist() == [0.0]
+
+
+def opened(prints, f, h, g=None):
+    """A list of one problem with these nodes open."""
+    frontier = Frontier(1, capacity=2)
+    n = len(f)
+    cost = np.zeros(n) if g is None else np.array(g, dtype=np.float64)
+    keep, entry = frontier.admit(np.array(prints, dtype=np.int64), cost)
+    zeros = np.zeros(n, dtype=np.int64)
+    columns = {"problem": zeros, "parent": zeros - 1, "action": zeros, "depth": zeros, "entry": entry}
+    frontier.add(**columns, g=cost, h=np.array(h, dtype=np.float64), f=np.array(f, dtype=np.float64))
+    return frontier, keep
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=20))
+@settings(max_examples=50, deadline=None)
+def test_among_equals_the_one_nearest_to_the_goal_leaves_first_then_the_oldest(keys):
+    f, h = zip(*keys, strict=True)
+    frontier, _ = opened([(i, 0) for i in range(len(keys))], f, h)
+    out = frontier.pop(np.array([0]), np.array([len(keys)])).tolist()
+    assert out == sorted(range(len(keys)), key=lambda i: (f[i], h[i], i))
+
+
+def test_states_that_differ_in_the_second_half_of_their_fingerprint_are_two():
+    _, keep = opened([(5, 1), (5, 2), (5, 1), (6, 1)], [0] * 4, [0] * 4)
+    assert keep.tolist() == [True, True, False, True]

@@ -130,3 +130,12 @@ def test_a_fit_leaves_its_words_for_a_planner():
     assert model.notes["verdicts"] == {"derived::light::f": "one-sided", "action::push::may": "never-trained"}
     result = pds.plan(model, box, "(light b)")
     assert any("`derived::light::f` is one-sided" in r for r in result.reasons)
+
+
+def test_a_blank_that_is_sure_and_was_never_trained_is_told_of():
+    model, state = pushing(given=False, trained=["derived::light::f"])
+    model.blanks.calls["action::push::may"] = lambda s: torch.zeros(s.shape[:-1])
+    result = pds.plan(model, state, "(moved b)")
+    assert result.status == "gave-up"
+    (reason,) = [r for r in result.reasons if "action::push::may" in r]
+    assert "was never trained (truth 0.00" in reason

@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from tests.heuristics.tasks import chain, make_task
 from tests.search.packed.random_tasks import closed, is_goal, optimum, replay, successors, tasks
 
+from pdsketch.budget import Budget, now
 from pdsketch.heuristics.evaluator import Evaluator
 from pdsketch.heuristics.registry import HEURISTICS
 from pdsketch.lang.diagnostics import Error
 from pdsketch.search.packed import engine
 from pdsketch.search.packed.engine import SEARCHES, Options, find_search, search
-from pdsketch.task.clock import now
 
 PAIRS = [(s, h) for s in SEARCHES for h in HEURISTICS]
 
@@ -118,18 +118,18 @@ def test_the_time_limit_holds(name):
     flips = [(f"s{i}", f"~x{i}", f"x{i}", 1.0) for i in range(60)]
     task = make_task(facts, "", "never", [*flips, *((f"r{i}", f"x{i}", f"~x{i}", 1.0) for i in range(60))])
     start = now()
-    found = search(task, Options(search=name, heuristic="goalcount", deadline=start + 0.5))
+    found = search(task, Options(search=name, heuristic="goalcount"), Budget(seconds=0.5))
     assert found.status == "out-of-time"
     assert 0.4 < now() - start < 2
 
 
 @pytest.mark.parametrize("name", SEARCHES)
-def test_the_memory_limit_holds(name):
+def test_the_memory_limit_holds_and_is_used_up(name):
     facts = " ".join(f"x{i}" for i in range(60)) + " never"
     task = make_task(facts, "", "never", [(f"s{i}", f"~x{i}", f"x{i}", 1.0) for i in range(60)])
-    found = search(task, Options(search=name, heuristic="goalcount", memory=4))
+    found = search(task, Options(search=name, heuristic="goalcount"), Budget(megabytes=10, meter=lambda: 0))
     assert found.status == "out-of-memory"
-    assert found.bytes <= 4e6
+    assert 0.9 * 10e6 < found.bytes < 1.1 * 10e6
 
 
 def test_lazy_search_starts_again_when_it_is_stuck_and_is_complete_in_the_end():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,9 +12,7 @@ from tests.strategies.oracle import reachable
 import pdsketch as pds
 from pdsketch.heuristics.registry import HEURISTICS
 from pdsketch.lang.validator import validate
-from pdsketch.search.packed import problem as problem_module
 from pdsketch.search.packed.engine import SEARCHES
-from pdsketch.task.limits import Limits
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 PROBLEMS = sorted(path for path in EXAMPLES.glob("*/p*.pddl"))
@@ -181,14 +178,13 @@ def test_bad_options_are_errors(options, code):
     assert caught.value.diagnostics[0].code == code
 
 
-def test_grounding_that_explodes_is_a_limit_with_a_reason(monkeypatch):
-    monkeypatch.setattr(problem_module, "Limits", partial(Limits, instances=10_000))
+def test_grounding_that_explodes_is_a_limit_with_a_reason():
     parameters = " ".join(f"?x{i}" for i in range(4))
     domain = f"""(define (domain wide) (:predicates (p {parameters}) (done))
       (:action act :parameters ({parameters}) :precondition (and) :effect (and (p {parameters}) (done))))"""
     objects = " ".join(f"o{i}" for i in range(30))
     problem = f"(define (problem q) (:domain wide) (:objects {objects}) (:init) (:goal (done)))"
-    found = pds.plan(problem_of(domain, problem), time_limit=60)
+    found = pds.plan(problem_of(domain, problem), time_limit=60, memory_limit=10)
     assert found.status == "out-of-memory"
     assert found.reasons[0].startswith("<domain>:2:")
     assert "`act`" in found.reasons[0]

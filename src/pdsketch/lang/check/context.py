@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, final
 
+from pdsketch.budget import Budget, current
 from pdsketch.lang.check.knowledge import Knowledge
 from pdsketch.lang.check.tables import UNKNOWN, Parameter, Slot, Tables
 from pdsketch.lang.check.typenames import resolve_type
@@ -55,6 +56,7 @@ class Context:
     slots: dict[str, Slot] = field(default_factory=dict)
     untyped: dict[str, int] = field(default_factory=dict)
     blanks: list[BlankUse] = field(default_factory=list)
+    budget: Budget = field(default_factory=current)
 
     def expr(
         self, node: Node, scope: Scope, want: Type | None = None, against: Expr | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple, final
 
+from pdsketch.budget import current
 from pdsketch.lang.check.context import BlankUse, Context, Scope
 from pdsketch.lang.check.effects import check_effect
 from pdsketch.lang.check.expressions import check_condition, check_expr
@@ -53,13 +54,16 @@ def check_definitions(
 
 def _round(domain: DomainSyntax, tables: Tables, knowledge: Knowledge, report: Report) -> Definitions:
     found = Definitions()
+    budget = current()
     for signature in tables.signatures.values():
+        budget.tick()
         if signature.bodies and not signature.is_wrong:
             body = _bodies(signature, Shared(tables, knowledge, report), found)
             if body is not None:
                 found.bodies[signature.name] = body
     first: dict[str, ActionSyntax] = {}
     for action in domain.actions:
+        budget.tick()
         name = action.name.text
         if name in first:
             duplicate("action", action.name, first[name].name, report)

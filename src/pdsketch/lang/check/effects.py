@@ -12,6 +12,7 @@ from pdsketch.lang.check.expressions import check_expr, unknown_predicate
 from pdsketch.lang.check.fit import describe, fit, mismatch, unify
 from pdsketch.lang.check.tables import Signature
 from pdsketch.lang.diagnostics import Note
+from pdsketch.lang.domain import LARGEST_COST
 from pdsketch.lang.reader import Atom, Group, Node
 from pdsketch.lang.report import here
 from pdsketch.lang.terms import (
@@ -280,11 +281,19 @@ def _cost(ctx: Context, op: UpdateOp, value_node: Node, at: Group, frame: Frame,
             "type-mismatch", f"a cost is a number, and this is {describe(value.type)}", value_node
         )
         return
-    if isinstance(value, Value) and isinstance(value.value, int | float) and value.value < 0:
-        ctx.report.error(
-            "negative-cost", f"a cost is 0 or more, and this is {ctx.words(value_node)}", value_node
-        )
-        return
+    if isinstance(value, Value) and isinstance(value.value, int | float):
+        if value.value < 0:
+            ctx.report.error(
+                "negative-cost", f"a cost is 0 or more, and this is {ctx.words(value_node)}", value_node
+            )
+            return
+        if value.value > LARGEST_COST:
+            ctx.report.error(
+                "cost-too-large",
+                f"a cost is at most {LARGEST_COST:g}, and this is {ctx.words(value_node)}",
+                value_node,
+            )
+            return
     effects.costs.append(value)
 
 

@@ -39,6 +39,7 @@ def check_expr(
     elif node.bracket == "[":
         found = _vector(ctx, node)
     else:
+        ctx.budget.tick()
         found = _list(ctx, node, scope, want)
     if found is None or want is None:
         return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, final
 
+from pdsketch.budget import current
 from pdsketch.lang.check.fit import describe
 from pdsketch.lang.check.numbers import as_float, number_of, prim_of, read_vector
 from pdsketch.lang.check.tables import UNKNOWN
@@ -71,9 +72,10 @@ def check_init(
 ) -> tuple[dict[Fact, Data], dict[Fact, Node]]:
     """The values of the ground atoms that ``:init`` names, and the places of those that are not plain."""
     init = _Init(domain, universe, report)
-    known, facts = init.known, init.facts
+    known, facts, budget = init.known, init.facts, current()
     for section in sections:
         for node in section.items[1:]:
+            budget.tick()
             words = node.words if isinstance(node, Group) else None
             of = known.get(words[0]) if words else None
             if of is None or words is None or len(words) != of.size or not of.is_plain:

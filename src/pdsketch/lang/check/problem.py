@@ -14,7 +14,7 @@ from pdsketch.lang.check.requirements import check_requirements
 from pdsketch.lang.check.tables import UNKNOWN, tables_of
 from pdsketch.lang.check.typenames import resolve_type
 from pdsketch.lang.diagnostics import nearest
-from pdsketch.lang.domain import Data, Domain, Fact, Problem
+from pdsketch.lang.domain import LARGEST_COST, Data, Domain, Fact, Problem
 from pdsketch.lang.lists import is_name, parse_typed
 from pdsketch.lang.reader import Atom, Group, Node
 from pdsketch.lang.report import Report, duplicate
@@ -174,15 +174,15 @@ def _goal(
 def _check_costs(
     domain: Domain, init: Mapping[Fact, Data], places: Mapping[Fact, Node], report: Report
 ) -> None:
-    """A function that is an action's cost has no negative values."""
+    """A function that is an action's cost has no values that are negative or too large."""
     costs = {a.cost.predicate for a in domain.actions.values() if isinstance(a.cost, Apply)}
     for fact, value in init.items():
-        if fact[0] in costs and isinstance(value, float) and value < 0:
+        if fact[0] in costs and isinstance(value, float) and not 0 <= value <= LARGEST_COST:
             report.error(
-                "negative-cost",
+                "negative-cost" if value < 0 else "cost-too-large",
                 f"`({' '.join(fact)})` is the cost of an action, so it cannot be {value:g}",
                 places[fact],
-                help="costs are 0 or more",
+                help="costs are 0 or more" if value < 0 else f"costs are {LARGEST_COST:g} at most",
             )
 
 

@@ -110,14 +110,12 @@ def _raw(
     for reader, names in body_reads.items():
         for name in names:
             readers.setdefault(name, set()).add(reader)
-    # The largest set of derived predicates that the encoder alone reads: start from all, drop the others.
-    inner = {n for n, role in roles.items() if role == "derived" and n not in by_action and readers.get(n)}
-    changed = True
-    while changed:
-        kept = {n for n in inner if all(r in inner or roles[r] == "encoded" for r in readers[n])}
-        kept = {n for n in kept if _reaches_encoder(n, readers, roles)}
-        changed = kept != inner
-        inner = kept
+    # The derived predicates that the encoder alone reads: not those that an action or nobody reads, nor those
+    # that only a circle of derived ones does, nor what such a predicate reads in turn.
+    derived = {name for name, role in roles.items() if role == "derived"}
+    encoded = [name for name, role in roles.items() if role == "encoded"]
+    inner = derived.intersection(_below(encoded, body_reads, derived)) - by_action
+    inner -= _below(derived - inner, body_reads, derived)
     return [
         name
         for name, role in roles.items()
@@ -129,18 +127,16 @@ def _raw(
     ]
 
 
-def _reaches_encoder(name: str, readers: Mapping[str, set[str]], roles: Mapping[str, Role]) -> bool:
-    """Whether an encoded body reads the predicate, and not only a circle of derived ones."""
-    seen = {name}
-    stack = [name]
+def _below(names: Iterable[str], body_reads: Mapping[str, frozenset[str]], through: set[str]) -> set[str]:
+    """The predicates, and what their bodies read, directly or through some others."""
+    seen = set(names)
+    stack = list(seen)
     while stack:
-        for reader in readers.get(stack.pop(), ()):
-            if roles[reader] == "encoded":
-                return True
-            if reader not in seen:
-                seen.add(reader)
-                stack.append(reader)
-    return False
+        for read in body_reads.get(stack.pop(), ()):
+            if read not in seen and read in through:
+                seen.add(read)
+                stack.append(read)
+    return seen
 
 
 def _warn_stale(
@@ -152,10 +148,10 @@ def _warn_stale(
 ) -> None:
     """An action that writes what an encoded body reads, but not the encoded variable itself."""
     encoded = [name for name, role in roles.items() if role == "encoded"]
+    read_by = {name: closure(name, body_reads, stop=encoded) - {name} for name in encoded}
     for action in found.actions.values():
         updates = {update.target.predicate: update for update in reversed(action.effects)}
-        for name in encoded:
-            sources = closure(name, body_reads, stop=encoded) - {name}
+        for name, sources in read_by.items():
             stale = next((updates[s] for s in updates if s in sources), None)
             if stale is None or name in updates or stale.span is None:
                 continue

@@ -47,10 +47,11 @@ def _components(graph: Mapping[str, list[str]]) -> Iterator[tuple[str, ...]]:
                 if work:
                     low[work[-1][0]] = min(low[work[-1][0]], low[name])
                 if low[name] == index[name]:
-                    at = open_.index(name)
-                    yield tuple(open_[at:])
-                    closed.update(open_[at:])
-                    del open_[at:]
+                    component = [open_.pop()]
+                    while component[-1] != name:
+                        component.append(open_.pop())
+                    closed.update(component)
+                    yield tuple(reversed(component))
             elif callee not in index:
                 index[callee] = low[callee] = len(index)
                 open_.append(callee)

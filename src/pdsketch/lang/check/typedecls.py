@@ -34,7 +34,7 @@ def declare_types(entries: Sequence[Typed], report: Report) -> Tables:
     cyclic = _report_cycles(first, above, report)
     parents = {
         name: tuple(
-            p for p in dict.fromkeys(up) if (p in first or p == "object") and p not in (*values, name)
+            p for p in dict.fromkeys(up) if (p in first or p == "object") and p not in values and p != name
         )
         for name, up in above.items()
         if name not in values

@@ -88,7 +88,7 @@ def _vector(syntax: TypeName, report: Report) -> ValueType | None:
     items = [item for item in bracket.items if not (isinstance(item, Atom) and item.text == ",")]
     while at < len(items):
         item = items[at]
-        if isinstance(item, Atom) and item.text.isdecimal() and len(item.text) < 10 and int(item.text) > 0:
+        if isinstance(item, Atom) and item.text.isdecimal() and int(item.text) > 0:
             dims.append(int(item.text))
             at += 1
             continue
@@ -106,7 +106,9 @@ def _vector(syntax: TypeName, report: Report) -> ValueType | None:
     for dim in dims:
         size *= dim
     if size > MAX_ELEMENTS:
-        report.error("bad-type", f"{size:,} numbers are more than a value may hold", syntax)
+        many = f"{size:,}" if size < 10**18 else "so many"
+        message = f"{many} numbers are more than a value may hold"
+        report.error("bad-type", message, syntax, help=f"{MAX_ELEMENTS:,} are the most")
         return None
     return _apply_settings(ValueType(cast(Prim, prim.text), shape), settings, report)
 

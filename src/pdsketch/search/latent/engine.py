@@ -9,7 +9,7 @@ greedy search stops at once. A state that is reached more cheaply is opened agai
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, final
 
@@ -18,13 +18,16 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from pdsketch.budget import current
+from pdsketch.search.latent.children import Children, joined
 from pdsketch.search.latent.frontier import Frontier
 from pdsketch.search.latent.guide import Guide
 from pdsketch.search.latent.judge import Judge
-from pdsketch.search.latent.space import Children, Space, joined
+from pdsketch.search.latent.limits import LIMITS, status_of
+from pdsketch.search.latent.space import Space
 from pdsketch.search.result import Status, Step
-from pdsketch.task import clock
 from pdsketch.tensor.node import pardoning
+from pdsketch.tensor.portions import PORTION
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -32,19 +35,17 @@ Bools = NDArray[np.bool_]
 
 Search = Literal["astar", "wastar", "gbfs"]
 
-MOST_CHILDREN: Final = 65_536
-"""About how many successors are made in one go."""
-
 _SHIFT: Final = 40
+
+_Admitted = tuple[Children, Floats, Ints]
+"""Successors with their costs, and their entries in the closed table."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When to stop: time (of `clock.now`), bytes, expansions of a problem, depth of a node."""
+    """When to stop beside the budget: expansions of a problem, depth of a node."""
 
-    deadline: float
-    memory: float
     expansions: int | None
     depth: int | None
 
@@ -121,21 +122,24 @@ class Engine:
 
     def run(self) -> list[Outcome]:
         """Search until every problem has an answer or a limit is hit."""
-        self._begin()
-        with pardoning():
-            self._search()
+        try:
+            self._begin()
+            with pardoning():
+                self._search()
+        except LIMITS as limit:
+            status = status_of(limit)
+            if status is None:
+                raise
+            self._stop(self._active(), status, "time" if status == "out-of-time" else "memory")
         return [self._outcome(p) for p in range(len(self._status))]
 
     def _search(self) -> None:
         started = told = time.monotonic()
+        budget = current()
         while (active := self._active()).size:
             now = time.monotonic()
-            if clock.now() >= self.limits.deadline:
-                self._stop(active, "out-of-time", "time")
-                break
-            if self.space.nbytes + self.frontier.nbytes > self.limits.memory:
-                self._stop(active, "out-of-memory", "memory")
-                break
+            budget.hold(self.space.nbytes + self.frontier.nbytes)
+            budget.check()
             if self.settings.watch is not None and now - told > 1.0:
                 told = now
                 total, made = int(self.expanded.sum()), int(self.generated.sum())
@@ -174,12 +178,9 @@ class Engine:
             deep = self.frontier.depth[nodes] >= self.limits.depth
             self._cut[self.frontier.problem[nodes[deep]]] = True
             nodes = nodes[~deep]
-        per_node = max(1, sum(i.count for i in self.space.instances))
-        size = max(1, MOST_CHILDREN // per_node)
+        size = self.space.together
         for first in range(0, len(nodes), size):
             self._expand(nodes[first : first + size])
-            if clock.now() >= self.limits.deadline:
-                return
 
     def _drop_finished(self, active: Ints) -> Ints:
         """The problems that go on; those with a goal that nothing can beat, or without room, are settled."""
@@ -212,34 +213,38 @@ class Engine:
         batch = self.space.batch(places)
         owners = self.space.problems(places)
         g = self.frontier.g[nodes]
-        parts = self.space.expand(batch, places)
-        if self.settings.refused and (nodes < self.space.roots.size).any():
-            parts = [self._without_refused(part, nodes) for part in parts]
-        kept, costs, entries = [], [], []
-        for part in parts:
-            parent = part.parent.cpu().numpy()
-            problems = owners.index_select(0, part.parent)
+        refusing = bool(self.settings.refused) and bool((nodes < self.space.roots.size).any())
+        waiting: list[_Admitted] = []
+        for part in self.space.expand(batch, places):
+            some = self._without_refused(part, nodes) if refusing else part
+            parent = some.parent.cpu().numpy()
+            problems = owners.index_select(0, some.parent)
             np.add.at(self.generated, self.frontier.problem[nodes[parent]], 1)
-            cost = g[parent] + part.cost.cpu().numpy()
-            prints = self.space.fingerprint(part, problems).cpu().numpy()
+            cost = g[parent] + some.cost.cpu().numpy()
+            prints = self.space.fingerprint(some, problems).cpu().numpy()
             keep, entry = self.frontier.admit(prints, cost)
             index = np.flatnonzero(keep)
             if index.size:
-                kept.append(part.select(torch.from_numpy(index).to(self.space.device)).completed(batch))
-                costs.append(cost[index])
-                entries.append(entry[index])
-        if kept:
-            children = joined(kept)
-            parents = nodes[children.parent.cpu().numpy()]
-            problems = owners.index_select(0, children.parent)
-            self._open(
-                children,
-                problems,
-                np.concatenate(costs),
-                parents,
-                self.frontier.depth[parents] + 1,
-                np.concatenate(entries),
-            )
+                kept = some.select(torch.from_numpy(index).to(self.space.device)).completed(batch)
+                waiting.append((kept, cost[index], entry[index]))
+                if sum(len(c) for c, _, _ in waiting) * self.space.row_bytes > PORTION:
+                    self._open_admitted(waiting, nodes, owners)
+                    waiting = []
+        if waiting:
+            self._open_admitted(waiting, nodes, owners)
+
+    def _open_admitted(self, admitted: Sequence[_Admitted], nodes: Ints, owners: Tensor) -> None:
+        """Open successors of some nodes, whose problems are ``owners``."""
+        children = joined([part for part, _, _ in admitted])
+        parents = nodes[children.parent.cpu().numpy()]
+        self._open(
+            children,
+            owners.index_select(0, children.parent),
+            np.concatenate([cost for _, cost, _ in admitted]),
+            parents,
+            self.frontier.depth[parents] + 1,
+            np.concatenate([entries for _, _, entries in admitted]),
+        )
 
     def _without_refused(self, part: Children, nodes: Ints) -> Children:
         """Successors of a root by other actions than those that a controller refused there."""
@@ -314,7 +319,7 @@ class Engine:
         """No open node is left: a plan was found before, or there is none, or it was out of sight."""
         if self.goal[problem] >= 0:
             self._status[problem] = "solved"
-        elif self.settings.exact and not self._cut[problem]:
+        elif self.settings.exact and not self._cut[problem] and not self.space.runaways.get(problem):
             self._status[problem] = "unsolvable"
         else:
             self._status[problem] = "gave-up"

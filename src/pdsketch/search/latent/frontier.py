@@ -14,13 +14,19 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from pdsketch.budget import current
 from pdsketch.heuristics.compiled import kernel
+from pdsketch.task.room import enlarged, more_rows
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 _NONE = -1
+
+_COLUMNS = ("problem", "parent", "action", "entry", "child", "sibling", "depth", "f", "g", "h")
+_NODE_BYTES = 8 * len(_COLUMNS)
+_ENTRY_BYTES = 8 * 3
 
 
 @kernel
@@ -152,12 +158,6 @@ def _admit(
     return n
 
 
-def _grown(array: NDArray[Any], size: int) -> NDArray[Any]:
-    bigger = np.empty((size, *array.shape[1:]), dtype=array.dtype)
-    bigger[: len(array)] = array
-    return bigger
-
-
 @final
 class Frontier:
     """The open lists of ``problems`` searches and their shared closed table.
@@ -186,8 +186,8 @@ class Frontier:
 
     @property
     def nbytes(self) -> int:
-        """The memory that the lists take."""
-        return sum(value.nbytes for value in vars(self).values() if isinstance(value, np.ndarray))
+        """The memory that the lists take, without room that is not used yet."""
+        return self.n * _NODE_BYTES + self.entries * _ENTRY_BYTES + self._table.nbytes
 
     def admit(self, prints: Ints, g: Floats) -> tuple[Bools, Ints]:
         """Which states are new, or cheaper than before, and the entry of each in the table.
@@ -232,18 +232,20 @@ class Frontier:
 
     def _reserve_nodes(self, needed: int) -> None:
         if needed > len(self.g):
-            size = max(needed, 2 * len(self.g))
-            for name in ("problem", "parent", "action", "entry", "child", "sibling", "depth", "f", "g", "h"):
-                setattr(self, name, _grown(getattr(self, name), size))
+            size = more_rows(len(self.g), needed, _NODE_BYTES, current())
+            for name in _COLUMNS:
+                setattr(self, name, enlarged(getattr(self, name), size))
 
     def _reserve_entries(self, needed: int) -> None:
+        budget = current()
         if needed > len(self.best_g):
-            size = max(needed, 2 * len(self.best_g))
-            self.prints = _grown(self.prints, size)
-            self.best_g = _grown(self.best_g, size)
+            size = more_rows(len(self.best_g), needed, _ENTRY_BYTES, budget)
+            self.prints = enlarged(self.prints, size)
+            self.best_g = enlarged(self.best_g, size)
         if 2 * needed > len(self._table):
-            size = len(self._table)
-            while size < 4 * needed:
+            size = 2 * len(self._table)
+            while size < 2 * needed:
                 size *= 2
+            budget.reserve(size * self._table.itemsize)
             self._table = np.full(size, _NONE, dtype=np.int64)
             _rehash(self._table, self.prints, self.entries)

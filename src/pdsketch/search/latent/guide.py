@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Protocol, final
+from typing import Final, Protocol, final
 
 import numpy as np
 import torch
@@ -13,11 +13,13 @@ from torch import Tensor
 
 from pdsketch.abstract.facts import Form
 from pdsketch.abstract.opt import Optimistic, compile_optimistic
+from pdsketch.budget import current
 from pdsketch.heuristics.evaluator import Evaluator
 from pdsketch.lang.diagnostics import did_you_mean, error
 from pdsketch.lang.terms import Expr
 from pdsketch.lang.types import ObjectType
 from pdsketch.search.latent.judge import open_node
+from pdsketch.search.latent.portions import Portions
 from pdsketch.search.latent.undecided import HIGH, LOW, blanks_read, known_blanks
 from pdsketch.tensor.model import Model
 from pdsketch.tensor.node import Node
@@ -31,6 +33,12 @@ OPTIMISTIC = {"opt": "ff", "ff": "ff", "add": "add", "max": "max"}
 """The heuristics over the optimistic compilation, and what each evaluates there."""
 
 HEURISTICS = ("blind", *OPTIMISTIC)
+
+Prices = Callable[[int, Sequence[tuple[str, ...]]], Sequence[float]]
+"""What ground actions cost in a problem, by its place."""
+
+_FIRST_ROWS: Final = 4096
+"""Facts of one form that are asked for together before it is known what they take."""
 
 
 class Guide(Protocol):
@@ -62,6 +70,7 @@ class _Question:
         self.rows: list[list[tuple[int, ...]]] = [[] for _ in range(problems)]
         self.facts: list[list[int]] = [[] for _ in range(problems)]
         self.names: tuple[str, ...] = ()
+        self.portions = Portions(_FIRST_ROWS)
 
     def seal(self, nowhere: int, device: torch.device) -> None:
         """Make the tables: ``places`` ``[problem, n]`` for each variable, ``into`` ``[problem, n]``."""
@@ -74,6 +83,10 @@ class _Question:
         self.into = torch.tensor(into, dtype=torch.int64, device=device)
         self.asked = torch.tensor([bool(row) for row in self.rows], device=device)
         self.count = most
+
+    def rows_of(self, states: int) -> Iterable[slice]:
+        """All rows at once of several states, which are no more than fit; of one alone, in portions."""
+        return [slice(0, self.count)] if states > 1 else self.portions.of(self.count)
 
 
 @final
@@ -91,29 +104,39 @@ class Optimism:
         goals: Sequence[Expr],
         universes: Sequence[Universe],
         name: str,
-        cost: Callable[[tuple[str, ...]], float] | None = None,
+        prices: Prices | None = None,
     ) -> None:
         self._engine = model.engine
-        compiled: dict[tuple[int, Expr], int] = {}
+        self._portions = Portions()
+        compiled: dict[tuple[int, Expr], Optimistic] = {}
+        numbers: dict[tuple[int, int], int] = {}
         self.tasks: list[Optimistic] = []
         self.task_of = np.empty(len(goals), dtype=np.int64)
         for problem, (goal, universe) in enumerate(zip(goals, universes, strict=True)):
             key = (id(universe), goal)
             if key not in compiled:
-                compiled[key] = len(self.tasks)
-                self.tasks.append(compile_optimistic(model.domain, universe.types, goal, cost))
-            self.task_of[problem] = compiled[key]
+                compiled[key] = compile_optimistic(model.domain, universe.types, goal)
+            found = compiled[key]
+            if prices is not None:
+                found = found.priced(prices(problem, compiled[key].steps))
+            same = (id(compiled[key]), id(found.task))
+            if same not in numbers:
+                numbers[same] = len(self.tasks)
+                self.tasks.append(found)
+            self.task_of[problem] = numbers[same]
         # Problems that differ in the names of their objects alone share a task, and its evaluator.
         shared = {id(o.task): o for o in self.tasks}
-        numbers = {task: i for i, task in enumerate(shared)}
-        self._shape_of = np.array([numbers[id(o.task)] for o in self.tasks], dtype=np.int64)
+        places = {task: i for i, task in enumerate(shared)}
+        self._shape_of = np.array([places[id(o.task)] for o in self.tasks], dtype=np.int64)
         self._shapes = [(o, Evaluator(o.task, OPTIMISTIC[name])) for o in shared.values()]
         self._width = max((o.n_given for o in self.tasks), default=0)
         self._questions = self._ask(model, universes)
 
     def _ask(self, model: Model, universes: Sequence[Universe]) -> list[_Question]:
         questions: dict[tuple[Expr, tuple[str, ...]], _Question] = {}
+        budget = current()
         for problem, universe in enumerate(universes):
+            budget.check()
             for form in self.tasks[self.task_of[problem]].forms:
                 names = tuple(variable.name for variable in form.variables)
                 key = (form.expr, (*names, *(str(v.type) for v in form.variables)))
@@ -128,8 +151,16 @@ class Optimism:
 
     def facts(self, batch: StateBatch, problems: Tensor) -> Bools:
         """The truth of every fact of each state's task, ``[state, fact]``."""
+        found = np.zeros((batch.size, self._width), dtype=np.bool_)
+        for some in self._portions.of(batch.size):
+            found[some] = self._facts(batch.span(some), problems[some])
+        return found
+
+    def _facts(self, batch: StateBatch, problems: Tensor) -> Bools:
+        """The same for states that are few enough; what is too much of one state is asked in rows."""
         facts = torch.zeros(batch.size, self._width + 1, dtype=torch.bool, device=batch.device)
         run = self._engine.open(batch)
+        most = 0
         for question in self._questions:
             everyone = bool(question.asked.all())
             here = None if everyone else question.asked[problems].nonzero().squeeze(1)
@@ -137,19 +168,35 @@ class Optimism:
                 continue
             owners = problems if here is None else problems[here]
             some = run if here is None else self._engine.open(batch.select(here))
-            places = {name: table[owners] for name, table in question.places.items()}
-            truth = question.node(some.ground(places, question.count))
-            truth = truth.reshape(truth.shape[0], -1).expand(owners.shape[0], question.count)
-            if here is None:
-                facts.scatter_(1, question.into[owners], truth)
-            else:
-                facts[here] |= torch.zeros_like(facts[here]).scatter_(1, question.into[owners], truth)
+            for rows in question.rows_of(batch.size):
+                count = rows.stop - rows.start
+                places = {name: table[owners, rows] for name, table in question.places.items()}
+                into = question.into[owners, rows]
+                ground = some.ground(places, count)
+                truth = question.node(ground)
+                truth = truth.reshape(truth.shape[0], -1).expand(owners.shape[0], count)
+                if here is None:
+                    facts.scatter_(1, into, truth)
+                else:
+                    facts[here] |= torch.zeros_like(facts[here]).scatter_(1, into, truth)
+                if self._portions.wants(batch.size):
+                    question.portions.learn(count, ground.nbytes / batch.size)
+                    most = max(most, ground.nbytes * question.count // count)
+        if self._portions.wants(batch.size):
+            self._portions.learn(batch.size, most + 4 * facts.numel())
         found: Bools = facts[:, : self._width].cpu().numpy()
         return found
 
     def values(self, batch: StateBatch, problems: Tensor, goals: Bools) -> Floats:
         """An estimate for each state; 0 where the goal holds."""
-        facts = self.facts(batch, problems)
+        values = np.empty(batch.size)
+        for some in self._portions.of(batch.size):
+            values[some] = self._values(batch.span(some), problems[some])
+        values[goals] = 0.0
+        return values
+
+    def _values(self, batch: StateBatch, problems: Tensor) -> Floats:
+        facts = self._facts(batch, problems)
         shapes = self._shape_of[self.task_of[problems.cpu().numpy()]]
         values = np.empty(batch.size)
         for number in np.unique(shapes):
@@ -158,7 +205,6 @@ class Optimism:
             states = np.zeros((len(rows), optimistic.task.n_basic), dtype=np.bool_)
             states[:, : optimistic.n_given] = facts[rows, : optimistic.n_given]
             values[rows] = evaluator.values(states)
-        values[goals] = 0.0
         return values
 
     def unreachable(self, batch: StateBatch, problem: int) -> list[Expr]:

@@ -67,10 +67,10 @@ class Instances:
             if isinstance(parameter.type, ValueType)
         }
 
-    def arguments(self, problems: Tensor) -> dict[str, Tensor]:
-        """The arguments of all instances for some problems: ``[row, instance, *value]``."""
+    def arguments(self, problems: Tensor, some: slice) -> dict[str, Tensor]:
+        """The arguments of some instances for some problems: ``[row, instance, *value]``."""
         kinds = self.kind.index_select(0, problems)
-        index = self.index.index_select(0, kinds)
+        index = self.index[:, some].index_select(0, kinds)
         found = {}
         for i, parameter in enumerate(self.action.parameters):
             places = index[..., i]
@@ -78,9 +78,9 @@ class Instances:
             found[parameter.name] = places if pool is None else pool[problems[:, None], places]
         return found
 
-    def existing(self, problems: Tensor) -> Tensor | None:
-        """Which instances exist, ``[row, instance]``; None: all do."""
-        return None if self.valid is None else self.valid[self.kind[problems]]
+    def existing(self, problems: Tensor, some: slice) -> Tensor | None:
+        """Which of some instances exist, ``[row, instance]``; None: all do."""
+        return None if self.valid is None else self.valid[self.kind[problems], some]
 
     def step(self, problem: int, instance: int) -> Step:
         """An instance as a step of a plan."""

@@ -16,6 +16,7 @@ from torch import Tensor
 from pdsketch.abstract.facts import Form, by_form
 from pdsketch.lang.terms import Expr
 from pdsketch.lang.types import ObjectType
+from pdsketch.search.latent.portions import Portions
 from pdsketch.tensor.logic import CRISP, Logic
 from pdsketch.tensor.model import Model
 from pdsketch.tensor.node import Node
@@ -41,10 +42,15 @@ class Judge:
 
     def __init__(self, model: Model, goals: Sequence[Expr], universes: Sequence[Universe]) -> None:
         self._engine = model.engine
+        self._portions = Portions()
         self._groups = [_group(form, universes, model) for form in by_form(goals, model.domain)]
 
     def truth(self, batch: StateBatch, problems: Tensor) -> Tensor:
         """Whether each state satisfies the goal of its problem, ``[state]``."""
+        parts = [self._truth(batch.span(some), problems[some]) for some in self._portions.of(batch.size)]
+        return parts[0] if len(parts) == 1 else torch.cat(parts)
+
+    def _truth(self, batch: StateBatch, problems: Tensor) -> Tensor:
         if len(self._groups) == 1:
             return self._of_group(self._groups[0], batch, problems)
         found = torch.zeros(batch.size, dtype=torch.bool, device=batch.device)
@@ -57,7 +63,10 @@ class Judge:
 
     def _of_group(self, group: _Group, batch: StateBatch, problems: Tensor) -> Tensor:
         places = {name: table.index_select(0, problems) for name, table in group.places.items()}
-        truth = group.node(self._engine.open(batch).ground(places, 1))
+        run = self._engine.open(batch).ground(places, 1)
+        truth = group.node(run)
+        if self._portions.wants(batch.size):
+            self._portions.learn(batch.size, run.nbytes)
         return truth.reshape(truth.shape[0]).expand(batch.size)
 
 

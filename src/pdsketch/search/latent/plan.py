@@ -4,69 +4,45 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any, Final, final
 
 import numpy as np
 import torch
 
+from pdsketch.budget import UNLIMITED, Budget, current, taken
 from pdsketch.lang.check.reads import absent_reads
-from pdsketch.lang.diagnostics import did_you_mean, error
+from pdsketch.lang.diagnostics import error
 from pdsketch.lang.terms import Expr
-from pdsketch.search.latent.candidates import Generator, candidates_of
+from pdsketch.search.latent.candidates import candidates_of
 from pdsketch.search.latent.doubts import doubts_of, encoded
-from pdsketch.search.latent.engine import Engine, Limits, Outcome, Progress, Search, Settings
-from pdsketch.search.latent.guide import Blind, Guide, Optimism, find_guide
+from pdsketch.search.latent.engine import Engine, Limits, Outcome, Settings
+from pdsketch.search.latent.guide import Blind, Guide, Optimism
 from pdsketch.search.latent.instances import Candidates, value_types
 from pdsketch.search.latent.judge import Judge
-from pdsketch.search.latent.reasons import nothing_trained, runaways, untrained, why_not
-from pdsketch.search.latent.replay import Trail, replay
+from pdsketch.search.latent.limits import LIMITS, status_of, suppress_limits
+from pdsketch.search.latent.options import Options, options_of
+from pdsketch.search.latent.prices import prices_of
+from pdsketch.search.latent.reasons import ending, nothing_trained, runaways, untrained, why_not
+from pdsketch.search.latent.replay import Trail, Verdicts, replay
 from pdsketch.search.latent.space import Space
 from pdsketch.search.latent.undecided import undecided
-from pdsketch.search.result import Result, Step, UntrainedWarning
-from pdsketch.task import clock
-from pdsketch.tensor.arguments import bind
+from pdsketch.search.result import Result, Status, Step, UntrainedWarning
 from pdsketch.tensor.experience import Watch
 from pdsketch.tensor.model import Model
 from pdsketch.tensor.node import pardoning
 from pdsketch.tensor.state import State, StateBatch
 
-SEARCHES: Final[tuple[Search, ...]] = ("astar", "wastar", "gbfs")
-MEGABYTE: Final = 1_000_000
 MOST_ROUNDS: Final = 8
 FIRST_ROUND: Final = 256
 """Expansions of the first round of candidate values, where more rounds may follow; each doubles it."""
 
-
-@final
-@dataclass(frozen=True, slots=True)
-class Options:
-    """How to plan with a model.
-
-    ``k`` nodes are expanded together; 1 is textbook search. ``max_depth`` bounds
-    the length of plans. ``snap`` rounds floats to their codes after each step.
-    Two states are one when their floats' codes agree, or with ``resolution`` when
-    they agree in steps of that size.
-    ``generators`` propose values for value parameters, by the name of their
-    type. ``costs``: let actions cost what they say; by default, where some
-    action says so. ``refused`` are not tried as a first step.
-    """
-
-    search: Search = "astar"
-    heuristic: str = "opt"
-    time_limit: float | None = 20.0
-    memory_limit: float = 2000.0
-    max_expansions: int | None = None
-    max_depth: int | None = None
-    k: int = 1
-    weight: float = 5.0
-    snap: bool = False
-    resolution: float | None = None
-    costs: bool | None = None
-    generators: Mapping[str, Generator] = field(default_factory=dict)
-    refused: frozenset[Step] = frozenset()
-    watch: Callable[[Progress], None] | None = None
+_NOT_REPLAYED: Final = "a plan was found, and a limit reached before it was replayed: raise the limit"
+_NOT_LOOKED_AT: Final = (
+    "a limit was reached before it was seen whether the plan rests on what the model knows"
+)
 
 
 def plan_model(model: Model, state: State, goal: str | Expr, **options: Any) -> Result:
@@ -83,17 +59,25 @@ def plan_models(
     expansions and depth hold for each problem, those of time and memory for all
     of them together.
     """
-    started = time.monotonic()
     if not isinstance(model, Model):
         raise error("bad-model", f"a Model was wanted to plan with, and a {type(model).__name__} was given")
-    chosen = _options(model, options)
-    states = _states(model, states)
-    if not states:
-        return []
-    wanted = _goals(model, states, goals)
-    with torch.inference_mode():
-        ready, watch = encoded(model, states)
-        return _Planning(model, ready, wanted, chosen, started, watch).results()
+    started = time.monotonic()
+    chosen = options_of(model, options)
+    with _budget(model, chosen).running() as budget:
+        states = _states(model, states)
+        if not states:
+            return []
+        wanted = _goals(model, states, goals)
+        with torch.inference_mode():
+            return _Planning(model, states, wanted, chosen, started, budget).results()
+
+
+def _budget(model: Model, options: Options) -> Budget:
+    """The budget of a call; where the model is on a GPU, its memory counts, too."""
+    outer, device = current(), model.device
+    if outer is UNLIMITED and device.type == "cuda":
+        outer = Budget(meter=lambda: taken() + torch.cuda.memory_allocated(device))
+    return outer.narrowed(options.time_limit, options.memory_limit)
 
 
 @final
@@ -103,21 +87,19 @@ class _Planning:
     def __init__(
         self,
         model: Model,
-        states: Sequence[State],
+        states: list[State],
         goals: Sequence[Expr],
         options: Options,
         started: float,
-        watch: Watch,
+        budget: Budget,
     ) -> None:
         self.model = model
         self.states = states
         self.goals = goals
         self.options = options
         self.started = started
-        self.watch = watch
-        limit = options.time_limit
-        spent = time.monotonic() - started
-        self.deadline = np.inf if limit is None else clock.now() + limit - spent
+        self.budget = budget
+        self.watch = Watch(model.notes, model.blanks.given)
         self.costs = model.domain.has_costs if options.costs is None else options.costs
         self.spent = np.zeros(len(states), dtype=np.int64)
         self.counts = np.zeros((len(states), 3), dtype=np.int64)
@@ -130,19 +112,27 @@ class _Planning:
         found: dict[int, Result] = {}
         pools: list[Candidates | None] = [None] * len(self.states)
         rounds = MOST_ROUNDS if self.options.generators and value_types(self.model.domain) else 1
-        for number in range(rounds):
-            left = [i for i in range(len(self.states)) if i not in found]
-            if not left:
-                break
-            for i in left:
-                pools[i] = candidates_of(
-                    self.model, self.states[i], self.options.generators, number, pools[i]
-                )
-            last = number == rounds - 1
-            ready = [pool for i in left if (pool := pools[i]) is not None]
-            for i, result in zip(left, self._search(left, ready, number, last=last), strict=True):
-                if result is not None:
-                    found[i] = result
+        try:
+            self.states, self.watch = encoded(self.model, self.states)
+            for number in range(rounds):
+                left = [i for i in range(len(self.states)) if i not in found]
+                if not left:
+                    break
+                for i in left:
+                    pools[i] = candidates_of(
+                        self.model, self.states[i], self.options.generators, number, pools[i]
+                    )
+                last = number == rounds - 1
+                ready = [pool for i in left if (pool := pools[i]) is not None]
+                for i, result in zip(left, self._search(left, ready, number, last=last), strict=True):
+                    if result is not None:
+                        found[i] = result
+        except LIMITS as limit:
+            status = status_of(limit)
+            if status is None:
+                raise
+            for i in range(len(self.states)):
+                found.setdefault(i, self._early(i, status))
         return [found[i] for i in range(len(self.states))]
 
     def _search(
@@ -165,34 +155,49 @@ class _Planning:
         outcomes = engine.run()
         solved = [place for place, outcome in enumerate(outcomes) if outcome.status == "solved"]
         plans = {place: engine.steps(outcomes[place].node) for place in solved}
-        trail = Trail()
-        with pardoning():
-            failures = replay(
+        results: list[Result | None] = []
+        with self.budget.grace().running():
+            failed, said = self._replayed(left, plans)
+            for place, (i, outcome) in enumerate(zip(left, outcomes, strict=True)):
+                self.counts[i] += (outcome.expanded, outcome.evaluated, outcome.generated)
+                self.spent[i] += outcome.expanded
+                if not last and outcome.status == "gave-up" and self._has_room(i):
+                    results.append(None)
+                    continue
+                if place in plans:
+                    cost = float(engine.frontier.g[outcome.node])
+                    result = self._solution(i, outcome, plans[place], cost, failed.get(place, _NOT_REPLAYED))
+                else:
+                    result = self._failure(i, place, outcome, engine, guide)
+                left_out = runaways(space.runaways.get(place, {}), self.model.domain.predicates)
+                more = (*left_out, *said.get(place, ()))
+                results.append(replace(result, warnings=(*result.warnings, *more)))
+        return results
+
+    def _replayed(
+        self, left: Sequence[int], plans: Mapping[int, list[Step]]
+    ) -> tuple[dict[int, str | None], dict[int, tuple[str, ...]]]:
+        """Why each plan fails when it is replayed (None: it does not), and what is to be said of it.
+
+        A plan that no time was left for is in neither.
+        """
+        places = [*plans]
+        trail, verdicts = Trail(), Verdicts()
+        with suppress_limits(), pardoning():
+            replay(
                 self.model,
-                [self.states[left[place]] for place in solved],
-                [goals[place] for place in solved],
-                [plans[place] for place in solved],
+                [self.states[left[place]] for place in places],
+                [self.goals[left[place]] for place in places],
+                [plans[place] for place in places],
                 snap=self.options.snap,
                 trail=trail,
+                verdicts=verdicts,
             )
+        said: dict[int, tuple[str, ...]] = dict.fromkeys(places, (_NOT_LOOKED_AT,))
+        with suppress_limits(), pardoning():
             watch = doubts_of(self.model, trail)
-        failed = dict(zip(solved, failures, strict=True))
-        said = {place: watch.sentences(number) for number, place in enumerate(solved)}
-        results: list[Result | None] = []
-        for place, (i, outcome) in enumerate(zip(left, outcomes, strict=True)):
-            self.counts[i] += (outcome.expanded, outcome.evaluated, outcome.generated)
-            self.spent[i] += outcome.expanded
-            if not last and outcome.status == "gave-up" and self._has_room(i):
-                results.append(None)
-                continue
-            if place in plans:
-                cost = float(engine.frontier.g[outcome.node])
-                result = self._solution(i, outcome, plans[place], cost, failed[place])
-            else:
-                result = self._failure(i, place, outcome, engine, guide)
-            more = (*runaways(space.runaways.get(place, {})), *said.get(place, ()))
-            results.append(replace(result, warnings=(*result.warnings, *more)))
-        return results
+            said = {place: tuple(watch.sentences(number)) for number, place in enumerate(places)}
+        return {places[number]: verdict for number, verdict in verdicts.items()}, said
 
     def _settings(self, space: Space, left: Sequence[int], number: int, *, last: bool) -> Settings:
         options = self.options
@@ -200,7 +205,7 @@ class _Planning:
         room = None if cap is None else cap - int(self.spent[list(left)].max())
         if not last:
             room = min(FIRST_ROUND << number, room if room is not None else FIRST_ROUND << number)
-        limits = Limits(self.deadline, options.memory_limit * MEGABYTE, room, options.max_depth)
+        limits = Limits(room, options.max_depth)
         sampled = any(t.choices is None and t.prim != "bool" for t in value_types(self.model.domain))
         exact = all(p.exact for p in space.prints.values()) and not sampled and not options.refused
         return Settings(
@@ -209,13 +214,18 @@ class _Planning:
 
     def _has_room(self, i: int) -> bool:
         limit = self.options.max_expansions
-        return clock.now() < self.deadline and (limit is None or int(self.spent[i]) < limit)
+        return self.budget.left() > 0 and (limit is None or int(self.spent[i]) < limit)
 
     def _guide(self, space: Space, goals: Sequence[Expr]) -> Guide:
-        cost = _ground_cost(self.model, space.roots) if self.costs else None
         if self.options.heuristic == "blind":
             return Blind(0.0 if self.costs else 1.0)
-        return Optimism(self.model, goals, space.universes, self.options.heuristic, cost)
+        prices = partial(prices_of, self.model, space.roots) if self.costs else None
+        return Optimism(self.model, goals, space.universes, self.options.heuristic, prices)
+
+    def _early(self, i: int, status: Status) -> Result:
+        """What is said where a limit was reached before the search began."""
+        outcome = Outcome(status, -1, -1, np.inf, 0, 0, 0)
+        return replace(self._result(i, outcome), best=[], reasons=(ending(outcome, self.options),))
 
     def _result(self, i: int, outcome: Outcome) -> Result:
         expanded, evaluated, generated = map(int, self.counts[i])
@@ -233,13 +243,20 @@ class _Planning:
         self, i: int, outcome: Outcome, plan: list[Step], cost: float, failure: str | None
     ) -> Result:
         result = self._result(i, outcome)
-        if failure is not None:
-            return replace(result, status="gave-up", best=plan, reasons=(failure,))
-        return replace(result, plan=plan, cost=cost)
+        if failure is None:
+            return replace(result, plan=plan, cost=cost)
+        if failure == _NOT_REPLAYED:
+            status: Status = "out-of-time" if self.budget.grace().left() <= 0 else "out-of-memory"
+            return replace(result, status=status, best=plan, reasons=(failure,))
+        return replace(result, status="gave-up", best=plan, reasons=(failure,))
 
     def _failure(self, i: int, place: int, outcome: Outcome, engine: Engine, guide: Guide) -> Result:
-        if outcome.status == "unsolvable" and self._rests_on_guesses(i, place, outcome, guide):
-            outcome = replace(outcome, status="gave-up", limit="undecided")
+        if outcome.status == "unsolvable":
+            rests = True  # unless it is seen that it does not: a proof must not rest on a limit, either
+            with suppress_limits():
+                rests = self._rests_on_guesses(i, place, outcome, guide)
+            if rests:
+                outcome = replace(outcome, status="gave-up", limit="undecided")
         best = engine.steps(outcome.best) if outcome.best >= 0 else []
         reasons = why_not(
             self.model, self.states[i], self.goals[i], outcome, best, self.options, guide, place
@@ -252,54 +269,6 @@ class _Planning:
         if isinstance(guide, Optimism) and not outcome.expanded:
             return bool(guide.rests_on(self.model, batch, place))
         return bool(undecided(self.model, batch, self.goals[i]))
-
-
-def _options(model: Model, given: Mapping[str, Any]) -> Options:
-    known = Options.__dataclass_fields__
-    for name in given:
-        if name not in known:
-            raise error(
-                "unknown-option",
-                f"planning with a model has no option `{name}`",
-                help=did_you_mean(name, known),
-            )
-    options = Options(**given)
-    if options.search not in SEARCHES:
-        raise error(
-            "unknown-search",
-            f"there is no search `{options.search}` for models",
-            help=did_you_mean(str(options.search), SEARCHES) or f"choose one of {', '.join(SEARCHES)}",
-        )
-    find_guide(options.heuristic)
-    for name in ("k", "max_depth"):
-        value = getattr(options, name)
-        if value is not None and (not isinstance(value, int) or value < (name == "k")):
-            raise error(
-                "bad-limit", f"`{name}` is a whole number, {int(name == 'k')} or more; {value!r} is given"
-            )
-    step: Any = options.resolution
-    if step is not None and (not isinstance(step, int | float) or not step > 0):
-        raise error("bad-limit", f"`resolution` is a number above 0; {step!r} is given")
-    return replace(options, generators=_generators(model, options.generators))
-
-
-def _generators(model: Model, given: Mapping[str, Generator]) -> dict[str, Generator]:
-    """The generators by the name of their type, in lower case as the domain has it."""
-    if not isinstance(given, Mapping):
-        found = type(given).__name__
-        raise error("bad-generator", f"`generators` maps value types to functions, and is a {found}")
-    named = {str(name).lower(): generator for name, generator in given.items()}
-    for name, generator in named.items():
-        if name not in model.domain.value_types:
-            raise error(
-                "unknown-type",
-                f"a generator is given for `{name}`, and the domain has no such value type",
-                help=did_you_mean(name, model.domain.value_types),
-            )
-        if not callable(generator):
-            found = type(generator).__name__
-            raise error("bad-generator", f"the generator of `{name}` is a {found}, and no function")
-    return named
 
 
 def _states(model: Model, states: Sequence[State]) -> list[State]:
@@ -332,18 +301,3 @@ def _goals(model: Model, states: Sequence[State], goals: Sequence[str | Expr] | 
             )
         found.append(checked)
     return found
-
-
-def _ground_cost(model: Model, roots: StateBatch) -> Callable[[tuple[str, ...]], float]:
-    """What a ground action costs in the first root; an action over values is taken to cost nothing."""
-    state = roots[0]
-
-    def cost(step: tuple[str, ...]) -> float:
-        action = model.domain.actions[step[0]]
-        if action.cost is None or any(argument.startswith("?") for argument in step[1:]):
-            return 0.0
-        run = model.engine.open(state.batch).ground(bind(state.batch, action, [step]), 1)
-        found = model.engine.cost(run, action.name)
-        return 0.0 if found is None else float(found)
-
-    return cost

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from math import isfinite
+from typing import Final
 
 from pdsketch.lang.diagnostics import Error
+from pdsketch.lang.domain import Predicate
 from pdsketch.lang.source import Span
 from pdsketch.lang.terms import Expr, Logic
 from pdsketch.learn.verdicts import MEANINGS, NOTE, REMEDIES, Verdict
 from pdsketch.search.latent.doubts import doubts_of
 from pdsketch.search.latent.engine import Outcome
 from pdsketch.search.latent.guide import Guide, Optimism
+from pdsketch.search.latent.limits import suppress_limits
+from pdsketch.search.latent.options import Options
 from pdsketch.search.latent.replay import Trail, follow
 from pdsketch.search.latent.undecided import blanks_read, known_blanks, undecided
 from pdsketch.search.result import Step
 from pdsketch.tensor.model import Model
 from pdsketch.tensor.state import State
-
-if TYPE_CHECKING:
-    from pdsketch.search.latent.plan import Options
 
 _MOST_PARTS: Final = 12
 
@@ -35,12 +36,13 @@ def why_not(
     place: int,
 ) -> tuple[str, ...]:
     """One sentence a reason, the most important first."""
-    reasons = [_ending(outcome, options)]
-    if outcome.status == "unsolvable" and isinstance(guide, Optimism):
-        reasons += _unreachable(guide, state, place)
-    if outcome.status != "unsolvable":
-        reasons += undecided(model, state.batch, goal)
-        reasons += _at_best(model, state, goal, best, snap=options.snap)
+    reasons = [ending(outcome, options)]
+    with suppress_limits():
+        if outcome.status == "unsolvable" and isinstance(guide, Optimism):
+            reasons += _unreachable(guide, state, place)
+        if outcome.status != "unsolvable":
+            reasons += undecided(model, state.batch, goal)
+            reasons += _at_best(model, state, goal, best, snap=options.snap)
     reasons += [*untrained(model, goal), *nothing_trained(model)]
     reasons += _verdicts(model, goal, reasons)
     return tuple(dict.fromkeys(reasons))[:_MOST_PARTS]
@@ -67,15 +69,18 @@ def _at_best(model: Model, state: State, goal: Expr, best: Sequence[Step], *, sn
     return reasons
 
 
-def _ending(outcome: Outcome, options: Options) -> str:
+def ending(outcome: Outcome, options: Options) -> str:
+    """How a search ended."""
     if outcome.limit == "undecided":
         return "no plan was found, and that proves nothing: the model has blanks that cannot decide"
-    seen = f"best h {outcome.best_h:g} after {outcome.expanded} expansions"
+    best = f"best h {outcome.best_h:g} after " if isfinite(outcome.best_h) else ""
+    seen = f"{best}{outcome.expanded} expansions"
     match outcome.status, outcome.limit:
         case "unsolvable", _:
             return "there is no plan: no reachable state can satisfy the goal"
         case "out-of-time", _:
-            return f"the time limit of {options.time_limit:g} s was reached ({seen}): raise it, or try k=64"
+            limit = "" if options.time_limit is None else f" of {options.time_limit:g} s"
+            return f"the time limit{limit} was reached ({seen}): raise it, or try k=64"
         case "out-of-memory", _:
             return f"the memory limit of {options.memory_limit:g} MB was reached ({seen}): raise memory_limit"
         case _, "expansions":
@@ -135,13 +140,23 @@ def nothing_trained(model: Model) -> tuple[str, ...]:
     return (f"the model was not trained: {listed}{more} are networks as they were made",) if blanks else ()
 
 
-def runaways(counts: Mapping[tuple[str, str], int]) -> tuple[str, ...]:
+def runaways(counts: Mapping[tuple[str, str], int], predicates: Mapping[str, Predicate]) -> tuple[str, ...]:
     """What to say of successors that were dropped because they are not finite."""
     return tuple(
-        f"the model predicts a `{predicate}` after `{action}` that is not finite; {count} such "
-        "successors were left out: train the model, or check the modules that you gave it"
+        f"the model predicts a `{predicate}` after `{action}` that is {_beyond(predicates[predicate])}; "
+        f"{count} such successors were left out: {_remedy(predicates[predicate])}"
         for (action, predicate), count in counts.items()
     )
+
+
+def _beyond(predicate: Predicate) -> str:
+    return "not finite" if predicate.type.prim == "float32" else "beyond the ints of 64 bits"
+
+
+def _remedy(predicate: Predicate) -> str:
+    if predicate.type.prim == "float32":
+        return "train the model, or check the modules that you gave it"
+    return "let a precondition bound it, or declare it as float32"
 
 
 def _first(model: Model, blank: str) -> str:

@@ -8,6 +8,7 @@ from typing import final
 
 import torch
 
+from pdsketch.budget import current
 from pdsketch.lang.terms import Expr
 from pdsketch.search.latent.fingerprint import fingerprints
 from pdsketch.search.result import Step
@@ -17,6 +18,10 @@ from pdsketch.tensor.state import State, StateBatch
 
 Move = tuple[StateBatch, list[Step], list[int]]
 """States, the step taken in each, and the places of the plans that they belong to."""
+
+
+Verdicts = dict[int, str | None]
+"""What came of plans, by their places."""
 
 
 @final
@@ -39,16 +44,18 @@ def replay(
     *,
     snap: bool,
     trail: Trail,
-) -> list[str | None]:
-    """Why each plan does not reach its goal; None: it does. Plans are replayed side by side.
+    verdicts: Verdicts,
+) -> None:
+    """Find out why each plan does not reach its goal; None: it does. Plans are replayed side by side.
 
-    The states on the way are left in ``trail``.
+    ``verdicts`` are entered as they are known, and the states on the way left in ``trail``.
     """
-    verdicts: list[str | None] = [None] * len(plans)
     left = list(range(len(plans)))
     number = 0
     batch = StateBatch.of(states) if states else None
+    budget = current()
     while left and batch is not None:
+        budget.check()
         arrived = [place for place, i in enumerate(left) if len(plans[i]) == number]
         if arrived:
             done = [left[place] for place in arrived]
@@ -77,7 +84,6 @@ def replay(
             trail.moves.append((batch, taken, left))
             batch = model.step(batch, taken, crisp=True)
             batch = _snapped(model, batch) if snap else batch
-    return verdicts
 
 
 def _some(batch: StateBatch, places: list[int]) -> StateBatch:

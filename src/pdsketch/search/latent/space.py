@@ -6,83 +6,36 @@ the root of its problem.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, final
 
 import torch
 from torch import Tensor
 
+from pdsketch.budget import current
+from pdsketch.lang.diagnostics import error
+from pdsketch.lang.domain import LARGEST_COST
 from pdsketch.lang.terms import TRUE
 from pdsketch.lang.types import ObjectType
+from pdsketch.search.latent.children import Children
 from pdsketch.search.latent.fingerprint import Fingerprint, fingerprints, of_problem
 from pdsketch.search.latent.instances import Candidates, Instances
 from pdsketch.search.result import Step
+from pdsketch.task.room import more_rows
 from pdsketch.tensor.codes import codes_of
 from pdsketch.tensor.effects import Program, written
 from pdsketch.tensor.model import Model
 from pdsketch.tensor.node import Run
+from pdsketch.tensor.portions import PORTION
 from pdsketch.tensor.state import StateBatch
+from pdsketch.tensor.whole import is_sound
 
 Tables = dict[str, Tensor]
 
+MOST_CHILDREN: Final = 65_536
+"""About how many successors are made in one go."""
 
-@final
-@dataclass(frozen=True, slots=True)
-class Children:
-    """States on their way into the store.
-
-    ``parent[i]`` counts within the expanded nodes; ``action`` and ``instance`` say
-    what was done; ``shares`` are those of each changing predicate in the
-    fingerprint. A table that the action does not write is None: it is the
-    parent's, and is fetched for those that are kept.
-    """
-
-    parent: Tensor
-    action: Tensor
-    instance: Tensor
-    cost: Tensor
-    shares: Tensor
-    tables: dict[str, Tensor | None]
-
-    def __len__(self) -> int:
-        return self.parent.shape[0]
-
-    def select(self, index: Tensor) -> Children:
-        """Some of them."""
-        parent, action, instance, cost, shares = (c.index_select(0, index) for c in self.columns)
-        tables = {name: None if t is None else t.index_select(0, index) for name, t in self.tables.items()}
-        return Children(parent, action, instance, cost, shares, tables)
-
-    @property
-    def columns(self) -> tuple[Tensor, ...]:
-        """What is known of each child, besides its tables."""
-        return (self.parent, self.action, self.instance, self.cost, self.shares)
-
-    def table(self, name: str) -> Tensor:
-        """A table that is there."""
-        found = self.tables[name]
-        assert found is not None
-        return found
-
-    def completed(self, parents: StateBatch) -> Children:
-        """With the parents' tables in place of those that were not written."""
-        tables: dict[str, Tensor | None] = {
-            name: parents.tensor(name).index_select(0, self.parent) if table is None else table
-            for name, table in self.tables.items()
-        }
-        return Children(self.parent, self.action, self.instance, self.cost, self.shares, tables)
-
-
-def joined(parts: Sequence[Children]) -> Children:
-    """Completed children, one part after the other."""
-    if len(parts) == 1:
-        return parts[0]
-    parent, action, instance, cost, shares = map(torch.cat, zip(*(p.columns for p in parts), strict=True))
-    tables: dict[str, Tensor | None] = {
-        name: torch.cat([part.table(name) for part in parts]) for name in parts[0].tables
-    }
-    return Children(parent, action, instance, cost, shares, tables)
+_TIMES: Final = 4
 
 
 @final
@@ -120,6 +73,10 @@ class Space:
         self._rounding = fingerprints(self.changing, codes, self.device)
         self._order = {p.name: i for i, p in enumerate(self.changing)}
         self.runaways: dict[int, dict[tuple[str, str], int]] = {}
+        self.per_node = max(1, sum(i.count for i in self.instances))
+        self.row_bytes = 24 + sum(
+            16 + _row_bytes(self.roots.tensor(predicate.name)) for predicate in self.changing
+        )
         self.size = 0
         self._tables: Tables = {}
         self._shares = torch.empty(0, len(self.changing), 2, dtype=torch.int64, device=self.device)
@@ -128,8 +85,17 @@ class Space:
     @property
     def nbytes(self) -> int:
         """The memory that the states take."""
-        tensors = [*self._tables.values(), self._shares, self._problem]
-        return sum(t.numel() * t.element_size() for t in tensors)
+        return self.size * self.row_bytes
+
+    @property
+    def together(self) -> int:
+        """How many nodes can be expanded together, by what their successors take."""
+        return max(1, int(min(MOST_CHILDREN, self._portion) / self.per_node))
+
+    @property
+    def _portion(self) -> float:
+        """How many successors can be made together; what is computed for one is some times as large."""
+        return PORTION / (_TIMES * self.row_bytes)
 
     def start(self) -> Children:
         """The roots, as children of nothing."""
@@ -174,13 +140,21 @@ class Space:
         """The fingerprints of states, ``[state, 2]``; they differ between problems."""
         return children.shares.sum(1) + of_problem(problems)
 
-    def expand(self, batch: StateBatch, nodes: Tensor) -> list[Children]:
-        """All successors of stored nodes, whose states are ``batch``: one tensor call for each action."""
+    def expand(self, batch: StateBatch, nodes: Tensor) -> Iterator[Children]:
+        """All successors of stored nodes, whose states are ``batch``.
+
+        One tensor call for each action, or several where it has very many instances.
+        """
         problems = self.problems(nodes)
         shares = self._shares.index_select(0, nodes)
         run = self.model.engine.open(batch)
-        parts = (self._apply(i, run, problems, shares) for i in range(len(self._programs)))
-        return [part for part in parts if part is not None and len(part)]
+        step = max(1, int(self._portion / batch.size))
+        for number, instances in enumerate(self.instances):
+            for first in range(0, instances.count, step):
+                some = slice(first, min(first + step, instances.count))
+                part = self._apply(number, some, run, problems, shares)
+                if part is not None and len(part):
+                    yield part
 
     def problems(self, nodes: Tensor) -> Tensor:
         """The problem of each stored node."""
@@ -190,39 +164,44 @@ class Space:
         """An action as a step of a plan."""
         return self.instances[action].step(problem, instance)
 
-    def _apply(self, number: int, states: Run, problems: Tensor, shares: Tensor) -> Children | None:
-        """The successors by one action, where its precondition holds."""
+    def _apply(
+        self, number: int, some: slice, states: Run, problems: Tensor, shares: Tensor
+    ) -> Children | None:
+        """The successors by some instances of one action, where its precondition holds."""
         instances, program = self.instances[number], self._programs[number]
-        if instances.count == 0:
-            return None
-        batch = states.batch
-        run = states.ground(instances.arguments(problems), instances.count)
-        allowed = self._allowed(program, run, instances.existing(problems))
+        batch, count = states.batch, some.stop - some.start
+        arguments = instances.arguments(problems, some)
+        run = states.ground(arguments, count)
+        allowed = self._allowed(program, run, instances.existing(problems, some))
         if allowed is not None and int(allowed.sum()) < allowed.numel() // 2:
-            return self._apply_few(number, batch, problems, shares, allowed)
+            return self._apply_few(number, some.start, batch, problems, shares, allowed, arguments)
         new = written(program, run)
-        parent = torch.arange(batch.size, device=self.device).repeat_interleave(instances.count)
-        instance = torch.arange(instances.count, device=self.device).repeat(batch.size)
+        parent = torch.arange(batch.size, device=self.device).repeat_interleave(count)
+        instance = torch.arange(some.start, some.stop, device=self.device).repeat(batch.size)
         made = self._children(number, run, parent, instance, problems, shares, new)
         made = made if allowed is None else made.select(allowed.reshape(-1).nonzero().squeeze(1))
         return self._finite(program, made, problems)
 
     def _apply_few(
-        self, number: int, batch: StateBatch, problems: Tensor, shares: Tensor, allowed: Tensor
+        self,
+        number: int,
+        first: int,
+        batch: StateBatch,
+        problems: Tensor,
+        shares: Tensor,
+        allowed: Tensor,
+        arguments: Mapping[str, Tensor],
     ) -> Children | None:
-        """The same where few instances are allowed: those alone."""
+        """The same where few of the instances, from ``first`` on, are allowed: those alone."""
         parent, instance = allowed.nonzero(as_tuple=True)
         if parent.shape[0] == 0:
             return None
-        instances, program = self.instances[number], self._programs[number]
+        program = self._programs[number]
         chosen = batch.select(parent)
-        arguments = {
-            name: value[parent, instance].unsqueeze(1)
-            for name, value in instances.arguments(problems).items()
-        }
-        run = self.model.engine.open(chosen).ground(arguments, 1)
+        few = {name: value[parent, instance].unsqueeze(1) for name, value in arguments.items()}
+        run = self.model.engine.open(chosen).ground(few, 1)
         new = written(program, run)
-        made = self._children(number, run, parent, instance, problems, shares, new)
+        made = self._children(number, run, parent, instance + first, problems, shares, new)
         return self._finite(program, made, problems)
 
     def _children(
@@ -251,7 +230,16 @@ class Space:
             return torch.ones(n, dtype=torch.float64, device=self.device)
         if program.cost is None:
             return torch.zeros(n, dtype=torch.float64, device=self.device)
-        return _spread(program.cost(run), run).reshape(-1).double()
+        cost = _spread(program.cost(run), run).reshape(-1).double()
+        if not bool((cost <= LARGEST_COST).all()):
+            name = program.action.name
+            raise error(
+                "cost-too-large",
+                f"`{name}` costs {float(cost.max()):g}, and a cost must be a number of 32 bits",
+                program.action.span,
+                help="give smaller costs, or plan with `costs=False`",
+            )
+        return cost
 
     def _allowed(self, program: Program, run: Run, existing: Tensor | None) -> Tensor | None:
         """Which instances may be applied, ``[state, instance]``; None: all."""
@@ -264,9 +252,10 @@ class Space:
         """The successors whose numbers are all finite; the others are counted in ``runaways`` and dropped."""
         good: Tensor | None = None
         for name, table in made.tables.items():
-            if table is None or not table.is_floating_point() or bool(torch.isfinite(table).all()):
+            sound = None if table is None else is_sound(table, self.domain.predicates[name].type)
+            if sound is None or bool(sound.all()):
                 continue
-            fine = torch.isfinite(table).flatten(1).all(1)
+            fine = sound.reshape(len(sound), -1).all(1)
             good = fine if good is None else good & fine
             owners = problems.index_select(0, made.parent[~fine])
             for problem, count in zip(*map(Tensor.tolist, owners.unique(return_counts=True)), strict=True):  # type: ignore[no-untyped-call]
@@ -302,11 +291,19 @@ class Space:
         if needed <= capacity:
             return
         size = max(needed, 2 * capacity, 256)
+        if self.device.type == "cpu":
+            size = more_rows(capacity, max(needed, 256), self.row_bytes, current())
+        else:
+            current().reserve(size * self.row_bytes)
         for name in children.tables:
             old = self._tables.get(name, children.table(name)[:0])
             self._tables[name] = _grown(old, size)
         self._shares = _grown(self._shares, size)
         self._problem = _grown(self._problem, size)
+
+
+def _row_bytes(tensor: Tensor) -> int:
+    return tensor[0].numel() * tensor.element_size()
 
 
 def _grown(old: Tensor, size: int) -> Tensor:

@@ -15,9 +15,10 @@ from torch import Tensor
 from pdsketch.lang.domain import Action
 from pdsketch.lang.terms import Apply, BlankCall, Expr, walk
 from pdsketch.lang.types import ObjectType
-from pdsketch.tensor.calls import Callee, Given
+from pdsketch.tensor.calls import Callee
 from pdsketch.tensor.model import Model
 from pdsketch.tensor.node import Run, pardoning
+from pdsketch.tensor.portions import Given
 from pdsketch.tensor.state import StateBatch
 
 LOW: Final = 0.1

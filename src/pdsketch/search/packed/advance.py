@@ -23,19 +23,18 @@ from pdsketch.heuristics.compiled import kernel
 from pdsketch.heuristics.explore import Work
 from pdsketch.heuristics.registry import evaluate, is_goal
 from pdsketch.heuristics.relaxation import Relaxation
-from pdsketch.search.packed.nodes import CLOSED, DEAD, OPEN, Nodes, find, refill
+from pdsketch.search.packed.nodes import CLOSED, DEAD, OPEN, Nodes, find
 from pdsketch.search.packed.operators import Operators, applicable, apply
 from pdsketch.search.packed.queue import Queue, pop, push
 from pdsketch.task.task import Floats, Ints
 
-PAUSED, SOLVED, EXHAUSTED, GROW_NODES, GROW_QUEUE, ENOUGH, STUCK, NEW = range(8)
+PAUSED, SOLVED, EXHAUSTED, GROW_NODES, GROW_TABLE, GROW_QUEUE, ENOUGH, STUCK, NEW = range(9)
 
 BOOST = 1000
 
 # What `Room.counters` counts.
-COUNT, EXPANDED, EVALUATED, GENERATED, GOAL, CURRENT, NEXT, FOUND, TURN, PREFERRED_TURN, FILLED = range(11)
-IMPROVED = 11
-N_COUNTERS = 12
+COUNT, EXPANDED, EVALUATED, GENERATED, GOAL, CURRENT, NEXT, FOUND, TURN, PREFERRED_TURN, IMPROVED = range(11)
+N_COUNTERS = 11
 
 
 class Settings(NamedTuple):
@@ -115,7 +114,6 @@ def _first(know: Knowledge, settings: Settings, nodes: Nodes, room: Room) -> int
     room.packed[:] = know.init
     node = _add(nodes, room, -find(nodes, room.packed) - 1, -1, -1)
     nodes.g[node] = 0.0
-    room.counters[FILLED] = len(nodes.table)
     return _met(know, settings, room)
 
 
@@ -237,9 +235,6 @@ def advance(  # noqa: PLR0912
     counters = room.counters
     if budget == 0:
         return PAUSED
-    if 0 < counters[FILLED] < len(nodes.table):
-        refill(nodes, counters[COUNT])
-        counters[FILLED] = len(nodes.table)
     enough = counters[EVALUATED] + budget
     steps = 64 * budget
     width = len(room.found) if settings.lazy else 1
@@ -247,7 +242,9 @@ def advance(  # noqa: PLR0912
         steps -= 1
         if counters[COUNT] >= len(nodes.g):
             return GROW_NODES
-        if max(queue.counts[0], preferred.counts[0]) + width > len(queue.keys):
+        if 2 * counters[COUNT] >= len(nodes.table):
+            return GROW_TABLE
+        if queue.counts[0] + width > len(queue.keys) or preferred.counts[0] + width > len(preferred.keys):
             return GROW_QUEUE
         if counters[COUNT] == 0:
             answer = _first(know, settings, nodes, room)

@@ -10,6 +10,7 @@ from typing import Literal, final
 import numpy as np
 from numpy.typing import NDArray
 
+from pdsketch.budget import Budget, LimitError, current
 from pdsketch.heuristics.axioms import prepare_axioms
 from pdsketch.heuristics.bits import pack
 from pdsketch.heuristics.compiled import announced
@@ -31,6 +32,7 @@ from pdsketch.search.packed.advance import (
     GOAL,
     GROW_NODES,
     GROW_QUEUE,
+    GROW_TABLE,
     N_COUNTERS,
     SOLVED,
     STUCK,
@@ -39,10 +41,9 @@ from pdsketch.search.packed.advance import (
     Settings,
     advance,
 )
-from pdsketch.search.packed.memory import Meter
 from pdsketch.search.packed.operators import prepare_operators, words_of
 from pdsketch.search.result import Status
-from pdsketch.task.clock import now
+from pdsketch.task.room import row_size
 from pdsketch.task.task import Task
 
 SEARCHES = ("astar", "wastar", "gbfs", "lazy-gbfs")
@@ -71,17 +72,13 @@ _SLICE = 0.05
 class Options:
     """How to search, and how far.
 
-    ``weight`` is that of h in ``wastar``. ``deadline`` is a time of `clock.now`;
-    ``memory`` counts the megabytes that the search may take. ``costs`` is what the
-    heuristic reads: the task's own, or each plus one (so that free operators
-    count as steps, too).
+    ``weight`` is that of h in ``wastar``. ``costs`` is what the heuristic reads: the
+    task's own, or each plus one (so that free operators count as steps, too).
     """
 
     search: str = "lazy-gbfs"
     heuristic: str = "ff"
     weight: float = DEFAULT_WEIGHT
-    deadline: float = np.inf
-    memory: float = 2000.0
     max_expansions: int | None = None
     costs: Literal["own", "plus-one"] = "own"
 
@@ -131,15 +128,26 @@ def find_search(name: str) -> str:
     )
 
 
-def search(task: Task, options: Options, report: Callable[[Progress], None] | None = None) -> Outcome:
-    """Search a task for a plan. ``report`` is called after every slice, for those who want to watch."""
-    if find_search(options.search) != "lazy-gbfs":
-        return _Run(task, options, _FOREVER).until_done(report)
+def search(
+    task: Task,
+    options: Options,
+    budget: Budget | None = None,
+    report: Callable[[Progress], None] | None = None,
+) -> Outcome:
+    """Search a task for a plan, within a budget: the current one unless another is given.
+
+    ``report`` is called after every slice, for those who want to watch.
+    """
+    budget = budget or current()
     spent = Outcome("gave-up", None, None, 0, 0, 0, np.inf, 0)
-    for number in range(ROUNDS + 1):
-        last = number == ROUNDS
-        shuffled, order = _shuffled(task, 0 if last else number)
-        run = _Run(shuffled, _rest_of(options, spent), _FOREVER if last else PATIENCE)
+    lazy = find_search(options.search) == "lazy-gbfs"
+    for number in range(ROUNDS + 1 if lazy else 1):
+        last = number == ROUNDS or not lazy
+        try:
+            shuffled, order = _shuffled(task, 0 if last else number)
+            run = _Run(shuffled, _rest_of(options, spent), _FOREVER if last else PATIENCE, budget)
+        except LimitError as limit:
+            return replace(spent, status=limit.status, stuck=False)
         found = run.until_done(report)
         spent = _together(spent, found, order)
         if not found.stuck:
@@ -151,14 +159,15 @@ def search(task: Task, options: Options, report: Callable[[Progress], None] | No
 class _Run:
     """One search: the arrays that kernels work on, and the loop that feeds them."""
 
-    def __init__(self, task: Task, options: Options, patience: int) -> None:
+    def __init__(self, task: Task, options: Options, patience: int, budget: Budget) -> None:
         self.options = options
+        self.budget = budget
         self.heuristic = find_heuristic(options.heuristic)
         self.settings = _settings(options, self.heuristic, patience)
         basic, full = words_of(task)
-        relaxation = relax(task, task.costs + 1.0 if options.costs == "plus-one" else None)
+        relaxation = relax(task, task.costs + 1.0 if options.costs == "plus-one" else None, budget=budget)
         self.know = Knowledge(
-            operators=prepare_operators(task),
+            operators=prepare_operators(task, budget),
             axioms=prepare_axioms(task),
             relaxation=relaxation,
             work=make_work(task, relaxation),
@@ -185,13 +194,15 @@ class _Run:
         started = time.monotonic()
         with announced():
             self._advance(0)
-        self.meter = Meter()  # from here on: what compiling takes is not the search's
-        budget = 16
+        evaluations = 1
         while True:
             before = time.monotonic()
-            if now() >= self.options.deadline:
-                return self._outcome("out-of-time")
-            answer = self._advance(budget)
+            try:
+                self.budget.hold(self._bytes())
+                self.budget.check()
+            except LimitError as limit:
+                return self._outcome(limit.status)
+            answer = self._advance(evaluations)
             spent = time.monotonic() - before
             if answer == SOLVED:
                 return self._outcome("solved")
@@ -199,36 +210,37 @@ class _Run:
                 return self._outcome("unsolvable")
             if answer in (ENOUGH, STUCK):
                 return self._outcome("gave-up", stuck=answer == STUCK)
-            if not self._make_room(answer):
-                return self._outcome("out-of-memory")
-            if spent < _SLICE / 2 and answer not in (GROW_NODES, GROW_QUEUE):
-                budget = min(2 * budget, 1 << 20)
+            try:
+                self._make_room(answer)
+            except LimitError as limit:
+                return self._outcome(limit.status)
+            if spent < _SLICE / 2 and answer not in (GROW_NODES, GROW_TABLE, GROW_QUEUE):
+                evaluations = min(2 * evaluations, 1 << 20)
             elif spent > 2 * _SLICE:
-                budget = max(budget // 2, 1)
+                evaluations = max(evaluations // 2, 1)
             if report is not None:
                 report(self._progress(time.monotonic() - started))
 
-    def _advance(self, budget: int) -> int:
-        return advance(self.know, self.settings, self.nodes, self.queue, self.preferred, self.room, budget)
+    def _advance(self, evaluations: int) -> int:
+        lists = (self.nodes, self.queue, self.preferred)
+        return advance(self.know, self.settings, *lists, self.room, evaluations)
 
-    def _make_room(self, answer: int) -> bool:
-        """Grow what is full; False if that would take more memory than allowed."""
-        limit = self.options.memory * 1e6
+    def _make_room(self, answer: int) -> None:
+        """Grow what is full."""
         if answer == GROW_NODES:
-            if len(self.nodes.g) >= 1 << 30 or self._bytes() + 2 * closed_list.n_bytes(self.nodes) > limit:
-                return False
-            self.nodes = closed_list.grown(self.nodes)
+            self.nodes = closed_list.grown(self.nodes, self.budget)
+        elif answer == GROW_TABLE:
+            self.nodes = closed_list.rehashed(self.nodes, int(self.room.counters[COUNT]), self.budget)
         elif answer == GROW_QUEUE:
-            if self._bytes() + 2 * self.queue.keys.nbytes + 2 * self.preferred.keys.nbytes > limit:
-                return False
-            self.queue = open_list.grown(self.queue)
-            if self.settings.lazy:
-                self.preferred = open_list.grown(self.preferred)
-        return self.meter.bytes() <= limit
+            width = len(self.room.found) if self.settings.lazy else 1
+            self.queue = open_list.roomy(self.queue, width, self.budget)
+            self.preferred = open_list.roomy(self.preferred, width, self.budget)
 
     def _bytes(self) -> int:
+        """What the nodes and the open lists take, without room that is not used yet."""
         queues = (self.queue, self.preferred)
-        return closed_list.n_bytes(self.nodes) + sum(q.keys.nbytes + q.items.nbytes for q in queues)
+        nodes = int(self.room.counters[COUNT]) * closed_list.row_bytes(self.nodes) + self.nodes.table.nbytes
+        return nodes + sum(int(q.counts[0]) * row_size(q.keys, q.items) for q in queues)
 
     def _progress(self, seconds: float) -> Progress:
         counters = self.room.counters

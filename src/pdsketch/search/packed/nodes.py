@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pdsketch.budget import Budget, OutOfMemoryError
 from pdsketch.heuristics.bits import Words
 from pdsketch.heuristics.compiled import kernel
+from pdsketch.task.room import enlarged, more_rows, row_size
 from pdsketch.task.task import Floats, Ints
-
-Scalar = TypeVar("Scalar", bound=np.generic)
 
 OPEN, CLOSED, DEAD = 0, 1, 2
 
@@ -48,29 +48,44 @@ def make_nodes(capacity: int, words: int) -> Nodes:
     )
 
 
-def grown(nodes: Nodes) -> Nodes:
-    """The same nodes with twice the room. The table comes empty: the next `advance` fills it."""
-    capacity = len(nodes.g)
+MOST = 1 << 30
+"""More nodes than an int32 counts, its sign and the table's half that is empty left out."""
+
+_REFILLED = 1 << 20
+"""Nodes that are entered into a table between two looks at the budget."""
+
+
+def grown(nodes: Nodes, budget: Budget) -> Nodes:
+    """The same nodes with more room."""
+    rows = len(nodes.g)
+    wanted = min(more_rows(rows, rows + 1, row_bytes(nodes), budget), MOST)
+    if wanted <= rows:
+        raise OutOfMemoryError
     return Nodes(
-        states=_doubled(nodes.states),
-        parent=_doubled(nodes.parent),
-        operator=_doubled(nodes.operator),
-        g=_doubled(nodes.g),
-        h=_doubled(nodes.h),
-        status=_doubled(nodes.status),
-        table=np.full(4 * capacity, -1, np.int32),
+        states=enlarged(nodes.states, wanted),
+        parent=enlarged(nodes.parent, wanted),
+        operator=enlarged(nodes.operator, wanted),
+        g=enlarged(nodes.g, wanted),
+        h=enlarged(nodes.h, wanted),
+        status=enlarged(nodes.status, wanted),
+        table=nodes.table,
     )
 
 
-def _doubled(array: NDArray[Scalar]) -> NDArray[Scalar]:
-    larger = np.empty((2 * len(array), *array.shape[1:]), array.dtype)
-    larger[: len(array)] = array
-    return larger
+def row_bytes(nodes: Nodes) -> int:
+    """The memory that a node takes, its place in the table left out."""
+    return row_size(nodes.states, nodes.parent, nodes.operator, nodes.g, nodes.h, nodes.status)
 
 
-def n_bytes(nodes: Nodes) -> int:
-    """How much memory the nodes take."""
-    return sum(array.nbytes for array in nodes)
+def rehashed(nodes: Nodes, count: int, budget: Budget) -> Nodes:
+    """The same nodes, ``count`` of them, with a table of twice the size."""
+    size = 2 * len(nodes.table)
+    budget.reserve(size * nodes.table.itemsize)
+    nodes = nodes._replace(table=np.full(size, -1, np.int32))
+    for first in range(0, count, _REFILLED):
+        refill(nodes, first, min(first + _REFILLED, count))
+        budget.check()
+    return nodes
 
 
 @kernel
@@ -103,10 +118,10 @@ def find(nodes: Nodes, state: Words) -> int:
 
 
 @kernel
-def refill(nodes: Nodes, count: int) -> None:
-    """Enter the first ``count`` nodes into an empty table."""
+def refill(nodes: Nodes, first: int, last: int) -> None:
+    """Enter some nodes into a table that does not hold them."""
     mask = len(nodes.table) - 1
-    for node in range(count):
+    for node in range(first, last):
         slot = hashed(nodes.states[node]) & mask
         while nodes.table[slot] >= 0:
             slot = (slot + 1) & mask

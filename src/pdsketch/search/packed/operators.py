@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from pdsketch.budget import UNLIMITED, Budget
 from pdsketch.heuristics.bits import ONE, Words, all_hold, holds, lowest, n_words, set_false, set_true
 from pdsketch.heuristics.compiled import kernel
 from pdsketch.heuristics.rows import owners_of
@@ -46,18 +47,27 @@ class Operators(NamedTuple):
     last_mask: np.uint64
 
 
-def prepare_operators(task: Task) -> Operators:
+def prepare_operators(task: Task, budget: Budget = UNLIMITED) -> Operators:
     """The task's operators, ready for `applicable` and `apply`."""
-    table, lengths, order = _sorted_preconditions(task.preconditions, 2 * task.n_facts)
-    nodes, skips, row_starts = _tree(table, lengths, order)
+    rows, rank = _sorted_preconditions(task.preconditions, 2 * task.n_facts)
+    order = _sorted_rows(rows, budget)
+    lengths = np.diff(rows.starts)[order]
+    shared = np.zeros(len(order), np.int32)
+    _share(rows.starts, rows.items, order, shared)
+    row_starts = np.concatenate([[0], np.cumsum(lengths.astype(np.int64) - shared + 1)])
+    nodes = np.empty(int(row_starts[-1]), np.int32)
+    skips = np.arange(1, len(nodes) + 1, dtype=np.int32)
+    literals = np.argsort(rank).astype(np.int32)[rows.items]
+    _fill(rows.starts, literals, order, shared, nodes, skips)
+    budget.check()
     roots = np.zeros(task.n_facts, np.int32)
     roots_end = np.zeros(task.n_facts, np.int32)
-    first = table[:, 0]
-    rooted = np.flatnonzero((first >= 0) & (first & 1 == 0))
-    facts, begins, counts = np.unique(first[rooted] >> 1, return_index=True, return_counts=True)
+    free = int((lengths == 0).sum())
+    first = literals[rows.starts[order[free:]]]
+    rooted = free + np.flatnonzero(first & 1 == 0)
+    facts, begins, counts = np.unique(first[first & 1 == 0] >> 1, return_index=True, return_counts=True)
     roots[facts] = row_starts[rooted[begins]]
     roots_end[facts] = row_starts[rooted[begins] + counts]
-    free = int((lengths == 0).sum())
     spare = task.n_basic & 63
     return Operators(
         nodes=nodes,
@@ -77,48 +87,94 @@ def prepare_operators(task: Task) -> Operators:
     )
 
 
-def _sorted_preconditions(
-    rows: Rows, n_literals: int
-) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]:
-    """Preconditions as rows padded with -1, in the order of the tree; their lengths and operators."""
+def _sorted_preconditions(rows: Rows, n_literals: int) -> tuple[Rows, NDArray[np.int64]]:
+    """Preconditions by the ranks of their literals, each sorted, and the rank of every literal."""
     counts = np.bincount(rows.items, minlength=n_literals)
     literals = np.arange(n_literals)
     rank = np.empty(n_literals, np.int64)
     rank[np.lexsort((literals, counts, literals & 1))] = literals
-    owners, keys = owners_of(rows), rank[rows.items]
-    inside = np.lexsort((keys, owners))
-    lengths = np.diff(rows.starts).astype(np.int64)
-    table = np.full((len(rows), max(int(lengths.max(initial=0)), 1)), -1, np.int64)
-    place = np.arange(len(rows.items)) - np.repeat(rows.starts[:-1].astype(np.int64), lengths)
-    table[owners, place] = keys[inside]
-    order = np.lexsort(table.T[::-1])
-    by_rank = np.append(np.argsort(rank), -1)
-    return by_rank[table[order]].astype(np.int32), lengths[order], order
+    keys = rank[rows.items]
+    inside = np.lexsort((keys, owners_of(rows)))
+    return Rows(rows.starts, keys[inside].astype(np.int32)), rank
 
 
-def _tree(
-    table: NDArray[np.int32], lengths: NDArray[np.int64], order: NDArray[np.int64]
-) -> tuple[Ints, Ints, NDArray[np.int64]]:
-    """The nodes in preorder, where each jumps to, and where the nodes of each row of the table start."""
-    n_rows, width = table.shape
-    shared = np.zeros(n_rows, np.int64)  # how many literals a row shares with the one before
-    if n_rows > 1:
-        different = table[1:] != table[:-1]
-        shared[1:] = np.where(different.any(axis=1), different.argmax(axis=1), width)
-        shared[1:] = np.minimum(shared[1:], lengths[:-1])
-    own = lengths - shared + 1
-    row_starts = np.concatenate([[0], np.cumsum(own)])
-    nodes = np.empty(int(row_starts[-1]), np.int32)
-    skips = np.arange(1, len(nodes) + 1, dtype=np.int32)
-    nodes[row_starts[1:] - 1] = -order - 1
-    for column in range(width):
-        rows = np.flatnonzero((shared <= column) & (lengths > column))
-        at = row_starts[rows] + column - shared[rows]
-        nodes[at] = table[rows, column]
-        breaks = np.flatnonzero(shared <= column)
-        following = np.searchsorted(breaks, rows, side="right")
-        skips[at] = row_starts[np.append(breaks, n_rows)[following]]
-    return nodes, skips, row_starts
+def _sorted_rows(rows: Rows, budget: Budget) -> Ints:
+    """The rows in lexicographic order, equal ones in their own: merge sort, one kernel call a level."""
+    order = np.arange(len(rows), dtype=np.int32)
+    spare = np.empty_like(order)
+    width = 1
+    while width < len(order):
+        _merge(rows.starts, rows.items, order, spare, width)
+        order, spare = spare, order
+        width *= 2
+        budget.check()
+    return order
+
+
+@kernel
+def _before(starts: Ints, items: Ints, a: int, b: int) -> bool:
+    """Whether row ``a`` comes strictly before row ``b``; a part of a row comes before the whole."""
+    at_a, at_b = starts[a], starts[b]
+    end_a, end_b = starts[a + 1], starts[b + 1]
+    while at_a < end_a and at_b < end_b:
+        if items[at_a] != items[at_b]:
+            return items[at_a] < items[at_b]  # type: ignore[no-any-return]
+        at_a += 1
+        at_b += 1
+    return bool(at_a == end_a and at_b < end_b)
+
+
+@kernel
+def _merge(starts: Ints, items: Ints, order: Ints, into: Ints, width: int) -> None:
+    """Merge neighbouring runs of ``width`` rows."""
+    n = len(order)
+    for first in range(0, n, 2 * width):
+        middle, end = min(first + width, n), min(first + 2 * width, n)
+        left, right = first, middle
+        for at in range(first, end):
+            if left < middle and (right >= end or not _before(starts, items, order[right], order[left])):
+                into[at] = order[left]
+                left += 1
+            else:
+                into[at] = order[right]
+                right += 1
+
+
+@kernel
+def _share(starts: Ints, items: Ints, order: Ints, shared: Ints) -> None:
+    """How many items each row shares with the one before it, from the front."""
+    for i in range(1, len(order)):
+        a, b = order[i - 1], order[i]
+        most = min(starts[a + 1] - starts[a], starts[b + 1] - starts[b])
+        count = 0
+        while count < most and items[starts[a] + count] == items[starts[b] + count]:
+            count += 1
+        shared[i] = count
+
+
+@kernel
+def _fill(starts: Ints, items: Ints, order: Ints, shared: Ints, nodes: Ints, skips: Ints) -> None:
+    """Write the nodes in preorder, and where each jumps to: behind the last row that shares it."""
+    deepest = 0
+    for row in order:
+        deepest = max(deepest, starts[row + 1] - starts[row])
+    open_ = np.empty(deepest + 1, np.int32)
+    depth, at = 0, 0
+    for i in range(len(order)):
+        row = order[i]
+        while depth > shared[i]:
+            depth -= 1
+            skips[open_[depth]] = at
+        for k in range(starts[row] + shared[i], starts[row + 1]):
+            nodes[at] = items[k]
+            open_[depth] = at
+            depth += 1
+            at += 1
+        nodes[at] = -row - 1
+        at += 1
+    while depth > 0:
+        depth -= 1
+        skips[open_[depth]] = at
 
 
 @kernel

@@ -7,7 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from pdsketch.budget import Budget
 from pdsketch.heuristics.compiled import kernel
+from pdsketch.task.room import enlarged, more_rows, row_size
 from pdsketch.task.task import Floats
 
 
@@ -27,14 +29,13 @@ def make_queue(capacity: int) -> Queue:
     return Queue(np.empty((capacity, 2)), np.empty((capacity, 2), np.int64), np.zeros(2, np.int64))
 
 
-def grown(queue: Queue) -> Queue:
-    """The same queue with twice the room."""
-    size = int(queue.counts[0])
-    larger = make_queue(2 * len(queue.keys))
-    larger.keys[:size] = queue.keys[:size]
-    larger.items[:size] = queue.items[:size]
-    larger.counts[:] = queue.counts
-    return larger
+def roomy(queue: Queue, more: int, budget: Budget) -> Queue:
+    """The same queue, with room for so many entries more."""
+    rows, needed = len(queue.keys), int(queue.counts[0]) + more
+    if needed <= rows:
+        return queue
+    wanted = more_rows(rows, needed, row_size(queue.keys, queue.items), budget)
+    return queue._replace(keys=enlarged(queue.keys, wanted), items=enlarged(queue.items, wanted))
 
 
 @kernel

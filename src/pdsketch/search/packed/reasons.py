@@ -2,31 +2,40 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import numpy as np
 
+from pdsketch.budget import Budget, LimitError, current
 from pdsketch.heuristics.registry import HEURISTICS
 from pdsketch.lang.data import ground
 from pdsketch.lang.domain import Problem
 from pdsketch.search.packed.engine import Options, Outcome
-from pdsketch.task.clock import now
-from pdsketch.task.limits import Limits, OutOfTimeError
+from pdsketch.search.result import Status
 from pdsketch.task.task import Task
 
 EXPLANATION_SECONDS = 10.0
 
 
-def why_not(problem: Problem, task: Task, options: Options, outcome: Outcome) -> tuple[str, ...]:
-    """The reasons, one a line; none if the problem is solved."""
+def reached(status: Status, budget: Budget) -> str:
+    """Which limit ended a call."""
+    if status == "out-of-time":
+        return "the time limit was reached"
+    return f"the memory limit of {budget.memory / 1e6:g} MB was reached"
+
+
+def why_not(
+    problem: Problem, task: Task, options: Options, outcome: Outcome, budget: Budget
+) -> tuple[str, ...]:
+    """The reasons, one a line; none if the problem is solved. ``budget`` is that of the search."""
     if outcome.status == "solved":
         return ()
     if outcome.status == "unsolvable":
         return _proof(problem, task, options, outcome)
-    limits = {
-        "out-of-time": "the time limit was reached",
-        "out-of-memory": f"the memory limit of {options.memory:g} MB was reached",
-        "gave-up": f"the limit of {options.max_expansions} expansions was reached",
-    }
-    return (limits[outcome.status], _seen(options, outcome), _advice(options, outcome))
+    limit = f"the limit of {options.max_expansions} expansions was reached"
+    if outcome.status != "gave-up":
+        limit = reached(outcome.status, budget)
+    return (limit, _seen(options, outcome), _advice(options, outcome))
 
 
 def _proof(problem: Problem, task: Task, options: Options, outcome: Outcome) -> tuple[str, ...]:
@@ -44,10 +53,9 @@ def _in_the_way(problem: Problem, task: Task, outcome: Outcome) -> tuple[str, ..
     """What keeps the goal out of reach, in the author's words; else the facts that stay out of reach."""
     from pdsketch.task.explain import explain  # needed for few problems
 
-    try:
-        words = explain(problem, Limits(deadline=now() + EXPLANATION_SECONDS))
-    except OutOfTimeError:
-        words = ()
+    words: tuple[str, ...] = ()
+    with suppress(LimitError, MemoryError), current().narrowed(EXPLANATION_SECONDS).running():
+        words = explain(problem)
     if words:
         return words
     return tuple(

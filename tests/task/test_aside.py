@@ -6,7 +6,7 @@ import time
 
 import numba
 
-from pdsketch.task import clock
+from pdsketch import budget as clock
 
 
 def test_the_clock_goes() -> None:

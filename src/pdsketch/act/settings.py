@@ -1,0 +1,83 @@
+"""What a policy is given, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pdsketch.act.deviation import Tolerance
+from pdsketch.lang.diagnostics import did_you_mean, error
+from pdsketch.lang.domain import Domain
+
+Controller = Callable[..., Any]
+"""``controller(env, *args)`` runs the primitive policy of an action; returns whether it was executed."""
+
+LOOPS = ("closed", "open")
+"""How a policy acts: *closed* watches and replans; *open* carries out one plan whatever happens."""
+
+
+def check_loop(loop: Any, max_replans: Any) -> None:
+    """Refuse settings that are none."""
+    if loop not in LOOPS:
+        raise error(
+            "bad-setting",
+            f"`loop` is `closed` or `open`, and {loop!r:.40} is given",
+            help=did_you_mean(str(loop), LOOPS),
+        )
+    if max_replans is not None and not is_count(max_replans):
+        raise error(
+            "bad-limit", f"`max_replans` is a whole number and not negative; {max_replans!r:.40} is given"
+        )
+
+
+def is_count(value: Any) -> bool:
+    """Whether a value is a whole number and not negative."""
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def check_controllers(given: Any, actions: Mapping[str, Any]) -> dict[str, Controller]:
+    """The controllers by their action's name, in lower case as the domain has it."""
+    if not isinstance(given, Mapping):
+        found = type(given).__name__
+        raise error("bad-controller", f"`controllers` maps actions to functions, and is a {found}")
+    named = {str(name).lower(): controller for name, controller in given.items()}
+    for name, controller in named.items():
+        if name not in actions:
+            raise error(
+                "unknown-action",
+                f"a controller is given for `{name}`, and the domain has no such action",
+                help=did_you_mean(name, actions),
+            )
+        if not callable(controller):
+            found = type(controller).__name__
+            raise error("bad-controller", f"the controller of `{name}` is a {found}, and no function")
+    return named
+
+
+def check_tolerance(given: Any, domain: Domain) -> Tolerance:
+    """A tolerance as it was given, checked; predicates in lower case as the domain has them."""
+    if given is None:
+        return None
+    if not isinstance(given, Mapping):
+        return _not_negative(given, "`tolerance`")
+    floats = [p.name for p in domain.state_predicates if p.type.prim == "float32"]
+    named = {str(name).lower(): value for name, value in given.items()}
+    for name in named:
+        if name not in floats:
+            known = f"its float variables: {', '.join(floats)}" if floats else "it has no float variables"
+            raise error(
+                "unknown-predicate",
+                f"a tolerance is given for `{name}`, and the domain has no such float variable",
+                help=did_you_mean(name, floats) or known,
+            )
+    return {name: _not_negative(value, f"the tolerance of `{name}`") for name, value in named.items()}
+
+
+def _not_negative(value: Any, what: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0:
+        raise error(
+            "bad-tolerance",
+            f"{what} is a number and not negative; {value!r:.40} is given",
+            help='give one number, or numbers by predicate: tolerance={"item-pose": 0.1}',
+        )
+    return float(value)

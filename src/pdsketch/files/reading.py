@@ -1,0 +1,110 @@
+"""Files of unknown origin: how they are opened, and JSON within bounds.
+
+Only regular files are read: a pipe would be waited for, a device has no end.
+What a file takes of memory is bounded before it is read.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from os import PathLike, fspath
+from typing import Any, BinaryIO, Final
+
+from pdsketch.lang.diagnostics import Error, error
+
+Name = str | PathLike[str]
+
+MOST_BYTES: Final = 256 << 20
+"""The largest text or JSON that is read."""
+
+MOST_VALUES: Final = 8_000_000
+"""JSON of more values is not read: each takes some hundred bytes of memory."""
+
+MOST_DEPTH: Final = 32
+"""How deeply JSON may nest."""
+
+_KINDS: Final = {
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFDIR: "a folder",
+}
+
+
+@contextmanager
+def opened(path: Name, code: str) -> Iterator[tuple[BinaryIO, int]]:
+    """A regular file, open, and how many bytes it has. An `Error` of this code if there is none."""
+    try:
+        # Without O_NONBLOCK, opening a pipe waits for somebody to write into it.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        raise error(code, "there is no such file", file=fspath(path)) from None
+    except (OSError, ValueError) as problem:
+        reason = getattr(problem, "strerror", None) or str(problem)
+        raise error(code, f"this file cannot be read: {reason.lower()}", file=fspath(path)) from None
+    found = os.fstat(descriptor)
+    if not stat.S_ISREG(found.st_mode):
+        os.close(descriptor)
+        kind = _KINDS.get(stat.S_IFMT(found.st_mode), "no file")
+        raise error(code, f"this is {kind}, and a regular file was wanted", file=fspath(path))
+    with open(descriptor, "rb") as file:
+        try:
+            yield file, found.st_size
+        except OSError as problem:
+            reason = problem.strerror or str(problem)
+            raise error(code, f"this file cannot be read: {reason.lower()}", file=fspath(path)) from None
+
+
+def read_bytes(path: Name, code: str, most: int = MOST_BYTES) -> bytes:
+    """The contents of a regular file, if they are no more than so many bytes."""
+    with opened(path, code) as (file, size):
+        if size > most:
+            message = f"this file has {size:,} bytes, and at most {most:,} are read"
+            raise error(code, message, file=fspath(path))
+        return file.read(size)
+
+
+def read_json(path: Name, code: str, most: int = MOST_BYTES) -> Any:
+    """The value that a JSON file holds."""
+    return parse_json(read_bytes(path, code, most), path, code)
+
+
+def parse_json(data: bytes, path: Name, code: str) -> Any:
+    """The value of a JSON text, if it is neither too large nor too deep."""
+    check_size(data, path, code)
+    try:
+        value = json.loads(data)
+    except RecursionError:
+        raise _deep(path, code) from None
+    except ValueError as problem:
+        raise error(code, f"this is not JSON: {problem}", file=fspath(path)) from None
+    level = [value] if isinstance(value, dict | list) else []
+    for _ in range(MOST_DEPTH):
+        level = [inner for outer in level for inner in _inside(outer) if isinstance(inner, dict | list)]
+    if level:
+        raise _deep(path, code)
+    return value
+
+
+def check_size(data: bytes, path: Name, code: str) -> None:
+    """Refuse JSON that is too large, whoever writes or reads it."""
+    if len(data) > MOST_BYTES:
+        message = f"this JSON has {len(data):,} bytes, and at most {MOST_BYTES:,} are read"
+    elif data.count(b",") + data.count(b"[") + data.count(b"{") > MOST_VALUES:
+        message = f"this JSON holds more than {MOST_VALUES:,} values"
+    else:
+        return
+    raise error(code, message, file=fspath(path))
+
+
+def _inside(value: Any) -> Iterable[Any]:
+    return value.values() if isinstance(value, dict) else value
+
+
+def _deep(path: Name, code: str) -> Error:
+    return error(code, f"this JSON nests deeper than {MOST_DEPTH}", file=fspath(path))

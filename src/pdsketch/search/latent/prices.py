@@ -1,0 +1,37 @@
+"""What ground actions cost where a search begins."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from pdsketch.lang.domain import LARGEST_COST
+from pdsketch.lang.types import ObjectType
+from pdsketch.tensor.model import Model
+from pdsketch.tensor.state import StateBatch
+
+
+def prices_of(model: Model, roots: StateBatch, problem: int, steps: Sequence[tuple[str, ...]]) -> list[float]:
+    """What ground actions cost in the root of a problem; an action over values is taken to cost nothing."""
+    state = roots[problem]
+    run = model.engine.open(state.batch)
+    found = [0.0] * len(steps)
+    by_action: dict[str, list[int]] = {}
+    for number, step in enumerate(steps):
+        if not any(argument.startswith("?") for argument in step[1:]):
+            by_action.setdefault(step[0], []).append(number)
+    for name, numbers in by_action.items():
+        action = model.domain.actions[name]
+        if action.cost is None:
+            continue
+        places = {}
+        for i, parameter in enumerate(action.parameters, start=1):
+            assert isinstance(parameter.type, ObjectType)
+            at = [state.batch.universe(0).at(steps[number][i], parameter.type) for number in numbers]
+            places[parameter.name] = torch.tensor([at], device=state.device)
+        cost = model.engine.cost(run.ground(places, len(numbers)), name)
+        assert cost is not None
+        for number, value in zip(numbers, cost[0].tolist(), strict=True):
+            found[number] = min(max(value, 0.0), LARGEST_COST)
+    return found

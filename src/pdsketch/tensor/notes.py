@@ -1,0 +1,88 @@
+"""Notes of a model of unknown origin: those that the package reads are as `fit` leaves them.
+
+A key that the package does not know is the user's own, and may hold anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from itertools import pairwise
+from math import prod
+from sys import float_info
+from typing import Any, Final
+
+from pdsketch.lang.domain import Domain
+from pdsketch.tensor.codes import MOST_VALUES, NOISE
+from pdsketch.tensor.codes import NOTE as CODES
+from pdsketch.tensor.experience import NOTE as EXPERIENCE
+
+TRAINED: Final = "trained"
+VERDICTS: Final = "verdicts"
+
+
+def wrong_note(notes: Mapping[str, Any], domain: Domain, bound: Mapping[str, Any]) -> str | None:
+    """What is wrong with the notes of a model of the domain; ``bound`` are shapes that states told."""
+
+    def is_code(name: str, value: Any) -> bool:
+        predicate = domain.predicates.get(name)
+        if predicate is None or predicate.type.prim != "float32":
+            return False
+        shape = predicate.type.shape if predicate.type.shape is not None else bound.get(name)
+        return _is_codes(value, None if shape is None else prod(shape))
+
+    checks: dict[str, Callable[[str, Any], bool]] = {
+        CODES: is_code,
+        NOISE: lambda name, value: name in domain.predicates and _is_number(value) and value >= 0,
+        EXPERIENCE: lambda name, value: name in domain.blanks and _is_list(value, _is_record),
+        VERDICTS: lambda name, value: name in domain.blanks and isinstance(value, str),
+    }
+    if not _is_list(notes.get(TRAINED, []), lambda name: isinstance(name, str)):
+        return f"`{TRAINED}` lists no blanks"
+    for key, is_right in checks.items():
+        note = notes.get(key, {})
+        if not isinstance(note, dict):
+            return f"`{key}` is not what it should be"
+        for name, value in note.items():
+            if not is_right(name, value):
+                return f"`{key}` of `{name:.80}` is not what it should be"
+    return None
+
+
+def _is_number(value: Any) -> bool:
+    return (
+        isinstance(value, int | float)
+        and not isinstance(value, bool)
+        and -float_info.max <= value <= float_info.max
+    )
+
+
+def _is_list(value: Any, is_right: Callable[[Any], bool]) -> bool:
+    return isinstance(value, list) and all(map(is_right, value))
+
+
+def _is_codes(value: Any, dimensions: int | None) -> bool:
+    if not isinstance(value, dict):
+        return False
+    values: Any = value.get("values")
+    steps: Any = value.get("steps")
+    return (
+        _is_list(steps, lambda step: _is_number(step) and step > 0)
+        and _is_list(values, _is_ascending)
+        and len(values) == len(steps)
+        and dimensions in (None, len(steps))
+    )
+
+
+def _is_ascending(values: Any) -> bool:
+    few = _is_list(values, _is_number) and len(values) <= MOST_VALUES
+    return few and all(a < b for a, b in pairwise(values))
+
+
+def _is_record(value: Any) -> bool:
+    """Whether this is what was seen of one feature: choices, or the ends of ranges."""
+    if not isinstance(value, dict):
+        return False
+    if "seen" in value:
+        return _is_list(value["seen"], lambda row: _is_list(row, lambda n: type(n) is int and n >= 0))
+    ends: list[Any] = [value.get(name) for name in ("low", "high", "least", "most")]
+    return all(_is_list(end, _is_number) for end in ends) and len(set(map(len, ends))) == 1

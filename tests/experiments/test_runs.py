@@ -1,0 +1,68 @@
+"""Runs and their files: the finished are kept, the damaged made again, and tables say what was done."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+
+import pytest
+from tests.experiments.doubles import runs
+
+from pdsketch.cli.main import main
+from pdsketch.experiments.babyai_tables import EXPERIMENTS, QUICK_EXPANSIONS
+from pdsketch.experiments.runs import run_all
+from pdsketch.lang.diagnostics import Error
+
+
+@pytest.mark.parametrize("rest", [b"", b"{", b"[]", b"{}", b"\xff", b"[" * 100_000])
+def test_a_run_file_that_is_not_whole_is_made_again_with_a_word(tmp_path, rest):
+    whole = run_all(runs(1, 2), tmp_path)
+    file = tmp_path / f"{runs(1)[0].key}.json"
+    file.write_bytes(rest)
+    said: list[str] = []
+    again = run_all(runs(1, 2), tmp_path, say=said.append)
+    assert [one["result"] for one in again] == [one["result"] for one in whole]
+    assert said == [
+        f"{file} is not whole: the run is made again",
+        "1 of 2 runs are finished already",
+        "1/1 n1",
+    ]
+
+
+def test_a_run_that_fails_does_not_keep_others_from_being_made(tmp_path):
+    with pytest.raises(Error, match=r"run n13: thirteen is not doubled"):
+        run_all(runs(13, 2), tmp_path)
+    assert json.loads((tmp_path / f"{runs(2)[0].key}.json").read_text())["result"] == {"twice": 4}
+
+
+def test_a_worker_writes_what_it_has_measured(tmp_path):
+    found = run_all(runs(1), tmp_path, jobs=2)
+    assert found[0]["result"] == {"twice": 2}
+
+
+@pytest.mark.parametrize("name", ["babyai-main", "babyai-data", "babyai-stock", "babyai-unseen"])
+def test_a_quick_table_says_how_little_was_run(name):
+    experiment = EXPERIMENTS[name]
+    loops = {loop: {"success": 1.0} for loop in ("open", "closed")}
+    unseen = {"success": 1.0, "length_over_optimum": 1.0, "optimum": 1.0, "expanded": 1.0}
+    result = {"4+4": loops, "8+6": loops, "stock": {}, "unseen": {"all doors open": unseen}}
+    origin = {"commit": "c", "date": "d", "versions": {}}
+    records = [
+        {"config": asdict(run.config), "result": result, "origin": origin} for run in experiment.runs(1, True)
+    ]
+    note = experiment.table(records).note
+    assert f"at most {QUICK_EXPANSIONS} expansions" in note
+    assert "1,000" not in note
+
+
+def test_an_interrupted_table_says_what_is_kept(tmp_path, capsys, monkeypatch):
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("pdsketch.experiments.reproduce.run_all", stop)
+    assert main(["reproduce", "babyai-main", "--quick", "-o", str(tmp_path), "--json"]) == 130
+    caught = capsys.readouterr()
+    told = json.loads(caught.out)
+    assert told["status"] == "interrupted"
+    assert told["kept"] == f"0 of 3 runs are kept in {tmp_path / 'quick' / 'runs'}"
+    assert caught.err == f"pdsketch: interrupted; {told['kept']}; {told['resume']}\n"

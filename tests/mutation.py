@@ -1,0 +1,319 @@
+"""Do the tests notice? ``python -m tests.mutation``, or ``make mutants``.
+
+Each change of meaning in `tests/mutants` is made in a copy of the sources, and the tests that should
+notice run against it. A change is noticed if one of them fails, or takes longer than `LIMIT` seconds.
+The tests must pass without it first. Results are kept in ``.mutants`` under a digest of the change, its
+source file and its tests, so that a second run asks only about what is new, and an interrupted one goes on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from compileall import compile_dir
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from queue import SimpleQueue
+
+from tests.mutants import ROOT, SOURCES, TESTS, Mutant, complaints, read_lists
+
+HOME = ROOT / ".mutants"
+LIMIT = 90
+"""Seconds that the tests of a change may take; they take a few."""
+COMPILING = 150
+"""More seconds, where the kernels must be compiled anew."""
+WANTED = 0.95
+"""The part of the changes that must be noticed."""
+
+NOTICED, TIMED_OUT, SURVIVES, BROKEN = "noticed", "timed out", "survives", "cannot be judged"
+PYTEST = ("-x", "-q", "-p", "no:cacheprovider", "-p", "no:randomly", "-p", "no:xdist", "--hypothesis-seed=0")
+
+
+class Desk:
+    """A copy of the sources of its own, and its own cache of compiled kernels, which stays warm."""
+
+    def __init__(self, number: int) -> None:
+        self.folder = HOME / f"desk{number}"
+        self.sources = self.folder / "src"
+        self.cache = self.folder / "cache"
+        self.running: subprocess.Popen[str] | None = None
+        self.cache.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(self.sources, ignore_errors=True)
+        shutil.copytree(SOURCES, self.sources, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
+
+    def judge(self, mutant: Mutant) -> tuple[str, str]:
+        """What becomes of a change, and what pytest said last."""
+        path = self.sources / mutant.path
+        text, made = path.read_text(encoding="utf-8"), path.stat().st_mtime
+        # What is compiled anew with a changed kernel must not take the place of what is warm.
+        compiles = "import kernel" in text
+        path.write_text(mutant.changed(text), encoding="utf-8")
+        # Byte code is taken for that of a file by its time: of another time, it is not.
+        os.utime(path, (made - 1000, made - 1000))
+        try:
+            return self._run(mutant.tests, aside=compiles)
+        finally:
+            path.write_text(text, encoding="utf-8")
+            os.utime(path, (made, made))
+
+    def passes(self, tests: Iterable[str]) -> tuple[bool, str]:
+        """Whether tests pass with the sources as they are."""
+        compile_dir(self.sources, quiet=2)
+        done, said = self._pytest(tests, self.cache, limit=None)
+        return done == 0, said
+
+    def _run(self, tests: Sequence[str], *, aside: bool) -> tuple[str, str]:
+        if not aside:
+            return self._judged(tests, self.cache, LIMIT)
+        with tempfile.TemporaryDirectory(dir=self.folder) as scratch:
+            cache = shutil.copytree(self.cache, Path(scratch) / "cache")
+            return self._judged(tests, cache, LIMIT + COMPILING)
+
+    def _judged(self, tests: Sequence[str], cache: Path, limit: float) -> tuple[str, str]:
+        code, said = self._pytest(tests, cache, limit)
+        if code is None:
+            return TIMED_OUT, said
+        # 1: a test failed; below 0: killed by a signal. All else is pytest's own trouble.
+        return {0: SURVIVES, 1: NOTICED}.get(code, NOTICED if code < 0 else BROKEN), said
+
+    def _pytest(self, tests: Iterable[str], cache: Path, limit: float | None) -> tuple[int | None, str]:
+        """The exit code of pytest, None where it took too long, and the end of what it said."""
+        with tempfile.TemporaryDirectory() as scratch:
+            environment = {
+                **os.environ,
+                "PYTHONPATH": str(self.sources),
+                # The byte code of a changed file must not outlive the change.
+                "PYTHONDONTWRITEBYTECODE": "1",
+                "NUMBA_CACHE_DIR": str(cache),
+                "HYPOTHESIS_STORAGE_DIRECTORY": scratch,
+                "OMP_NUM_THREADS": "1",
+            }
+            names = [f"tests/{name}" for name in tests]
+            words = [sys.executable, "-m", "pytest", *PYTEST, f"--basetemp={scratch}/tmp", *names]
+            self.running = run = subprocess.Popen(
+                words,
+                cwd=ROOT,
+                env=environment,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                start_new_session=True,
+            )
+            try:
+                said, _ = run.communicate(timeout=limit)
+            except subprocess.TimeoutExpired:
+                self.stop()
+                return None, f"more than {limit} s"
+        return run.returncode, "\n".join(said.strip().splitlines()[-12:])
+
+    def stop(self) -> None:
+        """End what runs here, and what it started."""
+        if self.running is not None and self.running.poll() is None:
+            os.killpg(self.running.pid, signal.SIGKILL)
+            self.running.wait()
+
+
+class Record:
+    """The results so far, one JSON line each: digest, result, seconds."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+        self.known: dict[str, tuple[str, float]] = {}
+        for line in path.read_text().splitlines() if path.exists() else ():
+            try:
+                digest, result, seconds = json.loads(line)
+            except ValueError:  # the last line of a run that was killed
+                continue
+            self.known[digest] = result, seconds
+
+    def add(self, digest: str, result: str, seconds: float) -> None:
+        """Keep a result at once."""
+        with self._lock:
+            self.known[digest] = result, seconds
+            with self._path.open("a") as file:
+                file.write(json.dumps([digest, result, round(seconds, 2)]) + "\n")
+
+
+def digest_of(mutant: Mutant) -> str:
+    """The change, its file, its tests, and what tests share."""
+    files = {TESTS / name.split("::")[0] for name in mutant.tests}
+    listed = [path for file in files for path in ([file] if file.is_file() else file.rglob("*.py"))]
+    parts = [mutant.file, mutant.scope, mutant.old, mutant.new, *mutant.tests]
+    return _digest(parts, [SOURCES / mutant.path, *listed, *_shared()])
+
+
+def _shared() -> list[Path]:
+    """The files beside the tests that they import."""
+    others = [path for path in TESTS.rglob("*.py") if not path.name.startswith("test_")]
+    return [path for path in others if path.parent.name != "mutants" and path.name != "mutation.py"]
+
+
+def _digest(words: Iterable[str], files: Iterable[Path]) -> str:
+    whole = hashlib.sha256("\0".join(words).encode())
+    for file in sorted(files):
+        whole.update(hashlib.sha256(file.read_bytes()).digest())
+    return whole.hexdigest()[:32]
+
+
+def first_without(desks: Sequence[Desk], mutants: Sequence[Mutant], record: Record) -> list[str]:
+    """What fails without any change; each desk asks about a part of the tests."""
+    tests = sorted({name for mutant in mutants for name in mutant.tests})
+    files = [path for folder in (SOURCES, TESTS) for path in folder.rglob("*.py")]
+    digest = _digest(["unchanged", *tests], files)
+    if digest in record.known:
+        return []
+    # Tests of one file together: they share what is costly to make.
+    by_file: dict[str, list[str]] = {}
+    for name in tests:
+        by_file.setdefault(name.split("::")[0], []).append(name)
+    parts = list(by_file.values())
+    shares = [[name for part in parts[at :: len(desks)] for name in part] for at in range(len(desks))]
+    print(f"{len(tests)} tests without any change ...", flush=True)
+    started = time.monotonic()
+    with ThreadPoolExecutor(len(desks)) as pool:
+        found = list(
+            pool.map(
+                lambda pair: pair[0].passes(pair[1]) if pair[1] else (True, ""),
+                zip(desks, shares, strict=True),
+            )
+        )
+    failed = [said for passes, said in found if not passes]
+    if not failed:
+        record.add(digest, "pass", time.monotonic() - started)
+    return failed
+
+
+def judge_all(
+    desks: Sequence[Desk], mutants: Sequence[Mutant], record: Record
+) -> dict[Mutant, tuple[str, float]]:
+    """The result of each change, those that are known already included."""
+    digests = {mutant: digest_of(mutant) for mutant in mutants}
+    results = {m: record.known[d] for m, d in digests.items() if d in record.known}
+    free: SimpleQueue[Desk] = SimpleQueue()
+    for desk in desks:
+        free.put(desk)
+    left = [mutant for mutant in mutants if mutant not in results]
+    print(f"{len(mutants)} changes, {len(results)} of them known, {len(left)} to try", flush=True)
+    lock, stopped = threading.Lock(), threading.Event()
+
+    def one(mutant: Mutant) -> None:
+        if stopped.is_set():
+            return
+        desk = free.get()
+        started = time.monotonic()
+        try:
+            result, said = desk.judge(mutant)
+        finally:
+            free.put(desk)
+        seconds = time.monotonic() - started
+        if stopped.is_set():
+            return
+        with lock:
+            results[mutant] = result, seconds
+            at = len(results)
+        if result != BROKEN:
+            record.add(digests[mutant], result, seconds)
+        print(f"{at:4} {result:10} {seconds:5.1f} s  {mutant.where}: {mutant.meaning}", flush=True)
+        if result == BROKEN:
+            print(said, flush=True)
+
+    with ThreadPoolExecutor(len(desks)) as pool:
+        try:
+            for future in [pool.submit(one, mutant) for mutant in left]:
+                future.result()
+        except KeyboardInterrupt:
+            stopped.set()
+            for desk in desks:
+                desk.stop()
+            pool.shutdown(cancel_futures=True)
+            raise
+    return results
+
+
+def told(results: dict[Mutant, tuple[str, float]]) -> tuple[list[str], bool]:
+    """The table, the survivors and the score, and whether all is as it should be."""
+    lines = [f"{'room':16}{'changes':>9}{'noticed':>9}{'survive':>9}{'nothing':>9}{'seconds':>9}"]
+    rooms: dict[str, Counter[str]] = {}
+    wrong = []
+    for mutant, (result, seconds) in sorted(results.items(), key=lambda item: item[0].where):
+        noticed = result in (NOTICED, TIMED_OUT)
+        kind = "nothing" if mutant.nothing and not noticed else "noticed" if noticed else "survive"
+        for room in (mutant.room, "all"):
+            rooms.setdefault(room, Counter()).update({kind: 1, "changes": 1, "seconds": round(seconds)})
+        if kind == "nothing":
+            wrong.append(f"changes nothing: {mutant.where}: {mutant.meaning}: {mutant.nothing}")
+        elif kind == "survive":
+            wrong.append(
+                f"{result}: {mutant.where}: {mutant.meaning} ({mutant.file}; {' '.join(mutant.tests)})"
+            )
+        elif mutant.nothing:
+            wrong.append(f"is noticed, and was said to change nothing: {mutant.where}: {mutant.meaning}")
+    total = rooms.pop("all", Counter())
+    for room, counts in [*sorted(rooms.items()), ("all", total)]:
+        figures = [counts[name] for name in ("changes", "noticed", "survive", "nothing", "seconds")]
+        lines.append(f"{room:16}" + "".join(f"{figure:>9}" for figure in figures))
+    score = total["noticed"] / max(1, total["changes"] - total["nothing"])
+    lines += [*wrong, f"score: {100 * score:.1f} % noticed of those that change something"]
+    good = score >= WANTED and not any(line.startswith(("is noticed", BROKEN)) for line in wrong)
+    return lines, good
+
+
+def main() -> int:
+    """Exit code 0 if enough is noticed, 1 if not, 2 if the lists or the tests are not in order."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--only", metavar="PATTERN", help="a regular expression over lines: place, file, meaning"
+    )
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N")
+    parser.add_argument("--fresh", action="store_true", help="forget the results of earlier runs")
+    parser.add_argument("--list", action="store_true", help="list the changes and stop")
+    args = parser.parse_args()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    mutants = read_lists()
+    stale = complaints(mutants, thorough=True)
+    if stale:
+        print("\n".join(stale), file=sys.stderr)
+        return 2
+    if args.only:
+        mutants = [m for m in mutants if re.search(args.only, f"{m.where} {m.file} {m.meaning}")]
+    if args.list:
+        print("\n".join(f"{m.where}: {m.file}: {m.meaning}" for m in mutants))
+        return 0
+    HOME.mkdir(exist_ok=True)
+    kept = HOME / "results.jsonl"
+    if args.fresh:
+        kept.unlink(missing_ok=True)
+    record = Record(kept)
+    started = time.monotonic()
+    desks = [Desk(number) for number in range(max(1, args.jobs))]
+    failed = first_without(desks, mutants, record)
+    if failed:
+        print("without any change, these tests fail:", *failed, sep="\n", file=sys.stderr)
+        return 2
+    try:
+        lines, good = told(judge_all(desks, mutants, record))
+    except KeyboardInterrupt:
+        print("interrupted; what was tried is kept, and another run goes on", file=sys.stderr)
+        return 130
+    print("\n".join(lines))
+    print(f"{time.monotonic() - started:.0f} s")
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,108 @@
+"""Which states are one, in which order they come, and what is remembered of them."""
+
+from __future__ import annotations
+
+from itertools import chain, repeat
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.heuristics.tasks import make_task
+
+from pdsketch.budget import Budget
+from pdsketch.search.packed.engine import SEARCHES, Options, search
+from pdsketch.search.packed.queue import make_queue, pop, push
+
+
+def flips(count: int, before: int = 0, **more):
+    """Switches that can be thrown one by one, behind so many facts that never change; no goal is reached."""
+    facts = " ".join([*(f"c{i}" for i in range(before)), *(f"x{i}" for i in range(count)), "never"])
+    operators = [(f"s{i}", f"~x{i}", f"x{i}", 1.0) for i in range(count)]
+    return make_task(facts, "", "never", operators, **more)
+
+
+@pytest.mark.parametrize("name", ["astar", "lazy-gbfs"])
+def test_states_that_differ_in_the_second_word_are_two(name):
+    """A word holds 64 facts: the first is the same in all states."""
+    found = search(flips(11, before=64), Options(search=name, heuristic="goalcount"))
+    assert (found.status, found.states) == ("unsolvable", 2048)
+
+
+def test_derived_facts_do_not_tell_states_apart():
+    """They follow from the others, whatever they were in the state before."""
+    axioms = [(0, "d", "x0"), (0, "e", "~x1")]
+    task = flips(6, derived="d e", axioms=axioms)
+    back = [(f"r{i}", f"x{i}", f"~x{i}", 1.0) for i in range(6)]
+    both = make_task(
+        " ".join([*(f"x{i}" for i in range(6)), "never"]),
+        "",
+        "never",
+        [*((f"s{i}", f"~x{i}", f"x{i}", 1.0) for i in range(6)), *back],
+        derived="d e",
+        axioms=axioms,
+    )
+    for one in (task, both):
+        assert search(one, Options(search="astar", heuristic="blind")).states == 64
+
+
+def test_a_state_is_expanded_once_where_no_cheaper_way_is_found():
+    for name in SEARCHES:
+        found = search(flips(8), Options(search=name, heuristic="goalcount"))
+        assert (found.expanded, found.states) == (256, 256)
+
+
+def test_what_the_process_has_grown_by_counts_as_memory():
+    """However little of it the search's own lists are."""
+    for megabytes, status in ((600, "out-of-memory"), (800, "unsolvable")):
+        sizes = chain([0.0], repeat(700e6))
+        budget = Budget(megabytes=megabytes, meter=sizes.__next__)
+        assert search(flips(12), Options(heuristic="goalcount"), budget).status == status
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), max_size=40), st.data())
+def test_nodes_leave_by_their_keys_and_among_equals_first_in_first_out(keys, data):
+    queue, waiting, out, wanted = make_queue(64), [], [], []
+    for number, (first, second) in enumerate(keys):
+        push(queue, float(first), float(second), number)
+        waiting.append((first, second, number))
+        if data.draw(st.booleans()):
+            out.append(pop(queue))
+            waiting.sort()
+            wanted.append(waiting.pop(0)[2])
+    out += [pop(queue) for _ in waiting]
+    assert out == wanted + [number for *_, number in sorted(waiting)]
+
+
+def test_an_operator_whose_effects_fight_adds():
+    task = make_task("a b", "a", "a b", [("both", "a", ("~a", "a > a b"), 1.0)])
+    found = search(task, Options(search="astar", heuristic="blind"))
+    assert (found.status, found.plan) == ("solved", (0,))
+
+
+def test_costs_are_the_tasks_own_also_where_each_counts_as_a_step():
+    task = make_task("a b c", "a", "c", [("free", "a", "b", 0.0), ("dear", "b", "c", 3.0)])
+    found = search(task, Options(costs="plus-one"))
+    assert (found.plan, found.cost) == ((0, 1), 3)
+
+
+def test_weighted_search_follows_its_weight():
+    """With no weight on h it is Dijkstra's search; with much it hardly looks aside."""
+    way = [(f"go{i}", f"f{i}", f"f{i + 1} ~f{i}", 1.0) for i in range(12)]
+    aside = [(f"idle{i}", f"~g{i}", f"g{i}", 1.0) for i in range(6)]
+    facts = " ".join([*(f"f{i}" for i in range(13)), *(f"g{i}" for i in range(6))])
+    task = make_task(facts, "f0", "f12", [*aside, *way])
+    wide, narrow = (
+        search(task, Options(search="wastar", heuristic="max", weight=w)).expanded for w in (0.0, 10.0)
+    )
+    assert narrow == 13 < wide
+
+
+def test_the_lowest_h_that_was_seen_is_told():
+    task = make_task(
+        "a b c d", "a", "d", [("go", "a", "b", 1.0), ("on", "b", "c", 1.0), ("end", "c", "d", 1.0)]
+    )
+    found = search(task, Options(search="astar", heuristic="max", max_expansions=2))
+    assert (found.status, found.best_h) == ("gave-up", 1)
+    assert np.isinf(search(make_task("a b", "a", "b", []), Options()).best_h)

@@ -1,0 +1,169 @@
+"""One budget of time and memory: what it lets pass, what it stops, and what does not count."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+from tests.budgets import Until, out_of_memory_at, out_of_time_at
+
+from pdsketch.budget import (
+    COMPILING,
+    LOADING,
+    UNLIMITED,
+    Aside,
+    Budget,
+    OutOfMemoryError,
+    OutOfTimeError,
+    apart,
+    current,
+)
+
+
+class Hand:
+    """A clock or a meter that is set by hand."""
+
+    def __init__(self) -> None:
+        self.value = 0.0
+
+    def __call__(self) -> float:
+        return self.value
+
+
+def made(seconds=None, megabytes=None):
+    clock, meter = Hand(), Hand()
+    return Budget(seconds, megabytes, clock=clock, meter=meter), clock, meter
+
+
+def test_time_runs_out_after_the_deadline_and_not_before():
+    budget, clock, _ = made(seconds=2)
+    clock.value = 2.0
+    budget.check()
+    assert budget.left() == 0
+    clock.value = 2.1
+    with pytest.raises(OutOfTimeError) as stopped:
+        budget.check()
+    assert stopped.value.status == "out-of-time"
+
+
+def test_memory_is_what_the_process_grew_by():
+    clock, meter = Hand(), Hand()
+    meter.value = 7e9
+    budget = Budget(megabytes=10, clock=clock, meter=meter)
+    meter.value += 9e6
+    budget.check()
+    assert budget.room() == 1e6
+    meter.value += 2e6
+    clock.value += 1.0  # the meter is not read at every check
+    with pytest.raises(OutOfMemoryError) as stopped:
+        budget.check()
+    assert stopped.value.status == "out-of-memory"
+
+
+def test_the_meter_is_read_again_when_some_time_has_passed():
+    clock, meter = Hand(), Until()
+    budget = Budget(megabytes=10, clock=clock, meter=meter)
+    for _ in range(100):
+        budget.check()
+    few = meter.looks
+    assert few < 5
+    clock.value = 1.0
+    budget.check()
+    assert meter.looks == few + 1
+
+
+def test_what_would_not_fit_is_refused_before_it_is_taken():
+    budget, _, meter = made(megabytes=10)
+    meter.value = 4e6
+    assert budget.fits(6e6)
+    budget.reserve(6e6)
+    assert not budget.fits(6.1e6)
+    with pytest.raises(OutOfMemoryError):
+        budget.reserve(6.1e6)
+
+
+def test_memory_that_a_call_says_it_holds_counts_where_the_process_did_not_grow():
+    budget, _, _ = made(megabytes=10)
+    budget.hold(8e6)
+    assert budget.room() == 2e6
+    with pytest.raises(OutOfMemoryError):
+        budget.hold(11e6)
+
+
+def test_short_steps_look_at_the_clock_now_and_then():
+    budget = out_of_time_at(2)
+
+    def loop():
+        for _ in range(10_000):
+            budget.tick()
+
+    with pytest.raises(OutOfTimeError):
+        loop()
+
+
+def test_a_part_of_a_call_does_not_reach_beyond_it():
+    budget, clock, meter = made(seconds=5, megabytes=10)
+    meter.value, clock.value = 4e6, 1.0
+    assert budget.narrowed(seconds=10).left() == 4
+    assert budget.narrowed(seconds=2).left() == 2
+    assert budget.narrowed(megabytes=100).room() == 6e6
+    assert budget.narrowed(megabytes=1).room() == 1e6
+    assert UNLIMITED.narrowed(megabytes=1).memory == 1e6
+
+
+def test_a_little_more_is_granted_for_last_words():
+    budget, clock, meter = made(seconds=10, megabytes=100)
+    clock.value, meter.value = 10.5, 101e6
+    budget.grace().check()
+    clock.value = 10.9
+    with pytest.raises(OutOfTimeError):
+        budget.grace().check()
+    clock.value, meter.value = 10.0, 140e6
+    with pytest.raises(OutOfMemoryError):
+        budget.grace().check()
+
+
+def test_without_limits_nothing_is_refused():
+    assert current() is UNLIMITED
+    UNLIMITED.check()
+    UNLIMITED.reserve(1e30)
+    assert UNLIMITED.fits(1e30)
+    assert UNLIMITED.left() == float("inf")
+
+
+def test_a_running_budget_is_the_current_one_of_its_thread():
+    found = []
+    with out_of_memory_at(10).running() as budget:
+        assert current() is budget
+        other = threading.Thread(target=lambda: found.append(current()))
+        other.start()
+        other.join()
+    assert found == [UNLIMITED]
+    assert current() is UNLIMITED
+
+
+def test_what_is_put_aside_is_counted_once_however_it_is_nested():
+    measure = Hand()
+    aside = Aside(measure)
+    aside.begin()
+    measure.value = 2.0
+    aside.begin()
+    measure.value = 5.0
+    assert aside.total == 5.0
+    aside.end()
+    measure.value = 6.0
+    aside.end()
+    measure.value = 100.0
+    assert aside.total == 6.0
+
+
+def test_an_import_takes_neither_time_nor_memory():
+    seconds, size = COMPILING.total, LOADING.total
+    with apart():
+        block = b"1" * 50_000_000
+        time.sleep(0.02)
+    assert COMPILING.total - seconds >= 0.02
+    assert LOADING.total - size > 0.8 * len(block)
+    block = b"1" * 50_000_000
+    assert LOADING.total - size < 1.8 * len(block)

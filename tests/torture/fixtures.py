@@ -1,0 +1,225 @@
+"""What the tries begin from: two sets of episodes, two models, a fit in the middle, made once."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from functools import cache
+from hashlib import blake2b
+from importlib import import_module
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from tests.learn.rooms import SKETCH, world
+from tests.torture import growing, subject
+from tests.torture.corruption import take_apart
+
+import pdsketch as pds
+from pdsketch.cli.main import main
+from pdsketch.lang.domain import Domain
+from pdsketch.learn import trainer
+from pdsketch.learn.checkpoint import load_checkpoint
+from pdsketch.learn.columns import Columns
+from pdsketch.learn.files import load_episodes, save_episodes
+from pdsketch.learn.fit import _split, open_study
+from pdsketch.learn.options import Options
+from pdsketch.learn.packed import pack
+
+OTHER = SKETCH.replace("(domain rooms)", "(domain rooms)\n  ; another text").replace(
+    "(:derived (in-last ?r - robot) (??f (at ?r)))",
+    "(:derived (in-last ?r - robot) (??f (at ?r)))\n  (:derived (in-first ?r - robot) (??f (at ?r)))",
+)
+STEPS = 8
+HALF = 3
+
+_root = Path()
+
+
+def root() -> Path:
+    """The folder of all that is made once."""
+    return _root
+
+
+@cache
+def domain(text: str = SKETCH) -> Domain:
+    """The sketch, loaded once."""
+    return pds.parse_domain(text)
+
+
+@cache
+def columns(which: str) -> Columns:
+    """The episodes ``a`` or ``b``: other numbers of episodes and objects, other goals in other orders."""
+    made, episodes = world(8, 0) if which == "a" else world(11, 1, boxes=(2, 5))
+    return load_episodes(_saved(episodes, which), made)
+
+
+def _saved(episodes: Any, which: str) -> Path:
+    folder = root() / "data" / which
+    if not folder.exists():
+        save_episodes(episodes, folder)
+    return folder
+
+
+def training(out: Path, *more: str) -> list[str]:
+    """The words of the fit that everything is compared with."""
+    words = ["train", str(root() / "rooms.pdsketch"), str(root() / "data" / "a"), "-o", str(out)]
+    settings = ["--batch", "16", "--checkpoint-every", "1", "--evaluate-every", "3", "--validation", "0.25"]
+    steps = [] if "--steps" in more else ["--steps", str(STEPS)]
+    return [*words, *settings, *steps, *more]
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What was measured while the fixtures were made: seconds of the works that are killed."""
+
+    train: float
+    save: float
+    data: float
+    megabytes: float
+
+
+def make(folder: Path) -> Facts:
+    """Make everything. Networks are trained in forks: a process that has trained has no forks that can."""
+    global _root  # noqa: PLW0603 (set once, before any lane is forked)
+    _root = folder
+    torch.set_num_threads(1)
+    (folder / "rooms.pdsketch").write_text(SKETCH)
+    for which in "ab":
+        columns(which)
+    _warm(folder)
+    took = {}
+    took["train"] = _done(folder, training(folder / "whole"))
+    _interrupt(folder)
+    for name, text in (("model-a", SKETCH), ("model-b", OTHER)):
+        model = pds.Model(domain(text), seed=len(name) + (name == "model-b"))
+        model.notes["remark"] = name
+        began = time.monotonic()
+        model.save(str(folder / name))
+        took["save"] = time.monotonic() - began
+    _done(folder, babyai(folder / "babyai", 0))
+    took["data"] = _done(folder, babyai(folder / "babyai-other", 1))
+    nothing = subject.run(lambda: 0, folder)
+    return Facts(took["train"], took["save"], took["data"], nothing.megabytes)
+
+
+def _interrupt(folder: Path) -> None:
+    """A fit that was interrupted after `HALF` of its steps."""
+
+    def work() -> int:
+        measure = trainer.measure
+
+        def pressed(*args: Any) -> Any:
+            trainer.measure = measure
+            signal.raise_signal(signal.SIGINT)
+            return measure(*args)
+
+        trainer.measure = pressed
+        return subject.command(*training(folder / "half"))()
+
+    ended = subject.run(work, folder)
+    assert ended.code == subject.INTERRUPTED, ended.err
+
+
+def _warm(folder: Path) -> None:
+    """Load every kernel that the tries use, and every module: forks have them then."""
+    domain_file, problem_file = folder / "domain.pddl", folder / "problem.pddl"
+    for kind, (make, (low, _)) in growing.KINDS.items():
+        domain_text, problem_text = make(low)
+        domain_file.write_text(domain_text)
+        problem_file.write_text(problem_text)
+        for search in [[]] if kind == "latent" else growing.SEARCHES:
+            with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
+                main(["plan", str(domain_file), str(problem_file), *search, "--max-expansions", "3"])
+    for command in ("check", "data", "evaluate", "fmt", "plan", "show", "train", "validate"):
+        import_module(f"pdsketch.cli.{command}")
+    for name in ("envs.babyai.record", "learn.fit", "tensor.store", "lang.graph.svg", "lang.printer"):
+        import_module(f"pdsketch.{name}")
+
+
+def babyai(out: Path, seed: int) -> list[str]:
+    """The words that make a few demonstrations."""
+    size = ["--episodes", "4", "--objects", "2", "--doors", "1"]
+    return ["data", "babyai", *size, "--seed", str(seed), "-o", str(out)]
+
+
+def _done(folder: Path, words: list[str]) -> float:
+    began = time.monotonic()
+    ended = subject.run(subject.command(*words), folder)
+    assert ended.code == 0, ended.err
+    return time.monotonic() - began
+
+
+# Signatures: two folders with the same one hold the same.
+
+
+def episodes_in(folder: Path, of: Domain | None = None) -> str:
+    """A digest of all that a folder of episodes says."""
+    found = load_episodes(folder, of or domain())
+    digest = blake2b(repr((found.goals, found.actions, sorted(found.fixed))).encode())
+    digest.update(repr([u.objects for u in found.universes]).encode())
+    for name in ("length", "universe", "judgements", "goal", "success", "action", "arguments", "executable"):
+        digest.update(np.ascontiguousarray(getattr(found, name), dtype=np.int64).tobytes())
+    for name in sorted(found.values):
+        values = np.ascontiguousarray(found.values[name], dtype=np.float64)
+        digest.update(name.encode() + values.tobytes())
+    return digest.hexdigest()
+
+
+def model_in(folder: Path) -> str:
+    """A digest of all that a model's folder says."""
+    model = pds.load_model(str(folder))
+    digest = blake2b(model.domain.source.text.encode())
+    digest.update(json.dumps(model.notes, sort_keys=True).encode())
+    for name, tensor in sorted(model.state_dict().items()):
+        digest.update(name.encode() + tensor.detach().numpy().tobytes())
+    return digest.hexdigest()
+
+
+def step_of(checkpoint: Path) -> int:
+    """How far the fit of a checkpoint has come; 0 where there is none."""
+    if not checkpoint.exists():
+        return 0
+    header, _ = take_apart(checkpoint.read_bytes())
+    return int(json.loads(header["__metadata__"]["facts"])["step"])
+
+
+SETTINGS: dict[str, Any] = {"batch": 16, "checkpoint_every": 1, "evaluate_every": 3, "validation": 0.25}
+"""Those of `training`."""
+
+
+def checkpoint_in(path: Path) -> str:
+    """A digest of all that a checkpoint of that fit says."""
+    fit = _fit()
+    found = load_checkpoint(path, fit.model, fit.setup, fit.levels.count)
+    assert found is not None
+    digest = blake2b(repr(found.facts).encode())
+    for part in (found.weights, found.best, found.earlier, *found.moments.values()):
+        for name, tensor in sorted(part.items()):
+            digest.update(name.encode() + tensor.numpy().tobytes())
+    return digest.hexdigest()
+
+
+@cache
+def _fit() -> trainer.Trainer:
+    options = Options.of(steps=STEPS, seed=0, device="cpu", **SETTINGS)
+    packed = pack(columns("a"), torch.device("cpu"))
+    study = open_study(pds.Model(domain(), seed=0), packed)
+    return trainer.Trainer(study, options, *_split(packed, options))
+
+
+def resume(path: Path) -> None:
+    """Go on from a checkpoint, as far as it has come: nothing is trained."""
+    model, data = pds.Model(domain(), seed=0), str(root() / "data" / "a")
+    pds.fit(model, data, HALF, 0, checkpoint=str(path), resume=True, device="cpu", **SETTINGS)
+
+
+def litter(folder: Path, expected: set[str]) -> list[str]:
+    """The files of a folder that should not be there."""
+    return sorted(set(os.listdir(folder)) - expected) if folder.is_dir() else []
