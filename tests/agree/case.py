@@ -43,8 +43,9 @@ class Case:
 
     @cached_property
     def chance(self) -> Random:
-        """Choices that the check makes."""
-        return Random(crc32((self.sample.domain_text + self.sample.problem_text).encode()))
+        """Choices that the check makes; they do not hang on the layout of the text."""
+        text = self.sample.domain_text + self.sample.problem_text
+        return Random(crc32("".join(text.split()).encode()))
 
     @cached_property
     def moments(self) -> list[Moment]:

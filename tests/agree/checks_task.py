@@ -15,6 +15,7 @@ from pdsketch.abstract.optimistic.compile import compile_optimistic
 from pdsketch.heuristics.evaluator import KernelEvaluator
 from pdsketch.heuristics.registry import HEURISTICS
 from pdsketch.kernels.bits import pack
+from pdsketch.lang.semantics import bind
 from pdsketch.search.packed.successor_generator import applicable, apply, make_successor_generator, words_of
 from pdsketch.task.axioms import evaluate_axioms, prepare_axioms
 from pdsketch.task.ground import ground
@@ -235,7 +236,17 @@ def _optimistic(case: Case) -> None:
     for name in ("max", "ff"):
         values = KernelEvaluator(opt.task, name).values(rows).tolist()
         _promises(f"OPT {name}", values, steps, graph.goals, admissible=name == "max")
+    if sample.problem.metric == "cost":
+        priced = opt.priced([_price(case, step) for step in opt.steps])
+        values = KernelEvaluator(priced.task, "max").values(rows).tolist()
+        _promises("OPT max with costs", values, graph.distances(), graph.goals, admissible=True)
     _optimism(case, KernelEvaluator(opt.task, "ff").values(rows))
+
+
+def _price(case: Case, step: tuple[str, ...]) -> float:
+    """What a ground action costs: no cost of ours changes with the state or with a value."""
+    cost = case.sample.domain.actions[step[0]].cost
+    return 0.0 if cost is None else float(case.moments[0].value(cost, bind(case.sample.world, step)))
 
 
 def _optimism(case: Case, wanted: np.ndarray) -> None:

@@ -245,6 +245,7 @@ FAULTS = (
         "reference",
         ("pdsketch.lang.steps", "object_of"),
         _types_ignored,
+        soon=False,
     ),
     Fault(
         "A* that keeps the first way to a state",

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 from tests.agree import files
-from tests.agree.__main__ import run, show
+from tests.agree.__main__ import laid_out, run, show
 from tests.agree.faults import FAULTS, look_for, planted
 from tests.agree.kinds import KINDS
 from tests.agree.plain import Plain
@@ -45,7 +45,7 @@ def test_a_failing_case_is_made_small_and_is_one_that_pdsketch_reads(shown, tmp_
     fault, case = shown
     with planted(fault):
         small, said = shrink(case, failure, seconds=5)
-        folder = files.write(small, tmp_path / "case", said)
+        folder = files.write(laid_out(small), tmp_path / "case", said)
         assert failure(files.read(folder)) == said
         assert show(folder) == 1
     assert show(folder) == 0

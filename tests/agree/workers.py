@@ -29,20 +29,23 @@ class Worker:
         self.process.start()
         theirs.close()
         self.batch: Batch | None = None
-        self._seen, self._since = -1, time.monotonic()
+        self._seen, self._asked, self._waited = -1, time.monotonic(), 0.0
 
     def give(self, batch: Batch) -> None:
         """Work for it."""
         self.batch = batch
         self.at.value = -1
-        self._seen, self._since = -1, time.monotonic()
+        self._seen, self._asked, self._waited = -1, time.monotonic(), 0.0
         self.pipe.send(batch)
 
     def hangs(self, limit: float) -> bool:
-        """Whether it has been at one case for too long."""
+        """Whether it has been at one case for too long, not counting time in which nobody asked."""
+        now, before = time.monotonic(), self._asked
+        self._asked = now
+        self._waited += min(now - before, 1.0)
         if self.at.value != self._seen:
-            self._seen, self._since = self.at.value, time.monotonic()
-        return time.monotonic() - self._since > limit
+            self._seen, self._waited = self.at.value, 0.0
+        return self._waited > limit
 
     def end(self) -> None:
         """Stop the process."""
