@@ -31,26 +31,20 @@ from pdsketch.tensor.universe import Layout
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Grounding:
+class GroundActions:
     """All ground instances of an action in the states of a layout, by its object parameters.
 
     ``places[?p]`` is ``[universe or 1, n]``: where the instance's object stands
-    on the axis of the parameter's type. ``real`` says which instances exist
-    ``[universe, n]`` (None: all). The instances of each universe are in the order
-    of the axes, the last parameter changing fastest.
+    on the axis of the parameter's type. The instances of each universe are in the
+    order of the axes, the last parameter changing fastest.
     """
 
     places: Mapping[str, Tensor]
     count: int
-    real: Tensor | None
 
     def of(self, batch: StateBatch) -> dict[str, Tensor]:
         """The places for each state of a batch, ``[state or 1, n]``."""
         return {name: _by_row(table, batch) for name, table in self.places.items()}
-
-    def real_of(self, batch: StateBatch) -> Tensor | None:
-        """Which instances exist in each state, ``[state, n]``; None: all."""
-        return None if self.real is None else _by_row(self.real, batch)
 
 
 def _by_row(table: Tensor, batch: StateBatch) -> Tensor:
@@ -66,7 +60,7 @@ class Engine:
         self.functions = functions
         self._lowerings: dict[str, Lowering] = {}
         self._programs: dict[tuple[str, str], Program] = {}
-        self._groundings: dict[tuple[int, str], tuple[Layout, Grounding]] = {}
+        self._groundings: dict[tuple[int, str], tuple[Layout, GroundActions]] = {}
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Engine:
         """A program of its own for a copy of the functions; compiled forms are made again."""
@@ -177,7 +171,7 @@ class Engine:
             rest = {name: t.repeat_interleave(run.instances, 0) for name, t in rest.items()}
         return batch.with_tensors({**rest, **new}, batch.size * run.instances)
 
-    def ground(self, batch: StateBatch, action: str) -> Grounding:
+    def ground(self, batch: StateBatch, action: str) -> GroundActions:
         """All ground instances of an action by its object parameters; value parameters are left out."""
         key = (id(batch.layout), action)
         found = self._groundings.get(key)
@@ -187,15 +181,14 @@ class Engine:
             found = self._groundings[key] = (batch.layout, self._grounding(batch.layout, action))
         return found[1]
 
-    def _grounding(self, layout: Layout, action: str) -> Grounding:
+    def _grounding(self, layout: Layout, action: str) -> GroundActions:
         variables = [p for p in self.domain.actions[action].parameters if isinstance(p.type, ObjectType)]
         columns = []
         for universe in layout.universes:
             sizes = [len(universe.members(v.type)) for v in variables if isinstance(v.type, ObjectType)]
             grids = torch.meshgrid(*map(torch.arange, sizes), indexing="ij") if sizes else ()
             columns.append([grid.flatten() for grid in grids])
-        counts = [len(column[0]) if column else 1 for column in columns]
-        count = max(counts, default=0)
+        count = max((len(column[0]) if column else 1 for column in columns), default=0)
         with torch.inference_mode(False):
             places = {}
             for i, variable in enumerate(variables):
@@ -203,11 +196,7 @@ class Engine:
                 table = torch.stack(padded).to(layout.device)
                 alike = all(torch.equal(padded[0], other) for other in padded)
                 places[variable.name] = table[:1].clone() if alike else table
-            real = None
-            if any(n != count for n in counts):
-                real = torch.arange(count) < torch.tensor(counts)[:, None]
-                real = real.to(layout.device)
-        return Grounding(places, count, real)
+        return GroundActions(places, count)
 
 
 def _written_out(action: Action, domain: Domain) -> Action:
