@@ -323,3 +323,19 @@ def test_nothing_slow_is_imported_by_check() -> None:
         [sys.executable, "-c", code, BLOCKS], capture_output=True, text=True, timeout=60, check=True
     )
     assert not {"torch", "numpy", "numba", "rich"} & set(eval(done.stdout.splitlines()[-1]))
+
+
+def test_ctrl_c_before_a_command_has_begun_is_told_as_json_too(capsys, monkeypatch) -> None:
+    assert main(["check", "--json"]) == 2  # the command before has given its result
+    capsys.readouterr()
+    begin, calls = output.begin, []
+
+    def interrupted_once(**settings: bool) -> None:
+        calls.append(settings)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        begin(**settings)
+
+    monkeypatch.setattr(output, "begin", interrupted_once)
+    assert main(["check", "--json"]) == 130
+    assert only_json(capsys.readouterr().out)["status"] == "interrupted"

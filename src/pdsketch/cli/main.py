@@ -80,17 +80,20 @@ class Parser(argparse.ArgumentParser):
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; nothing a user does shows a traceback."""
     words = list(sys.argv[1:] if argv is None else argv)
-    json = "--json" in words
+    json, begun = "--json" in words, False
     try:
         if argv is None and signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
             signal.signal(signal.SIGINT, signal.default_int_handler)
         output.begin(json=json, process=argv is None)
+        begun = True
         code = _dispatch(words, json)
         if argv is None:  # the process ends here: there is nothing left to interrupt
             signal.signal(signal.SIGINT, signal.SIG_IGN)
         output.flush()
         return code
     except KeyboardInterrupt as stop:
+        if not begun:
+            output.begin(json=json, process=argv is None)
         return output.interrupted(stop)
     except BrokenPipeError:  # the reader has gone (`pdsketch show … | head`)
         output.leave_stdout()
