@@ -279,3 +279,11 @@ def test_mutated_programs_load_or_are_refused(text):
 @given(st.text(alphabet='()[]?:-=;,."#$ \n01eabdefinmop', max_size=80))
 def test_any_text_loads_or_is_refused(text):
     answer(parse_domain, text)
+
+
+def test_the_types_of_a_goals_objects_are_given_by_name():
+    domain = pds.parse_domain("(define (domain d) (:types robot) (:predicates (busy ?r - robot)))")
+    assert pds.parse_goal("(busy r)", domain, {"r": "robot"}).predicate == "busy"
+    with pytest.raises(pds.Error, match="did you mean `robot`") as caught:
+        pds.parse_goal("(busy r)", domain, {"r": "robott"})
+    assert caught.value.diagnostics[0].code == "unknown-type"

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pdsketch as pds
-from pdsketch.learn.losses import WRITE_TOLERANCE, mixture_losses, unlikelihood
+from pdsketch.learn.likelihoods import mixture_losses, unlikelihood
+from pdsketch.learn.losses import WRITE_TOLERANCE
 
 odds = st.floats(0.01, 0.99)
 errors = st.floats(0.0, 2.0)

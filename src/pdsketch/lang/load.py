@@ -10,7 +10,7 @@ from os.path import dirname, isfile, join
 from pdsketch.budget import current
 from pdsketch.lang.check.domain import check_domain
 from pdsketch.lang.check.problem import check_goal, check_problem
-from pdsketch.lang.diagnostics import Diagnostic, Error, error, in_order
+from pdsketch.lang.diagnostics import Diagnostic, Error, did_you_mean, error, in_order
 from pdsketch.lang.domain import Domain, Problem
 from pdsketch.lang.parser import Definition, parse_definition, parse_domain_syntax, parse_problem_syntax
 from pdsketch.lang.reader import read
@@ -52,10 +52,13 @@ def parse_problem(text: str, domain: Domain, name: str = "<problem>") -> Problem
 def parse_goal(
     text: str,
     domain: Domain | Problem,
-    objects: Mapping[str, ObjectType] | None = None,
+    objects: Mapping[str, ObjectType | str] | None = None,
     name: str = "<goal>",
 ) -> Expr:
-    """Check a formula over a domain and objects with their types, or over a problem and its objects."""
+    """Check a formula over a domain and objects with their types, or over a problem and its objects.
+
+    A type is given by its name, as in ``{"r": "robot"}``.
+    """
     source = Source(name, text)
     report = Report(source)
     reading = read(source)
@@ -63,12 +66,26 @@ def parse_goal(
     if len(reading.nodes) != 1:
         report.diagnostics.append(_not_one_formula(source, len(reading.nodes)))
     if not report.has_errors:
-        universe = domain.universe if isinstance(domain, Problem) else objects or {}
+        universe = domain.universe if isinstance(domain, Problem) else _typed(objects or {}, domain)
         of = domain.domain if isinstance(domain, Problem) else domain
         goal = check_goal(reading.nodes[0], of, universe, report)
         if goal is not None and not report.has_errors:
             return goal
     raise Error(in_order(report.diagnostics))
+
+
+def _typed(objects: Mapping[str, ObjectType | str], domain: Domain) -> dict[str, ObjectType]:
+    """Objects with their types, those given by name looked up."""
+    found = {}
+    for name, type_ in objects.items():
+        if isinstance(type_, ObjectType):
+            found[name] = type_
+        elif type_ in domain.hierarchy.names:
+            found[name] = ObjectType((type_,))
+        else:
+            hint = did_you_mean(str(type_), domain.hierarchy.names)
+            raise error("unknown-type", f"`{name}` cannot be of type {type_!r}", help=hint)
+    return found
 
 
 def _not_one_formula(source: Source, number: int) -> Diagnostic:

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from pdsketch.lang.domain import Predicate
 from pdsketch.learn.data.episode_arrays import Array
-from pdsketch.learn.losses import differs
+from pdsketch.learn.likelihoods import differs
 from pdsketch.learn.time_slice import encode
 from pdsketch.learn.training_set import TrainingSet
 from pdsketch.tensor.codes import NOISE, Codes, Quantiser, codes_of, tolerance_of

@@ -11,7 +11,8 @@ from torch import Tensor
 
 from pdsketch.lang.terms import BlankCall, walk
 from pdsketch.learn.data.episode_arrays import Array
-from pdsketch.learn.losses import Losses, differs, real_entries, unlikelihood
+from pdsketch.learn.likelihoods import differs, unlikelihood
+from pdsketch.learn.losses import Losses, real_entries
 from pdsketch.learn.time_slice import TimeSlice, Transition
 from pdsketch.learn.training_set import TrainingSet
 from pdsketch.nets.nested import Nested, simplest

@@ -16,27 +16,27 @@ from pdsketch.lang.domain import Predicate
 from pdsketch.lang.terms import BlankCall
 from pdsketch.lang.types import ObjectType
 from pdsketch.learn.data.episode_arrays import Array
+from pdsketch.learn.likelihoods import (
+    HUBER_WIDTH,
+    LOG_FLOOR,
+    LOG_MARGIN,
+    combined,
+    differs,
+    distance,
+    mixture_losses,
+    unlikelihood,
+)
 from pdsketch.learn.options import Options
 from pdsketch.learn.time_slice import TimeSlice, Transition, encode, where
 from pdsketch.learn.training_set import TrainingSet
 from pdsketch.tensor.logic import logic_of
 from pdsketch.tensor.values import fully_soft, is_categorical
 
-LOG_MARGIN = 1e-6
-"""Truth values are clamped this far from 0 and 1 before a logarithm: the least that float32 tells from 1."""
-
-LOG_FLOOR = 1e-12
-"""Added to probabilities before their logarithm: far below the error of a confident and wrong network, which
-thereby keeps its gradient."""
-
 WRITE_TOLERANCE = 0.05
 """An error of this part of a number's scale divides the odds that it was written by e; set by hand."""
 
 SCALE_SAMPLE = 20_000
 """Steps of an action that its scales are computed from; more change a deviation by less than 1 %."""
-
-HUBER_WIDTH = 0.01
-"""Errors of numbers are quadratic below this part of their scale (a smooth L1), so that they reach 0."""
 
 
 Mean = Callable[..., Tensor]
@@ -226,13 +226,13 @@ class Losses:
         predicate = self.training.domain.predicates[name]
         changed = differs(current.value(name, transition.rows), target, predicate)
         mean = self._mean(changed, current, transition, name)
-        return mean(_distance(transition.new[name], target, predicate))
+        return mean(distance(transition.new[name], target, predicate))
 
     def _mean(self, changed: Tensor, current: TimeSlice, transition: Transition, name: str) -> Mean:
         """How the errors of the variables that one action wrote are averaged."""
         predicate = self.training.domain.predicates[name]
         real = real_entries(self.training, current.states.index_select(0, transition.rows), predicate)
-        return partial(_combined, changed=changed, real=real, balanced=self.options.balanced)
+        return partial(combined, changed=changed, real=real, balanced=self.options.balanced)
 
     def _likelihood_loss(
         self, current: TimeSlice, transition: Transition, name: str, target: Tensor
@@ -293,91 +293,6 @@ class Losses:
             ground = run.ground(training.parameters(at, current.states.index_select(0, rows)), 1)
             truth = training.engine.precondition(ground, action.name, self.logic)[:, 0]
             yield rows, truth, known.index_select(0, rows) > 0
-
-
-def unlikelihood(found: Tensor, target: Tensor, predicate: Predicate, scale: Tensor | None) -> Tensor:
-    """The negative log-likelihood of each ground variable's value ``[row, *objects]``.
-
-    Ints and Booleans: of the value that came about, added up over a vector's
-    elements. Numbers: Laplace's, which a few outliers do not sway, rounded at its tip;
-    the mean over the numbers of a vector.
-    """
-    wanted, found = fully_soft(target, predicate.type), fully_soft(found, predicate.type)
-    objects = 1 + len(predicate.parameters)
-    if is_categorical(predicate.type):
-        losses = -(wanted * (found + LOG_FLOOR).log()).sum(-1)
-    elif predicate.type.prim == "float32":
-        errors = (found - wanted).abs() / (1.0 if scale is None else scale)
-        losses = torch.sqrt(errors.square() + HUBER_WIDTH**2) - HUBER_WIDTH
-        return losses.flatten(objects).mean(-1) if losses.dim() > objects else losses
-    elif predicate.type.prim == "bool":
-        right, left = (found + LOG_FLOOR).log(), (1.0 - found + LOG_FLOOR).log()
-        losses = -(wanted * right + (1.0 - wanted) * left)
-    else:
-        losses = (found - wanted).abs()
-    return losses.flatten(objects).sum(-1) if losses.dim() > objects else losses
-
-
-def _distance(found: Tensor, target: Tensor, predicate: Predicate) -> Tensor:
-    """The paper's L1 between two tables, a number for each ground variable."""
-    wanted, found = fully_soft(target, predicate.type), fully_soft(found, predicate.type)
-    errors = (found - wanted).abs()
-    if is_categorical(predicate.type):
-        errors = 0.5 * errors.sum(-1)
-    objects = 1 + len(predicate.parameters)
-    return errors.flatten(objects).mean(-1) if errors.dim() > objects else errors
-
-
-def mixture_losses(
-    gate: Tensor, wrong: Tensor, stale: Tensor, written: Tensor, sharpness: float
-) -> tuple[Tensor, Tensor]:
-    """The losses of a conditional assignment: a step of expectation maximisation (Dempster et al., 1977).
-
-    A variable is a mixture of two components: the new value, by the odds of the
-    gate, and the old one. The responsibility of the new value is 1 where the variable
-    is seen to have changed (``written``); elsewhere it follows from the gate and from
-    the errors of the two values (``sharpness`` times their difference are the
-    log-odds). The gate is fitted to the responsibilities. The new value is fitted where
-    it is responsible and wherever the gate holds: what a goal says of the gate thereby
-    reaches a value that was written over an equal one. Blending the two values instead
-    would let half a gate and twice the change pass for the truth.
-    """
-    gate = gate.clamp(LOG_MARGIN, 1.0 - LOG_MARGIN)
-    with torch.no_grad():
-        odds = torch.logit(gate) + sharpness * (stale - wrong)
-        responsibility = torch.where(written, torch.ones_like(gate), torch.sigmoid(odds))
-        asked = torch.maximum(responsibility, gate)
-    return -responsibility * gate.log() - (1.0 - responsibility) * (1.0 - gate).log(), asked * wrong
-
-
-def _combined(
-    errors: Tensor, changed: Tensor, real: Tensor | None, *, balanced: bool, whole: bool = False
-) -> Tensor:
-    """The mean error, or the mean of the changed variables' and the unchanged ones' mean errors."""
-    if not balanced:
-        count = torch.ones_like(errors) if real is None else real
-        return (errors * count).sum() / count.sum().clamp_min(1.0)
-    moved = changed.to(errors.dtype)
-    stayed = 1.0 - moved
-    if real is not None:
-        moved, stayed = moved * real, stayed * real
-    return 0.5 * (_mean(errors, moved, whole=whole) + _mean(errors, stayed, whole=whole))
-
-
-def _mean(errors: Tensor, counted: Tensor, *, whole: bool) -> Tensor:
-    """The mean over the variables that count, or, for ``whole`` rows, of the sum over each row's."""
-    count = (counted.flatten(1).sum(1) > 0).sum() if whole and counted.dim() > 1 else counted.sum()
-    return (errors * counted).sum() / count.clamp_min(1.0)
-
-
-def differs(before: Tensor, after: Tensor, predicate: Predicate) -> Tensor:
-    """Which ground variables changed."""
-    with torch.no_grad():
-        if before.dtype != after.dtype:
-            before, after = fully_soft(before, predicate.type), fully_soft(after, predicate.type)
-        unequal = before != after
-        own = unequal.dim() - 1 - len(predicate.parameters)
-        return unequal.flatten(-own).any(-1) if own else unequal
 
 
 def real_entries(training: TrainingSet, states: Tensor, predicate: Predicate) -> Tensor | None:

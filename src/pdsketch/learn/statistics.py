@@ -8,7 +8,8 @@ from torch import Tensor
 
 from pdsketch.lang.terms import BlankCall, Update
 from pdsketch.learn.data.episode_arrays import Array
-from pdsketch.learn.losses import Losses, differs, real_entries
+from pdsketch.learn.likelihoods import differs
+from pdsketch.learn.losses import Losses, real_entries
 from pdsketch.learn.sampler import Sampler
 from pdsketch.learn.training_set import TrainingSet
 from pdsketch.nets.default import expect
