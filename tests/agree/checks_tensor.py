@@ -19,7 +19,7 @@ from pdsketch.lang.rewrite import unfold_all
 from pdsketch.lang.terms import Expr, Object, walk
 from pdsketch.lang.types import ObjectType
 from pdsketch.tensor.model import Model
-from pdsketch.tensor.state import StateBatch
+from pdsketch.tensor.states.state import StateBatch
 
 LOGICS = ("crisp", "godel", "product", "lukasiewicz")
 STATES = 10

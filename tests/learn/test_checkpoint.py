@@ -21,10 +21,10 @@ import pdsketch as pds
 from pdsketch.files.digests import sealed
 from pdsketch.files.lock import lock_file
 from pdsketch.files.tensors import digest_blocks
+from pdsketch.files.weights import blocks_of
 from pdsketch.learn.checkpoint import Checkpoint, Facts, OverwriteWarning, load_checkpoint, save_checkpoint
 from pdsketch.learn.data.recorder import arrays_of
 from pdsketch.learn.progress import Csv
-from pdsketch.tensor.weights import blocks_of
 
 OPTIONS = {"steps": 4, "batch": 32, "evaluate_every": 1, "validation": 0.2, "patience": 9, "trial": 0.5}
 

@@ -16,10 +16,10 @@ from torch import Tensor
 from pdsketch.lang import semantics
 from pdsketch.lang.diagnostics import Error
 from pdsketch.lang.types import ObjectType
-from pdsketch.tensor import compare
+from pdsketch.tensor.compile import compare
 from pdsketch.tensor.model import Model
-from pdsketch.tensor.state import State
-from pdsketch.tensor.values import unify
+from pdsketch.tensor.states.state import State
+from pdsketch.tensor.states.values import unify
 
 
 @contextmanager

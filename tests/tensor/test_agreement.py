@@ -23,7 +23,7 @@ from pdsketch.lang.load import parse_goal
 from pdsketch.lang.terms import Apply, Object, walk
 from pdsketch.lang.types import ObjectType
 from pdsketch.tensor.model import Model
-from pdsketch.tensor.state import StateBatch
+from pdsketch.tensor.states.state import StateBatch
 
 SAMPLES = st.one_of(sketch(), classical())
 many = settings(

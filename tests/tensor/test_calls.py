@@ -10,7 +10,7 @@ from torch import nn
 from pdsketch.lang.diagnostics import Error
 from pdsketch.lang.load import parse_domain
 from pdsketch.tensor.model import Model
-from pdsketch.tensor.state import State, StateBatch
+from pdsketch.tensor.states.state import State, StateBatch
 
 KINDS = parse_domain("""
 (define (domain kinds)
@@ -83,7 +83,7 @@ def truth_of(*args):
 def ask(name, blank, module, crisp=False, given=None, **more):
     model = Model(KINDS, {blank: module, **more})
     run = model.engine.open(model.ready(given or state()))
-    from pdsketch.tensor.logic import CRISP
+    from pdsketch.tensor.compile.logic import CRISP
 
     return model.engine.predicate(run, name, CRISP if crisp else model.logic)
 

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 import pdsketch as pds
+from pdsketch.tensor.compile.logic import logic_of
 from pdsketch.tensor.experience import Recorder
-from pdsketch.tensor.logic import logic_of
 
 DICE = """
 (define (domain dice)

@@ -18,7 +18,7 @@ from pdsketch.search.options import ModelSearch
 from pdsketch.search.plan import plan_many
 from pdsketch.search.result import Result
 from pdsketch.tensor.model import Model
-from pdsketch.tensor.state import State, StateBatch
+from pdsketch.tensor.states.state import State, StateBatch
 
 
 @final

@@ -183,4 +183,4 @@ class Problem:
     def state(self) -> Any:
         """The initial state as a `pdsketch.State`."""
         # By name: the language does not depend on torch, and most problems never need it.
-        return import_module("pdsketch.tensor.state").State.of_problem(self)
+        return import_module("pdsketch.tensor.states.state").State.of_problem(self)

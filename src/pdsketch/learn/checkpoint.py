@@ -21,10 +21,10 @@ from torch import Tensor, nn
 from pdsketch.files.digests import check_seal, sealed
 from pdsketch.files.reading import opened, parse_json
 from pdsketch.files.tensors import Block, Entry, TensorFile, digest_blocks, tensor_bytes
+from pdsketch.files.weights import TAGS, blocks_of, tensor_of
 from pdsketch.files.writing import make_folder, write_file
 from pdsketch.lang.diagnostics import Error, error
 from pdsketch.learn.setup import differences
-from pdsketch.tensor.weights import TAGS, blocks_of, tensor_of
 
 _FORMAT = "pdsketch-checkpoint-3"
 _MOMENTS = ("step", "exp_avg", "exp_avg_sq")

@@ -30,7 +30,7 @@ from pdsketch.learn.setup import NOTE as MADE_FROM
 from pdsketch.learn.trainer import Trainer
 from pdsketch.learn.training_set import TrainingSet
 from pdsketch.tensor.model import Model
-from pdsketch.tensor.state import same_domain
+from pdsketch.tensor.states.state import same_domain
 
 Source = EpisodeArrays | Iterable[Episode] | str | os.PathLike[str]
 

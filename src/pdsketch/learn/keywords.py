@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypedDict
 
-from pdsketch.tensor.logic import TNorm
+from pdsketch.tensor.compile.logic import TNorm
 
 
 class FitOptions(TypedDict, total=False):

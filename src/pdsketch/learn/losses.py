@@ -29,8 +29,8 @@ from pdsketch.learn.likelihoods import (
 from pdsketch.learn.options import Options
 from pdsketch.learn.time_slice import TimeSlice, Transition, encode, where
 from pdsketch.learn.training_set import TrainingSet
-from pdsketch.tensor.logic import logic_of
-from pdsketch.tensor.values import fully_soft, is_categorical
+from pdsketch.tensor.compile.logic import logic_of
+from pdsketch.tensor.states.values import fully_soft, is_categorical
 
 WRITE_TOLERANCE = 0.05
 """An error of this part of a number's scale divides the odds that it was written by e; set by hand."""

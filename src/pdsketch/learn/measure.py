@@ -20,8 +20,8 @@ from pdsketch.learn.data.episode_arrays import Array
 from pdsketch.learn.losses import real_entries
 from pdsketch.learn.time_slice import TimeSlice, Transition, where
 from pdsketch.learn.training_set import TrainingSet
-from pdsketch.tensor.logic import CRISP
-from pdsketch.tensor.values import harden
+from pdsketch.tensor.compile.logic import CRISP
+from pdsketch.tensor.states.values import harden
 
 CHUNK = 4096
 

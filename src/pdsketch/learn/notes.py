@@ -22,9 +22,9 @@ from pdsketch.learn.training_set import TrainingSet
 from pdsketch.learn.verdicts import NOTE as VERDICTS
 from pdsketch.learn.verdicts import Verdict
 from pdsketch.nets.normalise import bounding
-from pdsketch.tensor.codes import NOISE, Codes, note_codes
+from pdsketch.tensor.compile.logic import CRISP
 from pdsketch.tensor.experience import Recorder
-from pdsketch.tensor.logic import CRISP
+from pdsketch.tensor.states.codes import NOISE, Codes, note_codes
 
 MOST_SEEN: Final = 50_000
 """States whose values make codes."""

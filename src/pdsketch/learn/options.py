@@ -9,7 +9,7 @@ from inspect import signature
 from typing import Any, Final, final, get_args
 
 from pdsketch.lang.diagnostics import did_you_mean, error
-from pdsketch.tensor.logic import TNorm
+from pdsketch.tensor.compile.logic import TNorm
 
 
 @final

@@ -13,7 +13,7 @@ from pdsketch.search.options import ModelSearch, Search, Watch
 
 if TYPE_CHECKING:
     from pdsketch.tensor.model import Model
-    from pdsketch.tensor.state import State
+    from pdsketch.tensor.states.state import State
 
 Generator = Callable[["Model", "State", int], Any]
 """``generator(model, state, round)`` returns values ``[n, *shape]``."""

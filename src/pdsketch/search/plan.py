@@ -22,7 +22,7 @@ from pdsketch.task.fragment import classify
 if TYPE_CHECKING:
     from pdsketch.search.keywords import ModelOptions, ProblemOptions
     from pdsketch.tensor.model import Model
-    from pdsketch.tensor.state import State, StateBatch
+    from pdsketch.tensor.states.state import State, StateBatch
 
 
 @overload

@@ -19,10 +19,9 @@ from torch import Tensor
 
 from pdsketch.lang.diagnostics import error
 from pdsketch.lang.types import ValueType
-from pdsketch.tensor.calls import Callee
-from pdsketch.tensor.codes import Codes
-from pdsketch.tensor.portions import Given
-from pdsketch.tensor.values import is_categorical
+from pdsketch.tensor.compile.callee import Callee, Given
+from pdsketch.tensor.states.codes import Codes
+from pdsketch.tensor.states.values import is_categorical
 
 NOTE: Final = "experience"
 """Where a model's notes keep what its blanks were trained on."""

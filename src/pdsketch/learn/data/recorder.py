@@ -33,7 +33,7 @@ from pdsketch.learn.data.episode_arrays import (
     sizes_of,
     width_of,
 )
-from pdsketch.tensor.universe import Universe
+from pdsketch.tensor.states.universe import Universe
 
 _NO_GOALS: Mapping[str, Success] = {}
 _LARGEST = float(np.finfo(np.float32).max)

@@ -22,7 +22,7 @@ from pdsketch.lang.types import ObjectType, ValueType
 from pdsketch.learn.data.episode import check_goal
 from pdsketch.learn.data.episode_arrays import COUNTED, PER_ACTION, Array, EpisodeArrays, sizes_of, width_of
 from pdsketch.learn.data.recorder import check_numbers, exact, value_types
-from pdsketch.tensor.universe import Universe, object_type
+from pdsketch.tensor.states.universe import Universe, object_type
 
 
 def kind_of(type_: ObjectType | ValueType) -> str:

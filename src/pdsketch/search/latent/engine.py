@@ -18,7 +18,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from pdsketch.budget import current
+from pdsketch.budget import PORTION, current
 from pdsketch.lang.steps import Step
 from pdsketch.search.latent.children import Children, joined
 from pdsketch.search.latent.frontier import Frontier
@@ -29,8 +29,7 @@ from pdsketch.search.latent.space import Space
 from pdsketch.search.options import ModelSearch, Watch
 from pdsketch.search.outcome import Outcome, Progress
 from pdsketch.search.result import Status
-from pdsketch.tensor.node import pardoning
-from pdsketch.tensor.portions import PORTION
+from pdsketch.tensor.compile.node import pardoning
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

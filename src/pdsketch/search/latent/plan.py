@@ -29,10 +29,10 @@ from pdsketch.search.latent.replay import Trail, Verdicts, replay
 from pdsketch.search.latent.space import Space
 from pdsketch.search.latent.undecided import undecided
 from pdsketch.search.result import Result, Status, UntrainedWarning
+from pdsketch.tensor.compile.node import pardoning
 from pdsketch.tensor.experience import Watch
 from pdsketch.tensor.model import Model
-from pdsketch.tensor.node import pardoning
-from pdsketch.tensor.state import State, StateBatch
+from pdsketch.tensor.states.state import State, StateBatch
 
 MOST_ROUNDS: Final = 8
 FIRST_ROUND: Final = 256

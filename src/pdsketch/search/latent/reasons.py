@@ -22,7 +22,7 @@ from pdsketch.search.latent.options import Options
 from pdsketch.search.latent.replay import Trail, follow
 from pdsketch.search.latent.undecided import known_blanks, undecided
 from pdsketch.tensor.model import Model
-from pdsketch.tensor.state import State
+from pdsketch.tensor.states.state import State
 
 _MOST_PARTS: Final = 12
 

@@ -11,10 +11,10 @@ from torch import Tensor
 from pdsketch.lang.diagnostics import error
 from pdsketch.lang.domain import Domain, Problem
 from pdsketch.lang.types import ObjectType
-from pdsketch.tensor.intake import take_in, values_of
-from pdsketch.tensor.padding import absent, object_axes, padded
-from pdsketch.tensor.universe import Layout, Universe, layout_for, layout_of
-from pdsketch.tensor.values import harden, unify
+from pdsketch.tensor.states.intake import take_in, values_of
+from pdsketch.tensor.states.padding import absent, object_axes, padded
+from pdsketch.tensor.states.universe import Layout, Universe, layout_for, layout_of
+from pdsketch.tensor.states.values import harden, unify
 
 _CPU = torch.device("cpu")
 

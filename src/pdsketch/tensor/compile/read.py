@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from pdsketch.lang.types import OBJECT, ObjectType
-from pdsketch.tensor.node import INSTANCE, Axes, Axis, Compute, Node, Run, spread
+from pdsketch.tensor.compile.node import INSTANCE, Axes, Axis, Compute, Node, Run, spread
 
 
 @final
