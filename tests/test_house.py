@@ -21,12 +21,8 @@ LONGEST = 389
 BY_STRING = {"__init__", "cli/imports", "cli/main", "cli/modules", "envs/registry", "lang/domain"}
 """Modules that import others by name: the lazy doors, and modules that users name."""
 
-HOMONYMS = {
-    *("Atom", "Config", "Either", "Engine", "Facts", "Interrupted", "Layout", "Logic", "Moment"),
-    *("Options", "Parameter", "Program", "Progress", "Recorder", "Relation", "Report", "Run", "Scene"),
-    *("Settings", "Signature", "Table", "Told", "Watcher", "World"),
-}
-"""Public class names that stand for two things or three."""
+HOMONYMS = {"Atom", "Logic", "Report", "Signature"}
+"""Public class names that stand for two things."""
 
 
 @cache

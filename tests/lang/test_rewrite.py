@@ -10,7 +10,7 @@ from tests.tensor.agreement import model_of, steps_of
 
 from pdsketch.lang.load import parse_domain, parse_problem
 from pdsketch.lang.rewrite import conjuncts, lift_objects, map_children, rename_bound, substitute, unfold_all
-from pdsketch.lang.semantics import World, holds
+from pdsketch.lang.semantics import StaticContext, holds
 from pdsketch.lang.terms import Apply, Logic, Object, Quantified, Variable, free_variables, walk
 from pdsketch.tensor.states.arguments import bind
 
@@ -55,7 +55,7 @@ def test_an_argument_is_not_captured_by_a_quantifier_of_the_body():
         (:goal (exists (?y - thing) (linked ?y))))""",
         domain,
     )
-    world = World.of(problem)
+    world = StaticContext.of(problem)
     assert holds(world, problem.init, problem.goal)
     assert holds(world, problem.init, unfold_all(problem.goal, domain))
 

@@ -171,7 +171,7 @@ def reads_raw(sample: Sample, expr) -> bool:
     return any(sample.domain.predicates[name].role == "raw" for name in seen)
 
 
-def first_step(world: semantics.World, sample: Sample, action):
+def first_step(world: semantics.StaticContext, sample: Sample, action):
     args = []
     for p in action.parameters:
         if isinstance(p.type, ObjectType) or p.type.choices is not None:

@@ -21,7 +21,7 @@ from pdsketch.learn.data.episode_arrays import Array, EpisodeArrays
 from pdsketch.learn.data.files import load_episodes
 from pdsketch.learn.data.recorder import arrays_of
 from pdsketch.learn.examine import Examination
-from pdsketch.learn.interrupt import Interrupted
+from pdsketch.learn.interrupt import FitInterrupted
 from pdsketch.learn.keywords import FitOptions
 from pdsketch.learn.notes import note_verdicts, take_notes
 from pdsketch.learn.options import Options
@@ -69,7 +69,7 @@ def fit(
     finally:
         model.eval()
     if status == "interrupted":
-        raise Interrupted(trainer.step, options.checkpoint)
+        raise FitInterrupted(trainer.step, options.checkpoint)
     take_notes(training, trainer.train, trainer.reached())
     model.notes[MADE_FROM] = trainer.setup
     trainer.seconds["data"] += loaded

@@ -25,7 +25,7 @@ class SharedOptions(TypedDict, total=False):
     ``time_limit`` is in seconds, ``memory_limit`` in megabytes, ``max_expansions`` a number of nodes,
     ``weight`` that of h in ``wastar``. ``costs``: actions cost what they say, or 1 each; by default, what
     the problem's metric says, and of models, whether some action says what it costs. ``watch`` is called
-    now and then with a `Progress`.
+    now and then with a `SearchProgress`.
     """
 
     heuristic: str | None

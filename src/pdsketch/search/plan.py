@@ -93,9 +93,9 @@ def _given(options: Mapping[str, Any], unset: Sequence[str]) -> dict[str, Any]:
 
 def _plan_classically(problem: Problem, given: Mapping[str, Any]) -> Result:
     with apart():
-        from pdsketch.search.packed.engine import Options
+        from pdsketch.search.packed.engine import PackedOptions
         from pdsketch.search.packed.problem import plan_problem
-    return plan_problem(problem, options_of(Options, given, "for a problem"))
+    return plan_problem(problem, options_of(PackedOptions, given, "for a problem"))
 
 
 def _changed(problem: Problem, state: Any, goal: Any, costs: bool | None) -> Problem:

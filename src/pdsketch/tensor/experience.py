@@ -119,7 +119,7 @@ def _together(callee: Callee, given: Sequence[Given], leading: int) -> Iterator[
 
 
 @final
-class Recorder:
+class ExperienceRecorder:
     """Gathers what blanks are called on: give it to `Functions.watched`, then `write` it down."""
 
     def __init__(self, blanks: Iterable[str]) -> None:

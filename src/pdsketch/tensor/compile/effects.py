@@ -22,7 +22,7 @@ from pdsketch.lang.types import FLOAT, INT, ObjectType, ValueType
 from pdsketch.tensor.compile.logic import Logic
 from pdsketch.tensor.compile.lower import Lowering
 from pdsketch.tensor.compile.node import INSTANCE, Node, Run
-from pdsketch.tensor.compile.read import Parameter
+from pdsketch.tensor.compile.read import ActionParameter
 from pdsketch.tensor.compile.scope import Binding
 from pdsketch.tensor.compile.writer import Writer
 from pdsketch.tensor.states import whole
@@ -111,7 +111,7 @@ def compile_action(action: Action, lowering: Lowering) -> CompiledAction:
 
 def _parameter(name: str, type_: ObjectType | ValueType, logic: Logic) -> Binding:
     if isinstance(type_, ObjectType):
-        return Parameter(name, type_)
+        return ActionParameter(name, type_)
     form = harden if logic.crisp else soften
     return Node((INSTANCE,), lambda run: form(run.parameters[name], type_))
 

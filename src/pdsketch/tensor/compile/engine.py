@@ -24,10 +24,10 @@ from pdsketch.tensor.compile.effects import CompiledAction, compile_action
 from pdsketch.tensor.compile.logic import CRISP, Logic
 from pdsketch.tensor.compile.lower import Lowering
 from pdsketch.tensor.compile.node import Axis, Node, Run, aligned
-from pdsketch.tensor.compile.read import Along, Parameter
+from pdsketch.tensor.compile.read import ActionParameter, Along
 from pdsketch.tensor.compile.scope import Binding, parameters
 from pdsketch.tensor.states.state import StateBatch
-from pdsketch.tensor.states.universe import Layout
+from pdsketch.tensor.states.universe import ObjectLayout
 
 
 @final
@@ -61,7 +61,7 @@ class Engine:
         self.functions = functions
         self._lowerings: dict[str, Lowering] = {}
         self._programs: dict[tuple[str, str], CompiledAction] = {}
-        self._groundings: dict[tuple[int, str], tuple[Layout, GroundActions]] = {}
+        self._groundings: dict[tuple[int, str], tuple[ObjectLayout, GroundActions]] = {}
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Engine:
         """A program of its own for a copy of the functions; compiled forms are made again."""
@@ -95,7 +95,7 @@ class Engine:
         scope: dict[str, Binding] = {}
         for variable in variables:
             assert isinstance(variable.type, ObjectType)
-            scope[variable.name] = Parameter(variable.name, variable.type)
+            scope[variable.name] = ActionParameter(variable.name, variable.type)
         return self.lowering(logic).lower(expr, scope)
 
     def arguments(self, predicate: Predicate, call: BlankCall, logic: Logic) -> list[Node]:
@@ -200,7 +200,7 @@ class Engine:
             found = self._groundings[key] = (batch.layout, self._grounding(batch.layout, action))
         return found[1]
 
-    def _grounding(self, layout: Layout, action: str) -> GroundActions:
+    def _grounding(self, layout: ObjectLayout, action: str) -> GroundActions:
         variables = [p for p in self.domain.actions[action].parameters if isinstance(p.type, ObjectType)]
         columns = []
         for universe in layout.universes:
