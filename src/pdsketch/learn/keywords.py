@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypedDict
 
+from pdsketch.learn.options import VariableLoss
 from pdsketch.tensor.compile.logic import TNorm
 
 
@@ -27,6 +28,7 @@ class FitOptions(TypedDict, total=False):
     trial: float
     tnorm: TNorm
     balanced: bool
+    variable_loss: VariableLoss
     paper: bool
     latent_gradient: bool
     validation: float | None
