@@ -22,10 +22,11 @@ from pdsketch.nets.nested import Nested
 from pdsketch.tensor.states.values import is_categorical
 
 CLOSE = 0.1
-"""A predicted number is right, too, where its error is this part of the change."""
+"""A predicted number is right, too, where its error is this part of the change; set by hand."""
 
 
 _MOST_RANGES = 16
+"""The ranges of a blank's inputs are told where they are at most this many numbers."""
 
 
 @final

@@ -18,7 +18,10 @@ from pdsketch.tensor.compile.logic import CRISP
 from pdsketch.tensor.states.codes import NOISE, Codes, Quantiser, codes_of, tolerance_of
 
 _SAMPLED = 512
+"""States whose encodings say how far they spread; set by hand."""
+
 _PARTS_OF_SPREAD = 8
+"""Encodings are equal within their deviation divided by this, before noise is known; set by hand."""
 
 
 @final

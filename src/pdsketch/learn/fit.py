@@ -35,6 +35,7 @@ from pdsketch.tensor.states.state import same_domain
 Source = EpisodeArrays | Iterable[Episode] | str | os.PathLike[str]
 
 _ENOUGH_TO_SPLIT = 200
+"""From so many episodes on, a tenth is held out; set by hand."""
 
 
 def fit(

@@ -17,10 +17,17 @@ from pdsketch.learn.training_set import TrainingSet
 from pdsketch.learn.twins import twins
 from pdsketch.learn.verdicts import REMEDIES
 
-_MUCH = 0.05
-_ENOUGH = 20
+_NOTABLE_GAP = 0.05
+"""Accuracies that differ by more than this are told of; set by hand."""
+
+_ENOUGH_EXAMPLES = 20
+"""Accuracies of fewer examples are not compared; set by hand."""
+
 _NAMED = 5
+"""Names that a warning lists."""
+
 _HASHED_AT_ONCE = 1 << 24
+"""Numbers that are hashed together, to bound memory."""
 
 
 def warnings_of(
@@ -228,7 +235,7 @@ def _worse_held_out(train: Measures, held_out: Measures | None) -> Iterator[str]
         ("steps", train.step_accuracy, held_out.step_accuracy, held_out.steps),
     )
     for what, own, other, count in pairs:
-        if count >= _ENOUGH and own - other > _MUCH:
+        if count >= _ENOUGH_EXAMPLES and own - other > _NOTABLE_GAP:
             yield (
                 f"{what} right {other:.3f} on held-out episodes and {own:.3f} on the training episodes: "
                 "more episodes would help, or a sketch with more structure"

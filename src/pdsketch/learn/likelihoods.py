@@ -16,7 +16,7 @@ LOG_FLOOR = 1e-12
 thereby keeps its gradient."""
 
 HUBER_WIDTH = 0.01
-"""Errors of numbers are quadratic below this part of their scale (a smooth L1), so that they reach 0."""
+"""Errors of numbers are quadratic below this part of their scale (a smooth L1): they reach 0. Set by hand."""
 
 
 def unlikelihood(found: Tensor, target: Tensor, predicate: Predicate, scale: Tensor | None) -> Tensor:

@@ -24,6 +24,7 @@ from pdsketch.tensor.compile.logic import CRISP
 from pdsketch.tensor.states.values import harden
 
 CHUNK = 4096
+"""Examples that are measured together, to bound memory."""
 
 
 class MeasureListener(Protocol):

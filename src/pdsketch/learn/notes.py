@@ -27,20 +27,23 @@ from pdsketch.tensor.experience import ExperienceRecorder
 from pdsketch.tensor.states.codes import NOISE, Codes, note_codes
 
 MOST_SEEN: Final = 50_000
-"""States whose values make codes."""
+"""States whose values make codes; set by hand."""
 
 MOST_WATCHED: Final = 4096
 """States on which the trained model is watched: its noise, and the inputs of its blanks."""
 
 MOST_NUMBERS: Final = 64
-"""Longer vectors are signals: their numbers have no ends of their own that matter."""
+"""Longer vectors are signals: their numbers have no ends of their own that matter. Set by hand."""
 
 QUANTILE: Final = 0.9
 MARGIN: Final = 1.5
-"""Noise is so many times this quantile of errors: to be wrong in a tenth of the steps is not to be noisy."""
+"""Noise is so many times this quantile of errors: to be wrong in a tenth of the steps is not to be noisy.
+
+Both are set by hand.
+"""
 
 MOST_NOISE: Final = 0.5
-"""Noise is at most this part of a variable's deviation: more is ignorance."""
+"""Noise is at most this part of a variable's deviation: more is ignorance. Set by hand."""
 
 
 @torch.no_grad()

@@ -25,7 +25,11 @@ KEPT = 50
 """So many of each are kept."""
 
 _PER_KIND = 10
+"""Worst predictions that are kept of each action and predicate, so that one does not fill the list."""
+
 _SHOWN = 6
+"""Numbers of a vector that are shown."""
+
 
 T = TypeVar("T")
 

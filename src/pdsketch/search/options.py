@@ -17,7 +17,7 @@ MODEL_SEARCHES: Final[tuple[ModelSearch, ...]] = get_args(ModelSearch)
 SEARCHES: Final[tuple[Search, ...]] = get_args(Search)
 
 DEFAULT_WEIGHT: Final = 5.0
-"""Of h in weighted A*."""
+"""Of h in weighted A*, as in LAMA's first weighted search (Richter & Westphal 2010)."""
 
 Watch = Callable[[SearchProgress], None]
 """Called now and then while a search runs."""

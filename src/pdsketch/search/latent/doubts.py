@@ -14,6 +14,7 @@ from pdsketch.tensor.model import Model
 from pdsketch.tensor.states.state import State, concat
 
 _MOST_STATES: Final = 4096
+"""States of plans that are watched together, to bound memory."""
 
 
 def doubts_of(model: Model, trail: Trail) -> Watch:

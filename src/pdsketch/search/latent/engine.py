@@ -36,6 +36,7 @@ Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 _SHIFT: Final = 40
+"""Bits of an instance in the code of a ground action; the action stands above them."""
 
 _FAR: Final = 1e12
 """Stands for an infinite estimate that proves nothing: such states come last, in the order of g."""

@@ -16,6 +16,7 @@ from pdsketch.lang.domain import Predicate
 from pdsketch.tensor.states.codes import DEFAULT_STEP, Codes, Quantiser
 
 _SEED = 20221130
+"""Any number: fingerprints are the same in every run."""
 
 
 @final

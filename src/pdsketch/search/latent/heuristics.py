@@ -16,7 +16,7 @@ from pdsketch.heuristics.evaluator import Evaluator, KernelEvaluator
 from pdsketch.kernels.arrays import Bools, Floats
 from pdsketch.lang.terms import Expr
 from pdsketch.search.latent.prices import prices_of
-from pdsketch.search.latent.undecided import HIGH, LOW, known_blanks
+from pdsketch.search.latent.undecided import UNDECIDED_FROM, UNDECIDED_TO, known_blanks
 from pdsketch.task.task import Task
 from pdsketch.tensor.model import Model
 from pdsketch.tensor.states.state import StateBatch
@@ -187,7 +187,7 @@ def _doubted(model: Model, abstraction: Abstraction, batch: StateBatch) -> dict[
         truth = node(run.ground(places, len(form.rows)))
         truths = truth.float().reshape(1, -1).expand(1, len(form.rows))[0].tolist()
         for fact, value in zip(form.places, truths, strict=True):
-            if LOW < value < HIGH or not known.issuperset(blanks):
+            if UNDECIDED_FROM < value < UNDECIDED_TO or not known.issuperset(blanks):
                 for blank in blanks:
                     found.setdefault(blank, []).append(fact)
     return found

@@ -16,7 +16,7 @@ from pdsketch.lang.types import ObjectType, ValueType
 from pdsketch.tensor.states.universe import Universe
 
 MOST_INSTANCES = 1_000_000
-"""Ground instances of one action beyond which a search is refused."""
+"""Ground instances of one action beyond which a search is refused; set by hand."""
 
 
 @final

@@ -35,6 +35,8 @@ from pdsketch.tensor.model import Model
 from pdsketch.tensor.states.state import State, StateBatch
 
 MOST_ROUNDS: Final = 8
+"""Rounds of candidate values, each with more of them than the last; set by hand."""
+
 FIRST_ROUND: Final = 256
 """Expansions of the first round of candidate values, where more rounds may follow; each doubles it."""
 

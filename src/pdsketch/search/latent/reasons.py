@@ -25,6 +25,7 @@ from pdsketch.tensor.model import Model
 from pdsketch.tensor.states.state import State
 
 _MOST_PARTS: Final = 12
+"""Reasons that are given."""
 
 
 def why_not(

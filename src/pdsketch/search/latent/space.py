@@ -31,9 +31,10 @@ from pdsketch.tensor.states.values import is_sound
 Tables = dict[str, Tensor]
 
 MOST_CHILDREN: Final = 65_536
-"""About how many successors are made in one go."""
+"""About how many successors are made in one go; set by hand."""
 
-_TIMES: Final = 4
+_COPIES: Final = 4
+"""What is computed for a successor, as a multiple of what it takes; set by hand."""
 
 
 @final
@@ -93,7 +94,7 @@ class Space:
     @property
     def _portion(self) -> float:
         """How many successors can be made together; what is computed for one is some times as large."""
-        return PORTION / (_TIMES * self.row_bytes)
+        return PORTION / (_COPIES * self.row_bytes)
 
     def start(self) -> Children:
         """The roots, as children of nothing."""

@@ -20,10 +20,12 @@ from pdsketch.tensor.compile.node import Run, pardoning
 from pdsketch.tensor.model import Model
 from pdsketch.tensor.states.state import StateBatch
 
-LOW: Final = 0.1
-HIGH: Final = 0.9
+UNDECIDED_FROM: Final = 0.1
+UNDECIDED_TO: Final = 0.9
+"""A blank whose truths all lie between these decides nothing; set by hand."""
 
 _MOST_INSTANCES: Final = 1024
+"""Ground actions that are looked at."""
 
 
 def known_blanks(model: Model) -> frozenset[str]:
@@ -103,7 +105,7 @@ def _doubts(
     told = {}
     for blank in answers.asked:
         low, high = answers.truths.get(blank, (0.0, 1.0))
-        if not LOW < low <= high < HIGH and blank in known:
+        if not UNDECIDED_FROM < low <= high < UNDECIDED_TO and blank in known:
             continue
         truth = ""
         if blank in answers.truths:

@@ -37,7 +37,7 @@ from pdsketch.task.axioms import Axioms, evaluate_axioms
 PAUSED, SOLVED, EXHAUSTED, GROW_NODES, GROW_TABLE, GROW_QUEUE, ENOUGH, STUCK, NEW = range(9)
 
 BOOST = 1000
-"""Turns of the preferred operators for each new lowest h."""
+"""Turns of the preferred operators for each new lowest h, as in LAMA (Richter & Westphal 2010)."""
 
 # What `Buffers.counters` holds. CURRENT is the node in expansion, -1 between two expansions.
 COUNT, EXPANDED, EVALUATED, GENERATED, GOAL, CURRENT, NEXT, FOUND, TURN, PREFERRED_TURN, IMPROVED = range(11)

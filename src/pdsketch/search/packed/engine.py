@@ -54,7 +54,7 @@ PATIENCE = 2000
 
 Which of several equally good operators the heuristic prefers can decide whether
 the search meets a wide plateau. There are `ROUNDS` short rounds; the one after
-them has the patience to be complete.
+them has the patience to be complete. Both are set by hand.
 """
 
 ROUNDS = 4

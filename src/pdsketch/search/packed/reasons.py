@@ -15,6 +15,7 @@ from pdsketch.task.ground import Grounding
 from pdsketch.task.task import Task
 
 EXPLANATION_SECONDS = 10.0
+"""Seconds that looking for reasons may take beside the search; set by hand."""
 
 
 def reached(status: Status, budget: Budget) -> str:

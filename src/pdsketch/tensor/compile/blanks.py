@@ -20,7 +20,7 @@ from pdsketch.nets.signature import Input, Prim, Signature, Spec
 from pdsketch.tensor.compile.callee import Callee, Given, Watcher
 
 DEFAULT_DIMENSION = 64
-"""The size of a vector that a blank returns, where nothing says it."""
+"""The size of a vector that a blank returns, where nothing says it; set by hand."""
 
 _PRIMS: Mapping[str, Prim] = {"bool": "bool", "int64": "int", "float32": "float"}
 

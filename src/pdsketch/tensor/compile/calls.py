@@ -25,7 +25,7 @@ from pdsketch.tensor.compile.portions import in_portions, is_large
 from pdsketch.tensor.states.values import every_choice, fully_soft, harden, is_categorical, presented
 
 MOST_COMBINATIONS = 1 << 16
-"""On soft ints an external function is evaluated at every combination of choices, up to this many."""
+"""External functions of soft ints are evaluated at every combination, up to this many; set by hand."""
 
 
 @final

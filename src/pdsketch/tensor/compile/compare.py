@@ -19,9 +19,16 @@ from pdsketch.tensor.states.values import is_categorical, numbers, one_hot
 
 Order = Literal["<", "<=", ">", ">="]
 SHARPNESS = 8.0
-_NEAREST = 1e-3
-_SLACK = 1.0 + 1e-6
-_MARGIN = 5e-4
+"""The power by which a soft comparison falls off with distance; set by hand."""
+
+_LEAST_RATIO = 1e-3
+"""Distances below this part of the tolerance count as this, so that a logarithm is finite."""
+
+_ROUNDING_SLACK = 1.0 + 1e-6
+"""Numbers that are as far apart as the tolerance are equal, whatever float32 rounds."""
+
+_ORDER_MARGIN = 5e-4
+"""How far apart floats must be to be clearly in order, softly; set by hand."""
 
 
 def equal(
@@ -65,10 +72,10 @@ def _hat(distance: Tensor) -> Tensor:
 
 def _near(logic: Logic, distance: Tensor, tolerance: float) -> Tensor:
     if logic.crisp:
-        return distance <= tolerance * _SLACK
+        return distance <= tolerance * _ROUNDING_SLACK
     if tolerance <= 0.0:
         return (distance <= 0.0).to(torch.float32)
-    return torch.sigmoid(-SHARPNESS * (distance / (tolerance * (1 + 1e-3))).clamp(min=_NEAREST).log())
+    return torch.sigmoid(-SHARPNESS * (distance / (tolerance * (1 + 1e-3))).clamp(min=_LEAST_RATIO).log())
 
 
 def _all_elements(logic: Logic, same: Tensor, own: int) -> Tensor:
@@ -97,7 +104,7 @@ def compare(
         found = less < more if strict else less <= more
         return found if logic.crisp else found.to(torch.float32)
     ahead = more - less
-    margin = 0.5 if both_ints else _MARGIN
+    margin = 0.5 if both_ints else _ORDER_MARGIN
     steps = (ahead - margin if strict else ahead + margin) / margin
     return torch.sigmoid(SHARPNESS * steps.sign() * steps.abs().log1p())
 

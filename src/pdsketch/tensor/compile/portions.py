@@ -19,8 +19,12 @@ from pdsketch.budget import MEGABYTE, Budget
 from pdsketch.tensor.compile.callee import Given
 
 _SMALL: Final = MEGABYTE
-_ROW: Final = 256
-_FIRST: Final = 1024
+"""Calls that surely take less are made at once."""
+
+_ROW_BYTES: Final = 256
+"""What a row of a call takes at least, beside its arguments; set by hand."""
+
+_FIRST_ROWS: Final = 1024
 """Rows of the first portion."""
 
 
@@ -43,7 +47,7 @@ class _Weigher(TorchFunctionMode):
 
 def is_large(given: Sequence[Given], leading: torch.Size) -> bool:
     """Whether a call may be too much at once."""
-    return prod(leading) * (_ROW + sum(_row_bytes(t, len(leading)) for t in _tensors(given))) > _SMALL
+    return prod(leading) * (_ROW_BYTES + sum(_row_bytes(t, len(leading)) for t in _tensors(given))) > _SMALL
 
 
 def in_portions(
@@ -62,7 +66,7 @@ def in_portions(
     n = len(leading)
     key = (name, *(tuple(t.shape[n:]) for t in _tensors(given)))
     if key not in weights:
-        block = next(_blocks(leading, _FIRST))
+        block = next(_blocks(leading, _FIRST_ROWS))
         with _Weigher() as weigher:
             function(*_part(given, block))
         weights[key] = max(1.0, weigher.bytes / prod(_shape(block)))

@@ -23,16 +23,23 @@ from pdsketch.lang.domain import Predicate
 from pdsketch.lang.types import DEFAULT_TOLERANCE
 
 MOST_VALUES: Final = 64
-"""A dimension with at most this many distinct values keeps them as its codes."""
+"""A dimension with at most this many distinct values keeps them as its codes; set by hand."""
 
 STEPS_PER_DEVIATION: Final = 32
+"""How finely a dimension of many values is cut; set by hand."""
+
 LEAST_STEPS_PER_DEVIATION: Final = 4
-"""However noisy a variable is, its steps are never coarser than this."""
+"""However noisy a variable is, its steps are never coarser than this; set by hand."""
 
 DEFAULT_STEP: Final = 1e-4
+"""The step of a dimension that no data was seen of."""
+
 
 _FURTHEST: Final = 2.0**50
+"""Codes stay within this: a float64 tells them apart, and sums of them do not overflow."""
+
 _EVEN: Final = 1e-5
+"""Values are evenly spaced if their gaps differ by at most this part: the error of float32."""
 
 
 @final

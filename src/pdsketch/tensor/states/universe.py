@@ -241,6 +241,7 @@ def layout_of(universes: tuple[Universe, ...], device: torch.device) -> ObjectLa
 
 _RECENT: dict[Any, ObjectLayout] = {}
 _MOST_RECENT = 256
+"""Layouts that are kept, to be found again by later batches."""
 
 
 def layout_for(domain: Domain, objects: Mapping[str, Sequence[str]]) -> ObjectLayout:

@@ -23,7 +23,10 @@ LARGEST: Final = 2**63 - 1
 SMALLEST: Final = -(2**63)
 
 _NEAR: Final = 2.0**62
+"""Where an estimate is further from 0 and the int64 has the other sign, it has wrapped around."""
+
 _FAR: Final = 1.5 * 2.0**63
+"""Where an estimate is further from 0, the result has left the range, whatever its sign."""
 
 
 def add(a: Tensor, b: Tensor) -> Tensor:
