@@ -46,6 +46,11 @@ class Predicate:
     span: Span | None = field(default=None, compare=False, repr=False)
 
     @property
+    def object_types(self) -> tuple[ObjectType, ...]:
+        """The types of its object parameters: the object axes of its table."""
+        return tuple(p.type for p in self.parameters if isinstance(p.type, ObjectType))
+
+    @property
     def is_state(self) -> bool:
         """Whether a state carries a value for this predicate from step to step."""
         return self.role in ("observed", "encoded")

@@ -14,7 +14,6 @@ from torch import Tensor
 
 from pdsketch.lang.domain import Predicate
 from pdsketch.lang.terms import BlankCall
-from pdsketch.lang.types import ObjectType
 from pdsketch.learn.data.episode_arrays import Array
 from pdsketch.learn.likelihoods import (
     HUBER_WIDTH,
@@ -302,19 +301,11 @@ class Losses:
 def real_entries(training: TrainingSet, states: Tensor, predicate: Predicate) -> Tensor | None:
     """Which entries of a padded table are variables of real objects ``[row, *objects]``; None: all."""
     whole = training.dataset.states
-    found: Tensor | None = None
-    types = [p.type for p in predicate.parameters if isinstance(p.type, ObjectType)]
-    for at, type_ in enumerate(types):
-        mask = whole.layout.mask(type_)
-        if mask is None:
-            continue
-        if whole.rows is not None:
-            mask = mask.index_select(0, whole.rows.index_select(0, training.dataset.rows(states)))
-        shaped = mask.reshape(-1, *(1,) * at, mask.shape[1], *(1,) * (len(types) - at - 1)).to(torch.float32)
-        found = shaped if found is None else found * shaped
-    if found is None:
+    if whole.rows is None:
         return None
-    return found.expand(len(states), *(whole.layout.size(t) for t in types))
+    rows = whole.rows.index_select(0, training.dataset.rows(states))
+    found = whole.layout.real(predicate.object_types, rows)
+    return None if found is None else found.to(torch.float32)
 
 
 @torch.no_grad()

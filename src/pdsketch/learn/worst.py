@@ -129,7 +129,7 @@ class Worst:
         state = int(found.states[row])
         episode, step = placed(self.training, state)
         universe = self._universe(episode)
-        types = [p.type for p in predicate.parameters if isinstance(p.type, ObjectType)]
+        types = predicate.object_types
         names = [universe.members(type_)[i] for type_, i in zip(types, index, strict=True)]
         shown = [
             brief(numbers(table[(row, *index)], predicate.type))

@@ -267,7 +267,7 @@ class Model(nn.Module):
             tensor = batch.tensors.get(name)
             if tensor is None or tensor.numel() == 0:
                 continue
-            axes = sum(isinstance(p.type, ObjectType) for p in self.domain.predicates[name].parameters)
+            axes = len(self.domain.predicates[name].object_types)
             own = tuple(tensor.shape[1 + axes :])
             if self.bound.setdefault(name, own) != own:
                 raise error(

@@ -31,7 +31,6 @@ from pdsketch.learn.data.episode_arrays import (
     EpisodeArrays,
     as_given,
     narrow,
-    sizes_of,
     width_of,
 )
 from pdsketch.tensor.states.universe import Universe
@@ -161,7 +160,7 @@ class Recorder:
             table = np.zeros(0, dtype=object)
         check_numbers(predicate, table)
         table = as_given(table, predicate.type.prim)
-        objects = sizes_of(universe, predicate)
+        objects = universe.sizes(predicate)
         shape = self._shape(predicate, table.shape[1 + len(objects) :])
         wanted = (count, *objects, *shape)
         if table.shape != wanted:

@@ -18,7 +18,6 @@ from pdsketch.lang.diagnostics import error
 from pdsketch.lang.domain import LARGEST_COST
 from pdsketch.lang.steps import Step
 from pdsketch.lang.terms import TRUE
-from pdsketch.lang.types import ObjectType
 from pdsketch.search.latent.children import Children
 from pdsketch.search.latent.fingerprint import Fingerprint, fingerprints, of_problem
 from pdsketch.search.latent.instances import Candidates, Instances
@@ -268,22 +267,11 @@ class Space:
 
     def _real(self, name: str, problems: Tensor) -> Tensor | None:
         """Which entries of a table stand for objects, ``[state, *objects]``; None: all do."""
-        types = [p.type for p in self.domain.predicates[name].parameters if isinstance(p.type, ObjectType)]
-        masks = [self.roots.layout.mask(type_) for type_ in types]
-        if all(mask is None for mask in masks):
-            return None
         rows = self.roots.rows
-        assert rows is not None
-        found = torch.ones(problems.shape[0], *(1,) * len(types), dtype=torch.bool, device=self.device)
-        for i, (type_, mask) in enumerate(zip(types, masks, strict=True)):
-            size = self.roots.layout.size(type_)
-            one = (
-                torch.ones(1, size, dtype=torch.bool, device=self.device)
-                if mask is None
-                else mask[rows[problems]]
-            )
-            found = found & one.reshape(one.shape[0], *(1,) * i, size, *(1,) * (len(types) - i - 1))
-        return found
+        if rows is None:
+            return None
+        types = self.domain.predicates[name].object_types
+        return self.roots.layout.real(types, rows.index_select(0, problems))
 
     def _reserve(self, needed: int, children: Children) -> None:
         capacity = self._problem.shape[0]

@@ -24,7 +24,7 @@ from pdsketch.tensor.compile.lower import Lowering
 from pdsketch.tensor.compile.node import INSTANCE, Node, Run
 from pdsketch.tensor.compile.read import ActionParameter
 from pdsketch.tensor.compile.scope import Binding
-from pdsketch.tensor.compile.writer import Writer
+from pdsketch.tensor.compile.writer import Writer, beside
 from pdsketch.tensor.states import whole
 from pdsketch.tensor.states.values import convert, fully_soft, harden, is_categorical, numbers, soften
 
@@ -128,7 +128,7 @@ def _mean(writers: Sequence[Writer], run: Run) -> Tensor:
 
 def _ratio(total: Tensor, weight: Tensor) -> Tensor:
     """``Σcw/Σc``, and 0 where nothing is written."""
-    return total / _beside(torch.where(weight > 0, weight, torch.ones_like(weight)), total)
+    return total / beside(torch.where(weight > 0, weight, torch.ones_like(weight)), total)
 
 
 def _after(target: Target, run: Run, logic: Logic) -> Tensor:
@@ -170,7 +170,7 @@ def _changed(writer: Writer, old: Tensor | None, run: Run) -> Tensor:
     if writer.op != "assign":
         assert old is not None
         number = numbers(old, type_)
-        change = _beside(writer.change(run), number)
+        change = beside(writer.change(run), number)
         additive = writer.op in ("increase", "decrease")
         return _retyped(
             whole.add(number, change) if additive else whole.multiply(number, _factor(change)),
@@ -206,9 +206,9 @@ def _literal(writer: Writer, old: Tensor | None, run: Run) -> Tensor:
 def blended(old: Tensor, new: Tensor, gate: Tensor, type_: ValueType, *, crisp: bool) -> Tensor:
     """``c·new + (1 − c)·old``, exactly ``old`` where c is 0 and ``new`` where it is 1."""
     if crisp:
-        return torch.where(_beside(gate, new), new, old)
+        return torch.where(beside(gate, new), new, old)
     new, old = fully_soft(new, type_), fully_soft(old, type_)
-    return torch.lerp(old, new, _beside(gate, new))
+    return torch.lerp(old, new, beside(gate, new))
 
 
 def _mixed(
@@ -248,9 +248,9 @@ def _after_many(target: Target, before: Tensor, run: Run, logic: Logic) -> Tenso
     if target.increases or target.scalings:
         number = numbers(value, type_)
         for writer in target.increases:
-            number = whole.add(number, _beside(writer.placed(writer.change(run), run), number))
+            number = whole.add(number, beside(writer.placed(writer.change(run), run), number))
         for writer in target.scalings:
-            change = _beside(writer.placed(writer.change(run), run), number)
+            change = beside(writer.placed(writer.change(run), run), number)
             number = whole.multiply(number, _factor(change))
         value = _retyped(number, type_, crisp)
     return value
@@ -267,8 +267,3 @@ def _any(writers: Sequence[Writer], run: Run, logic: Logic) -> Tensor:
 
 def _sum(tables: Sequence[Tensor]) -> Tensor:
     return reduce(torch.add, tables)
-
-
-def _beside(gate: Tensor, value: Tensor) -> Tensor:
-    """A gate, or one number, with axes of size 1 for the value's own."""
-    return gate.reshape(*gate.shape, *(1,) * (value.dim() - gate.dim()))

@@ -122,9 +122,7 @@ class Engine:
         """The values of a predicate, derived or not, ``[state, *objects, *value]``."""
         predicate = self.domain.predicates[name]
         tensor = self.lowering(logic).table(predicate)(run)
-        sizes = [
-            run.batch.layout.size(p.type) for p in predicate.parameters if isinstance(p.type, ObjectType)
-        ]
+        sizes = [run.batch.layout.size(type_) for type_ in predicate.object_types]
         return tensor.expand(run.batch.size, *sizes, *tensor.shape[1 + len(sizes) :])
 
     def encode(self, run: Run, logic: Logic) -> StateBatch:

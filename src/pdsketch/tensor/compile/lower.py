@@ -127,7 +127,7 @@ class Lowering:
             return call(self._external(predicate), arguments, self.logic)
         if any(isinstance(p.type, ValueType) for p in predicate.parameters):
             return self._inlined(predicate, expr, env)
-        objects = [p.type for p in predicate.parameters if isinstance(p.type, ObjectType)]
+        objects = predicate.object_types
         return read(self.table(predicate), objects, [place(a, env) for a in expr.args])
 
     def _inlined(self, predicate: Predicate, expr: Apply, env: Env) -> Node:

@@ -37,7 +37,7 @@ class Writer:
         own, inner = lowering.bound(update.variables, env, level_of(env))
         self.op = update.op
         self.type = predicate.type
-        self.types = [p.type for p in predicate.parameters if isinstance(p.type, ObjectType)]
+        self.types = predicate.object_types
         self.places: list[Place] = [place(a, inner) for a in update.target.args]
         self.axes: Axes = _in_order({INSTANCE, *axes_of(self.places)})
         self.extra = tuple(axis for axis in own if axis not in self.axes)
@@ -73,7 +73,7 @@ class Writer:
         """``Σcw`` and ``Σc`` over ``extra``, as floats."""
         value = fully_soft(self.value(run), self.type)
         gate = self._gates(run)
-        return self._sum(_beside(gate, value) * value), self._sum(gate)
+        return self._sum(beside(gate, value) * value), self._sum(gate)
 
     def change(self, run: Run) -> Tensor:
         """What an increase adds, or a scaling multiplies by, minus one; 0 where it does not fire.
@@ -92,7 +92,7 @@ class Writer:
         gate = self._gates(run)
         if self.crisp and not value.is_floating_point():
             gate = gate.to(value.dtype)
-        change = _beside(gate, value) * value
+        change = beside(gate, value) * value
         if self.op not in ("scale-up", "scale-down"):
             return self._sum(change)
         one = torch.ones_like(change)
@@ -182,13 +182,13 @@ class Writer:
             return torch.index_put(zeros, self.index(run), local)
         # Padding may point at an entry that is also written in earnest: it adds nothing to it.
         counted = local.to(torch.float32) if local.dtype == torch.bool else local
-        counted = counted * _beside(real, counted)
+        counted = counted * beside(real, counted)
         total = torch.index_put(zeros.to(counted.dtype), self.index(run), counted, accumulate=True)
         return total > 0.5 if local.dtype == torch.bool else total
 
 
-def _beside(gate: Tensor, value: Tensor) -> Tensor:
-    """A gate with axes of size 1 for the value's own."""
+def beside(gate: Tensor, value: Tensor) -> Tensor:
+    """A gate, or one number, with axes of size 1 for the value's own."""
     return gate.reshape(*gate.shape, *(1,) * (value.dim() - gate.dim()))
 
 

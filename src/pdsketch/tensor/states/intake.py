@@ -12,7 +12,6 @@ from torch import Tensor
 
 from pdsketch.lang.diagnostics import Diagnostic, Error, did_you_mean, error
 from pdsketch.lang.domain import Domain, Predicate, Problem
-from pdsketch.lang.types import ObjectType
 from pdsketch.lang.values import out_of_range, wanted_shape
 from pdsketch.tensor.states import whole
 from pdsketch.tensor.states.plain import Wanted, plain
@@ -50,7 +49,7 @@ def _wanted(universe: Universe, names: tuple[Any, ...]) -> dict[str, Wanted]:
         if name in given:
             own = predicate.type.shape
             fixed = own is not None and predicate.role != "encoded"
-            shape = (*_axes(universe, predicate), *(own or ())) if fixed else None
+            shape = (*universe.sizes(predicate), *(own or ())) if fixed else None
             found[name] = Wanted(shape, predicate.type.prim, predicate.type.choices)
     return found
 
@@ -190,7 +189,7 @@ def _array(predicate: Predicate, value: Any) -> Tensor:
 
 def _shaped(universe: Universe, predicate: Predicate, tensor: Tensor, *, soft: bool) -> Tensor:
     """The tensor with one axis an object argument, then the value's own axes."""
-    axes = _axes(universe, predicate)
+    axes = universe.sizes(predicate)
     own = predicate.type.shape
     found = tuple(tensor.shape)
     if 0 in axes and tensor.numel() == 0:
@@ -216,21 +215,10 @@ def _shaped(universe: Universe, predicate: Predicate, tensor: Tensor, *, soft: b
     )
 
 
-def _axes(universe: Universe, predicate: Predicate) -> tuple[int, ...]:
-    """How long the object axes of a predicate are."""
-    return tuple(
-        len(universe.members(p.type)) for p in predicate.parameters if isinstance(p.type, ObjectType)
-    )
-
-
 def _first(universe: Universe, predicate: Predicate, bad: Tensor) -> str:
     """The first ground atom that something is wrong with, as the author would write it."""
     at = bad.nonzero()[0].tolist()
-    names = [
-        universe.members(p.type)[i]
-        for p, i in zip(predicate.parameters, at, strict=False)
-        if isinstance(p.type, ObjectType)
-    ]
+    names = [universe.members(type_)[i] for type_, i in zip(predicate.object_types, at, strict=False)]
     return f"({' '.join([predicate.name, *names])})"
 
 
@@ -256,7 +244,7 @@ def values_of(problem: Problem, universe: Universe) -> dict[str, Any]:
 
 
 def _filled(universe: Universe, predicate: Predicate, given: Mapping[tuple[str, ...], Any]) -> Any:
-    axes = [universe.members(p.type) for p in predicate.parameters if isinstance(p.type, ObjectType)]
+    axes = [universe.members(type_) for type_ in predicate.object_types]
     shape = tuple(map(len, axes))
     default = False if predicate.type.is_bool else None
     flat = [given.get(objects, default) for objects in product(*axes)]

@@ -6,13 +6,7 @@ import torch
 from torch import Tensor
 
 from pdsketch.lang.diagnostics import Error, did_you_mean, error
-from pdsketch.lang.domain import Domain, Predicate
-from pdsketch.lang.types import ObjectType
-
-
-def object_axes(predicate: Predicate) -> tuple[ObjectType, ...]:
-    """The types of a predicate's object arguments: the first axes of its tensor."""
-    return tuple(p.type for p in predicate.parameters if isinstance(p.type, ObjectType))
+from pdsketch.lang.domain import Domain
 
 
 def absent(domain: Domain, name: str) -> Error:

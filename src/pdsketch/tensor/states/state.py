@@ -12,7 +12,7 @@ from pdsketch.lang.diagnostics import error
 from pdsketch.lang.domain import Domain, Problem
 from pdsketch.lang.types import ObjectType
 from pdsketch.tensor.states.intake import take_in, values_of
-from pdsketch.tensor.states.padding import absent, object_axes, padded
+from pdsketch.tensor.states.padding import absent, padded
 from pdsketch.tensor.states.universe import ObjectLayout, Universe, layout_for, layout_of
 from pdsketch.tensor.states.values import harden, unify
 
@@ -98,7 +98,7 @@ class StateBatch:
         tensors = {}
         for name, tensor in self.tensors.items():
             one = tensor[i : i + 1]
-            for axis, type_ in enumerate(object_axes(self.domain.predicates[name]), start=1):
+            for axis, type_ in enumerate(self.domain.predicates[name].object_types, start=1):
                 count = len(universe.members(type_))
                 one = one if one.shape[axis] == count else one.narrow(axis, 0, count)
             tensors[name] = one
@@ -213,7 +213,7 @@ def concat(batches: Sequence[StateBatch]) -> StateBatch:
     tensors = {}
     for name in names:
         parts = unify([b.tensors[name] for b in batches], domain.predicates[name].type)
-        axes = [layout.size(type_) for type_ in object_axes(domain.predicates[name])]
+        axes = [layout.size(type_) for type_ in domain.predicates[name].object_types]
         tensors[name] = torch.cat(padded(name, parts, axes, domain))
     return StateBatch(domain, layout, rows, size, tensors)
 

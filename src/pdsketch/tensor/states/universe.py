@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from pdsketch.lang.diagnostics import did_you_mean, error
-from pdsketch.lang.domain import Domain
+from pdsketch.lang.domain import Domain, Predicate
 from pdsketch.lang.lists import is_object_name
 from pdsketch.lang.load import parse_goal
 from pdsketch.lang.terms import Expr
@@ -80,6 +80,10 @@ class Universe:
             if name not in self.domain.constants:
                 listed.setdefault(str(type_), []).append(name)
         return {type_: tuple(names) for type_, names in listed.items()}
+
+    def sizes(self, predicate: Predicate) -> tuple[int, ...]:
+        """How long the object axes of a predicate's table are."""
+        return tuple(len(self.members(type_)) for type_ in predicate.object_types)
 
     def members(self, type_: ObjectType) -> tuple[str, ...]:
         """The objects along the axis of a type."""
@@ -188,6 +192,17 @@ class ObjectLayout:
                 here = torch.tensor(counts, device=self.device)
                 self._masks[type_] = None if full else places < here[:, None]
         return self._masks[type_]
+
+    def real(self, types: Sequence[ObjectType], rows: Tensor) -> Tensor | None:
+        """Which entries hold objects, ``[row, *objects]``, in tables of the universes ``rows``; None: all."""
+        found: Tensor | None = None
+        for at, type_ in enumerate(types):
+            mask = self.mask(type_)
+            if mask is not None:
+                here = mask.index_select(0, rows)
+                here = here.reshape(len(rows), *(1,) * at, mask.shape[1], *(1,) * (len(types) - at - 1))
+                found = here if found is None else found & here
+        return None if found is None else found.expand(len(rows), *map(self.size, types))
 
     def ids(self, type_: ObjectType) -> Tensor:
         """The identity of each object on the axis, ``[universe or 1, n]``; the same on every axis."""
