@@ -244,7 +244,7 @@ def _predicate(node: Node, report: Report, *, what: str) -> PredicateSyntax | No
     rest = node.items[1:]
     settings: tuple[Setting, ...] = ()
     if rest and isinstance(rest[0], Group) and rest[0].bracket == "[":
-        settings = parse_settings(rest[0], report)
+        settings = parse_settings(rest[0].items, report)
         rest = rest[1:]
     parameters = tuple(parse_typed(rest, report, variables=True))
     return PredicateSyntax(name, settings, parameters, is_wrong=len(report.diagnostics) > before)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from pdsketch.lang.check.applications import check_apply
+from pdsketch.lang.check.applications import application, check_apply
 from pdsketch.lang.check.blanks import check_blank
 from pdsketch.lang.check.context import Context, Scope
 from pdsketch.lang.check.fit import fit, unify
@@ -157,7 +157,7 @@ def _list(ctx: Context, node: Group, scope: Scope, want: Type | None) -> Expr | 
     text = head.text
     # First: PDDL knows no `equal` and no `eq`, so that a domain may declare them itself.
     if text in ctx.tables.signatures:
-        return check_apply(ctx, node, scope)
+        return check_apply(ctx, application(node), scope)
     if text in RULES:
         return RULES[text](ctx, node, scope, want)
     if text.startswith("??"):

@@ -92,14 +92,12 @@ def _vector(syntax: TypeName, report: Report) -> ValueType | None:
             dims.append(int(item.text))
             at += 1
             continue
-        rest = Group("[", item.start)
-        rest.items, rest.end = items[at:], bracket.end
         if isinstance(item, Group) or "=" not in "".join(
             i.text for i in items[at : at + 2] if isinstance(i, Atom)
         ):
             report.error("bad-type", "wanted a dimension, a whole number above 0", item)
             return None
-        settings = list(parse_settings(rest, report))
+        settings = list(parse_settings(items[at:], report))
         break
     shape = tuple(dims) if dims else None
     size = 1
@@ -114,7 +112,7 @@ def _vector(syntax: TypeName, report: Report) -> ValueType | None:
 
 
 def _with_settings(base: ValueType, bracket: Group, report: Report) -> ValueType | None:
-    return _apply_settings(replace(base, alias=None), list(parse_settings(bracket, report)), report)
+    return _apply_settings(replace(base, alias=None), list(parse_settings(bracket.items, report)), report)
 
 
 def _apply_settings(base: ValueType, settings: list[Setting], report: Report) -> ValueType | None:
