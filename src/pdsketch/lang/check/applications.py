@@ -60,6 +60,8 @@ def check_apply(
     ``target``: it is written, not read, so that all arguments must be members.
     """
     signature = ctx.tables.signatures[call.predicate]
+    start = call.at.items[0].start
+    ctx.report.refers(start, start + len(call.predicate), ("predicate", call.predicate))
     if signature.is_wrong:
         return None
     if signature.is_cost and not target:
@@ -70,6 +72,8 @@ def check_apply(
         return None
     type_ = ctx.knowledge.refine(("predicate", signature.name), signature.returns)
     apply = Apply(signature.name, args, type_, ctx.span(call.at))
+    if len(call.args) == len(call.at.items) - 1:
+        ctx.report.typed(call.at, type_)
     return apply if target else _restrict(ctx, apply, signature, call, scope)
 
 
@@ -109,6 +113,7 @@ def _plain_argument(ctx: Context, node: Atom, wanted: Type) -> Expr | None:
     if type_ is None or not isinstance(wanted, ObjectType) or UNKNOWN in (type_, wanted):
         return None
     if type_ == wanted or ctx.tables.hierarchy.is_subtype(type_, wanted):
+        ctx.report.refers(node.start, node.end, ("object", node.text))
         return Object(node.text, type_, ctx.span(node))
     return None
 

@@ -24,6 +24,7 @@ def check_blank(ctx: Context, node: Group, scope: Scope, want: Type | None) -> E
     if not _is_allowed(ctx, head):
         return None
     name = f"{ctx.owner}::{head.text[2:]}"
+    ctx.report.refers(head.start, head.end, ("blank", name))
     rest = node.items[1:]
     settings: dict[str, object] = {}
     declared: ValueType | None = None

@@ -52,12 +52,14 @@ def resolve_type(
     # PDDL's `number` is no reserved word: a domain may have numbers among its objects.
     if (name in PRIMITIVES and name not in hierarchy.parents) or name in value_types:
         base = value_types.get(name) or PRIMITIVES[name]
+        report.refers(syntax.name.start, syntax.name.end, ("type", name))
         if base is WRONG:
             return None
         return base if syntax.bracket is None else _with_settings(base, syntax.bracket, report)
     if name == "object" or name in hierarchy.parents:
         if syntax.bracket is not None:
             report.error("bad-type", f"`{name}` is an object type; it takes no settings", syntax.bracket)
+        report.refers(syntax.name.start, syntax.name.end, ("type", name))
         return ObjectType((name,))
     known = [*hierarchy.names, *value_types, *PRIMITIVES, "vector"]
     report.error(
