@@ -30,7 +30,7 @@ BLOCK = """
   ;; Part {n}.
   (:derived (near-{n} ?i - item ?p - place)
     (??near (item-pose ?i) (place-pose ?p)))
-  (:derived (settled-{n} ?p)
+  (:derived (settled-{n} ?p - place)
     (forall (?i - item)
       (implies (near-{n} ?i ?p) (not (holds ?i)))))
   (:action put-{n}

@@ -98,7 +98,7 @@ def _returns(
     if isinstance(want, ValueType):
         ctx.knowledge.learn_blank(name, want)
         return want
-    known = ctx.knowledge.blanks.get(name)
+    known = ctx.knowledge.blank(name)
     if known is None:
         ctx.report.error(
             "unknown-return-type",
