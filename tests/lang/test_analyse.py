@@ -143,6 +143,12 @@ def test_an_open_bracket_hides_nothing_behind_it():
     assert last.owner == "action::fill"
 
 
+def test_an_open_precondition_ends_where_the_effect_begins():
+    analysis = analyse(BROKEN)
+    head = at(BROKEN, "not (full")
+    assert "when" in {item.label for item in completions(analysis, head).items}
+
+
 def test_a_bracket_too_many_does_not_end_the_definition():
     text = BROKEN.replace("(on ?x\n", "(on ?x ?y)))\n")
     analysis = analyse(text)

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pdsketch.cli import output
 from pdsketch.envs.extras import missing_extra
 
-EXAMPLE = "pdsketch lsp"
+EXAMPLE = "pdsketch lsp --stdio"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
