@@ -101,6 +101,9 @@ def _analysed(source: Source, domain: TextAnalysis | None) -> TextAnalysis:
     if definition is None:
         rest, definition = Report(source, occurrences), guess_definition(nodes)
     analysis = _of_definition(definition, source, rest, domain)
+    if report.has_errors:
+        # What was mended may be whole, but the text is not.
+        analysis = replace(analysis, domain=None, problem=None)
     return replace(analysis, diagnostics=tuple(in_order(report.diagnostics)), nodes=tuple(nodes))
 
 
