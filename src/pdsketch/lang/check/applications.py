@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, final
 
 from pdsketch.lang.check.context import Context, Scope, fresh_name, taken_names
@@ -31,12 +31,16 @@ def application(node: Group) -> Application:
     return Application(head.text, node.items[1:], node)
 
 
-def wildcards(ctx: Context, call: Application, taken: set[str]) -> dict[int, Variable]:
+def wildcards(ctx: Context, call: Application, scope: Scope, beside: Iterable[Expr]) -> dict[int, Variable]:
     """For each argument ``??``, by its position, a new variable of the parameter's type.
 
-    No name of the author's holds ``$``, so they cannot clash.
+    No name of the author's holds ``$``, so they cannot clash. Those in reach, and those bound inside the
+    conditions ``beside``, are left alone.
     """
     found: dict[int, Variable] = {}
+    if not any(isinstance(item, Atom) and item.text == "??" for item in call.args):
+        return found
+    taken = taken_names(scope, beside)
     for position, (item, parameter) in enumerate(
         zip(call.args, ctx.tables.signatures[call.predicate].parameters, strict=False)
     ):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pdsketch.lang.check.applications import Application, application, check_apply, wildcards
-from pdsketch.lang.check.context import BlankUse, Context, Scope, taken_names
+from pdsketch.lang.check.context import BlankUse, Context, Scope
 from pdsketch.lang.check.fit import describe
 from pdsketch.lang.check.names import setting_type
 from pdsketch.lang.check.numbers import read_number
@@ -193,8 +193,8 @@ def _when(
 
 def _each(ctx: Context, call: Application, scope: Scope, beside: tuple[Expr, ...]) -> Parts | None:
     """``(p ?? a ??)``: each ``??`` its own variable of the parameter's type."""
-    given = wildcards(ctx, call, taken_names(scope, beside))
-    inner = {**scope, **{variable.name: variable for variable in given.values()}}
+    given = wildcards(ctx, call, scope, beside)
+    inner = {**scope, **{variable.name: variable for variable in given.values()}} if given else scope
     body = check_apply(ctx, call, inner, given=given)
     return None if body is None else (tuple(given.values()), (), body, bool(given))
 

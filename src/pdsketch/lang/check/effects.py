@@ -191,9 +191,9 @@ def _expanded(ctx: Context, call: Application, frame: Frame) -> tuple[Apply, Fra
     signature = ctx.tables.signatures[call.predicate]
     if signature.is_wrong:
         return None
-    given = wildcards(ctx, call, taken_names(frame.scope, frame.conditions))
+    given = wildcards(ctx, call, frame.scope, frame.conditions)
     extra = tuple(given.values())
-    scope = {**frame.scope, **{v.name: v for v in extra}}
+    scope = {**frame.scope, **{v.name: v for v in extra}} if extra else frame.scope
     target = check_apply(ctx, call, scope, given=given, target=True)
     if target is None or not _is_writable(ctx, signature, call.at):
         return None
@@ -209,6 +209,8 @@ def _expanded(ctx: Context, call: Application, frame: Frame) -> tuple[Apply, Fra
             f"`{signature.name}`",
         )
         return None
+    if not positions:
+        return target, Frame(scope, (*frame.variables, *extra), frame.conditions)
     target, more, equal = stand_ins(ctx, target, signature, positions, taken_names(scope, frame.conditions))
     scope = {**scope, **{v.name: v for v in more}}
     return target, Frame(scope, (*frame.variables, *extra, *more), (*frame.conditions, *equal))
