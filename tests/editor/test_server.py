@@ -161,6 +161,29 @@ def test_columns_are_counted_in_the_clients_units(folder, encoding):
     assert client.close() == 0
 
 
+def test_a_change_of_a_few_characters_is_enough(client, folder):
+    uri = (folder / "typing.pddl").as_uri()
+    client.open(uri, DOMAIN)
+    line, column = where(DOMAIN, "full ?x")
+    place = {"start": {"line": line, "character": column}, "end": {"line": line, "character": column + 4}}
+    document = {"uri": uri, "version": 2}
+    client.tell(
+        "textDocument/didChange", textDocument=document, contentChanges=[{"range": place, "text": "fool"}]
+    )
+    (found,) = client.diagnostics(uri)
+    assert found["range"] == place
+
+
+def test_it_ends_with_its_editor(folder):
+    client = Client(folder)
+    assert client.process.stdin is not None
+    assert client.process.stdout is not None
+    client.process.stdin.close()
+    client.process.wait(timeout=30)
+    client.reader.join(timeout=30)
+    client.process.stdout.close()
+
+
 def test_a_long_file_is_answered_while_one_types(client, folder):
     uri = (folder / "long-one.pddl").as_uri()
     text = long_domain(3000)
