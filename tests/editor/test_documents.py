@@ -8,7 +8,7 @@ import pytest
 
 from pdsketch.editor.documents import Documents
 
-DOMAIN = "(define (domain {name}) (:predicates (hot)) (:action heat :effect (hot)))"
+DOMAIN = "; To cook (in short).\n\n(define (domain {name}) (:predicates (hot)) (:action heat :effect (hot)))"
 PROBLEM = "(define (problem p) (:domain {name}) (:init) (:goal (hot)))"
 
 

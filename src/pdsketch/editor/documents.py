@@ -21,7 +21,8 @@ MOST_BESIDE: Final = 200
 LARGEST: Final = 1 << 20
 """Files beside an open one are looked at up to this many bytes."""
 
-_DOMAIN = re.compile(r"\(\s*define\s+(?:domain\s*)?\(\s*domain\s+([^\s()]+)", re.IGNORECASE)
+# From the beginning of the text, so that a long problem is not searched for what it does not hold.
+_DOMAIN = re.compile(r"(?:\s|;[^\n]*\n)*\(\s*define\s+(?:domain\s*)?\(\s*domain\s+([^\s()]+)", re.IGNORECASE)
 _FOR = re.compile(r"\(\s*:domain\s+([^\s()]+)", re.IGNORECASE)
 
 
@@ -79,13 +80,13 @@ class Documents:
 
     def _domain_of(self, path: str, text: str) -> str | None:
         """Where the domain of a problem is: ``domain.pddl`` beside it, another text there, or an open one."""
-        wanted = _FOR.search(text)
-        if wanted is None or _DOMAIN.search(text) is not None:
+        wanted = None if _DOMAIN.match(text) is not None else _FOR.search(text)
+        if wanted is None:
             return None
         name, folder = wanted[1].lower(), dirname(path)
         first = [join(folder, f"domain{suffix}") for suffix in SUFFIXES]
         for other in dict.fromkeys([*first, *self._beside(path), *self._open]):
-            found = _DOMAIN.search(self.text(other) or "")
+            found = _DOMAIN.match(self.text(other) or "")
             if found is not None and found[1].lower() == name:
                 return other
         return None
