@@ -9,7 +9,7 @@ from typing import Literal, final
 from pdsketch.lang.check.tables import UNKNOWN
 from pdsketch.lang.lists import parse_typed
 from pdsketch.lang.occurrences import Key, Occurrences
-from pdsketch.lang.reader import Atom
+from pdsketch.lang.reader import Atom, lowered
 from pdsketch.lang.report import Placed, Report
 from pdsketch.lang.source import Source, Span
 from pdsketch.lang.syntax import DomainSyntax, PredicateSyntax, ProblemSyntax, Typed, TypeName
@@ -89,7 +89,7 @@ class Collector:
         """The type that is written behind a name, in its author's words."""
         if entry.type is None:
             return None
-        return self.source.text[entry.type.start : entry.type.end].lower()
+        return lowered(self.source.text[entry.type.start : entry.type.end])
 
     def domain(self, syntax: DomainSyntax, form: Placed) -> None:
         """Declare what a domain declares, but for bound variables and blanks."""
@@ -119,9 +119,10 @@ class Collector:
             for entry in parse_typed(section.items[1:], silent):
                 self.add("object", entry.name, ("object", entry.name.text), self._object(entry))
                 members = _members(entry)
-                self.objects[entry.name.text] = (
-                    ObjectType(tuple(m.name.text for m in members)) if members else OBJECT
-                )
+                type_ = ObjectType(tuple(m.name.text for m in members)) if members else OBJECT
+                self.objects[entry.name.text] = type_
+                for name, _ in members:
+                    self.occurrences.references[name.start] = (name.end, ("type", name.text))
         if syntax.domain is not None and syntax.domain.text:
             self.occurrences.references[syntax.domain.start] = (
                 syntax.domain.end,
@@ -130,12 +131,13 @@ class Collector:
 
     def blanks(self) -> None:
         """Declare each blank where it is used first."""
-        for start, (end, key) in sorted(self.occurrences.references.items()):
-            if key[0] == "blank" and key not in self.found:
+        uses = [(at, end, key) for at, (end, key) in self.occurrences.references.items() if key[0] == "blank"]
+        for start, end, key in sorted(uses):
+            if key not in self.found:
                 full = str(key[1])
                 blank = self.occurrences.blanks.get(full)
                 owner, _, _ = full.rpartition("::")
-                name = Atom(self.source.text[start:end].lower(), start)
+                name = Atom(lowered(self.source.text[start:end]), start)
                 self.add("blank", name, key, full if blank is None else blank.signature, owner=owner)
 
     def _predicate(self, kind: Kind, syntax: PredicateSyntax, form: Placed) -> None:

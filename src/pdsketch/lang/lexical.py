@@ -58,13 +58,7 @@ class Lexical:
                     self._formula(item, scope)
 
     def problem(self, syntax: ProblemSyntax) -> None:
-        """The objects, the initial state and the goal of a problem."""
-        for section in syntax.objects:
-            last: TypeSyntax | None = None
-            for entry in parse_typed(section.items[1:], self._silent):
-                if entry.type is not last and entry.type is not None:
-                    last = entry.type
-                    self._type(last)
+        """The initial state and the goal of a problem."""
         for section in syntax.init:
             for node in section.items[1:]:
                 self._formula(node, {})
