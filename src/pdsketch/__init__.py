@@ -22,6 +22,8 @@ _HOMES = {
     "load_problem": "pdsketch.lang.load",
     "parse_problem": "pdsketch.lang.load",
     "parse_goal": "pdsketch.lang.load",
+    "analyse": "pdsketch.lang.analyse",
+    "TextAnalysis": "pdsketch.lang.analyse",
     "State": "pdsketch.tensor.states.state",
     "StateBatch": "pdsketch.tensor.states.state",
     "Model": "pdsketch.tensor.model",
@@ -64,6 +66,8 @@ if TYPE_CHECKING:
     from pdsketch.envs.registry import make_world as make_world
     from pdsketch.envs.registry import register_world as register_world
     from pdsketch.envs.registry import worlds as worlds
+    from pdsketch.lang.analyse import TextAnalysis as TextAnalysis
+    from pdsketch.lang.analyse import analyse as analyse
     from pdsketch.lang.diagnostics import Diagnostic as Diagnostic
     from pdsketch.lang.diagnostics import Error as Error
     from pdsketch.lang.domain import Domain as Domain

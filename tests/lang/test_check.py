@@ -444,3 +444,14 @@ def test_an_int_and_a_float_are_compared_in_either_order(formula):
     found = parse_goal(formula, sketch_of())
     assert isinstance(found, Equal)
     assert holds(StaticContext(sketch_of(), {}), {}, found) == ("0.5" not in formula)
+
+
+def test_a_later_use_tells_what_a_blank_returns():
+    domain = parse_domain(
+        """(define (domain d) (:types item - object pose - vector[float32, 2])
+          (:predicates (at [return_type=pose] ?i - item))
+          (:action a :parameters (?i - item)
+            :precondition (??ok (??f (at ?i)))
+            :effect (assign (at ?i) (??f (at ?i)))))"""
+    )
+    assert domain.blanks["action::a::f"].signature == "action::a::f(pose) -> pose"
