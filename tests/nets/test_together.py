@@ -8,6 +8,7 @@ import torch
 from pdsketch.nets.default import Sparsity, make
 from pdsketch.nets.nested import FEW, Told
 from pdsketch.nets.normalise import Normalise
+from pdsketch.nets.seen_values import SeenValues
 from pdsketch.nets.signature import Input, Signature, Spec
 from pdsketch.nets.together import Together, can_join, is_free
 
@@ -31,6 +32,9 @@ def networks(signature: Signature, count: int = 4):
             if isinstance(module, Normalise):
                 module.mean.copy_(torch.randn(module.mean.shape, generator=generator))
                 module.spread.copy_(0.5 + torch.rand(module.spread.shape, generator=generator))
+            if isinstance(module, SeenValues):
+                module.values[:, :4] = torch.rand(len(module.values), 4, generator=generator)
+                module.tolerance.fill_(0.1)
     return made
 
 
@@ -113,6 +117,10 @@ def test_who_is_watched_or_recorded_is_not_free():
     assert not is_free(network)
     hook.remove()
     next(m for m in network.modules() if isinstance(m, Normalise)).recording = True
+    assert not is_free(network)
+    (network,) = networks(SIGNATURES["flags"], 1)
+    assert is_free(network)
+    next(m for m in network.modules() if isinstance(m, SeenValues)).noting = True
     assert not is_free(network)
 
 

@@ -26,7 +26,7 @@ from pdsketch.lang.diagnostics import Error, error
 from pdsketch.learn.setup import differences
 from pdsketch.tensor.weights import TAGS, blocks_of, tensor_of
 
-_FORMAT = "pdsketch-checkpoint-3"
+_FORMAT = "pdsketch-checkpoint-4"
 _MOMENTS = ("step", "exp_avg", "exp_avg_sq")
 _CODE = "bad-checkpoint"
 

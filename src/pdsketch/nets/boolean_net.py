@@ -41,6 +41,7 @@ class BooleanNet(Nested):
     def forward(self, *args: Argument) -> Tensor:
         """The truth ``[..., 1]``."""
         features = self.features
+        self.additive.note_values(args)
         singles = features.values(args)
         alone, between = features.alone(singles), features.between(singles)
         elements = features.elements(args)
@@ -71,7 +72,7 @@ class BooleanNet(Nested):
         """The odds' logarithm by the additive model, as far as each example gets."""
         additive = self.additive
         bounded = additive.bounded(own, between)
-        odds = additive.linear(args, own, between, elements, bounded)
+        odds = additive.linear(self.features, args, own, between, elements, bounded)
         if self.reaches("products"):
             chosen = self.chosen("products", odds.shape[:-1], odds.device)
             products = additive.products(args, bounded, chosen)
