@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from pdsketch.nets.default import Sparsity, make
-from pdsketch.nets.nested import FEW, Told
+from pdsketch.nets.nested import FEWEST_PICKED, Told
 from pdsketch.nets.normalise import Normalise
 from pdsketch.nets.seen_values import SeenValues
 from pdsketch.nets.signature import Input, Signature, Spec
@@ -71,7 +71,7 @@ def test_at_each_level_together_is_as_alone(name):
 
 
 @pytest.mark.parametrize("name", SIGNATURES)
-@pytest.mark.parametrize("rows", [FEW - 2, 3 * FEW])
+@pytest.mark.parametrize("rows", [FEWEST_PICKED - 2, 3 * FEWEST_PICKED])
 def test_drawn_levels_are_those_that_each_draws_alone(name, rows):
     made = networks(SIGNATURES[name])
     given = arguments(SIGNATURES[name], len(made), rows)

@@ -22,7 +22,7 @@ import torch
 from torch import Tensor, nn
 
 from pdsketch.nets.encode import Relation
-from pdsketch.nets.features import Argument, Chosen, Features, membership, picked
+from pdsketch.nets.features import NORM_FLOOR, Argument, Chosen, Features, membership, picked
 from pdsketch.nets.layers import affine, linear
 from pdsketch.nets.normalise import Normalise
 from pdsketch.nets.pool import Pool
@@ -57,6 +57,15 @@ deviations. Set by hand, not swept: less than half a cell of a room."""
 
 SET_QUERIES = 8
 """How many learned queries a set gets, for each of the two ways to answer them."""
+
+QUERY_SCALE = 0.3
+"""The first weights of queries are this part of a layer's usual ones: all elements then look nearly alike."""
+
+QUERY_BIAS = 0.1
+"""How much a query says yes, or no, at first."""
+
+SIGMOID_SLOPE = 1 / 4
+"""A sigmoid's slope at 0: queries take this part of the coefficients' stride."""
 
 
 class AdditiveLogistic(nn.Module):
@@ -244,7 +253,7 @@ def add_group_lasso(models: Sequence[AdditiveLogistic], weight: float) -> None:
         return
     member = cast(Tensor, trained[0].member)
     weights = torch.cat([model.coefficients for model in trained])
-    norms = (weights.square() @ member + 1e-8).rsqrt() @ member.T
+    norms = (weights.square() @ member + NORM_FLOOR).rsqrt() @ member.T
     price = weights * norms * (weight * COEFFICIENT_SCALE * cast(Tensor, trained[0].loudness))
     torch._foreach_add_([cast(Tensor, model.coefficients.grad) for model in trained], torch.split(price, 1))
     for model in trained:
@@ -284,15 +293,14 @@ class SetQueries(nn.Module):
         for questions in (self.some, self.many):
             asked = questions.weight
             if asked.grad is not None:
-                norms = (asked.square() @ member + 1e-8).rsqrt() @ member.T
-                asked.grad.addcmul_(asked, norms, value=weight * COEFFICIENT_SCALE / 4)
+                norms = (asked.square() @ member + NORM_FLOOR).rsqrt() @ member.T
+                asked.grad.addcmul_(asked, norms, value=weight * SIGMOID_SLOPE * COEFFICIENT_SCALE)
 
     def _answers(self, questions: nn.Module, elements: Tensor) -> Tensor:
         if self.number:
             bounded = _bounded(elements)
             elements = torch.cat([bounded, bounded.square()], -1)
-        # A quarter of the stride: a sigmoid's slope.
-        return torch.sigmoid(COEFFICIENT_SCALE / 4 * questions(elements))
+        return torch.sigmoid(SIGMOID_SLOPE * COEFFICIENT_SCALE * questions(elements))
 
 
 def _queries(width: int, generator: torch.Generator | None) -> nn.Linear:
@@ -301,8 +309,8 @@ def _queries(width: int, generator: torch.Generator | None) -> nn.Linear:
     """
     questions = linear(width, SET_QUERIES, generator)
     with torch.no_grad():
-        questions.weight.mul_(0.3)
-        questions.bias.copy_(0.1 * torch.tensor([1.0, -1.0]).repeat(SET_QUERIES // 2))
+        questions.weight.mul_(QUERY_SCALE)
+        questions.bias.copy_(QUERY_BIAS * torch.tensor([1.0, -1.0]).repeat(SET_QUERIES // 2))
     return questions
 
 
