@@ -36,6 +36,7 @@ def folder(tmp_path):
 def test_a_model_comes_back_as_it_was(folder):
     model = load_model(folder, modules={"facing": facing})
     assert model.logic.name == "product"
+    assert not model.training  # networks that were trained are asked, not taught
     assert model.notes == {"trained": ["derived::is-red::f"]}
     before = Model(GRID, {"facing": facing}, seed=3, tnorm="product")
     assert torch.equal(model.holds(grid_state(), GOAL), before.holds(grid_state(), GOAL))

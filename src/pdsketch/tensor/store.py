@@ -44,7 +44,7 @@ from pdsketch.tensor.notes import wrong_note
 SKETCH = "sketch.pdsketch"
 ARCHITECTURE = "model.json"
 WEIGHTS = "weights.safetensors"
-FORMAT = 3
+FORMAT = 4
 
 Folder = str | PathLike[str]
 
@@ -178,7 +178,7 @@ def _model(
     _take_weights(model, file, path)
     model.bound = {name: tuple(shape) for name, shape in described["bound"].items()}
     model.notes = dict(described["notes"])
-    return model
+    return model.eval()
 
 
 def _signatures(
