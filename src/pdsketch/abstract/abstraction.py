@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Final, final
+from typing import Final, Protocol, final
 
 import numpy as np
+from torch import Tensor
 
 from pdsketch.kernels.arrays import Bools, Floats
 from pdsketch.lang.rewrite import Form, substitute
@@ -15,9 +16,37 @@ from pdsketch.lang.terms import TRUE, Expr, Object
 from pdsketch.lang.types import ObjectType
 from pdsketch.task.task import Task
 from pdsketch.tensor.model import Model
+from pdsketch.tensor.state import StateBatch
 
 KEPT: Final = 256
 """How many tasks with other costs are kept."""
+
+
+class NumberCodes(Protocol):
+    """Codes for some of the numbers of a value."""
+
+    @property
+    def dimensions(self) -> tuple[int, ...]:
+        """Which numbers of a value, laid out flat, they are of."""
+
+    def codes(self, numbers: Tensor) -> Tensor:
+        """The code of each row of numbers: ``[n, d]`` → ``[n]``."""
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class CodeReading:
+    """Facts that say which code a state variable has.
+
+    Fact ``places[i]`` holds where the variable of the objects ``rows[i]`` has the code ``numbers[i]``; a
+    Boolean variable has no ``part``, and is 0 or 1.
+    """
+
+    predicate: str
+    part: NumberCodes | None
+    rows: tuple[tuple[str, ...], ...]
+    numbers: tuple[int, ...]
+    places: tuple[int, ...]
 
 
 @final
@@ -35,6 +64,7 @@ class Abstraction:
     - ``explain``: given the basic facts of a state from which the relaxed task has no plan, why that is
       so, one sentence a reason.
     - ``objects``: those of the problem, with their types, in the order of their numbers.
+    - ``codes``: facts that are read as codes of state variables. Their objects may be named by number.
     """
 
     task: Task
@@ -42,11 +72,12 @@ class Abstraction:
     infinity_is_proof: bool
     explain: Callable[[Bools], Sequence[str]]
     objects: Mapping[str, ObjectType]
+    codes: tuple[CodeReading, ...] = ()
 
     @property
     def n_read(self) -> int:
         """How many facts are read off a state."""
-        return sum(len(form.places) for form in self.readings)
+        return sum(len(form.places) for form in (*self.readings, *self.codes))
 
     @property
     def expressions(self) -> tuple[Expr, ...]:
@@ -76,8 +107,8 @@ class Abstraction:
         return replace(self, task=_priced(self.task, tuple(costs)))
 
 
-Compile = Callable[[Model, Mapping[str, ObjectType], Expr], Abstraction]
-"""Compiles a goal over the objects of a problem, the domain's constants first."""
+Compile = Callable[[Model, Mapping[str, ObjectType], Expr, StateBatch], Abstraction]
+"""Compiles a goal over the objects of a problem, the domain's constants first, in its initial state."""
 
 
 @lru_cache(maxsize=KEPT)

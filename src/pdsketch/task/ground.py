@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
@@ -60,15 +60,21 @@ class _Relations:
 class Grounding:
     """A problem of the classical fragment, and what grounding finds out about it."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, free: Collection[str] = ()) -> None:
+        """Ground a problem. Facts of the predicates ``free`` may be true or false in the beginning.
+
+        Those that are true in the problem's initial state are the ones that are possible; the
+        task then stands for all initial states in which only such facts are true.
+        """
         budget = current()
         if budget is UNLIMITED:
             budget = Budget(megabytes=DEFAULT_MEGABYTES)
         self.budget = budget
         self.problem = problem
+        self.free = frozenset(free)
         self.words = Vocabulary(problem)
         self.rules, self.goal = _all_rules(problem, self.words, budget)
-        relations = _relations(problem, self.words, self.rules, self.goal)
+        relations = _relations(problem, self.words, self.rules, self.goal, self.free)
         bodies = _bodies(relations, self.words, self.rules)
         program = compile_rules(self.words, relations.by_name, bodies.rules, bodies.bodies, budget)
         self.database = Database(program, relations.by_name, relations.static, relations.fluent)
@@ -103,7 +109,11 @@ class Grounding:
         new = np.array([layers[name] for name in self.residues.owners], np.int32)
         init = np.zeros(n_known + n_new, np.bool_)
         init[: self.database.n_init] = True
-        return Facts(init, np.concatenate([derived, np.ones(n_new, np.bool_)]), np.concatenate([layer, new]))
+        free = np.zeros(n_known + n_new, np.bool_)
+        if self.free:
+            of_free = np.array([name in self.free for name in names], np.bool_)[self.database.relation]
+            free[:n_known] = of_free & init[:n_known]
+        return Facts(init, free, np.concatenate([derived, np.ones(n_new, np.bool_)]), np.concatenate([layer, new]))
 
     def name(self, facts: Sequence[int]) -> list[Fact]:
         """The names of facts of the draft."""
@@ -184,10 +194,12 @@ def _all_rules(problem: Problem, words: Vocabulary, budget: Budget) -> tuple[Rul
     return rules, goal
 
 
-def _relations(problem: Problem, words: Vocabulary, rules: Rules, goal: Formula) -> _Relations:
-    """The predicates that rules mention; static are those that no rule changes."""
+def _relations(
+    problem: Problem, words: Vocabulary, rules: Rules, goal: Formula, free: Collection[str]
+) -> _Relations:
+    """The predicates that rules mention; static are those that no rule changes, and that are not free."""
     domain = problem.domain
-    changed = {a.predicate for rule in rules.rules for a in (*rule.heads, *rule.deletes)}
+    changed = {a.predicate for rule in rules.rules for a in (*rule.heads, *rule.deletes)} | set(free)
     changed |= {name for component in domain.components for name in component} | set(rules.invented)
     mentioned = dict.fromkeys(a.predicate for a in atoms_of(goal))
     for rule in rules.rules:

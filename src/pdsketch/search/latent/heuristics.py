@@ -162,7 +162,8 @@ def _compiled(searched: Searched, compile_goal: Compile) -> list[Abstraction]:
     for problem, (goal, universe) in enumerate(zip(searched.goals, searched.universes, strict=True)):
         key = (id(universe), goal)
         if key not in known:
-            known[key] = compile_goal(searched.model, universe.types, goal)
+            root = searched.roots.select(torch.tensor([problem], device=searched.roots.device))
+            known[key] = compile_goal(searched.model, universe.types, goal, root)
         abstraction = known[key]
         if searched.costs:
             costs = prices_of(searched.model, searched.roots, problem, abstraction.steps)
