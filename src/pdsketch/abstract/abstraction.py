@@ -65,6 +65,8 @@ class Abstraction:
       so, one sentence a reason.
     - ``objects``: those of the problem, with their types, in the order of their numbers.
     - ``codes``: facts that are read as codes of state variables. Their objects may be named by number.
+    - ``per_effect``: hFF counts each conditional effect as an operator of its own; otherwise an
+      action that moves a robot would count once however far it has to go.
     """
 
     task: Task
@@ -73,6 +75,7 @@ class Abstraction:
     explain: Callable[[Bools], Sequence[str]]
     objects: Mapping[str, ObjectType]
     codes: tuple[CodeReading, ...] = ()
+    per_effect: bool = False
 
     @property
     def n_read(self) -> int:

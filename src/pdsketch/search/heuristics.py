@@ -23,13 +23,13 @@ Factory = Callable[["Searched"], "StateHeuristic"]
 """Makes a heuristic for the problems of a search."""
 
 
-def over(compile_goal: Compile, heuristic: str = "ff") -> Factory:
-    """A heuristic of tasks, on what a compiler makes of each goal."""
+def over(compile_goal: Compile, heuristic: str = "ff", *, of_state: bool = False) -> Factory:
+    """A heuristic of tasks, on what a compiler makes of each goal, and of the initial state if it asks."""
 
     def make(searched: Searched) -> StateHeuristic:
         from pdsketch.search.latent.heuristics import AbstractionHeuristic
 
-        return AbstractionHeuristic(searched, compile_goal, heuristic)
+        return AbstractionHeuristic(searched, compile_goal, heuristic, of_state=of_state)
 
     return make
 
@@ -60,9 +60,9 @@ MODEL_HEURISTICS: dict[str, Factory] = {
     "ff": over(_optimistic, "ff"),
     "add": over(_optimistic, "add"),
     "max": over(_optimistic, "max"),
-    "ao": over(_and_or, "ff"),
-    "ao-add": over(_and_or, "add"),
-    "ao-max": over(_and_or, "max"),
+    "ao": over(_and_or, "ff", of_state=True),
+    "ao-add": over(_and_or, "add", of_state=True),
+    "ao-max": over(_and_or, "max", of_state=True),
     "blind": _blind,
 }
 """The default first."""

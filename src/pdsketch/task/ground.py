@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
+from types import MappingProxyType
 from typing import final
 
 import numpy as np
@@ -87,7 +88,7 @@ class Grounding:
             drafter = Drafter(problem, bodies, self.residues, numbers, budget)
             self.draft: Draft = drafter.draft(goal)
             self._tables = drafter.tables
-            self.small: Small = simplify(self.draft, self._facts(), budget)
+            self.small: Small = simplify(self.draft, self.facts(), budget)
 
     @contextmanager
     def _named(self) -> Iterator[None]:
@@ -99,7 +100,7 @@ class Grounding:
                 raise
             raise too_large(self._counts, _spans(self.problem), self.budget) from None
 
-    def _facts(self) -> Facts:
+    def facts(self) -> Facts:
         """Initial truth, derivedness and layer of every fact of the draft."""
         n_known, n_new = self.database.n_facts, len(self.residues.facts)
         layers = _layers(self.rules.rules, self.residues.parents)
@@ -138,13 +139,16 @@ class Grounding:
     def task(self) -> Task:
         """The task with its names."""
         with self._named():
-            return self._task()
+            return self.named(self.small)
 
-    def _task(self) -> Task:
-        small = self.small
+    def named(self, small: Small, more: Mapping[int, Fact] = MappingProxyType({})) -> Task:
+        """A simplified draft with its names; ``more`` are those of facts that the draft did not have."""
         # Names take more than what they name.
         self.budget.reserve(_NAME_BYTES * (len(small.kept) + len(small.chosen)))
-        facts, goal, init, n_basic = self.name(small.kept.tolist()), small.goal, small.init, small.n_basic
+        kept = small.kept.tolist()
+        given = iter(self.name([fact for fact in kept if fact not in more]))
+        facts = [more[fact] if fact in more else next(given) for fact in kept]
+        goal, init, n_basic = small.goal, small.init, small.n_basic
         if not small.solvable:
             # One fact that nothing makes true stands for whatever part of the goal is out of reach.
             facts, goal, n_basic = [("unreachable-goal",)], np.zeros(1, np.int32), 1
@@ -154,7 +158,7 @@ class Grounding:
             n_basic=n_basic,
             init=init,
             goal=goal,
-            operators=tuple(self._operators()),
+            operators=tuple(self._operators(small)),
             costs=small.costs,
             preconditions=small.preconditions,
             effects=small.effects,
@@ -165,9 +169,9 @@ class Grounding:
             axiom_layers=small.axiom_layers,
         )
 
-    def _operators(self) -> list[tuple[str, ...]]:
+    def _operators(self, small: Small) -> list[tuple[str, ...]]:
         found: list[tuple[str, ...]] = []
-        rules, origins = self.draft.rules[self.small.chosen], self.draft.origins[self.small.chosen]
+        rules, origins = self.draft.rules[small.chosen], self.draft.origins[small.chosen]
         objects = np.array([*self.words.names, ""], object)
         numbers, starts = np.unique(rules, return_index=True)  # operators stand in the order of their rules
         ends = np.append(starts, len(rules)).tolist()

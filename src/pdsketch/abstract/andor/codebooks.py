@@ -155,6 +155,12 @@ class Codebooks:
         """All codebooks."""
         return [part.book for parts in self._parts.values() for part in parts]
 
+    @property
+    def sizes(self) -> tuple[object, ...]:
+        """How many codes there are, and how many each state variable can have: they only grow."""
+        domains = [tuple(map(len, parts)) for parts in self.domains.values()]
+        return (*map(len, self.books()), *domains)
+
     def observe(self, name: str, table: Tensor) -> None:
         """Take in the values of a state variable in some states, ``[state, *objects, *value]``."""
         predicate = self.domain.predicates[name]

@@ -8,10 +8,9 @@ their states, share a task: all facts about states are read off them.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
-from typing import Any, Final, final
+from typing import Final, final
 from weakref import WeakKeyDictionary
 
 from pdsketch.abstract.abstraction import Abstraction, CodeReading
@@ -22,10 +21,10 @@ from pdsketch.kernels.arrays import Bools
 from pdsketch.lang.domain import Data, Domain, Fact, Problem
 from pdsketch.lang.rewrite import map_children
 from pdsketch.lang.source import Source
-from pdsketch.lang.terms import Expr, Object
+from pdsketch.lang.terms import TRUE, Expr, Object
 from pdsketch.lang.types import ObjectType
-from pdsketch.task.ground import Grounding
 from pdsketch.task.task import Task
+from pdsketch.task.template import Template
 from pdsketch.tensor.model import Model
 from pdsketch.tensor.state import StateBatch
 
@@ -35,52 +34,62 @@ KEPT: Final = 256
 
 @final
 class ModelAbstraction:
-    """What is kept of a model: its codes, its symbolic domain, and ground tasks."""
+    """What is kept of a model: its codes, its symbolic domain, and templates of ground tasks."""
 
     def __init__(self, model: Model) -> None:
         self.books = Codebooks(model.domain, model.notes)
         self._model = model
         self._symbolic: SymbolicDomain | None = None
-        self._tasks: OrderedDict[Any, tuple[Task, tuple[CodeReading, ...]]] = OrderedDict()
+        self._templates: OrderedDict[tuple[ObjectType, ...], Template] = OrderedDict()
 
-    def observe(self, batch: StateBatch) -> None:
-        """Give the values in some states codes where they have none."""
-        before = self._size()
-        for name, domains in self.books.domains.items():
-            if name in batch.tensors:
-                self.books.observe(name, batch.tensors[name])
-            del domains
-        if self._size() != before:
-            self._forget()
-
-    def _size(self) -> object:
-        return [len(b) for b in self.books.books()], [
-            [len(p) for p in parts] for parts in self.books.domains.values()
-        ]
-
-    def _forget(self) -> None:
-        self._symbolic = None
-        self._tasks.clear()
-
+    @property
     def symbolic(self) -> SymbolicDomain:
         """The model over codes."""
         if self._symbolic is None:
             self._symbolic = symbolic_domain(self._model, self.books)
         return self._symbolic
 
-    def task(self, types: tuple[ObjectType, ...], goal: Expr) -> tuple[Task, tuple[CodeReading, ...]]:
+    def learn(self, batch: StateBatch, goals: Iterable[Expr]) -> None:
+        """Give the values in some states and goals codes where they have none."""
+        before = self.books.sizes
+        for name in self.books.domains:
+            if name in batch.tensors:
+                self.books.observe(name, batch.tensors[name])
+        know_constants(self.books, constants_of(goals))
+        if self.books.sizes != before:
+            self._symbolic = None
+            self._templates.clear()
+
+    def template(self, types: tuple[ObjectType, ...]) -> Template:
         """The ground task for objects of these types, the constants first, named by number."""
-        before = self._size()
-        know_constants(self.books, constants_of([goal]))
-        if self._size() != before:
-            self._forget()
-        key = (types, goal)
-        if key not in self._tasks:
-            self._tasks[key] = _ground(self.symbolic(), types, goal)
-            if len(self._tasks) > KEPT:
-                self._tasks.popitem(last=False)
-        self._tasks.move_to_end(key)
-        return self._tasks[key]
+        if types not in self._templates:
+            self._templates[types] = _template(self.symbolic, types)
+            if len(self._templates) > KEPT:
+                self._templates.popitem(last=False)
+        self._templates.move_to_end(types)
+        return self._templates[types]
+
+    def facts(self, state: StateBatch, names: Mapping[str, str]) -> Iterator[Fact]:
+        """The facts over codes of one state, whose objects have these names."""
+        universe, domain = state.universe(0), self._model.domain
+        for predicate in domain.state_predicates:
+            table = state.tensors[predicate.name]
+            members = [
+                [names[n] for n in universe.members(p.type)]
+                for p in predicate.parameters
+                if isinstance(p.type, ObjectType)
+            ]
+            rows = [*product(*members)]
+            if predicate.type.is_bool:
+                truths = table.reshape(-1).tolist()
+                yield from ((predicate.name, *row) for row, held in zip(rows, truths, strict=True) if held)
+                continue
+            for place, codes in enumerate(self.books.split(predicate.name, table)):
+                book = self.books.parts(predicate.type)[place].book
+                name = part_name(self.books, predicate, place)
+                yield from (
+                    (name, *row, code_name(book, c)) for row, c in zip(rows, codes, strict=True)
+                )
 
 
 _KNOWN: WeakKeyDictionary[Model, tuple[object, ModelAbstraction]] = WeakKeyDictionary()
@@ -98,17 +107,27 @@ def abstraction_of(model: Model) -> ModelAbstraction:
 def compile_and_or(
     model: Model, objects: Mapping[str, ObjectType], goal: Expr, state: StateBatch
 ) -> Abstraction:
-    """Compile a goal for given objects, the domain's constants first. Every action costs 1."""
+    """Compile a goal for given objects, the domain's constants first, and one state. Every action costs 1."""
     kept = abstraction_of(model)
-    kept.observe(state)
+    kept.learn(state, [goal])
     names = numbered(model.domain, objects)
-    task, readings = kept.task(tuple(objects.values()), _renamed(goal, names))
+    template = kept.template(tuple(objects.values()))
+    wanted = kept.symbolic.translator.truth(_renamed(goal, names), {})
+    task = template.task(template.state(kept.facts(state, names)), wanted)
 
     def explain(state: Bools) -> Sequence[str]:
         del state
         return ()
 
-    return Abstraction(task, (), infinity_is_proof=False, explain=explain, objects=objects, codes=readings)
+    return Abstraction(
+        task,
+        (),
+        infinity_is_proof=False,
+        explain=explain,
+        objects=objects,
+        codes=readings_of(kept.symbolic, task),
+        per_effect=bool(kept.books.domains),
+    )
 
 
 def numbered(domain: Domain, objects: Mapping[str, ObjectType]) -> dict[str, str]:
@@ -124,19 +143,16 @@ def _renamed(expr: Expr, names: Mapping[str, str]) -> Expr:
     return map_children(expr, lambda part: _renamed(part, names))
 
 
-def template(symbolic: SymbolicDomain, types: tuple[ObjectType, ...], goal: Expr) -> Problem:
-    """A problem in whose initial state every fact about a state is true that can be read off one."""
-    model_domain, books = symbolic.translator.domain, symbolic.books
-    constants = [*model_domain.constants]
-    own = {
-        constants[i] if i < len(constants) else f"@{i}": type_ for i, type_ in enumerate(types)
-    }
-    wanted = symbolic.translator.truth(goal, {})
-    codes = {n: t for n, t in symbolic.domain.constants.items() if n not in model_domain.constants}
+def _template(symbolic: SymbolicDomain, types: tuple[ObjectType, ...]) -> Template:
+    """A problem in whose initial state every fact is possible that can be read off a state."""
+    domain, books = symbolic.translator.domain, symbolic.books
+    constants = [*domain.constants]
+    own = {constants[i] if i < len(constants) else f"@{i}": type_ for i, type_ in enumerate(types)}
+    codes = {n: t for n, t in symbolic.domain.constants.items() if n not in domain.constants}
     init: dict[Fact, Data] = {}
-    for predicate in model_domain.state_predicates:
+    for predicate in domain.state_predicates:
         members = [
-            model_domain.hierarchy.members(p.type, own)
+            domain.hierarchy.members(p.type, own)
             for p in predicate.parameters
             if isinstance(p.type, ObjectType)
         ]
@@ -148,17 +164,9 @@ def template(symbolic: SymbolicDomain, types: tuple[ObjectType, ...], goal: Expr
             named = [code_name(part.book, code) for code in books.domains[predicate.name][place]]
             init.update({(name, *row, code): True for row in product(*members) for code in named})
     init.update(symbolic.facts)
-    universe = {**own, **codes}
-    return Problem("codes", symbolic.domain, Source("<abstraction>", ""), {}, universe, init, wanted)
-
-
-def _ground(
-    symbolic: SymbolicDomain, types: tuple[ObjectType, ...], goal: Expr
-) -> tuple[Task, tuple[CodeReading, ...]]:
-    problem = template(symbolic, types, goal)
-    free = {name for name in problem.domain.predicates if _is_state(symbolic, name)}
-    task = Grounding(problem, free).task()
-    return task, readings_of(symbolic, task)
+    source, universe = Source("<abstraction>", ""), {**own, **codes}
+    problem = Problem("codes", symbolic.domain, source, {}, universe, init, TRUE)
+    return Template(problem, {name for name in problem.domain.predicates if _is_state(symbolic, name)})
 
 
 def _is_state(symbolic: SymbolicDomain, name: str) -> bool:

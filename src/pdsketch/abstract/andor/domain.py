@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, final
+from typing import Final, final
 
 import numpy as np
 import torch
@@ -96,18 +96,14 @@ def symbolic_domain(model: Model, books: Codebooks) -> SymbolicDomain:
     with torch.inference_mode():
         for _ in range(MOST_ROUNDS):
             current().check()
-            sizes = _sizes(books)
+            sizes = books.sizes
             translator.symbols = Symbols(domain, books)
             left_out: dict[str, str] = {}
             actions = dict(_actions(translator, left_out))
             derived = dict(_derived(translator, left_out))
-            if _sizes(books) == sizes:
+            if books.sizes == sizes:
                 break
     return SymbolicDomain(_domain(translator, actions, derived), translator.symbols.facts, translator, left_out)
-
-
-def _sizes(books: Codebooks) -> Any:
-    return [[len(part) for part in parts] for parts in books.domains.values()], [len(b) for b in books.books()]
 
 
 def _actions(translator: Translator, left_out: dict[str, str]) -> Iterator[tuple[str, Action]]:
