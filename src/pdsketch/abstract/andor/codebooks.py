@@ -20,7 +20,7 @@ from torch import Tensor
 from pdsketch.kernels.arrays import Bools, Floats, Longs
 from pdsketch.lang.domain import Domain, Predicate
 from pdsketch.lang.types import ValueType
-from pdsketch.tensor.codes import Codes, codes_of
+from pdsketch.tensor.codes import Codes, codes_of, rows_of
 
 MOST_JOINT: Final = 512
 """A vector of floats is one part if no more combinations of its numbers are known. Set by hand: a pose in a room of 20 by 20."""
@@ -33,9 +33,6 @@ GROWTH: Final = 24
 
 MOST_CHOICES: Final = 64
 """Declared choices that are codes from the beginning where no data says which of them occur."""
-
-JOINT: Final = "joint"
-"""Where a model's notes keep the combinations of numbers that were seen of float vectors."""
 
 
 @final
@@ -136,7 +133,7 @@ class Codebooks:
     def __init__(self, domain: Domain, notes: Mapping[str, Any]) -> None:
         self.domain = domain
         self._codes = codes_of(notes)
-        self._joint: Mapping[str, Sequence[Sequence[float]]] = notes.get(JOINT, {})
+        self._rows = rows_of(notes)
         self._parts: dict[str, tuple[Part, ...]] = {}
         self.domains: dict[str, list[dict[int, None]]] = {}
         for predicate in domain.state_predicates:
@@ -215,8 +212,8 @@ class Codebooks:
         """Whether few combinations are known of vectors of a type, or nothing is."""
         seen = 0
         for name in names:
-            if name in self._joint:
-                seen += len(self._joint[name])
+            if name in self._rows:
+                seen += len(self._rows[name])
             elif name in self._codes:
                 seen += prod(len(v) or MOST_JOINT + 1 for v in self._codes[name].values)
         return seen <= MOST_JOINT and size <= 64
@@ -225,8 +222,8 @@ class Codebooks:
         """The codes that a fit has recorded."""
         name, type_ = predicate.name, predicate.type
         size = prod(type_.shape or ()) if type_.shape != () else 1
-        if name in self._joint:
-            rows = torch.tensor(self._joint[name], dtype=torch.float64).reshape(-1, size)
+        if name in self._rows:
+            rows = torch.tensor(self._rows[name], dtype=torch.float64).reshape(-1, size)
             self.observe(name, rows.reshape(-1, *(type_.shape or ())))
             return
         codes = self._codes.get(name)
