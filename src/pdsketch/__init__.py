@@ -22,8 +22,8 @@ _HOMES = {
     "load_problem": "pdsketch.lang.load",
     "parse_problem": "pdsketch.lang.load",
     "parse_goal": "pdsketch.lang.load",
-    "State": "pdsketch.tensor.state",
-    "StateBatch": "pdsketch.tensor.state",
+    "State": "pdsketch.tensor.states.state",
+    "StateBatch": "pdsketch.tensor.states.state",
     "Model": "pdsketch.tensor.model",
     "load_model": "pdsketch.tensor.store",
     "Episode": "pdsketch.learn.data.episode",
@@ -86,8 +86,8 @@ if TYPE_CHECKING:
     from pdsketch.search.plan import plan_many as plan_many
     from pdsketch.search.result import Result as Result
     from pdsketch.tensor.model import Model as Model
-    from pdsketch.tensor.state import State as State
-    from pdsketch.tensor.state import StateBatch as StateBatch
+    from pdsketch.tensor.states.state import State as State
+    from pdsketch.tensor.states.state import StateBatch as StateBatch
     from pdsketch.tensor.store import load_model as load_model
 else:
 

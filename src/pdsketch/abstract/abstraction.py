@@ -16,7 +16,7 @@ from pdsketch.lang.terms import TRUE, Expr, Object
 from pdsketch.lang.types import ObjectType
 from pdsketch.task.task import Task
 from pdsketch.tensor.model import Model
-from pdsketch.tensor.state import StateBatch
+from pdsketch.tensor.states.state import StateBatch
 
 KEPT: Final = 256
 """How many tasks with other costs are kept."""

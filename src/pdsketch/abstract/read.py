@@ -13,19 +13,15 @@ import torch
 from torch import Tensor
 
 from pdsketch.abstract.abstraction import Abstraction, NumberCodes
-from pdsketch.budget import current
+from pdsketch.budget import Portions, current
 from pdsketch.lang.domain import Predicate
 from pdsketch.lang.rewrite import Form
 from pdsketch.lang.terms import Expr
 from pdsketch.lang.types import ObjectType
-from pdsketch.tensor.logic import CRISP, Logic
+from pdsketch.tensor.compile.node import Node
 from pdsketch.tensor.model import Model
-from pdsketch.tensor.node import Node
-from pdsketch.tensor.portions import Portions
-from pdsketch.tensor.read import Parameter
-from pdsketch.tensor.scope import Binding
-from pdsketch.tensor.state import StateBatch
-from pdsketch.tensor.universe import Universe
+from pdsketch.tensor.states.state import StateBatch
+from pdsketch.tensor.states.universe import Universe
 
 _FIRST_ROWS: Final = 4096
 """Facts of one form that are computed together before it is known what they take."""
@@ -49,7 +45,8 @@ class FactReader:
                 names = tuple(variable.name for variable in form.variables)
                 key = (form.expr, (*names, *(str(v.type) for v in form.variables)))
                 if key not in tables:
-                    tables[key] = _Table(compile_form(form, model), names, len(universes))
+                    node = self._engine.grounded(form.expr, form.variables)
+                    tables[key] = _Table(node, names, len(universes))
                 tables[key].rows[problem] += object_places(form, universe)
                 tables[key].facts[problem] += form.places
         for table in tables.values():
@@ -194,15 +191,6 @@ def _code_tables(
     for table in tables.values():
         table.seal(nowhere, model.device)
     return tables.values()
-
-
-def compile_form(form: Form, model: Model, logic: Logic = CRISP) -> Node:
-    """The program of a form, whose variables are parameters."""
-    scope: dict[str, Binding] = {}
-    for variable in form.variables:
-        assert isinstance(variable.type, ObjectType)
-        scope[variable.name] = Parameter(variable.name, variable.type)
-    return model.engine.lowering(logic).lower(form.expr, scope)
 
 
 def object_places(form: Form, universe: Universe) -> list[tuple[int, ...]]:

@@ -10,8 +10,8 @@ import torch
 
 from pdsketch.lang.domain import Predicate
 from pdsketch.lang.types import ObjectType
-from pdsketch.tensor.codes import tolerance_of
-from pdsketch.tensor.state import State
+from pdsketch.tensor.states.codes import tolerance_of
+from pdsketch.tensor.states.state import State
 
 
 @final

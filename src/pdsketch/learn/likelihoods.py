@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from pdsketch.lang.domain import Predicate
-from pdsketch.tensor.values import fully_soft, is_categorical
+from pdsketch.tensor.states.values import fully_soft, is_categorical
 
 LOG_MARGIN = 1e-6
 """Truth values are clamped this far from 0 and 1 before a logarithm: the least that float32 tells from 1."""

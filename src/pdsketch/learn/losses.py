@@ -29,8 +29,8 @@ from pdsketch.learn.likelihoods import (
 from pdsketch.learn.options import Options
 from pdsketch.learn.time_slice import TimeSlice, Transition, encode, where
 from pdsketch.learn.training_set import TrainingSet
-from pdsketch.tensor.logic import logic_of
-from pdsketch.tensor.values import fully_soft, is_categorical
+from pdsketch.tensor.compile.logic import logic_of
+from pdsketch.tensor.states.values import fully_soft, is_categorical
 
 WRITE_TOLERANCE = 0.05
 """An error of this part of a number's scale divides the odds that it was written by e; set by hand."""
@@ -76,16 +76,15 @@ class Losses:
 
     An error of a number is divided by its scale, so that no unit of measurement
     outweighs another: how much the action changes it, where it is seen to, else
-    its standard deviation. The paper's plain L1 divides by nothing.
+    its standard deviation. Plain distances are divided by nothing.
     """
 
     def __init__(self, training: TrainingSet, options: Options) -> None:
         self.training = training
         self.options = options
         self.logic = logic_of(options.tnorm)
-        # The paper compares values by plain distances, which need no scales.
-        variable_loss = self._distance_loss if options.paper else self._likelihood_loss
-        self.scales = {} if options.paper else change_scales(training)
+        losses = {"likelihood": self._likelihood_loss, "distance": self._distance_loss}
+        variable_loss = losses[options.variable_loss]
         every = [
             LossTerm("goal", options.goal, lambda batch: self._goal_loss(batch.current)),
             LossTerm(
@@ -101,6 +100,11 @@ class Losses:
             LossTerm("lookahead", options.lookahead, lambda batch: self._lookahead_loss(batch.after)),
         ]
         self.parts = {term.name: term for term in every if term.weight}
+
+    @cached_property
+    def scales(self) -> dict[tuple[int, str], Tensor]:
+        """What the errors of observed float variables are divided by, by action and predicate."""
+        return change_scales(self.training)
 
     def terms(self, states: Array) -> dict[str, Tensor]:
         """The loss terms, not yet weighted; those without any example are left out."""

@@ -22,9 +22,9 @@ from pdsketch.learn.training_set import TrainingSet
 from pdsketch.learn.verdicts import NOTE as VERDICTS
 from pdsketch.learn.verdicts import Verdict
 from pdsketch.nets.normalise import bounding
-from pdsketch.tensor.codes import NOISE, Codes, note_codes, note_rows
-from pdsketch.tensor.experience import Recorder
-from pdsketch.tensor.logic import CRISP
+from pdsketch.tensor.compile.logic import CRISP
+from pdsketch.tensor.experience import ExperienceRecorder
+from pdsketch.tensor.states.codes import NOISE, Codes, note_codes, note_rows
 
 MOST_SEEN: Final = 50_000
 """States whose values make codes."""
@@ -48,7 +48,7 @@ def take_notes(training: TrainingSet, states: Array, reached: Iterable[str]) -> 
     """Remember on the model what it was trained on, from the examples of the training data."""
     notes = training.model.notes
     notes["trained"] = sorted({*notes.get("trained", ()), *reached})
-    errors, recorder = _Errors(training), Recorder(notes["trained"])
+    errors, recorder = _Errors(training), ExperienceRecorder(notes["trained"])
     once = states[training.dataset.once[states]]
     with training.model.blanks.watched(recorder), bounding(training.model):
         for some in _parts(np.union1d(_spread(states, MOST_WATCHED), _extremes(training, states))):

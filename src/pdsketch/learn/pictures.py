@@ -14,9 +14,8 @@ from pdsketch.lang.domain import Blank
 from pdsketch.lang.types import ValueType
 from pdsketch.learn.behaviour import BlankReport
 from pdsketch.learn.worst import brief
-from pdsketch.tensor.calls import presented
 from pdsketch.tensor.model import Model
-from pdsketch.tensor.values import every_choice, is_categorical
+from pdsketch.tensor.states.values import every_choice, is_categorical, presented
 
 MOST_ROWS = 256
 """A truth table has no more combinations of inputs than this."""

@@ -18,8 +18,8 @@ from pdsketch.learn.compare import Compared, gaps
 from pdsketch.learn.data.episode_arrays import Array
 from pdsketch.learn.time_slice import TimeSlice
 from pdsketch.learn.training_set import TrainingSet
-from pdsketch.tensor.universe import Universe
-from pdsketch.tensor.values import numbers
+from pdsketch.tensor.states.universe import Universe
+from pdsketch.tensor.states.values import numbers
 
 KEPT = 50
 """So many of each are kept."""

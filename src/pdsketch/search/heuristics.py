@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pdsketch.lang.types import ObjectType
     from pdsketch.search.latent.heuristics import Searched, StateHeuristic
     from pdsketch.tensor.model import Model
-    from pdsketch.tensor.state import StateBatch
+    from pdsketch.tensor.states.state import StateBatch
 
 Factory = Callable[["Searched"], "StateHeuristic"]
 """Makes a heuristic for the problems of a search."""

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, TypeVar, get_args
 
 from pdsketch.budget import DEFAULT_MEGABYTES, Budget, current
 from pdsketch.lang.diagnostics import did_you_mean, error
-from pdsketch.search.outcome import Progress
+from pdsketch.search.outcome import SearchProgress
 
 ModelSearch = Literal["astar", "wastar", "gbfs"]
 Search = Literal[ModelSearch, "lazy-gbfs"]
@@ -19,7 +19,7 @@ SEARCHES: Final[tuple[Search, ...]] = get_args(Search)
 DEFAULT_WEIGHT: Final = 5.0
 """Of h in weighted A*."""
 
-Watch = Callable[[Progress], None]
+Watch = Callable[[SearchProgress], None]
 """Called now and then while a search runs."""
 
 

@@ -23,8 +23,8 @@ from pdsketch.task.formula import Formula, atoms_of
 from pdsketch.task.fragment import classify
 from pdsketch.task.normal import Vocabulary, normalize
 from pdsketch.task.numeric import Numbers
-from pdsketch.task.program import Relation, relation_of
-from pdsketch.task.residue import Residues, Table
+from pdsketch.task.program import JoinRelation, relation_of
+from pdsketch.task.residue import Bindings, Residues
 from pdsketch.task.rules import Rule, Rules, is_mark
 from pdsketch.task.simplify import Facts, Small, simplify
 from pdsketch.task.task import Task
@@ -52,7 +52,7 @@ def ground(problem: Problem) -> Task:
 class _Relations:
     """The relations of a problem, and the facts of its initial state."""
 
-    by_name: dict[str, Relation]
+    by_name: dict[str, JoinRelation]
     static: list[tuple[str, tuple[int, ...]]]
     fluent: list[tuple[str, tuple[int, ...]]]
 
@@ -84,7 +84,7 @@ class Grounding:
         numbers = Numbers(problem, self.words)
         self.residues = Residues(self.words, self.database, numbers, budget)
         with self._named():
-            goal = self.residues.ground(self.goal, Table({}, 1))
+            goal = self.residues.ground(self.goal, Bindings({}, 1))
             drafter = Drafter(problem, bodies, self.residues, numbers, budget)
             self.draft: Draft = drafter.draft(goal)
             self._tables = drafter.tables

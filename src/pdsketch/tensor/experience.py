@@ -19,10 +19,9 @@ from torch import Tensor
 
 from pdsketch.lang.diagnostics import error
 from pdsketch.lang.types import ValueType
-from pdsketch.tensor.calls import Callee
-from pdsketch.tensor.codes import Codes
-from pdsketch.tensor.portions import Given
-from pdsketch.tensor.values import is_categorical
+from pdsketch.tensor.compile.callee import Callee, Given
+from pdsketch.tensor.states.codes import Codes
+from pdsketch.tensor.states.values import is_categorical
 
 NOTE: Final = "experience"
 """Where a model's notes keep what its blanks were trained on."""
@@ -120,7 +119,7 @@ def _together(callee: Callee, given: Sequence[Given], leading: int) -> Iterator[
 
 
 @final
-class Recorder:
+class ExperienceRecorder:
     """Gathers what blanks are called on: give it to `Functions.watched`, then `write` it down."""
 
     def __init__(self, blanks: Iterable[str]) -> None:

@@ -20,7 +20,7 @@ from torch import Tensor
 from pdsketch.kernels.arrays import Bools, Floats, Longs
 from pdsketch.lang.domain import Domain, Predicate
 from pdsketch.lang.types import ValueType
-from pdsketch.tensor.codes import Codes, codes_of, rows_of
+from pdsketch.tensor.states.codes import Codes, codes_of, rows_of
 
 MOST_JOINT: Final = 512
 """A vector of floats is one part if no more combinations of its numbers are known. Set by hand: a pose in a room of 20 by 20."""

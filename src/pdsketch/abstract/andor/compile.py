@@ -26,7 +26,7 @@ from pdsketch.lang.types import ObjectType
 from pdsketch.task.task import Task
 from pdsketch.task.template import Template
 from pdsketch.tensor.model import Model
-from pdsketch.tensor.state import StateBatch
+from pdsketch.tensor.states.state import StateBatch
 
 KEPT: Final = 256
 """How many ground tasks are kept for a model."""

@@ -7,10 +7,11 @@ the expression's truth, or the codes of its value, over all axes; axes on which 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import count
 from math import prod
+from types import MappingProxyType
 from typing import Final, final
 
 import numpy as np
@@ -22,31 +23,18 @@ from pdsketch.budget import current
 from pdsketch.kernels.arrays import Bools, Longs
 from pdsketch.lang.domain import Domain
 from pdsketch.lang.rewrite import map_children, unfold
-from pdsketch.lang.terms import (
-    TRUE,
-    Apply,
-    BlankCall,
-    Each,
-    Expr,
-    Logic,
-    Quantified,
-    Update,
-    Variable,
-)
+from pdsketch.lang.terms import Apply, Each, Expr, Logic, Quantified, Variable
 from pdsketch.lang.types import ObjectType, ValueType
-from pdsketch.tensor.calls import Callee, SetArgument
-from pdsketch.tensor.logic import CRISP
+from pdsketch.tensor.compile.node import Node
+from pdsketch.tensor.detached import Detached
 from pdsketch.tensor.model import Model
-from pdsketch.tensor.node import INSTANCE, Node, Run
-from pdsketch.tensor.scope import Binding
-from pdsketch.tensor.state import StateBatch
-from pdsketch.tensor.universe import Layout, Universe
-from pdsketch.tensor.values import convert, harden
 
 MOST_COMBINATIONS: Final = 200_000
 """Combinations of codes on which an expression is evaluated. Set by hand: a network of a few thousand weights takes a second."""
 
 _AT_ONCE: Final = 1 << 16
+
+NOTHING: Final[Mapping[str, Tensor]] = MappingProxyType({})
 
 
 class TooManyCombinationsError(Exception):
@@ -112,6 +100,11 @@ class Inputs:
         self._fresh = fresh
         self.found: dict[Expr, Input] = {}
 
+    @property
+    def variables(self) -> list[Variable]:
+        """The variables in the places of inputs."""
+        return [each.variable for each in self.found.values()]
+
     def replaced(self, expr: Expr) -> Expr:
         """The expression with a variable for each of its inputs."""
         match expr:
@@ -143,16 +136,11 @@ class Inputs:
 
 @final
 class Evaluator:
-    """Evaluates expressions whose only variables are inputs, on rows of codes."""
+    """Evaluates programs of expressions whose only variables are inputs, on rows of codes."""
 
     def __init__(self, model: Model, books: Codebooks) -> None:
-        self.model = model
         self.books = books
-        self.domain = model.domain
-        universe = Universe.known(model.domain, dict(model.domain.constants))
-        layout = Layout((universe,), torch.device(model.device))
-        self._batch = StateBatch(model.domain, layout, None, 1, {})
-        self._lowering = model.engine.lowering(CRISP)
+        self.programs = Detached(model)
 
     def axes(self, inputs: Iterable[Input]) -> list[CodeAxis]:
         """The axes of inputs, with the codes that each can have."""
@@ -170,23 +158,17 @@ class Evaluator:
             return np.array([*self.books.domains[each.expr.predicate][place]], np.int64)
         return np.arange(len(part.book))
 
-    def env(self, inputs: Iterable[Input]) -> dict[str, Binding]:
-        """What the variables of inputs stand for."""
-        return {each.variable.name: _value_node(each.variable) for each in inputs}
-
-    def run(self, axes: Sequence[CodeAxis], rows: Longs, node: Node, extra: Mapping[str, Tensor] | None = None) -> Tensor:
-        """The values of a node on rows of codes, ``[n, axes]``."""
+    def run(
+        self, axes: Sequence[CodeAxis], rows: Longs, node: Node, more: Mapping[str, Tensor] = NOTHING
+    ) -> Tensor:
+        """The values of a program on rows of codes, ``[n, axes]``; ``more`` are other parameters of each row."""
         parts = []
         for first in range(0, max(1, len(rows)), _AT_ONCE):
             current().check()
             some = rows[first : first + _AT_ONCE]
-            given = {k: v[first : first + _AT_ONCE][None] for k, v in (extra or {}).items()}
+            given = {name: values[None, first : first + _AT_ONCE] for name, values in more.items()}
             parameters = {**self.parameters(axes, some), **given}
-            run = Run(self._batch, self.model.blanks, checked=False).ground(parameters, len(some))
-            value = node(run)
-            if not node.axes:
-                value = value.unsqueeze(1)
-            parts.append(value.expand(1, len(some), *value.shape[2:])[0].cpu())
+            parts.append(self.programs.run(node, parameters, len(some)).cpu())
         return torch.cat(parts)
 
     def parameters(self, axes: Sequence[CodeAxis], rows: Longs) -> dict[str, Tensor]:
@@ -200,38 +182,8 @@ class Evaluator:
                 tensor = torch.from_numpy(rows[:, places[0][1]] > 0)
             else:
                 tensor = self.books.value_of(each.type, [rows[:, column] for _, column in sorted(places)])
-            found[each.variable.name] = tensor[None].to(self.model.device)
+            found[each.variable.name] = tensor[None].to(self.programs.device)
         return found
-
-    def lower(self, expr: Expr, type_: ValueType, env: Mapping[str, Binding]) -> Node:
-        """The node of an expression as a value of a type."""
-        return self._lowering.as_type(expr, type_, env)
-
-    def fires(self, update: Update, value: Expr, env: Mapping[str, Binding]) -> Node | None:
-        """The gate that a network has of its own where an update has no condition; None: it always fires."""
-        return self._lowering.condition(replace(update, condition=TRUE, value=value), env)
-
-    @property
-    def gated(self) -> Set[str]:
-        """The blanks whose network decides itself whether it writes."""
-        return self._lowering.gated
-
-    def called(
-        self, expr: BlankCall, arguments: Sequence[Expr | None], env: Mapping[str, Binding]
-    ) -> tuple[Callee, list[Node | SetArgument]]:
-        """A blank, and the nodes of its arguments; None stands for a set that is put there later."""
-        callee = self._lowering.callee(expr.blank)
-        nodes: list[Node | SetArgument] = [
-            self._lowering.lower(TRUE) if argument is None else self.lower(argument, type_, env)
-            for argument, type_ in zip(arguments, callee.inputs, strict=True)
-        ]
-        return callee, nodes
-
-    def as_type(self, node: Node, given: ValueType, wanted: ValueType) -> Node:
-        """A node's value as one of a type that it may be assigned to."""
-        if given.prim == wanted.prim and given.choices == wanted.choices:
-            return node
-        return Node(node.axes, lambda run: convert(node(run), given, wanted))
 
     def coded(self, values: Tensor, type_: ValueType, *, constant: bool) -> Longs:
         """The codes of computed values, ``[n, *shape]``, a column a part."""
@@ -250,9 +202,3 @@ def every_row(axes: Sequence[CodeAxis]) -> Longs:
     if not grids:
         return np.zeros((1, 0), np.int64)
     return np.stack([grid.reshape(-1) for grid in grids], -1)
-
-
-def _value_node(variable: Variable) -> Node:
-    name, type_ = variable.name, variable.type
-    assert isinstance(type_, ValueType)
-    return Node((INSTANCE,), lambda run: harden(run.parameters[name], type_))

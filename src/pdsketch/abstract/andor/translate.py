@@ -8,7 +8,7 @@ own answers fill.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final, final
 
 import numpy as np
@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from pdsketch.abstract.andor.codebooks import Codebooks
-from pdsketch.abstract.andor.functions import CodeAxis, Evaluator, Input, Inputs, Table
+from pdsketch.abstract.andor.functions import CodeAxis, Evaluator, Inputs, Table
 from pdsketch.abstract.andor.symbolic import (
     Scope,
     Symbols,
@@ -45,11 +45,9 @@ from pdsketch.lang.terms import (
     walk,
 )
 from pdsketch.lang.types import BOOL, ObjectType, ValueType
-from pdsketch.tensor.calls import SetArgument, call
-from pdsketch.tensor.logic import CRISP
+from pdsketch.tensor.compile.node import Node
+from pdsketch.tensor.detached import HELD
 from pdsketch.tensor.model import Model
-from pdsketch.tensor.node import INSTANCE, Axis, Node, Run
-from pdsketch.tensor.values import harden
 
 AGREEMENT: Final = 0.995
 """A set's function is taken to depend on one element at a time if it does so in this part of random sets."""
@@ -163,7 +161,7 @@ class Translator:
         inputs = Inputs(self.domain, self.symbols.fresh)
         replaced = inputs.replaced(expr)
         axes = self.evaluator.axes(inputs.found.values())
-        node = self.evaluator.lower(replaced, BOOL, self.evaluator.env(inputs.found.values()))
+        node = self.evaluator.programs.value(replaced, BOOL, inputs.variables)
         hint = _hint(expr)
 
         def evaluate(rows: Longs) -> Longs:
@@ -208,11 +206,10 @@ class Translator:
         inputs = Inputs(self.domain, self.symbols.fresh)
         replaced = inputs.replaced(value)
         axes = self.evaluator.axes(inputs.found.values())
-        env = self.evaluator.env(inputs.found.values())
-        node = self.evaluator.lower(replaced, predicate.type, env)
+        node = self.evaluator.programs.value(replaced, predicate.type, inputs.variables)
         gate = None
-        if update.condition == TRUE and isinstance(replaced, BlankCall):
-            gate = self.evaluator.fires(update, replaced, env)
+        if update.condition == TRUE:
+            gate = self.evaluator.programs.gate(update, replaced, inputs.variables)
 
         def evaluate(rows: Longs) -> Longs:
             values = self.evaluator.run(axes, rows, node)
@@ -264,7 +261,7 @@ class Translator:
         self, update: Update, value: BlankCall, type_: ValueType, scope: Scope
     ) -> list[list[Case]]:
         function = _SetFunction(self, value, scope, type_)
-        gated = update.condition == TRUE and value.blank in self.evaluator.gated
+        gated = update.condition == TRUE and value.blank in self.evaluator.programs.gated
 
         def evaluate(rows: Longs, elements: Longs, held: Bools) -> Longs:
             codes = self.evaluator.coded(function.run(rows, elements, held), type_, constant=False)
@@ -372,8 +369,7 @@ class _SetFunction:
         self.bools = translator._formulas(self.inputs, scope)
         self.variables, self._inner = translator.bound(self.set.variables, scope)
         self._condition: Expr | None = None
-        env = evaluator.env(self.inputs.found.values())
-        self._expr, self._replaced, self._body, self._env = expr, replaced, body, env
+        self._expr, self._replaced, self._body = expr, replaced, body
 
     def condition(self, scope: Scope) -> Expr:
         """When an object is in the set."""
@@ -401,35 +397,20 @@ class _SetFunction:
             name: tensor[0].reshape(n, m, *tensor.shape[2:])
             for name, tensor in evaluator.parameters(self.own, flat).items()
         }
-        given["?held@"] = torch.from_numpy(held).to(self._t.model.device)
+        given[HELD] = torch.from_numpy(held).to(self._t.evaluator.programs.device)
         node = self._node(m, gate)
         return evaluator.run(self.axes, rows, node, given)
 
-    def _node(self, m: int, gate: bool) -> Node:
-        from pdsketch.tensor.calls import gate as gate_of
-
-        evaluator = self._t.evaluator
-        axis = Axis(1, ValueType("int64", (), m))
-        env = dict(self._env)
-        for each in self.elements.found.values():
-            env[each.variable.name] = _element_node(each, axis)
-        callee, arguments = evaluator.called(self._expr, self._replaced, self._env)
-        held = Node((INSTANCE, axis), lambda run: run.parameters["?held@"])
-        place = next(i for i, a in enumerate(self._expr.args) if isinstance(a, Each))
-        arguments[place] = SetArgument(evaluator.lower(self._body, callee.inputs[place], env), held, (axis,))
-        made = (gate_of if gate else call)(callee, arguments, CRISP)
-        if gate or self.type is None:
-            return made
-        return evaluator.as_type(made, self._expr.type, self.type)
-
-
-def _element_node(each: Input, axis: Axis) -> Node:
-    name, type_ = each.variable.name, each.type
-
-    def compute(run: Run) -> Tensor:
-        return harden(run.parameters[name], type_)
-
-    return Node((INSTANCE, axis), compute)
+    def _node(self, size: int, gate: bool) -> Node:
+        return self._t.evaluator.programs.of_sets(
+            self._expr,
+            self._replaced,
+            self._body,
+            self.inputs.variables,
+            self.elements.variables,
+            size,
+            None if gate else self.type or BOOL,
+        )
 
 
 def _hint(expr: Expr) -> str:

@@ -23,8 +23,8 @@ from pdsketch.lang.diagnostics import error
 from pdsketch.lang.domain import Domain, Predicate
 from pdsketch.lang.types import ObjectType, ValueType
 from pdsketch.learn.data.episode import ActionTuple, Episode
-from pdsketch.tensor.state import State
-from pdsketch.tensor.universe import Universe
+from pdsketch.tensor.states.state import State
+from pdsketch.tensor.states.universe import Universe
 
 Array = NDArray[Any]
 

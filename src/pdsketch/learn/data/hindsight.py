@@ -12,7 +12,7 @@ import torch
 from pdsketch.lang.diagnostics import error
 from pdsketch.learn.data.episode import Episode, Success, domain_of
 from pdsketch.tensor.model import Model
-from pdsketch.tensor.state import State, StateBatch
+from pdsketch.tensor.states.state import State, StateBatch
 
 Label = Callable[[State], Any] | None
 """A function from a state to 1, 0 or None (not known); None: the formula itself says it, exactly."""

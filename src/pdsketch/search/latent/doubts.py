@@ -11,7 +11,7 @@ from pdsketch.lang.rewrite import unfold_all
 from pdsketch.search.latent.replay import Move, Trail
 from pdsketch.tensor.experience import Watch
 from pdsketch.tensor.model import Model
-from pdsketch.tensor.state import State, concat
+from pdsketch.tensor.states.state import State, concat
 
 _MOST_STATES: Final = 4096
 

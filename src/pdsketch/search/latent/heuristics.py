@@ -11,15 +11,15 @@ import torch
 from torch import Tensor
 
 from pdsketch.abstract.abstraction import Abstraction, Compile
-from pdsketch.abstract.read import FactReader, compile_form, object_places
+from pdsketch.abstract.read import FactReader, object_places
 from pdsketch.heuristics.evaluator import Evaluator, KernelEvaluator
 from pdsketch.kernels.arrays import Bools, Floats
 from pdsketch.lang.terms import Expr
 from pdsketch.search.latent.prices import prices_of
 from pdsketch.search.latent.undecided import HIGH, LOW, known_blanks
 from pdsketch.tensor.model import Model
-from pdsketch.tensor.state import StateBatch
-from pdsketch.tensor.universe import Universe
+from pdsketch.tensor.states.state import StateBatch
+from pdsketch.tensor.states.universe import Universe
 
 
 @final
@@ -190,7 +190,8 @@ def _doubted(model: Model, abstraction: Abstraction, batch: StateBatch) -> dict[
         rows = torch.tensor(object_places(form, batch.universe(0)), dtype=torch.int64, device=batch.device)
         rows = rows.reshape(len(form.rows), len(form.variables))
         places = {v.name: rows[None, :, i] for i, v in enumerate(form.variables)}
-        truth = compile_form(form, model, model.logic)(run.ground(places, len(form.rows)))
+        node = model.engine.grounded(form.expr, form.variables, model.logic)
+        truth = node(run.ground(places, len(form.rows)))
         truths = truth.float().reshape(1, -1).expand(1, len(form.rows))[0].tolist()
         for fact, value in zip(form.places, truths, strict=True):
             if LOW < value < HIGH or not known.issuperset(blanks):

@@ -18,21 +18,21 @@ from pdsketch.lang.terms import Expr
 from pdsketch.search.heuristics import find_model_heuristic
 from pdsketch.search.latent.candidates import candidates_of
 from pdsketch.search.latent.doubts import doubts_of, encoded
-from pdsketch.search.latent.engine import Engine, LatentOutcome, Limits, Settings
+from pdsketch.search.latent.engine import BestFirstSearch, LatentOutcome, Limits, SearchSettings
 from pdsketch.search.latent.goal_test import GoalTest
 from pdsketch.search.latent.heuristics import Searched, StateHeuristic
 from pdsketch.search.latent.instances import Candidates, value_types
 from pdsketch.search.latent.limits import LIMITS, status_of, suppress_limits
-from pdsketch.search.latent.options import Options, checked_options
+from pdsketch.search.latent.options import LatentOptions, checked_options
 from pdsketch.search.latent.reasons import ending, nothing_trained, runaways, untrained, why_not
 from pdsketch.search.latent.replay import Trail, Verdicts, replay
 from pdsketch.search.latent.space import Space
 from pdsketch.search.latent.undecided import undecided
 from pdsketch.search.result import Result, Status, UntrainedWarning
+from pdsketch.tensor.compile.node import pardoning
 from pdsketch.tensor.experience import Watch
 from pdsketch.tensor.model import Model
-from pdsketch.tensor.node import pardoning
-from pdsketch.tensor.state import State, StateBatch
+from pdsketch.tensor.states.state import State, StateBatch
 
 MOST_ROUNDS: Final = 8
 FIRST_ROUND: Final = 256
@@ -52,7 +52,7 @@ def plan_models(
 ) -> list[Result]:
     """Find a plan for each state and goal; the frontiers share tensor batches.
 
-    ``goals`` is one goal for all states, or one for each; ``given`` are the `Options`. The limits of
+    ``goals`` is one goal for all states, or one for each; ``given`` are the `LatentOptions`. The limits of
     expansions and depth hold for each problem, those of time and memory for all
     of them together.
     """
@@ -69,7 +69,7 @@ def plan_models(
             return _Planning(model, listed, wanted, options, started, budget).results()
 
 
-def _budget(model: Model, options: Options) -> Budget:
+def _budget(model: Model, options: LatentOptions) -> Budget:
     """The budget of a call; where the model is on a GPU, its memory counts, too."""
     outer, device = current(), model.device
     if outer is UNLIMITED and device.type == "cuda":
@@ -86,7 +86,7 @@ class _Planning:
         model: Model,
         states: list[State],
         goals: Sequence[Expr],
-        options: Options,
+        options: LatentOptions,
         started: float,
         budget: Budget,
     ) -> None:
@@ -149,7 +149,7 @@ class _Planning:
         searched = Searched(self.model, goals, space.roots, space.universes, self.costs)
         heuristic = find_model_heuristic(self.options.heuristic)(searched)
         goal_test = GoalTest(self.model, goals, space.universes)
-        engine = Engine(space, goal_test, heuristic, self._settings(space, left, number, last=last))
+        engine = BestFirstSearch(space, goal_test, heuristic, self._settings(space, left, number, last=last))
         outcomes = engine.run()
         solved = [place for place, outcome in enumerate(outcomes) if outcome.status == "solved"]
         plans = {place: engine.steps(outcomes[place].node) for place in solved}
@@ -197,7 +197,7 @@ class _Planning:
             said = {place: tuple(watch.sentences(number)) for number, place in enumerate(places)}
         return {places[number]: verdict for number, verdict in verdicts.items()}, said
 
-    def _settings(self, space: Space, left: Sequence[int], number: int, *, last: bool) -> Settings:
+    def _settings(self, space: Space, left: Sequence[int], number: int, *, last: bool) -> SearchSettings:
         options = self.options
         cap = options.max_expansions
         room = None if cap is None else cap - int(self.spent[list(left)].max())
@@ -206,7 +206,7 @@ class _Planning:
         limits = Limits(room, options.max_depth)
         sampled = any(t.choices is None and t.prim != "bool" for t in value_types(self.model.domain))
         exact = all(p.exact for p in space.prints.values()) and not sampled and not options.refused
-        return Settings(
+        return SearchSettings(
             options.search, options.weight, options.k, limits, exact, options.refused, options.watch
         )
 
@@ -242,7 +242,7 @@ class _Planning:
             return replace(result, status=status, best=plan, reasons=(failure,))
         return replace(result, status="gave-up", best=plan, reasons=(failure,))
 
-    def _failure(self, i: int, place: int, outcome: LatentOutcome, engine: Engine) -> Result:
+    def _failure(self, i: int, place: int, outcome: LatentOutcome, engine: BestFirstSearch) -> Result:
         if outcome.status == "unsolvable":
             rests = True  # unless it is seen that it does not: a proof must not rest on a limit, either
             with suppress_limits():

@@ -15,11 +15,10 @@ from torch import Tensor
 from pdsketch.lang.domain import Action
 from pdsketch.lang.terms import Expr
 from pdsketch.lang.types import ObjectType
-from pdsketch.tensor.calls import Callee
+from pdsketch.tensor.compile.callee import Callee, Given
+from pdsketch.tensor.compile.node import Run, pardoning
 from pdsketch.tensor.model import Model
-from pdsketch.tensor.node import Run, pardoning
-from pdsketch.tensor.portions import Given
-from pdsketch.tensor.state import StateBatch
+from pdsketch.tensor.states.state import StateBatch
 
 LOW: Final = 0.1
 HIGH: Final = 0.9

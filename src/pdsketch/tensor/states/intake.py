@@ -14,10 +14,10 @@ from pdsketch.lang.diagnostics import Diagnostic, Error, did_you_mean, error
 from pdsketch.lang.domain import Domain, Predicate, Problem
 from pdsketch.lang.types import ObjectType
 from pdsketch.lang.values import out_of_range, wanted_shape
-from pdsketch.tensor import whole
-from pdsketch.tensor.plain import Wanted, plain
-from pdsketch.tensor.universe import Universe
-from pdsketch.tensor.values import is_categorical
+from pdsketch.tensor.states import whole
+from pdsketch.tensor.states.plain import Wanted, plain
+from pdsketch.tensor.states.universe import Universe
+from pdsketch.tensor.states.values import is_categorical
 
 
 def take_in(universe: Universe, values: Mapping[str, Any]) -> dict[str, Tensor]:

@@ -86,14 +86,6 @@ def has_left(a: Tensor, type_: ValueType) -> Tensor | None:
     return (a == LARGEST) | (a == SMALLEST)
 
 
-def is_sound(a: Tensor, type_: ValueType) -> Tensor | None:
-    """Where a predicted value is finite, and in the range of its type; None: everywhere."""
-    if a.is_floating_point():
-        return torch.isfinite(a)
-    beyond = has_left(a, type_)
-    return None if beyond is None else ~beyond
-
-
 def _fitted(found: Tensor, estimate: Tensor) -> Tensor:
     up = (estimate > _FAR) | ((estimate > _NEAR) & (found < 0))
     down = (estimate < -_FAR) | ((estimate < -_NEAR) & (found >= 0))

@@ -8,8 +8,8 @@ from functools import reduce
 import torch
 from torch import Tensor
 
-from pdsketch.tensor.logic import Logic
-from pdsketch.tensor.node import Axes, Compute, Node, Run, aligned
+from pdsketch.tensor.compile.logic import Logic
+from pdsketch.tensor.compile.node import Axes, Compute, Node, Run, aligned
 
 
 def folded(parts: Sequence[Node], op: Callable[..., Tensor], fold: Callable[..., Tensor]) -> Node:

@@ -29,17 +29,18 @@ from pdsketch.lang.terms import (
 )
 from pdsketch.lang.terms import Logic as Connective
 from pdsketch.lang.types import BOOL, ObjectType, ValueType
-from pdsketch.tensor import whole
-from pdsketch.tensor.calls import Callee, SetArgument, call, gate
-from pdsketch.tensor.chains import Chains
-from pdsketch.tensor.compare import compare, equal
-from pdsketch.tensor.fixpoint import fixpoint
-from pdsketch.tensor.fold import folded, over
-from pdsketch.tensor.logic import Logic
-from pdsketch.tensor.node import Axes, Axis, Node, Run, aligned, union
-from pdsketch.tensor.read import Along, Place, axes_of, identity_of, read
-from pdsketch.tensor.scope import NOTHING, Binding, Env, level_of, parameters, place
-from pdsketch.tensor.values import convert, harden, numbers, soften
+from pdsketch.tensor.compile.callee import Callee
+from pdsketch.tensor.compile.calls import SetArgument, call, gate
+from pdsketch.tensor.compile.chains import Chains
+from pdsketch.tensor.compile.compare import compare, equal
+from pdsketch.tensor.compile.fixpoint import fixpoint
+from pdsketch.tensor.compile.fold import folded, over
+from pdsketch.tensor.compile.logic import Logic
+from pdsketch.tensor.compile.node import Axes, Axis, Node, Run, aligned, union
+from pdsketch.tensor.compile.read import Along, Place, axes_of, identity_of, read
+from pdsketch.tensor.compile.scope import NOTHING, Binding, Env, level_of, parameters, place
+from pdsketch.tensor.states import whole
+from pdsketch.tensor.states.values import convert, harden, numbers, soften
 
 MOST_NODES = 50_000
 """How many nodes are kept to be shared; a program that asks for ever new formulas starts again then."""

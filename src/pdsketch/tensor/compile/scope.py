@@ -7,10 +7,10 @@ from typing import Final
 
 from pdsketch.lang.domain import Predicate
 from pdsketch.lang.terms import Expr, Object, Variable
-from pdsketch.tensor.node import Axes, Axis, Node
-from pdsketch.tensor.read import Along, Named, Parameter, Place
+from pdsketch.tensor.compile.node import Axes, Axis, Node
+from pdsketch.tensor.compile.read import ActionParameter, Along, Named, Place
 
-Binding = Along | Parameter | Named | Node
+Binding = Along | ActionParameter | Named | Node
 """What a variable stands for: an axis of objects, a parameter of the action, an object, or a value."""
 
 Env = Mapping[str, Binding]

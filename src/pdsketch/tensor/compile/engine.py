@@ -15,18 +15,19 @@ from typing import Any, final
 import torch
 from torch import Tensor
 
-from pdsketch.lang.domain import Action, Domain
+from pdsketch.lang.domain import Action, Domain, Predicate
 from pdsketch.lang.rewrite import unfold_all
-from pdsketch.lang.terms import Expr, Variable
+from pdsketch.lang.terms import BlankCall, Expr, Variable
 from pdsketch.lang.types import ObjectType
-from pdsketch.tensor.blanks import Functions
-from pdsketch.tensor.effects import Program, compile_action, written
-from pdsketch.tensor.logic import CRISP, Logic
-from pdsketch.tensor.lower import Lowering
-from pdsketch.tensor.node import Axis, Node, Run, aligned
-from pdsketch.tensor.read import Along
-from pdsketch.tensor.state import StateBatch
-from pdsketch.tensor.universe import Layout
+from pdsketch.tensor.compile.blanks import Functions
+from pdsketch.tensor.compile.effects import CompiledAction, compile_action
+from pdsketch.tensor.compile.logic import CRISP, Logic
+from pdsketch.tensor.compile.lower import Lowering
+from pdsketch.tensor.compile.node import Axis, Node, Run, aligned
+from pdsketch.tensor.compile.read import ActionParameter, Along
+from pdsketch.tensor.compile.scope import Binding, parameters
+from pdsketch.tensor.states.state import StateBatch
+from pdsketch.tensor.states.universe import ObjectLayout
 
 
 @final
@@ -59,8 +60,8 @@ class Engine:
         self.domain = domain
         self.functions = functions
         self._lowerings: dict[str, Lowering] = {}
-        self._programs: dict[tuple[str, str], Program] = {}
-        self._groundings: dict[tuple[int, str], tuple[Layout, GroundActions]] = {}
+        self._programs: dict[tuple[str, str], CompiledAction] = {}
+        self._groundings: dict[tuple[int, str], tuple[ObjectLayout, GroundActions]] = {}
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Engine:
         """A program of its own for a copy of the functions; compiled forms are made again."""
@@ -69,6 +70,10 @@ class Engine:
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled without the compiled forms, which are closures."""
         return Engine, (self.domain, self.functions)
+
+    def for_domain(self, domain: Domain) -> Engine:
+        """The program of another domain with the same functions."""
+        return Engine(domain, self.functions)
 
     def open(self, batch: StateBatch, *, checked: bool = True) -> Run:
         """Begin an evaluation of a batch. ``checked``: look for NaN in what modules return (on the CPU)."""
@@ -84,6 +89,20 @@ class Engine:
     def node(self, expr: Expr, logic: Logic = CRISP) -> Node:
         """The node of a closed expression."""
         return self.lowering(logic).lower(expr)
+
+    def grounded(self, expr: Expr, variables: Sequence[Variable], logic: Logic = CRISP) -> Node:
+        """The node of an expression whose variables are parameters, as those of an action are."""
+        scope: dict[str, Binding] = {}
+        for variable in variables:
+            assert isinstance(variable.type, ObjectType)
+            scope[variable.name] = ActionParameter(variable.name, variable.type)
+        return self.lowering(logic).lower(expr, scope)
+
+    def arguments(self, predicate: Predicate, call: BlankCall, logic: Logic) -> list[Node]:
+        """The nodes of what a blank is given in the body of a predicate, over the predicate's objects."""
+        lowering, (_, env) = self.lowering(logic), parameters(predicate)
+        inputs = self.domain.blanks[call.blank].inputs
+        return [lowering.as_type(a, i.type, env) for a, i in zip(call.args, inputs, strict=True)]
 
     def truth(self, run: Run, expr: Expr, logic: Logic = CRISP) -> Tensor:
         """The truth of a closed formula in each state, ``[state]``; Boolean under `CRISP`."""
@@ -119,7 +138,7 @@ class Engine:
         found = {name: self.predicate(run, name, logic).contiguous() for name in missing}
         return run.batch.with_tensors({**tensors, **found})
 
-    def program(self, action: str, logic: Logic = CRISP) -> Program:
+    def program(self, action: str, logic: Logic = CRISP) -> CompiledAction:
         """The compiled action."""
         key = (action, logic.name)
         found = self._programs.get(key)
@@ -128,7 +147,7 @@ class Engine:
             self._programs[key] = found
         return found
 
-    def plain_program(self, action: str) -> Program:
+    def plain_program(self, action: str) -> CompiledAction:
         """The crisp action, derived predicates written out: blanks are asked about its arguments alone."""
         key = (action, "written out")
         if key not in self._programs:
@@ -160,7 +179,7 @@ class Engine:
         The batch must be encoded. ``keep``: places among these ``state · n + instance`` to return alone.
         """
         batch = run.batch
-        new = written(self.program(action, logic), run)
+        new = self.program(action, logic).written(run)
         rest = {name: t for name, t in _carried(batch).items() if name not in new}
         if keep is not None:
             new = {name: tensor.index_select(0, keep) for name, tensor in new.items()}
@@ -181,7 +200,7 @@ class Engine:
             found = self._groundings[key] = (batch.layout, self._grounding(batch.layout, action))
         return found[1]
 
-    def _grounding(self, layout: Layout, action: str) -> GroundActions:
+    def _grounding(self, layout: ObjectLayout, action: str) -> GroundActions:
         variables = [p for p in self.domain.actions[action].parameters if isinstance(p.type, ObjectType)]
         columns = []
         for universe in layout.universes:

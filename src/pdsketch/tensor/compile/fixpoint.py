@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from pdsketch.tensor.logic import Logic
-from pdsketch.tensor.node import Axes, Compute, Node, Run
+from pdsketch.tensor.compile.logic import Logic
+from pdsketch.tensor.compile.node import Axes, Compute, Node, Run
 
 CONVERGED = 1e-7
 """A soft fixpoint has been reached when no truth value changes by more than this."""

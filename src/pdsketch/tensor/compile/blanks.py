@@ -9,7 +9,7 @@ from typing import Any, final
 from zlib import crc32
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from pdsketch.lang.diagnostics import Diagnostic, Error, did_you_mean, error
 from pdsketch.lang.domain import Blank, BlankInput, Domain
@@ -17,14 +17,10 @@ from pdsketch.lang.terms import TRUE, BlankCall
 from pdsketch.lang.types import ValueType
 from pdsketch.nets.default import make
 from pdsketch.nets.signature import Input, Prim, Signature, Spec
-from pdsketch.tensor.calls import Callee
-from pdsketch.tensor.portions import Given
+from pdsketch.tensor.compile.callee import Callee, Given, Watcher
 
 DEFAULT_DIMENSION = 64
 """The size of a vector that a blank returns, where nothing says it."""
-
-Watcher = Callable[[Callee, Sequence[Given], torch.Size, Tensor], None]
-"""Sees the arguments of a blank, over which leading axes, and what it returned."""
 
 _PRIMS: Mapping[str, Prim] = {"bool": "bool", "int64": "int", "float32": "float"}
 

@@ -11,10 +11,10 @@ from torch import Tensor
 from pdsketch.lang.diagnostics import error
 from pdsketch.lang.domain import Domain, Problem
 from pdsketch.lang.types import ObjectType
-from pdsketch.tensor.intake import take_in, values_of
-from pdsketch.tensor.padding import absent, object_axes, padded
-from pdsketch.tensor.universe import Layout, Universe, layout_for, layout_of
-from pdsketch.tensor.values import harden, unify
+from pdsketch.tensor.states.intake import take_in, values_of
+from pdsketch.tensor.states.padding import absent, object_axes, padded
+from pdsketch.tensor.states.universe import ObjectLayout, Universe, layout_for, layout_of
+from pdsketch.tensor.states.values import harden, unify
 
 _CPU = torch.device("cpu")
 
@@ -38,7 +38,7 @@ class StateBatch:
     __slots__ = ("_cache", "domain", "layout", "rows", "size", "tensors")
 
     def __init__(
-        self, domain: Domain, layout: Layout, rows: Tensor | None, size: int, tensors: dict[str, Tensor]
+        self, domain: Domain, layout: ObjectLayout, rows: Tensor | None, size: int, tensors: dict[str, Tensor]
     ) -> None:
         self.domain = domain
         self.layout = layout
@@ -234,7 +234,7 @@ def _check_alike(first: StateBatch, other: StateBatch) -> None:
             )
 
 
-def _merged(batches: Sequence[StateBatch]) -> tuple[Layout, Tensor | None]:
+def _merged(batches: Sequence[StateBatch]) -> tuple[ObjectLayout, Tensor | None]:
     """One layout for the universes of all, and which of them each state has."""
     places: dict[int, int] = {}
     universes: list[Universe] = []

@@ -16,38 +16,16 @@ from typing import Any, final
 import torch
 from torch import Tensor
 
-from pdsketch.lang.diagnostics import Error, error
-from pdsketch.lang.source import Span
+from pdsketch.lang.diagnostics import Error
 from pdsketch.lang.types import BOOL, ValueType
-from pdsketch.tensor.logic import Logic
-from pdsketch.tensor.node import Axes, Compute, Node, Run, aligned, union
-from pdsketch.tensor.portions import Given, in_portions, is_large, out_of_memory
-from pdsketch.tensor.values import every_choice, fully_soft, harden, is_categorical, one_hot
+from pdsketch.tensor.compile.callee import Callee, Given, out_of_memory
+from pdsketch.tensor.compile.logic import Logic
+from pdsketch.tensor.compile.node import Axes, Compute, Node, Run, aligned, union
+from pdsketch.tensor.compile.portions import in_portions, is_large
+from pdsketch.tensor.states.values import every_choice, fully_soft, harden, is_categorical, presented
 
 MOST_COMBINATIONS = 1 << 16
 """On soft ints an external function is evaluated at every combination of choices, up to this many."""
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Callee:
-    """A blank or an external function as its callers see it."""
-
-    name: str
-    signature: str
-    inputs: tuple[ValueType, ...]
-    returns: ValueType
-    external: bool
-    span: Span | None = None
-
-    @property
-    def words(self) -> str:
-        """What it is called in messages."""
-        return f"external function `{self.name}`" if self.external else f"blank `{self.name}`"
-
-    def fail(self, code: str, message: str) -> Error:
-        """An error about this function."""
-        return error(code, f"{self.words} {message}", self.span, help=f"its signature is {self.signature}")
 
 
 @final
@@ -99,15 +77,6 @@ def _value_argument(node: Node, axes: Axes, type_: ValueType, callee: Callee) ->
     if callee.external:
         return lambda run: _to_external(get(run), type_, leading)
     return lambda run: presented(get(run), type_, leading)
-
-
-def presented(tensor: Tensor, type_: ValueType, leading: int) -> Tensor:
-    """A value as a module sees it."""
-    if is_categorical(type_):
-        return one_hot(tensor, type_.choices or 0)
-    if tensor.dtype != torch.float32:
-        tensor = tensor.to(torch.float32)
-    return tensor.unsqueeze(-1) if tensor.dim() == leading else tensor
 
 
 def _to_external(tensor: Tensor, type_: ValueType, leading: int) -> Tensor:

@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from pdsketch.lang.types import ValueType
-from pdsketch.tensor import whole
+from pdsketch.tensor.states import whole
 
 
 def is_categorical(type_: ValueType) -> bool:
@@ -49,6 +49,15 @@ def numbers(tensor: Tensor, type_: ValueType) -> Tensor:
         assert type_.choices is not None
         return tensor @ torch.arange(type_.choices, dtype=tensor.dtype, device=tensor.device)
     return tensor
+
+
+def presented(tensor: Tensor, type_: ValueType, leading: int) -> Tensor:
+    """A value as a module sees it."""
+    if is_categorical(type_):
+        return one_hot(tensor, type_.choices or 0)
+    if tensor.dtype != torch.float32:
+        tensor = tensor.to(torch.float32)
+    return tensor.unsqueeze(-1) if tensor.dim() == leading else tensor
 
 
 def soften(tensor: Tensor, type_: ValueType) -> Tensor:
@@ -130,3 +139,11 @@ def every_choice(type_: ValueType, device: torch.device) -> Tensor:
             scalars = torch.cartesian_prod(*[scalars] * size) if size else scalars.new_zeros(1, 0)
         values = scalars.reshape(-1, *shape)
         return values.to(torch.bool) if type_.prim == "bool" else values
+
+
+def is_sound(tensor: Tensor, type_: ValueType) -> Tensor | None:
+    """Where a predicted value is finite, and in the range of its type; None: everywhere."""
+    if tensor.is_floating_point():
+        return torch.isfinite(tensor)
+    beyond = whole.has_left(tensor, type_)
+    return None if beyond is None else ~beyond

@@ -155,7 +155,7 @@ def object_type(hierarchy: Hierarchy, text: str) -> ObjectType:
 
 
 @final
-class Layout:
+class ObjectLayout:
     """Where the objects of several universes stand in one batch: padded axes, masks and index maps.
 
     A tensor over the universes has a first axis of size 1 where they all agree,
@@ -227,23 +227,23 @@ class Layout:
             return torch.tensor(padded, dtype=torch.int64, device=self.device).reshape(len(padded), width)
 
 
-_LAYOUTS: WeakValueDictionary[tuple[tuple[int, ...], str], Layout] = WeakValueDictionary()
+_LAYOUTS: WeakValueDictionary[tuple[tuple[int, ...], str], ObjectLayout] = WeakValueDictionary()
 
 
-def layout_of(universes: tuple[Universe, ...], device: torch.device) -> Layout:
+def layout_of(universes: tuple[Universe, ...], device: torch.device) -> ObjectLayout:
     """The one layout of these universes on a device."""
     key = (tuple(map(id, universes)), str(device))
     layout = _LAYOUTS.get(key)
     if layout is None:
-        layout = _LAYOUTS[key] = Layout(universes, device)
+        layout = _LAYOUTS[key] = ObjectLayout(universes, device)
     return layout
 
 
-_RECENT: dict[Any, Layout] = {}
+_RECENT: dict[Any, ObjectLayout] = {}
 _MOST_RECENT = 256
 
 
-def layout_for(domain: Domain, objects: Mapping[str, Sequence[str]]) -> Layout:
+def layout_for(domain: Domain, objects: Mapping[str, Sequence[str]]) -> ObjectLayout:
     """The layout, on the host, of a state with these objects. That of the next such state is ready."""
     key: list[Any] = [id(domain)]
     try:
@@ -261,5 +261,5 @@ def layout_for(domain: Domain, objects: Mapping[str, Sequence[str]]) -> Layout:
     return found
 
 
-def _layout(domain: Domain, objects: Any) -> Layout:
+def _layout(domain: Domain, objects: Any) -> ObjectLayout:
     return layout_of((Universe.of(domain, objects),), torch.device("cpu"))

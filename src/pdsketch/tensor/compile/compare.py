@@ -14,8 +14,8 @@ import torch
 from torch import Tensor
 
 from pdsketch.lang.types import ValueType
-from pdsketch.tensor.logic import Logic
-from pdsketch.tensor.values import is_categorical, numbers, one_hot
+from pdsketch.tensor.compile.logic import Logic
+from pdsketch.tensor.states.values import is_categorical, numbers, one_hot
 
 Order = Literal["<", "<=", ">", ">="]
 SHARPNESS = 8.0

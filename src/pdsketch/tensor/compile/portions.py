@@ -1,4 +1,4 @@
-"""Modules called, and states evaluated, in portions, where all at once would take too much memory or time.
+"""Modules called in portions, where all at once would take too much memory or time.
 
 How much a row takes is measured once for each function and shape of its arguments, by
 everything that torch allocates in a first, small portion.
@@ -15,17 +15,13 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from pdsketch.budget import MEGABYTE, Budget, current
-
-PORTION: Final = 32 * MEGABYTE
-"""About how many bytes are worked on at a time."""
+from pdsketch.budget import MEGABYTE, Budget
+from pdsketch.tensor.compile.callee import Given
 
 _SMALL: Final = MEGABYTE
 _ROW: Final = 256
 _FIRST: Final = 1024
 """Rows of the first portion."""
-
-Given = Tensor | tuple[Tensor, Tensor]
 
 
 @final
@@ -43,13 +39,6 @@ class _Weigher(TorchFunctionMode):
         several = result if isinstance(result, tuple | list) else (result,)
         self.bytes += sum(t.numel() * t.element_size() for t in several if isinstance(t, Tensor))
         return result
-
-
-def out_of_memory(failure: BaseException) -> bool:
-    """Whether an error says that there was no memory left; torch has no class for that on a CPU."""
-    if isinstance(failure, MemoryError | torch.OutOfMemoryError):
-        return True
-    return isinstance(failure, RuntimeError) and "DefaultCPUAllocator" in str(failure)
 
 
 def is_large(given: Sequence[Given], leading: torch.Size) -> bool:
@@ -77,7 +66,7 @@ def in_portions(
         with _Weigher() as weigher:
             function(*_part(given, block))
         weights[key] = max(1.0, weigher.bytes / prod(_shape(block)))
-    room = min(PORTION, max(budget.memory - budget.grown(), 0.0) / 4)
+    room = budget.portion()
     found: list[Tensor] = []
     for block in _blocks(leading, max(1, int(room / weights[key]))):
         budget.check()
@@ -119,39 +108,3 @@ def _tensors(given: Sequence[Given]) -> list[Tensor]:
 
 def _row_bytes(tensor: Tensor, leading: int) -> int:
     return prod(tensor.shape[leading:]) * tensor.element_size()
-
-
-@final
-class Portions:
-    """Portions of states, or of other rows, by what earlier ones took; the first is of ``first`` rows.
-
-    Their sizes depend on the shapes of what is computed, and not on the clock: a search
-    takes the same course every time, but close to the limit of its memory.
-    """
-
-    def __init__(self, first: int = 1) -> None:
-        self._first = first
-        self._weight = 0.0
-        self._largest = 0
-
-    def of(self, rows: int) -> Iterator[slice]:
-        """The portions of so many rows; the budget is asked before each."""
-        budget = current()
-        at = 0
-        while at < rows:
-            budget.check()
-            size = self._first
-            if self._weight:
-                room = min(PORTION, max(budget.memory - budget.grown(), 0.0) / 4)
-                size = max(1, int(room / self._weight))
-            yield slice(at, min(at + size, rows))
-            at += size
-
-    def wants(self, rows: int) -> bool:
-        """Whether to tell what so many rows took: no portion was as large before."""
-        return rows >= 2 * self._largest
-
-    def learn(self, rows: int, size: float) -> None:
-        """So many rows took so many bytes."""
-        self._largest = max(self._largest, rows)
-        self._weight = max(self._weight, size / rows, 1.0)

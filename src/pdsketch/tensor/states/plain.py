@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from pdsketch.tensor import whole
+from pdsketch.tensor.states import whole
 
 _LARGEST = float(np.finfo(np.float32).max)
 _INTS = "bhilqBHILQ"

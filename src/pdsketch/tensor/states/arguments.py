@@ -15,8 +15,8 @@ from pdsketch.lang.steps import Step, argument_words, object_of
 from pdsketch.lang.terms import Variable
 from pdsketch.lang.types import ObjectType, ValueType
 from pdsketch.lang.values import check_value
-from pdsketch.tensor.state import StateBatch
-from pdsketch.tensor.universe import Universe
+from pdsketch.tensor.states.state import StateBatch
+from pdsketch.tensor.states.universe import Universe
 
 _DTYPES: Final = {"bool": torch.bool, "int64": torch.int64, "float32": torch.float32}
 

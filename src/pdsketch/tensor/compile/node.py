@@ -18,11 +18,11 @@ from torch import Tensor
 
 from pdsketch.budget import UNLIMITED, current
 from pdsketch.lang.types import ObjectType, ValueType
-from pdsketch.tensor.state import StateBatch
-from pdsketch.tensor.values import every_choice
+from pdsketch.tensor.states.state import StateBatch
+from pdsketch.tensor.states.values import every_choice
 
 if TYPE_CHECKING:
-    from pdsketch.tensor.blanks import Functions
+    from pdsketch.tensor.compile.blanks import Functions
 
 
 @final

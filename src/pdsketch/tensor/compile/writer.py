@@ -12,13 +12,13 @@ from torch import Tensor
 from pdsketch.lang.domain import Predicate
 from pdsketch.lang.terms import TRUE, Update
 from pdsketch.lang.types import ObjectType
-from pdsketch.tensor import whole
-from pdsketch.tensor.fold import over
-from pdsketch.tensor.lower import Lowering
-from pdsketch.tensor.node import INSTANCE, Axes, Axis, Run, aligned
-from pdsketch.tensor.read import Along, Place, axes_of, index_of
-from pdsketch.tensor.scope import Binding, level_of, place
-from pdsketch.tensor.values import fully_soft, numbers
+from pdsketch.tensor.compile.fold import over
+from pdsketch.tensor.compile.lower import Lowering
+from pdsketch.tensor.compile.node import INSTANCE, Axes, Axis, Run, aligned
+from pdsketch.tensor.compile.read import Along, Place, axes_of, index_of
+from pdsketch.tensor.compile.scope import Binding, level_of, place
+from pdsketch.tensor.states import whole
+from pdsketch.tensor.states.values import fully_soft, numbers
 
 
 @final

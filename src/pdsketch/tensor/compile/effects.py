@@ -19,14 +19,14 @@ from torch import Tensor
 
 from pdsketch.lang.domain import Action, Predicate
 from pdsketch.lang.types import FLOAT, INT, ObjectType, ValueType
-from pdsketch.tensor import whole
-from pdsketch.tensor.logic import Logic
-from pdsketch.tensor.lower import Lowering
-from pdsketch.tensor.node import INSTANCE, Node, Run
-from pdsketch.tensor.read import Parameter
-from pdsketch.tensor.scope import Binding
-from pdsketch.tensor.values import convert, fully_soft, harden, is_categorical, numbers, soften
-from pdsketch.tensor.writer import Writer
+from pdsketch.tensor.compile.logic import Logic
+from pdsketch.tensor.compile.lower import Lowering
+from pdsketch.tensor.compile.node import INSTANCE, Node, Run
+from pdsketch.tensor.compile.read import ActionParameter
+from pdsketch.tensor.compile.scope import Binding
+from pdsketch.tensor.compile.writer import Writer
+from pdsketch.tensor.states import whole
+from pdsketch.tensor.states.values import convert, fully_soft, harden, is_categorical, numbers, soften
 
 
 @final
@@ -50,7 +50,7 @@ class Target:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Program:
+class CompiledAction:
     """An action under one logic: its precondition and cost ``[state, instance]``, and its targets."""
 
     action: Action
@@ -59,8 +59,39 @@ class Program:
     cost: Node | None
     targets: tuple[Target, ...]
 
+    def written(self, run: Run) -> dict[str, Tensor]:
+        """The new tables of what an action writes, ``[state · instance, *objects, *value]``."""
+        after = {}
+        for target in self.targets:
+            new = _after(target, run, self.logic)
+            sizes = [run.batch.layout.size(t) for t in target.writers[0].types]
+            own = new.shape[2 + len(sizes) :]
+            full = new.expand(run.batch.size, run.instances, *sizes, *own)
+            after[target.predicate.name] = full.reshape(run.batch.size * run.instances, *sizes, *own)
+        return after
 
-def compile_action(action: Action, lowering: Lowering) -> Program:
+    def assigned(self, run: Run) -> dict[str, tuple[Tensor, Tensor]]:
+        """How far each entry is written, ``[state · instance, *objects]``, and what would be written there.
+
+        For the predicates to which an action assigns under conditions and does nothing else.
+        """
+        found = {}
+        for target in self.targets:
+            if target.writers != target.assigns or all(writer.always for writer in target.writers):
+                continue
+            gate = _any(target.assigns, run, self.logic)
+            value = _mean(target.assigns, run)
+            sizes = [run.batch.layout.size(t) for t in target.writers[0].types]
+            rows = run.batch.size * run.instances
+            own = value.shape[2 + len(sizes) :]
+            found[target.predicate.name] = (
+                gate.expand(run.batch.size, run.instances, *sizes).reshape(rows, *sizes),
+                value.expand(run.batch.size, run.instances, *sizes, *own).reshape(rows, *sizes, *own),
+            )
+        return found
+
+
+def compile_action(action: Action, lowering: Lowering) -> CompiledAction:
     """The program of an action schema."""
     env = {p.name: _parameter(p.name, p.type, lowering.logic) for p in action.parameters}
     by_predicate: dict[str, list[Writer]] = {}
@@ -75,47 +106,14 @@ def compile_action(action: Action, lowering: Lowering) -> Program:
         targets.append(Target(predicate, lowering.table(predicate), *grouped))
     cost = None if action.cost is None else lowering.as_type(action.cost, FLOAT, env)
     precondition = lowering.lower(action.precondition, env)
-    return Program(action, lowering.logic, precondition, cost, tuple(targets))
+    return CompiledAction(action, lowering.logic, precondition, cost, tuple(targets))
 
 
 def _parameter(name: str, type_: ObjectType | ValueType, logic: Logic) -> Binding:
     if isinstance(type_, ObjectType):
-        return Parameter(name, type_)
+        return ActionParameter(name, type_)
     form = harden if logic.crisp else soften
     return Node((INSTANCE,), lambda run: form(run.parameters[name], type_))
-
-
-def written(program: Program, run: Run) -> dict[str, Tensor]:
-    """The new tables of what an action writes, ``[state · instance, *objects, *value]``."""
-    after = {}
-    for target in program.targets:
-        new = _after(target, run, program.logic)
-        sizes = [run.batch.layout.size(t) for t in target.writers[0].types]
-        own = new.shape[2 + len(sizes) :]
-        full = new.expand(run.batch.size, run.instances, *sizes, *own)
-        after[target.predicate.name] = full.reshape(run.batch.size * run.instances, *sizes, *own)
-    return after
-
-
-def assigned(program: Program, run: Run) -> dict[str, tuple[Tensor, Tensor]]:
-    """How far each entry is written, ``[state · instance, *objects]``, and what would be written there.
-
-    For the predicates to which an action assigns under conditions and does nothing else.
-    """
-    found = {}
-    for target in program.targets:
-        if target.writers != target.assigns or all(writer.always for writer in target.writers):
-            continue
-        gate = _any(target.assigns, run, program.logic)
-        value = _mean(target.assigns, run)
-        sizes = [run.batch.layout.size(t) for t in target.writers[0].types]
-        rows = run.batch.size * run.instances
-        own = value.shape[2 + len(sizes) :]
-        found[target.predicate.name] = (
-            gate.expand(run.batch.size, run.instances, *sizes).reshape(rows, *sizes),
-            value.expand(run.batch.size, run.instances, *sizes, *own).reshape(rows, *sizes, *own),
-        )
-    return found
 
 
 def _mean(writers: Sequence[Writer], run: Run) -> Tensor:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from pdsketch.lang.types import OBJECT, ObjectType
-from pdsketch.tensor.node import INSTANCE, Axes, Axis, Compute, Node, Run, spread
+from pdsketch.tensor.compile.node import INSTANCE, Axes, Axis, Compute, Node, Run, spread
 
 
 @final
@@ -23,7 +23,7 @@ class Along:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Parameter:
+class ActionParameter:
     """An object parameter of an action: an index into the axis of its type for each ground instance."""
 
     name: str
@@ -38,14 +38,14 @@ class Named:
     name: str
 
 
-Place = Along | Parameter | Named
+Place = Along | ActionParameter | Named
 """What an object argument is."""
 
 
 def axes_of(places: Sequence[Place]) -> Axes:
     """The axes over which arguments range."""
     found = {place.axis for place in places if isinstance(place, Along)}
-    if any(isinstance(place, Parameter) for place in places):
+    if any(isinstance(place, ActionParameter) for place in places):
         found.add(INSTANCE)
     return tuple(sorted(found, key=lambda axis: axis.level))
 
@@ -56,7 +56,7 @@ def index_of(run: Run, place: Place, type_: ObjectType, axes: Axes) -> Tensor:
         case Named():
             found = run.batch.lookup(place.name, type_)
             return found.reshape(-1, *(1,) * len(axes))
-        case Parameter():
+        case ActionParameter():
             index = run.parameters[place.name]
             if place.type != type_:
                 table = run.batch.map(place.type, type_)
@@ -76,7 +76,7 @@ def identity_of(run: Run, place: Place, axes: Axes) -> Tensor:
         case Along():
             assert isinstance(place.axis.type, ObjectType)
             return spread(run.batch.ids(place.axis.type), axes.index(place.axis), len(axes))
-        case Parameter():
+        case ActionParameter():
             index = run.parameters[place.name]
             ids = _picked(run.batch.ids(place.type), index)
             return spread(ids, axes.index(INSTANCE), len(axes))
