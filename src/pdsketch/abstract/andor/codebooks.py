@@ -92,6 +92,12 @@ class Codebook:
 
     def _coded(self, numbers: Floats, welcome: Bools) -> Longs:
         """The codes of numbers; those that have none get one where they are welcome, or while it may grow."""
+        if len(self) and not len(numbers):
+            return np.zeros(0, np.int64)
+        if len(self):
+            known = self.nearest(numbers)
+            if (np.abs(numbers - self.values[known]) <= self.radius).all():
+                return known
         distinct, inverse = np.unique(numbers, axis=0, return_inverse=True)
         allowed = np.zeros(len(distinct), np.bool_)
         np.logical_or.at(allowed, inverse.reshape(-1), welcome)
@@ -107,7 +113,7 @@ class Codebook:
                     continue
                 self.grown += 1
             self.values = np.concatenate([self.values, row[None]])
-        return self.nearest(distinct)[inverse.reshape(-1)]
+        return self.nearest(distinct)[inverse.reshape(-1)] if len(self) else np.zeros(len(numbers), np.int64)
 
 
 @final

@@ -21,6 +21,7 @@ from pdsketch.abstract.andor.symbolic import (
 )
 from pdsketch.abstract.andor.translate import Behaviour, Case, NotAbstractableError, Translator
 from pdsketch.budget import current
+from pdsketch.lang.analysis import components, names_in
 from pdsketch.lang.domain import Action, Domain, Fact, Predicate
 from pdsketch.lang.source import Source
 from pdsketch.lang.terms import (
@@ -256,6 +257,8 @@ def _domain(
     names = [book.name for book in books.books()]
     hierarchy = Hierarchy({**domain.hierarchy.parents, **dict.fromkeys(names, ("object",))})
     codes = {code_name(book, i): sort_of(book) for book in books.books() for i in range(len(book))}
+    bodies = {p.name: p.body for p in (*derived.values(), *symbols.auxiliary.values()) if p.body is not None}
+    reads = {name: [n for n in names_in(body) if n in bodies] for name, body in bodies.items()}
     return Domain(
         name=f"{domain.name}-codes",
         source=Source("<abstraction>", ""),
@@ -263,11 +266,9 @@ def _domain(
         hierarchy=hierarchy,
         value_types={},
         constants={**domain.constants, **codes},
-        predicates={**predicates, **symbols.relations, **derived},
+        predicates={**predicates, **symbols.relations, **derived, **symbols.auxiliary},
         actions=actions,
         blanks={},
-        components=tuple(
-            kept for c in domain.components if (kept := tuple(n for n in c if n in derived))
-        ),
+        components=tuple(components(reads)),
         recursive=frozenset(n for n in domain.recursive if n in derived),
     )

@@ -13,7 +13,18 @@ from pdsketch.abstract.andor.codebooks import Codebook, Codebooks
 from pdsketch.abstract.andor.functions import CodeAxis, Table
 from pdsketch.kernels.arrays import Bools
 from pdsketch.lang.domain import Domain, Fact, Predicate
-from pdsketch.lang.terms import FALSE, TRUE, Apply, Expr, Logic, Object, Quantified, Variable
+from pdsketch.lang.terms import (
+    FALSE,
+    TRUE,
+    Apply,
+    Expr,
+    Logic,
+    Object,
+    Quantified,
+    Variable,
+    free_variables,
+    walk,
+)
 from pdsketch.lang.types import BOOL, ObjectType
 
 Scope = dict[str, tuple[Variable, ...]]
@@ -76,6 +87,8 @@ class Symbols:
     relations: dict[str, Predicate] = field(default_factory=dict)
     facts: dict[Fact, bool] = field(default_factory=dict)
     fresh: count[int] = field(default_factory=count)
+    auxiliary: dict[str, Predicate] = field(default_factory=dict)
+    _named: dict[Expr, Apply] = field(default_factory=dict)
     _known: dict[tuple[str, bytes, tuple[str, ...]], str] = field(default_factory=dict)
 
     def variable(self, book: Codebook) -> Variable:
@@ -111,6 +124,21 @@ class Symbols:
                 self.facts[name, *(code_name(b, c) for b, c in zip(books, row, strict=True))] = True
         return self._known[key]
 
+    def denied(self, expr: Expr) -> Expr:
+        """The negation of a formula. One that something exists gets a derived predicate of its own.
+
+        Otherwise each condition would have a literal for each object.
+        """
+        if not isinstance(expr, Quantified) or expr.op != "exists":
+            return negated(expr)
+        if expr not in self._named:
+            types = {v.name: v.type for v in walk(expr) if isinstance(v, Variable)}
+            parameters = tuple(Variable(name, types[name]) for name in free_variables(expr))
+            name = f"some@{len(self.auxiliary)}"
+            self.auxiliary[name] = Predicate(name, parameters, BOOL, "derived", expr)
+            self._named[expr] = Apply(name, parameters, BOOL)
+        return negated(self._named[expr])
+
     def holds(self, table: Table, scope: Scope, hint: str, bools: dict[Expr, Expr]) -> Expr:
         """The formula that a table of truth amounts to. ``bools`` are the formulas of Boolean inputs."""
         results: Bools = table.results.astype(np.bool_)
@@ -122,11 +150,9 @@ class Symbols:
                 formula = bools[axis.input.expr]
                 ways = [Table(rest, results.take(sign, axis=i)).reduced() for sign in (0, 1)]
                 low, high = (self.holds(way, scope, hint, bools) for way in ways)
-                return disjoined(
-                    [conjoined([negated(formula), low]), conjoined([formula, high])]
-                )
+                return disjoined([conjoined([self.denied(formula), low]), conjoined([formula, high])])
         if results.mean() > 0.5:
-            return negated(self._some_row(table.axes, ~results, scope, hint))
+            return self.denied(self._some_row(table.axes, ~results, scope, hint))
         return self._some_row(table.axes, results, scope, hint)
 
     def _some_row(self, axes: tuple[CodeAxis, ...], results: Bools, scope: Scope, hint: str) -> Expr:

@@ -22,7 +22,6 @@ from pdsketch.abstract.andor.symbolic import (
     Symbols,
     conjoined,
     disjoined,
-    negated,
     some,
 )
 from pdsketch.abstract.andor.tabulate import tabulate
@@ -103,10 +102,10 @@ class Translator:
             case Value():
                 return TRUE if expr.value else FALSE
             case Logic(op="not"):
-                return negated(self.truth(expr.args[0], scope))
+                return self.symbols.denied(self.truth(expr.args[0], scope))
             case Logic(op="implies"):
                 left, right = (self.truth(a, scope) for a in expr.args)
-                return disjoined([negated(left), right])
+                return disjoined([self.symbols.denied(left), right])
             case Logic():
                 join = conjoined if expr.op == "and" else disjoined
                 return join([self.truth(a, scope) for a in expr.args])
@@ -116,7 +115,7 @@ class Translator:
                 return expr
             case Equal() if expr.left.type == BOOL:
                 left, right = self.truth(expr.left, scope), self.truth(expr.right, scope)
-                both = conjoined([left, right]), conjoined([negated(left), negated(right)])
+                both = conjoined([left, right]), conjoined([self.symbols.denied(left), self.symbols.denied(right)])
                 return disjoined(both)
             case Apply():
                 return self._atom(expr, scope)
@@ -231,7 +230,7 @@ class Translator:
                 formula = bools[axis.input.expr]
                 found = []
                 for sign in (0, 1):
-                    literal = formula if sign else negated(formula)
+                    literal = formula if sign else self.symbols.denied(formula)
                     for case in self._cases(Table(rest, table.results.take(sign, axis=i)).reduced(), bools):
                         condition = conjoined([literal, case.condition])
                         if condition != FALSE:
@@ -252,10 +251,10 @@ class Translator:
         (flip,) = flips
         turned = function.element(flip, scope)
         if starts == TRUE:
-            return negated(turned)
+            return self.symbols.denied(turned)
         if starts == FALSE:
             return turned
-        return disjoined([conjoined([starts, negated(turned)]), conjoined([negated(starts), turned])])
+        return disjoined([conjoined([starts, self.symbols.denied(turned)]), conjoined([self.symbols.denied(starts), turned])])
 
     def _written_by_set(
         self, update: Update, value: BlankCall, type_: ValueType, scope: Scope
@@ -278,7 +277,7 @@ class Translator:
                 found.append(self._cases(base, function.bools))
                 continue
             differs = Table(changes.axes, changes.results >= -1)
-            still = negated(function.element(differs, scope))
+            still = self.symbols.denied(function.element(differs, scope))
             cases = [
                 Case(conjoined([still, c.condition]), c.variables, c.table)
                 for c in self._cases(base, function.bools)
