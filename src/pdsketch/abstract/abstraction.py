@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Final, Protocol, final
+from typing import Any, Final, Protocol, final
 
 import numpy as np
 from torch import Tensor
 
 from pdsketch.kernels.arrays import Bools, Floats
 from pdsketch.lang.rewrite import Form, substitute
+from pdsketch.lang.steps import Step
 from pdsketch.lang.terms import TRUE, Expr, Object
 from pdsketch.lang.types import ObjectType
 from pdsketch.task.task import Task
@@ -67,6 +68,7 @@ class Abstraction:
     - ``codes``: facts that are read as codes of state variables. Their objects may be named by number.
     - ``per_effect``: hFF counts each conditional effect as an operator of its own; otherwise an
       action that moves a robot would count once however far it has to go.
+    - ``values``: what the arguments of operators that are codes stand for.
     """
 
     task: Task
@@ -76,6 +78,7 @@ class Abstraction:
     objects: Mapping[str, ObjectType]
     codes: tuple[CodeReading, ...] = ()
     per_effect: bool = False
+    values: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def n_read(self) -> int:
@@ -98,6 +101,15 @@ class Abstraction:
         """The ground action of each operator."""
         names = [*self.objects]
         return [tuple(names[int(o[1:])] if o[0] == "@" else o for o in step) for step in self.task.operators]
+
+    def step_of(self, operator: int) -> Step:
+        """The step that an operator is, in the model's own terms: names of objects, and values."""
+        names = [*self.objects]
+        name, *arguments = self.task.operators[operator]
+        return (
+            name,
+            *(self.values[o] if o in self.values else names[int(o[1:])] if o[0] == "@" else o for o in arguments),
+        )
 
     def states(self, facts: Bools) -> Bools:
         """The basic facts of states of which those that are read, ``[state, fact]``, are given."""

@@ -190,6 +190,13 @@ class Codebooks:
             return tensor > 0.5
         return tensor.round().long() if type_.prim == "int64" else tensor.float()
 
+    def know_choices(self, type_: ValueType) -> list[Longs]:
+        """The codes of all declared choices of a type, part by part, if they are not too many."""
+        choices = type_.choices if (type_.choices or 0) <= MOST_CHOICES else 0
+        every = np.arange(float(choices or 0)).reshape(-1, 1)
+        whole = type_.choices is not None
+        return [part.book.know(every) if whole else np.zeros(0, np.int64) for part in self.parts(type_)]
+
     def _cut(self, name: str, type_: ValueType) -> Iterable[Part]:
         size = prod(type_.shape or ()) if type_.shape != () else 1
         if type_.prim != "float32":
@@ -234,10 +241,8 @@ class Codebooks:
             return
         codes = self._codes.get(name)
         if codes is None:
-            if type_.choices is not None and type_.choices <= MOST_CHOICES:
-                for place, part in enumerate(self.parts(type_)):
-                    every = part.book.know(np.arange(float(type_.choices)).reshape(-1, 1))
-                    self.domains[name][place].update(dict.fromkeys(every.tolist()))
+            for own, every in zip(self.domains[name], self.know_choices(type_), strict=True):
+                own.update(dict.fromkeys(every.tolist()))
             return
         parts = self.parts(type_)
         if len(parts) == 1 and size > 1:

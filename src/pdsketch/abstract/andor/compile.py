@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
-from typing import Final, final
+from typing import Any, Final, final
 from weakref import WeakKeyDictionary
+
+import numpy as np
 
 from pdsketch.abstract.abstraction import Abstraction, CodeReading
 from pdsketch.abstract.andor.codebooks import Codebooks
@@ -22,7 +24,7 @@ from pdsketch.lang.domain import Data, Domain, Fact, Problem
 from pdsketch.lang.rewrite import map_children
 from pdsketch.lang.source import Source
 from pdsketch.lang.terms import TRUE, Expr, Object
-from pdsketch.lang.types import ObjectType
+from pdsketch.lang.types import ObjectType, ValueType
 from pdsketch.task.task import Task
 from pdsketch.task.template import Template
 from pdsketch.tensor.model import Model
@@ -68,6 +70,18 @@ class ModelAbstraction:
                 self._templates.popitem(last=False)
         self._templates.move_to_end(types)
         return self._templates[types]
+
+    @property
+    def argument_values(self) -> dict[str, Any]:
+        """What the codes stand for that are arguments of actions."""
+        found: dict[str, Any] = {}
+        for action in self._model.domain.actions.values():
+            for parameter in action.parameters:
+                if isinstance(parameter.type, ValueType):
+                    (part,) = self.books.parts(parameter.type)
+                    every = self.books.value_of(parameter.type, [np.arange(len(part.book))]).tolist()
+                    found.update({code_name(part.book, i): _plain(value) for i, value in enumerate(every)})
+        return found
 
     def facts(self, state: StateBatch, names: Mapping[str, str]) -> Iterator[Fact]:
         """The facts over codes of one state, whose objects have these names."""
@@ -127,7 +141,13 @@ def compile_and_or(
         objects=objects,
         codes=readings_of(kept.symbolic, task),
         per_effect=bool(kept.books.domains),
+        values=kept.argument_values,
     )
+
+
+def _plain(value: Any) -> Any:
+    """A value in the form in which steps have it."""
+    return tuple(map(_plain, value)) if isinstance(value, list) else value
 
 
 def numbered(domain: Domain, objects: Mapping[str, ObjectType]) -> dict[str, str]:

@@ -136,6 +136,9 @@ class Translator:
             if isinstance(variable.type, ObjectType):
                 found.append(variable)
                 continue
+            if variable.type.is_bool or len(self.books.parts(variable.type)) != 1:
+                raise NotAbstractableError(f"`{variable.name}` ranges over values of several parts")
+            self.books.know_choices(variable.type)
             inner[variable.name] = tuple(
                 self.symbols.variable(part.book) for part in self.books.parts(variable.type)
             )
