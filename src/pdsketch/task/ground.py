@@ -205,7 +205,7 @@ def _relations(
     domain = problem.domain
     changed = {a.predicate for rule in rules.rules for a in (*rule.heads, *rule.deletes)} | set(free)
     changed |= {name for component in domain.components for name in component} | set(rules.invented)
-    mentioned = dict.fromkeys(a.predicate for a in atoms_of(goal))
+    mentioned = dict.fromkeys([*(a.predicate for a in atoms_of(goal)), *sorted(free)])
     for rule in rules.rules:
         for item in rule.items:
             mentioned.update(dict.fromkeys(a.predicate for a in atoms_of(item)))

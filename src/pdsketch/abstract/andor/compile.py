@@ -205,6 +205,8 @@ def readings_of(symbolic: SymbolicDomain, task: Task) -> tuple[CodeReading, ...]
                 sources[part_name(books, predicate, place)] = (predicate.name, place)
     found: dict[tuple[str, int], list[tuple[int, tuple[str, ...], int]]] = {}
     for fact, (name, *args) in enumerate(task.facts[: task.n_basic]):
+        if name not in sources:
+            continue  # the one fact of a goal that is out of reach
         predicate, place = sources[name]
         if place < 0:
             found.setdefault((predicate, place), []).append((fact, tuple(args), 1))
