@@ -24,7 +24,7 @@ from pdsketch.learn.verdicts import Verdict
 from pdsketch.nets.normalise import bounding
 from pdsketch.tensor.compile.logic import CRISP
 from pdsketch.tensor.experience import ExperienceRecorder
-from pdsketch.tensor.states.codes import NOISE, Codes, note_codes
+from pdsketch.tensor.states.codes import NOISE, Codes, note_codes, note_rows
 
 MOST_SEEN: Final = 50_000
 """States whose values make codes; set by hand."""
@@ -59,8 +59,11 @@ def take_notes(training: TrainingSet, states: Array, reached: Iterable[str]) -> 
         for some in _parts(np.union1d(_spread(once, MOST_WATCHED), _extremes(training, once))):
             _take_steps(training, some, errors)
     recorder.write(notes)
-    seen, noise = _seen(training, _spread(once, MOST_SEEN)), errors.noise()
-    note_codes(notes, {name: _codes(training, name, values, noise) for name, values in seen.items()})
+    every, noise = _seen(training, _spread(once, MOST_SEEN)), errors.noise()
+    seen = {n: v for n, v in every.items() if training.domain.predicates[n].type.prim == "float32"}
+    codes = {name: _codes(training, name, values, noise) for name, values in seen.items()}
+    note_codes(notes, codes)
+    note_rows(notes, every, codes)
     notes[NOISE] = {
         name: min(float(noise[name].max()), MOST_NOISE * float(seen[name].std(0, correction=0).max()))
         for name in noise
@@ -144,7 +147,7 @@ def _ask_preconditions(current: TimeSlice) -> None:
 
 
 def _seen(training: TrainingSet, states: Array) -> dict[str, Tensor]:
-    """All values of each float variable in some states, ``[n, d]``."""
+    """All values of each variable over numbers in some states, ``[n, d]``."""
     some, tensors = _spread(states, training.dataset.at_once(len(states))), dict[str, Tensor]()
     for predicate in training.domain.state_predicates:
         seen = some if predicate.name in training.dataset.gathered else states
@@ -155,7 +158,7 @@ def _seen(training: TrainingSet, states: Array) -> dict[str, Tensor]:
     found = {}
     for name, tensor in tensors.items():
         predicate = training.domain.predicates[name]
-        if predicate.type.prim == "float32" and tensor.numel():
+        if predicate.type.prim != "bool" and tensor.numel():
             own = tensor.shape[1 + len(predicate.parameters) :]
             found[name] = tensor.reshape(-1, own.numel())
     return found

@@ -10,8 +10,9 @@ from pdsketch.budget import DEFAULT_MEGABYTES, Budget, current
 from pdsketch.lang.diagnostics import did_you_mean, error
 from pdsketch.search.outcome import SearchProgress
 
-ModelSearch = Literal["astar", "wastar", "gbfs"]
-Search = Literal[ModelSearch, "lazy-gbfs"]
+LatentSearch = Literal["astar", "wastar", "gbfs"]
+ModelSearch = Literal[LatentSearch, "abstract"]
+Search = Literal[LatentSearch, "lazy-gbfs"]
 
 MODEL_SEARCHES: Final[tuple[ModelSearch, ...]] = get_args(ModelSearch)
 SEARCHES: Final[tuple[Search, ...]] = get_args(Search)

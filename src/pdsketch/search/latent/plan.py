@@ -16,6 +16,7 @@ from pdsketch.lang.diagnostics import error
 from pdsketch.lang.steps import Step
 from pdsketch.lang.terms import Expr
 from pdsketch.search.heuristics import find_model_heuristic
+from pdsketch.search.latent.abstract import AbstractAttempt, AbstractSearch, paid_for
 from pdsketch.search.latent.candidates import candidates_of
 from pdsketch.search.latent.doubts import doubts_of, encoded
 from pdsketch.search.latent.engine import BestFirstSearch, LatentOutcome, Limits, SearchSettings
@@ -113,6 +114,9 @@ class _Planning:
         rounds = MOST_ROUNDS if self.options.generators and value_types(self.model.domain) else 1
         try:
             self.states, self.watch = encoded(self.model, self.states)
+            if self.options.search == "abstract":
+                self._search_abstractly(found)
+                self.options = replace(self.options, search="astar")
             for number in range(rounds):
                 left = [i for i in range(len(self.states)) if i not in found]
                 if not left:
@@ -133,6 +137,59 @@ class _Planning:
             for i in range(len(self.states)):
                 found.setdefault(i, self._early(i, status))
         return [found[i] for i in range(len(self.states))]
+
+    def _search_abstractly(self, found: dict[int, Result]) -> None:
+        """Plans from the abstraction that the model accepts; what has none is left to search in the model."""
+        if self.options.refused or self.options.snap:
+            return
+        searches = {
+            i: AbstractSearch(
+                self.model,
+                state,
+                self.goals[i],
+                costs=self.costs,
+                most=self.options.max_expansions,
+                budget=self.budget,
+            )
+            for i, state in enumerate(self.states)
+        }
+        plans = {i: plan for i, own in searches.items() if (plan := own.find()) is not None}
+        while plans:
+            now = time.monotonic()
+            with self.budget.grace().running():
+                trail = Trail()
+                failed, said = self._replayed(range(len(self.states)), plans, trail)
+                paid = paid_for(self.model, trail) if self.costs else {}
+            share = (time.monotonic() - now) / len(plans)
+            again = {}
+            for i, plan in plans.items():
+                attempt = searches[i].attempt
+                attempt.phases["replay"] += share
+                deep = self.options.max_depth is not None and len(plan) > self.options.max_depth
+                if failed.get(i, _NOT_REPLAYED) is None and not deep:
+                    found[i] = self._abstract_result(i, attempt, plan, paid.get(i), said.get(i, ()))
+                elif not deep and (other := searches[i].refine()) is not None:
+                    again[i] = other
+            plans = again
+        for i, own in searches.items():
+            self.counts[i] += (own.attempt.expanded, own.attempt.evaluated, own.attempt.generated)
+            self.spent[i] += own.attempt.expanded
+
+    def _abstract_result(
+        self, i: int, attempt: AbstractAttempt, plan: list[Step], cost: float | None, said: Sequence[str]
+    ) -> Result:
+        result = self._result(i, LatentOutcome("solved"))
+        return replace(
+            result,
+            plan=plan,
+            cost=float(len(plan)) if cost is None else cost,
+            expanded=attempt.expanded,
+            evaluated=attempt.evaluated,
+            generated=attempt.generated,
+            refinements=attempt.refinements,
+            phases=attempt.phases,
+            warnings=(*result.warnings, *said),
+        )
 
     def _search(
         self, left: Sequence[int], pools: Sequence[Candidates], number: int, *, last: bool
@@ -175,14 +232,14 @@ class _Planning:
         return results
 
     def _replayed(
-        self, left: Sequence[int], plans: Mapping[int, list[Step]]
+        self, left: Sequence[int], plans: Mapping[int, list[Step]], trail: Trail | None = None
     ) -> tuple[dict[int, str | None], dict[int, tuple[str, ...]]]:
         """Why each plan fails when it is replayed (None: it does not), and what is to be said of it.
 
         A plan that no time was left for is in neither.
         """
         places = [*plans]
-        trail, verdicts = Trail(), Verdicts()
+        trail, verdicts = trail or Trail(), Verdicts()
         with suppress_limits(), pardoning():
             replay(
                 self.model,

@@ -71,12 +71,13 @@ class PackedOptions(SearchOptions):
     """How to search a task.
 
     ``heuristic_costs`` is what the heuristic reads: the task's own costs, or each plus one (so that free
-    operators count as steps, too).
+    operators count as steps, too). With ``per_effect``, hFF counts each conditional effect by itself.
     """
 
     search: Search = "lazy-gbfs"
     heuristic: str = "ff"
     heuristic_costs: HeuristicCosts = "own"
+    per_effect: bool = False
 
 
 @final
@@ -140,9 +141,8 @@ class _Run:
         self.heuristic = find_heuristic(options.heuristic)
         self.settings = _settings(options, self.heuristic, patience)
         basic, full = words_of(task)
-        relaxation = relax(
-            task, task.costs + 1.0 if options.heuristic_costs == "plus-one" else None, budget=budget
-        )
+        costs = task.costs + 1.0 if options.heuristic_costs == "plus-one" else None
+        relaxation = relax(task, costs, per_effect=options.per_effect, budget=budget)
         self.task = CompiledTask(
             generator=make_successor_generator(task, budget),
             axioms=prepare_axioms(task),

@@ -249,15 +249,7 @@ class Lowering:
 
     def _called(self, expr: BlankCall, env: Env) -> tuple[Callee, list[Node | SetArgument]]:
         """A blank, and the nodes of what it is given."""
-        name = expr.blank
-        if name not in self._callees:
-            blank = self.domain.blanks[name]
-            types = tuple(i.type for i in blank.inputs)
-            span = blank.spans[0] if blank.spans else expr.span
-            self._callees[name] = Callee(
-                name, blank.signature, types, blank.returns, external=False, span=span
-            )
-        callee = self._callees[name]
+        callee = self.callee(expr.blank)
         level = level_of(env)
         arguments: list[Node | SetArgument] = []
         for argument, type_ in zip(expr.args, callee.inputs, strict=True):
@@ -266,6 +258,17 @@ class Lowering:
             else:
                 arguments.append(self.as_type(argument, type_, env))
         return callee, arguments
+
+    def callee(self, name: str) -> Callee:
+        """A blank as its callers see it."""
+        if name not in self._callees:
+            blank = self.domain.blanks[name]
+            types = tuple(i.type for i in blank.inputs)
+            span = blank.spans[0] if blank.spans else None
+            self._callees[name] = Callee(
+                name, blank.signature, types, blank.returns, external=False, span=span
+            )
+        return self._callees[name]
 
     def _set(self, expr: Each, type_: ValueType, env: Env, level: int) -> SetArgument:
         own, inner = self.bound(expr.variables, env, level)

@@ -123,6 +123,33 @@ def note_codes(notes: dict[str, Any], codes: Mapping[str, Codes]) -> None:
     notes[NOTE] = {name: found.as_json() for name, found in codes.items()}
 
 
+ROWS: Final = "rows"
+"""Where they keep which combinations of numbers were seen of variables, if they are few."""
+
+MOST_ROWS: Final = 512
+"""Combinations that are recorded of one variable at most. Set by hand: a pose on a grid of 20 by 20 fits."""
+
+
+def note_rows(notes: dict[str, Any], seen: Mapping[str, Tensor], codes: Mapping[str, Codes]) -> None:
+    """Record the values seen of variables, ``[n, d]`` each, where few differ; floats as their codes."""
+    notes[ROWS] = {}
+    for name, values in seen.items():
+        rows = values.detach().cpu()
+        if rows.is_floating_point():
+            if name not in codes or not all(codes[name].values):
+                continue
+            rows = Quantiser(codes[name]).snap(rows)
+        distinct = rows.unique(dim=0)  # type: ignore[no-untyped-call]
+        if len(distinct) <= MOST_ROWS:
+            notes[ROWS][name] = distinct.tolist()
+
+
+def rows_of(notes: Mapping[str, Any]) -> Mapping[str, Sequence[Sequence[float]]]:
+    """The combinations of numbers that a model's notes record."""
+    rows: Mapping[str, Sequence[Sequence[float]]] = notes.get(ROWS, {})
+    return rows
+
+
 def codes_of(notes: Mapping[str, Any]) -> dict[str, Codes]:
     """The codes that a model's notes record; none for a model that was not trained."""
     return {name: Codes.from_json(data) for name, data in notes.get(NOTE, {}).items()}
