@@ -25,7 +25,7 @@ HOPELESS = "counting sees no way to light a lamp"
 def goal_count(*, hopeless):
     """The goal's conjuncts as facts, each made true by an operator of its own; none where it is hopeless."""
 
-    def compile_goal(model, objects, goal):
+    def compile_goal(model, objects, goal, state):
         parts = conjuncts(goal)
         facts = [f"f{i}" for i in range(len(parts))]
         operators = [] if hopeless else [(f"light{f}", "", f, 1.0) for f in facts]

@@ -21,7 +21,7 @@ def way(problem):
     """The search that `plan` chooses."""
     with (
         patch("pdsketch.search.packed.problem.plan_problem", lambda *_: "classical"),
-        patch("pdsketch.search.latent.plan.plan_models", lambda *_: ["model"]),
+        patch("pdsketch.search.models.plan_models", lambda *_: ["model"]),
         patch("pdsketch.tensor.model.Model", lambda domain: domain),
     ):
         return pds.plan(problem)

@@ -83,7 +83,7 @@ class Abstraction:
     @property
     def n_read(self) -> int:
         """How many facts are read off a state."""
-        return sum(len(form.places) for form in (*self.readings, *self.codes))
+        return sum(len(form.places) for form in self.readings) + sum(len(c.places) for c in self.codes)
 
     @property
     def expressions(self) -> tuple[Expr, ...]:
@@ -108,7 +108,10 @@ class Abstraction:
         name, *arguments = self.task.operators[operator]
         return (
             name,
-            *(self.values[o] if o in self.values else names[int(o[1:])] if o[0] == "@" else o for o in arguments),
+            *(
+                self.values[o] if o in self.values else names[int(o[1:])] if o[0] == "@" else o
+                for o in arguments
+            ),
         )
 
     def states(self, facts: Bools) -> Bools:

@@ -164,7 +164,7 @@ def _from_negations(task: Task, needed: Ints, budget: Budget) -> _Unary:
         helpers = 2 * task.n_facts + broken[owners_of(bodies)]
         parts.append((group(n, bodies.items ^ 1, len(n)), group(n, helpers, len(n))))
         next_ = bodies.items[(bodies.items & 1 == 0) & (bodies.items >> 1 >= task.n_basic)] >> 1
-        wanted = distinct(next_[~seen[next_]])
+        wanted = distinct(next_[~seen[next_]]).astype(np.int32)
     heads = stack([heads for _, heads in parts])
     return _Unary(stack([c for c, _ in parts]), heads, np.full(len(heads.starts) - 1, -1, np.int64))
 
@@ -219,7 +219,7 @@ def relax(
     budget.reserve(64 * (len(task.heads.items) + len(task.preconditions.items) + len(task.conditions.items)))
     parts = [_from_operators(task, budget), _from_axioms(task)]
     budget.check()
-    needed = distinct(np.concatenate([*(p.conditions.items for p in parts), task.goal]))
+    needed = distinct(np.concatenate([*(p.conditions.items for p in parts), task.goal])).astype(np.int32)
     budget.check()
     parts.append(_from_negations(task, needed, budget))
     budget.reserve(64 * sum(len(p.conditions.items) + len(p.heads.items) for p in parts))

@@ -32,7 +32,7 @@ class SearchOptions:
     ``wastar``.
     """
 
-    search: Search
+    search: Search | ModelSearch
     heuristic: str
     time_limit: float | None = None
     memory_limit: float = DEFAULT_MEGABYTES

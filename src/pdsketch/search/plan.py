@@ -64,7 +64,7 @@ def plan(target: Any, state: Any = None, goal: Any = None, **options: Any) -> Re
             "missing-argument", "a model is planned with from a state and a goal: plan(model, state, goal)"
         )
     with apart():
-        from pdsketch.search.latent.plan import plan_models
+        from pdsketch.search.models import plan_models
         from pdsketch.tensor.model import Model
     model = Model(target) if isinstance(target, Domain) else target
     return plan_models(model, [state], [goal], given)[0]
@@ -82,7 +82,7 @@ def plan_many(
     """
     check_values(options)
     with apart():
-        from pdsketch.search.latent.plan import plan_models
+        from pdsketch.search.models import plan_models
     return plan_models(model, states, goals, _given(options, ("search", "heuristic", "memory_limit")))
 
 

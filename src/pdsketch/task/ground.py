@@ -114,7 +114,9 @@ class Grounding:
         if self.free:
             of_free = np.array([name in self.free for name in names], np.bool_)[self.database.relation]
             free[:n_known] = of_free & init[:n_known]
-        return Facts(init, free, np.concatenate([derived, np.ones(n_new, np.bool_)]), np.concatenate([layer, new]))
+        return Facts(
+            init, free, np.concatenate([derived, np.ones(n_new, np.bool_)]), np.concatenate([layer, new])
+        )
 
     def name(self, facts: Sequence[int]) -> list[Fact]:
         """The names of facts of the draft."""

@@ -119,7 +119,12 @@ class _Goal:
                 return () if same == positive else None
             case Equal() if expr.left.type == BOOL:
                 ways = [
-                    _all([self.condition(expr.left, scope, s), self.condition(expr.right, scope, s == positive)])
+                    _all(
+                        [
+                            self.condition(expr.left, scope, s),
+                            self.condition(expr.right, scope, s == positive),
+                        ]
+                    )
                     for s in (True, False)
                 ]
                 return self._some(ways)

@@ -23,13 +23,16 @@ from pdsketch.lang.types import ValueType
 from pdsketch.tensor.states.codes import Codes, codes_of, rows_of
 
 MOST_JOINT: Final = 512
-"""A vector of floats is one part if no more combinations of its numbers are known. Set by hand: a pose in a room of 20 by 20."""
+"""A vector of floats is one part if no more combinations of its numbers are known.
+
+Set by hand: a pose in a room of 20 by 20.
+"""
 
 MOST_CODES: Final = 2048
 """Codes of a part; beyond, values count as the nearest code."""
 
 GROWTH: Final = 24
-"""Codes that a single number may grow past the range of what is known. Set by hand: so many steps ahead of counters."""
+"""Codes that a single number may grow past the range of what is known. Set by hand."""
 
 MOST_CHOICES: Final = 64
 """Declared choices that are codes from the beginning where no data says which of them occur."""
@@ -72,13 +75,12 @@ class Codebook:
 
         New codes are made within the range of what is known, and a few past it.
         """
-        inside = ((numbers >= self.low - self.radius) & (numbers <= self.high + self.radius)).all(1)
-        return self._coded(numbers, inside), self.is_near(numbers)
+        inside = (numbers >= self.low - self.radius) & (numbers <= self.high + self.radius)
+        return self._coded(numbers, np.asarray(inside.all(1))), self.is_near(numbers)
 
     def is_near(self, numbers: Floats) -> Bools:
         """Whether each of the numbers is within the radius of a code."""
-        near: Bools = (np.abs(numbers - self.values[self.nearest(numbers)]) <= self.radius).all(1)
-        return near
+        return np.asarray((np.abs(numbers - self.values[self.nearest(numbers)]) <= self.radius).all(1))
 
     def nearest(self, numbers: Floats) -> Longs:
         """The nearest code of each row of numbers, in units of the radius."""
@@ -218,7 +220,8 @@ class Codebooks:
         """How near numbers are one code: half the spacing that was recorded, or the tolerance."""
         known = [np.array(self._codes[n].steps) / 2 for n in names if n in self._codes]
         if known:
-            return np.minimum.reduce(known) * 0.999
+            least: Floats = np.minimum.reduce(known)
+            return least * 0.999
         return np.full(size, type_.tolerance)
 
     def _few(self, names: Sequence[str], size: int) -> bool:

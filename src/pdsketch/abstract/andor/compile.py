@@ -101,9 +101,7 @@ class ModelAbstraction:
             for place, codes in enumerate(self.books.split(predicate.name, table)):
                 book = self.books.parts(predicate.type)[place].book
                 name = part_name(self.books, predicate, place)
-                yield from (
-                    (name, *row, code_name(book, c)) for row, c in zip(rows, codes, strict=True)
-                )
+                yield from ((name, *row, code_name(book, c)) for row, c in zip(rows, codes, strict=True))
 
 
 _KNOWN: WeakKeyDictionary[Model, tuple[object, ModelAbstraction]] = WeakKeyDictionary()
@@ -152,9 +150,7 @@ def _plain(value: Any) -> Any:
 
 def numbered(domain: Domain, objects: Mapping[str, ObjectType]) -> dict[str, str]:
     """The objects of a problem by number; constants keep their names."""
-    return {
-        name: name if name in domain.constants else f"@{i}" for i, name in enumerate(objects)
-    }
+    return {name: name if name in domain.constants else f"@{i}" for i, name in enumerate(objects)}
 
 
 def _renamed(expr: Expr, names: Mapping[str, str]) -> Expr:
@@ -190,7 +186,10 @@ def _template(symbolic: SymbolicDomain, types: tuple[ObjectType, ...]) -> Templa
 
 
 def _is_state(symbolic: SymbolicDomain, name: str) -> bool:
-    return symbolic.domain.predicates[name].role == "observed" and name not in symbolic.translator.symbols.relations
+    return (
+        symbolic.domain.predicates[name].role == "observed"
+        and name not in symbolic.translator.symbols.relations
+    )
 
 
 def readings_of(symbolic: SymbolicDomain, task: Task) -> tuple[CodeReading, ...]:
@@ -207,12 +206,9 @@ def readings_of(symbolic: SymbolicDomain, task: Task) -> tuple[CodeReading, ...]
     for fact, (name, *args) in enumerate(task.facts[: task.n_basic]):
         if name not in sources:
             continue  # the one fact of a goal that is out of reach
-        predicate, place = sources[name]
-        if place < 0:
-            found.setdefault((predicate, place), []).append((fact, tuple(args), 1))
-        else:
-            code = int(args[-1].rsplit("@", 1)[1])
-            found.setdefault((predicate, place), []).append((fact, tuple(args[:-1]), code))
+        own, place = sources[name]
+        row, code = (args, 1) if place < 0 else (args[:-1], int(args[-1].rsplit("@", 1)[1]))
+        found.setdefault((own, place), []).append((fact, tuple(row), code))
     return tuple(
         CodeReading(
             predicate,

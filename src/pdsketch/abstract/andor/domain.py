@@ -10,8 +10,14 @@ import numpy as np
 import torch
 
 from pdsketch.abstract.andor.codebooks import Codebooks
-from pdsketch.abstract.andor.functions import CodeAxis, Table, TooManyCombinationsError
+from pdsketch.abstract.andor.functions import (
+    CodeAxis,
+    NotAbstractableError,
+    Table,
+    TooManyCombinationsError,
+)
 from pdsketch.abstract.andor.symbolic import (
+    Case,
     Scope,
     Symbols,
     code_name,
@@ -19,8 +25,9 @@ from pdsketch.abstract.andor.symbolic import (
     part_name,
     sort_of,
 )
-from pdsketch.abstract.andor.translate import Behaviour, Case, NotAbstractableError, Translator
+from pdsketch.abstract.andor.translate import Behaviour, Translator
 from pdsketch.budget import current
+from pdsketch.kernels.arrays import Longs
 from pdsketch.lang.analysis import components, names_in
 from pdsketch.lang.domain import Action, Domain, Fact, Predicate
 from pdsketch.lang.source import Source
@@ -93,18 +100,28 @@ def symbolic_domain(model: Model, books: Codebooks) -> SymbolicDomain:
     translator = Translator(model, books)
     bodies = [p.body for p in domain.predicates.values() if p.body is not None]
     effects = [e for a in domain.actions.values() for u in a.effects for e in (u.condition, u.value) if e]
-    know_constants(books, constants_of([*bodies, *effects, *(a.precondition for a in domain.actions.values())]))
+    know_constants(
+        books, constants_of([*bodies, *effects, *(a.precondition for a in domain.actions.values())])
+    )
     with torch.inference_mode():
+        sizes, found = books.sizes, _written(translator)
         for _ in range(MOST_ROUNDS):
             current().check()
-            sizes = books.sizes
-            translator.symbols = Symbols(domain, books)
-            left_out: dict[str, str] = {}
-            actions = dict(_actions(translator, left_out))
-            derived = dict(_derived(translator, left_out))
             if books.sizes == sizes:
                 break
-    return SymbolicDomain(_domain(translator, actions, derived), translator.symbols.facts, translator, left_out)
+            sizes = books.sizes
+            found = _written(translator)
+    return found
+
+
+def _written(translator: Translator) -> SymbolicDomain:
+    """The domain over the codes that there are; it may make new ones."""
+    translator.symbols = Symbols(translator.domain, translator.books)
+    left_out: dict[str, str] = {}
+    actions = dict(_actions(translator, left_out))
+    derived = dict(_derived(translator, left_out))
+    domain = _domain(translator, actions, derived)
+    return SymbolicDomain(domain, translator.symbols.facts, translator, left_out)
 
 
 def _actions(translator: Translator, left_out: dict[str, str]) -> Iterator[tuple[str, Action]]:
@@ -130,8 +147,9 @@ def _derived(translator: Translator, left_out: dict[str, str]) -> Iterator[tuple
         except (NotAbstractableError, TooManyCombinationsError) as why:
             left_out[predicate.name] = str(why) or "it depends on too many combinations of codes"
             body = FALSE
-        yield predicate.name, Predicate(
-            predicate.name, predicate.parameters, BOOL, "derived", body, predicate.span
+        yield (
+            predicate.name,
+            Predicate(predicate.name, predicate.parameters, BOOL, "derived", body, predicate.span),
         )
 
 
@@ -199,7 +217,11 @@ def _case_effects(
     else:
         new = symbols.variable(book)
         books_read = [axis.part.book for axis in table.axes if axis.part is not None]
-        relation = symbols.relation(f"{update.target.predicate}", [*books_read, book], [[*r, o] for r, o in zip(rows, out, strict=True)])
+        relation = symbols.relation(
+            f"{update.target.predicate}",
+            [*books_read, book],
+            [[*r, o] for r, o in zip(rows, out, strict=True)],
+        )
         fits = Apply(relation, (*codes, new), BOOL)
         when = conjoined([condition, case.condition, *atoms, fits])
         inner = (*everything, *quantified, new)
@@ -209,7 +231,9 @@ def _case_effects(
             held = [] if own is not None else [Apply(name, (*update.target.args, old), BOOL)]
             more = () if own is not None else (old,)
             whole = conjoined([when, *held])
-            yield Update("delete", Apply(name, (*update.target.args, old), BOOL), None, (*inner, *more), whole)
+            yield Update(
+                "delete", Apply(name, (*update.target.args, old), BOOL), None, (*inner, *more), whole
+            )
             return
     old = symbols.variable(book)
     gone = Apply(name, (*update.target.args, old), BOOL)
@@ -224,7 +248,7 @@ def _is_own(axis: CodeAxis, target: Apply, place: int) -> bool:
 
 def _written_rows(table: Table, target: Apply, place: int) -> tuple[list[list[int]], list[int]]:
     """The rows of codes in which something is written that is not there already, and what."""
-    results = np.asarray(table.results)
+    results: Longs = table.results.astype(np.int64)
     index = np.argwhere(results >= 0)
     columns = [axis.codes[index[:, i]] for i, axis in enumerate(table.axes)]
     out = results[results >= 0].reshape(-1)

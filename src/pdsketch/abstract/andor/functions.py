@@ -30,11 +30,15 @@ from pdsketch.tensor.detached import Detached
 from pdsketch.tensor.model import Model
 
 MOST_COMBINATIONS: Final = 200_000
-"""Combinations of codes on which an expression is evaluated. Set by hand: a network of a few thousand weights takes a second."""
+"""Combinations of codes on which an expression is evaluated: a second for a small network. Set by hand."""
 
 _AT_ONCE: Final = 1 << 16
 
 NOTHING: Final[Mapping[str, Tensor]] = MappingProxyType({})
+
+
+class NotAbstractableError(Exception):
+    """An expression has no form over codes; says which, and why."""
 
 
 class TooManyCombinationsError(Exception):
@@ -161,7 +165,7 @@ class Evaluator:
     def run(
         self, axes: Sequence[CodeAxis], rows: Longs, node: Node, more: Mapping[str, Tensor] = NOTHING
     ) -> Tensor:
-        """The values of a program on rows of codes, ``[n, axes]``; ``more`` are other parameters of each row."""
+        """The values of a program on rows of codes, ``[n, axes]``; ``more`` are more parameters of rows."""
         parts = []
         for first in range(0, max(1, len(rows)), _AT_ONCE):
             current().check()

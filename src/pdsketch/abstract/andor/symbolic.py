@@ -17,6 +17,7 @@ from pdsketch.lang.terms import (
     FALSE,
     TRUE,
     Apply,
+    BlankCall,
     Expr,
     Logic,
     Object,
@@ -75,6 +76,28 @@ def negated(expr: Expr) -> Expr:
 def some(variables: Sequence[Variable], body: Expr) -> Expr:
     """The body holds for some values of the variables."""
     return Quantified("exists", tuple(variables), body) if variables and body not in (TRUE, FALSE) else body
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One way in which a value comes about: where ``condition`` holds, it has the codes of ``table``."""
+
+    condition: Expr
+    variables: tuple[Variable, ...]
+    table: Table
+
+
+def hint_of(expr: Expr) -> str:
+    """A short name for what an expression computes."""
+    for node in walk(expr):
+        if isinstance(node, BlankCall):
+            kind, owner, blank = node.blank.split("::")
+            del kind
+            return f"{owner}.{blank}"
+        if isinstance(node, Apply):
+            return node.predicate
+    return "test"
 
 
 @final
@@ -148,7 +171,7 @@ class Symbols:
             if axis.is_bool:
                 rest = (*table.axes[:i], *table.axes[i + 1 :])
                 formula = bools[axis.input.expr]
-                ways = [Table(rest, results.take(sign, axis=i)).reduced() for sign in (0, 1)]
+                ways = [Table(rest, np.asarray(results.take(sign, axis=i))).reduced() for sign in (0, 1)]
                 low, high = (self.holds(way, scope, hint, bools) for way in ways)
                 return disjoined([conjoined([self.denied(formula), low]), conjoined([formula, high])])
         if results.mean() > 0.5:

@@ -8,7 +8,13 @@ from typing import Final
 
 import numpy as np
 
-from pdsketch.abstract.andor.functions import MOST_COMBINATIONS, CodeAxis, Table, TooManyCombinationsError, every_row
+from pdsketch.abstract.andor.functions import (
+    MOST_COMBINATIONS,
+    CodeAxis,
+    Table,
+    TooManyCombinationsError,
+    every_row,
+)
 from pdsketch.kernels.arrays import Bools, Longs
 
 _BASES: Final = 64

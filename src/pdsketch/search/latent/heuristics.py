@@ -108,9 +108,7 @@ class AbstractionHeuristic:
         shared = {id(a.task): a for a in self.abstractions}
         numbers = {task: i for i, task in enumerate(shared)}
         self._task_of = np.array([numbers[id(a.task)] for a in self.abstractions], dtype=np.int64)
-        self._shared = [
-            (a, evaluator(a.task, heuristic, per_effect=a.per_effect)) for a in shared.values()
-        ]
+        self._shared = [(a, evaluator(a.task, heuristic, per_effect=a.per_effect)) for a in shared.values()]
         self.reader = FactReader(searched.model, self.abstractions, searched.universes)
 
     def values(self, batch: StateBatch, problems: Tensor, goals: Bools) -> Floats:

@@ -15,8 +15,8 @@ from pdsketch.budget import UNLIMITED, Budget, current, taken
 from pdsketch.lang.diagnostics import error
 from pdsketch.lang.steps import Step
 from pdsketch.lang.terms import Expr
+from pdsketch.search.abstract import AbstractAttempt, AbstractSearch, paid_for
 from pdsketch.search.heuristics import find_model_heuristic
-from pdsketch.search.latent.abstract import AbstractAttempt, AbstractSearch, paid_for
 from pdsketch.search.latent.candidates import candidates_of
 from pdsketch.search.latent.doubts import doubts_of, encoded
 from pdsketch.search.latent.engine import BestFirstSearch, LatentOutcome, Limits, SearchSettings

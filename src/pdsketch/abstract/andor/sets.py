@@ -1,0 +1,217 @@
+"""Functions of sets, over codes: what the empty set gives, and how a single element changes it.
+
+That one element decides is a hypothesis, which is tried on random sets of several; most functions that
+are learned of sets are of this kind ("something that blocks is ahead").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, final
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from pdsketch.abstract.andor.functions import Inputs, NotAbstractableError, Table
+from pdsketch.abstract.andor.symbolic import Case, Scope, conjoined, disjoined, hint_of, some
+from pdsketch.kernels.arrays import Bools, Longs
+from pdsketch.lang.terms import FALSE, TRUE, BlankCall, Each, Expr, Update
+from pdsketch.lang.types import BOOL, ValueType
+from pdsketch.tensor.compile.node import Node
+from pdsketch.tensor.detached import HELD
+
+if TYPE_CHECKING:
+    from pdsketch.abstract.andor.translate import Translator
+
+AGREEMENT: Final = 0.995
+"""A set's function is taken to depend on one element at a time if it does so in this part of random sets."""
+
+_SETS: Final = 2048
+_ELEMENTS: Final = 4
+"""Random sets on which that is tried, and their size at most."""
+
+
+@final
+class SetFunction:
+    """A blank that is given a set: the axes of its values, those of an element, and its program."""
+
+    def __init__(
+        self, translator: Translator, expr: BlankCall, scope: Scope, type_: ValueType | None = None
+    ) -> None:
+        sets = [a for a in expr.args if isinstance(a, Each)]
+        if len(sets) != 1:
+            raise NotAbstractableError(f"`{expr.blank}` is given several sets")
+        self._t = translator
+        self.type = type_
+        self.hint = hint_of(expr)
+        self.set = sets[0]
+        symbols, evaluator = translator.symbols, translator.evaluator
+        self.inputs = Inputs(translator.domain, symbols.fresh)
+        self.elements = Inputs(translator.domain, symbols.fresh)
+        replaced = [None if isinstance(a, Each) else self.inputs.replaced(a) for a in expr.args]
+        body = self.elements.replaced(self.set.body)
+        self.axes = evaluator.axes(self.inputs.found.values())
+        self.own = evaluator.axes(self.elements.found.values())
+        self.bools = translator.formulas(self.inputs, scope)
+        self.variables, self._inner = translator.bound(self.set.variables, scope)
+        self._condition: Expr | None = None
+        self._expr, self._replaced, self._body = expr, replaced, body
+
+    def condition(self, scope: Scope) -> Expr:
+        """When an object is in the set."""
+        if self._condition is None:
+            inner = {**scope, **self._inner}
+            self._condition = self._t.truth(self.set.condition, inner)
+        return self._condition
+
+    def element(self, table: Table, scope: Scope) -> Expr:
+        """Some element of the set has codes of which a table is true."""
+        bools = {**self.bools, **self._t.formulas(self.elements, {**scope, **self._inner})}
+        held = self._t.symbols.holds(table, {**scope, **self._inner}, self.hint, bools)
+        return some(self.variables, conjoined([self.condition(scope), held]))
+
+    def moved(self, changes: Table) -> Table | None:
+        """The changes of one element; None if there are none."""
+        return changes if bool((changes.results >= -1).any()) else None
+
+    def run(self, rows: Longs, elements: Longs, held: Bools, *, gate: bool = False) -> Tensor:
+        """The function on rows of codes with sets of elements ``[n, m, axes]``."""
+        evaluator = self._t.evaluator
+        n, m = held.shape
+        flat = elements.reshape(n * m, -1)
+        given = {
+            name: tensor[0].reshape(n, m, *tensor.shape[2:])
+            for name, tensor in evaluator.parameters(self.own, flat).items()
+        }
+        given[HELD] = torch.from_numpy(held).to(self._t.evaluator.programs.device)
+        node = self._node(m, gate)
+        return evaluator.run(self.axes, rows, node, given)
+
+    def _node(self, size: int, gate: bool) -> Node:
+        return self._t.evaluator.programs.of_sets(
+            self._expr,
+            self._replaced,
+            self._body,
+            self.inputs.variables,
+            self.elements.variables,
+            size,
+            None if gate else self.type or BOOL,
+        )
+
+
+def truth_of_set(translator: Translator, expr: BlankCall, scope: Scope) -> Expr:
+    """The formula over codes of a Boolean blank that is given a set."""
+    function = SetFunction(translator, expr, scope)
+
+    def evaluate(rows: Longs, elements: Longs, held: Bools) -> Longs:
+        return function.run(rows, elements, held).numpy().astype(np.int64)[:, None]
+
+    (base,), (flips,) = _one_at_a_time(translator, expr, function, evaluate)
+    starts = translator.symbols.holds(base, scope, function.hint, function.bools)
+    (flip,) = flips
+    turned = function.element(flip, scope)
+    if starts == TRUE:
+        return translator.symbols.denied(turned)
+    if starts == FALSE:
+        return turned
+    return disjoined(
+        [
+            conjoined([starts, translator.symbols.denied(turned)]),
+            conjoined([translator.symbols.denied(starts), turned]),
+        ]
+    )
+
+
+def written_by_set(
+    translator: Translator, update: Update, value: BlankCall, type_: ValueType, scope: Scope
+) -> list[list[Case]]:
+    """What an update writes whose value is that of a blank that is given a set."""
+    function = SetFunction(translator, value, scope, type_)
+    gated = update.condition == TRUE and value.blank in translator.evaluator.programs.gated
+
+    def evaluate(rows: Longs, elements: Longs, held: Bools) -> Longs:
+        codes = translator.evaluator.coded(function.run(rows, elements, held), type_, constant=False)
+        if gated:
+            codes[~function.run(rows, elements, held, gate=True).numpy().astype(np.bool_)] = -1
+        return codes
+
+    bases, flips = _one_at_a_time(translator, value, function, evaluate)
+    found = []
+    for base, ways in zip(bases, flips, strict=True):
+        (changes,) = ways
+        moved = function.moved(changes)
+        if moved is None:
+            found.append(translator.cases(base, function.bools))
+            continue
+        differs = Table(changes.axes, changes.results >= -1)
+        still = translator.symbols.denied(function.element(differs, scope))
+        cases = [
+            Case(conjoined([still, c.condition]), c.variables, c.table)
+            for c in translator.cases(base, function.bools)
+        ]
+        cases.append(Case(function.condition(scope), function.variables, changes))
+        found.append(cases)
+    return found
+
+
+def _one_at_a_time(
+    translator: Translator,
+    expr: Expr,
+    function: SetFunction,
+    evaluate: Callable[[Longs, Longs, Bools], Longs],
+) -> tuple[list[Table], list[tuple[Table, ...]]]:
+    """The function of the empty set, and how one element changes it; checked on sets of several.
+
+    Codes of -2 in the second tables: the element changes nothing.
+    """
+    outer, inner = function.axes, function.own
+
+    def empty(rows: Longs) -> Longs:
+        elements = np.zeros((len(rows), 1, len(inner)), np.int64)
+        for i, axis in enumerate(inner):
+            elements[:, :, i] = axis.codes[0] if len(axis.codes) else 0
+        return evaluate(rows, elements, np.zeros((len(rows), 1), np.bool_))
+
+    def single(rows: Longs) -> Longs:
+        ours, theirs = rows[:, : len(outer)], rows[:, len(outer) :]
+        found = evaluate(ours, theirs[:, None], np.ones((len(rows), 1), np.bool_))
+        return np.where(found == empty(ours), -2, found)
+
+    bases, _ = translator.tabulated((expr, "empty"), outer, empty)
+    flips, _ = translator.tabulated((expr, "single"), [*outer, *inner], single)
+    truth = function.type is None
+    if truth:
+        flips = [Table(t.axes, t.results >= -1) for t in flips]
+    agreement = _agreement(function, evaluate)
+    translator.note(function.hint, False, agreement, flips[0])
+    if agreement < AGREEMENT:
+        raise NotAbstractableError(
+            f"`{function.hint}` depends on several elements of a set together "
+            f"(one at a time explains {agreement:.3f} of random sets)"
+        )
+    return bases, [(t,) for t in flips]
+
+
+def _agreement(function: SetFunction, evaluate: Callable[[Longs, Longs, Bools], Longs]) -> float:
+    """How often the function of random sets is what one of the elements makes of it, or the empty set."""
+    rng = np.random.default_rng(0)
+    outer, inner = function.axes, function.own
+    if not inner or any(not len(axis.codes) for axis in (*outer, *inner)):
+        return 1.0
+    rows = (
+        np.stack([rng.choice(a.codes, _SETS) for a in outer], -1) if outer else np.zeros((_SETS, 0), np.int64)
+    )
+    elements = np.stack([rng.choice(a.codes, (_SETS, _ELEMENTS)) for a in inner], -1)
+    held = np.arange(_ELEMENTS)[None] < rng.integers(2, _ELEMENTS + 1, (_SETS, 1))
+    whole = evaluate(rows, elements, held)
+    empty = evaluate(rows, elements[:, :1], np.zeros((_SETS, 1), np.bool_))
+    agreed = np.zeros(whole.shape, np.bool_)
+    changed = np.zeros(whole.shape, np.bool_)
+    for i in range(_ELEMENTS):
+        one = evaluate(rows, elements[:, i : i + 1], np.ones((_SETS, 1), np.bool_))
+        here = held[:, i : i + 1] & (one != empty)
+        changed |= here
+        agreed |= here & (one == whole)
+    agreed |= ~changed & (whole == empty)
+    return float(agreed.all(1).mean())
