@@ -22,7 +22,7 @@ BY_STRING = {"__init__", "cli/imports", "cli/main", "cli/modules", "envs/registr
 """Modules that import others by name: the lazy doors, and modules that users name."""
 
 HOMONYMS = {
-    *("Atom", "Config", "Either", "Engine", "Facts", "Interrupted", "Layout", "Logic", "Moment"),
+    *("Atom", "Config", "Either", "Engine", "Facts", "Layout", "Logic", "Moment"),
     *("Options", "Parameter", "Program", "Progress", "Recorder", "Relation", "Report", "Run", "Scene"),
     *("Settings", "Signature", "Table", "Told", "Watcher", "World"),
 }
