@@ -19,6 +19,8 @@ import signal, sys, time, weakref
 from importlib import import_module
 from pdsketch.cli.main import main
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell's background job ignores
+
 class Thing: pass
 
 def deaf(*args, **options):
