@@ -181,6 +181,8 @@ class Quantiser:
     def _count(self, distances: Tensor) -> Tensor:
         """How many steps each distance is; of those beyond `_FURTHEST`, further ones have larger codes."""
         steps = (distances / self._steps).round().nan_to_num()
+        if not steps.numel() or float(steps.abs().amax()) <= _FURTHEST:
+            return steps.long()
         near = steps.clamp(-_FURTHEST, _FURTHEST).long()
         beyond = (steps.abs().clamp(min=_FURTHEST).view(torch.int64) - _FURTHEST_BITS) >> 20
         return near + near.sign() * beyond
