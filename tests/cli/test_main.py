@@ -20,7 +20,7 @@ import pytest
 from pdsketch.cli import main as cli
 from pdsketch.cli import output
 from pdsketch.cli.main import COMMANDS, main
-from pdsketch.cli.output import Interrupted, finish, say_all, to_json
+from pdsketch.cli.output import finish, say_all, to_json
 from pdsketch.lang.diagnostics import Diagnostic
 
 ROOT = Path(__file__).parents[2]
@@ -131,11 +131,6 @@ def raising(problem: BaseException):
         (ModuleNotFoundError("No module named 'minigrid'", name="minigrid"), 31, "error[missing-package]"),
         (MemoryError(), 22, "error[out-of-memory]"),
         (KeyboardInterrupt(), 130, "pdsketch: interrupted\n"),
-        (
-            Interrupted("3 files are kept", "go on with x"),
-            130,
-            "interrupted; 3 files are kept; go on with x\n",
-        ),
     ],
 )
 def test_every_way_to_fail_has_an_exit_code(problem, code, says, fake, capsys) -> None:

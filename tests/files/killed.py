@@ -56,8 +56,7 @@ def _is_interrupted(work: Callable[[], object], step: int) -> bool:
 
         return calling
 
-    # Not the opening of files: Python itself looks for Ctrl-C before the descriptor is lost.
-    with patch.multiple(os, **{name: counted(getattr(os, name)) for name in STEPS if name != "open"}):
+    with patch.multiple(os, **{name: counted(getattr(os, name)) for name in STEPS}):
         try:
             work()
         except KeyboardInterrupt:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from traceback import extract_tb
+
 import pytest
 from tests.budgets import out_of_time_at, work
 
@@ -40,6 +43,22 @@ def test_checking_twice_as_much_is_twice_the_work(text):
 def test_checking_looks_at_the_clock(text):
     with out_of_time_at(3).running(), pytest.raises(OutOfTimeError):
         pds.parse_domain(text(800))
+
+
+def test_checking_one_large_formula_looks_at_the_clock():
+    facts = " ".join(["(p ?x)"] * 2000)
+    text = f"""(define (domain large) (:predicates (p ?x))
+      (:action go :parameters (?x) :precondition (or {facts}) :effect (p ?x)))"""
+    looks, stopped_in = 0, set()
+    while True:
+        looks += 1
+        with out_of_time_at(looks).running():
+            try:
+                pds.parse_domain(text)
+                break
+            except OutOfTimeError as stopped:
+                stopped_in |= {Path(frame.filename).stem for frame in extract_tb(stopped.__traceback__)}
+    assert "expressions" in stopped_in
 
 
 def test_reading_a_long_initial_state_looks_at_the_clock():

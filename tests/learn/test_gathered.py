@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import pytest
 import torch
@@ -182,6 +184,24 @@ def test_mapped_arrays_serve_as_those_in_memory(shades, tmp_path):
     assert load_episodes(tmp_path / "again", domain).digests == arrays.digests
     (one, _), (other, _) = (fitted(domain, data, resident_gib=0.0) for data in (arrays, mapped))
     assert all(torch.equal(t, other.state_dict()[name]) for name, t in one.state_dict().items())
+
+
+def test_a_mapped_file_that_becomes_shorter_is_told_and_does_not_end_the_process(shades, tmp_path):
+    domain, arrays = shades
+    save_episodes(arrays, tmp_path / "data")
+    (file,) = (tmp_path / "data").glob("arrays*")
+    mapped = load_episodes(tmp_path / "data", domain, map_from=1)
+    dataset = put_on_device(mapped, CPU, 0.0)
+    os.truncate(file, 0)
+    for read in (
+        lambda: dataset.values("picture", torch.arange(2)),
+        lambda: fitted(domain, mapped, resident_gib=0.0),
+        lambda: mapped[0],
+        lambda: save_episodes(mapped, tmp_path / "again"),
+    ):
+        with pytest.raises(pds.Error, match="became shorter") as caught:
+            read()
+        assert caught.value.diagnostics[0].file == str(file)
 
 
 def test_what_is_wrong_in_a_late_chunk_is_found(tmp_path, monkeypatch):

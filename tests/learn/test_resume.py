@@ -99,6 +99,16 @@ def test_ctrl_c_before_the_first_step_says_that_nothing_is_kept(place, capsys, m
     assert not (place / "none").exists()
 
 
+def test_ctrl_c_after_the_last_step_says_what_is_kept(place, capsys, monkeypatch):
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("pdsketch.learn.report.Report.as_json", stop)
+    assert main(command(place, "ended", "--json")) == 130
+    kept = json.loads(capsys.readouterr().out)["kept"]
+    assert kept == f"the last checkpoint is kept in {place / 'ended' / 'checkpoint.safetensors'}"
+
+
 CHOICE = round(LONGEST_TRIAL * 20)
 
 

@@ -1,4 +1,4 @@
-"""Changes of meaning that the tests must notice: the lists beside this file, one a room.
+"""Changes of meaning that the tests must notice: the lists beside this file, by room, and past faults.
 
 A line is one change, in four parts with ``;;`` between them:
 

@@ -8,6 +8,7 @@ from tests.budgets import Steady, Until, out_of_memory_at, out_of_time_at
 
 import pdsketch as pds
 from pdsketch.abstract.optimistic.compile import compile_optimistic
+from pdsketch.abstract.read import FactReader
 from pdsketch.budget import Budget, OutOfTimeError
 from pdsketch.search.packed import problem as planning
 
@@ -173,6 +174,23 @@ def test_facts_of_many_states_are_asked_for_in_portions_that_fit(monkeypatch):
     pds.plan(model, state, "(exists (?l - lamp) (shining ?l))", max_expansions=1)
     # 64 numbers of 4 bytes for each row, and some more: so many rows are far less than a portion.
     assert 1 < max(function.seen) < 100_000 / (4 * 64)
+
+
+def test_successors_are_estimated_in_portions_that_fit(monkeypatch):
+    sizes, read = [], FactReader.read
+
+    def noted(self, batch, problems):
+        sizes.append(batch.size)
+        return read(self, batch, problems)
+
+    monkeypatch.setattr(FactReader, "read", noted)
+    model, state = many_lamps(Rows(), 40)
+    for portion, expected in ((32_000_000, 40), (4_000, 4)):
+        monkeypatch.setattr("pdsketch.tensor.portions.PORTION", portion)
+        sizes.clear()
+        pds.plan(model, state, "(exists (?l - lamp) (shining ?l))", max_expansions=1)
+        assert sum(sizes) == 41  # the root and its successors
+        assert expected / 4 < max(sizes) <= expected
 
 
 def test_portions_change_nothing(monkeypatch, lamps):

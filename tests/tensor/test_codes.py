@@ -67,6 +67,13 @@ def test_a_hole_in_the_data_gets_codes_of_its_own():
     assert code(codes, 10.4) == code(codes, 10)
 
 
+@pytest.mark.parametrize("codes", [Codes.uniform(1), seen(0, 1, 5), seen(0, 1, 2)])
+def test_numbers_of_any_size_that_are_many_steps_apart_have_different_codes(codes):
+    powers = [sign * 2.0**power for power in range(4, 128) for sign in (1, -1)]
+    neighbours = [1e12, 1.000001e12, 1e30, 1.000001e30, 3.4e38]
+    assert len({code(codes, value) for value in (*powers, *neighbours)}) == len(powers) + len(neighbours)
+
+
 def test_a_constant_is_told_from_all_else_by_the_tolerance():
     codes = Codes.of(torch.zeros(5, 1), tolerance=0.1)
     assert codes.steps == (0.1,)

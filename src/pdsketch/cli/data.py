@@ -8,7 +8,7 @@ from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 from pdsketch.cli import output
-from pdsketch.cli.imports import import_large
+from pdsketch.cli.imports import ctrl_c_ends, import_large
 from pdsketch.cli.worlds import add_world_option, check_world, given_options
 from pdsketch.lang.diagnostics import error
 
@@ -43,18 +43,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Generate and save."""
     name = check_world(args.world)
+    output.when_interrupted(lambda _: ("nothing is kept", None))
     import_large("torch", "pdsketch.learn.data.files")
     from pdsketch.envs.registry import make_world
     from pdsketch.learn.data.files import save_episodes
 
     begin = time.perf_counter()
     options = _options(name, args)
-    world = make_world(name, **options)
-    settings = _settings(name, world, args)
-    try:
+    with ctrl_c_ends():
+        world = make_world(name, **options)
+        settings = _settings(name, world, args)
         episodes = world.demonstrations(**settings)  # type: ignore[attr-defined]
-    except KeyboardInterrupt:
-        raise output.Interrupted("nothing is kept") from None
+    output.when_interrupted(lambda _: (f"{args.output} is as it was, or holds all new episodes", None))
     save_episodes(episodes, args.output, options={"world": name, **options, **settings})
     seconds = time.perf_counter() - begin
     states = int(episodes.length.sum())

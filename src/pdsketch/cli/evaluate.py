@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pdsketch.cli import output
-from pdsketch.cli.imports import import_large
+from pdsketch.cli.imports import ctrl_c_ends, import_large
 from pdsketch.cli.modules import add_module_argument, given_modules
 from pdsketch.cli.worlds import add_world_option, given_options
 from pdsketch.files.writing import check_output, write_output
@@ -86,7 +86,8 @@ def _in_world(model: Model, name: str, args: argparse.Namespace) -> int:
         loop=args.loop,
     )
     seeds = range(args.seed, args.seed + args.episodes)
-    done = rollout(policy, lambda: make_world(name, **options), seeds, args.max_steps)
+    with ctrl_c_ends():
+        done = rollout(policy, lambda: make_world(name, **options), seeds, args.max_steps)
     return output.finish(
         output.OK, {"ok": True, "world": name, **done.summary}, json=args.json, text=str(done)
     )

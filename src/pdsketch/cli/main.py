@@ -103,6 +103,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         output.leave_stdout()
         output.say_all([Diagnostic("file-error", str(why), file="<stdout>")])
         return output.BAD_INPUT
+    except Exception as problem:
+        if output.is_interrupt(problem):
+            return output.interrupted(KeyboardInterrupt())
+        raise
 
 
 def _dispatch(words: list[str], json: bool) -> int:

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from json import dumps
-from typing import Any, Final, TextIO, cast, final
+from typing import Any, Final, NoReturn, TextIO, cast, final
 
 from pdsketch.lang.diagnostics import Diagnostic, as_json, render
 
@@ -38,6 +38,9 @@ EXIT_OF_STATUS: Final[Mapping[str, int]] = {
 }
 """The exit code of each status of a search."""
 
+Kept = tuple[str, str | None]
+"""What an interruption leaves on disk, and how to go on."""
+
 
 class UsageError(Exception):
     """The command line itself is wrong: exit code 2. Further lines of the message show the usage."""
@@ -46,16 +49,6 @@ class UsageError(Exception):
 @final
 class UnwritableError(Exception):
     """Stdout takes nothing more, as on a full disk. A reader that has gone is a `BrokenPipeError`."""
-
-
-@final
-class Interrupted(KeyboardInterrupt):
-    """Ctrl-C in a command that can say what it has ``kept`` on disk, and how to ``resume``."""
-
-    def __init__(self, kept: str, resume: str | None = None) -> None:
-        super().__init__(kept)
-        self.kept = kept
-        self.resume = resume
 
 
 def finish(
@@ -82,17 +75,20 @@ def finish(
 
 @final
 class _Command:
-    """What is known of the command that runs: who reads it, and whether it has given its result."""
+    """What is known of the command that runs: who reads it, if it has given its result, what it keeps."""
 
     json = False
     process = False
     emitted = False
+    kept: Callable[[KeyboardInterrupt], Kept] | None = None
 
 
 def begin(*, json: bool, process: bool) -> None:
     """A command begins, in a ``process`` of its own or within a program."""
-    _Command.json, _Command.process, _Command.emitted = json, process, False
+    _Command.json, _Command.process, _Command.emitted, _Command.kept = json, process, False, None
     _open_streams()
+    if process:
+        sys.unraisablehook = _unraisable
 
 
 def is_process() -> bool:
@@ -100,9 +96,18 @@ def is_process() -> bool:
     return _Command.process
 
 
+def when_interrupted(kept: Callable[[KeyboardInterrupt], Kept]) -> None:
+    """From now on, Ctrl-C is answered with what the command has kept on disk, and how to go on."""
+    _Command.kept = kept
+
+
 def interrupted(stop: KeyboardInterrupt) -> int:
     """End an interrupted command: say what is kept and how to go on, in one line."""
-    kept, resume = (stop.kept, stop.resume) if isinstance(stop, Interrupted) else (None, None)
+    if _Command.process:  # it is ending: once more changes nothing
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    kept, resume = (None, None) if _Command.kept is None else _Command.kept(stop)
+    if sys.stderr.isatty():  # where a line of progress may stand
+        sys.stderr.write("\r\x1b[K")
     say("; ".join(part for part in ("pdsketch: interrupted", kept, resume) if part))
     found = {"ok": False, "status": "interrupted", "kept": kept, "resume": resume}
     try:
@@ -110,6 +115,28 @@ def interrupted(stop: KeyboardInterrupt) -> int:
     except (BrokenPipeError, UnwritableError):
         leave_stdout()
         return INTERRUPTED
+
+
+def leave(stop: KeyboardInterrupt) -> NoReturn:
+    """End an interrupted process where it is."""
+    try:
+        interrupted(stop)
+    finally:
+        os._exit(INTERRUPTED)
+
+
+def is_interrupt(problem: BaseException | None) -> bool:
+    """Whether Ctrl-C is what led to an exception: libraries may make another one of it."""
+    while problem is not None and not isinstance(problem, KeyboardInterrupt):
+        problem = problem.__cause__ or problem.__context__
+    return problem is not None
+
+
+def _unraisable(lost: sys.UnraisableHookArgs, /) -> None:
+    """Where an exception would only be printed, as in callbacks of weak references, Ctrl-C is obeyed."""
+    if is_interrupt(lost.exc_value):
+        leave(KeyboardInterrupt())
+    sys.__unraisablehook__(lost)
 
 
 def emit(text: str) -> None:

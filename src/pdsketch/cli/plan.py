@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from pdsketch.budget import Budget, LimitError, apart
 from pdsketch.cli import output
-from pdsketch.cli.imports import import_large
+from pdsketch.cli.imports import ctrl_c_ends, import_large
 from pdsketch.cli.modules import add_module_argument, given_modules
 from pdsketch.cli.progress import Ticker
 from pdsketch.files.writing import check_output, write_output
@@ -80,7 +80,8 @@ def _run(args: argparse.Namespace) -> int:
         else:
             parsed = time.monotonic() - started
             found = (*problem.domain.warnings, *problem.warnings)
-            result = _chosen(args, problem)
+            with ctrl_c_ends():
+                result = _chosen(args, problem)
     seconds = {
         "parse": parsed,
         "ground": result.phases.get("ground", 0.0),

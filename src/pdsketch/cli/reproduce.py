@@ -46,16 +46,14 @@ def run(args: argparse.Namespace) -> int:
     check_options(options, TrainingWorld.__annotations__, "the world of the demonstrations")
     world = cast(TrainingWorld, options)
     request = Request(args.table, Path(args.output), max(1, seeds), args.quick, max(1, args.jobs), world)
-    try:
-        table = reproduce(request, output.say)
-    except KeyboardInterrupt:
-        raise output.Interrupted(*_kept(request)) from None
+    output.when_interrupted(lambda _: _kept(request))
+    table = reproduce(request, output.say)
     if args.page:
         write_results(request.place, Path(args.page))
     return output.finish(output.OK, {"ok": True, **table.as_json()}, json=args.json, text=table.markdown())
 
 
-def _kept(request: Request) -> tuple[str, str]:
+def _kept(request: Request) -> output.Kept:
     """What an interruption leaves, and how to go on."""
     from pdsketch.experiments.reproduce import finished
 

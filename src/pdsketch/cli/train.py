@@ -74,13 +74,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Exit code 0 once the model is written."""
-    import_large("torch", "pdsketch.learn.fit")
     folder = Path(args.output)
+    output.when_interrupted(lambda stop: _kept(folder, args, getattr(stop, "step", None)))
+    import_large("torch", "pdsketch.learn.fit")
     _check_free(folder, args)
-    try:
-        report = _fitted(folder, args)
-    except KeyboardInterrupt as stop:
-        raise _kept(folder, args, getattr(stop, "step", None)) from None
+    report = _fitted(folder, args)
     payload = {"ok": True, "model": str(folder), **report.as_json()}
     return output.finish(output.OK, payload, json=args.json, text=str(report))
 
@@ -101,13 +99,13 @@ def _fitted(folder: Path, args: argparse.Namespace) -> Report:
     return report
 
 
-def _kept(folder: Path, args: argparse.Namespace, step: int | None) -> output.Interrupted:
+def _kept(folder: Path, args: argparse.Namespace, step: int | None) -> output.Kept:
     """What an interruption leaves, after so many steps if that is known."""
     path = folder / CHECKPOINT
     if not path.exists():
-        return output.Interrupted("no step was made, and nothing is kept")
+        return "no step was made, and nothing is kept", None
     steps = "the last checkpoint is" if step is None else f"{step} of {args.steps} steps are"
-    return output.Interrupted(f"{steps} kept in {path}", "go on with the same command and --resume")
+    return f"{steps} kept in {path}", "go on with the same command and --resume"
 
 
 def _model(args: argparse.Namespace) -> Model:

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pdsketch.files.digests import digest_json, digest_parts
-from pdsketch.files.mapped import chunks, map_bytes
+from pdsketch.files.mapped import check, chunks, map_bytes
 from pdsketch.files.reading import parse_json
 from pdsketch.lang.diagnostics import Error, error
 
@@ -91,6 +91,7 @@ class Block:
 
 def block_of(array: NDArray[Any]) -> Block:
     """The block of a numpy array."""
+    check(array)
     plain = np.ascontiguousarray(array)
     return Block(_TAGS[plain.dtype], array.shape, plain.reshape(-1).view(np.uint8))
 
@@ -158,7 +159,8 @@ class TensorFile:
         """An array that the header names; one of so many bytes or more is mapped, not read."""
         entry = self.entries[name]
         if map_from is not None and entry.stop - entry.start >= max(1, map_from):
-            return Block(entry.dtype, entry.shape, map_bytes(self._file, entry.start, entry.stop))
+            data = map_bytes(self._file, entry.start, entry.stop, self._path, self._code)
+            return Block(entry.dtype, entry.shape, data)
         data = np.empty(entry.stop - entry.start, dtype=np.uint8)
         self._file.seek(entry.start)
         if self._file.readinto(data.data) != data.size:  # type: ignore[attr-defined]

@@ -179,36 +179,36 @@ def _replace(path: Path, data: Data | Iterable[Data], mode: int | None, name: Na
 
 
 def _beside(folder: int, name: str, data: Data | Iterable[Data], mode: int | None) -> None:
-    file, draft = _draft(folder)
+    draft, claimed = f"{PREFIX}{secrets.token_hex(8)}{PART}", False
     try:
+        file = os.open(draft, _NEW, 0o666, dir_fd=folder)
         try:
-            if mode is not None:
-                os.fchmod(file, mode)
-            _write(file, data)
-            os.fsync(file)
-            os.replace(draft, name, src_dir_fd=folder, dst_dir_fd=folder)
+            claimed = _claim(file)
+            if claimed:
+                if mode is not None:
+                    os.fchmod(file, mode)
+                _write(file, data)
+                os.fsync(file)
+                os.replace(draft, name, src_dir_fd=folder, dst_dir_fd=folder)
         finally:
             os.close(file)
-    except BaseException:
+    except BaseException:  # wherever it comes from: Ctrl-C may come at any moment
         with suppress(FileNotFoundError):
             os.unlink(draft, dir_fd=folder)
         raise
+    if not claimed:
+        _beside(folder, name, data, mode)
+        return
     os.fsync(folder)
 
 
-def _draft(folder: int) -> tuple[int, str]:
-    """A new file, locked for as long as it is open, so that nobody takes it for a dead writer's."""
-    while True:
-        draft = f"{PREFIX}{secrets.token_hex(8)}{PART}"
-        file = os.open(draft, _NEW, 0o666, dir_fd=folder)
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            taken = not os.fstat(file).st_nlink
-        except OSError as problem:
-            taken = problem.errno == errno.EWOULDBLOCK  # else a disk without locks, where nobody sweeps
-        if not taken:
-            return file, draft
-        os.close(file)  # somebody took it for a dead writer's before it was locked
+def _claim(file: int) -> bool:
+    """Lock a new draft for as long as it is open; False if somebody took it for a dead writer's before."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return bool(os.fstat(file).st_nlink)
+    except OSError as problem:
+        return problem.errno != errno.EWOULDBLOCK  # a disk without locks, where nobody sweeps
 
 
 def _into(path: Name, data: Data | Iterable[Data]) -> None:

@@ -144,3 +144,15 @@ def test_no_goal_is_reached_by_a_number_that_is_not_finite():
     model, state = runaway(lambda x: x * 1e30, lambda x: x * 0)
     result = pds.plan(model, state, "(> (look a) 1e35)", heuristic="blind", max_expansions=50)
     assert (result.status, result.plan) == ("gave-up", None)
+
+
+def test_values_far_beyond_the_step_are_different_states():
+    domain = pds.parse_domain("""
+    (define (domain growth)
+      (:types thing - object)
+      (:predicates (size [return_type=float32] ?t - thing))
+      (:action grow :parameters (?t - thing) :effect (assign (size ?t) (* (size ?t) 1000000))))
+    """)
+    state = pds.State(domain, objects={"thing": ["x"]}, values={"size": [1.0]})
+    found = pds.plan(pds.Model(domain), state, "(> (size x) 1e27)")
+    assert found.plan == [("grow", "x")] * 5

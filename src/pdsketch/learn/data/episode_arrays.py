@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pdsketch.files.digests import digest_json, digest_of
+from pdsketch.files.mapped import check
 from pdsketch.files.tensors import block_of
 from pdsketch.lang.diagnostics import error
 from pdsketch.lang.domain import Domain
@@ -180,6 +181,7 @@ class EpisodeArrays:
         """The values of a predicate in the states of one episode ``[t, *objects, *shape]``."""
         universe = self.universes[self.universe[at]]
         axes = (*universe.sizes(self.domain.predicates[name]), *self.shapes[name])
+        check(self.values[name])
         flat = self.values[name][self.offsets[name][at] : self.offsets[name][at + 1]]
         if name in self.fixed:
             return np.broadcast_to(flat.reshape(1, *axes), (int(self.length[at]), *axes))

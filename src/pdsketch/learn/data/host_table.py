@@ -12,7 +12,7 @@ import torch
 from numpy.lib.stride_tricks import sliding_window_view
 from torch import Tensor
 
-from pdsketch.files.mapped import release
+from pdsketch.files.mapped import check, release
 from pdsketch.learn.data.episode_arrays import Array, EpisodeArrays
 
 _DTYPES: Final = {"bool": torch.bool, "int64": torch.int64, "float32": torch.float32}
@@ -92,6 +92,7 @@ class HostTable:
         """So many numbers of each of some states, as they are stored ``[state, width]``."""
         if not len(states) or not width:
             return np.zeros((len(states), width), dtype=self._values.dtype)
+        check(self._values)
         found: Array = sliding_window_view(self._values, width)[self._offsets[states]]
         self._touched += found.nbytes
         if self._touched > _CHUNK:

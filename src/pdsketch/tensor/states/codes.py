@@ -36,7 +36,9 @@ DEFAULT_STEP: Final = 1e-4
 
 
 _FURTHEST: Final = 2.0**50
-"""Codes stay within this: a float64 tells them apart, and sums of them do not overflow."""
+"""Steps that are counted. Beyond, codes grow with the logarithm, finer than the numbers of a float32 are."""
+_FURTHEST_BITS: Final = (1023 + 50) << 52
+"""The same as the bits of a float64; 20 of them more than a float32 has are left out."""
 
 _EVEN: Final = 1e-5
 """Values are evenly spaced if their gaps differ by at most this part: the error of float32."""
@@ -210,8 +212,13 @@ class Quantiser:
             raise error("bad-notes", message, help="train the model again")
 
     def _count(self, distances: Tensor) -> Tensor:
-        """How many steps each distance is."""
-        return (distances / self._steps).round().nan_to_num().clamp(-_FURTHEST, _FURTHEST).long()
+        """How many steps each distance is; of those beyond `_FURTHEST`, further ones have larger codes."""
+        steps = (distances / self._steps).round().nan_to_num()
+        if not steps.numel() or float(steps.abs().amax()) <= _FURTHEST:
+            return steps.long()
+        near = steps.clamp(-_FURTHEST, _FURTHEST).long()
+        beyond = (steps.abs().clamp(min=_FURTHEST).view(torch.int64) - _FURTHEST_BITS) >> 20
+        return near + near.sign() * beyond
 
     def _nearest(self, values: Tensor) -> tuple[Tensor, Tensor]:
         """Which seen value of its dimension is nearest to each number, and that value; 0: there is none."""
