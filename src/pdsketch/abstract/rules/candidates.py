@@ -16,7 +16,7 @@ import numpy as np
 
 from pdsketch import budget
 from pdsketch.abstract.rules.literals import AtLeast, CodeLiteral, ElementLiteral
-from pdsketch.abstract.rules.space import ElementSpace, Space, foil_gain, group_bits
+from pdsketch.abstract.rules.space import ElementSpace, LiteralSpace, foil_gain, group_bits
 from pdsketch.kernels.arrays import Bools, Floats, Longs
 
 _CONTEXTS: Final = 10
@@ -44,7 +44,7 @@ class Coverage:
     Where there are no ``groups``, literals are about single codes.
     """
 
-    space: Space
+    space: LiteralSpace
     positive: Floats
     negative: Floats
     groups: bool = True
@@ -81,7 +81,7 @@ def scalar_candidates(coverage: Coverage) -> Iterator[Candidate]:
             yield Candidate(float(score[at]), float(gain[at]), (grouped(space, column, seen, order, at + 1),))
 
 
-def grouped(space: Space, column: int, seen: Longs, order: Longs, size: int) -> CodeLiteral:
+def grouped(space: LiteralSpace, column: int, seen: Longs, order: Longs, size: int) -> CodeLiteral:
     """The column has one of the first codes in an order; said of the others, where these are fewer."""
     if 2 * size <= len(seen):
         return space.literal(column, seen[order[:size]])

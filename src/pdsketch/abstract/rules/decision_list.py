@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from math import floor
 from typing import Any, Final, final
 
 import numpy as np
@@ -107,7 +108,7 @@ class DecisionList:
                 DecisionRule(tuple(literal_from_json(literal) for literal in rule["if"]), _int(rule["label"]))
                 for rule in content["rules"]
             )
-            return DecisionList(rules, _int(content["default"]), Agreement(**content["agreement"]))
+            return DecisionList(rules, _int(content["default"]), _agreement(content["agreement"]))
         except (KeyError, TypeError, ValueError) as problem:
             why = f"the rules of a saved model are damaged: {problem}"
             raise error("bad-model", why, help="compile the rules of the model again") from None
@@ -147,9 +148,9 @@ def _remarks(agreement: Agreement) -> list[str]:
     if a.exact:
         lines.append(f"exact: all {a.n_train:,} combinations of codes")
     elif a.n_held_out:
-        lines.append(f"agrees with {100 * a.held_out:.1f} % of {a.n_held_out:,} held-out cases")
+        lines.append(f"agrees with {_percent(a.held_out)} of {a.n_held_out:,} held-out cases")
     else:
-        lines.append(f"agrees with {100 * a.train:.1f} % of {a.n_train:,} cases, none held out")
+        lines.append(f"agrees with {_percent(a.train)} of {a.n_train:,} cases, none held out")
     if a.contradictions:
         lines.append(f"{a.contradictions:,} cases contradict others with the same codes; the majority counts")
     if a.conflicts:
@@ -157,6 +158,21 @@ def _remarks(agreement: Agreement) -> list[str]:
     if a.counter_example is not None:
         lines.append(f"counter-example: case {a.counter_example}")
     return lines
+
+
+def _percent(share: float) -> str:
+    """Rounded down: 100 % means all."""
+    return f"{floor(1000 * share + 1e-9) / 10:.1f} %"
+
+
+def _agreement(content: Any) -> Agreement:
+    found = Agreement(**content)
+    also = {"train": int, "held_out": int, "counter_example": int}
+    for name, usual in asdict(Agreement()).items():
+        value = getattr(found, name)
+        if type(value) not in (type(usual), also.get(name)):
+            raise ValueError(f"{name} is {value!r:.20}")
+    return found
 
 
 def _int(value: Any) -> int:

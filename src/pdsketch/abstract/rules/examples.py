@@ -55,6 +55,7 @@ class CodedExamples:
         _check(_in_range(self.codes, self.columns), "a scalar code is outside of its column")
         _check(n == 0 or int(self.y.min()) >= 0, "labels must not be negative")
         _check(self.weights is None or self.weights.shape == (n,), "weights must be [row]")
+        _check(self.weights is None or not (self.weights < 0).any(), "weights must not be negative")
         for group in self.sets:
             shape = (*group.mask.shape, len(group.columns))
             _check(len(group.mask) == n and group.codes.shape == shape, "sets must be [row, element, column]")

@@ -33,7 +33,7 @@ def learn_list(examples: CodedExamples) -> DecisionList:
     The order of the examples, and of the elements of sets, makes no difference. Time is bounded by the
     `current` budget, whose `LimitError` is raised.
     """
-    if not len(examples):
+    if not examples.weight.any():
         return DecisionList((), 0)
     table = table_of(examples)
     if table is not None:
@@ -54,6 +54,7 @@ def learn_list(examples: CodedExamples) -> DecisionList:
 
 
 def _from_sample(examples: CodedExamples) -> tuple[list[DecisionRule], int]:
+    examples = examples.take(examples.weight > 0)
     found = flip_rules(examples, _without_sets)
     return foil_rules(examples) if found is None else found
 

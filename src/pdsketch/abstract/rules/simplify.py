@@ -39,9 +39,9 @@ class _Work:
         dropped = False
         for at in reversed(range(len(self.rules))):
             budget.current().tick()
-            nothing = np.zeros(len(self.examples), np.bool_)
+            nothing, owned = np.zeros(len(self.examples), np.bool_), self._owned(at)
             bits = body_bits(self.rules[at].literals, self.examples)
-            if self._bits(self._more_errors(at, nothing)) <= bits:
+            if self._bits(self._more_errors(at, nothing, owned)) <= bits:
                 del self.rules[at], self.hits[at]
                 self._measure()
                 dropped = True
@@ -60,21 +60,20 @@ class _Work:
 
     def _shorter(self, at: int) -> Body | None:
         """The rule with a literal less; rows that earlier rules get right must not be spoiled, either."""
-        rule = self.rules[at]
+        rule, owned = self.rules[at], self._owned(at)
         bits = body_bits(rule.literals, self.examples)
         for short in shortened(rule.literals):
             budget.current().tick()
             if not short:
                 continue
-            if self._bits(self._more_errors(at, covers(short, self.examples))) <= bits - body_bits(
-                short, self.examples
-            ):
+            more = self._more_errors(at, covers(short, self.examples), owned)
+            if self._bits(more) <= bits - body_bits(short, self.examples):
                 return short
         return None
 
-    def _more_errors(self, at: int, hit: Bools) -> float:
-        """The weight of errors more, if a rule covered other rows."""
-        label, owned = self.rules[at].label, self._owned(at)
+    def _more_errors(self, at: int, hit: Bools, owned: Bools) -> float:
+        """The weight of errors more, if a rule covered other rows; ``owned`` ones reach it."""
+        label = self.rules[at].label
         new, lost = hit & ~self.hits[at], self.hits[at] & ~hit & owned
         y, weight = self.examples.y, self.weight
         spoiled = float(weight[new & (y != label) & (self.labels == y)].sum())

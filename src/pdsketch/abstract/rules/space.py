@@ -43,7 +43,7 @@ class ElementSpace:
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Space:
+class LiteralSpace:
     """The scalar arguments, ``codes[row, column]``, columns of equality last, and the sets."""
 
     codes: Longs
@@ -59,10 +59,10 @@ class Space:
         i, j = self.equalities[column - own]
         return SameCode(i, j, bool(codes[0]) == sign)
 
-    def take(self, rows: Longs) -> Space:
+    def take(self, rows: Longs) -> LiteralSpace:
         """Some of the rows."""
         sets = tuple(ElementSpace(s.codes[rows], s.mask[rows], s.sizes, s.equalities) for s in self.sets)
-        return Space(self.codes[rows], self.sizes, self.equalities, sets)
+        return LiteralSpace(self.codes[rows], self.sizes, self.equalities, sets)
 
     @property
     def n_columns(self) -> int:
@@ -70,7 +70,7 @@ class Space:
         return len(self.sizes) + sum(len(s.sizes) for s in self.sets)
 
 
-def space_of(examples: CodedExamples, pairs: Pairs | None = None) -> Space:
+def space_of(examples: CodedExamples, pairs: Pairs | None = None) -> LiteralSpace:
     """All columns of some examples; all arguments of one sort are compared, or some ``pairs`` only."""
     columns = examples.columns
     pairs = comparable_pairs(columns) if pairs is None else pairs
@@ -90,7 +90,7 @@ def space_of(examples: CodedExamples, pairs: Pairs | None = None) -> Space:
         codes = np.concatenate([group.codes, *found], axis=2)
         of_set = (*(column.size for column in group.columns), *(2 for _ in same))
         sets.append(ElementSpace(codes, group.mask, of_set, tuple(same)))
-    return Space(np.concatenate([examples.codes, *equal], axis=1), sizes, tuple(pairs), tuple(sets))
+    return LiteralSpace(np.concatenate([examples.codes, *equal], axis=1), sizes, tuple(pairs), tuple(sets))
 
 
 def foil_gain(p: Floats, n: Floats, p0: float, n0: float) -> Floats:
