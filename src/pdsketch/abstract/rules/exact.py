@@ -32,7 +32,8 @@ _MOST_EXPANDED: Final = 1000
 _SMALL: Final = 4096
 """Cells of a table for which more seeds and both defaults are tried."""
 
-_IMPOSSIBLE: Final = -1
+UNSEEN: Final = -1
+"""The label of a cell that may have any: it cannot be, or was not seen."""
 
 Groups = list[Longs]
 """A box: the codes of each axis."""
@@ -57,23 +58,23 @@ def table_of(examples: CodedExamples) -> Longs | None:
         np.ravel_multi_index(tuple(examples.codes.T), shape) if shape else np.zeros(len(examples), np.int64)
     )
     if len(examples) == cells:
-        table = np.full(cells, _IMPOSSIBLE)
+        table = np.full(cells, UNSEEN)
         table[flat] = examples.y
     else:
         n_labels = int(examples.y.max()) + 1
         seen, place = np.unique(flat * n_labels + examples.y, return_inverse=True)
         weight = np.bincount(place, examples.weight)
         order = np.lexsort((-seen, weight))
-        table = np.full(cells, _IMPOSSIBLE)
+        table = np.full(cells, UNSEEN)
         table[seen[order] // n_labels] = seen[order] % n_labels
-    return None if (table == _IMPOSSIBLE).any() else table.reshape(shape)
+    return None if (table == UNSEEN).any() else table.reshape(shape)
 
 
 def exact_rules(
     table: Longs, pairs: Sequence[tuple[int, int]], default: int | None = None
 ) -> tuple[list[DecisionRule], int]:
     """Rules that give every cell of a table its label, and the default; ``pairs`` are compared."""
-    labels, counts = np.unique(table, return_counts=True)
+    labels, counts = np.unique(table[table != UNSEEN], return_counts=True)
     common = int(labels[counts.argmax()])
     axes, reduced = _relevant(table)
     defaults = [common if default is None else default]
@@ -136,7 +137,7 @@ def _with_equalities(
         grid = np.ix_(*(np.arange(size) for size in original.shape))
         equal = np.broadcast_to(grid[place[pair[0]]] == grid[place[pair[1]]], original.shape)
         equal = equal.reshape(original.shape + (1,) * (table.ndim - original.ndim))
-        table = np.stack([np.where(equal, _IMPOSSIBLE, table), np.where(equal, table, _IMPOSSIBLE)], axis=-1)
+        table = np.stack([np.where(equal, UNSEEN, table), np.where(equal, table, UNSEEN)], axis=-1)
         axes.append(_Axis(pair, ((0,), (1,))))
     return axes, table
 
@@ -147,7 +148,7 @@ def _rules(axes: list[_Axis], table: Longs, default: int) -> list[DecisionRule]:
     left = _MOST_EXPANDED
     n_equalities = sum(len(axis.arguments) > 1 for axis in axes)
     for label in np.unique(table).tolist():
-        if label in (default, _IMPOSSIBLE):
+        if label in (default, UNSEEN):
             continue
         boxes = _cover(table, label, n_equalities, left)
         left -= len(boxes)
@@ -158,7 +159,7 @@ def _rules(axes: list[_Axis], table: Longs, default: int) -> list[DecisionRule]:
 def _cover(table: Longs, label: int, n_equalities: int, most: int) -> list[Groups]:
     """Boxes that cover a label and nothing else."""
     real: Bools = table == label
-    inside: Bools = real | (table == _IMPOSSIBLE)
+    inside: Bools = real | (table == UNSEEN)
     open_ = real.copy()
     seeds = np.flatnonzero(real.ravel())
     boxes: list[Groups] = []
@@ -171,6 +172,7 @@ def _cover(table: Longs, label: int, n_equalities: int, most: int) -> list[Group
             for seed in tried
             for free in ((n_equalities, 0) if n_equalities else (0,))
         ]
+        grown = [_supported(box, real) for box in grown]
         box = max(grown, key=lambda box: (int(open_[np.ix_(*box)].sum()), -_n_literals(box, table.shape)))
         open_[np.ix_(*box)] = False
         boxes.append(box)
@@ -205,6 +207,16 @@ def _expand(inside: Bools, open_: Bools, seed: Sequence[Any], free: int) -> Grou
         box[best[1]] = best[2]
         left.remove(best[1])
     return box
+
+
+def _supported(box: Groups, real: Bools) -> Groups:
+    """Without codes for which nothing but don't cares was seen, unless the whole axis is free."""
+    found = list(box)
+    for at, size in enumerate(real.shape):
+        if 1 < len(found[at]) < size:
+            others = tuple(axis for axis in range(real.ndim) if axis != at)
+            found[at] = found[at][real[np.ix_(*found)].any(axis=others)]
+    return found
 
 
 def _irredundant(boxes: list[Groups], real: Bools) -> list[Groups]:

@@ -1,7 +1,8 @@
 """Functions of sets that single elements decide: f(x, S) = f(x, {}) unless some element of S is of some kind.
 
 The value without elements and the kinds that change it are learned from examples with no element and with
-one, which need no quantifier, and are believed if they explain the other examples, too.
+one, which need no quantifier, and are believed if they explain the other examples, too. Where there are
+no such examples, what is usual for x takes the place of f(x, {}).
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from typing import Final
 import numpy as np
 
 from pdsketch.abstract.rules.decision_list import DecisionRule, predict
-from pdsketch.abstract.rules.description import tidied
+from pdsketch.abstract.rules.description import Body, tidied
 from pdsketch.abstract.rules.examples import CodedExamples, comparable_pairs
+from pdsketch.abstract.rules.foil import foil_rules
 from pdsketch.abstract.rules.literals import (
     AtLeast,
     CodeLiteral,
@@ -33,11 +35,24 @@ ENOUGH: Final = 0.995
 _FEWEST: Final = 10
 """Fewer examples with one element, or with none, are not looked at."""
 
-LearnScalars = Callable[[CodedExamples, Pairs | None, int | None], tuple[list[DecisionRule], int]]
+Rules = tuple[list[DecisionRule], int]
+"""The rules of a list, and its default."""
+
+LearnScalars = Callable[[CodedExamples, Pairs | None, int | None], Rules]
 """Learns from examples without sets; pairs to compare, and the default, may be given."""
 
 
-def flip_rules(examples: CodedExamples, learn: LearnScalars) -> tuple[list[DecisionRule], int] | None:
+def exception_rules(examples: CodedExamples, learn: LearnScalars) -> Rules | None:
+    """What the scalar arguments say, unless the sets are unusual: for functions with more than two values."""
+    if len(np.unique(examples.y)) <= 2:
+        return None
+    base, default = learn(_without_sets(examples), None, None)
+    usual = predict(base, default, _without_sets(examples))
+    changed, _ = foil_rules(examples.relabelled((examples.y != usual).astype(np.int64)), default=0)
+    return [*_to_one_value(examples, [rule.literals for rule in changed], learn), *base], default
+
+
+def flip_rules(examples: CodedExamples, learn: LearnScalars) -> Rules | None:
     """Rules about single elements, then rules about none; None where that does not explain the examples.
 
     A changed value that depends on the scalar arguments alone is tried first: it needs fewer examples.
@@ -72,6 +87,11 @@ def _changes_to_one_value(
     bodies = [
         rule.literals for s, own in enumerate(single) for rule in _of_elements(changed.take(own), s, 0, learn)
     ]
+    return _to_one_value(examples, bodies, learn)
+
+
+def _to_one_value(examples: CodedExamples, bodies: list[Body], learn: LearnScalars) -> list[DecisionRule]:
+    """The values of the rows that some body covers, by the scalar arguments."""
     hit = np.zeros(len(examples), np.bool_)
     for body in bodies:
         hit |= covers(body, examples)
