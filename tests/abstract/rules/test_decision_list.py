@@ -13,7 +13,15 @@ from tests.abstract.rules.coded import columns, plain_prediction, sampled, with_
 from pdsketch.abstract.rules.decision_list import Agreement, DecisionList, DecisionRule
 from pdsketch.abstract.rules.examples import CodedExamples, CodedSet
 from pdsketch.abstract.rules.learn import learn_list
-from pdsketch.abstract.rules.literals import AtLeast, ElementHasCode, ElementSameCode, HasCode, SameCode
+from pdsketch.abstract.rules.literals import (
+    AtLeast,
+    ElementHasCode,
+    ElementSameCode,
+    HasCode,
+    SameCode,
+    covers,
+    negated,
+)
 from pdsketch.lang.diagnostics import Error
 
 CODES = st.lists(st.integers(0, 2), min_size=1, max_size=2, unique=True).map(tuple)
@@ -41,6 +49,39 @@ def test_a_list_says_what_its_first_rule_that_holds_says(found, seed):
     examples = rows(seed)
     expected = [plain_prediction(found, examples, row) for row in range(len(examples))]
     assert found.predict(examples).tolist() == expected
+
+
+@given(LISTS, st.integers(0, 20))
+def test_rules_that_exclude_each_other_never_hold_together(found, seed):
+    examples = rows(seed)
+    hits = [covers(rule.literals, examples) for rule in found.rules]
+    for at, rule in enumerate(found.rules):
+        overridden = found.overridden_by(at)
+        assert all(found.rules[earlier].label != rule.label for earlier in overridden)
+        for earlier in range(at):
+            if found.rules[earlier].label != rule.label and earlier not in overridden:
+                assert not (hits[earlier] & hits[at]).any()
+
+
+def test_which_rules_exclude_each_other():
+    door, doors = AtLeast(0, (ElementHasCode(0, (1,)),)), AtLeast(0, (ElementHasCode(0, (1,)),), 2)
+    bodies = [
+        (HasCode(0, (1, 2)),),
+        (HasCode(0, (0,)),),
+        (HasCode(0, (1, 2), False), SameCode(0, 1)),
+        (SameCode(0, 1, False), door),
+        (negated(door),),
+        (doors,),
+    ]
+    found = DecisionList(tuple(DecisionRule(body, label) for label, body in enumerate(bodies)), 9)
+    assert [found.overridden_by(at) for at in range(6)] == [
+        (),
+        (),
+        (1,),
+        (0, 1),
+        (0, 1, 2),
+        (0, 1, 2, 3),
+    ]
 
 
 @given(LISTS)

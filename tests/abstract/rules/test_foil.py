@@ -64,7 +64,21 @@ def test_transitions_from_a_sample():
         return np.clip(pose + np.array([1, 7, -1, -7])[direction], 0, 48)
 
     found = learn_list(sampled(3000, (49, 4, 100, 8), forward))
-    assert found.agreement.held_out >= 0.98
+    assert found.agreement.held_out >= 0.995
+    assert len(found.rules) <= 180
+
+
+def test_transitions_of_which_most_were_seen_twice():
+    def forward(pose, direction, *_):
+        return np.clip(pose + np.array([1, 7, -1, -7])[direction], 0, 48)
+
+    assert learn_list(sampled(600, (49, 4, 50), forward)).agreement.held_out >= 0.9
+
+
+def test_a_table_over_too_many_codes_is_not_believed():
+    random = np.random.default_rng(0)
+    found = learn_list(sampled(500, (100, 100, 3), lambda a, *_: random.integers(0, 3, len(a))))
+    assert len(found.rules) <= 5
 
 
 def test_equality_of_two_arguments_from_a_sample():

@@ -10,7 +10,13 @@ from typing import Any, Final, final
 import numpy as np
 
 from pdsketch.abstract.rules.examples import CodedExamples
-from pdsketch.abstract.rules.literals import CodeLiteral, covers, literal_as_json, literal_from_json
+from pdsketch.abstract.rules.literals import (
+    CodeLiteral,
+    covers,
+    exclusive,
+    literal_as_json,
+    literal_from_json,
+)
 from pdsketch.abstract.rules.printing import NUMBERED, CodeNames, literal_text
 from pdsketch.kernels.arrays import Longs
 from pdsketch.lang.diagnostics import error
@@ -72,6 +78,15 @@ class DecisionList:
     def predict(self, examples: CodedExamples) -> Longs:
         """The label of each row."""
         return predict(self.rules, self.default, examples)
+
+    def overridden_by(self, at: int) -> tuple[int, ...]:
+        """Earlier rules with another label that may hold where rule ``at`` does; the others exclude it."""
+        rule = self.rules[at]
+        return tuple(
+            earlier
+            for earlier, other in enumerate(self.rules[:at])
+            if other.label != rule.label and not exclusive(other.literals, rule.literals)
+        )
 
     def text(self, names: CodeNames = NUMBERED) -> str:
         """The rules in the paper's notation, and how well they agree."""

@@ -18,8 +18,9 @@ import numpy as np
 
 from pdsketch import budget
 from pdsketch.abstract.rules.decision_list import DecisionRule
+from pdsketch.abstract.rules.description import Body, has_one_of
 from pdsketch.abstract.rules.examples import CodedExamples
-from pdsketch.abstract.rules.literals import CodeLiteral, HasCode, SameCode
+from pdsketch.abstract.rules.literals import HasCode, SameCode
 from pdsketch.kernels.arrays import Bools, Longs
 
 MOST_CELLS: Final = 200_000
@@ -145,6 +146,7 @@ def _with_equalities(
 def _rules(axes: list[_Axis], table: Longs, default: int) -> list[DecisionRule]:
     """A cover of each label but the default."""
     found = []
+    known: dict[tuple[int, bytes], Body] = {}
     left = _MOST_EXPANDED
     n_equalities = sum(len(axis.arguments) > 1 for axis in axes)
     for label in np.unique(table).tolist():
@@ -152,7 +154,7 @@ def _rules(axes: list[_Axis], table: Longs, default: int) -> list[DecisionRule]:
             continue
         boxes = _cover(table, label, n_equalities, left)
         left -= len(boxes)
-        found += [DecisionRule(_literals(axes, box), label) for box in boxes]
+        found += [DecisionRule(_literals(axes, box, known), label) for box in boxes]
     return found
 
 
@@ -256,20 +258,21 @@ def _n_literals(box: Groups, shape: tuple[int, ...]) -> int:
     return sum(len(codes) < size for codes, size in zip(box, shape, strict=True))
 
 
-def _literals(axes: list[_Axis], box: Groups) -> tuple[CodeLiteral, ...]:
-    found: list[CodeLiteral] = []
-    for axis, group in zip(axes, box, strict=True):
-        size = len(axis.members)
-        if len(group) == size:
-            continue
-        if len(axis.arguments) > 1:
-            found.append(SameCode(axis.arguments[0], axis.arguments[1], bool(group[0])))
-            continue
-        within = set(group.tolist())
-        codes = [
-            sorted(c for g in range(size) if (g in within) == sign for c in axis.members[g])
-            for sign in (True, False)
-        ]
-        sign = len(codes[0]) <= len(codes[1])
-        found.append(HasCode(axis.arguments[0], tuple(codes[0] if sign else codes[1]), sign))
-    return tuple(found)
+def _literals(axes: list[_Axis], box: Groups, known: dict[tuple[int, bytes], Body]) -> Body:
+    """A literal for each axis of which not all codes are in the box; ``known`` ones are made once."""
+    found: Body = ()
+    for at, (axis, group) in enumerate(zip(axes, box, strict=True)):
+        key = (at, group.tobytes())
+        if key not in known:
+            known[key] = _literal(axis, group)
+        found += known[key]
+    return found
+
+
+def _literal(axis: _Axis, group: Longs) -> Body:
+    if len(group) == len(axis.members):
+        return ()
+    if len(axis.arguments) > 1:
+        return (SameCode(axis.arguments[0], axis.arguments[1], bool(group[0])),)
+    codes = {code for place in group.tolist() for code in axis.members[place]}
+    return (has_one_of(axis.arguments[0], codes, sum(len(members) for members in axis.members)),)

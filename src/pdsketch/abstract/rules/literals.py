@@ -116,6 +116,28 @@ def negated(literal: CodeLiteral) -> CodeLiteral:
             return AtLeast(s, elements, count, not positive)
 
 
+def exclusive(left: Iterable[CodeLiteral], right: Iterable[CodeLiteral]) -> bool:
+    """Whether a literal of the one side contradicts one of the other, so that they never hold together."""
+    others = tuple(right)
+    return any(_opposed(a, b) for a in left for b in others)
+
+
+def _opposed(left: CodeLiteral, right: CodeLiteral) -> bool:
+    match left, right:
+        case HasCode(i, a, True), HasCode(j, b, True):
+            return i == j and not {*a} & {*b}
+        case HasCode(i, a, True), HasCode(j, b, False):
+            return i == j and {*a} <= {*b}
+        case HasCode(i, a, False), HasCode(j, b, True):
+            return i == j and {*b} <= {*a}
+        case AtLeast(s, a, n, True), AtLeast(t, b, m, False):
+            return s == t and {*a} == {*b} and n >= m
+        case AtLeast(s, a, n, False), AtLeast(t, b, m, True):
+            return s == t and {*a} == {*b} and n <= m
+        case _:
+            return left == negated(right)
+
+
 def literal_as_json(literal: CodeLiteral | ElementLiteral) -> list[Any]:
     """A list that JSON can hold."""
     match literal:

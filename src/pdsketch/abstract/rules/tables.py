@@ -1,6 +1,7 @@
-"""Functions that a few scalar arguments determine: the table of what was seen, minimised, cells not seen left open.
+"""Functions that a few scalar arguments determine: the table of what was seen, minimised.
 
 Which arguments these are is decided by description length, so that a table has fewer cells than examples.
+Cells that were not seen are don't cares, but no rule is widened for their sake alone.
 """
 
 from __future__ import annotations
