@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from tests.abstract.rules.coded import complete
 
+from pdsketch.abstract.rules.decision_list import DecisionRule
+from pdsketch.abstract.rules.exact import UNSEEN, exact_rules
 from pdsketch.abstract.rules.learn import learn_list
 from pdsketch.abstract.rules.literals import HasCode, SameCode
 
@@ -107,6 +109,22 @@ def test_a_table_without_any_structure_is_still_exact():
     random = np.random.default_rng(0)
     examples = complete((30, 20, 10), lambda a, *_: random.integers(0, 5, len(a)))
     learned(examples)
+
+
+def test_rules_are_not_widened_to_cells_that_were_not_seen():
+    table = np.zeros((8, 2), np.int64)
+    table[[1, 2], 0] = 1
+    table[3, 0] = UNSEEN
+    assert exact_rules(table, [], 0) == ([DecisionRule((HasCode(0, (1, 2)), HasCode(1, (0,))), 1)], 0)
+
+
+def test_arguments_are_dropped_where_all_that_was_seen_agrees():
+    table = np.full((4, 3), UNSEEN)
+    table[0] = 0
+    table[1, 1], table[2, 2] = 1, 1
+    rules, default = exact_rules(table, [], 0)
+    assert {literal.argument for rule in rules for literal in rule.literals} == {0}
+    assert default == 0
 
 
 def test_one_label_needs_no_rule():

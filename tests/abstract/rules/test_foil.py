@@ -10,7 +10,7 @@ from pdsketch.abstract.rules.decision_list import DecisionRule
 from pdsketch.abstract.rules.examples import CodedExamples, CodedSet
 from pdsketch.abstract.rules.flips import flip_rules
 from pdsketch.abstract.rules.foil import foil_rules
-from pdsketch.abstract.rules.learn import learn_list
+from pdsketch.abstract.rules.learn import learn_list, split
 from pdsketch.abstract.rules.literals import AtLeast, ElementHasCode, ElementSameCode, HasCode, SameCode
 from pdsketch.budget import Budget, OutOfTimeError
 
@@ -77,8 +77,9 @@ def test_transitions_of_which_most_were_seen_twice():
 
 def test_a_table_over_too_many_codes_is_not_believed():
     random = np.random.default_rng(0)
-    found = learn_list(sampled(500, (100, 100, 3), lambda a, *_: random.integers(0, 3, len(a))))
-    assert len(found.rules) <= 5
+    for size in (100, 400):
+        found = learn_list(sampled(500, (size, size, 3), lambda a, *_: random.integers(0, 3, len(a))))
+        assert len(found.rules) <= 5
 
 
 def test_equality_of_two_arguments_from_a_sample():
@@ -194,6 +195,7 @@ def test_a_counter_example_is_a_held_out_row_that_the_list_gets_wrong():
     found = learn_list(examples)
     row = found.agreement.counter_example
     assert found.predict(examples)[row] != examples.y[row]
+    assert row in split(examples)[1]
 
 
 def test_coins_teach_nothing():
@@ -250,6 +252,7 @@ def test_the_order_of_rows_and_elements_makes_no_difference(fewest):
     found, again = learn_list(examples), learn_list(shuffled)
     assert found.rules == again.rules
     assert found.default == again.default
+    assert found.agreement.held_out == again.agreement.held_out
     assert (again.predict(shuffled) == found.predict(examples)[rows]).all()
 
 

@@ -47,7 +47,7 @@ def learn_list(examples: CodedExamples) -> DecisionList:
             examples, wrong.astype(np.bool_), everything, everything[:0], exact=not wrong.any()
         )
         return DecisionList(tuple(rules), default, agreement)
-    train, held_out = _split(examples)
+    train, held_out = split(examples)
     rules, default = _from_sample(examples.take(train))
     wrong = predict(rules, default, examples) != examples.y
     agreement = _agreement(
@@ -102,7 +102,7 @@ def _shortest(options: list[Rules | None], examples: CodedExamples) -> Rules:
     return min((option for option in options if option is not None), key=length)
 
 
-def _split(examples: CodedExamples) -> tuple[Longs, Longs]:
+def split(examples: CodedExamples) -> tuple[Longs, Longs]:
     """Rows to learn from, in random order, and rows held out, whatever the order of the examples.
 
     Each label gives one row in five, the third, eighth … of its rows.

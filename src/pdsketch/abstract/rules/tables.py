@@ -30,12 +30,12 @@ _MOST_ROWS: Final = 4000
 def table_rules(
     examples: CodedExamples, pairs: Pairs, default: int | None
 ) -> tuple[list[DecisionRule], int] | None:
-    """Rules over the few arguments that say most about the label; None if no argument says anything."""
+    """Rules over the few arguments that say most about the label; None if listing labels is as short."""
     some = examples.take(np.arange(min(len(examples), _MOST_ROWS)))
     n = len(examples.columns)
     sizes = range(1, 1 + min(n, _MOST_ARGUMENTS))
     wanted = [size for size in sizes if comb(n, size) <= _MOST_SUBSETS]
-    best, shortest = None, _length(some, ())
+    best, shortest = None, min(_length(some, ()), len(some) * log2(max(len(np.unique(some.y)), 2)))
     for subset in chain.from_iterable(combinations(range(n), size) for size in wanted):
         budget.current().tick()
         length = _length(some, subset)
