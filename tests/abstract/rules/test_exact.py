@@ -106,7 +106,7 @@ def test_a_large_table_takes_less_than_a_second():
 
 
 def test_a_table_without_any_structure_is_still_exact():
-    random = np.random.default_rng(0)
+    random = np.random.default_rng(77)
     examples = complete((30, 20, 10), lambda a, *_: random.integers(0, 5, len(a)))
     learned(examples)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tests.abstract.rules.coded import noisy, sampled, with_sets
 
-from pdsketch.abstract.rules.decision_list import DecisionRule
+from pdsketch.abstract.rules.decision_list import DecisionRule, predict
 from pdsketch.abstract.rules.examples import CodedExamples, CodedSet
 from pdsketch.abstract.rules.flips import flip_rules
 from pdsketch.abstract.rules.foil import foil_rules
@@ -59,6 +59,21 @@ def test_groups_of_codes_that_only_matter_together():
     assert found.agreement.held_out == 1.0
 
 
+@pytest.mark.parametrize(
+    ("examples", "n_rules"),
+    [
+        (sampled(300, (2, 2, 30, 30), lambda a, b, *_: a ^ b), 2),
+        (sampled(1000, (2, 2, 2, 3, 40), lambda a, b, c, *_: a ^ b ^ c), 4),
+        (sampled(1500, (8, 8, 20, 50), lambda a, b, *_: (a < 4) ^ (b < 4)), 2),
+    ],
+    ids=["two", "three", "groups"],
+)
+def test_foil_looks_ahead_where_no_literal_gains(examples, n_rules):
+    rules, default = foil_rules(examples)
+    assert len(rules) == n_rules
+    assert (predict(rules, default, examples) == examples.y).all()
+
+
 def test_transitions_from_a_sample():
     def forward(pose, direction, *_):
         return np.clip(pose + np.array([1, 7, -1, -7])[direction], 0, 48)
@@ -76,10 +91,10 @@ def test_transitions_of_which_most_were_seen_twice():
 
 
 def test_a_table_over_too_many_codes_is_not_believed():
-    random = np.random.default_rng(0)
+    random = np.random.default_rng(77)
     for size in (100, 400):
-        found = learn_list(sampled(500, (size, size, 3), lambda a, *_: random.integers(0, 3, len(a))))
-        assert len(found.rules) <= 5
+        found = learn_list(sampled(500, (size, size, 3), lambda a, *_: random.integers(0, 10, len(a))))
+        assert sum(len(literal.codes) for rule in found.rules for literal in rule.literals) <= 20
 
 
 def test_equality_of_two_arguments_from_a_sample():

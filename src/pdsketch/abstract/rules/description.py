@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import lru_cache
-from math import e, log2
+from math import log2
 
 from pdsketch.abstract.rules.decision_list import DecisionRule
 from pdsketch.abstract.rules.examples import CodeColumn, CodedExamples
@@ -27,7 +27,9 @@ def exception_bits(wrong: float, total: float, n_labels: int) -> float:
     """Bits to name the examples that are wrong, and their labels; the more, the less one more costs."""
     if wrong <= 0:
         return 0.0
-    return wrong * log2(e * max(total, wrong) * max(n_labels - 1, 1) / wrong)
+    share = min(wrong / total, 0.5)
+    entropy = -share * log2(share) - (1 - share) * log2(1 - share)
+    return total * entropy + wrong * log2(max(n_labels - 1, 1))
 
 
 def body_bits(body: Body, examples: CodedExamples) -> float:
