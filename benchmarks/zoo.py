@@ -12,7 +12,8 @@ inputs and outputs away, by that plain network under an ordinary supervised loss
 (`hand`). The score is the part of fresh examples that is right: the goal's
 truth, or the variable that the action writes. `keep` is what "nothing changes"
 or the more frequent answer would score. Splits: *test* is drawn as the training
-examples were; *counts* has other numbers of objects, *range* other values.
+examples were; *counts* has other numbers of objects, *range* other values,
+*rare* mostly values that training seldom had.
 """
 
 from __future__ import annotations
@@ -217,7 +218,7 @@ def _keep_rate(task: Task, examples: Examples) -> float:
 
 def draw(task: Task, size: int, seed: int, split: str) -> list[Examples]:
     """Fresh examples; every split and seed has its own stream."""
-    stream = {"train": 0, "test": 1, "counts": 2, "range": 3}[split]
+    stream = {"train": 0, "test": 1, "counts": 2, "range": 3, "rare": 4}[split]
     rng = np.random.default_rng([seed, stream, sum(map(ord, task.name))])
     found = task.sample(rng, size, "test" if split == "train" else split)
     return found if isinstance(found, list) else [found]

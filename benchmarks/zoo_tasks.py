@@ -305,6 +305,25 @@ _atom(
     lambda p, d, q: (p + AHEAD[d] == q).all(1),
     tests=("test", "range"),
 )
+
+
+def _carried(rng, n, split):
+    """Cells of a room, [-1, -1] in the hand, and [-2, -2] when gone: 1 in 100, or 1 in 2 ("rare")."""
+    gone, held = (0.5, 0.5) if split == "rare" else (0.01, 0.15)
+    drawn = rng.random(n)
+    cells = np.where((drawn < gone + held)[:, None], -1, rng.integers(0, 7, (n, 2)))
+    return np.where((drawn < gone)[:, None], -2, cells).astype(np.float32)
+
+
+_atom(
+    "carried",
+    "tune",
+    "floats",
+    {"pose": ("pose", "vector[float32, 2]", _carried)},
+    lambda p: (p == -1).all(1),
+    sizes=(1000,),
+    tests=("test", "rare"),
+)
 _atom(
     "limit-by-code",
     "check",

@@ -4,7 +4,7 @@ Each file is a shipped example after one to four mutations of its bytes, its
 tokens or its tree, or a mutant of a mutant: those that reached a new call site of
 the checker are kept and mutated further (the guidance by coverage). A file must
 be answered with diagnostics or a loaded value, by `check`, by the parsers, by the
-formatter (which must round-trip and settle) and by the graph drawing; anything
+formatter (which must round-trip and settle), by an editor's questions and by the graph drawing; anything
 else that is raised is a crash, and more than `LIMIT` seconds are a hang.
 """
 
@@ -25,12 +25,15 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from pdsketch.lang.analyse import analyse
+from pdsketch.lang.complete import completions
 from pdsketch.lang.diagnostics import Error, as_json, render
 from pdsketch.lang.domain import Domain
 from pdsketch.lang.graph.build import graph_of
 from pdsketch.lang.graph.dot import to_dot
 from pdsketch.lang.graph.svg import to_svg
 from pdsketch.lang.load import check_files, load_domain, parse_domain, parse_goal, parse_problem
+from pdsketch.lang.navigate import definition, hover, occurrences, outline
 from pdsketch.lang.printer import format_source
 from pdsketch.lang.reader import Atom, Node, read
 from pdsketch.lang.source import Source
@@ -283,6 +286,20 @@ class Fuzz:
         with contextlib.suppress(Error):
             parse_goal(goal, domain, {})
             self.counts["goals loaded"] += 1
+        self.ask(text, loaded)
+
+    def ask(self, text: str, loaded: Domain | None) -> None:
+        """What an editor asks of the same text: an answer to everything, and the verdict of the loader."""
+        path = self.domain_of(text.encode())[0]
+        domain = analyse(Path(path).read_text(encoding="utf-8"), path) if "(problem" in text else None
+        analysis = analyse(text, "mutant", domain)
+        assert (analysis.domain is None) == (loaded is None), "analyse and parse_domain disagree"
+        offset = self.rng.randrange(len(text) + 1)
+        completions(analysis, offset)
+        hover(analysis, offset)
+        outline(analysis)
+        found = definition(analysis, offset)
+        assert found is None or occurrences(analysis, found), "a name does not occur where it stands"
 
     @contextlib.contextmanager
     def watched(self) -> Iterator[set[tuple[str, int, int]]]:

@@ -15,18 +15,14 @@ import pdsketch
 
 ROOT = Path(pdsketch.__file__).parent
 
-LONGEST = 391
+LONGEST = 389
 """Lines of the longest module."""
 
-BY_STRING = {"__init__", "cli/imports", "cli/main", "cli/modules", "envs/registry", "lang/domain"}
+BY_STRING = {"__init__", "cli/imports", "cli/main", "cli/modules", "envs/registry"}
 """Modules that import others by name: the lazy doors, and modules that users name."""
 
-HOMONYMS = {
-    *("Atom", "Config", "Either", "Engine", "Facts", "Interrupted", "Layout", "Logic", "Moment"),
-    *("Options", "Parameter", "Program", "Progress", "Recorder", "Relation", "Report", "Run", "Scene"),
-    *("Settings", "Signature", "Table", "Told", "Watcher", "World"),
-}
-"""Public class names that stand for two things or three."""
+HOMONYMS = {"Atom", "Logic", "Report", "Signature"}
+"""Public class names that stand for two things."""
 
 
 @cache

@@ -22,8 +22,10 @@ _HOMES = {
     "load_problem": "pdsketch.lang.load",
     "parse_problem": "pdsketch.lang.load",
     "parse_goal": "pdsketch.lang.load",
-    "State": "pdsketch.tensor.state",
-    "StateBatch": "pdsketch.tensor.state",
+    "analyse": "pdsketch.lang.analyse",
+    "TextAnalysis": "pdsketch.lang.analyse",
+    "State": "pdsketch.tensor.states.state",
+    "StateBatch": "pdsketch.tensor.states.state",
     "Model": "pdsketch.tensor.model",
     "load_model": "pdsketch.tensor.store",
     "Episode": "pdsketch.learn.data.episode",
@@ -64,6 +66,8 @@ if TYPE_CHECKING:
     from pdsketch.envs.registry import make_world as make_world
     from pdsketch.envs.registry import register_world as register_world
     from pdsketch.envs.registry import worlds as worlds
+    from pdsketch.lang.analyse import TextAnalysis as TextAnalysis
+    from pdsketch.lang.analyse import analyse as analyse
     from pdsketch.lang.diagnostics import Diagnostic as Diagnostic
     from pdsketch.lang.diagnostics import Error as Error
     from pdsketch.lang.domain import Domain as Domain
@@ -86,8 +90,8 @@ if TYPE_CHECKING:
     from pdsketch.search.plan import plan_many as plan_many
     from pdsketch.search.result import Result as Result
     from pdsketch.tensor.model import Model as Model
-    from pdsketch.tensor.state import State as State
-    from pdsketch.tensor.state import StateBatch as StateBatch
+    from pdsketch.tensor.states.state import State as State
+    from pdsketch.tensor.states.state import StateBatch as StateBatch
     from pdsketch.tensor.store import load_model as load_model
 else:
 

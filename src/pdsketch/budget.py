@@ -27,6 +27,9 @@ MEGABYTE: Final = 1_000_000
 DEFAULT_MEGABYTES: Final = 2000.0
 """What planning may take where nobody says otherwise."""
 
+PORTION: Final = 32 * MEGABYTE
+"""About how many bytes of tensors are worked on at a time; set by hand."""
+
 _TICKS: Final = 256
 """How many ticks pass between two looks at the clock."""
 
@@ -234,6 +237,10 @@ class Budget:
         if not self.fits(size):
             raise OutOfMemoryError
 
+    def portion(self) -> float:
+        """How many bytes to work on at a time: a quarter of what is left, and no more than `PORTION`."""
+        return min(PORTION, max(self.memory - self.grown(), 0.0) / 4)
+
 
 UNLIMITED: Final = Budget()
 
@@ -243,3 +250,38 @@ _CURRENT: ContextVar[Budget] = ContextVar("budget", default=UNLIMITED)
 def current() -> Budget:
     """The budget of the call under way; one without limits where there is none."""
     return _CURRENT.get()
+
+
+@final
+class Portions:
+    """Portions of states, or of other rows, by what earlier ones took; the first is of ``first`` rows.
+
+    Their sizes depend on the shapes of what is computed, and not on the clock: a search
+    takes the same course every time, but close to the limit of its memory.
+    """
+
+    def __init__(self, first: int = 1) -> None:
+        self._first = first
+        self._weight = 0.0
+        self._largest = 0
+
+    def of(self, rows: int) -> Iterator[slice]:
+        """The portions of so many rows; the budget is asked before each."""
+        budget = current()
+        at = 0
+        while at < rows:
+            budget.check()
+            size = self._first
+            if self._weight:
+                size = max(1, int(budget.portion() / self._weight))
+            yield slice(at, min(at + size, rows))
+            at += size
+
+    def wants(self, rows: int) -> bool:
+        """Whether to tell what so many rows took: no portion was as large before."""
+        return rows >= 2 * self._largest
+
+    def learn(self, rows: int, size: float) -> None:
+        """So many rows took so many bytes."""
+        self._largest = max(self._largest, rows)
+        self._weight = max(self._weight, size / rows, 1.0)

@@ -11,7 +11,7 @@ from pdsketch.abstract.optimistic.compile import compile_optimistic
 from pdsketch.heuristics.evaluator import KernelEvaluator
 from pdsketch.lang.load import parse_domain, parse_problem
 from pdsketch.lang.rewrite import lift_objects, substitute
-from pdsketch.lang.semantics import Moment, World, apply, encode
+from pdsketch.lang.semantics import Moment, StaticContext, apply, encode
 from pdsketch.lang.terms import Object
 from pdsketch.task.ground import ground
 
@@ -23,7 +23,7 @@ SETTINGS = settings(
 def values(problem, states, functions=None, heuristic="ff"):
     """OPT of states of a problem; the truth of facts comes from the reference semantics."""
     opt = compile_optimistic(problem.domain, problem.universe, problem.goal)
-    world = World.of(problem, functions)
+    world = StaticContext.of(problem, functions)
     rows = np.zeros((len(states), opt.task.n_basic), np.bool_)
     for row, state in zip(rows, states, strict=True):
         moment = Moment(world, state)
@@ -34,7 +34,7 @@ def values(problem, states, functions=None, heuristic="ff"):
 def opt_of(domain, problem, functions=None, heuristic="ff"):
     """OPT of the initial state."""
     loaded = parse_problem(f"(define (problem p) (:domain d) {problem})", parse_domain(domain))
-    world = World.of(loaded, functions)
+    world = StaticContext.of(loaded, functions)
     return values(loaded, [encode(world, loaded.init)], functions, heuristic)[0]
 
 

@@ -10,7 +10,7 @@ from pdsketch.lang.semantics import Moment, apply, encode
 from pdsketch.search.heuristics import MODEL_HEURISTICS
 from pdsketch.search.latent.heuristics import Searched
 from pdsketch.tensor.model import Model
-from pdsketch.tensor.state import StateBatch
+from pdsketch.tensor.states.state import StateBatch
 
 SETTINGS = settings(
     max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]

@@ -14,7 +14,7 @@ from pdsketch.lang.steps import Step
 from pdsketch.lang.validator import validate
 from pdsketch.search.options import SEARCHES
 from pdsketch.search.outcome import Outcome
-from pdsketch.search.packed.engine import Options, search
+from pdsketch.search.packed.engine import PackedOptions, search
 from pdsketch.task.explain import explain
 from pdsketch.task.ground import Grounding, ground
 
@@ -32,7 +32,7 @@ def check_search(case: Case) -> None:
     task = ground(sample.problem)
     for name, heuristic in [("astar", "blind"), ("astar", "max"), *case.chance.sample(OTHERS, 3)]:
         costs = case.chance.choice(["own", "own", "plus-one"])
-        options = Options(
+        options = PackedOptions(
             search=name,
             heuristic=heuristic,
             weight=WEIGHT,

@@ -255,7 +255,7 @@ def _optimism(case: Case, wanted: np.ndarray) -> None:
 
     from pdsketch.search.heuristics import MODEL_HEURISTICS
     from pdsketch.search.latent.heuristics import Searched
-    from pdsketch.tensor.state import StateBatch
+    from pdsketch.tensor.states.state import StateBatch
 
     graph = case.graph
     model = model_of(case.sample)

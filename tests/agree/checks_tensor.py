@@ -14,12 +14,12 @@ from tests.tensor.agreement import model_of, sharp_comparisons, variant
 
 from pdsketch.lang import semantics
 from pdsketch.lang.domain import Predicate
-from pdsketch.lang.moment import Moment, World
+from pdsketch.lang.moment import Moment, StaticContext
 from pdsketch.lang.rewrite import unfold_all
 from pdsketch.lang.terms import Expr, Object, walk
 from pdsketch.lang.types import ObjectType
 from pdsketch.tensor.model import Model
-from pdsketch.tensor.state import StateBatch
+from pdsketch.tensor.states.state import StateBatch
 
 LOGICS = ("crisp", "godel", "product", "lukasiewicz")
 STATES = 10
@@ -99,7 +99,7 @@ def _tables(case: Case, model: Model, batch: StateBatch) -> None:
                         raise DifferError("derived table", f"{fact} in state {i}", wanted, value)
 
 
-def _facts(world: World, predicate: Predicate) -> list[tuple[Any, ...]]:
+def _facts(world: StaticContext, predicate: Predicate) -> list[tuple[Any, ...]]:
     members = [world.members(p.type) for p in predicate.parameters]
     return [(predicate.name, *args) for args in product(*members)]
 

@@ -187,25 +187,25 @@ FAULTS = (
     Fault(
         "exists over tensors is forall",
         "formula",
-        ("pdsketch.tensor.logic", "Crisp.some"),
+        ("pdsketch.tensor.compile.logic", "Crisp.some"),
         lambda right: lambda self, a, axes: a.all(axes[0]) if len(axes) == 1 else a.all(axes),
     ),
     Fault(
         "a Łukasiewicz `or` that is its `and`",
         "formula",
-        ("pdsketch.tensor.logic", "Lukasiewicz.disj"),
+        ("pdsketch.tensor.compile.logic", "Lukasiewicz.disj"),
         lambda right: lambda self, a, b: (a + b - 1.0).clamp(min=0.0),
     ),
     Fault(
         "tensor comparisons that are not strict",
         "formula",
-        ("pdsketch.tensor.lower", "compare"),
+        ("pdsketch.tensor.compile.lower", "compare"),
         _never_strict,
     ),
     Fault(
         "conditional effects over tensors that always fire",
         "step",
-        ("pdsketch.tensor.effects", "blended"),
+        ("pdsketch.tensor.compile.effects", "blended"),
         _always_fires,
     ),
     Fault(
@@ -230,7 +230,7 @@ FAULTS = (
     Fault(
         "greedy search that calls itself A*",
         "latent",
-        ("pdsketch.search.latent.engine", "Engine._priority"),
+        ("pdsketch.search.latent.engine", "BestFirstSearch._priority"),
         _without_g,
         soon=False,
     ),

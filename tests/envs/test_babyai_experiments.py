@@ -12,7 +12,7 @@ from pdsketch.experiments.babyai import SearchConfig, TrainConfig, both_loops, h
 from pdsketch.experiments.babyai_checks import stock_seeds, unseen_seeds
 from pdsketch.experiments.babyai_tables import EXPERIMENTS
 from pdsketch.experiments.reproduce import Request, reproduce, write_results
-from pdsketch.experiments.runs import Run, run_all
+from pdsketch.experiments.runs import ExperimentRun, run_all
 from pdsketch.experiments.tables import spread
 from pdsketch.lang.diagnostics import Error
 from pdsketch.learn.data.files import load_episodes
@@ -72,7 +72,7 @@ def double(config):
 
 
 def test_finished_runs_are_skipped_and_kept(tmp_path):
-    runs = [Run(f"n{n}", double, TrainConfig(episodes=n)) for n in (1, 2)]
+    runs = [ExperimentRun(f"n{n}", double, TrainConfig(episodes=n)) for n in (1, 2)]
     first = run_all(runs[:1], tmp_path)
     said = []
     both = run_all(runs, tmp_path, say=said.append)

@@ -16,7 +16,7 @@ from pdsketch.envs.babyai.world import ActionObjDoor, problem_seed
 from pdsketch.experiments import babyai
 from pdsketch.experiments.babyai import SearchConfig, TrainConfig
 from pdsketch.experiments.babyai_checks import measure_transitions
-from pdsketch.experiments.runs import Run
+from pdsketch.experiments.runs import ExperimentRun
 
 
 def test_no_two_problems_share_a_seed():
@@ -61,10 +61,12 @@ def steps_of(config: TrainConfig) -> dict[str, int]:
 
 
 def test_runs_of_different_settings_have_different_files():
-    keys = [Run("same", steps_of, TrainConfig(episodes=n, seed=s)).key for n in (1, 2) for s in (0, 1)]
+    keys = [
+        ExperimentRun("same", steps_of, TrainConfig(episodes=n, seed=s)).key for n in (1, 2) for s in (0, 1)
+    ]
     assert len(set(keys)) == 4
-    assert Run("same", steps_of, TrainConfig(episodes=1, seed=0)).key == keys[0]
-    assert keys[0] != Run("same", dict, TrainConfig(episodes=1, seed=0)).key
+    assert ExperimentRun("same", steps_of, TrainConfig(episodes=1, seed=0)).key == keys[0]
+    assert keys[0] != ExperimentRun("same", dict, TrainConfig(episodes=1, seed=0)).key
 
 
 def lazy_model() -> pds.Model:

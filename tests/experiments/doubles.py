@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pdsketch.experiments.runs import Run
+from pdsketch.experiments.runs import ExperimentRun
 from pdsketch.lang.diagnostics import error
 
 
@@ -19,5 +19,5 @@ def double(config: Config) -> dict[str, int]:
     return {"twice": 2 * config.number}
 
 
-def runs(*numbers: int) -> list[Run]:
-    return [Run(f"n{n}", double, Config(n)) for n in numbers]
+def runs(*numbers: int) -> list[ExperimentRun]:
+    return [ExperimentRun(f"n{n}", double, Config(n)) for n in numbers]

@@ -12,7 +12,7 @@ from tests.strategies.sketches import sketch
 import pdsketch as pds
 from pdsketch.lang.domain import Action, Domain
 from pdsketch.lang.load import parse_domain, parse_goal, parse_problem
-from pdsketch.lang.semantics import World, holds
+from pdsketch.lang.semantics import StaticContext, holds
 from pdsketch.lang.terms import (
     TRUE,
     Apply,
@@ -443,4 +443,15 @@ def test_a_division_of_ints_is_a_float():
 def test_an_int_and_a_float_are_compared_in_either_order(formula):
     found = parse_goal(formula, sketch_of())
     assert isinstance(found, Equal)
-    assert holds(World(sketch_of(), {}), {}, found) == ("0.5" not in formula)
+    assert holds(StaticContext(sketch_of(), {}), {}, found) == ("0.5" not in formula)
+
+
+def test_a_later_use_tells_what_a_blank_returns():
+    domain = parse_domain(
+        """(define (domain d) (:types item - object pose - vector[float32, 2])
+          (:predicates (at [return_type=pose] ?i - item))
+          (:action a :parameters (?i - item)
+            :precondition (??ok (??f (at ?i)))
+            :effect (assign (at ?i) (??f (at ?i)))))"""
+    )
+    assert domain.blanks["action::a::f"].signature == "action::a::f(pose) -> pose"

@@ -10,10 +10,9 @@ from tests.tensor.agreement import model_of, steps_of
 
 from pdsketch.lang.load import parse_domain, parse_problem
 from pdsketch.lang.rewrite import conjuncts, lift_objects, map_children, rename_bound, substitute, unfold_all
-from pdsketch.lang.semantics import World, holds
+from pdsketch.lang.semantics import StaticContext, holds
 from pdsketch.lang.terms import Apply, Logic, Object, Quantified, Variable, free_variables, walk
-from pdsketch.tensor.arguments import bind
-from pdsketch.tensor.effects import written
+from pdsketch.tensor.states.arguments import bind
 
 
 @given(sketch())
@@ -43,7 +42,7 @@ def test_an_action_written_out_has_the_same_effects(sample):
         # What is written out may name fewer variables, and then has fewer axes.
         truths = torch.broadcast_tensors(program.precondition(run), plain.precondition(run))
         assert torch.equal(*truths)
-        after, other = written(program, run), written(plain, run)
+        after, other = program.written(run), plain.written(run)
         for name, table in after.items():
             assert torch.allclose(table.double(), other[name].double(), equal_nan=True)
 
@@ -56,7 +55,7 @@ def test_an_argument_is_not_captured_by_a_quantifier_of_the_body():
         (:goal (exists (?y - thing) (linked ?y))))""",
         domain,
     )
-    world = World.of(problem)
+    world = StaticContext.of(problem)
     assert holds(world, problem.init, problem.goal)
     assert holds(world, problem.init, unfold_all(problem.goal, domain))
 

@@ -6,7 +6,7 @@ from pdsketch.lang.diagnostics import Error
 from pdsketch.lang.load import parse_domain, parse_problem
 from pdsketch.lang.semantics import (
     Moment,
-    World,
+    StaticContext,
     applicable,
     apply,
     cost,
@@ -23,7 +23,7 @@ def world_of(body, objects="", functions=None):
     """A world from the body of a domain and a list of objects."""
     domain = parse_domain(f"(define (domain d)\n{body})")
     problem = parse_problem(f"(define (problem p) (:domain d) (:objects {objects}) (:goal (and)))", domain)
-    return World.of(problem, functions)
+    return StaticContext.of(problem, functions)
 
 
 def derived(world, state, *fact):
@@ -541,7 +541,7 @@ def test_long_chains_of_derived_predicates_are_evaluated():
 
 def test_a_goal_is_a_closed_formula():
     problem = parse_problem(TOWER, parse_domain(BLOCKS))
-    assert not holds(World.of(problem), problem.init, problem.goal)
+    assert not holds(StaticContext.of(problem), problem.init, problem.goal)
 
 
 def test_a_name_that_is_bound_three_times_means_the_innermost_and_conditions_outside_keep_theirs():
@@ -551,6 +551,6 @@ def test_a_name_that_is_bound_three_times_means_the_innermost_and_conditions_out
     problem = parse_problem(
         "(define (problem x) (:domain d) (:objects a b - item) (:init (p a)) (:goal (q b)))", domain
     )
-    world = World.of(problem)
+    world = StaticContext.of(problem)
     assert apply(world, problem.init, ("act", "a")) == {("p", "a"): True, ("q", "a"): True, ("q", "b"): True}
     assert apply(world, problem.init, ("act", "b")) == {("p", "a"): True}

@@ -16,7 +16,7 @@ from pdsketch.learn.losses import Losses
 from pdsketch.learn.options import Options
 from pdsketch.learn.time_slice import TimeSlice
 from pdsketch.nets.nested import Nested, drawing
-from pdsketch.tensor.logic import logic_of
+from pdsketch.tensor.compile.logic import logic_of
 
 MORE = """
   (:derived (in-first ?s - robot) (??f (at ?s)))

@@ -21,10 +21,16 @@ import pdsketch as pds
 from pdsketch.files.digests import sealed
 from pdsketch.files.lock import lock_file
 from pdsketch.files.tensors import digest_blocks
-from pdsketch.learn.checkpoint import Checkpoint, Facts, OverwriteWarning, load_checkpoint, save_checkpoint
+from pdsketch.files.weights import blocks_of
+from pdsketch.learn.checkpoint import (
+    Checkpoint,
+    FitProgress,
+    OverwriteWarning,
+    load_checkpoint,
+    save_checkpoint,
+)
 from pdsketch.learn.data.recorder import arrays_of
 from pdsketch.learn.progress import Csv
-from pdsketch.tensor.weights import blocks_of
 
 OPTIONS = {"steps": 4, "batch": 32, "evaluate_every": 1, "validation": 0.2, "patience": 9, "trial": 0.5}
 
@@ -271,7 +277,7 @@ def test_a_killed_writer_leaves_the_old_checkpoint_or_the_new_one(tmp_path):
     setup = {"sketch": "", "modules": [], "data": {}, "options": {}}
 
     def save(step: int) -> None:
-        facts = Facts(step, [], {}, {}, None, 0, 0, [])
+        facts = FitProgress(step, [], {}, {}, None, 0, 0, [])
         save_checkpoint(path, Checkpoint(model.state_dict(), {}, {}, {}, facts), setup)
 
     save(1)

@@ -15,7 +15,7 @@ from pdsketch.learn.data.episode_arrays import narrow
 from pdsketch.learn.optimiser import clip, make_optimiser
 from pdsketch.learn.options import Options
 from pdsketch.learn.schedules import LAST_RATE, learning_rate
-from pdsketch.tensor.codes import tolerance_of
+from pdsketch.tensor.states.codes import tolerance_of
 
 
 def test_episodes_are_held_out_whole(rooms):

@@ -15,7 +15,7 @@ from pdsketch.learn.data.files import load_episodes, save_episodes
 from pdsketch.learn.data.recorder import arrays_of
 from pdsketch.learn.fit import evaluate, gather, open_training_set
 from pdsketch.learn.time_slice import TimeSlice
-from pdsketch.tensor.logic import CRISP
+from pdsketch.tensor.compile.logic import CRISP
 
 
 def truths(episode: pds.Episode) -> dict[str, list[int]]:

@@ -46,6 +46,12 @@ def test_the_direction_of_a_bar_is_learned_from_600_pictures(zoo):
     assert learned(zoo, zoo.TASKS["bar-direction"], 600, 300, batch=128)["test"] >= 0.97
 
 
+def test_a_value_that_is_rare_is_told_from_its_neighbour(zoo):
+    found = learned(zoo, zoo.TASKS["carried"], 600, 300, batch=128)
+    assert found["test"] >= 0.99
+    assert found["rare"] >= 0.99  # every other thing there is gone, and none of these is carried
+
+
 @pytest.mark.parametrize(
     ("name", "examples", "steps", "batch", "least"),
     [

@@ -7,7 +7,7 @@ from torch import nn
 
 import pdsketch as pds
 from pdsketch.learn.notes import note_verdicts
-from pdsketch.tensor.codes import codes_of, tolerance_of
+from pdsketch.tensor.states.codes import codes_of, tolerance_of
 
 PICTURES = """
 (define (domain pictures)

@@ -159,6 +159,7 @@ def test_bad_input_exits_with_31(place, capsys):
         ("stps", 3),
         ("batch", 0),
         ("tnorm", "zadeh"),
+        ("variable_loss", "l1"),
         ("validation", 1.5),
         ("learning_rate", "fast"),
         ("resume", True),

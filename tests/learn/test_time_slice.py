@@ -10,7 +10,7 @@ import pdsketch as pds
 from pdsketch.learn.data.device_dataset import put_on_device
 from pdsketch.learn.fit import gather, open_training_set
 from pdsketch.learn.time_slice import TimeSlice
-from pdsketch.tensor.logic import CRISP, logic_of
+from pdsketch.tensor.compile.logic import CRISP, logic_of
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from pdsketch.nets.default import make
-from pdsketch.nets.nested import ERRORS, WORTH, Nested, drawing, simplest
+from pdsketch.nets.nested import LEAST_ERRORS_SAVED, STANDARD_ERRORS, Nested, drawing, simplest
 from pdsketch.nets.signature import Input, Signature, Spec
 
 SIGNATURE = Signature((Input(Spec("float", (2,))), Input(Spec("int", (), 4))), Spec("bool"))
@@ -25,7 +25,7 @@ def test_of_equals_the_simplest_is_taken():
 
 
 def test_what_is_worth_less_than_two_examples_is_not_worth_a_level():
-    few = int(WORTH)
+    few = int(LEAST_ERRORS_SAVED)
     assert simplest(risks([1.0] * few + [0.0] * 38, [0.0] * (38 + few))) == 0
     many = 4 * few
     assert simplest(risks([1.0] * many + [0.0] * 32, [0.0] * (32 + many))) == 1
@@ -35,7 +35,9 @@ def test_a_difference_that_may_be_chance_is_none():
     noise = torch.randn(400, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     noise -= noise.mean()
     error = float(noise.std()) / 20
-    chance, sure = (torch.stack([noise + e * error, 0 * noise]) for e in (ERRORS - 0.1, ERRORS + 0.1))
+    chance, sure = (
+        torch.stack([noise + e * error, 0 * noise]) for e in (STANDARD_ERRORS - 0.1, STANDARD_ERRORS + 0.1)
+    )
     assert simplest(chance) == 0
     assert simplest(sure) == 1
 

@@ -6,8 +6,9 @@ import pytest
 import torch
 
 from pdsketch.nets.default import Sparsity, make
-from pdsketch.nets.nested import FEW, Told
+from pdsketch.nets.nested import FEWEST_PICKED, Told
 from pdsketch.nets.normalise import Normalise
+from pdsketch.nets.seen_values import SeenValues
 from pdsketch.nets.signature import Input, Signature, Spec
 from pdsketch.nets.together import Together, can_join, is_free
 
@@ -31,6 +32,9 @@ def networks(signature: Signature, count: int = 4):
             if isinstance(module, Normalise):
                 module.mean.copy_(torch.randn(module.mean.shape, generator=generator))
                 module.spread.copy_(0.5 + torch.rand(module.spread.shape, generator=generator))
+            if isinstance(module, SeenValues):
+                module.values[:, :4] = torch.rand(len(module.values), 4, generator=generator)
+                module.tolerance.fill_(0.1)
     return made
 
 
@@ -67,7 +71,7 @@ def test_at_each_level_together_is_as_alone(name):
 
 
 @pytest.mark.parametrize("name", SIGNATURES)
-@pytest.mark.parametrize("rows", [FEW - 2, 3 * FEW])
+@pytest.mark.parametrize("rows", [FEWEST_PICKED - 2, 3 * FEWEST_PICKED])
 def test_drawn_levels_are_those_that_each_draws_alone(name, rows):
     made = networks(SIGNATURES[name])
     given = arguments(SIGNATURES[name], len(made), rows)
@@ -113,6 +117,10 @@ def test_who_is_watched_or_recorded_is_not_free():
     assert not is_free(network)
     hook.remove()
     next(m for m in network.modules() if isinstance(m, Normalise)).recording = True
+    assert not is_free(network)
+    (network,) = networks(SIGNATURES["flags"], 1)
+    assert is_free(network)
+    next(m for m in network.modules() if isinstance(m, SeenValues)).noting = True
     assert not is_free(network)
 
 

@@ -9,8 +9,8 @@ import pytest
 
 import pdsketch as pds
 from pdsketch.search import keywords
-from pdsketch.search.latent.options import Options as LatentOptions
-from pdsketch.search.packed.engine import Options as PackedOptions
+from pdsketch.search.latent.options import LatentOptions
+from pdsketch.search.packed.engine import PackedOptions
 
 ROADS = """(define (domain roads) (:requirements :action-costs) (:types place)
   (:predicates (at ?p - place) (road ?p ?q - place){more})

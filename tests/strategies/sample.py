@@ -9,7 +9,7 @@ from typing import Any
 
 from pdsketch.lang.domain import Domain, Problem
 from pdsketch.lang.load import parse_domain, parse_problem
-from pdsketch.lang.semantics import World
+from pdsketch.lang.semantics import StaticContext
 from pdsketch.lang.steps import Step
 from pdsketch.lang.types import ObjectType
 
@@ -40,8 +40,8 @@ class Sample:
         return parse_problem(self.problem_text, self.domain)
 
     @cached_property
-    def world(self) -> World:
-        return World.of(self.problem, self.functions)
+    def world(self) -> StaticContext:
+        return StaticContext.of(self.problem, self.functions)
 
     @cached_property
     def steps(self) -> list[Step]:

@@ -16,10 +16,10 @@ from torch import Tensor
 from pdsketch.lang import semantics
 from pdsketch.lang.diagnostics import Error
 from pdsketch.lang.types import ObjectType
-from pdsketch.tensor import compare
+from pdsketch.tensor.compile import compare
 from pdsketch.tensor.model import Model
-from pdsketch.tensor.state import State
-from pdsketch.tensor.values import unify
+from pdsketch.tensor.states.state import State
+from pdsketch.tensor.states.values import unify
 
 
 @contextmanager
@@ -73,7 +73,9 @@ def steps_of(sample: Sample, most: int = 12) -> list[semantics.Step]:
     return sample.steps[::every]
 
 
-def variant(sample: Sample, keep: Sequence[str], order: Sequence[str]) -> tuple[State, semantics.World, dict]:
+def variant(
+    sample: Sample, keep: Sequence[str], order: Sequence[str]
+) -> tuple[State, semantics.StaticContext, dict]:
     """The initial state with some of the problem's own objects, in another order."""
     constants = sample.domain.constants
     universe = dict(constants)
@@ -91,7 +93,7 @@ def variant(sample: Sample, keep: Sequence[str], order: Sequence[str]) -> tuple[
         universe=universe,
         init=facts,
     )
-    return problem.state, semantics.World(sample.domain, universe, sample.functions), facts
+    return problem.state, semantics.StaticContext(sample.domain, universe, sample.functions), facts
 
 
 def assert_close(a: State, b: State, *, within: float = 1e-4) -> None:

@@ -23,7 +23,7 @@ from pdsketch.lang.load import parse_goal
 from pdsketch.lang.terms import Apply, Object, walk
 from pdsketch.lang.types import ObjectType
 from pdsketch.tensor.model import Model
-from pdsketch.tensor.state import StateBatch
+from pdsketch.tensor.states.state import StateBatch
 
 SAMPLES = st.one_of(sketch(), classical())
 many = settings(
@@ -171,7 +171,7 @@ def reads_raw(sample: Sample, expr) -> bool:
     return any(sample.domain.predicates[name].role == "raw" for name in seen)
 
 
-def first_step(world: semantics.World, sample: Sample, action):
+def first_step(world: semantics.StaticContext, sample: Sample, action):
     args = []
     for p in action.parameters:
         if isinstance(p.type, ObjectType) or p.type.choices is not None:

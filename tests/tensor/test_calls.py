@@ -10,7 +10,7 @@ from torch import nn
 from pdsketch.lang.diagnostics import Error
 from pdsketch.lang.load import parse_domain
 from pdsketch.tensor.model import Model
-from pdsketch.tensor.state import State, StateBatch
+from pdsketch.tensor.states.state import State, StateBatch
 
 KINDS = parse_domain("""
 (define (domain kinds)
@@ -62,7 +62,7 @@ def state(items=3, robots=2) -> State:
     )
 
 
-class Recorder:
+class ExperienceRecorder:
     """A module that notes what it is called with."""
 
     def __init__(self, result):
@@ -83,14 +83,14 @@ def truth_of(*args):
 def ask(name, blank, module, crisp=False, given=None, **more):
     model = Model(KINDS, {blank: module, **more})
     run = model.engine.open(model.ready(given or state()))
-    from pdsketch.tensor.logic import CRISP
+    from pdsketch.tensor.compile.logic import CRISP
 
     return model.engine.predicate(run, name, CRISP if crisp else model.logic)
 
 
 @pytest.mark.parametrize("crisp", [False, True])
 def test_every_kind_of_value_reaches_a_blank_in_its_form(crisp):
-    recorder = Recorder(truth_of)
+    recorder = ExperienceRecorder(truth_of)
     ask("every-kind", "derived::every-kind::f", recorder, crisp)
     (args,) = recorder.calls
     assert [tuple(a.shape) for a in args] == [
@@ -108,7 +108,7 @@ def test_every_kind_of_value_reaches_a_blank_in_its_form(crisp):
 
 
 def test_arguments_are_expanded_to_the_same_leading_axes():
-    recorder = Recorder(truth_of)
+    recorder = ExperienceRecorder(truth_of)
     found = ask("pair", "derived::pair::f", recorder)
     (args,) = recorder.calls
     assert [tuple(a.shape) for a in args] == [(1, 3, 2, 2), (1, 3, 2, 2)]
@@ -116,14 +116,14 @@ def test_arguments_are_expanded_to_the_same_leading_axes():
 
 
 def test_a_unary_predicate_is_computed_over_its_own_axis_alone():
-    recorder = Recorder(truth_of)
+    recorder = ExperienceRecorder(truth_of)
     model = Model(KINDS, {"derived::one::f": recorder})
     model.holds(state(), "(forall (?a ?b - item ?r - robot) (and (one ?a) (one ?b) (near ?a ?r)))")
     assert [tuple(a[0].shape) for a in recorder.calls] == [(1, 3, 2)]
 
 
 def test_sets_come_with_weights():
-    recorder = Recorder(lambda home, near, pairs: torch.ones(home.shape[:-1]))
+    recorder = ExperienceRecorder(lambda home, near, pairs: torch.ones(home.shape[:-1]))
     ask("crowd", "derived::crowd::f", recorder)
     ((home, near, pairs),) = recorder.calls
     assert home.shape == (1, 2, 2)
@@ -135,7 +135,7 @@ def test_sets_come_with_weights():
 
 
 def test_when_alone_is_a_set_of_at_most_one():
-    recorder = Recorder(lambda maybe: torch.ones(maybe[1].shape[:-1]))
+    recorder = ExperienceRecorder(lambda maybe: torch.ones(maybe[1].shape[:-1]))
     ask("maybe", "derived::maybe::f", recorder, crisp=True)
     ((values, weights),) = recorder.calls[0]
     assert values.shape == (1, 3, 1, 2)
@@ -143,7 +143,7 @@ def test_when_alone_is_a_set_of_at_most_one():
 
 
 def test_padding_has_no_weight_in_a_set():
-    recorder = Recorder(lambda home, near, pairs: (near[0].sum(-1) * near[1]).sum(-1).clamp(0, 1))
+    recorder = ExperienceRecorder(lambda home, near, pairs: (near[0].sum(-1) * near[1]).sum(-1).clamp(0, 1))
     model = Model(KINDS, {"derived::crowd::f": recorder})
     states = [state(1), state(4), state(0)]
     together = model.holds(StateBatch.of(states), "(exists (?r - robot) (crowd ?r))")
@@ -152,7 +152,7 @@ def test_padding_has_no_weight_in_a_set():
 
 
 def test_a_blank_without_arguments_returns_its_value_alone():
-    recorder = Recorder(lambda: torch.tensor([0.25]))
+    recorder = ExperienceRecorder(lambda: torch.tensor([0.25]))
     model = Model(KINDS, {"derived::constant::f": recorder})
     assert model.holds(state(), "(constant)") == 0.25
     assert recorder.calls == [()]
@@ -218,7 +218,7 @@ def test_external_functions_see_ints_as_int64():
         seen.append(hue)
         return (hue + 1) % 6
 
-    bright = Recorder(lambda hue: (hue[..., 0] == 2).float())
+    bright = ExperienceRecorder(lambda hue: (hue[..., 0] == 2).float())
     found = ask("is-bright", "next-hue", next_hue, bright=bright)
     assert found.tolist() == [[0, 1, 0]]
     assert seen[0].dtype == torch.int64

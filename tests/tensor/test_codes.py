@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pdsketch.tensor.codes import Codes, Quantiser, codes_of, note_codes
+from pdsketch.tensor.states.codes import Codes, Quantiser, codes_of, note_codes
 
 numbers = st.floats(-100, 100, width=32)
 

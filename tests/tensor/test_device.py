@@ -8,7 +8,7 @@ from tests.tensor.agreement import assert_close
 from tests.tensor.worlds import GRID, STEPS, grid_state
 
 from pdsketch.tensor.model import Model
-from pdsketch.tensor.state import StateBatch
+from pdsketch.tensor.states.state import StateBatch
 
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
 FORMULAS = [
@@ -56,7 +56,7 @@ def test_every_device_agrees_with_the_cpu(device):
 @pytest.mark.parametrize("device", DEVICES)
 def test_networks_that_wait_for_a_state_are_made_where_the_model_is(device):
     from pdsketch.lang.load import parse_domain
-    from pdsketch.tensor.state import State
+    from pdsketch.tensor.states.state import State
 
     domain = parse_domain("""
     (define (domain d) (:types item - object) (:predicates (v [return_type=vector[float32]] ?o - item))

@@ -10,9 +10,8 @@ from tests.tensor.agreement import assert_close
 from tests.tensor.worlds import GRID, facing, grid_state
 
 from pdsketch.lang.load import parse_domain
-from pdsketch.tensor.effects import assigned, written
 from pdsketch.tensor.model import Model
-from pdsketch.tensor.state import State, StateBatch
+from pdsketch.tensor.states.state import State, StateBatch
 
 WRITERS = parse_domain("""
 (define (domain writers)
@@ -263,18 +262,18 @@ def test_what_is_assigned_and_how_far_give_the_new_value(gates, either, tnorm):
         arguments = {"?o": torch.tensor([[0]])} if action in ("two", "hue") else {}
         run = engine.open(batch).ground(arguments, 1)
         program = engine.program(action, logic)
-        gate, value = assigned(program, run)[name]
+        gate, value = program.assigned(run)[name]
         before = batch[name]
         if name == "h":
             before = torch.nn.functional.one_hot(before, 3).float()
             gate = gate.unsqueeze(-1)
-        assert torch.allclose(torch.lerp(before, value, gate), written(program, run)[name], atol=1e-4)
+        assert torch.allclose(torch.lerp(before, value, gate), program.written(run)[name], atol=1e-4)
 
 
 def test_only_conditional_assignments_are_choices():
     run = model.engine.open(StateBatch.of([state()])).ground({"?o": torch.tensor([[0]])}, 1)
     for action in ("literals", "between", "chain", "numbers", "up"):
-        assert assigned(model.engine.program(action, model.logic), run) == {}
+        assert model.engine.program(action, model.logic).assigned(run) == {}
 
 
 CHANGES = parse_domain("""

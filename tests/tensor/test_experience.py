@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 import pdsketch as pds
-from pdsketch.tensor.experience import NOTE, Recorder
+from pdsketch.tensor.experience import NOTE, ExperienceRecorder
 
 SKETCH = """
 (define (domain things)
@@ -45,7 +45,7 @@ def things(at, colour=None, old=None, photo=0.5):
 def model():
     """A model whose blanks saw three things: near each other, between (0, 0) and (4, 4), in some colours."""
     model = pds.Model(DOMAIN, seed=0)
-    recorder = Recorder(DOMAIN.blanks)
+    recorder = ExperienceRecorder(DOMAIN.blanks)
     with model.blanks.watched(recorder), torch.no_grad():
         for x in range(4):
             for y in range(5):

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import pdsketch as pds
-from pdsketch.tensor.intake import _take_in_carefully, take_in
+from pdsketch.tensor.states.intake import _take_in_carefully, take_in
 
 SKETCH = """
 (define (domain mixed)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pdsketch.lang.diagnostics import Error
-from pdsketch.tensor.logic import CRISP, LOGICS, logic_of
+from pdsketch.tensor.compile.logic import CRISP, LOGICS, logic_of
 
 TRUTHS = st.floats(0, 1, width=32)
 ALL = list(LOGICS.values())

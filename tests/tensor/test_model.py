@@ -15,7 +15,7 @@ import pdsketch as pds
 from pdsketch.lang.diagnostics import Error
 from pdsketch.lang.load import parse_domain, parse_goal
 from pdsketch.tensor.model import Model
-from pdsketch.tensor.state import State, StateBatch
+from pdsketch.tensor.states.state import State, StateBatch
 
 
 @pytest.fixture(scope="module")

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 import pdsketch as pds
-from pdsketch.tensor.experience import Recorder
-from pdsketch.tensor.logic import logic_of
+from pdsketch.tensor.compile.logic import logic_of
+from pdsketch.tensor.experience import ExperienceRecorder
 
 DICE = """
 (define (domain dice)
@@ -126,7 +126,7 @@ def test_states_are_padded_with_their_last_object():
 def test_a_record_covers_all_calls():
     model, first = dice((0.0, 0.0, 0.0, 0.2))
     _, second = dice((0.0, 0.0, 0.0, 0.9))
-    recorder, notes = Recorder(["derived::lucky::g"]), {}
+    recorder, notes = ExperienceRecorder(["derived::lucky::g"]), {}
     with model.blanks.watched(recorder):
         for state in (first, second):
             model.holds(state, "(lucky d0)", crisp=True)

@@ -13,7 +13,7 @@ from pdsketch.lang.load import parse_domain, parse_problem
 from pdsketch.lang.source import Source
 from pdsketch.lang.steps import read_plan, write_plan
 from pdsketch.lang.types import ObjectType
-from pdsketch.tensor.state import State, StateBatch, concat
+from pdsketch.tensor.states.state import State, StateBatch, concat
 
 OBJECTS = {"robot": ["agent"], "key": ["key#1"], "ball": ["ball#2"]}
 ITEM = ObjectType(("item",))

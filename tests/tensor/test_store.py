@@ -19,7 +19,7 @@ from torch import nn
 from pdsketch.lang.diagnostics import Error
 from pdsketch.lang.load import parse_domain
 from pdsketch.tensor.model import Model
-from pdsketch.tensor.state import State
+from pdsketch.tensor.states.state import State
 from pdsketch.tensor.store import ARCHITECTURE, SKETCH, WEIGHTS, load_model
 
 GOAL = "(exists (?o - item) (is-red ?o))"
@@ -36,6 +36,7 @@ def folder(tmp_path):
 def test_a_model_comes_back_as_it_was(folder):
     model = load_model(folder, modules={"facing": facing})
     assert model.logic.name == "product"
+    assert not model.training  # networks that were trained are asked, not taught
     assert model.notes == {"trained": ["derived::is-red::f"]}
     before = Model(GRID, {"facing": facing}, seed=3, tnorm="product")
     assert torch.equal(model.holds(grid_state(), GOAL), before.holds(grid_state(), GOAL))
@@ -263,7 +264,7 @@ def test_networks_are_compared_with_the_weights_before_they_are_made(tmp_path, s
     model.save(tmp_path)
     blanks = json.loads((tmp_path / ARCHITECTURE).read_text())["blanks"]
     edit(tmp_path, blanks={"derived::p::f": {**blanks["derived::p::f"], "shapes": shapes}})
-    monkeypatch.setattr("pdsketch.tensor.blanks.make", None)
+    monkeypatch.setattr("pdsketch.tensor.compile.blanks.make", None)
     with pytest.raises(Error, match="bad-weights"):
         load_model(tmp_path)
 
@@ -276,7 +277,7 @@ def test_a_sketch_that_asks_for_larger_networks_than_were_saved_makes_none(folde
     for blank in described["blanks"].values():
         blank.pop("shapes", None)
     reseal(folder, ARCHITECTURE, described)
-    monkeypatch.setattr("pdsketch.tensor.blanks.make", None)
+    monkeypatch.setattr("pdsketch.tensor.compile.blanks.make", None)
     with pytest.raises(Error, match="bad-weights"):
         load_model(folder, modules={"facing": facing})
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pdsketch as pds
-from pdsketch.tensor import whole
+from pdsketch.tensor.states import whole
 
 EDGES = [0, 1, -1, 2**31, 2**32 + 1, 2**62, -(2**62), whole.LARGEST - 1, whole.LARGEST, whole.SMALLEST]
 INTS = st.sampled_from(EDGES) | st.integers(whole.SMALLEST, whole.LARGEST) | st.integers(-(2**33), 2**33)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from pdsketch.lang.load import parse_domain
-from pdsketch.tensor.state import State
+from pdsketch.tensor.states.state import State
 
 GRID = parse_domain("""
 (define (domain grid)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pdsketch.experiments import runs
-from pdsketch.experiments.runs import Run
+from pdsketch.experiments.runs import ExperimentRun
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ def main() -> None:
     """Make the runs that are not finished."""
     from tests.torture.table import square  # by its name in all processes, not as that of `__main__`
 
-    table = [Run(f"n{n}", square, Config(n)) for n in range(6)]
+    table = [ExperimentRun(f"n{n}", square, Config(n)) for n in range(6)]
     found = runs.run_all(table, Path(sys.argv[1]), jobs=2, say=lambda text: print(text, file=sys.stderr))
     print(*(one["result"] for one in found))
 

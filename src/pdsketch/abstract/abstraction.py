@@ -3,21 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Final, final
+from typing import Any, Final, Protocol, final
 
 import numpy as np
+from torch import Tensor
 
 from pdsketch.kernels.arrays import Bools, Floats
 from pdsketch.lang.rewrite import Form, substitute
+from pdsketch.lang.steps import Step
 from pdsketch.lang.terms import TRUE, Expr, Object
 from pdsketch.lang.types import ObjectType
 from pdsketch.task.task import Task
 from pdsketch.tensor.model import Model
+from pdsketch.tensor.states.state import StateBatch
 
 KEPT: Final = 256
 """How many tasks with other costs are kept."""
+
+
+class NumberCodes(Protocol):
+    """Codes for some of the numbers of a value."""
+
+    @property
+    def dimensions(self) -> tuple[int, ...]:
+        """Which numbers of a value, laid out flat, they are of."""
+
+    def codes(self, numbers: Tensor) -> Tensor:
+        """The code of each row of numbers: ``[n, d]`` → ``[n]``."""
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class CodeReading:
+    """Facts that say which code a state variable has.
+
+    Fact ``places[i]`` holds where the variable of the objects ``rows[i]`` has the code ``numbers[i]``; a
+    Boolean variable has no ``part``, and is 0 or 1.
+    """
+
+    predicate: str
+    part: NumberCodes | None
+    rows: tuple[tuple[str, ...], ...]
+    numbers: tuple[int, ...]
+    places: tuple[int, ...]
 
 
 @final
@@ -35,6 +65,10 @@ class Abstraction:
     - ``explain``: given the basic facts of a state from which the relaxed task has no plan, why that is
       so, one sentence a reason.
     - ``objects``: those of the problem, with their types, in the order of their numbers.
+    - ``codes``: facts that are read as codes of state variables. Their objects may be named by number.
+    - ``per_effect``: hFF counts each conditional effect as an operator of its own; otherwise an
+      action that moves a robot would count once however far it has to go.
+    - ``values``: what the arguments of operators that are codes stand for.
     """
 
     task: Task
@@ -42,11 +76,14 @@ class Abstraction:
     infinity_is_proof: bool
     explain: Callable[[Bools], Sequence[str]]
     objects: Mapping[str, ObjectType]
+    codes: tuple[CodeReading, ...] = ()
+    per_effect: bool = False
+    values: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def n_read(self) -> int:
         """How many facts are read off a state."""
-        return sum(len(form.places) for form in self.readings)
+        return sum(len(form.places) for form in (*self.readings, *self.codes))
 
     @property
     def expressions(self) -> tuple[Expr, ...]:
@@ -65,6 +102,15 @@ class Abstraction:
         names = [*self.objects]
         return [tuple(names[int(o[1:])] if o[0] == "@" else o for o in step) for step in self.task.operators]
 
+    def step_of(self, operator: int) -> Step:
+        """The step that an operator is, in the model's own terms: names of objects, and values."""
+        names = [*self.objects]
+        name, *arguments = self.task.operators[operator]
+        return (
+            name,
+            *(self.values[o] if o in self.values else names[int(o[1:])] if o[0] == "@" else o for o in arguments),
+        )
+
     def states(self, facts: Bools) -> Bools:
         """The basic facts of states of which those that are read, ``[state, fact]``, are given."""
         states = np.zeros((len(facts), self.task.n_basic), dtype=np.bool_)
@@ -76,8 +122,8 @@ class Abstraction:
         return replace(self, task=_priced(self.task, tuple(costs)))
 
 
-Compile = Callable[[Model, Mapping[str, ObjectType], Expr], Abstraction]
-"""Compiles a goal over the objects of a problem, the domain's constants first."""
+Compile = Callable[[Model, Mapping[str, ObjectType], Expr, StateBatch], Abstraction]
+"""Compiles a goal over the objects of a problem, the domain's constants first, in its initial state."""
 
 
 @lru_cache(maxsize=KEPT)

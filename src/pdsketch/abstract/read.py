@@ -12,19 +12,16 @@ from typing import Final, final
 import torch
 from torch import Tensor
 
-from pdsketch.abstract.abstraction import Abstraction
-from pdsketch.budget import current
+from pdsketch.abstract.abstraction import Abstraction, NumberCodes
+from pdsketch.budget import Portions, current
+from pdsketch.lang.domain import Predicate
 from pdsketch.lang.rewrite import Form
 from pdsketch.lang.terms import Expr
 from pdsketch.lang.types import ObjectType
-from pdsketch.tensor.logic import CRISP, Logic
+from pdsketch.tensor.compile.node import Node
 from pdsketch.tensor.model import Model
-from pdsketch.tensor.node import Node
-from pdsketch.tensor.portions import Portions
-from pdsketch.tensor.read import Parameter
-from pdsketch.tensor.scope import Binding
-from pdsketch.tensor.state import StateBatch
-from pdsketch.tensor.universe import Universe
+from pdsketch.tensor.states.state import StateBatch
+from pdsketch.tensor.states.universe import Universe
 
 _FIRST_ROWS: Final = 4096
 """Facts of one form that are computed together before it is known what they take."""
@@ -48,12 +45,14 @@ class FactReader:
                 names = tuple(variable.name for variable in form.variables)
                 key = (form.expr, (*names, *(str(v.type) for v in form.variables)))
                 if key not in tables:
-                    tables[key] = _Table(compile_form(form, model), names, len(universes))
+                    node = self._engine.grounded(form.expr, form.variables)
+                    tables[key] = _Table(node, names, len(universes))
                 tables[key].rows[problem] += object_places(form, universe)
                 tables[key].facts[problem] += form.places
         for table in tables.values():
             table.seal(self.width, model.device)
         self._tables = list(tables.values())
+        self._codes = list(_code_tables(model, abstractions, universes, self.width))
 
     def facts(self, batch: StateBatch, problems: Tensor) -> Tensor:
         """The truth of every fact that is read, ``[state, fact]``, in as many portions as it takes."""
@@ -87,6 +86,8 @@ class FactReader:
                 if self.portions.wants(batch.size):
                     table.portions.learn(count, ground.nbytes / batch.size)
                     most = max(most, ground.nbytes * table.count // count)
+        for codes in self._codes:
+            codes.read(batch, problems, facts)
         if self.portions.wants(batch.size):
             self.portions.learn(batch.size, most + 4 * facts.numel())
         return facts[:, : self.width]
@@ -120,13 +121,76 @@ class _Table:
         return [slice(0, self.count)] if states > 1 else self.portions.of(self.count)
 
 
-def compile_form(form: Form, model: Model, logic: Logic = CRISP) -> Node:
-    """The program of a form, whose variables are parameters."""
-    scope: dict[str, Binding] = {}
-    for variable in form.variables:
-        assert isinstance(variable.type, ObjectType)
-        scope[variable.name] = Parameter(variable.name, variable.type)
-    return model.engine.lowering(logic).lower(form.expr, scope)
+@final
+class _CodeTable:
+    """The codes of one part of a state variable: for each problem the places of its objects, and the facts."""
+
+    def __init__(self, predicate: Predicate, part: NumberCodes | None, problems: int) -> None:
+        self._predicate = predicate
+        self._part = part
+        self.places: list[list[tuple[int, ...]]] = [[] for _ in range(problems)]
+        self.numbers: list[Sequence[int]] = [()] * problems
+        self.facts: list[Sequence[int]] = [()] * problems
+
+    def seal(self, nowhere: int, device: torch.device) -> None:
+        """Make the tensors, ``[problem, n]`` each."""
+        most = max(map(len, self.places))
+        n = len(self._predicate.parameters)
+
+        def padded(rows: Sequence[Sequence[int]], by: int) -> Tensor:
+            return torch.tensor([[*row, *[by] * (most - len(row))] for row in rows], device=device)
+
+        columns = [[[place[i] for place in row] for row in self.places] for i in range(n)]
+        self._index = [padded(column, 0) for column in columns]
+        self._wanted = padded(self.numbers, -1)
+        self._into = padded(self.facts, nowhere)
+
+    def read(self, batch: StateBatch, problems: Tensor, facts: Tensor) -> None:
+        """Enter the facts of some states."""
+        if not self._wanted.shape[1]:
+            return
+        table = batch.tensors[self._predicate.name]
+        axes = len(self._index)
+        objects = table.shape[1 : 1 + axes]
+        if self._part is None:
+            codes = table.reshape(batch.size, -1).long()
+        else:
+            numbers = table.reshape(batch.size * objects.numel(), -1)[:, list(self._part.dimensions)]
+            codes = self._part.codes(numbers).to(batch.device).reshape(batch.size, -1)
+        at = torch.zeros_like(self._wanted[problems])
+        for size, index in zip(objects, self._index, strict=True):
+            at = at * size + index[problems]
+        held = codes.gather(1, at) == self._wanted[problems]
+        facts.scatter_(1, self._into[problems], held)
+
+
+def _code_tables(
+    model: Model, abstractions: Sequence[Abstraction], universes: Sequence[Universe], nowhere: int
+) -> Iterable[_CodeTable]:
+    """The tables of all code readings, those of one variable and part together."""
+    tables: dict[tuple[str, int], _CodeTable] = {}
+    for problem, (abstraction, universe) in enumerate(zip(abstractions, universes, strict=True)):
+        names = [*abstraction.objects]
+        for reading in abstraction.codes:
+            predicate = model.domain.predicates[reading.predicate]
+            key = (reading.predicate, id(reading.part))
+            if key not in tables:
+                tables[key] = _CodeTable(predicate, reading.part, len(universes))
+            types = [p.type for p in predicate.parameters if isinstance(p.type, ObjectType)]
+            where: dict[tuple[str, ObjectType], int] = {}
+            for row in reading.rows:
+                for name, type_ in zip(row, types, strict=True):
+                    if (name, type_) not in where:
+                        own = names[int(name[1:])] if name[0] == "@" else name
+                        where[name, type_] = universe.at(own, type_)
+            tables[key].places[problem] = [
+                tuple([where[name, t] for name, t in zip(row, types, strict=True)]) for row in reading.rows
+            ]
+            tables[key].numbers[problem] = reading.numbers
+            tables[key].facts[problem] = reading.places
+    for table in tables.values():
+        table.seal(nowhere, model.device)
+    return tables.values()
 
 
 def object_places(form: Form, universe: Universe) -> list[tuple[int, ...]]:

@@ -23,7 +23,7 @@ from typing import Any, Protocol
 
 from pdsketch.lang.diagnostics import error
 from pdsketch.lang.steps import Step
-from pdsketch.tensor.state import State
+from pdsketch.tensor.states.state import State
 
 
 class Agent(Protocol):

@@ -9,9 +9,8 @@ from typing import Any, final
 import torch
 
 from pdsketch.lang.domain import Predicate
-from pdsketch.lang.types import ObjectType
-from pdsketch.tensor.codes import tolerance_of
-from pdsketch.tensor.state import State
+from pdsketch.tensor.states.codes import tolerance_of
+from pdsketch.tensor.states.state import State
 
 
 @final
@@ -63,7 +62,7 @@ def deviations(
             continue
         worst = int(off.argmax())
         index = torch.unravel_index(torch.tensor(worst), off.shape) if axes else ()
-        members = [observed.members(p.type) for p in predicate.parameters if isinstance(p.type, ObjectType)]
+        members = [observed.members(type_) for type_ in predicate.object_types]
         objects = tuple(names[int(i)] for names, i in zip(members, index, strict=True))
         found.append(Deviation(predicate.name, objects, float(off.max()), int((off > bound).sum())))
     return tuple(found)

@@ -13,7 +13,7 @@ from pdsketch.act.settings import Controller
 from pdsketch.lang.diagnostics import error
 from pdsketch.lang.domain import Domain
 from pdsketch.lang.steps import Step
-from pdsketch.tensor.state import State
+from pdsketch.tensor.states.state import State
 
 
 class Environment(Protocol):

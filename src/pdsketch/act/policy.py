@@ -18,12 +18,12 @@ from pdsketch.search.options import ModelSearch
 from pdsketch.search.plan import plan_many
 from pdsketch.search.result import Result
 from pdsketch.tensor.model import Model
-from pdsketch.tensor.state import State, StateBatch
+from pdsketch.tensor.states.state import State, StateBatch
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Moment:
+class StepRecord:
     """One step of a run: what was done and why, and how the world answered."""
 
     action: Step
@@ -47,7 +47,7 @@ class _Course:
     refused: frozenset[Step] = frozenset()
     avoided: frozenset[Step] = frozenset()
     results: list[Result] = field(default_factory=list)
-    trace: list[Moment] = field(default_factory=list)
+    trace: list[StepRecord] = field(default_factory=list)
     deviations: tuple[Deviation, ...] = ()
 
 
@@ -134,7 +134,7 @@ class Policy:
         self._courses = {}
 
     @property
-    def trace(self) -> list[Moment]:
+    def trace(self) -> list[StepRecord]:
         """The steps of the latest run."""
         return self._course(0).trace
 
@@ -248,7 +248,7 @@ class Policy:
             chosen[i] = course.rest.pop(0) if course.rest else None
             action = chosen[i]
             if action is not None:
-                course.trace.append(Moment(action, i in planned, True, course.deviations))
+                course.trace.append(StepRecord(action, i in planned, True, course.deviations))
             course.avoided, course.refused, course.deviations = course.refused, frozenset(), ()
         taken = {i: action for i, action in chosen.items() if action is not None}
         if self.loop == "closed" and taken:

@@ -17,7 +17,7 @@ from pdsketch.lang.steps import Step
 from pdsketch.learn.data.episode import Episode
 from pdsketch.learn.data.files import save_episodes
 from pdsketch.learn.data.recorder import arrays_of
-from pdsketch.tensor.state import State
+from pdsketch.tensor.states.state import State
 
 
 @final

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from pdsketch.lang.domain import Domain
 from pdsketch.lang.steps import Step
-from pdsketch.tensor.state import State
+from pdsketch.tensor.states.state import State
 
 
 class World(Protocol):

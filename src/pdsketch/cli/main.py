@@ -28,6 +28,7 @@ from pdsketch.lang.diagnostics import Diagnostic, Error, as_json, did_you_mean
 COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "check": ("pdsketch.cli.check", "say what is wrong with sketches, domains and problems"),
     "fmt": ("pdsketch.cli.fmt", "rewrite files in the canonical layout"),
+    "lsp": ("pdsketch.cli.lsp", "serve an editor: diagnostics, definitions, completions, renaming"),
     "show": ("pdsketch.cli.show", "list what a file holds, blanks with signatures; draw its graph"),
     "plan": ("pdsketch.cli.plan", "find a plan for a problem"),
     "validate": ("pdsketch.cli.validate", "replay a plan and say whether it reaches the goal"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Self, TextIO, final
 
-from pdsketch.search.outcome import Progress
+from pdsketch.search.outcome import SearchProgress
 
 EVERY = 5.0
 """Seconds between two lines; on a terminal the line is renewed in place, and more often."""
@@ -13,7 +13,7 @@ EVERY = 5.0
 
 @final
 class Ticker:
-    """Writes how a search is going; call it with each `Progress`."""
+    """Writes how a search is going; call it with each `SearchProgress`."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -22,7 +22,7 @@ class Ticker:
         self._last = time.monotonic()
         self._open = False
 
-    def __call__(self, progress: Progress) -> None:
+    def __call__(self, progress: SearchProgress) -> None:
         """Write a line if the last one is old enough."""
         now = time.monotonic()
         if now - self._last < self._every:

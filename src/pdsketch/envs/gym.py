@@ -12,7 +12,7 @@ from pdsketch.act.environment import has_ended, is_gymnasium, told_success
 from pdsketch.lang.diagnostics import error
 from pdsketch.lang.domain import Domain
 from pdsketch.lang.steps import Step
-from pdsketch.tensor.state import State
+from pdsketch.tensor.states.state import State
 
 
 @final

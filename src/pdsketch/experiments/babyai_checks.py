@@ -20,7 +20,7 @@ from pdsketch.experiments.babyai import (
     worlds_for,
 )
 from pdsketch.tensor.model import Model
-from pdsketch.tensor.state import State, StateBatch
+from pdsketch.tensor.states.state import State, StateBatch
 
 UNSEEN_STEPS = 10 * MOST_STEPS
 """Goals over several things need longer plans than missions do."""

@@ -11,8 +11,8 @@ from typing import Any, final
 from pdsketch.envs.babyai.modules import SketchName
 from pdsketch.experiments.babyai import SearchConfig, TrainConfig, both_loops, held_out, train
 from pdsketch.experiments.babyai_checks import measure_stock, measure_transitions, measure_unseen
-from pdsketch.experiments.runs import Run
-from pdsketch.experiments.tables import Table, plot_bars, plot_lines, spread
+from pdsketch.experiments.runs import ExperimentRun
+from pdsketch.experiments.tables import ResultTable, plot_bars, plot_lines, spread
 
 Records = Sequence[dict[str, Any]]
 
@@ -91,7 +91,7 @@ def measure(config: Config) -> dict[str, Any]:
     return found
 
 
-def run(train_config: TrainConfig, quick: bool, **settings: Any) -> Run[Config]:
+def run(train_config: TrainConfig, quick: bool, **settings: Any) -> ExperimentRun[Config]:
     """A run under a name that says what was trained."""
     name = f"{train_config.sketch}-{train_config.episodes}-seed{train_config.seed}"
     # PDS-Base predicts every number afresh: its floats are rounded to values that were seen.
@@ -99,7 +99,7 @@ def run(train_config: TrainConfig, quick: bool, **settings: Any) -> Run[Config]:
     if quick:
         search = replace(search, max_expansions=QUICK_EXPANSIONS)
         settings |= {"unseen_expansions": QUICK_EXPANSIONS, "stock_expansions": QUICK_EXPANSIONS}
-    return Run(name, measure, Config(train_config, search, **settings))
+    return ExperimentRun(name, measure, Config(train_config, search, **settings))
 
 
 def _train(sketch: SketchName, episodes: int, seed: int, quick: bool) -> TrainConfig:
@@ -108,7 +108,7 @@ def _train(sketch: SketchName, episodes: int, seed: int, quick: bool) -> TrainCo
     return TrainConfig(sketch, episodes, seed, STEPS[sketch][episodes], trial=TRIALS[sketch])
 
 
-def success_runs(sizes: Sequence[int], seeds: int, quick: bool) -> list[Run[Config]]:
+def success_runs(sizes: Sequence[int], seeds: int, quick: bool) -> list[ExperimentRun[Config]]:
     """A run per sketch, number of demonstrations and seed."""
     return [
         run(_train(sketch, size, seed, quick), quick, problems=6 if quick else 500, rooms=_rooms(size))
@@ -157,7 +157,7 @@ def _trained(records: Records) -> str:
     return f"{SKETCHES[train['sketch']]} from {train['episodes']:,} demonstrations"
 
 
-def main_table(records: Records) -> Table:
+def main_table(records: Records) -> ResultTable:
     """Success in rooms as in training and in fuller ones, acting blindly and with replanning."""
     rows = tuple(
         (
@@ -181,7 +181,7 @@ def main_table(records: Records) -> Table:
     )
     episodes = records[0]["config"]["train"]["episodes"]
     note = _note(records, f"{episodes} demonstrations in rooms of 4 objects and 4 doors. {_limit(records)}")
-    return Table("BabyAI: planning success", note, head, rows)
+    return ResultTable("BabyAI: planning success", note, head, rows)
 
 
 _LOOPS = ("open", "closed")
@@ -196,7 +196,7 @@ def main_plot(records: Records, path: Path) -> None:
     plot_bars(groups, path, title="BabyAI: planning success, open loop", y="success")
 
 
-def data_table(records: Records) -> Table:
+def data_table(records: Records) -> ResultTable:
     """Success by number of demonstrations."""
     sizes = sorted({record["config"]["train"]["episodes"] for record in records})
     rows = []
@@ -206,7 +206,7 @@ def data_table(records: Records) -> Table:
             rows.append((title, loop + " loop", *found))
         rows.append((title, "paper", *(PAPER_SIZES[sketch].get(size, "") for size in sizes)))
     head = ("model", "acting", *(f"{size} episodes" for size in sizes))
-    return Table(
+    return ResultTable(
         "BabyAI: success by number of demonstrations", _note(records, _limit(records)), head, tuple(rows)
     )
 
@@ -225,7 +225,7 @@ def _centre(values: Sequence[float]) -> tuple[float, float]:
     return (mean(values), pstdev(values)) if values else (0.0, 0.0)
 
 
-def check_runs(seeds: int, quick: bool) -> list[Run[Config]]:
+def check_runs(seeds: int, quick: bool) -> list[ExperimentRun[Config]]:
     """PDS-Abs from 1,000 demonstrations, tried on everything but missions."""
     unseen, stock, transitions = (1, 1, 100) if quick else (6, 40, 10_000)
     return [
@@ -234,7 +234,7 @@ def check_runs(seeds: int, quick: bool) -> list[Run[Config]]:
     ]
 
 
-def unseen_table(records: Records) -> Table:
+def unseen_table(records: Records) -> ResultTable:
     """By kind of goal: success, and the plan's length over the optimum."""
     kinds = records[0]["result"]["unseen"]
     rows = tuple(
@@ -253,10 +253,10 @@ def unseen_table(records: Records) -> Table:
         f"{_trained(records)}, {config['unseen']} problems a kind and seed, open loop, "
         f"at most {config['unseen_expansions']} expansions. "
     )
-    return Table("BabyAI: goals of unseen kinds", _note(records, note), head, rows)
+    return ResultTable("BabyAI: goals of unseen kinds", _note(records, note), head, rows)
 
 
-def stock_table(records: Records) -> Table:
+def stock_table(records: Records) -> ResultTable:
     """By level of Minigrid: success."""
     rows = tuple(
         (
@@ -270,12 +270,12 @@ def stock_table(records: Records) -> Table:
         f"{_trained(records)} in the 7×7 room, {config['stock']} problems a level and seed, "
         f"at most {config['stock_expansions']} expansions. "
     )
-    return Table(
+    return ResultTable(
         "BabyAI: Minigrid's own levels", _note(records, note), ("level", "open loop", "closed loop"), rows
     )
 
 
-def transition_table(records: Records) -> Table:
+def transition_table(records: Records) -> ResultTable:
     """By action and predicate: the part of held-out steps predicted as Minigrid took them."""
     actions = records[0]["result"]["transitions"]
     predicates = list(next(iter(actions.values()))["agreement"])
@@ -291,7 +291,7 @@ def transition_table(records: Records) -> Table:
         for action in actions
     )
     note = _note(records, f"{_trained(records)}; whole tables compared after each step. ")
-    return Table("BabyAI: single steps against Minigrid", note, ("action", "steps", *predicates), rows)
+    return ResultTable("BabyAI: single steps against Minigrid", note, ("action", "steps", *predicates), rows)
 
 
 @final
@@ -299,8 +299,8 @@ def transition_table(records: Records) -> Table:
 class Experiment:
     """A table: its runs for so many seeds (quick or not), how to print them, and how to draw them."""
 
-    runs: Callable[[int, bool], list[Run[Config]]]
-    table: Callable[[Records], Table]
+    runs: Callable[[int, bool], list[ExperimentRun[Config]]]
+    table: Callable[[Records], ResultTable]
     plot: Callable[[Records, Path], None] | None = None
 
 

@@ -23,8 +23,8 @@ from pdsketch.experiments.babyai import (
     worlds_for,
 )
 from pdsketch.experiments.babyai_checks import UNSEEN_STEPS, unseen_seeds
-from pdsketch.experiments.film import Scene, film
-from pdsketch.experiments.tables import Table, write_figure
+from pdsketch.experiments.film import Clip, film
+from pdsketch.experiments.tables import ResultTable, write_figure
 from pdsketch.files.lock import lock_folder
 from pdsketch.files.writing import write_file
 from pdsketch.learn.fit import fit
@@ -51,7 +51,7 @@ class DemoConfig:
 class Demo:
     """What a demo leaves behind."""
 
-    table: Table
+    table: ResultTable
     page: Path
     seconds: float
 
@@ -74,7 +74,7 @@ def run_demo(config: DemoConfig, folder: Path, say: Callable[[str], None]) -> De
     say("planning and acting")
     rows, scenes = _missions(model, config)
     more_rows, more_scenes = _unseen(model, config)
-    table = Table(
+    table = ResultTable(
         "A sketch that learned to act",
         f"PDS-Abs from {config.episodes} demonstrations, seed {config.seed}.",
         ("goals", "problems", "success"),
@@ -90,7 +90,7 @@ def run_demo(config: DemoConfig, folder: Path, say: Callable[[str], None]) -> De
     return Demo(table, page, seconds)
 
 
-def _missions(model: Model, config: DemoConfig) -> tuple[list[tuple[str, str, str]], list[Scene]]:
+def _missions(model: Model, config: DemoConfig) -> tuple[list[tuple[str, str, str]], list[Clip]]:
     """Missions as in training, in rooms as in training and in fuller ones."""
     rows, scenes = [], []
     search, count = SearchConfig(k=4), config.problems
@@ -102,11 +102,11 @@ def _missions(model: Model, config: DemoConfig) -> tuple[list[tuple[str, str, st
         (world,) = worlds_for(model, 1, objects=objects, doors=doors)
         (seed,) = held_out(1, config.seed + 1)
         (shown,) = rollout(planner(model, search), world, [seed], MOST_STEPS)
-        scenes.append(Scene(world, seed, world.mission, shown.actions))
+        scenes.append(Clip(world, seed, world.mission, shown.actions))
     return rows, scenes
 
 
-def _unseen(model: Model, config: DemoConfig) -> tuple[list[tuple[str, str, str]], list[Scene]]:
+def _unseen(model: Model, config: DemoConfig) -> tuple[list[tuple[str, str, str]], list[Clip]]:
     """Goals of kinds that no mission states."""
     search = SearchConfig(max_expansions=config.unseen_expansions, k=16)
     rows, scenes = [], []
@@ -117,7 +117,7 @@ def _unseen(model: Model, config: DemoConfig) -> tuple[list[tuple[str, str, str]
         rows.append((f"unseen: {kind}", str(len(seeds)), f"{done.summary['success'] or 0:.2f}"))
         if kind in _SHOWN and done and done[0].actions:
             scenes.append(
-                Scene(worlds[0], seeds[0], f"a goal never seen in training: {kind}", done[0].actions)
+                Clip(worlds[0], seeds[0], f"a goal never seen in training: {kind}", done[0].actions)
             )
     return rows, scenes
 
@@ -141,7 +141,7 @@ def draw_curve(history: list[dict[str, float]], path: Path) -> None:
     write_figure(figure, path)
 
 
-def _page(table: Table, scenes: list[Scene], seconds: float) -> str:
+def _page(table: ResultTable, scenes: list[Clip], seconds: float) -> str:
     sketch = html.escape((SKETCHES / "abs.pdsketch").read_text(encoding="utf-8"))
     rows = "".join(
         "<tr>" + "".join(f"<td>{html.escape(c)}</td>" for c in row) + "</tr>" for row in table.rows

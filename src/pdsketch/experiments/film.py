@@ -20,7 +20,7 @@ _INK, _PALE, _ACCENT, _PAPER = (30, 34, 42), (150, 156, 168), (20, 110, 200), (2
 
 @final
 @dataclass(frozen=True, slots=True)
-class Scene:
+class Clip:
     """One episode to show: a world and the seed of its start, what is wanted, and the plan."""
 
     world: World
@@ -34,7 +34,7 @@ class Scene:
         return [str(name) for name, *_ in self.plan]
 
 
-def film(scenes: Iterable[Scene], path: Path, milliseconds: int = 350) -> int:
+def film(scenes: Iterable[Clip], path: Path, milliseconds: int = 350) -> int:
     """Play the scenes one after another and write them; returns the number of frames."""
     try:
         from PIL import Image
@@ -57,7 +57,7 @@ def film(scenes: Iterable[Scene], path: Path, milliseconds: int = 350) -> int:
     return len(frames)
 
 
-def _frame(scene: Scene, done: int) -> Any:
+def _frame(scene: Clip, done: int) -> Any:
     from PIL import Image, ImageDraw
 
     room = Image.fromarray(scene.world.render())

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TypedDict, final
 
 from pdsketch.experiments.babyai_tables import EXPERIMENTS, Config
-from pdsketch.experiments.runs import Run, count_finished, run_all
-from pdsketch.experiments.tables import Table
+from pdsketch.experiments.runs import ExperimentRun, count_finished, run_all
+from pdsketch.experiments.tables import ResultTable
 from pdsketch.files.lock import lock_file
 from pdsketch.files.writing import make_folder, write_file, write_output
 from pdsketch.lang.diagnostics import did_you_mean, error
@@ -35,7 +35,7 @@ class Request:
     jobs: int = 1
     world: TrainingWorld = field(default_factory=TrainingWorld)
 
-    def all_runs(self) -> list[Run[Config]]:
+    def all_runs(self) -> list[ExperimentRun[Config]]:
         """The runs of the table, trained in the world that is asked for."""
         runs = EXPERIMENTS[self.table].runs(self.seeds, self.quick)
         return [
@@ -54,7 +54,7 @@ class Request:
         return self.place / "runs"
 
 
-def reproduce(request: Request, say: Callable[[str], None] | None = None) -> Table:
+def reproduce(request: Request, say: Callable[[str], None] | None = None) -> ResultTable:
     """Run what is not finished yet, then write the table."""
     if request.table not in EXPERIMENTS:
         raise error(

@@ -28,18 +28,18 @@ _PARTS = {"name", "function", "config", "result", "origin"}
 _PACKAGES = ("pdsketch", "torch", "numpy", "numba", "minigrid", "gymnasium")
 
 
-class Config(Protocol):
+class RunConfig(Protocol):
     """A frozen dataclass."""
 
     __dataclass_fields__: ClassVar[dict[str, Any]]
 
 
-C = TypeVar("C", bound=Config)
+C = TypeVar("C", bound=RunConfig)
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Run(Generic[C]):
+class ExperimentRun(Generic[C]):
     """One run: a ``function`` of one frozen ``config``, under a name that people read."""
 
     name: str
@@ -60,7 +60,7 @@ class Run(Generic[C]):
 
 
 def run_all(
-    runs: Sequence[Run[C]], folder: Path, jobs: int = 1, say: Callable[[str], None] | None = None
+    runs: Sequence[ExperimentRun[C]], folder: Path, jobs: int = 1, say: Callable[[str], None] | None = None
 ) -> list[dict[str, Any]]:
     """The measurements of all runs in their order, from their files where they are finished.
 
@@ -84,12 +84,14 @@ def run_all(
     return [_finished(folder, run) for run in runs]
 
 
-def count_finished(runs: Sequence[Run[C]], folder: Path) -> int:
+def count_finished(runs: Sequence[ExperimentRun[C]], folder: Path) -> int:
     """How many of the runs are finished."""
     return sum(_read(folder, run, lambda _: None) is not None for run in runs)
 
 
-def _alone(tasks: Sequence[tuple[Run[C], Path]]) -> Iterator[tuple[tuple[Run[C], Path], Error | None]]:
+def _alone(
+    tasks: Sequence[tuple[ExperimentRun[C], Path]],
+) -> Iterator[tuple[tuple[ExperimentRun[C], Path], Error | None]]:
     """`share` in this process alone."""
     for task in tasks:
         try:
@@ -100,13 +102,13 @@ def _alone(tasks: Sequence[tuple[Run[C], Path]]) -> Iterator[tuple[tuple[Run[C],
             yield task, None
 
 
-def _make(task: tuple[Run[C], Path]) -> None:
+def _make(task: tuple[ExperimentRun[C], Path]) -> None:
     """Make one run and write its file."""
     run, folder = task
     _write(folder, run, _execute(run))
 
 
-def _execute(run: Run[C]) -> dict[str, Any]:
+def _execute(run: ExperimentRun[C]) -> dict[str, Any]:
     import torch
 
     torch.set_num_threads(1)
@@ -119,7 +121,7 @@ def _execute(run: Run[C]) -> dict[str, Any]:
     }
 
 
-def _write(folder: Path, run: Run[C], measured: dict[str, Any]) -> None:
+def _write(folder: Path, run: ExperimentRun[C], measured: dict[str, Any]) -> None:
     record = {
         "name": run.name,
         "function": run.code,
@@ -130,7 +132,7 @@ def _write(folder: Path, run: Run[C], measured: dict[str, Any]) -> None:
     write_file(folder / f"{run.key}.json", json.dumps(record, indent=1))
 
 
-def _read(folder: Path, run: Run[C], tell: Callable[[str], None]) -> dict[str, Any] | None:
+def _read(folder: Path, run: ExperimentRun[C], tell: Callable[[str], None]) -> dict[str, Any] | None:
     """The file of a run; None where there is none, or none that is whole, which is told."""
     path = folder / f"{run.key}.json"
     if not path.exists():
@@ -145,7 +147,7 @@ def _read(folder: Path, run: Run[C], tell: Callable[[str], None]) -> dict[str, A
     return None
 
 
-def _finished(folder: Path, run: Run[C]) -> dict[str, Any]:
+def _finished(folder: Path, run: ExperimentRun[C]) -> dict[str, Any]:
     record = _read(folder, run, lambda _: None)
     if record is None:
         raise error("lost-run", f"the file of run {run.name} has gone", help="run the same command again")

@@ -23,7 +23,7 @@ def spread(values: Sequence[float], digits: int = 3) -> str:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Table:
+class ResultTable:
     """A title, a line that says how it was made, a head and rows of text."""
 
     title: str

@@ -136,40 +136,37 @@ def _from_axioms(task: Task) -> _Unary:
     return _Unary(task.axiom_bodies, group(np.arange(count), heads, count), np.full(count, -1, np.int64))
 
 
-def _from_negations(task: Task, needed: set[int], budget: Budget) -> _Unary:
-    """How the negations of derived facts come about, for those in ``needed``, which grows.
+def _from_negations(task: Task, needed: Ints, budget: Budget) -> _Unary:
+    """How the negations of derived facts come about: those in ``needed``, and those that they need in turn.
 
     Helper propositions are numbered from ``2 * n_facts`` on, one a rule.
     """
-    first = 2 * task.n_basic
-    wanted = [literal for literal in needed if literal >= first and literal & 1]
-    if not wanted:
+    wanted = needed[(needed >= 2 * task.n_basic) & (needed & 1 == 1)] >> 1
+    if not len(wanted):
         return _Unary(csr_of([]), csr_of([]), np.zeros(0, np.int64))
     rules = invert(CSR(np.arange(len(task.axiom_heads) + 1, dtype=np.int32), task.axiom_heads), task.n_facts)
     component = components(task)
-    conditions: list[list[int]] = []
-    heads: list[list[int]] = []
-    seen = set(wanted)
-    while wanted:
-        budget.tick()
-        fact = wanted.pop() >> 1
-        broken = []
-        for rule in rules[fact].tolist():
-            body = task.axiom_bodies[rule].tolist()
-            if any(component[literal >> 1] == component[fact] for literal in body):
-                continue
-            helper = 2 * task.n_facts + rule
-            broken.append(helper)
-            for literal in body:
-                conditions.append([literal ^ 1])
-                heads.append([helper])
-                if literal >= first and not literal & 1 and literal ^ 1 not in seen:
-                    seen.add(literal ^ 1)
-                    wanted.append(literal ^ 1)
-        conditions.append(broken)
-        heads.append([2 * fact + 1])
-    needed |= seen
-    return _Unary(csr_of(conditions), csr_of(heads), np.full(len(heads), -1, np.int64))
+    owners, items = owners_of(task.axiom_bodies), task.axiom_bodies.items
+    recursive = np.zeros(len(task.axiom_heads), np.bool_)
+    recursive[owners[component[items >> 1] == component[task.axiom_heads[owners]]]] = True
+    parts: list[tuple[CSR, CSR]] = []
+    seen = np.zeros(task.n_facts, np.bool_)
+    while len(wanted):
+        budget.check()
+        seen[wanted] = True
+        of_fact = gather(rules, wanted)
+        of_fact = filtered(of_fact, ~recursive[of_fact.items])
+        broken = of_fact.items
+        conditions = CSR(of_fact.starts, (2 * task.n_facts + broken).astype(np.int32))
+        parts.append((conditions, group(np.arange(len(wanted)), 2 * wanted + 1, len(wanted))))
+        bodies = gather(task.axiom_bodies, broken)
+        n = np.arange(len(bodies.items))
+        helpers = 2 * task.n_facts + broken[owners_of(bodies)]
+        parts.append((group(n, bodies.items ^ 1, len(n)), group(n, helpers, len(n))))
+        next_ = bodies.items[(bodies.items & 1 == 0) & (bodies.items >> 1 >= task.n_basic)] >> 1
+        wanted = distinct(next_[~seen[next_]])
+    heads = stack([heads for _, heads in parts])
+    return _Unary(stack([c for c, _ in parts]), heads, np.full(len(heads.starts) - 1, -1, np.int64))
 
 
 def _numbered(task: Task, unary: _Unary) -> tuple[Longs, int]:
@@ -185,14 +182,23 @@ def _useful(unary: _Unary, numbers: Longs, n_propositions: int) -> _Unary:
     owners, heads = owners_of(unary.heads), numbers[unary.heads.items]
     width = max(n_propositions, 1)
     conditions = CSR(unary.conditions.starts, numbers[unary.conditions.items].astype(np.int32))
-    own = owners_of(conditions) * width + conditions.items
-    keep = (heads >= 0) & ~np.isin(owners * width + heads, own)
+    own = np.sort(owners_of(conditions) * width + conditions.items)
+    keep = (heads >= 0) & ~_among(owners * width + heads, own)
     heads_rows = group(owners[keep], heads[keep], len(unary.owner))
     picks = np.flatnonzero(np.diff(heads_rows.starts) > 0)
     conditions = gather(conditions, picks)
     if bool(np.any(np.diff(conditions.starts) > _MOST_CONDITIONS)):
         conditions = _shortened(conditions)
     return _Unary(conditions, gather(heads_rows, picks), unary.owner[picks])
+
+
+def _among(values: Longs, ordered: Longs) -> Bools:
+    """Which of the values are among others, which are in order."""
+    if not len(ordered):
+        return np.zeros(len(values), np.bool_)
+    places = np.minimum(np.searchsorted(ordered, values), len(ordered) - 1)
+    found: Bools = ordered[places] == values
+    return found
 
 
 def _shortened(conditions: CSR) -> CSR:
@@ -213,7 +219,7 @@ def relax(
     budget.reserve(64 * (len(task.heads.items) + len(task.preconditions.items) + len(task.conditions.items)))
     parts = [_from_operators(task, budget), _from_axioms(task)]
     budget.check()
-    needed = set(distinct(np.concatenate([*(p.conditions.items for p in parts), task.goal])).tolist())
+    needed = distinct(np.concatenate([*(p.conditions.items for p in parts), task.goal]))
     budget.check()
     parts.append(_from_negations(task, needed, budget))
     budget.reserve(64 * sum(len(p.conditions.items) + len(p.heads.items) for p in parts))

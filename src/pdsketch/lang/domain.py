@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from importlib import import_module
-from typing import Any, Literal, final
+from typing import TYPE_CHECKING, Any, Literal, final
 
 from pdsketch.lang.analysis import Analysis
 from pdsketch.lang.diagnostics import Diagnostic
 from pdsketch.lang.source import Source, Span
 from pdsketch.lang.terms import Expr, Update, Variable
 from pdsketch.lang.types import Hierarchy, ObjectType, ValueType
+
+if TYPE_CHECKING:
+    from pdsketch.tensor.states.state import State
 
 Role = Literal["observed", "raw", "external", "derived", "encoded", "cost"]
 """What a predicate is.
@@ -42,6 +44,11 @@ class Predicate:
     role: Role
     body: Expr | None = None
     span: Span | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def object_types(self) -> tuple[ObjectType, ...]:
+        """The types of its object parameters: the object axes of its table."""
+        return tuple(p.type for p in self.parameters if isinstance(p.type, ObjectType))
 
     @property
     def is_state(self) -> bool:
@@ -180,7 +187,9 @@ class Problem:
     warnings: tuple[Diagnostic, ...] = ()
 
     @property
-    def state(self) -> Any:
+    def state(self) -> State:
         """The initial state as a `pdsketch.State`."""
-        # By name: the language does not depend on torch, and most problems never need it.
-        return import_module("pdsketch.tensor.state").State.of_problem(self)
+        # The one step from the language into a later room: no module of `lang` needs torch to be imported.
+        from pdsketch.tensor.states.state import State
+
+        return State.of_problem(self)

@@ -94,10 +94,10 @@ def _either(group: Group, report: Report) -> TypeSyntax | None:
     return None
 
 
-def parse_settings(group: Group, report: Report) -> tuple[Setting, ...]:
+def parse_settings(nodes: Sequence[Node], report: Report) -> tuple[Setting, ...]:
     """``[key=value, …]``; the value is a word, a string, a number or a type."""
     found: list[Setting] = []
-    items = [item for item in group.items if not (isinstance(item, Atom) and item.text == ",")]
+    items = [item for item in nodes if not (isinstance(item, Atom) and item.text == ",")]
     at = 0
     while at < len(items):
         setting, at = _setting_at(items, at, report)

@@ -32,7 +32,7 @@ from pdsketch.lang.terms import (
     Variable,
     free_variables,
 )
-from pdsketch.lang.world import World
+from pdsketch.lang.world import StaticContext
 
 State = Mapping[Fact, Data]
 
@@ -56,7 +56,7 @@ class _Deeper(BaseException):
 class Moment:
     """A state together with what has been derived from it so far."""
 
-    def __init__(self, world: World, state: State) -> None:
+    def __init__(self, world: StaticContext, state: State) -> None:
         self.world = world
         self.state = state
         encoded = world.of_role("encoded")

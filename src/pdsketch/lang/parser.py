@@ -244,10 +244,10 @@ def _predicate(node: Node, report: Report, *, what: str) -> PredicateSyntax | No
     rest = node.items[1:]
     settings: tuple[Setting, ...] = ()
     if rest and isinstance(rest[0], Group) and rest[0].bracket == "[":
-        settings = parse_settings(rest[0], report)
+        settings = parse_settings(rest[0].items, report)
         rest = rest[1:]
     parameters = tuple(parse_typed(rest, report, variables=True))
-    return PredicateSyntax(name, settings, parameters, is_wrong=len(report.diagnostics) > before)
+    return PredicateSyntax(node, name, settings, parameters, is_wrong=len(report.diagnostics) > before)
 
 
 def _predicates(items: Sequence[Node], report: Report) -> list[PredicateSyntax]:
@@ -290,7 +290,7 @@ def _derived(section: Group, report: Report) -> list[DerivedSyntax]:
         )
         return []
     head = _predicate(items[1], report, what="a derived predicate")
-    return [] if head is None else [DerivedSyntax(head, items[2])]
+    return [] if head is None else [DerivedSyntax(head, items[2], section)]
 
 
 _ACTION_KEYWORDS = (":parameters", ":parameter", ":precondition", ":effect")
@@ -332,6 +332,7 @@ def _action(section: Group, report: Report) -> list[ActionSyntax]:
             _parameters(parts.get(":parameters"), report),
             parts[":precondition"][1] if ":precondition" in parts else None,
             parts[":effect"][1] if ":effect" in parts else None,
+            section,
         )
     ]
 

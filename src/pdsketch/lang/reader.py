@@ -20,7 +20,7 @@ MAX_TOKEN: Final = 1000
 """The longest name or number, in characters."""
 
 # A list of words alone is one token: most of a large problem consists of those.
-_TOKEN = re.compile(r"""\([^()\[\],;"]*\)|[^\s()\[\],;"]+|[()\[\],]|;[^\n]*|"[^"\n]*"?""")
+TOKEN = re.compile(r"""\([^()\[\],;"]*\)|[^\s()\[\],;"]+|[()\[\],]|;[^\n]*|"[^"\n]*"?""")
 _WORD = re.compile(r"\S+")
 _SECTIONS = frozenset(
     [
@@ -39,11 +39,16 @@ _SECTIONS = frozenset(
     ]
 )
 _WHOLE_WORD = re.compile(r"""[^\s()\[\],;"\0]+""")
-_PARTS = frozenset((":parameters", ":parameter", ":precondition", ":effect"))
+PARTS = frozenset((":parameters", ":parameter", ":precondition", ":effect"))
 _MANY = 0xFFF
 """How many flat lists are read between two looks at the budget, in bits."""
 
 _LOWER = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
+
+
+def lowered(text: str) -> str:
+    """The text as names are compared: ASCII letters in lower case, every offset as before."""
+    return text.lower() if text.isascii() else text.translate(_LOWER)
 
 
 def is_word_of_its_own(text: str) -> bool:
@@ -148,12 +153,12 @@ def read(source: Source) -> Reading:
         message = "this is not a text: it holds a NUL byte"
         reading.diagnostics.append(Diagnostic("binary-file", message, Span(source, at, at + 1)))
         return reading
-    lowered = source.text.lower() if source.text.isascii() else source.text.translate(_LOWER)
+    text = lowered(source.text)
     budget = current()
     top = Group("(", 0)
     stack = [top]
     items = top.items
-    for match in _TOKEN.finditer(lowered):
+    for match in TOKEN.finditer(text):
         token = match[0]
         first = token[0]
         if first == "(" and len(token) > 1:
@@ -191,8 +196,8 @@ def read(source: Source) -> Reading:
                 break
     if not reading.diagnostics:
         _report_unclosed(reading, stack)
-        if "$" in lowered:
-            _report_dollars(reading, lowered)
+        if "$" in text:
+            _report_dollars(reading, text)
     for group in stack[1:]:
         group.end = len(source.text)
     reading.nodes = top.items
@@ -234,9 +239,9 @@ def _mend(reading: Reading, stack: list[Group], token: str, at: int) -> bool:
     return True
 
 
-def _report_dollars(reading: Reading, lowered: str) -> None:
+def _report_dollars(reading: Reading, text: str) -> None:
     """``$`` marks the variables that checking makes, so that they cannot clash with the author's."""
-    for match in _TOKEN.finditer(lowered):
+    for match in TOKEN.finditer(text):
         if match[0][0] not in ';"' and "$" in match[0]:
             at = match.start() + match[0].index("$")
             span = Span(reading.source, at, at + 1)
@@ -270,7 +275,7 @@ def _swallowed(group: Group, depth: int = 0) -> tuple[Group, Atom] | None:
     """The first list that holds a section, or a part of an action, which should stand behind it."""
     for item in group.items:
         if isinstance(item, Atom):
-            if item.text in _PARTS and _head(group) != ":action":
+            if item.text in PARTS and _head(group) != ":action":
                 return group, item
         elif depth > 0 and _head(item) in _SECTIONS:
             assert isinstance(item.items[0], Atom)

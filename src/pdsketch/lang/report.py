@@ -1,4 +1,4 @@
-"""What the passes found wrong, collected."""
+"""What the passes found: what is wrong and, if asked for, what each name stands for."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from itertools import islice
 from typing import Protocol, final
 
 from pdsketch.lang.diagnostics import Diagnostic, Note, Severity, did_you_mean
+from pdsketch.lang.occurrences import Key, Occurrences
 from pdsketch.lang.reader import Atom
 from pdsketch.lang.source import Source, Span
+from pdsketch.lang.types import Type
 
 
 class Placed(Protocol):
@@ -32,10 +34,11 @@ MOST_HINTS = 20
 
 @final
 class Report:
-    """The diagnostics of one source."""
+    """The diagnostics of one source; the places of what was resolved, where ``occurrences`` takes them."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, occurrences: Occurrences | None = None) -> None:
         self.source = source
+        self.occurrences = occurrences
         self.diagnostics: list[Diagnostic] = []
         self._hints = MOST_HINTS
         self._counts = {"error": 0, "warning": 0}
@@ -76,6 +79,26 @@ class Report:
     ) -> None:
         """Note something that loads, but is probably not meant."""
         self.error(code, message, at, label=label, help=help, severity="warning")
+
+    def refers(self, start: int, end: int, key: Key) -> None:
+        """Note what a name at a place stands for."""
+        if self.occurrences is not None:
+            self.occurrences.references[start] = (end, key)
+
+    def typed(self, at: Placed, type_: Type) -> None:
+        """Note the type of an expression or a variable."""
+        if self.occurrences is not None:
+            self.occurrences.types[at.start, at.end] = type_
+
+    def fresh(self) -> Report:
+        """An empty report of the same source, for a pass that may be repeated."""
+        return Report(self.source, None if self.occurrences is None else Occurrences())
+
+    def adopt(self, other: Report) -> None:
+        """Take over what another report holds."""
+        self.diagnostics += other.diagnostics
+        if self.occurrences is not None and other.occurrences is not None:
+            self.occurrences.adopt(other.occurrences)
 
     def near(self, name: str, known: Iterable[str]) -> str | None:
         """A help line for a name that is not known, while there is time for it."""

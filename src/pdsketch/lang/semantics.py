@@ -19,14 +19,14 @@ from pdsketch.lang.domain import Data, Fact
 from pdsketch.lang.moment import Bindings, Moment, State
 from pdsketch.lang.steps import Step
 from pdsketch.lang.terms import Expr, Update
-from pdsketch.lang.world import World
+from pdsketch.lang.world import StaticContext
 
 __all__ = [
     "Bindings",
     "Moment",
     "State",
+    "StaticContext",
     "Step",
-    "World",
     "applicable",
     "apply",
     "apply_at",
@@ -38,39 +38,39 @@ __all__ = [
 ]
 
 
-def evaluate(world: World, state: State, expr: Expr, bindings: Bindings | None = None) -> Any:
+def evaluate(world: StaticContext, state: State, expr: Expr, bindings: Bindings | None = None) -> Any:
     """The value of an expression in a state."""
     return Moment(world, state).value(expr, bindings or {})
 
 
-def holds(world: World, state: State, expr: Expr) -> bool:
+def holds(world: StaticContext, state: State, expr: Expr) -> bool:
     """Whether a closed formula is true in a state."""
     return bool(evaluate(world, state, expr))
 
 
-def encode(world: World, state: State) -> dict[Fact, Data]:
+def encode(world: StaticContext, state: State) -> dict[Fact, Data]:
     """The state with every encoded predicate that it does not hold yet."""
     return Moment(world, state).encoded()
 
 
-def bind(world: World, step: Step) -> dict[str, Any]:
+def bind(world: StaticContext, step: Step) -> dict[str, Any]:
     """What the parameters of an action stand for in a step."""
     parameters = world.domain.actions[step[0]].parameters
     return {p.name: argument for p, argument in zip(parameters, step[1:], strict=True)}
 
 
-def applicable(world: World, state: State, step: Step) -> bool:
+def applicable(world: StaticContext, state: State, step: Step) -> bool:
     """Whether the precondition of a ground action holds."""
     return bool(evaluate(world, state, world.domain.actions[step[0]].precondition, bind(world, step)))
 
 
-def cost(world: World, state: State, step: Step) -> float:
+def cost(world: StaticContext, state: State, step: Step) -> float:
     """What a step costs where the metric is ``total-cost``: 0 unless the action says so."""
     stated = world.domain.actions[step[0]].cost
     return 0 if stated is None else evaluate(world, state, stated, bind(world, step))
 
 
-def apply(world: World, state: State, step: Step) -> dict[Fact, Data]:
+def apply(world: StaticContext, state: State, step: Step) -> dict[Fact, Data]:
     """The state after a ground action. Its precondition is not asked for.
 
     All effects happen at once: conditions and values are read from the old

@@ -68,9 +68,10 @@ class PredicateSyntax(NamedTuple):
     """``(name [settings] parameters)``: in ``:predicates``, in ``:functions`` or before a body.
 
     ``returns`` is the type behind a function, ``- number`` for instance. One
-    ``is_wrong`` if a part of it could not be understood.
+    ``is_wrong`` if a part of it could not be understood. ``form`` is all of it.
     """
 
+    form: Group
     name: Atom
     settings: tuple[Setting, ...]
     parameters: tuple[Typed, ...]
@@ -81,20 +82,22 @@ class PredicateSyntax(NamedTuple):
 
 @final
 class DerivedSyntax(NamedTuple):
-    """``(:derived (name …) body)``."""
+    """``(:derived (name …) body)``, and the whole ``form``."""
 
     head: PredicateSyntax
     body: Node
+    form: Group
 
 
 @final
 class ActionSyntax(NamedTuple):
-    """``(:action name :parameters (…) :precondition … :effect …)``."""
+    """``(:action name :parameters (…) :precondition … :effect …)``, and the whole ``form``."""
 
     name: Atom
     parameters: tuple[Typed, ...]
     precondition: Node | None
     effect: Node | None
+    form: Group
 
 
 @final

@@ -147,8 +147,3 @@ class Hierarchy:
     def members(self, type_: ObjectType, objects: Mapping[str, ObjectType]) -> tuple[str, ...]:
         """The objects of a type, in the order in which ``objects`` lists them."""
         return tuple(name for name, own in objects.items() if self.is_subtype(own, type_))
-
-
-def common_shape(shapes: Iterable[tuple[int, ...] | None]) -> tuple[int, ...] | None:
-    """The one known shape among several, or None where none is known."""
-    return next((shape for shape in shapes if shape is not None), None)

@@ -9,7 +9,7 @@ from typing import Any, final
 from pdsketch.lang.data import show_atom, shown
 from pdsketch.lang.diagnostics import Diagnostic, Error
 from pdsketch.lang.domain import LARGEST_COST, Data, Fact, Problem
-from pdsketch.lang.semantics import Bindings, Moment, World, apply_at, bind
+from pdsketch.lang.semantics import Bindings, Moment, StaticContext, apply_at, bind
 from pdsketch.lang.steps import Step, resolve
 from pdsketch.lang.terms import Expr, Logic, Quantified, free_variables
 
@@ -38,9 +38,9 @@ def validate(
     """Replay a plan from the initial state: each step must be applicable, and the goal hold at the end.
 
     ``functions`` are the external predicates and blanks of the domain, as
-    `World` takes them.
+    `StaticContext` takes them.
     """
-    world = World.of(problem, functions)
+    world = StaticContext.of(problem, functions)
     state: Mapping[Fact, Data] = problem.init
     total = 0.0
     for index, written in enumerate(plan):
@@ -62,7 +62,7 @@ def validate(
 
 
 def _take(
-    world: World, state: Mapping[Fact, Data], written: Step, metric: str
+    world: StaticContext, state: Mapping[Fact, Data], written: Step, metric: str
 ) -> tuple[dict[Fact, Data], float] | Diagnostic:
     """The next state and what the step cost, or why it cannot be taken."""
     step = _resolve(world, written)
@@ -82,7 +82,7 @@ def _take(
     return apply_at(moment, step), paid
 
 
-def _resolve(world: World, written: Step) -> Step | Diagnostic:
+def _resolve(world: StaticContext, written: Step) -> Step | Diagnostic:
     """The step in the domain's own names, or what is wrong with it, which has its place in the plan."""
     try:
         return resolve(world.domain, world.universe, written)

@@ -17,7 +17,7 @@ LARGEST_FLOAT: Final = 3.4028234663852886e38
 """The largest float32."""
 
 BEYOND_INTS: Final = 2**63 - 1
-"""Ints lie between this and its negative, both excluded: states mark overflow by the limits of 64 bits."""
+"""Ints are less than this, and at least its negative: states mark overflow by the limits of 64 bits."""
 
 
 def check_value(what: str, type_: ValueType, value: Any) -> Any:
@@ -34,14 +34,23 @@ def check_value(what: str, type_: ValueType, value: Any) -> Any:
     if (found == ()) if type_.shape is None else found != type_.shape:
         raise error("shape-mismatch", f"{what} has the shape {found}, and {wanted_shape(type_)} was wanted")
     for number in numbers:
-        if not math.isfinite(number):
-            raise error("not-finite", f"{what} is {shown(value)}, which is not finite")
-        if type_.prim == "float32":
-            if abs(number) > LARGEST_FLOAT:
-                raise error("not-finite", f"{what} is {shown(value)}, which is too large for a float32")
-        elif not in_range(type_, number):
-            raise error("value-out-of-range", out_of_range(what, type_, number))
+        check_number(what, type_, number, value)
     return value
+
+
+def check_number(what: str, type_: ValueType, number: float, within: Any = None) -> None:
+    """Refuse a number that no value of the type holds; ``within``: the value that it is part of."""
+    if not math.isfinite(number):
+        raise error("not-finite", f"{what} is {_whole(number, within)}, which is not finite")
+    if type_.prim == "float32":
+        if abs(number) > LARGEST_FLOAT:
+            raise error("not-finite", f"{what} is {_whole(number, within)}, which is too large for a float32")
+    elif not in_range(type_, number):
+        raise error("value-out-of-range", out_of_range(what, type_, number))
+
+
+def _whole(number: float, within: Any) -> str:
+    return shown(number if within is None else within)
 
 
 def shape_of(value: Any) -> tuple[int, ...] | None:
@@ -64,7 +73,7 @@ def in_range(type_: ValueType, number: float) -> bool:
     if number != int(number):
         return False
     upper = 2 if type_.prim == "bool" else type_.choices
-    return abs(number) < BEYOND_INTS if upper is None else 0 <= number < upper
+    return -BEYOND_INTS <= number < BEYOND_INTS if upper is None else 0 <= number < upper
 
 
 def out_of_range(what: str, type_: ValueType, number: float) -> str:

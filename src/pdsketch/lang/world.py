@@ -16,7 +16,7 @@ from pdsketch.lang.types import ObjectType, Type
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class World:
+class StaticContext:
     """What stays the same from state to state: the domain, the objects, the users' functions.
 
     ``functions`` holds a plain Python function for each external predicate, by
@@ -34,7 +34,7 @@ class World:
     _of_role: dict[str, frozenset[str]] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(cls, problem: Problem, functions: Mapping[str, Callable[..., Any]] | None = None) -> World:
+    def of(cls, problem: Problem, functions: Mapping[str, Callable[..., Any]] | None = None) -> StaticContext:
         """The world of a problem."""
         return cls(problem.domain, problem.universe, functions or {})
 

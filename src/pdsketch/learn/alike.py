@@ -22,10 +22,9 @@ from pdsketch.lang.types import ObjectType, ValueType
 from pdsketch.nets.boolean_net import BooleanNet
 from pdsketch.nets.nested import Told
 from pdsketch.nets.together import Together, can_join, is_free
-from pdsketch.tensor.calls import presented
-from pdsketch.tensor.logic import Logic
-from pdsketch.tensor.node import Axes, Node, Run, aligned, union
-from pdsketch.tensor.scope import parameters
+from pdsketch.tensor.compile.logic import Logic
+from pdsketch.tensor.compile.node import Axes, Node, Run, aligned, union
+from pdsketch.tensor.states.values import presented
 
 if TYPE_CHECKING:
     from pdsketch.learn.time_slice import TimeSlice
@@ -45,7 +44,7 @@ class Alike:
         self.places = torch.tensor(self.tables, device=training.dataset.device)
         self.bodies = [_body(training, table) for table in self.tables]
         self.types = tuple(i.type for i in training.domain.blanks[self.bodies[0].blank].inputs)
-        self.axes, self._env = parameters(_predicate(training, tables[0]))
+        self.objects = [p.type for p in _predicate(training, tables[0]).parameters]
         self._nodes: dict[str, list[Node]] = {}
         self._known: Sequence[object] = ()
         self._together: Together | None = None
@@ -81,17 +80,16 @@ class Alike:
         truth = self._by_value(current, asked, rows, nodes[0]) if current.before is None else None
         if truth is None:
             truth = self._by_row(current, asked, rows, nodes, axes)
-        for at, axis in enumerate(self.axes):
-            if axis not in axes:
+        for at in range(len(self.objects)):
+            if at not in {axis.level for axis in axes}:
                 truth = truth.unsqueeze(1 + at)
         layout = self.training.dataset.states.layout
-        return truth.expand(len(rows), *(layout.size(cast(ObjectType, axis.type)) for axis in self.axes))
+        return truth.expand(len(rows), *(layout.size(cast(ObjectType, type_)) for type_ in self.objects))
 
     def _arguments(self, logic: Logic) -> list[Node]:
         if logic.name not in self._nodes:
-            lowering = self.training.engine.lowering(logic)
-            args = zip(self.bodies[0].args, self.types, strict=True)
-            self._nodes[logic.name] = [lowering.as_type(arg, type_, self._env) for arg, type_ in args]
+            first = _predicate(self.training, self.tables[0])
+            self._nodes[logic.name] = self.training.engine.arguments(first, self.bodies[0], logic)
         return self._nodes[logic.name]
 
     def _by_value(self, current: TimeSlice, asked: _Asked, rows: Tensor, node: Node) -> Tensor | None:

@@ -19,13 +19,14 @@ from pdsketch.learn.training_set import TrainingSet
 from pdsketch.learn.uses import Uses, uses_of
 from pdsketch.learn.verdicts import MOST_UNSURE, RIGHT, SURE, Verdict
 from pdsketch.nets.nested import Nested
-from pdsketch.tensor.values import is_categorical
+from pdsketch.tensor.states.values import is_categorical
 
 CLOSE = 0.1
-"""A predicted number is right, too, where its error is this part of the change."""
+"""A predicted number is right, too, where its error is this part of the change; set by hand."""
 
 
 _MOST_RANGES = 16
+"""The ranges of a blank's inputs are told where they are at most this many numbers."""
 
 
 @final

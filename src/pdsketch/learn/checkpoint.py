@@ -21,12 +21,12 @@ from torch import Tensor, nn
 from pdsketch.files.digests import check_seal, sealed
 from pdsketch.files.reading import opened, parse_json
 from pdsketch.files.tensors import Block, Entry, TensorFile, digest_blocks, tensor_bytes
+from pdsketch.files.weights import TAGS, blocks_of, tensor_of
 from pdsketch.files.writing import make_folder, write_file
 from pdsketch.lang.diagnostics import Error, error
 from pdsketch.learn.setup import differences
-from pdsketch.tensor.weights import TAGS, blocks_of, tensor_of
 
-_FORMAT = "pdsketch-checkpoint-3"
+_FORMAT = "pdsketch-checkpoint-4"
 _MOMENTS = ("step", "exp_avg", "exp_avg_sq")
 _CODE = "bad-checkpoint"
 
@@ -40,7 +40,7 @@ class OverwriteWarning(UserWarning):
 
 @final
 @dataclass(frozen=True)
-class Facts:
+class FitProgress:
     """How far a fit has come, as plain data; the trainer says what each of it means."""
 
     step: int
@@ -68,7 +68,7 @@ class Checkpoint:
     moments: Mapping[str, Weights]
     best: Weights
     earlier: Weights
-    facts: Facts
+    facts: FitProgress
 
 
 def moments_of(model: nn.Module, optimiser: torch.optim.Optimizer) -> dict[str, dict[str, Tensor]]:
@@ -150,7 +150,7 @@ def _check_course(path: Name, found: Checkpoint, examples: int) -> None:
         raise _bad(path, "damaged: what it says of its trial does not fit together")
 
 
-def _checkpoint(blocks: Mapping[str, Block], facts: Facts) -> Checkpoint:
+def _checkpoint(blocks: Mapping[str, Block], facts: FitProgress) -> Checkpoint:
     found: dict[str, dict[str, Tensor]] = {"weight": {}, "best": {}, "earlier": {}}
     moments: dict[str, dict[str, Tensor]] = {}
     for key, block in blocks.items():
@@ -226,7 +226,7 @@ _CHECKS: Mapping[str, Callable[[Any], bool]] = {
 }
 
 
-def _facts(path: Name, content: Any) -> Facts:
+def _facts(path: Name, content: Any) -> FitProgress:
     if not isinstance(content, dict):
         raise _bad(path, "not a checkpoint of a fit")
     check_seal(content, path, _CODE)
@@ -235,7 +235,7 @@ def _facts(path: Name, content: Any) -> Facts:
             raise _bad(path, f"damaged: `{name}` is not what it should be")
     if content["sums"].keys() != content["counts"].keys():
         raise _bad(path, "damaged: `counts` are not those of `sums`")
-    return Facts(**{field.name: content[field.name] for field in fields(Facts)})
+    return FitProgress(**{field.name: content[field.name] for field in fields(FitProgress)})
 
 
 _HELP = "delete the file, or fit without `resume` (train: --force), to begin anew"

@@ -14,11 +14,14 @@ from pdsketch.learn.data.episode_arrays import Array
 from pdsketch.learn.likelihoods import differs
 from pdsketch.learn.time_slice import encode
 from pdsketch.learn.training_set import TrainingSet
-from pdsketch.tensor.codes import NOISE, Codes, Quantiser, codes_of, tolerance_of
-from pdsketch.tensor.logic import CRISP
+from pdsketch.tensor.compile.logic import CRISP
+from pdsketch.tensor.states.codes import NOISE, Codes, Quantiser, codes_of, tolerance_of
 
 _SAMPLED = 512
+"""States whose encodings say how far they spread; set by hand."""
+
 _PARTS_OF_SPREAD = 8
+"""Encodings are equal within their deviation divided by this, before noise is known; set by hand."""
 
 
 @final

@@ -21,7 +21,7 @@ from pdsketch.learn.data.episode_arrays import Array, EpisodeArrays
 from pdsketch.learn.data.files import load_episodes
 from pdsketch.learn.data.recorder import arrays_of
 from pdsketch.learn.examine import Examination
-from pdsketch.learn.interrupt import Interrupted
+from pdsketch.learn.interrupt import FitInterrupted
 from pdsketch.learn.keywords import FitOptions
 from pdsketch.learn.notes import note_verdicts, take_notes
 from pdsketch.learn.options import Options
@@ -30,11 +30,12 @@ from pdsketch.learn.setup import NOTE as MADE_FROM
 from pdsketch.learn.trainer import Trainer
 from pdsketch.learn.training_set import TrainingSet
 from pdsketch.tensor.model import Model
-from pdsketch.tensor.state import same_domain
+from pdsketch.tensor.states.state import same_domain
 
 Source = EpisodeArrays | Iterable[Episode] | str | os.PathLike[str]
 
 _ENOUGH_TO_SPLIT = 200
+"""From so many episodes on, a tenth is held out; set by hand."""
 
 
 def fit(
@@ -69,7 +70,7 @@ def fit(
     finally:
         model.eval()
     if status == "interrupted":
-        raise Interrupted(trainer.step, options.checkpoint)
+        raise FitInterrupted(trainer.step, options.checkpoint)
     take_notes(training, trainer.train, trainer.reached())
     model.notes[MADE_FROM] = trainer.setup
     trainer.seconds["data"] += loaded

@@ -17,10 +17,20 @@ from pdsketch.learn.training_set import TrainingSet
 from pdsketch.learn.twins import twins
 from pdsketch.learn.verdicts import REMEDIES
 
-_MUCH = 0.05
-_ENOUGH = 20
-_NAMED = 5
+_NOTABLE_FALL = 0.05
+"""A held-out accuracy is worth a warning if it is lower by more than this. Set by hand."""
+
+_LEAST_JUDGED = 20
+"""A warning of that is given for no fewer held-out judgements: one alone is then no more than the fall."""
+
+_POOR = 0.5
+"""An effect that gets fewer of its changes right than this was not learned. Set by hand."""
+
+_MOST_NAMED = 5
+"""A warning lists at most so many names."""
+
 _HASHED_AT_ONCE = 1 << 24
+"""Numbers that are hashed at a time, which bounds the memory for it: 128 MiB of int64."""
 
 
 def warnings_of(
@@ -184,7 +194,7 @@ def _poor_effects(training: TrainingSet, measures: Measures) -> Iterator[str]:
                     f"`{action}` writes `{update}`, which never changed in its steps: that it changes "
                     "nothing fits the data; add episodes in which it does"
                 )
-            elif found.right_changed < 0.5:
+            elif found.right_changed < _POOR:
                 yield (
                     f"of {found.changed} changes of `{update}` by `{action}`, {found.right_changed:.3f} are "
                     "predicted right: look at `worst`; the effect may need other inputs, more data or "
@@ -228,7 +238,7 @@ def _worse_held_out(train: Measures, held_out: Measures | None) -> Iterator[str]
         ("steps", train.step_accuracy, held_out.step_accuracy, held_out.steps),
     )
     for what, own, other, count in pairs:
-        if count >= _ENOUGH and own - other > _MUCH:
+        if count >= _LEAST_JUDGED and own - other > _NOTABLE_FALL:
             yield (
                 f"{what} right {other:.3f} on held-out episodes and {own:.3f} on the training episodes: "
                 "more episodes would help, or a sketch with more structure"
@@ -236,5 +246,5 @@ def _worse_held_out(train: Measures, held_out: Measures | None) -> Iterator[str]
 
 
 def _listed(names: list[str]) -> str:
-    some = ", ".join(f"`{name}`" for name in names[:_NAMED])
-    return some if len(names) <= _NAMED else f"{some} and {len(names) - _NAMED} more"
+    some = ", ".join(f"`{name}`" for name in names[:_MOST_NAMED])
+    return some if len(names) <= _MOST_NAMED else f"{some} and {len(names) - _MOST_NAMED} more"

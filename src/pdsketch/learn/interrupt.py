@@ -11,7 +11,7 @@ from typing import final
 
 
 @final
-class Interrupted(KeyboardInterrupt):
+class FitInterrupted(KeyboardInterrupt):
     """A fit was interrupted after ``step`` steps; ``checkpoint``: the file that it can be resumed from."""
 
     def __init__(self, step: int, checkpoint: str | None) -> None:

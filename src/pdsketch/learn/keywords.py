@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypedDict
 
-from pdsketch.tensor.logic import TNorm
+from pdsketch.learn.options import VariableLoss
+from pdsketch.tensor.compile.logic import TNorm
 
 
 class FitOptions(TypedDict, total=False):
@@ -27,6 +28,7 @@ class FitOptions(TypedDict, total=False):
     trial: float
     tnorm: TNorm
     balanced: bool
+    variable_loss: VariableLoss
     paper: bool
     latent_gradient: bool
     validation: float | None

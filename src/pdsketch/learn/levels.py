@@ -17,17 +17,20 @@ from pdsketch.learn.time_slice import TimeSlice, Transition
 from pdsketch.learn.training_set import TrainingSet
 from pdsketch.nets.nested import Nested, simplest
 
-APART = 1 / 3
-"""The part of the training episodes by which levels are chosen; they are learned from afterwards."""
+APART_SHARE = 1 / 3
+"""The part of the training episodes by which levels are chosen; they are learned from afterwards. Set by
+hand, not swept."""
 
-MOST = 512
+MOST_JUDGED = 512
 """By so many examples at most: enough to tell an error rate of 1 % from one of 3 %."""
 
-PASSES = 3
-"""What one network needs depends on what the others can say by then."""
+MOST_PASSES = 3
+"""How often all networks are gone through: what one needs depends on what the others can say by then. Set by
+hand, not swept."""
 
-STEEP = 8
-"""How steeply a probability is taken for right or wrong where errors are counted."""
+DOUBT_EXPONENT = 8
+"""How steeply a probability is taken for right or wrong where errors are counted: 0.6 is 96 % right. Set by
+hand, not swept."""
 
 
 @final
@@ -46,7 +49,7 @@ class Levels:
         """Give each network the level that it needs, from the simplest of all on, until nothing changes."""
         for network in self.networks:
             network.level = 0
-        for _ in range(PASSES):
+        for _ in range(MOST_PASSES):
             before = [network.level for network in self.networks]
             for network in self.networks:
                 found = []
@@ -69,10 +72,12 @@ class Levels:
 
     @cached_property
     def _examples(self) -> Array:
-        """At most `MOST` of those that were kept apart, or of all where none was, of every stratum."""
+        """At most `MOST_JUDGED` of those that were kept apart, or of all where none was, of every stratum."""
         states = self.apart if len(self.apart) else self._all
         states = states[np.argsort(self.losses.training.dataset.strata[states], kind="stable")]
-        return np.sort(states[np.linspace(0, len(states) - 1, min(len(states), MOST)).astype(np.int64)])
+        return np.sort(
+            states[np.linspace(0, len(states) - 1, min(len(states), MOST_JUDGED)).astype(np.int64)]
+        )
 
 
 def _nested(training: TrainingSet) -> list[Nested]:
@@ -92,7 +97,7 @@ def _nested(training: TrainingSet) -> list[Nested]:
 def _apart(train: Array, episode: Array, seed: int) -> Array:
     """The examples of some of the training episodes."""
     episodes = np.unique(episode[train])
-    chosen = np.random.default_rng([seed, 1]).permutation(episodes)[: int(APART * len(episodes))]
+    chosen = np.random.default_rng([seed, 1]).permutation(episodes)[: int(APART_SHARE * len(episodes))]
     return train[np.isin(episode[train], chosen)]
 
 
@@ -151,5 +156,5 @@ def _add_variable(
 def _doubt(right: Tensor) -> Tensor:
     """From the probability of being right to an error between 0 and 1, steep around 1/2."""
     right = right.clamp(0.0, 1.0)
-    yes, no = right**STEEP, (1.0 - right) ** STEEP
+    yes, no = right**DOUBT_EXPONENT, (1.0 - right) ** DOUBT_EXPONENT
     return no / (yes + no)

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from pdsketch.lang.domain import Predicate
-from pdsketch.tensor.values import fully_soft, is_categorical
+from pdsketch.tensor.states.values import fully_soft, is_categorical
 
 LOG_MARGIN = 1e-6
 """Truth values are clamped this far from 0 and 1 before a logarithm: the least that float32 tells from 1."""
@@ -16,7 +16,7 @@ LOG_FLOOR = 1e-12
 thereby keeps its gradient."""
 
 HUBER_WIDTH = 0.01
-"""Errors of numbers are quadratic below this part of their scale (a smooth L1), so that they reach 0."""
+"""Errors of numbers are quadratic below this part of their scale (a smooth L1): they reach 0. Set by hand."""
 
 
 def unlikelihood(found: Tensor, target: Tensor, predicate: Predicate, scale: Tensor | None) -> Tensor:

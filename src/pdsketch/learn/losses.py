@@ -14,7 +14,6 @@ from torch import Tensor
 
 from pdsketch.lang.domain import Predicate
 from pdsketch.lang.terms import BlankCall
-from pdsketch.lang.types import ObjectType
 from pdsketch.learn.data.episode_arrays import Array
 from pdsketch.learn.likelihoods import (
     HUBER_WIDTH,
@@ -29,8 +28,8 @@ from pdsketch.learn.likelihoods import (
 from pdsketch.learn.options import Options
 from pdsketch.learn.time_slice import TimeSlice, Transition, encode, where
 from pdsketch.learn.training_set import TrainingSet
-from pdsketch.tensor.logic import logic_of
-from pdsketch.tensor.values import fully_soft, is_categorical
+from pdsketch.tensor.compile.logic import logic_of
+from pdsketch.tensor.states.values import fully_soft, is_categorical
 
 WRITE_TOLERANCE = 0.05
 """An error of this part of a number's scale divides the odds that it was written by e; set by hand."""
@@ -76,16 +75,15 @@ class Losses:
 
     An error of a number is divided by its scale, so that no unit of measurement
     outweighs another: how much the action changes it, where it is seen to, else
-    its standard deviation. The paper's plain L1 divides by nothing.
+    its standard deviation. Plain distances are divided by nothing.
     """
 
     def __init__(self, training: TrainingSet, options: Options) -> None:
         self.training = training
         self.options = options
         self.logic = logic_of(options.tnorm)
-        # The paper compares values by plain distances, which need no scales.
-        variable_loss = self._distance_loss if options.paper else self._likelihood_loss
-        self.scales = {} if options.paper else change_scales(training)
+        losses = {"likelihood": self._likelihood_loss, "distance": self._distance_loss}
+        variable_loss = losses[options.variable_loss]
         every = [
             LossTerm("goal", options.goal, lambda batch: self._goal_loss(batch.current)),
             LossTerm(
@@ -101,6 +99,11 @@ class Losses:
             LossTerm("lookahead", options.lookahead, lambda batch: self._lookahead_loss(batch.after)),
         ]
         self.parts = {term.name: term for term in every if term.weight}
+
+    @cached_property
+    def scales(self) -> dict[tuple[int, str], Tensor]:
+        """What the errors of observed float variables are divided by, by action and predicate."""
+        return change_scales(self.training)
 
     def terms(self, states: Array) -> dict[str, Tensor]:
         """The loss terms, not yet weighted; those without any example are left out."""
@@ -298,19 +301,11 @@ class Losses:
 def real_entries(training: TrainingSet, states: Tensor, predicate: Predicate) -> Tensor | None:
     """Which entries of a padded table are variables of real objects ``[row, *objects]``; None: all."""
     whole = training.dataset.states
-    found: Tensor | None = None
-    types = [p.type for p in predicate.parameters if isinstance(p.type, ObjectType)]
-    for at, type_ in enumerate(types):
-        mask = whole.layout.mask(type_)
-        if mask is None:
-            continue
-        if whole.rows is not None:
-            mask = mask.index_select(0, whole.rows.index_select(0, training.dataset.rows(states)))
-        shaped = mask.reshape(-1, *(1,) * at, mask.shape[1], *(1,) * (len(types) - at - 1)).to(torch.float32)
-        found = shaped if found is None else found * shaped
-    if found is None:
+    if whole.rows is None:
         return None
-    return found.expand(len(states), *(whole.layout.size(t) for t in types))
+    rows = whole.rows.index_select(0, training.dataset.rows(states))
+    found = whole.layout.real(predicate.object_types, rows)
+    return None if found is None else found.to(torch.float32)
 
 
 @torch.no_grad()

@@ -1,7 +1,7 @@
 """How good a model is on episodes, crisply: goals by kind, effects by action and predicate, preconditions.
 
 This runs over and over during a fit and only counts; what is looked at once, at
-its end, watches it (`Watcher`).
+its end, watches it (`MeasureListener`).
 """
 
 from __future__ import annotations
@@ -20,13 +20,14 @@ from pdsketch.learn.data.episode_arrays import Array
 from pdsketch.learn.losses import real_entries
 from pdsketch.learn.time_slice import TimeSlice, Transition, where
 from pdsketch.learn.training_set import TrainingSet
-from pdsketch.tensor.logic import CRISP
-from pdsketch.tensor.values import harden
+from pdsketch.tensor.compile.logic import CRISP
+from pdsketch.tensor.states.values import harden
 
 CHUNK = 4096
+"""Examples that are measured together, to bound memory."""
 
 
-class Watcher(Protocol):
+class MeasureListener(Protocol):
     """Is shown what a measurement sees."""
 
     def goals(self, states: Array, truth: Array, label: Array) -> None:
@@ -37,7 +38,7 @@ class Watcher(Protocol):
 
 
 def measure(
-    training: TrainingSet, states: Array, most: int | None = None, watcher: Watcher | None = None
+    training: TrainingSet, states: Array, most: int | None = None, watcher: MeasureListener | None = None
 ) -> Measures:
     """Measure on some examples of a training set, at most so many, evenly spread; each transition once."""
     if most is not None and len(states) > most:
@@ -53,7 +54,7 @@ def measure(
 class _Tally:
     """The counts of a measurement under way."""
 
-    def __init__(self, training: TrainingSet, states: Array, watcher: Watcher | None) -> None:
+    def __init__(self, training: TrainingSet, states: Array, watcher: MeasureListener | None) -> None:
         self.training = training
         self.watcher = watcher
         self.comparer = Comparer(training, states)

@@ -22,25 +22,28 @@ from pdsketch.learn.training_set import TrainingSet
 from pdsketch.learn.verdicts import NOTE as VERDICTS
 from pdsketch.learn.verdicts import Verdict
 from pdsketch.nets.normalise import bounding
-from pdsketch.tensor.codes import NOISE, Codes, note_codes
-from pdsketch.tensor.experience import Recorder
-from pdsketch.tensor.logic import CRISP
+from pdsketch.tensor.compile.logic import CRISP
+from pdsketch.tensor.experience import ExperienceRecorder
+from pdsketch.tensor.states.codes import NOISE, Codes, note_codes, note_rows
 
 MOST_SEEN: Final = 50_000
-"""States whose values make codes."""
+"""States whose values make codes; set by hand."""
 
 MOST_WATCHED: Final = 4096
 """States on which the trained model is watched: its noise, and the inputs of its blanks."""
 
 MOST_NUMBERS: Final = 64
-"""Longer vectors are signals: their numbers have no ends of their own that matter."""
+"""Longer vectors are signals: their numbers have no ends of their own that matter. Set by hand."""
 
 QUANTILE: Final = 0.9
 MARGIN: Final = 1.5
-"""Noise is so many times this quantile of errors: to be wrong in a tenth of the steps is not to be noisy."""
+"""Noise is so many times this quantile of errors: to be wrong in a tenth of the steps is not to be noisy.
+
+Both are set by hand.
+"""
 
 MOST_NOISE: Final = 0.5
-"""Noise is at most this part of a variable's deviation: more is ignorance."""
+"""Noise is at most this part of a variable's deviation: more is ignorance. Set by hand."""
 
 
 @torch.no_grad()
@@ -48,7 +51,7 @@ def take_notes(training: TrainingSet, states: Array, reached: Iterable[str]) -> 
     """Remember on the model what it was trained on, from the examples of the training data."""
     notes = training.model.notes
     notes["trained"] = sorted({*notes.get("trained", ()), *reached})
-    errors, recorder = _Errors(training), Recorder(notes["trained"])
+    errors, recorder = _Errors(training), ExperienceRecorder(notes["trained"])
     once = states[training.dataset.once[states]]
     with training.model.blanks.watched(recorder), bounding(training.model):
         for some in _parts(np.union1d(_spread(states, MOST_WATCHED), _extremes(training, states))):
@@ -56,8 +59,11 @@ def take_notes(training: TrainingSet, states: Array, reached: Iterable[str]) -> 
         for some in _parts(np.union1d(_spread(once, MOST_WATCHED), _extremes(training, once))):
             _take_steps(training, some, errors)
     recorder.write(notes)
-    seen, noise = _seen(training, _spread(once, MOST_SEEN)), errors.noise()
-    note_codes(notes, {name: _codes(training, name, values, noise) for name, values in seen.items()})
+    every, noise = _seen(training, _spread(once, MOST_SEEN)), errors.noise()
+    seen = {n: v for n, v in every.items() if training.domain.predicates[n].type.prim == "float32"}
+    codes = {name: _codes(training, name, values, noise) for name, values in seen.items()}
+    note_codes(notes, codes)
+    note_rows(notes, every, codes)
     notes[NOISE] = {
         name: min(float(noise[name].max()), MOST_NOISE * float(seen[name].std(0, correction=0).max()))
         for name in noise
@@ -141,7 +147,7 @@ def _ask_preconditions(current: TimeSlice) -> None:
 
 
 def _seen(training: TrainingSet, states: Array) -> dict[str, Tensor]:
-    """All values of each float variable in some states, ``[n, d]``."""
+    """All values of each variable over numbers in some states, ``[n, d]``."""
     some, tensors = _spread(states, training.dataset.at_once(len(states))), dict[str, Tensor]()
     for predicate in training.domain.state_predicates:
         seen = some if predicate.name in training.dataset.gathered else states
@@ -152,7 +158,7 @@ def _seen(training: TrainingSet, states: Array) -> dict[str, Tensor]:
     found = {}
     for name, tensor in tensors.items():
         predicate = training.domain.predicates[name]
-        if predicate.type.prim == "float32" and tensor.numel():
+        if predicate.type.prim != "bool" and tensor.numel():
             own = tensor.shape[1 + len(predicate.parameters) :]
             found[name] = tensor.reshape(-1, own.numel())
     return found

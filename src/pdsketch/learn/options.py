@@ -6,10 +6,13 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from inspect import signature
-from typing import Any, Final, final, get_args
+from typing import Any, Final, Literal, final, get_args
 
 from pdsketch.lang.diagnostics import did_you_mean, error
-from pdsketch.tensor.logic import TNorm
+from pdsketch.tensor.compile.logic import TNorm
+
+VariableLoss = Literal["likelihood", "distance"]
+"""How predicted variables are compared with what came about."""
 
 
 @final
@@ -32,10 +35,10 @@ class Options:
       default network is to be; then all begin again. 0: as flexible as can be, which
       suits many examples of what only a flexible network can learn.
     - ``tnorm``: the logic while training. ``balanced``: changed and unchanged
-      variables weigh alike. ``paper=True`` is ``tnorm="godel", balanced=False,
-      sparsity=0, rarity=0, usage=0, trial=0``, with distances in the data's own units and no
-      likelihoods, conditional effects compared as the blend that they predict, not as a choice, and
-      whole networks from the first step on.
+      variables weigh alike. ``variable_loss``: predicted variables are compared by their
+      likelihood, where a conditional effect is a choice between writing and keeping, or by the
+      distance of the blend that it predicts, in the data's own units. ``paper=True`` is
+      `PAPER`: the paper's logic and distances, and whole networks from the first step on.
     - ``latent_gradient``: whether the encoded target of a transition is trained too.
     - ``validation``: the part of the episodes held out (None: a tenth, of 200 or
       more). ``evaluate_every`` steps it is measured; after ``patience``
@@ -72,6 +75,7 @@ class Options:
     trial: float = 0.4
     tnorm: TNorm = "product"
     balanced: bool = True
+    variable_loss: VariableLoss = "likelihood"
     paper: bool = False
     latent_gradient: bool = False
     validation: float | None = None
@@ -90,7 +94,7 @@ class Options:
 
     @staticmethod
     def of(**settings: Any) -> Options:
-        """Checked options; ``paper=True`` overrides the logic and the balance."""
+        """Checked options; ``paper=True`` overrides what `PAPER` says."""
         known = {field.name for field in fields(Options)}
         for name in settings:
             if name not in known:
@@ -131,12 +135,13 @@ def _meant(name: str, known: set[str]) -> str:
 PAPER: Final[Mapping[str, Any]] = {
     "tnorm": "godel",
     "balanced": False,
+    "variable_loss": "distance",
     "sparsity": 0.0,
     "rarity": 0.0,
     "usage": 0.0,
     "trial": 0.0,
 }
-"""The preset of ``paper=True``; `Losses` then also compares values by plain distances."""
+"""The preset of ``paper=True``: how PDSketch (Mao et al., 2022) trains."""
 
 _COUNTS = {
     "steps": 0,
@@ -181,10 +186,10 @@ def _check(options: Options) -> None:
             raise error(
                 "bad-option", f"`{name}` must be a number from {low:g} to {high:g}, not {value!r:.40}"
             )
-    if options.tnorm not in get_args(TNorm):
-        raise error(
-            "bad-option", f"`tnorm` must be one of {', '.join(get_args(TNorm))}, not {options.tnorm!r:.40}"
-        )
+    for name, choices in (("tnorm", get_args(TNorm)), ("variable_loss", get_args(VariableLoss))):
+        value = getattr(options, name)
+        if value not in choices:
+            raise error("bad-option", f"`{name}` must be one of {', '.join(choices)}, not {value!r:.40}")
     if options.resume and options.checkpoint is None:
         raise error("bad-option", "`resume` needs a `checkpoint` to resume from")
     if options.callback is not None:

@@ -8,9 +8,8 @@ from typing import Any, final
 import torch
 from torch import Tensor
 
-from pdsketch.tensor.calls import Callee
+from pdsketch.tensor.compile.callee import Callee, Given
 from pdsketch.tensor.experience import NOTE, features, in_words, strange
-from pdsketch.tensor.portions import Given
 
 
 @final

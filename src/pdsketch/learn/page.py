@@ -23,6 +23,7 @@ figcaption { max-width: 22rem; }
 """
 
 _CELL = 10
+"""Pixels of a cell of a picture."""
 
 
 def page(evaluation: Evaluation, model: Model) -> str:

@@ -14,14 +14,14 @@ from pdsketch.lang.domain import Blank
 from pdsketch.lang.types import ValueType
 from pdsketch.learn.behaviour import BlankReport
 from pdsketch.learn.worst import brief
-from pdsketch.tensor.calls import presented
 from pdsketch.tensor.model import Model
-from pdsketch.tensor.values import every_choice, is_categorical
+from pdsketch.tensor.states.values import every_choice, is_categorical, presented
 
 MOST_ROWS = 256
 """A truth table has no more combinations of inputs than this."""
 
-_FINE = 24
+_GRID_POINTS = 24
+"""Points of each axis on which a function of two numbers is drawn."""
 
 
 @final
@@ -123,13 +123,13 @@ def _map(
         caption = f"over the difference of its inputs, the second at {brief(shift)}"
     else:
         return
-    axes = [torch.linspace(low, high, _FINE, device=device) for low, high in ends]
+    axes = [torch.linspace(low, high, _GRID_POINTS, device=device) for low, high in ends]
     points = torch.cartesian_prod(*axes).reshape(-1, len(axes))
     given = (
         [points[:, c] for c in columns] if shift is None else [points + shift, shift.expand(len(points), 2)]
     )
     values = (
-        _values(blank, function, given).reshape(-1, _FINE)
+        _values(blank, function, given).reshape(-1, _GRID_POINTS)
         if len(axes) == 2
         else _values(blank, function, given)[None]
     )

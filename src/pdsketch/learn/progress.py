@@ -33,7 +33,7 @@ class Progress:
     figures: Mapping[str, float]
 
 
-class Watcher(Protocol):
+class ProgressListener(Protocol):
     """Something that is told how a fit is going."""
 
     def update(self, step: int, figures: Mapping[str, float]) -> None:
@@ -72,7 +72,7 @@ class Bar:
 
 
 @final
-class Told:
+class ProgressLines:
     """A line for each measurement on stderr, for log files."""
 
     def __init__(self, steps: int) -> None:
@@ -151,7 +151,7 @@ class Watchers:
     """All that a fit's options ask for, opened and closed together."""
 
     def __init__(self, options: Options, history: Sequence[Mapping[str, float]]) -> None:
-        self._all: list[Watcher] = []
+        self._all: list[ProgressListener] = []
         self._options = options
         self._started = time.monotonic()
         terminal = sys.stderr.isatty()
@@ -159,7 +159,7 @@ class Watchers:
         if self._bar is not None:
             self._all.append(self._bar)
         elif options.progress:
-            self._all.append(Told(options.steps))
+            self._all.append(ProgressLines(options.steps))
         if options.log is not None:
             self._all.append(Csv(options.log, history))
         if options.tensorboard is not None:

@@ -13,6 +13,7 @@ from pdsketch.learn.tables import WIDTH, tables
 from pdsketch.learn.worst import WrongGoal, WrongStep
 
 _SHOWN = 3
+"""Worst steps and goals that a printed report shows."""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import torch
 
 from pdsketch.learn.checkpoint import (
     Checkpoint,
-    Facts,
+    FitProgress,
     OverwriteWarning,
     load_checkpoint,
     moments_of,
@@ -29,7 +29,7 @@ def save(trainer: Trainer) -> None:
     if trainer.options.checkpoint is None:
         return
     stopping = trainer.stopping
-    facts = Facts(
+    facts = FitProgress(
         step=trainer.step,
         history=trainer.history,
         sums={name: float(total) for name, total in trainer.means.sums.items()},

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 LAST_RATE: Final = 0.01
-"""The learning rate ends at this part of its peak."""
+"""The learning rate ends at this part of its peak; set by hand."""
 
 PRIOR_STRENGTH: Final = ((0.0, 0.4, 0.6, 0.85), (0.0, 1.0, 1.0, 0.0))
 """Parts of the steps, and how much of sparsity and rarity holds there; set by hand."""
@@ -20,7 +20,7 @@ TRIAL_STEPS: Final = 600
 """A trial has at least so many steps: fewer do not show what a flexible network can do. Set by hand."""
 
 LONGEST_TRIAL: Final = 0.6
-"""Where there are few steps, at most this part of them is the trial."""
+"""Where there are few steps, at most this part of them is the trial; set by hand."""
 
 
 def learning_rate(step: int, steps: int, warmup: float) -> float:

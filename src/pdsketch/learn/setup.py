@@ -27,6 +27,7 @@ _NOT_PART_OF_THE_RESULT: Final = (
     "resident_gib",
 )
 _MOST_NAMED: Final = 6
+"""Names that an error lists."""
 
 
 def setup_of(model: Model, arrays: EpisodeArrays, options: Options) -> dict[str, Any]:

@@ -10,7 +10,10 @@ from pdsketch.learn.behaviour import BlankReport
 from pdsketch.learn.counts import Judged, Measures
 
 WIDTH = 100
+"""Columns of a printed table."""
+
 _MOST_ROWS = 40
+"""Rows of a printed table."""
 
 
 @final

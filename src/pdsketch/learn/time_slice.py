@@ -21,11 +21,10 @@ from pdsketch.learn.alike import Alike
 from pdsketch.learn.training_set import TrainingSet
 from pdsketch.nets.boolean_net import BooleanNet
 from pdsketch.nets.together import Shared
-from pdsketch.tensor.effects import assigned, written
-from pdsketch.tensor.logic import Logic
-from pdsketch.tensor.node import Run
-from pdsketch.tensor.state import StateBatch
-from pdsketch.tensor.values import fully_soft, is_categorical, unify
+from pdsketch.tensor.compile.logic import Logic
+from pdsketch.tensor.compile.node import Run
+from pdsketch.tensor.states.state import StateBatch
+from pdsketch.tensor.states.values import fully_soft, is_categorical, unify
 
 
 @final
@@ -356,9 +355,7 @@ class TimeSlice:
             run = self.open(rows, schedule.action_reads[at], schedule.action_tables[at])
             ground = run.ground(self.training.parameters(at, self.states.index_select(0, rows)), 1)
             program = self.training.engine.program(self.training.actions[at].name, self.logic)
-            transitions.append(
-                Transition(at, rows, first, written(program, ground), assigned(program, ground))
-            )
+            transitions.append(Transition(at, rows, first, program.written(ground), program.assigned(ground)))
             first += len(rows)
         rows = torch.cat([transition.rows for transition in transitions]) if transitions else self.states[:0]
         return TimeSlice(

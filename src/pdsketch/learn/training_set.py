@@ -16,12 +16,11 @@ from pdsketch.learn.alike import groups
 from pdsketch.learn.data.device_dataset import DeviceDataset
 from pdsketch.learn.data.episode_arrays import Array, width_of
 from pdsketch.learn.goals import Family, families, signature
-from pdsketch.tensor.logic import CRISP, Logic
-from pdsketch.tensor.lower import Lowering
+from pdsketch.tensor.compile.logic import CRISP, Logic
+from pdsketch.tensor.compile.node import Node
 from pdsketch.tensor.model import Model
-from pdsketch.tensor.node import Node
-from pdsketch.tensor.state import StateBatch
-from pdsketch.tensor.universe import Universe
+from pdsketch.tensor.states.state import StateBatch
+from pdsketch.tensor.states.universe import Universe
 
 
 @final
@@ -137,7 +136,7 @@ class TrainingSet:
         key = (logic.name, at)
         if key not in self._skeletons:
             family = self.families[at]
-            self._skeletons[key] = Lowering(family.domain, logic).lower(family.skeleton)
+            self._skeletons[key] = self.engine.for_domain(family.domain).node(family.skeleton, logic)
         return self._skeletons[key]
 
     def table_node(self, table: int, logic: Logic) -> Node:

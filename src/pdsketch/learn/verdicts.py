@@ -47,10 +47,10 @@ NOTE: Final = "verdicts"
 """Where a model's notes keep the word on each blank."""
 
 SURE: Final = 0.9
-"""A truth value or a choice is sure at this probability, or at one minus it."""
+"""A truth value or a choice is sure at this probability, or at one minus it; set by hand."""
 
 MOST_UNSURE: Final = 0.05
-"""A blank may be unsure on this part of its inputs, or not trained near them, and still count as sure."""
+"""A blank may be unsure on this part of its inputs, or not trained near them, and be sure; set by hand."""
 
 RIGHT: Final = 0.95
-"""What depends on a blank comes out right when this part of it does."""
+"""What depends on a blank comes out right when this part of it does; set by hand."""

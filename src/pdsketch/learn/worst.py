@@ -18,14 +18,18 @@ from pdsketch.learn.compare import Compared, gaps
 from pdsketch.learn.data.episode_arrays import Array
 from pdsketch.learn.time_slice import TimeSlice
 from pdsketch.learn.training_set import TrainingSet
-from pdsketch.tensor.universe import Universe
-from pdsketch.tensor.values import numbers
+from pdsketch.tensor.states.universe import Universe
+from pdsketch.tensor.states.values import numbers
 
 KEPT = 50
 """So many of each are kept."""
 
 _PER_KIND = 10
+"""Worst predictions that are kept of each action and predicate, so that one does not fill the list."""
+
 _SHOWN = 6
+"""Numbers of a vector that are shown."""
+
 
 T = TypeVar("T")
 
@@ -125,7 +129,7 @@ class Worst:
         state = int(found.states[row])
         episode, step = placed(self.training, state)
         universe = self._universe(episode)
-        types = [p.type for p in predicate.parameters if isinstance(p.type, ObjectType)]
+        types = predicate.object_types
         names = [universe.members(type_)[i] for type_, i in zip(types, index, strict=True)]
         shown = [
             brief(numbers(table[(row, *index)], predicate.type))

@@ -1,13 +1,14 @@
 """An additive logistic model with pairwise terms and a group lasso.
 
-The logarithm of the odds is a sum of main effects (each int of a code, each number)
-and of pairwise terms: squares, products of two numbers, a number with a code (*one
-step ahead*, whichever way the robot looks; *near* is a ball around a place). Hastie
-and Tibshirani, Generalized Additive Models (1990); pairwise terms as in Lou et al.
-(2013). A set enters by a few learned queries: whether some element answers yes, and
-how many do. The group lasso (Yuan and Lin, 2006) lets a factor of the input drop out
-as a whole. Such a sum is settled by a few examples (*red* is one colour, whatever the
-type), while a perceptron of the same inputs fits the examples and no more.
+The logarithm of the odds is a sum of main effects (each int of a code, each number,
+each value of a number that has few, two values being the same) and of pairwise terms:
+squares, products of two numbers, a number with a code (*one step ahead*, whichever way
+the robot looks; *near* is a ball around a place). Hastie and Tibshirani, Generalized
+Additive Models (1990); pairwise terms as in Lou et al. (2013). A set enters by a few
+learned queries: whether some element answers yes, and how many do. The group lasso
+(Yuan and Lin, 2006) lets a factor of the input drop out as a whole. Such a sum is
+settled by a few examples (*red* is one colour, whatever the type), while a perceptron
+of the same inputs fits the examples and no more.
 """
 
 from __future__ import annotations
@@ -21,10 +22,11 @@ import torch
 from torch import Tensor, nn
 
 from pdsketch.nets.encode import Relation
-from pdsketch.nets.features import Argument, Chosen, Features, membership, picked
+from pdsketch.nets.features import NORM_FLOOR, Argument, Chosen, Features, membership, picked
 from pdsketch.nets.layers import affine, linear
 from pdsketch.nets.normalise import Normalise
 from pdsketch.nets.pool import Pool
+from pdsketch.nets.seen_values import MOST_VALUES, SeenValues
 from pdsketch.nets.signature import Signature, Spec
 
 COEFFICIENT_SCALE = 40.0
@@ -44,8 +46,26 @@ SATURATION = 4.0
 MOST_PAIRED = 12
 """Pairwise terms are made of at most so many numbers; of more there would be too many for few examples."""
 
+VALUE_SCALE = 4.0
+"""The effect of a single value of a number, or of two values being the same, is multiplied by this as well:
+learned more slowly than a slope, it comes too late for values that the slope was sure and wrong about. Of
+0.25, 1 and 4 only 4 tells what is gone from what is carried in BabyAI; not swept further."""
+
+SAME = 0.05
+"""Two values of one type are the same if no number of theirs differs by more than this many standard
+deviations. Set by hand, not swept: less than half a cell of a room."""
+
 SET_QUERIES = 8
 """How many learned queries a set gets, for each of the two ways to answer them."""
+
+QUERY_SCALE = 0.3
+"""The first weights of queries are this part of a layer's usual ones: all elements then look nearly alike."""
+
+QUERY_BIAS = 0.1
+"""How much a query says yes, or no, at first."""
+
+SIGMOID_SLOPE = 1 / 4
+"""A sigmoid's slope at 0: queries take this part of the coefficients' stride."""
 
 
 class AdditiveLogistic(nn.Module):
@@ -67,6 +87,9 @@ class AdditiveLogistic(nn.Module):
         paired = {i for at in self.compared for i in features.pairs[at]}
         # What numbers of one type say together, their difference says.
         self.multiplied = [i for i in self.numbers if is_number(inputs[i].spec) and i not in paired]
+        alone = sum(inputs[i].spec.size for i in self.multiplied)
+        discrete = self.multiplied if alone <= MOST_PAIRED else []
+        self.seen = nn.ModuleDict({str(i): SeenValues(inputs[i].spec.size) for i in discrete})
         numbers = sum(inputs[i].spec.size for i in self.numbers)
         self.single_scale = min(1.0, FULL_SCALE_TERMS / max(1, numbers))
         sizes = {
@@ -82,6 +105,10 @@ class AdditiveLogistic(nn.Module):
         }
         self.kinds = [name for name, group in sizes.items() if group]
         self.register_buffer("member", membership(flat), persistent=False)
+        # Effects of values, the last of the main effects, are multiplied beside the scale of their kind.
+        loudness, end = torch.ones(sum(flat)), self.spans["linear"][1]
+        loudness[end - sum(self._values()) : end] = VALUE_SCALE
+        self.register_buffer("loudness", loudness, persistent=False)
         self.coefficients = nn.Parameter(torch.zeros(1, sum(flat)))
         self.bias = nn.Parameter(torch.zeros(len(self.kinds)))
 
@@ -95,7 +122,13 @@ class AdditiveLogistic(nn.Module):
                 sizes += cast(Relation, relation).factors
         sizes += [SET_QUERIES for _ in self.sets]
         sizes += [sum(features.encoders[str(i)].factors) for i in self.numbers]  # type: ignore[arg-type]
-        return sizes + [self.inputs[features.pairs[at][0]].spec.size for at in self.compared]
+        sizes += [self.inputs[features.pairs[at][0]].spec.size for at in self.compared]
+        return sizes + self._values()
+
+    def _values(self) -> list[int]:
+        """The widths of the effects of two values being the same, and of single values of numbers."""
+        discrete = sum(self.inputs[int(i)].spec.size for i in self.seen)
+        return [1] * len(self.compared) + [MOST_VALUES] * discrete
 
     def _products(self, features: Features) -> list[int]:
         """The widths of the pairwise terms: squares, products of numbers, numbers and codes."""
@@ -112,6 +145,12 @@ class AdditiveLogistic(nn.Module):
         self.pairwise_scale = PAIRWISE_SCALE * min(1.0, FULL_SCALE_TERMS / sum(sizes))
         return sizes
 
+    def note_values(self, args: Sequence[Argument]) -> None:
+        """Note the values of numbers, while this is wanted (`noting_values`)."""
+        for name, seen in self.seen.items():
+            if seen.noting:
+                cast(SeenValues, seen).note(self._flat(args, int(name)))
+
     def bounded(
         self, own: Mapping[int, Tensor], between: Sequence[Tensor]
     ) -> tuple[dict[int, Tensor], list[Tensor]]:
@@ -120,6 +159,7 @@ class AdditiveLogistic(nn.Module):
 
     def linear(
         self,
+        features: Features,
         args: Sequence[Argument],
         own: Mapping[int, Tensor],
         between: Sequence[Tensor],
@@ -132,7 +172,26 @@ class AdditiveLogistic(nn.Module):
         for name, queries in self.sets.items():
             terms.append(cast(SetQueries, queries).any_element(elements[int(name)], args[int(name)][1]))
         terms += [self.single_scale * x for x in (*bounded[0].values(), *bounded[1])]
-        return self._sum("linear", terms)
+        same = [_same(between[at], cast(Relation, features.relations[at])) for at in self.compared]
+        found = [cast(SeenValues, seen)(self._flat(args, int(i))) for i, seen in self.seen.items()]
+        terms += [VALUE_SCALE * x for x in (*same, *(value for value, _ in found))]
+        odds = self._sum("linear", terms)
+        return odds if self.training or not found else odds + self._against([x for _, x in found])
+
+    def _against(self, nearest: Sequence[Tensor]) -> Tensor:
+        """The effects of the nearest values on numbers that have none of those seen, where they are negative.
+
+        What was seen to be false at the last value is not true beyond it only because the slope is.
+        """
+        _, end = self.spans["linear"]
+        values = torch.cat(list(nearest), -1)
+        coefficients = self.coefficients[..., end - values.shape[-1] : end].clamp_max(0.0)
+        return COEFFICIENT_SCALE * VALUE_SCALE * affine(values, coefficients, None)
+
+    def _flat(self, args: Sequence[Argument], at: int) -> Tensor:
+        axes = len(self.inputs[at].spec.axes)
+        value = cast(Tensor, args[at])
+        return value.flatten(-axes) if axes > 1 else value
 
     def products(
         self,
@@ -188,13 +247,14 @@ class AdditiveLogistic(nn.Module):
 
 @torch.no_grad()
 def add_group_lasso(models: Sequence[AdditiveLogistic], weight: float) -> None:
-    """Add the gradient of ``weight`` times the norm of each factor's coefficients; all have one signature."""
+    """Add the gradient of ``weight`` times the norm of each factor's effect; all have one signature."""
     trained = [model for model in models if model.coefficients.grad is not None]
     if not trained:
         return
     member = cast(Tensor, trained[0].member)
     weights = torch.cat([model.coefficients for model in trained])
-    price = weights * ((weights.square() @ member + 1e-8).rsqrt() @ member.T) * (weight * COEFFICIENT_SCALE)
+    norms = (weights.square() @ member + NORM_FLOOR).rsqrt() @ member.T
+    price = weights * norms * (weight * COEFFICIENT_SCALE * cast(Tensor, trained[0].loudness))
     torch._foreach_add_([cast(Tensor, model.coefficients.grad) for model in trained], torch.split(price, 1))
     for model in trained:
         for queries in model.sets.values():
@@ -233,15 +293,14 @@ class SetQueries(nn.Module):
         for questions in (self.some, self.many):
             asked = questions.weight
             if asked.grad is not None:
-                norms = (asked.square() @ member + 1e-8).rsqrt() @ member.T
-                asked.grad.addcmul_(asked, norms, value=weight * COEFFICIENT_SCALE / 4)
+                norms = (asked.square() @ member + NORM_FLOOR).rsqrt() @ member.T
+                asked.grad.addcmul_(asked, norms, value=weight * SIGMOID_SLOPE * COEFFICIENT_SCALE)
 
     def _answers(self, questions: nn.Module, elements: Tensor) -> Tensor:
         if self.number:
             bounded = _bounded(elements)
             elements = torch.cat([bounded, bounded.square()], -1)
-        # A quarter of the stride: a sigmoid's slope.
-        return torch.sigmoid(COEFFICIENT_SCALE / 4 * questions(elements))
+        return torch.sigmoid(SIGMOID_SLOPE * COEFFICIENT_SCALE * questions(elements))
 
 
 def _queries(width: int, generator: torch.Generator | None) -> nn.Linear:
@@ -250,14 +309,21 @@ def _queries(width: int, generator: torch.Generator | None) -> nn.Linear:
     """
     questions = linear(width, SET_QUERIES, generator)
     with torch.no_grad():
-        questions.weight.mul_(0.3)
-        questions.bias.copy_(0.1 * torch.tensor([1.0, -1.0]).repeat(SET_QUERIES // 2))
+        questions.weight.mul_(QUERY_SCALE)
+        questions.bias.copy_(QUERY_BIAS * torch.tensor([1.0, -1.0]).repeat(SET_QUERIES // 2))
     return questions
 
 
 def is_number(spec: Spec) -> bool:
     """Whether products of such values say more than the values do."""
     return spec.prim != "bool" and not spec.is_categorical and not spec.is_image
+
+
+def _same(difference: Tensor, relation: Relation) -> Tensor:
+    """Whether two values of one type are the same, ``[..., size]`` → ``[..., 1]``."""
+    normalise = cast(Normalise, relation.normalise)
+    off = (difference + normalise.zero).abs().amax(-1, keepdim=True)
+    return (off <= SAME).to(difference.dtype)
 
 
 def _bounded(x: Tensor) -> Tensor:

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from pdsketch.nets.additive import AdditiveLogistic, add_group_lasso
-from pdsketch.nets.features import Argument, Chosen, Features, membership
-from pdsketch.nets.layers import NARROW, WIDTH, linear
+from pdsketch.nets.features import NORM_FLOOR, Argument, Chosen, Features, membership
+from pdsketch.nets.layers import FIRST_WIDTH, SECOND_WIDTH, linear
 from pdsketch.nets.nested import Nested
 from pdsketch.nets.signature import Signature
 
@@ -34,13 +34,14 @@ class BooleanNet(Nested):
         self.features = features
         self.additive = additive
         self.register_buffer("member", membership(features.factors), persistent=False)
-        self.first = linear(sum(features.factors), WIDTH, generator)
-        self.second = linear(WIDTH, NARROW, generator)
-        self.last = linear(NARROW, 1, generator, zero=True)
+        self.first = linear(sum(features.factors), FIRST_WIDTH, generator)
+        self.second = linear(FIRST_WIDTH, SECOND_WIDTH, generator)
+        self.last = linear(SECOND_WIDTH, 1, generator, zero=True)
 
     def forward(self, *args: Argument) -> Tensor:
         """The truth ``[..., 1]``."""
         features = self.features
+        self.additive.note_values(args)
         singles = features.values(args)
         alone, between = features.alone(singles), features.between(singles)
         elements = features.elements(args)
@@ -71,7 +72,7 @@ class BooleanNet(Nested):
         """The odds' logarithm by the additive model, as far as each example gets."""
         additive = self.additive
         bounded = additive.bounded(own, between)
-        odds = additive.linear(args, own, between, elements, bounded)
+        odds = additive.linear(self.features, args, own, between, elements, bounded)
         if self.reaches("products"):
             chosen = self.chosen("products", odds.shape[:-1], odds.device)
             products = additive.products(args, bounded, chosen)
@@ -113,6 +114,6 @@ def add_group_lassos(networks: Sequence[BooleanNet], weight: float) -> None:
     if firsts:
         member = cast(Tensor, networks[0].member)
         whole = torch.stack(firsts)
-        shrink = (whole.square().sum(1) @ member + 1e-8).rsqrt() @ member.T
+        shrink = (whole.square().sum(1) @ member + NORM_FLOOR).rsqrt() @ member.T
         price = whole * (weight * shrink).unsqueeze(1)
         torch._foreach_add_([cast(Tensor, first.grad) for first in firsts], list(price.unbind()))

@@ -17,9 +17,9 @@ import torch
 from torch import Tensor, nn
 
 from pdsketch.nets.boolean_net import BooleanNet, add_group_lassos
-from pdsketch.nets.features import Argument, Features, membership
+from pdsketch.nets.features import NORM_FLOOR, Argument, Features, membership
 from pdsketch.nets.heads import Head
-from pdsketch.nets.layers import NARROW, WIDTH, linear
+from pdsketch.nets.layers import FIRST_WIDTH, SECOND_WIDTH, linear
 from pdsketch.nets.nested import Nested
 from pdsketch.nets.signature import Signature, Spec
 
@@ -93,10 +93,12 @@ class Network(Nested):
         self.features = features
         self.register_buffer("member", membership(self.features.factors), persistent=False)
         width = sum(self.features.factors)
-        self.first = linear(width, WIDTH, generator)
-        self.second = linear(WIDTH, NARROW, generator)
+        self.first = linear(width, FIRST_WIDTH, generator)
+        self.second = linear(FIRST_WIDTH, SECOND_WIDTH, generator)
         residual = signature.residual is not None
-        self.head = Head(NARROW, signature.output, generator, residual=residual, bounded=signature.bounded)
+        self.head = Head(
+            SECOND_WIDTH, signature.output, generator, residual=residual, bounded=signature.bounded
+        )
         self.direct = linear(width, self.head.layer.out_features, generator, zero=True)
         # Of many numbers each moves less: together they must not outrun everything else.
         numbers = sum(one.spec.size for one in signature.inputs if not one.is_set)
@@ -146,7 +148,7 @@ class Network(Nested):
             return
         member = cast(Tensor, self.member)
         squares = first.square().sum(0) + direct.square().sum(0)
-        shrink = weight * (member @ (squares @ member + 1e-8).rsqrt())
+        shrink = weight * (member @ (squares @ member + NORM_FLOOR).rsqrt())
         first.grad.addcmul_(first, shrink)
         direct.grad.addcmul_(direct, shrink)
 

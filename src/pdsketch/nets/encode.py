@@ -5,9 +5,18 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from pdsketch.nets.layers import WIDTH, convolution, linear
+from pdsketch.nets.layers import FIRST_WIDTH, convolution, linear
 from pdsketch.nets.normalise import Normalise
 from pdsketch.nets.signature import Spec
+
+FIRST_CHANNELS = 16
+"""The channels of an image's first convolution; each further one has twice as many, up to `FIRST_WIDTH`."""
+
+SMALLEST_IMAGE = 4
+"""Convolutions halve an image until it is no larger than this, at most `MOST_CONVOLUTIONS` times."""
+
+MOST_CONVOLUTIONS = 6
+"""With `FIRST_CHANNELS` and `SMALLEST_IMAGE` set by hand, not swept: an image of 256 pixels ends at 4."""
 
 
 class Flat(nn.Module):
@@ -37,21 +46,21 @@ class Image(nn.Module):
         height, width, channels = spec.shape
         self.normalise = Normalise(channels)
         layers: list[nn.Module] = []
-        outputs = 16
-        while not layers or (max(height, width) > 4 and len(layers) < 12):
+        outputs = FIRST_CHANNELS
+        while not layers or (max(height, width) > SMALLEST_IMAGE and len(layers) < 2 * MOST_CONVOLUTIONS):
             layers += [convolution(channels, outputs, generator), nn.ReLU()]
             height, width, channels = (height + 1) // 2, (width + 1) // 2, outputs
-            outputs = min(2 * outputs, WIDTH)
+            outputs = min(2 * outputs, FIRST_WIDTH)
         self.convolutions = nn.Sequential(*layers)
-        self.project = linear(height * width * channels, WIDTH, generator)
-        self.factors = (WIDTH,)
+        self.project = linear(height * width * channels, FIRST_WIDTH, generator)
+        self.factors = (FIRST_WIDTH,)
 
     def forward(self, x: Tensor) -> Tensor:
         """``[..., h, w, c]`` → ``[..., features]``."""
         leading = x.shape[:-3]
         pixels = self.normalise(x).reshape(-1, *x.shape[-3:]).permute(0, 3, 1, 2)
         features: Tensor = torch.relu(self.project(self.convolutions(pixels).flatten(1)))
-        return features.reshape(*leading, WIDTH)
+        return features.reshape(*leading, FIRST_WIDTH)
 
 
 def encoder(spec: Spec, generator: torch.Generator | None) -> Flat | Image:

@@ -10,9 +10,13 @@ import torch
 from torch import Tensor, nn
 
 from pdsketch.nets.encode import Flat, Image, Relation, encoder
-from pdsketch.nets.layers import NARROW
+from pdsketch.nets.layers import SECOND_WIDTH
 from pdsketch.nets.pool import Pool
 from pdsketch.nets.signature import Input, Signature
+
+NORM_FLOOR = 1e-8
+"""Added to squares before the root of a group lasso's norms, so that the price has a gradient at 0; far
+below the squares of coefficients that matter."""
 
 Argument = Tensor | tuple[Tensor, Tensor]
 
@@ -98,7 +102,7 @@ class Features(nn.Module):
             _, weights = args[int(name)]
             found = pool(elements[int(name)], weights, context, counted=counted is not False)
             if isinstance(counted, Tensor):
-                found = torch.cat([found[..., :NARROW], found[..., NARROW:] * counted], -1)
+                found = torch.cat([found[..., :SECOND_WIDTH], found[..., SECOND_WIDTH:] * counted], -1)
             pooled.append(found)
         return torch.cat([*parts, *pooled], dim=-1)
 

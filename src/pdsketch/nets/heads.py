@@ -2,7 +2,7 @@
 
 A residual head has zero weights at first. Numbers: ``x + scale · 0``, exactly
 the identity. Booleans and ints: a choice between *keep* and each value, where
-*keep* starts at `KEEP`; a sum of logits would pass no gradient where the old
+*keep* starts at `KEEP_PROBABILITY`; a sum of logits would pass no gradient where the old
 value is certain, and the old value of an observed Boolean always is.
 """
 
@@ -17,10 +17,12 @@ from torch import Tensor, nn
 from pdsketch.nets.layers import linear
 from pdsketch.nets.signature import Spec
 
-KEEP = 0.98
-"""How likely a residual head keeps a Boolean or an int before it has learned anything."""
+KEEP_PROBABILITY = 0.98
+"""How likely a residual head keeps a Boolean or an int before it has learned anything. Set by hand, not
+swept: most variables stay as they are."""
 
-_TINY = 1e-6
+LOG_FLOOR = 1e-6
+"""Added to probabilities before their logarithm, so that it is finite at 0. Set by hand."""
 
 
 class Head(nn.Module):
@@ -52,7 +54,7 @@ class Head(nn.Module):
         self.layer = linear(features, spec.size * per_value, generator, zero=residual)
         if residual and spec.prim != "float":
             bias = self.layer.bias.detach().view(spec.size, self.options)
-            bias[:, -1] = math.log(KEEP / (1.0 - KEEP) * values)
+            bias[:, -1] = math.log(KEEP_PROBABILITY / (1.0 - KEEP_PROBABILITY) * values)
         if spec.prim == "float":
             self.register_buffer("out_mean", torch.zeros(spec.size))
             self.register_buffer("out_scale", torch.ones(spec.size))
@@ -83,7 +85,7 @@ class Head(nn.Module):
         if spec.prim == "bool":
             truth = before.reshape(*leading, *spec.shape) * choice[..., -1] + choice[..., 1]
             return truth.reshape(*leading, *spec.axes)
-        return torch.log(before * choice[..., -1:] + choice[..., :-1] + _TINY)
+        return torch.log(before * choice[..., -1:] + choice[..., :-1] + LOG_FLOOR)
 
 
 def squashed(x: Tensor) -> Tensor:

@@ -7,11 +7,12 @@ import math
 import torch
 from torch import Tensor, nn
 
-WIDTH = 64
-"""The width of the first hidden layer: small for one CPU core, wide enough for grids and attributes."""
+FIRST_WIDTH = 64
+"""The width of the first hidden layer: small for one CPU core, wide enough for grids and attributes. Set by
+hand; 128 was no better for PDS-Base."""
 
-NARROW = 64
-"""The width of the second."""
+SECOND_WIDTH = 64
+"""The width of the second; set by hand, not swept."""
 
 
 class Affine(nn.Linear):

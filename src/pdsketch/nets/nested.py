@@ -19,17 +19,22 @@ from torch import Tensor, nn
 from pdsketch.lang.diagnostics import error
 from pdsketch.nets.features import Chosen
 
-POWER = 2.0
-"""Above 1, more examples are answered by the simpler levels, which have fewer means to find their way."""
+LEVEL_EXPONENT = 2.0
+"""Of a uniform draw: above 1, more examples are answered by the simpler levels, which have fewer means to
+find their way. Set by hand, not swept."""
 
-FEW = 32
-"""Of fewer examples, all are answered by all parts: to pick some costs as much."""
+FEWEST_PICKED = 32
+"""Of fewer examples, all are answered by all parts: to pick some costs as much. Set by hand."""
 
-_GOLDEN = 0.6180339887498949
-"""Multiples of it, modulo 1, fill the unit interval evenly."""
+_DRAWN_AT_ONCE = 1 << 14
+"""Levels are drawn for at least so many examples: most networks of a step then share them."""
 
-_OTHER = 0.7548776662466927
-"""The like for steps, so that an example does not get the same level at every step."""
+_INVERSE_GOLDEN_RATIO = 0.6180339887498949
+"""Multiples of it, modulo 1, fill the unit interval evenly (Weyl, 1916)."""
+
+_INVERSE_PLASTIC_RATIO = 0.7548776662466927
+"""The like for steps, so that an example does not get the same level at every step: the two together
+fill the plane evenly (Roberts, 2018)."""
 
 
 class Told:
@@ -93,8 +98,8 @@ class Nested(nn.Module):
         """The places of the examples that get as far as a part, where it pays to ask it about no others."""
         level = self.levels.index(part)
         if self.told is not None:
-            return Chosen(self.told.reaching(level), of_each=True) if leading[-1] >= FEW else None
-        if self.turn is None or prod(leading) < FEW:
+            return Chosen(self.told.reaching(level), of_each=True) if leading[-1] >= FEWEST_PICKED else None
+        if self.turn is None or prod(leading) < FEWEST_PICKED:
             return None
         return Chosen(_reaching(prod(leading), self.turn, len(self.levels), level, device))
 
@@ -123,16 +128,15 @@ class Nested(nn.Module):
 
 def draw(count: int, turn: int, levels: int, device: torch.device) -> Tensor:
     """The levels of so many examples; the first of more are the same."""
-    # Of one size, if possible: most networks of a step then share them.
-    return _drawn(max(1 << 14, 1 << (count - 1).bit_length()), turn, levels, device)[:count]
+    return _drawn(max(_DRAWN_AT_ONCE, 1 << (count - 1).bit_length()), turn, levels, device)[:count]
 
 
 @lru_cache(maxsize=16)
 def _drawn(count: int, turn: int, levels: int, device: torch.device) -> Tensor:
     with torch.inference_mode(False), torch.no_grad():
         places = torch.arange(count, dtype=torch.float64, device=device)
-        uniform = (places * _GOLDEN + turn * _OTHER) % 1.0
-        return (uniform**POWER * levels).long()
+        uniform = (places * _INVERSE_GOLDEN_RATIO + turn * _INVERSE_PLASTIC_RATIO) % 1.0
+        return (uniform**LEVEL_EXPONENT * levels).long()
 
 
 @lru_cache(maxsize=64)
@@ -163,16 +167,16 @@ def simplest(risks: Tensor) -> int:
 def is_worse(risk: Tensor, other: Tensor) -> bool:
     """Whether the first of two risks of the same examples is higher, beyond chance and by enough to matter.
 
-    By more than `ERRORS` standard errors, and by more than `WORTH` examples got
+    By more than `STANDARD_ERRORS` standard errors, and by more than `LEAST_ERRORS_SAVED` examples got
     wrong (a rule after Breiman, Friedman, Olshen and Stone, 1984).
     """
     excess = risk - other
     error = float(excess.std()) / len(excess) ** 0.5 if len(excess) > 1 else 0.0
-    return float(excess.mean()) > max(ERRORS * error, WORTH / len(excess))
+    return float(excess.mean()) > max(STANDARD_ERRORS * error, LEAST_ERRORS_SAVED / len(excess))
 
 
-ERRORS = 2.0
-"""A difference of so many standard errors is hardly chance (19 times of 20)."""
+STANDARD_ERRORS = 2.0
+"""A difference of so many standard errors is hardly chance (19 times of 20). By custom, not swept."""
 
-WORTH = 2.0
-"""What is worth fewer examples than this is not worth a more flexible function."""
+LEAST_ERRORS_SAVED = 2.0
+"""A more flexible function must get so many examples more right. Set by hand, not swept."""

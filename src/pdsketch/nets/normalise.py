@@ -9,6 +9,9 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
+CONSTANT_VARIANCE = 1e-10
+"""A number whose variance is no more than this part of its square never varies, but for rounding."""
+
 
 class Normalise(nn.Module):
     """``(x − mean) / spread`` over the last axis, the identity until `recording` has seen data.
@@ -74,7 +77,8 @@ class Normalise(nn.Module):
         mean = total / count
         variance = (squares / count - mean.square()).clamp_min(0.0)
         # A dimension that never varies says nothing; it is left at its own scale.
-        spread = torch.where(variance > 1e-10 * (1.0 + mean.square()), variance.sqrt(), torch.ones_like(mean))
+        varies = variance > CONSTANT_VARIANCE * (1.0 + mean.square())
+        spread = torch.where(varies, variance.sqrt(), torch.ones_like(mean))
         cast(Tensor, self.mean).copy_(mean)
         cast(Tensor, self.spread).copy_(spread)
         cast(Tensor, self.seen).fill_(int(count))

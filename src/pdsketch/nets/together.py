@@ -18,8 +18,10 @@ from pdsketch.nets.boolean_net import BooleanNet
 from pdsketch.nets.encode import Flat
 from pdsketch.nets.nested import Told
 from pdsketch.nets.normalise import Normalise
+from pdsketch.nets.seen_values import SeenValues
 
-_BUFFERS = ("mean", "spread")
+_BUFFERS = {Normalise: ("mean", "spread"), SeenValues: ("values", "tolerance")}
+"""What networks of one signature do not share, beside their weights."""
 
 Shared = dict[tuple["Together", bool], tuple[list[BooleanNet], list[Tensor | None]]]
 """Weights side by side, for as long as nobody changes them."""
@@ -36,13 +38,17 @@ def is_free(network: BooleanNet) -> bool:
     """Whether nobody watches or records what this very network is given."""
     if network._forward_hooks or network._forward_pre_hooks:
         return False
-    return not any(scale.recording for scale in _scales(network))
+    return not any(
+        part.recording if isinstance(part, Normalise) else part.noting for part in _statistics(network)
+    )
 
 
-def _scales(network: BooleanNet) -> list[Normalise]:
+def _statistics(network: BooleanNet) -> list[Normalise | SeenValues]:
+    """The parts of a network that hold what it knows of its inputs."""
     features = network.features
     parts = (*features.encoders.values(), *features.relations)
-    return [cast(Normalise, part.normalise) for part in parts if part.normalise is not None]
+    scales = [cast(Normalise, part.normalise) for part in parts if part.normalise is not None]
+    return [*scales, *(cast(SeenValues, seen) for seen in network.additive.seen.values())]
 
 
 @final
@@ -56,10 +62,10 @@ class Together:
         self._frame.turn = None
         self._frame.train()
         self._slots = _emptied(self._frame)
-        self._scales = _scales(self._frame)
-        for scale in self._scales:
-            for name in _BUFFERS:
-                del scale._buffers[name]
+        self._statistics = _statistics(self._frame)
+        for part in self._statistics:
+            for name in _BUFFERS[type(part)]:
+                del part._buffers[name]
         self._weights: dict[BooleanNet, list[Tensor]] = {}
 
     def __call__(
@@ -75,11 +81,11 @@ class Together:
         for (module, name, _), weights in zip(self._slots, stacked, strict=True):
             if weights is not None:
                 module.__dict__[name] = weights
-        if self._scales:
-            each = zip(*(_scales(network) for network in networks), strict=True)
-            for scale, own in zip(self._scales, each, strict=True):
-                for name in _BUFFERS:
-                    scale.__dict__[name] = torch.stack([getattr(one, name) for one in own]).unsqueeze(1)
+        if self._statistics:
+            each = zip(*(_statistics(network) for network in networks), strict=True)
+            for part, own in zip(self._statistics, each, strict=True):
+                for name in _BUFFERS[type(part)]:
+                    part.__dict__[name] = torch.stack([getattr(one, name) for one in own]).unsqueeze(1)
         try:
             return cast(Tensor, frame(*args))
         finally:

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from pdsketch.heuristics.names import NAMES, unknown_heuristic
-from pdsketch.lang.diagnostics import error
 
 if TYPE_CHECKING:
     from pdsketch.abstract.abstraction import Abstraction, Compile
@@ -18,26 +17,36 @@ if TYPE_CHECKING:
     from pdsketch.lang.types import ObjectType
     from pdsketch.search.latent.heuristics import Searched, StateHeuristic
     from pdsketch.tensor.model import Model
+    from pdsketch.tensor.states.state import StateBatch
 
 Factory = Callable[["Searched"], "StateHeuristic"]
 """Makes a heuristic for the problems of a search."""
 
 
-def over(compile_goal: Compile, heuristic: str = "ff") -> Factory:
-    """A heuristic of tasks, on what a compiler makes of each goal."""
+def over(compile_goal: Compile, heuristic: str = "ff", *, of_state: bool = False) -> Factory:
+    """A heuristic of tasks, on what a compiler makes of each goal, and of the initial state if it asks."""
 
     def make(searched: Searched) -> StateHeuristic:
         from pdsketch.search.latent.heuristics import AbstractionHeuristic
 
-        return AbstractionHeuristic(searched, compile_goal, heuristic)
+        return AbstractionHeuristic(searched, compile_goal, heuristic, of_state=of_state)
 
     return make
 
 
-def _optimistic(model: Model, objects: Mapping[str, ObjectType], goal: Expr) -> Abstraction:
+def _optimistic(
+    model: Model, objects: Mapping[str, ObjectType], goal: Expr, state: StateBatch
+) -> Abstraction:
     from pdsketch.abstract.optimistic.compile import compile_optimistic
 
+    del state
     return compile_optimistic(model.domain, objects, goal)
+
+
+def _and_or(model: Model, objects: Mapping[str, ObjectType], goal: Expr, state: StateBatch) -> Abstraction:
+    from pdsketch.abstract.andor.compile import compile_and_or
+
+    return compile_and_or(model, objects, goal, state)
 
 
 def _blind(searched: Searched) -> StateHeuristic:
@@ -51,6 +60,9 @@ MODEL_HEURISTICS: dict[str, Factory] = {
     "ff": over(_optimistic, "ff"),
     "add": over(_optimistic, "add"),
     "max": over(_optimistic, "max"),
+    "ao": over(_and_or, "ff", of_state=True),
+    "ao-add": over(_and_or, "add", of_state=True),
+    "ao-max": over(_and_or, "max", of_state=True),
     "blind": _blind,
 }
 """The default first."""
@@ -58,8 +70,6 @@ MODEL_HEURISTICS: dict[str, Factory] = {
 
 def find_model_heuristic(name: object) -> Factory:
     """The heuristic of that name; an `Error` that lists them all if there is none."""
-    if name == "ao":
-        raise error("not-yet", "the heuristic `ao` is not built yet", help="use `opt`")
     if not isinstance(name, str) or name not in MODEL_HEURISTICS:
         raise unknown_heuristic(name, MODEL_HEURISTICS, "models")
     return MODEL_HEURISTICS[name]

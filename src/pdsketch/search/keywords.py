@@ -13,7 +13,7 @@ from pdsketch.search.options import ModelSearch, Search, Watch
 
 if TYPE_CHECKING:
     from pdsketch.tensor.model import Model
-    from pdsketch.tensor.state import State
+    from pdsketch.tensor.states.state import State
 
 Generator = Callable[["Model", "State", int], Any]
 """``generator(model, state, round)`` returns values ``[n, *shape]``."""
@@ -25,7 +25,7 @@ class SharedOptions(TypedDict, total=False):
     ``time_limit`` is in seconds, ``memory_limit`` in megabytes, ``max_expansions`` a number of nodes,
     ``weight`` that of h in ``wastar``. ``costs``: actions cost what they say, or 1 each; by default, what
     the problem's metric says, and of models, whether some action says what it costs. ``watch`` is called
-    now and then with a `Progress`.
+    now and then with a `SearchProgress`.
     """
 
     heuristic: str | None

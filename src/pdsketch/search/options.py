@@ -8,18 +8,19 @@ from typing import Any, Final, Literal, TypeVar, get_args
 
 from pdsketch.budget import DEFAULT_MEGABYTES, Budget, current
 from pdsketch.lang.diagnostics import did_you_mean, error
-from pdsketch.search.outcome import Progress
+from pdsketch.search.outcome import SearchProgress
 
-ModelSearch = Literal["astar", "wastar", "gbfs"]
-Search = Literal[ModelSearch, "lazy-gbfs"]
+LatentSearch = Literal["astar", "wastar", "gbfs"]
+ModelSearch = Literal[LatentSearch, "abstract"]
+Search = Literal[LatentSearch, "lazy-gbfs"]
 
 MODEL_SEARCHES: Final[tuple[ModelSearch, ...]] = get_args(ModelSearch)
 SEARCHES: Final[tuple[Search, ...]] = get_args(Search)
 
 DEFAULT_WEIGHT: Final = 5.0
-"""Of h in weighted A*."""
+"""Of h in weighted A*, as in LAMA's first weighted search (Richter & Westphal 2010)."""
 
-Watch = Callable[[Progress], None]
+Watch = Callable[[SearchProgress], None]
 """Called now and then while a search runs."""
 
 

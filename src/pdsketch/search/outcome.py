@@ -27,7 +27,7 @@ class Outcome:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Progress:
+class SearchProgress:
     """How a search is going; ``open_problems`` of those that are searched together have no answer yet."""
 
     seconds: float

@@ -22,7 +22,7 @@ from pdsketch.task.fragment import classify
 if TYPE_CHECKING:
     from pdsketch.search.keywords import ModelOptions, ProblemOptions
     from pdsketch.tensor.model import Model
-    from pdsketch.tensor.state import State, StateBatch
+    from pdsketch.tensor.states.state import State, StateBatch
 
 
 @overload
@@ -93,9 +93,9 @@ def _given(options: Mapping[str, Any], unset: Sequence[str]) -> dict[str, Any]:
 
 def _plan_classically(problem: Problem, given: Mapping[str, Any]) -> Result:
     with apart():
-        from pdsketch.search.packed.engine import Options
+        from pdsketch.search.packed.engine import PackedOptions
         from pdsketch.search.packed.problem import plan_problem
-    return plan_problem(problem, options_of(Options, given, "for a problem"))
+    return plan_problem(problem, options_of(PackedOptions, given, "for a problem"))
 
 
 def _changed(problem: Problem, state: Any, goal: Any, costs: bool | None) -> Problem:

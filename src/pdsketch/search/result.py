@@ -28,7 +28,8 @@ class Result:
     in words why there is none. ``warnings`` say what a plan rests on that the model
     does not know: untrained blanks, inputs unlike the training data, predictions
     that are not finite. ``best_h`` is the lowest heuristic value that was
-    seen, None where nothing was evaluated.
+    seen, None where nothing was evaluated. ``refinements`` is how often a plan of the model's
+    abstraction was not accepted by the model, and the search went on from where they differ.
     """
 
     status: Status
@@ -43,6 +44,7 @@ class Result:
     reasons: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     best_h: float | None = None
+    refinements: int = 0
 
     @property
     def solved(self) -> bool:

@@ -9,14 +9,14 @@ import numpy as np
 from pdsketch.budget import Budget
 from pdsketch.task.bodies import Body
 from pdsketch.task.normal import Vocabulary
-from pdsketch.task.program import Compiler, Program, Relation
+from pdsketch.task.program import Compiler, JoinRelation, Program
 from pdsketch.task.rules import Rule
 from pdsketch.task.variant import Joined, Variant
 
 
 def compile_rules(
     words: Vocabulary,
-    relations: Mapping[str, Relation],
+    relations: Mapping[str, JoinRelation],
     rules: Sequence[Rule],
     bodies: Sequence[Body],
     budget: Budget,

@@ -33,7 +33,7 @@ from pdsketch.task.join import (
     find,
     rehash,
 )
-from pdsketch.task.program import Program, Relation
+from pdsketch.task.program import JoinRelation, Program
 from pdsketch.task.rules import Rule
 
 STEPS = 100_000
@@ -56,7 +56,7 @@ class Database:
     def __init__(
         self,
         program: Program,
-        relations: Mapping[str, Relation],
+        relations: Mapping[str, JoinRelation],
         static: Sequence[tuple[str, tuple[int, ...]]],
         fluent: Sequence[tuple[str, tuple[int, ...]]],
     ) -> None:

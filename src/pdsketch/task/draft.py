@@ -18,7 +18,7 @@ from pdsketch.task.bodies import Bodies
 from pdsketch.task.database import Database
 from pdsketch.task.formula import Atom, Same
 from pdsketch.task.numeric import Numbers
-from pdsketch.task.residue import Ground, Residues, Table
+from pdsketch.task.residue import Bindings, Ground, Residues
 from pdsketch.task.rules import Rule, mark
 
 
@@ -149,7 +149,7 @@ class Drafter:
         rule, found = self.rules[number], self.tables[number]
         self.budget.reserve(2 * found.nbytes)
         n_vars, n_body, _ = self.database.program.widths[number]
-        whole = Table({v: found[:, i] for i, v in enumerate(rule.variables)}, len(found))
+        whole = Bindings({v: found[:, i] for i, v in enumerate(rule.variables)}, len(found))
         left = [*(item for item in rule.items if self._is_left(item)), *self.bodies[number].covered]
         grounds = [self.residues.ground(item, whole) for item in left]
         dead = np.zeros(len(found), np.bool_) if never is None else never
@@ -179,7 +179,7 @@ class Drafter:
         if rule.kind == "action" and rule.heads and rule.heads[-1].predicate == mark(rule.name):
             adds = adds[:, :-1]
         heads.add_table(first, 2 * adds)
-        columns = Table({v: table[:, i] for i, v in enumerate(rule.variables)}, len(table))
+        columns = Bindings({v: table[:, i] for i, v in enumerate(rule.variables)}, len(table))
         for atom in rule.deletes:
             found = self.database.find(atom.predicate, [columns.column(t) for t in atom.args], len(table))
             rows = np.nonzero(found >= 0)[0].astype(np.int32)

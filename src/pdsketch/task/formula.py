@@ -48,7 +48,7 @@ class Test:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Both:
+class Conjunction:
     """All parts hold; without parts, true."""
 
     parts: tuple[Formula, ...]
@@ -56,7 +56,7 @@ class Both:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Either:
+class Disjunction:
     """Some part holds; without parts, false."""
 
     parts: tuple[Formula, ...]
@@ -80,11 +80,11 @@ class Some:
     body: Formula
 
 
-Formula = Atom | Same | Test | Both | Either | Every | Some
+Formula = Atom | Same | Test | Conjunction | Disjunction | Every | Some
 Literal = Atom | Same | Test
 
-TRUE = Both(())
-FALSE = Either(())
+TRUE = Conjunction(())
+FALSE = Disjunction(())
 
 
 def both(parts: Iterable[Formula]) -> Formula:
@@ -93,8 +93,8 @@ def both(parts: Iterable[Formula]) -> Formula:
     for part in parts:
         if part == FALSE:
             return FALSE
-        flat.extend(part.parts if isinstance(part, Both) else (part,))
-    return flat[0] if len(flat) == 1 else Both(tuple(flat))
+        flat.extend(part.parts if isinstance(part, Conjunction) else (part,))
+    return flat[0] if len(flat) == 1 else Conjunction(tuple(flat))
 
 
 def either(parts: Iterable[Formula]) -> Formula:
@@ -103,8 +103,8 @@ def either(parts: Iterable[Formula]) -> Formula:
     for part in parts:
         if part == TRUE:
             return TRUE
-        flat.extend(part.parts if isinstance(part, Either) else (part,))
-    return flat[0] if len(flat) == 1 else Either(tuple(flat))
+        flat.extend(part.parts if isinstance(part, Disjunction) else (part,))
+    return flat[0] if len(flat) == 1 else Disjunction(tuple(flat))
 
 
 def variables_of(formula: Formula) -> tuple[str, ...]:
@@ -117,7 +117,7 @@ def variables_of(formula: Formula) -> tuple[str, ...]:
             found = [a for a in (formula.left, formula.right) if isinstance(a, str)]
         case Test():
             found = [a for a in formula.scope.values() if isinstance(a, str)]
-        case Both() | Either():
+        case Conjunction() | Disjunction():
             found = [v for part in formula.parts for v in variables_of(part)]
         case Every() | Some():
             found = [v for v in variables_of(formula.body) if v not in formula.variables]
@@ -129,7 +129,7 @@ def atoms_of(formula: Formula) -> Iterable[Atom]:
     match formula:
         case Atom():
             yield formula
-        case Both() | Either():
+        case Conjunction() | Disjunction():
             for part in formula.parts:
                 yield from atoms_of(part)
         case Every() | Some():

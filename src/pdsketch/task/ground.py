@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
+from types import MappingProxyType
 from typing import final
 
 import numpy as np
@@ -22,8 +23,8 @@ from pdsketch.task.formula import Formula, atoms_of
 from pdsketch.task.fragment import classify
 from pdsketch.task.normal import Vocabulary, normalize
 from pdsketch.task.numeric import Numbers
-from pdsketch.task.program import Relation, relation_of
-from pdsketch.task.residue import Residues, Table
+from pdsketch.task.program import JoinRelation, relation_of
+from pdsketch.task.residue import Bindings, Residues
 from pdsketch.task.rules import Rule, Rules, is_mark
 from pdsketch.task.simplify import Facts, Small, simplify
 from pdsketch.task.task import Task
@@ -51,7 +52,7 @@ def ground(problem: Problem) -> Task:
 class _Relations:
     """The relations of a problem, and the facts of its initial state."""
 
-    by_name: dict[str, Relation]
+    by_name: dict[str, JoinRelation]
     static: list[tuple[str, tuple[int, ...]]]
     fluent: list[tuple[str, tuple[int, ...]]]
 
@@ -60,15 +61,21 @@ class _Relations:
 class Grounding:
     """A problem of the classical fragment, and what grounding finds out about it."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, free: Collection[str] = ()) -> None:
+        """Ground a problem. Facts of the predicates ``free`` may be true or false in the beginning.
+
+        Those that are true in the problem's initial state are the ones that are possible; the
+        task then stands for all initial states in which only such facts are true.
+        """
         budget = current()
         if budget is UNLIMITED:
             budget = Budget(megabytes=DEFAULT_MEGABYTES)
         self.budget = budget
         self.problem = problem
+        self.free = frozenset(free)
         self.words = Vocabulary(problem)
         self.rules, self.goal = _all_rules(problem, self.words, budget)
-        relations = _relations(problem, self.words, self.rules, self.goal)
+        relations = _relations(problem, self.words, self.rules, self.goal, self.free)
         bodies = _bodies(relations, self.words, self.rules)
         program = compile_rules(self.words, relations.by_name, bodies.rules, bodies.bodies, budget)
         self.database = Database(program, relations.by_name, relations.static, relations.fluent)
@@ -77,11 +84,11 @@ class Grounding:
         numbers = Numbers(problem, self.words)
         self.residues = Residues(self.words, self.database, numbers, budget)
         with self._named():
-            goal = self.residues.ground(self.goal, Table({}, 1))
+            goal = self.residues.ground(self.goal, Bindings({}, 1))
             drafter = Drafter(problem, bodies, self.residues, numbers, budget)
             self.draft: Draft = drafter.draft(goal)
             self._tables = drafter.tables
-            self.small: Small = simplify(self.draft, self._facts(), budget)
+            self.small: Small = simplify(self.draft, self.facts(), budget)
 
     @contextmanager
     def _named(self) -> Iterator[None]:
@@ -93,7 +100,7 @@ class Grounding:
                 raise
             raise too_large(self._counts, _spans(self.problem), self.budget) from None
 
-    def _facts(self) -> Facts:
+    def facts(self) -> Facts:
         """Initial truth, derivedness and layer of every fact of the draft."""
         n_known, n_new = self.database.n_facts, len(self.residues.facts)
         layers = _layers(self.rules.rules, self.residues.parents)
@@ -103,7 +110,11 @@ class Grounding:
         new = np.array([layers[name] for name in self.residues.owners], np.int32)
         init = np.zeros(n_known + n_new, np.bool_)
         init[: self.database.n_init] = True
-        return Facts(init, np.concatenate([derived, np.ones(n_new, np.bool_)]), np.concatenate([layer, new]))
+        free = np.zeros(n_known + n_new, np.bool_)
+        if self.free:
+            of_free = np.array([name in self.free for name in names], np.bool_)[self.database.relation]
+            free[:n_known] = of_free & init[:n_known]
+        return Facts(init, free, np.concatenate([derived, np.ones(n_new, np.bool_)]), np.concatenate([layer, new]))
 
     def name(self, facts: Sequence[int]) -> list[Fact]:
         """The names of facts of the draft."""
@@ -128,13 +139,16 @@ class Grounding:
     def task(self) -> Task:
         """The task with its names."""
         with self._named():
-            return self._task()
+            return self.named(self.small)
 
-    def _task(self) -> Task:
-        small = self.small
+    def named(self, small: Small, more: Mapping[int, Fact] = MappingProxyType({})) -> Task:
+        """A simplified draft with its names; ``more`` are those of facts that the draft did not have."""
         # Names take more than what they name.
         self.budget.reserve(_NAME_BYTES * (len(small.kept) + len(small.chosen)))
-        facts, goal, init, n_basic = self.name(small.kept.tolist()), small.goal, small.init, small.n_basic
+        kept = small.kept.tolist()
+        given = iter(self.name([fact for fact in kept if fact not in more]))
+        facts = [more[fact] if fact in more else next(given) for fact in kept]
+        goal, init, n_basic = small.goal, small.init, small.n_basic
         if not small.solvable:
             # One fact that nothing makes true stands for whatever part of the goal is out of reach.
             facts, goal, n_basic = [("unreachable-goal",)], np.zeros(1, np.int32), 1
@@ -144,7 +158,7 @@ class Grounding:
             n_basic=n_basic,
             init=init,
             goal=goal,
-            operators=tuple(self._operators()),
+            operators=tuple(self._operators(small)),
             costs=small.costs,
             preconditions=small.preconditions,
             effects=small.effects,
@@ -155,9 +169,9 @@ class Grounding:
             axiom_layers=small.axiom_layers,
         )
 
-    def _operators(self) -> list[tuple[str, ...]]:
+    def _operators(self, small: Small) -> list[tuple[str, ...]]:
         found: list[tuple[str, ...]] = []
-        rules, origins = self.draft.rules[self.small.chosen], self.draft.origins[self.small.chosen]
+        rules, origins = self.draft.rules[small.chosen], self.draft.origins[small.chosen]
         objects = np.array([*self.words.names, ""], object)
         numbers, starts = np.unique(rules, return_index=True)  # operators stand in the order of their rules
         ends = np.append(starts, len(rules)).tolist()
@@ -184,12 +198,14 @@ def _all_rules(problem: Problem, words: Vocabulary, budget: Budget) -> tuple[Rul
     return rules, goal
 
 
-def _relations(problem: Problem, words: Vocabulary, rules: Rules, goal: Formula) -> _Relations:
-    """The predicates that rules mention; static are those that no rule changes."""
+def _relations(
+    problem: Problem, words: Vocabulary, rules: Rules, goal: Formula, free: Collection[str]
+) -> _Relations:
+    """The predicates that rules mention; static are those that no rule changes, and that are not free."""
     domain = problem.domain
-    changed = {a.predicate for rule in rules.rules for a in (*rule.heads, *rule.deletes)}
+    changed = {a.predicate for rule in rules.rules for a in (*rule.heads, *rule.deletes)} | set(free)
     changed |= {name for component in domain.components for name in component} | set(rules.invented)
-    mentioned = dict.fromkeys(a.predicate for a in atoms_of(goal))
+    mentioned = dict.fromkeys([*(a.predicate for a in atoms_of(goal)), *sorted(free)])
     for rule in rules.rules:
         for item in rule.items:
             mentioned.update(dict.fromkeys(a.predicate for a in atoms_of(item)))

@@ -14,7 +14,7 @@ from pdsketch.task.normal import Vocabulary
 
 @final
 @dataclass(frozen=True, slots=True)
-class Relation:
+class JoinRelation:
     """A predicate as the joins see it.
 
     ``spread[i]`` estimates how many objects stand in place ``i``, ``size`` how many
@@ -72,7 +72,7 @@ class Compiler:
     """
 
     words: Vocabulary
-    relations: Mapping[str, Relation]
+    relations: Mapping[str, JoinRelation]
     n_args: int
     n_variables: int
     n_matched: int
@@ -111,9 +111,9 @@ class Compiler:
 
 def relation_of(
     number: int, arity: int, static: bool, facts: Sequence[tuple[int, ...]], sizes: Sequence[int]
-) -> Relation:
+) -> JoinRelation:
     """A relation with its estimates; ``sizes`` are the numbers of objects of its parameters' types."""
     if not static:
-        return Relation(number, arity, static, inf, tuple(float(n) for n in sizes))
+        return JoinRelation(number, arity, static, inf, tuple(float(n) for n in sizes))
     spread = tuple(float(len({fact[i] for fact in facts})) for i in range(arity))
-    return Relation(number, arity, static, float(len(facts)), spread)
+    return JoinRelation(number, arity, static, float(len(facts)), spread)

@@ -19,7 +19,18 @@ from pdsketch.budget import Budget
 from pdsketch.kernels.arrays import Bools, Ints
 from pdsketch.kernels.csr import gather, group, owners_of, repeated
 from pdsketch.task.database import Database, too_large
-from pdsketch.task.formula import Atom, Both, Either, Every, Formula, Same, Some, Term, Test, variables_of
+from pdsketch.task.formula import (
+    Atom,
+    Conjunction,
+    Disjunction,
+    Every,
+    Formula,
+    Same,
+    Some,
+    Term,
+    Test,
+    variables_of,
+)
 from pdsketch.task.normal import Vocabulary
 from pdsketch.task.numeric import Numbers
 
@@ -29,7 +40,7 @@ _FACT_BYTES = 200
 
 @final
 @dataclass(frozen=True, slots=True)
-class Table:
+class Bindings:
     """Columns of objects, by variable."""
 
     columns: Mapping[str, Ints]
@@ -68,7 +79,7 @@ class Residues:
     parents: dict[str, Formula] = field(default_factory=dict)
     owners: list[str] = field(default_factory=list)
 
-    def ground(self, formula: Formula, table: Table) -> Ground:
+    def ground(self, formula: Formula, table: Bindings) -> Ground:
         """The conjunction of ground literals that the formula amounts to, row by row."""
         match formula:
             case Atom():
@@ -78,16 +89,16 @@ class Residues:
                 return _tested(same == formula.positive)
             case Test():
                 return _tested(self.numbers.holds(formula, table.columns, table.rows))
-            case Both():
+            case Conjunction():
                 return _joined([self.ground(part, table) for part in formula.parts], table.rows)
             case Every():
                 return self._projected(formula, table, self._every)
-            case Either():
+            case Disjunction():
                 return self._projected(formula, table, self._either)
             case Some():
                 raise AssertionError("existential quantifiers are gone")
 
-    def _atom(self, atom: Atom, table: Table) -> Ground:
+    def _atom(self, atom: Atom, table: Bindings) -> Ground:
         """Static atoms are true or false; others are literals, if they can become true at all."""
         self.budget.reserve(table.rows * (4 * len(atom.args) + 16))
         found = self.database.find(atom.predicate, [table.column(t) for t in atom.args], table.rows)
@@ -98,7 +109,7 @@ class Residues:
         dead: Bools = np.less(found, 0) & np.bool_(atom.positive)
         return Ground(rows, literals, dead)
 
-    def _projected(self, formula: Formula, table: Table, ground: object) -> Ground:
+    def _projected(self, formula: Formula, table: Bindings, ground: object) -> Ground:
         """Ground a formula once for each combination of the objects it depends on."""
         free = variables_of(formula)
         self.budget.reserve(table.rows * 48)
@@ -107,25 +118,25 @@ class Residues:
             # Numbered anew after each column, so that the key cannot overflow.
             key = np.unique(key * len(self.words.names) + table.columns[name], return_inverse=True)[1]
         _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
-        small = Table({name: table.columns[name][first] for name in free}, len(first))
+        small = Bindings({name: table.columns[name][first] for name in free}, len(first))
         assert callable(ground)
         return _spread(ground(formula, small), inverse.astype(np.int64))
 
-    def _every(self, formula: Every, table: Table) -> Ground:
+    def _every(self, formula: Every, table: Bindings) -> Ground:
         """The body for all objects; a conjunction part by part, each over the variables it mentions."""
         domains = [self.words.members(self.words.types[v]) for v in formula.variables]
         if not all(domains):
             return _tested(np.ones(table.rows, np.bool_))
-        if isinstance(formula.body, Both):
+        if isinstance(formula.body, Conjunction):
             return _joined([self._over(formula.variables, p, table) for p in formula.body.parts], table.rows)
         return self._over(formula.variables, formula.body, table)
 
-    def _over(self, variables: Sequence[str], body: Formula, table: Table) -> Ground:
+    def _over(self, variables: Sequence[str], body: Formula, table: Bindings) -> Ground:
         """The body for all objects of those variables that it mentions."""
         free = set(variables_of(body))
         left = [v for v in variables if v in free]
         wide, source = table, np.arange(table.rows)
-        parts = body.parts if isinstance(body, Either) else (body,)
+        parts = body.parts if isinstance(body, Disjunction) else (body,)
         for part in parts:
             # Where a static antecedent fails there is nothing to ask: only its facts matter.
             if isinstance(part, Atom) and not part.positive and self._joinable(part, left):
@@ -142,7 +153,7 @@ class Residues:
     def _joinable(self, atom: Atom, left: Sequence[str]) -> bool:
         return self.database.relations[atom.predicate].static and any(v in left for v in atom.args)
 
-    def _join(self, atom: Atom, table: Table) -> tuple[Table, NDArray[np.int64]]:
+    def _join(self, atom: Atom, table: Bindings) -> tuple[Bindings, NDArray[np.int64]]:
         """The rows, once for each fact that agrees with them; also which row each came from."""
         facts = self.database.facts_of(atom.predicate)
         places: dict[str, int] = {}
@@ -171,9 +182,9 @@ class Residues:
         chosen = facts[order[low[source] + within]]
         columns = {name: column[source] for name, column in table.columns.items()}
         columns |= {term: chosen[:, i] for term, i in places.items() if term not in columns}
-        return Table(columns, len(source)), source
+        return Bindings(columns, len(source)), source
 
-    def _product(self, variables: Sequence[str], table: Table) -> tuple[Table, NDArray[np.int64]]:
+    def _product(self, variables: Sequence[str], table: Bindings) -> tuple[Bindings, NDArray[np.int64]]:
         """The rows, once for each combination of objects; also which row each came from."""
         domains = [self.words.members(self.words.types[v]) for v in variables]
         size = prod(map(len, domains))
@@ -182,7 +193,7 @@ class Residues:
         grid = np.meshgrid(*(np.array(d, np.int32) for d in domains), indexing="ij")
         for name, axis in zip(variables, grid, strict=True):
             columns[name] = np.tile(axis.reshape(-1), table.rows)
-        return Table(columns, size * table.rows), np.repeat(np.arange(table.rows), size)
+        return Bindings(columns, size * table.rows), np.repeat(np.arange(table.rows), size)
 
     def _guard(self, rows: int, columns: int, variables: Sequence[Term]) -> None:
         """Refuse a table that would not fit: its columns, and where each row came from."""
@@ -191,7 +202,7 @@ class Residues:
             names = " ".join(str(v).split("~")[0] for v in variables)
             raise too_large({f"forall ({names})": rows}, {}, self.budget)
 
-    def _either(self, formula: Either, table: Table) -> Ground:
+    def _either(self, formula: Disjunction, table: Bindings) -> Ground:
         """True where a part is; the one part that can hold, where there is only one; else a new fact."""
         self.budget.reserve(table.rows * 2 * len(formula.parts))
         true = np.zeros(table.rows, np.bool_)
@@ -221,18 +232,18 @@ class Residues:
         static = isinstance(part, Atom) and self.database.relations[part.predicate].static
         return not (static or isinstance(part, Same | Test))
 
-    def _among(self, part: Formula, table: Table, wanted: Bools) -> Ground:
+    def _among(self, part: Formula, table: Bindings, wanted: Bools) -> Ground:
         """A part ground for the wanted rows alone; the others count as dead."""
         if wanted.all():
             return self.ground(part, table)
         rows = np.nonzero(wanted)[0].astype(np.int32)
-        few = self.ground(part, Table({v: c[rows] for v, c in table.columns.items()}, len(rows)))
+        few = self.ground(part, Bindings({v: c[rows] for v, c in table.columns.items()}, len(rows)))
         dead = np.ones(table.rows, np.bool_)
         dead[rows] = few.dead
         return Ground(rows[few.rows], few.literals, dead)
 
     def _new_facts(
-        self, formula: Either, table: Table, chosen: Ints, parts: Sequence[Ground], alive: Bools
+        self, formula: Disjunction, table: Bindings, chosen: Ints, parts: Sequence[Ground], alive: Bools
     ) -> Ints:
         """A fact for each chosen row, with an axiom for each part that can hold there."""
         free = variables_of(formula)

@@ -21,8 +21,8 @@ from pdsketch.lang.terms import Expr, Logic, Update, Value
 from pdsketch.task.assign import agreeing
 from pdsketch.task.formula import (
     Atom,
-    Both,
-    Either,
+    Conjunction,
+    Disjunction,
     Every,
     Formula,
     Literal,
@@ -155,7 +155,7 @@ class Rules:
         self._define(name, params, normalize(predicate.body, scope, self.words))
 
     def _define(self, name: str, params: tuple[str, ...], body: Formula) -> None:
-        for part in body.parts if isinstance(body, Either) else (body,):
+        for part in body.parts if isinstance(body, Disjunction) else (body,):
             for clause in self.clauses(part, SPLIT_AXIOMS):
                 head = Atom(name, params)
                 variables = params + clause.variables
@@ -168,7 +168,7 @@ class Rules:
         objects, if that is given, is not opened.
         """
         match formula:
-            case Both():
+            case Conjunction():
                 parts = list(formula.parts)
                 ways = [_ways(part) for part in parts]
                 # The widest first; of equals, the one that is written first.
@@ -185,7 +185,7 @@ class Rules:
                     )
                     for choice in choices
                 ]
-            case Either():
+            case Disjunction():
                 if _ways(formula) > budget:
                     return self.clauses(self.opaque(formula), budget)
                 return [c for part in formula.parts for c in self.clauses(part, budget, free_exists)]
@@ -203,7 +203,7 @@ class Rules:
     def opaque(self, formula: Formula) -> Formula:
         """A formula as one condition: an invented atom where joins can find its instances, else a residue."""
         free = set(variables_of(formula))
-        parts = formula.parts if isinstance(formula, Either) else (formula,)
+        parts = formula.parts if isinstance(formula, Disjunction) else (formula,)
         if all(free <= _bound(part) for part in parts):
             return self.invent(formula)
         return Every((), self.residual(formula))
@@ -220,9 +220,9 @@ class Rules:
     def residual(self, formula: Formula) -> Formula:
         """The formula with every existential quantifier in it replaced by an invented atom."""
         match formula:
-            case Both():
+            case Conjunction():
                 return both(self.residual(part) for part in formula.parts)
-            case Either():
+            case Disjunction():
                 return either(self.residual(part) for part in formula.parts)
             case Every():
                 return Every(formula.variables, self.residual(formula.body))
@@ -254,9 +254,9 @@ def _conjoin(left: Expr, right: Expr) -> Expr:
 def _ways(formula: Formula) -> int:
     """How many clauses the formula would be split into."""
     match formula:
-        case Both():
+        case Conjunction():
             return prod(_ways(part) for part in formula.parts)
-        case Either():
+        case Disjunction():
             return sum(_ways(part) for part in formula.parts)
         case Some():
             return _ways(formula.body)
@@ -269,9 +269,9 @@ def _bound(formula: Formula) -> set[str]:
     match formula:
         case Atom(positive=True):
             return set(variables_of(formula))
-        case Both():
+        case Conjunction():
             return set().union(*(_bound(part) for part in formula.parts))
-        case Either():
+        case Disjunction():
             return set.intersection(*(_bound(part) for part in formula.parts)) if formula.parts else set()
         case Some():
             return _bound(formula.body) - set(formula.variables)

@@ -27,9 +27,13 @@ _NONE = np.zeros(0, np.int32)
 @final
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is known of each fact of a draft: its initial truth, whether it is derived, and its layer."""
+    """What is known of each fact of a draft: its initial truth, whether it is derived, and its layer.
+
+    ``free``: it may as well be false in the beginning.
+    """
 
     init: Bools
+    free: Bools
     derived: Bools
     layer: Ints
 
@@ -122,7 +126,7 @@ def _reach(work: _Work, facts: Facts, budget: Budget) -> Bools:
     while True:
         possible = np.empty(2 * n, np.bool_)
         possible[0::2] = facts.init
-        possible[1::2] = ~facts.init & ~certain[0::2]
+        possible[1::2] = (~facts.init | facts.free) & ~certain[0::2]
         work.ops[:] = work.effects[:] = work.axioms[:] = False
         while spread_possible(
             possible,

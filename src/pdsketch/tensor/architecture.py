@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 from pdsketch.lang.diagnostics import Diagnostic, Error, error
 from pdsketch.lang.domain import Blank, Domain
-from pdsketch.tensor.logic import TNorm
+from pdsketch.tensor.compile.logic import TNorm
 
 _FIELDS: Mapping[str, type] = {
     "tnorm": str,

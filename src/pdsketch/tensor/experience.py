@@ -19,24 +19,25 @@ from torch import Tensor
 
 from pdsketch.lang.diagnostics import error
 from pdsketch.lang.types import ValueType
-from pdsketch.tensor.calls import Callee
-from pdsketch.tensor.codes import Codes
-from pdsketch.tensor.portions import Given
-from pdsketch.tensor.values import is_categorical
+from pdsketch.tensor.compile.callee import Callee, Given
+from pdsketch.tensor.states.codes import Codes
+from pdsketch.tensor.states.values import is_categorical
 
 NOTE: Final = "experience"
 """Where a model's notes keep what its blanks were trained on."""
 
 MOST_TOGETHER: Final = 64
-"""Combinations of choices are recorded where at most this many are possible."""
+"""Combinations of choices are recorded where at most this many are possible; set by hand."""
 
 MOST_NUMBERS: Final = 64
 """A value of more numbers (an image) is known by their mean, deviation, least and greatest."""
 
-SLACK: Final = 0.05
-"""How far past the seen range a number may be, as a part of that range."""
+RANGE_MARGIN: Final = 0.05
+"""How far past the seen range a number may be, as a part of that range; set by hand."""
 
-_SAMPLE: Final = 512
+_SAMPLED_PER_CALL: Final = 512
+"""Entries of a call that are kept to tell how far apart values are."""
+
 
 Kind = Literal["numbers", "difference", "size", "choices", "together"]
 
@@ -120,7 +121,7 @@ def _together(callee: Callee, given: Sequence[Given], leading: int) -> Iterator[
 
 
 @final
-class Recorder:
+class ExperienceRecorder:
     """Gathers what blanks are called on: give it to `Functions.watched`, then `write` it down."""
 
     def __init__(self, blanks: Iterable[str]) -> None:
@@ -162,7 +163,7 @@ class _Extent:
         self.low = low if self.low is None else torch.minimum(self.low, low)
         self.high = high if self.high is None else torch.maximum(self.high, high)
         if self.kind in ("numbers", "difference"):
-            self.sample.append(entries[:: max(1, len(entries) // _SAMPLE)].cpu())
+            self.sample.append(entries[:: max(1, len(entries) // _SAMPLED_PER_CALL)].cpu())
 
     def as_json(self) -> dict[str, Any]:
         """The seen choices; or the range seen, ``low`` to ``high``, and accepted, ``least`` to ``most``."""
@@ -186,7 +187,7 @@ class _Extent:
         width = high - low
         width = torch.where(width > 0, width, width.max())
         least = torch.full_like(width, self.tolerance)
-        return torch.stack([spacing / 2, width * SLACK, least]).amax(0)
+        return torch.stack([spacing / 2, width * RANGE_MARGIN, least]).amax(0)
 
 
 def strange(record: Mapping[str, Any], feature: Feature, blank: str) -> Tensor:

@@ -16,15 +16,14 @@ from pdsketch.lang.rewrite import unfold_all
 from pdsketch.lang.steps import Step, action_of, is_step
 from pdsketch.lang.terms import Expr
 from pdsketch.lang.types import BOOL, ObjectType
-from pdsketch.tensor import whole
-from pdsketch.tensor.arguments import bind
-from pdsketch.tensor.blanks import Functions
-from pdsketch.tensor.effects import written
-from pdsketch.tensor.engine import Engine
+from pdsketch.tensor.compile.blanks import Functions
+from pdsketch.tensor.compile.engine import Engine
+from pdsketch.tensor.compile.logic import CRISP, Logic, TNorm, logic_of
+from pdsketch.tensor.compile.node import Run
 from pdsketch.tensor.experience import Watch
-from pdsketch.tensor.logic import CRISP, Logic, TNorm, logic_of
-from pdsketch.tensor.node import Run
-from pdsketch.tensor.state import State, StateBatch, concat, same_domain
+from pdsketch.tensor.states import whole
+from pdsketch.tensor.states.arguments import bind
+from pdsketch.tensor.states.state import State, StateBatch, concat, same_domain
 
 States = TypeVar("States", State, StateBatch)
 Formula = str | Expr
@@ -213,7 +212,7 @@ class Model(nn.Module):
         """Evaluate an action for whoever watches the blanks: they are asked about its arguments alone."""
         program = self.engine.plain_program(action.name)
         program.precondition(run)
-        written(program, run)
+        program.written(run)
 
     def formula(self, batch: StateBatch, formula: Formula) -> Expr:
         """The checked form of a formula over the objects of a batch."""
@@ -268,7 +267,7 @@ class Model(nn.Module):
             tensor = batch.tensors.get(name)
             if tensor is None or tensor.numel() == 0:
                 continue
-            axes = sum(isinstance(p.type, ObjectType) for p in self.domain.predicates[name].parameters)
+            axes = len(self.domain.predicates[name].object_types)
             own = tuple(tensor.shape[1 + axes :])
             if self.bound.setdefault(name, own) != own:
                 raise error(

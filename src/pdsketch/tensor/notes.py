@@ -12,9 +12,9 @@ from sys import float_info
 from typing import Any, Final
 
 from pdsketch.lang.domain import Domain
-from pdsketch.tensor.codes import MOST_VALUES, NOISE
-from pdsketch.tensor.codes import NOTE as CODES
 from pdsketch.tensor.experience import NOTE as EXPERIENCE
+from pdsketch.tensor.states.codes import MOST_VALUES, NOISE
+from pdsketch.tensor.states.codes import NOTE as CODES
 
 TRAINED: Final = "trained"
 VERDICTS: Final = "verdicts"

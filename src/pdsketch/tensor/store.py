@@ -23,6 +23,7 @@ from torch import Tensor
 from pdsketch.files.parts import open_parts, write_parts
 from pdsketch.files.reading import read_bytes, read_json
 from pdsketch.files.tensors import Entry, TensorFile, tensor_bytes
+from pdsketch.files.weights import DTYPES, blocks_of, tensor_of
 from pdsketch.lang.diagnostics import Diagnostic, Error, error
 from pdsketch.lang.domain import Blank, Domain
 from pdsketch.lang.load import decode_source, parse_domain
@@ -36,15 +37,14 @@ from pdsketch.tensor.architecture import (
     check_architecture,
     missing_modules,
 )
-from pdsketch.tensor.blanks import Functions, by_use, key_of, signature_of
+from pdsketch.tensor.compile.blanks import Functions, by_use, key_of, signature_of
 from pdsketch.tensor.model import Model
 from pdsketch.tensor.notes import wrong_note
-from pdsketch.tensor.weights import DTYPES, blocks_of, tensor_of
 
 SKETCH = "sketch.pdsketch"
 ARCHITECTURE = "model.json"
 WEIGHTS = "weights.safetensors"
-FORMAT = 3
+FORMAT = 4
 
 Folder = str | PathLike[str]
 
@@ -178,7 +178,7 @@ def _model(
     _take_weights(model, file, path)
     model.bound = {name: tuple(shape) for name, shape in described["bound"].items()}
     model.notes = dict(described["notes"])
-    return model
+    return model.eval()
 
 
 def _signatures(

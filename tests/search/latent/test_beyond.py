@@ -3,7 +3,7 @@
 import torch
 
 import pdsketch as pds
-from pdsketch.tensor.codes import Codes, note_codes
+from pdsketch.tensor.states.codes import Codes, note_codes
 
 CORRIDOR = """
 (define (domain corridor)

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import pdsketch as pds
-from pdsketch.tensor.codes import Codes, note_codes
+from pdsketch.tensor.states.codes import Codes, note_codes
 
 TOLL = """
 (define (domain toll)

@@ -25,7 +25,7 @@ from pdsketch.lang.domain import Domain
 from pdsketch.lang.steps import Step
 from pdsketch.learn.data.episode_arrays import EpisodeArrays
 from pdsketch.tensor.model import Model
-from pdsketch.tensor.state import State
+from pdsketch.tensor.states.state import State
 
 STOCK_LEVELS = (
     "ActionObjDoor",

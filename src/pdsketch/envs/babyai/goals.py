@@ -11,9 +11,6 @@ from pdsketch.lang.diagnostics import Diagnostic, Error
 COLOURS = ("red", "green", "blue", "purple", "yellow", "grey")
 """Minigrid's colours in the order of their codes."""
 
-KINDS = ("key", "ball", "box", "door")
-"""The types that a mission may name."""
-
 _ACHIEVED = {
     "GoToInstr": "(robot-facing agent ?o)",
     "PickupInstr": "(robot-holding agent ?o)",

@@ -87,11 +87,6 @@ class Scene:
         """The items' names in states and goals."""
         return tuple(f"item#{i + 1}" for i in range(len(self.items)))
 
-    @property
-    def wall_names(self) -> tuple[str, ...]:
-        """The walls' names in states."""
-        return tuple(f"wall#{i + 1}" for i in range(len(self.wall_pose)))
-
 
 def look(env: Any) -> Scene:
     """The scene of an environment that has just been reset: the room in which the agent stands."""

@@ -68,6 +68,6 @@ def _undivided(
 
 def to_state(domain: Domain, observation: Observation) -> Any:
     """The observation as a `pdsketch.State` of the sketch."""
-    from pdsketch.tensor.state import State
+    from pdsketch.tensor.states.state import State
 
     return State(domain, objects=objects_of(domain, observation), values=values_of(domain, observation))

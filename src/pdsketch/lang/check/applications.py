@@ -1,6 +1,9 @@
-"""``(p a b)``: a predicate and its arguments."""
+"""``(p a b)``: a predicate and its arguments, however they are written."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple, final
 
 from pdsketch.lang.check.context import Context, Scope, fresh_name, taken_names
 from pdsketch.lang.check.fit import describe, fit, mismatch, unify
@@ -12,41 +15,93 @@ from pdsketch.lang.terms import Apply, Equal, Expr, Logic, Object, Quantified, V
 from pdsketch.lang.types import ObjectType, Type, ValueType
 
 
-def check_apply(ctx: Context, node: Group, scope: Scope, *, target: bool = False) -> Expr | None:
-    """``(p a b)``. ``target``: it is written, not read, so that all arguments must be members."""
+@final
+class Application(NamedTuple):
+    """A predicate and its arguments: of ``(p a b)``, or of ``(p::assign a b VALUE)`` and its like."""
+
+    predicate: str
+    args: Sequence[Node]
+    at: Group
+
+
+def application(node: Group) -> Application:
+    """A list whose head is a predicate's name."""
     head = node.items[0]
     assert isinstance(head, Atom)
-    signature = ctx.tables.signatures[head.text]
+    return Application(head.text, node.items[1:], node)
+
+
+def wildcards(ctx: Context, call: Application, scope: Scope, beside: Iterable[Expr]) -> dict[int, Variable]:
+    """For each argument ``??``, by its position, a new variable of the parameter's type.
+
+    No name of the author's holds ``$``, so they cannot clash. Those in reach, and those bound inside the
+    conditions ``beside``, are left alone.
+    """
+    found: dict[int, Variable] = {}
+    if not any(isinstance(item, Atom) and item.text == "??" for item in call.args):
+        return found
+    taken = taken_names(scope, beside)
+    for position, (item, parameter) in enumerate(
+        zip(call.args, ctx.tables.signatures[call.predicate].parameters, strict=False)
+    ):
+        if isinstance(item, Atom) and item.text == "??":
+            variable = Variable(fresh_name(taken), ctx.parameter_type(parameter), ctx.span(item))
+            ctx.check_range(variable)
+            found[position] = variable
+    return found
+
+
+def check_apply(
+    ctx: Context,
+    call: Application,
+    scope: Scope,
+    *,
+    given: Mapping[int, Variable] | None = None,
+    target: bool = False,
+) -> Expr | None:
+    """A predicate of its arguments, those ``given`` known by their position.
+
+    ``target``: it is written, not read, so that all arguments must be members.
+    """
+    signature = ctx.tables.signatures[call.predicate]
+    start = call.at.items[0].start
+    ctx.report.refers(start, start + len(call.predicate), ("predicate", call.predicate))
     if signature.is_wrong:
         return None
     if signature.is_cost and not target:
-        ctx.report.error("misplaced-cost", "`total-cost` can be increased and minimised, not read", node)
+        ctx.report.error("misplaced-cost", "`total-cost` can be increased and minimised, not read", call.at)
         return None
-    args = check_arguments(ctx, signature, node.items[1:], node, scope)
+    args = _arguments(ctx, signature, call, scope, given or {})
     if args is None:
         return None
     type_ = ctx.knowledge.refine(("predicate", signature.name), signature.returns)
-    apply = Apply(signature.name, args, type_, ctx.span(node))
-    return apply if target else _restrict(ctx, apply, signature, node, scope)
+    apply = Apply(signature.name, args, type_, ctx.span(call.at))
+    if len(call.args) == len(call.at.items) - 1:
+        ctx.report.typed(call.at, type_)
+    return apply if target else _restrict(ctx, apply, signature, call, scope)
 
 
-def check_arguments(
-    ctx: Context, signature: Signature, nodes: list[Node], at: Group, scope: Scope
+def _arguments(
+    ctx: Context, signature: Signature, call: Application, scope: Scope, given: Mapping[int, Variable]
 ) -> tuple[Expr, ...] | None:
     """The arguments of a predicate, each checked against its parameter."""
+    nodes = call.args
     if len(nodes) != len(signature.parameters):
         ctx.report.error(
             "arity-mismatch",
             f"`{signature.name}` takes {count(len(signature.parameters), 'argument')},"
             f" and {here(len(nodes))}",
-            at,
+            call.at,
             notes=[Note(signature.span, f"declared as {signature}")],
         )
         return None
     found: list[Expr] = []
     is_right = True
+    arg: Expr | None
     for position, (node, parameter) in enumerate(zip(nodes, signature.parameters, strict=True)):
-        arg = _plain_argument(ctx, node, parameter.type) if isinstance(node, Atom) else None
+        arg = given.get(position)
+        if arg is None and isinstance(node, Atom):
+            arg = _plain_argument(ctx, node, parameter.type)
         if arg is None:
             arg = _argument(ctx, node, ctx.parameter_type(parameter), signature, position, scope)
         if arg is None:
@@ -62,6 +117,7 @@ def _plain_argument(ctx: Context, node: Atom, wanted: Type) -> Expr | None:
     if type_ is None or not isinstance(wanted, ObjectType) or UNKNOWN in (type_, wanted):
         return None
     if type_ == wanted or ctx.tables.hierarchy.is_subtype(type_, wanted):
+        ctx.report.refers(node.start, node.end, ("object", node.text))
         return Object(node.text, type_, ctx.span(node))
     return None
 
@@ -130,13 +186,15 @@ def stand_ins(
     return Apply(apply.predicate, tuple(args), apply.type, apply.span), tuple(variables), tuple(equal)
 
 
-def _restrict(ctx: Context, apply: Apply, signature: Signature, node: Group, scope: Scope) -> Expr | None:
+def _restrict(
+    ctx: Context, apply: Apply, signature: Signature, call: Application, scope: Scope
+) -> Expr | None:
     """A Boolean predicate is false of objects outside its type; another has no value there."""
     positions = widened(ctx, apply, signature)
     if not positions:
         return apply
     if not apply.type.is_bool:
-        at = node.items[1 + positions[0]]
+        at = call.args[positions[0]]
         wanted = ctx.parameter_type(signature.parameters[positions[0]])
         mismatch(ctx, apply.args[positions[0]], wanted, at, f"`{signature.name}`")
         return None

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from pdsketch.lang.check.context import BlankUse, Context, Scope, fresh_name, taken_names
+from pdsketch.lang.check.applications import Application, application, check_apply, wildcards
+from pdsketch.lang.check.context import BlankUse, Context, Scope
 from pdsketch.lang.check.fit import describe
 from pdsketch.lang.check.names import setting_type
 from pdsketch.lang.check.numbers import read_number
@@ -23,6 +24,7 @@ def check_blank(ctx: Context, node: Group, scope: Scope, want: Type | None) -> E
     if not _is_allowed(ctx, head):
         return None
     name = f"{ctx.owner}::{head.text[2:]}"
+    ctx.report.refers(head.start, head.end, ("blank", name))
     rest = node.items[1:]
     settings: dict[str, object] = {}
     declared: ValueType | None = None
@@ -61,7 +63,7 @@ def _settings(ctx: Context, bracket: Group) -> tuple[ValueType | None, dict[str,
     found: dict[str, object] = {}
     declared: ValueType | None = None
     before = len(ctx.report.diagnostics)
-    for setting in parse_settings(bracket, ctx.report):
+    for setting in parse_settings(bracket.items, ctx.report):
         if setting.key.text != "return_type":
             found[setting.key.text] = _plain(setting)
             continue
@@ -96,7 +98,7 @@ def _returns(
     if isinstance(want, ValueType):
         ctx.knowledge.learn_blank(name, want)
         return want
-    known = ctx.knowledge.blanks.get(name)
+    known = ctx.knowledge.blank(name)
     if known is None:
         ctx.report.error(
             "unknown-return-type",
@@ -156,76 +158,45 @@ def _set(ctx: Context, node: Node, scope: Scope, beside: tuple[Expr, ...] = ()) 
         parts = _set(ctx, rest, inner, beside)
         return None if parts is None else ((*variables, *parts[0]), parts[1], parts[2], True)
     if head.text == "when":
-        return _when(ctx, node, node.items[1:], scope, beside)
+        if len(node.items) != 3:
+            found = here(len(node.items) - 1)
+            message = f"wanted (when CONDITION VALUE), and {found} of these two"
+            ctx.report.error("arity-mismatch", message, node)
+            return None
+        return _when(ctx, node.items[1], node.items[2], scope, beside)
     predicate, colons, word = head.text.rpartition("::")
     if colons and word == "cond-select" and predicate in ctx.tables.signatures:
         if len(node.items) < 2:
             ctx.report.error("arity-mismatch", f"wanted ({head.text} ARGUMENTS CONDITION)", node)
             return None
-        return _when(ctx, node, [node.items[-1], read_of(node, predicate)], scope, beside)
+        read = Application(predicate, node.items[1:-1], node)
+        return _when(ctx, node.items[-1], read, scope, beside)
     if head.text in ctx.tables.signatures:
-        return _wildcards(ctx, node, scope, beside)
+        return _each(ctx, application(node), scope, beside)
     return _value(ctx, node, scope)
 
 
-def read_of(node: Group, predicate: str) -> Group:
-    """``(p a b)`` from ``(p::cond-select a b COND)``, at the same place."""
-    head = node.items[0]
-    read = Group("(", node.start)
-    read.end = node.end
-    read.items = [Atom(predicate, head.start), *node.items[1:-1]]
-    return read
-
-
 def _when(
-    ctx: Context, node: Group, parts: list[Node], scope: Scope, beside: tuple[Expr, ...]
+    ctx: Context, guard: Node, value: Node | Application, scope: Scope, beside: tuple[Expr, ...]
 ) -> Parts | None:
-    if len(parts) != 2:
-        ctx.report.error(
-            "arity-mismatch", f"wanted (when CONDITION VALUE), and {here(len(parts))} of these two", node
-        )
-        return None
-    condition = ctx.expr(parts[0], scope, BOOL)
-    inner = _set(ctx, parts[1], scope, beside if condition is None else (*beside, condition))
+    condition = ctx.expr(guard, scope, BOOL)
+    more = beside if condition is None else (*beside, condition)
+    if isinstance(value, Application):
+        inner = _each(ctx, value, scope, more)
+    else:
+        inner = _set(ctx, value, scope, more)
     if condition is None or inner is None:
         return None
     variables, conditions, body, _ = inner
     return variables, (condition, *conditions), body, True
 
 
-def _wildcards(ctx: Context, node: Group, scope: Scope, beside: tuple[Expr, ...]) -> Parts | None:
+def _each(ctx: Context, call: Application, scope: Scope, beside: tuple[Expr, ...]) -> Parts | None:
     """``(p ?? a ??)``: each ``??`` its own variable of the parameter's type."""
-    expanded, entries = expand_wildcards(ctx, node, taken_names(scope, beside))
-    inner = {**scope, **{variable.name: variable for variable in entries}}
-    body = ctx.expr(expanded, inner)
-    return None if body is None else (entries, (), body, bool(entries))
-
-
-def expand_wildcards(ctx: Context, node: Group, taken: set[str]) -> tuple[Group, tuple[Variable, ...]]:
-    """The list with a new variable for each ``??``, and those variables.
-
-    No name of the author's holds ``$``, so they cannot clash.
-    """
-    head = node.items[0]
-    assert isinstance(head, Atom)
-    if not any(isinstance(item, Atom) and item.text == "??" for item in node.items):
-        return node, ()
-    predicate = head.text.partition("::")[0]
-    signature = ctx.tables.signatures[predicate]
-    expanded = Group(node.bracket, node.start)
-    expanded.end = node.end
-    variables: list[Variable] = []
-    for position, item in enumerate(node.items):
-        if not isinstance(item, Atom) or item.text != "??" or position > len(signature.parameters):
-            expanded.items.append(item)
-            continue
-        name = fresh_name(taken)
-        parameter = signature.parameters[position - 1]
-        variable = Variable(name, ctx.parameter_type(parameter), ctx.span(item))
-        ctx.check_range(variable)
-        variables.append(variable)
-        expanded.items.append(Atom(name, item.start))
-    return expanded, tuple(variables)
+    given = wildcards(ctx, call, scope, beside)
+    inner = {**scope, **{variable.name: variable for variable in given.values()}} if given else scope
+    body = check_apply(ctx, call, inner, given=given)
+    return None if body is None else (tuple(given.values()), (), body, bool(given))
 
 
 def _value(ctx: Context, node: Node, scope: Scope) -> Parts | None:

@@ -119,6 +119,7 @@ class Context:
                 fresh, number = f"{name}${number}", number + 1
             taken.add(fresh)
             variable = Variable(fresh, self._type_of(entry, fresh), self.span(entry.name))
+            self.report.typed(entry.name, variable.type)
             if name in scope:
                 inner[f"${scope[name].name}"] = scope[name]
             found[name] = inner[name] = variable

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple, final
 
 from pdsketch.budget import current
@@ -15,7 +15,6 @@ from pdsketch.lang.check.tables import UNKNOWN, Parameter, Signature, Tables
 from pdsketch.lang.diagnostics import Note
 from pdsketch.lang.domain import Action
 from pdsketch.lang.report import Report, duplicate
-from pdsketch.lang.source import Source
 from pdsketch.lang.syntax import ActionSyntax, DerivedSyntax, DomainSyntax
 from pdsketch.lang.terms import TRUE, Apply, Equal, Expr, Logic, Quantified, Variable
 from pdsketch.lang.types import OBJECT, ObjectType, ValueType
@@ -34,22 +33,21 @@ class Definitions:
     blanks: list[BlankUse] = field(default_factory=list)
 
 
-def check_definitions(
-    domain: DomainSyntax, tables: Tables, source: Source
-) -> tuple[Definitions, Knowledge, Report]:
+def check_definitions(domain: DomainSyntax, tables: Tables, report: Report) -> tuple[Definitions, Knowledge]:
     """Every derived predicate and action, with types and dimensions inferred across all of them."""
     knowledge = Knowledge()
-    found, report = Definitions(), Report(source)
+    found, inner = Definitions(), report
     for number in range(MAX_ROUNDS):
         knowledge.begin_round()
-        report = Report(source)
-        found = _round(domain, tables, knowledge, report)
+        inner = report.fresh()
+        found = _round(domain, tables, knowledge, inner)
         knowledge.settle(tables.hierarchy)
         if not knowledge.changed and not knowledge.settle_rest():
             break
         if number == MAX_ROUNDS - 2:
             knowledge.settle_rest()
-    return found, knowledge, report
+    report.adopt(inner)
+    return found, knowledge
 
 
 def _round(domain: DomainSyntax, tables: Tables, knowledge: Knowledge, report: Report) -> Definitions:
@@ -109,6 +107,8 @@ def _body(
     is_right = True
     for position, (own, declared) in enumerate(zip(head, signature.parameters, strict=True)):
         variable = bind_parameter(ctx, declared, ("parameter", signature.name, str(position)))
+        variable = replace(variable, span=own.span)
+        ctx.report.typed(own.span, variable.type)
         scope[own.name] = variable
         if own.type != declared.type and UNKNOWN not in (own.type, declared.type):
             inner = _narrow(ctx, own, variable, signature)
@@ -159,6 +159,7 @@ def bind_parameter(ctx: Context, parameter: Parameter, slot: tuple[str, ...]) ->
     if isinstance(type_, ValueType):
         ctx.slots[parameter.name] = slot
         type_ = ctx.knowledge.refine(slot, type_)
+    ctx.report.typed(parameter.span, type_)
     return Variable(parameter.name, type_, parameter.span)
 
 

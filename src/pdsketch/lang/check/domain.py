@@ -22,12 +22,14 @@ def check_domain(syntax: DomainSyntax, source: Source, report: Report) -> Domain
     """The checked domain; None if anything is wrong with it (then the report says what)."""
     requirements = check_requirements(syntax.requirements, report)
     tables = declare(syntax, report)
-    found, knowledge, inner = check_definitions(syntax, tables, source)
-    report.diagnostics += inner.diagnostics
+    found, knowledge = check_definitions(syntax, tables, report)
     _settle_parameters(tables, knowledge)
     roles = assign_roles(tables, found, report)
     components, recursive = order_bodies(tables.signatures, found.bodies, report)
     blanks = collect_blanks(found.blanks, found.actions.values(), report)
+    if report.occurrences is not None:
+        report.occurrences.tables, report.occurrences.roles = tables, roles
+        report.occurrences.blanks = blanks
     if report.has_errors:
         return None
     return Domain(

@@ -5,8 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple, final
 
-from pdsketch.lang.check.applications import check_apply, is_blank, stand_ins, widened
-from pdsketch.lang.check.blanks import expand_wildcards
+from pdsketch.lang.check.applications import (
+    Application,
+    application,
+    check_apply,
+    is_blank,
+    stand_ins,
+    widened,
+    wildcards,
+)
 from pdsketch.lang.check.context import Context, Scope, taken_names
 from pdsketch.lang.check.expressions import check_expr, unknown_predicate
 from pdsketch.lang.check.fit import describe, fit, mismatch, unify
@@ -168,7 +175,7 @@ def _literal(ctx: Context, node: Group, frame: Frame, effects: Effects, op: Upda
 
 
 def _target(ctx: Context, node: Node, frame: Frame) -> tuple[Apply, Frame] | None:
-    """What an update writes, ``??`` and arguments that may be no members expanded into the frame."""
+    """What an update writes, as its author wrote it."""
     head = node.items[0] if isinstance(node, Group) and node.items else None
     if not isinstance(node, Group) or not isinstance(head, Atom):
         ctx.report.error("bad-effect", "wanted (PREDICATE ARGUMENTS) to write to", node)
@@ -176,18 +183,24 @@ def _target(ctx: Context, node: Node, frame: Frame) -> tuple[Apply, Frame] | Non
     if head.text not in ctx.tables.signatures:
         unknown_predicate(ctx, head)
         return None
-    signature = ctx.tables.signatures[head.text]
+    return _expanded(ctx, application(node), frame)
+
+
+def _expanded(ctx: Context, call: Application, frame: Frame) -> tuple[Apply, Frame] | None:
+    """What an update writes, ``??`` and arguments that may be no members expanded into the frame."""
+    signature = ctx.tables.signatures[call.predicate]
     if signature.is_wrong:
         return None
-    expanded, extra = expand_wildcards(ctx, node, taken_names(frame.scope, frame.conditions))
-    scope = {**frame.scope, **{v.name: v for v in extra}}
-    target = check_apply(ctx, expanded, scope, target=True)
-    if target is None or not _is_writable(ctx, signature, node):
+    given = wildcards(ctx, call, frame.scope, frame.conditions)
+    extra = tuple(given.values())
+    scope = {**frame.scope, **{v.name: v for v in extra}} if extra else frame.scope
+    target = check_apply(ctx, call, scope, given=given, target=True)
+    if target is None or not _is_writable(ctx, signature, call.at):
         return None
     assert isinstance(target, Apply)
     positions = widened(ctx, target, signature)
     if positions and not target.type.is_bool:
-        at = node.items[1 + positions[0]]
+        at = call.args[positions[0]]
         mismatch(
             ctx,
             target.args[positions[0]],
@@ -196,6 +209,8 @@ def _target(ctx: Context, node: Node, frame: Frame) -> tuple[Apply, Frame] | Non
             f"`{signature.name}`",
         )
         return None
+    if not positions:
+        return target, Frame(scope, (*frame.variables, *extra), frame.conditions)
     target, more, equal = stand_ins(ctx, target, signature, positions, taken_names(scope, frame.conditions))
     scope = {**scope, **{v.name: v for v in more}}
     return target, Frame(scope, (*frame.variables, *extra, *more), (*frame.conditions, *equal))
@@ -227,17 +242,21 @@ def _write(ctx: Context, node: Group, frame: Frame, effects: Effects) -> None:
             node,
         )
         return
-    _update(ctx, NUMERIC.get(head.text, "assign"), (node.items[1], node.items[2]), node, frame, effects)
+    found = _target(ctx, node.items[1], frame)
+    if found is not None:
+        _update(ctx, NUMERIC.get(head.text, "assign"), found, (node.items[1], node.items[2]), node, effects)
 
 
 def _update(
-    ctx: Context, op: UpdateOp, parts: tuple[Node, Node], at: Group, frame: Frame, effects: Effects
+    ctx: Context,
+    op: UpdateOp,
+    found: tuple[Apply, Frame],
+    parts: tuple[Node, Node],
+    at: Group,
+    effects: Effects,
 ) -> None:
-    target_node, value_node = parts
-    found = _target(ctx, target_node, frame)
-    if found is None:
-        return
     target, wider = found
+    target_node, value_node = parts
     if ctx.tables.signatures[target.predicate].is_cost:
         _cost(ctx, op, value_node, at, wider, effects)
         return
@@ -322,10 +341,10 @@ def _sugar(ctx: Context, node: Group, head: Atom, frame: Frame, effects: Effects
             notes=[Note(signature.span, f"declared as {signature}")],
         )
         return
-    target = Group("(", node.start)
-    target.end = node.end
-    target.items = [Atom(predicate, head.start), *node.items[1 : 1 + len(signature.parameters)]]
     if word == "cond-assign":
         condition = _condition(ctx, node.items[-2], frame)
         frame = frame._replace(conditions=(*frame.conditions, condition or TRUE))
-    _update(ctx, "assign", (target, node.items[-1]), node, frame, effects)
+    target = Application(predicate, node.items[1 : 1 + len(signature.parameters)], node)
+    found = _expanded(ctx, target, frame)
+    if found is not None:
+        _update(ctx, "assign", found, (node, node.items[-1]), node, effects)

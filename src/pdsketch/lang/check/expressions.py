@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from pdsketch.lang.check.applications import check_apply
+from pdsketch.lang.check.applications import application, check_apply
 from pdsketch.lang.check.blanks import check_blank
 from pdsketch.lang.check.context import Context, Scope
 from pdsketch.lang.check.fit import fit, unify
@@ -41,7 +41,10 @@ def check_expr(
     else:
         ctx.budget.tick()
         found = _list(ctx, node, scope, want)
-    if found is None or want is None:
+    if found is None:
+        return None
+    ctx.report.typed(node, found.type)
+    if want is None:
         return found
     fitted = fit(ctx, found, want, node)
     if fitted is None or isinstance(want, ObjectType) or (want.shape is None and against is None):
@@ -79,6 +82,7 @@ def _atom(ctx: Context, node: Atom, scope: Scope, want: Type | None) -> Expr | N
 
 def _object(ctx: Context, node: Atom) -> Expr | None:
     type_ = ctx.tables.objects[node.text]
+    ctx.report.refers(node.start, node.end, ("object", node.text))
     return None if type_ == UNKNOWN else Object(node.text, type_, ctx.span(node))
 
 
@@ -101,6 +105,8 @@ def _variable(ctx: Context, node: Atom, scope: Scope) -> Expr | None:
             or f"{'' if ctx.owner is None else 'make it a parameter, or '}quantify: (exists ({node.text}) …)",
         )
         return None
+    assert variable.span is not None
+    ctx.report.refers(node.start, node.end, ("variable", variable.span.start))
     return Variable(variable.name, variable.type, ctx.span(node))
 
 
@@ -157,7 +163,7 @@ def _list(ctx: Context, node: Group, scope: Scope, want: Type | None) -> Expr | 
     text = head.text
     # First: PDDL knows no `equal` and no `eq`, so that a domain may declare them itself.
     if text in ctx.tables.signatures:
-        return check_apply(ctx, node, scope)
+        return check_apply(ctx, application(node), scope)
     if text in RULES:
         return RULES[text](ctx, node, scope, want)
     if text.startswith("??"):

@@ -25,6 +25,7 @@ class Knowledge:
     demands: dict[int, list[Type]] = field(default_factory=dict)
     open: set[int] = field(default_factory=set)
     blanks: dict[str, ValueType] = field(default_factory=dict)
+    unknown_blanks: set[str] = field(default_factory=set)
     parents: dict[Slot, Slot] = field(default_factory=dict)
     shapes: dict[Slot, tuple[Shape, Span]] = field(default_factory=dict)
     changed: bool = False
@@ -58,10 +59,16 @@ class Knowledge:
                 self.changed = True
 
     def learn_blank(self, name: str, returns: ValueType) -> None:
-        """A use tells what a blank returns."""
+        """A use tells what a blank returns; that is news if another use has asked for it before."""
         if name not in self.blanks:
             self.blanks[name] = returns
-            self.changed = True
+            self.changed |= name in self.unknown_blanks
+
+    def blank(self, name: str) -> ValueType | None:
+        """What a blank returns, if a use has told by now."""
+        if name not in self.blanks:
+            self.unknown_blanks.add(name)
+        return self.blanks.get(name)
 
     def root(self, slot: Slot) -> Slot:
         """The slot that stands for all those of one shape."""

@@ -62,13 +62,13 @@ def check_goal(node: Node, domain: Domain, objects: Mapping[str, ObjectType], re
     # Until the untyped variables have their types; only the last round reports.
     for _ in range(MAX_ROUNDS):
         knowledge.begin_round()
-        inner = Report(report.source)
+        inner = report.fresh()
         ctx = Context(tables, knowledge, inner, None, check_expr)
         goal = check_condition(ctx, node, {})
         knowledge.settle(domain.hierarchy)
         if not knowledge.changed and not knowledge.settle_rest():
             break
-    report.diagnostics += inner.diagnostics
+    report.adopt(inner)
     return goal
 
 

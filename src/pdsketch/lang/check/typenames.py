@@ -52,12 +52,14 @@ def resolve_type(
     # PDDL's `number` is no reserved word: a domain may have numbers among its objects.
     if (name in PRIMITIVES and name not in hierarchy.parents) or name in value_types:
         base = value_types.get(name) or PRIMITIVES[name]
+        report.refers(syntax.name.start, syntax.name.end, ("type", name))
         if base is WRONG:
             return None
         return base if syntax.bracket is None else _with_settings(base, syntax.bracket, report)
     if name == "object" or name in hierarchy.parents:
         if syntax.bracket is not None:
             report.error("bad-type", f"`{name}` is an object type; it takes no settings", syntax.bracket)
+        report.refers(syntax.name.start, syntax.name.end, ("type", name))
         return ObjectType((name,))
     known = [*hierarchy.names, *value_types, *PRIMITIVES, "vector"]
     report.error(
@@ -92,14 +94,12 @@ def _vector(syntax: TypeName, report: Report) -> ValueType | None:
             dims.append(int(item.text))
             at += 1
             continue
-        rest = Group("[", item.start)
-        rest.items, rest.end = items[at:], bracket.end
         if isinstance(item, Group) or "=" not in "".join(
             i.text for i in items[at : at + 2] if isinstance(i, Atom)
         ):
             report.error("bad-type", "wanted a dimension, a whole number above 0", item)
             return None
-        settings = list(parse_settings(rest, report))
+        settings = list(parse_settings(items[at:], report))
         break
     shape = tuple(dims) if dims else None
     size = 1
@@ -114,7 +114,7 @@ def _vector(syntax: TypeName, report: Report) -> ValueType | None:
 
 
 def _with_settings(base: ValueType, bracket: Group, report: Report) -> ValueType | None:
-    return _apply_settings(replace(base, alias=None), list(parse_settings(bracket, report)), report)
+    return _apply_settings(replace(base, alias=None), list(parse_settings(bracket.items, report)), report)
 
 
 def _apply_settings(base: ValueType, settings: list[Setting], report: Report) -> ValueType | None:

@@ -19,8 +19,8 @@ from torch import Tensor
 from pdsketch.lang.types import ObjectType
 from pdsketch.learn.data.episode_arrays import Array, EpisodeArrays
 from pdsketch.learn.data.host_table import HostTable
-from pdsketch.tensor.state import StateBatch
-from pdsketch.tensor.universe import layout_of
+from pdsketch.tensor.states.state import StateBatch
+from pdsketch.tensor.states.universe import layout_of
 
 GIB: Final = 1 << 30
 

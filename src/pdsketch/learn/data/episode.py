@@ -13,8 +13,8 @@ from pdsketch.lang.data import flat
 from pdsketch.lang.diagnostics import Error, error
 from pdsketch.lang.domain import Domain
 from pdsketch.lang.steps import resolve
-from pdsketch.tensor.state import State
-from pdsketch.tensor.universe import Universe
+from pdsketch.tensor.states.state import State
+from pdsketch.tensor.states.universe import Universe
 
 ActionTuple = tuple[Any, ...]
 """``("forward", "agent")``: the action's name, then its objects and value tuples."""

@@ -20,11 +20,11 @@ from numpy.typing import NDArray
 from pdsketch.files.digests import digest_json, digest_of
 from pdsketch.files.tensors import block_of
 from pdsketch.lang.diagnostics import error
-from pdsketch.lang.domain import Domain, Predicate
-from pdsketch.lang.types import ObjectType, ValueType
+from pdsketch.lang.domain import Domain
+from pdsketch.lang.types import ValueType
 from pdsketch.learn.data.episode import ActionTuple, Episode
-from pdsketch.tensor.state import State
-from pdsketch.tensor.universe import Universe
+from pdsketch.tensor.states.state import State
+from pdsketch.tensor.states.universe import Universe
 
 Array = NDArray[Any]
 
@@ -160,10 +160,7 @@ class EpisodeArrays:
         """How many numbers one state of each universe holds, by predicate ``[universes]``."""
         return {
             name: np.array(
-                [
-                    prod((*sizes_of(r, self.domain.predicates[name]), *self.shapes[name]))
-                    for r in self.universes
-                ],
+                [prod((*r.sizes(self.domain.predicates[name]), *self.shapes[name])) for r in self.universes],
                 dtype=np.int64,
             ).reshape(-1)
             for name in self.values
@@ -182,7 +179,7 @@ class EpisodeArrays:
     def table(self, name: str, at: int) -> Array:
         """The values of a predicate in the states of one episode ``[t, *objects, *shape]``."""
         universe = self.universes[self.universe[at]]
-        axes = (*sizes_of(universe, self.domain.predicates[name]), *self.shapes[name])
+        axes = (*universe.sizes(self.domain.predicates[name]), *self.shapes[name])
         flat = self.values[name][self.offsets[name][at] : self.offsets[name][at + 1]]
         if name in self.fixed:
             return np.broadcast_to(flat.reshape(1, *axes), (int(self.length[at]), *axes))
@@ -201,12 +198,6 @@ class EpisodeArrays:
             words.append(tuple(self.numbers[at, used : used + width].tolist()))
             used += width
         return tuple(words)
-
-
-def sizes_of(universe: Universe, predicate: Predicate) -> tuple[int, ...]:
-    """The object axes of a predicate's array."""
-    types = [p.type for p in predicate.parameters if isinstance(p.type, ObjectType)]
-    return tuple(len(universe.members(type_)) for type_ in types)
 
 
 def width_of(type_: ValueType) -> int:

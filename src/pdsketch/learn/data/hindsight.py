@@ -12,12 +12,13 @@ import torch
 from pdsketch.lang.diagnostics import error
 from pdsketch.learn.data.episode import Episode, Success, domain_of
 from pdsketch.tensor.model import Model
-from pdsketch.tensor.state import State, StateBatch
+from pdsketch.tensor.states.state import State, StateBatch
 
 Label = Callable[[State], Any] | None
 """A function from a state to 1, 0 or None (not known); None: the formula itself says it, exactly."""
 
-_MOST = 4096
+_STATES_AT_ONCE = 4096
+"""States on which goals are evaluated together, to bound memory."""
 
 
 def hindsight(
@@ -103,8 +104,8 @@ def _evaluate(
         _check_exact(goal, episodes[chosen[0]].states[0], model)
         states = [state for at in chosen for state in episodes[at].states]
         truths: list[int] = []
-        for first in range(0, len(states), _MOST):
-            batch = StateBatch.of(states[first : first + _MOST])
+        for first in range(0, len(states), _STATES_AT_ONCE):
+            batch = StateBatch.of(states[first : first + _STATES_AT_ONCE])
             truths += (model.holds(batch, goal, crisp=True) > 0.5).int().tolist()
         for at in chosen:
             length = len(episodes[at].states)

@@ -13,7 +13,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from torch import Tensor
 
 from pdsketch.files.mapped import release
-from pdsketch.learn.data.episode_arrays import Array, EpisodeArrays, sizes_of
+from pdsketch.learn.data.episode_arrays import Array, EpisodeArrays
 
 _DTYPES: Final = {"bool": torch.bool, "int64": torch.int64, "float32": torch.float32}
 
@@ -39,7 +39,7 @@ class HostTable:
         self._offsets = _state_offsets(arrays, name)
         self._last = np.zeros(len(universe), dtype=np.bool_)
         self._last[arrays.starts[1:] - 1] = True
-        axes = [sizes_of(u, predicate) for u in arrays.universes]
+        axes = [u.sizes(predicate) for u in arrays.universes]
         self.objects = tuple(max((a[i] for a in axes), default=0) for i in range(len(predicate.parameters)))
         # Universes of the same sizes are taken together.
         kinds = {sizes: at for at, sizes in enumerate(dict.fromkeys(axes))}

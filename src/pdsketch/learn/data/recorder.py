@@ -14,6 +14,7 @@ import numpy as np
 from pdsketch.lang.diagnostics import did_you_mean, error
 from pdsketch.lang.domain import Domain, Predicate
 from pdsketch.lang.types import ValueType
+from pdsketch.lang.values import check_number
 from pdsketch.learn.data.episode import (
     ActionTuple,
     Episode,
@@ -30,14 +31,11 @@ from pdsketch.learn.data.episode_arrays import (
     EpisodeArrays,
     as_given,
     narrow,
-    sizes_of,
     width_of,
 )
-from pdsketch.tensor.universe import Universe
+from pdsketch.tensor.states.universe import Universe
 
 _NO_GOALS: Mapping[str, Success] = {}
-_LARGEST = float(np.finfo(np.float32).max)
-_RANGES = {"int64": (-(2**63), 2**63 - 1), "float32": (-_LARGEST, _LARGEST)}
 
 
 @final
@@ -160,11 +158,9 @@ class Recorder:
             table = np.asarray(value)
         except (TypeError, ValueError):
             table = np.zeros(0, dtype=object)
-        if not exact(table, predicate):
-            raise error("bad-value", f"`{name}` must hold numbers of type {predicate.type.prim}")
         check_numbers(predicate, table)
         table = as_given(table, predicate.type.prim)
-        objects = sizes_of(universe, predicate)
+        objects = universe.sizes(predicate)
         shape = self._shape(predicate, table.shape[1 + len(objects) :])
         wanted = (count, *objects, *shape)
         if table.shape != wanted:
@@ -211,36 +207,23 @@ def given(domain: Domain, name: str) -> Predicate:
         hint = did_you_mean(name, domain.predicates)
         raise error("unknown-predicate", f"there is no predicate `{name}`", help=hint)
     if predicate.role not in ("observed", "raw", "encoded"):
-        raise error("bad-value", f"`{name}` is {predicate.role}: its values are not given with a state")
+        raise error("derived-value", f"`{name}` is {predicate.role}: its values are not given with a state")
     return predicate
 
 
-def exact(table: Array, predicate: Predicate) -> bool:
-    """Whether an array holds what the predicate's type holds, without rounding."""
-    kind = table.dtype.kind
-    if predicate.type.prim == "float32":
-        return kind in "fiub"
-    if predicate.type.prim == "bool":
-        return kind == "b" or (kind in "iuf" and bool(((table == 0) | (table == 1)).all()))
-    return kind in "iub" or (kind == "f" and bool((table == np.floor(table)).all()))
-
-
 def check_numbers(predicate: Predicate, table: Array) -> None:
-    """Refuse NaN, infinities, what the type cannot hold, and ints outside their choices."""
+    """Refuse what is no number, and numbers that the predicate's type cannot hold."""
+    type_ = predicate.type
+    if table.dtype.kind not in "biuf":
+        raise error("bad-value", f"`{predicate.name}` is no array of numbers, but of {table.dtype}")
     if not table.size:
         return
     # Python's numbers, which neither wrap nor round; NaN is the least and the greatest wherever it is.
-    low, high = table.min().item(), table.max().item()
-    if not (isfinite(low) and isfinite(high)):
-        raise error("not-finite", f"`{predicate.name}` holds NaN or an infinity")
-    prim, choices = predicate.type.prim, predicate.type.choices
-    least, most = _RANGES.get(prim, (low, high))
-    if low < least or high > most:
-        found = low if low < least else high
-        raise error("bad-value", f"`{predicate.name}` holds {found}, which no {prim} can hold")
-    if choices is not None and (low < 0 or high >= choices):
-        bad = low if low < 0 else high
-        raise error("bad-value", f"`{predicate.name}` holds {bad}, and its choices are 0 … {choices - 1}")
+    doubtful = [table.min().item(), table.max().item()]
+    if table.dtype.kind == "f" and type_.prim != "float32" and all(map(isfinite, doubtful)):
+        doubtful += table[table != np.floor(table)][:1].tolist()
+    for number in doubtful:
+        check_number(f"an entry of `{predicate.name}`", type_, number)
 
 
 def arrays_of(episodes: Iterable[Episode], domain: Domain) -> EpisodeArrays:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from math import prod
 from typing import Any, final
 
@@ -20,9 +21,9 @@ from pdsketch.lang.diagnostics import Diagnostic, Error, did_you_mean
 from pdsketch.lang.domain import Domain, Predicate
 from pdsketch.lang.types import ObjectType, ValueType
 from pdsketch.learn.data.episode import check_goal
-from pdsketch.learn.data.episode_arrays import COUNTED, PER_ACTION, Array, EpisodeArrays, sizes_of, width_of
-from pdsketch.learn.data.recorder import check_numbers, exact, value_types
-from pdsketch.tensor.universe import Universe, object_type
+from pdsketch.learn.data.episode_arrays import COUNTED, PER_ACTION, Array, EpisodeArrays, width_of
+from pdsketch.learn.data.recorder import check_numbers, value_types
+from pdsketch.tensor.states.universe import Universe, object_type
 
 
 def kind_of(type_: ObjectType | ValueType) -> str:
@@ -211,13 +212,14 @@ class UntrustedFolder:
         name = f"value/{predicate.name}"
         times = np.zeros(len(self._universes), dtype=np.int64)
         np.add.at(times, counted["universe"], 1 if once else counted["length"])
-        sizes = [prod((*sizes_of(u, predicate), *shape)) for u in self._universes]
+        sizes = [prod((*u.sizes(predicate), *shape)) for u in self._universes]
         self._long(name, sum(size * count for size, count in zip(sizes, times.tolist(), strict=True)))
         array = self._arrays.block(name, map_from=self._map_from).array
         for part in chunks(array):
-            if not exact(part, predicate):
-                raise self._bad(f"`{predicate.name}` holds {array.dtype}; the domain says {predicate.type}")
-            check_numbers(predicate, part)
+            try:
+                check_numbers(predicate, part)
+            except Error as bad:
+                raise Error([replace(d, file=os.fspath(self._folder)) for d in bad.diagnostics]) from None
         return array
 
     # -- how they fit together -----------------------------------------------------------

@@ -12,8 +12,8 @@ from pdsketch.lang.types import ValueType
 from pdsketch.search.keywords import Generator
 from pdsketch.search.latent.instances import Candidates, value_types
 from pdsketch.tensor.model import Model
-from pdsketch.tensor.state import State
-from pdsketch.tensor.values import every_choice
+from pdsketch.tensor.states.state import State
+from pdsketch.tensor.states.values import every_choice
 
 
 def candidates_of(

@@ -11,9 +11,10 @@ from pdsketch.lang.rewrite import unfold_all
 from pdsketch.search.latent.replay import Move, Trail
 from pdsketch.tensor.experience import Watch
 from pdsketch.tensor.model import Model
-from pdsketch.tensor.state import State, concat
+from pdsketch.tensor.states.state import State, concat
 
 _MOST_STATES: Final = 4096
+"""States of plans that are watched together, to bound memory."""
 
 
 def doubts_of(model: Model, trail: Trail) -> Watch:

@@ -18,7 +18,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from pdsketch.budget import current
+from pdsketch.budget import PORTION, current
 from pdsketch.lang.steps import Step
 from pdsketch.search.latent.children import Children, joined
 from pdsketch.search.latent.frontier import Frontier
@@ -27,16 +27,16 @@ from pdsketch.search.latent.heuristics import StateHeuristic
 from pdsketch.search.latent.limits import LIMITS, status_of
 from pdsketch.search.latent.space import Space
 from pdsketch.search.options import ModelSearch, Watch
-from pdsketch.search.outcome import Outcome, Progress
+from pdsketch.search.outcome import Outcome, SearchProgress
 from pdsketch.search.result import Status
-from pdsketch.tensor.node import pardoning
-from pdsketch.tensor.portions import PORTION
+from pdsketch.tensor.compile.node import pardoning
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 _SHIFT: Final = 40
+"""Bits of an instance in the code of a ground action; the action stands above them."""
 
 _FAR: Final = 1e12
 """Stands for an infinite estimate that proves nothing: such states come last, in the order of g."""
@@ -56,7 +56,7 @@ class Limits:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Settings:
+class SearchSettings:
     """How to search.
 
     ``k`` nodes of each problem are expanded together. ``exact``: no two different
@@ -84,11 +84,11 @@ class LatentOutcome(Outcome):
 
 
 @final
-class Engine:
+class BestFirstSearch:
     """One search for all problems of a space."""
 
     def __init__(
-        self, space: Space, goal_test: GoalTest, heuristic: StateHeuristic, settings: Settings
+        self, space: Space, goal_test: GoalTest, heuristic: StateHeuristic, settings: SearchSettings
     ) -> None:
         self.space = space
         self.goal_test = goal_test
@@ -135,8 +135,8 @@ class Engine:
                 self.settings.watch(self._progress(now - started, active))
             self._round(active)
 
-    def _progress(self, seconds: float, active: Ints) -> Progress:
-        return Progress(
+    def _progress(self, seconds: float, active: Ints) -> SearchProgress:
+        return SearchProgress(
             seconds=seconds,
             expanded=int(self.expanded.sum()),
             evaluated=int(self.evaluated.sum()),

@@ -13,9 +13,10 @@ import torch
 from torch import Tensor
 
 from pdsketch.lang.domain import Predicate
-from pdsketch.tensor.codes import DEFAULT_STEP, Codes, Quantiser
+from pdsketch.tensor.states.codes import DEFAULT_STEP, Codes, Quantiser
 
 _SEED = 20221130
+"""Any number: fingerprints are the same in every run."""
 
 
 @final

@@ -13,15 +13,14 @@ from typing import final
 import torch
 from torch import Tensor
 
-from pdsketch.abstract.read import compile_form
+from pdsketch.budget import Portions
 from pdsketch.lang.rewrite import Form, lift_objects
 from pdsketch.lang.terms import Expr
 from pdsketch.lang.types import ObjectType
+from pdsketch.tensor.compile.node import Node
 from pdsketch.tensor.model import Model
-from pdsketch.tensor.node import Node
-from pdsketch.tensor.portions import Portions
-from pdsketch.tensor.state import StateBatch
-from pdsketch.tensor.universe import Universe
+from pdsketch.tensor.states.state import StateBatch
+from pdsketch.tensor.states.universe import Universe
 
 
 @final
@@ -79,4 +78,4 @@ def _group(form: Form, universes: Sequence[Universe], model: Model) -> _Group:
         for row, problem in zip(form.rows, form.places, strict=True):
             column[problem, 0] = universes[problem].at(row[i], variable.type)
         places[variable.name] = column.to(device)
-    return _Group(compile_form(form, model), member, places)
+    return _Group(model.engine.grounded(form.expr, form.variables), member, places)

@@ -11,16 +11,15 @@ import torch
 from torch import Tensor
 
 from pdsketch.abstract.abstraction import Abstraction, Compile
-from pdsketch.abstract.read import FactReader, compile_form, object_places
+from pdsketch.abstract.read import FactReader, object_places
 from pdsketch.heuristics.evaluator import Evaluator, KernelEvaluator
 from pdsketch.kernels.arrays import Bools, Floats
 from pdsketch.lang.terms import Expr
 from pdsketch.search.latent.prices import prices_of
-from pdsketch.search.latent.undecided import HIGH, LOW, known_blanks
-from pdsketch.task.task import Task
+from pdsketch.search.latent.undecided import UNDECIDED_FROM, UNDECIDED_TO, known_blanks
 from pdsketch.tensor.model import Model
-from pdsketch.tensor.state import StateBatch
-from pdsketch.tensor.universe import Universe
+from pdsketch.tensor.states.state import StateBatch
+from pdsketch.tensor.states.universe import Universe
 
 
 @final
@@ -97,17 +96,21 @@ class AbstractionHeuristic:
         searched: Searched,
         compile_goal: Compile,
         heuristic: str,
-        evaluator: Callable[[Task, str], Evaluator] = KernelEvaluator,
+        evaluator: Callable[..., Evaluator] = KernelEvaluator,
+        *,
+        of_state: bool = False,
     ) -> None:
         self._model = searched.model
         self._evaluator = evaluator
-        self.abstractions = _compiled(searched, compile_goal)
+        self.abstractions = _compiled(searched, compile_goal, of_state)
         self.infinity_is_proof = all(a.infinity_is_proof for a in self.abstractions)
         # Problems that differ in the names of their objects alone share a task, and its evaluator.
         shared = {id(a.task): a for a in self.abstractions}
         numbers = {task: i for i, task in enumerate(shared)}
         self._task_of = np.array([numbers[id(a.task)] for a in self.abstractions], dtype=np.int64)
-        self._shared = [(a, evaluator(a.task, heuristic)) for a in shared.values()]
+        self._shared = [
+            (a, evaluator(a.task, heuristic, per_effect=a.per_effect)) for a in shared.values()
+        ]
         self.reader = FactReader(searched.model, self.abstractions, searched.universes)
 
     def values(self, batch: StateBatch, problems: Tensor, goals: Bools) -> Floats:
@@ -155,14 +158,18 @@ class AbstractionHeuristic:
         return state
 
 
-def _compiled(searched: Searched, compile_goal: Compile) -> list[Abstraction]:
-    """The abstraction of each problem; problems with one goal and one set of objects share it."""
-    known: dict[tuple[int, Expr], Abstraction] = {}
+def _compiled(searched: Searched, compile_goal: Compile, of_state: bool) -> list[Abstraction]:
+    """The abstraction of each problem.
+
+    Problems with one goal and one set of objects share it, unless it is one of the initial state, too.
+    """
+    known: dict[tuple[int, Expr, int], Abstraction] = {}
     found = []
     for problem, (goal, universe) in enumerate(zip(searched.goals, searched.universes, strict=True)):
-        key = (id(universe), goal)
+        key = (id(universe), goal, problem if of_state else 0)
         if key not in known:
-            known[key] = compile_goal(searched.model, universe.types, goal)
+            root = searched.roots.select(torch.tensor([problem], device=searched.roots.device))
+            known[key] = compile_goal(searched.model, universe.types, goal, root)
         abstraction = known[key]
         if searched.costs:
             costs = prices_of(searched.model, searched.roots, problem, abstraction.steps)
@@ -183,10 +190,11 @@ def _doubted(model: Model, abstraction: Abstraction, batch: StateBatch) -> dict[
         rows = torch.tensor(object_places(form, batch.universe(0)), dtype=torch.int64, device=batch.device)
         rows = rows.reshape(len(form.rows), len(form.variables))
         places = {v.name: rows[None, :, i] for i, v in enumerate(form.variables)}
-        truth = compile_form(form, model, model.logic)(run.ground(places, len(form.rows)))
+        node = model.engine.grounded(form.expr, form.variables, model.logic)
+        truth = node(run.ground(places, len(form.rows)))
         truths = truth.float().reshape(1, -1).expand(1, len(form.rows))[0].tolist()
         for fact, value in zip(form.places, truths, strict=True):
-            if LOW < value < HIGH or not known.issuperset(blanks):
+            if UNDECIDED_FROM < value < UNDECIDED_TO or not known.issuperset(blanks):
                 for blank in blanks:
                     found.setdefault(blank, []).append(fact)
     return found

@@ -13,10 +13,10 @@ from pdsketch.lang.diagnostics import error
 from pdsketch.lang.domain import Action, Domain
 from pdsketch.lang.steps import Step
 from pdsketch.lang.types import ObjectType, ValueType
-from pdsketch.tensor.universe import Universe
+from pdsketch.tensor.states.universe import Universe
 
 MOST_INSTANCES = 1_000_000
-"""Ground instances of one action beyond which a search is refused."""
+"""Ground instances of one action beyond which a search is refused; set by hand."""
 
 
 @final

@@ -16,7 +16,7 @@ from pdsketch.tensor.model import Model
 
 @final
 @dataclass(frozen=True, slots=True)
-class Options(SearchOptions):
+class LatentOptions(SearchOptions):
     """How to plan with a model.
 
     ``k`` nodes are expanded together; 1 is textbook search. ``max_depth`` bounds
@@ -40,9 +40,9 @@ class Options(SearchOptions):
     refused: frozenset[Step] = frozenset()
 
 
-def checked_options(model: Model, given: Mapping[str, Any]) -> Options:
+def checked_options(model: Model, given: Mapping[str, Any]) -> LatentOptions:
     """The options that were given, checked."""
-    options = options_of(Options, given, "with a model")
+    options = options_of(LatentOptions, given, "with a model")
     check_search(options.search, MODEL_SEARCHES, "models")
     find_model_heuristic(options.heuristic)
     for name in ("k", "max_depth"):

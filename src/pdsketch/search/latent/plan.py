@@ -16,25 +16,28 @@ from pdsketch.lang.diagnostics import error
 from pdsketch.lang.steps import Step
 from pdsketch.lang.terms import Expr
 from pdsketch.search.heuristics import find_model_heuristic
+from pdsketch.search.latent.abstract import AbstractAttempt, AbstractSearch, paid_for
 from pdsketch.search.latent.candidates import candidates_of
 from pdsketch.search.latent.doubts import doubts_of, encoded
-from pdsketch.search.latent.engine import Engine, LatentOutcome, Limits, Settings
+from pdsketch.search.latent.engine import BestFirstSearch, LatentOutcome, Limits, SearchSettings
 from pdsketch.search.latent.goal_test import GoalTest
 from pdsketch.search.latent.heuristics import Searched, StateHeuristic
 from pdsketch.search.latent.instances import Candidates, value_types
 from pdsketch.search.latent.limits import LIMITS, status_of, suppress_limits
-from pdsketch.search.latent.options import Options, checked_options
+from pdsketch.search.latent.options import LatentOptions, checked_options
 from pdsketch.search.latent.reasons import ending, nothing_trained, runaways, untrained, why_not
 from pdsketch.search.latent.replay import Trail, Verdicts, replay
 from pdsketch.search.latent.space import Space
 from pdsketch.search.latent.undecided import undecided
 from pdsketch.search.result import Result, Status, UntrainedWarning
+from pdsketch.tensor.compile.node import pardoning
 from pdsketch.tensor.experience import Watch
 from pdsketch.tensor.model import Model
-from pdsketch.tensor.node import pardoning
-from pdsketch.tensor.state import State, StateBatch
+from pdsketch.tensor.states.state import State, StateBatch
 
 MOST_ROUNDS: Final = 8
+"""Rounds of candidate values, each with more of them than the last; set by hand."""
+
 FIRST_ROUND: Final = 256
 """Expansions of the first round of candidate values, where more rounds may follow; each doubles it."""
 
@@ -52,7 +55,7 @@ def plan_models(
 ) -> list[Result]:
     """Find a plan for each state and goal; the frontiers share tensor batches.
 
-    ``goals`` is one goal for all states, or one for each; ``given`` are the `Options`. The limits of
+    ``goals`` is one goal for all states, or one for each; ``given`` are the `LatentOptions`. The limits of
     expansions and depth hold for each problem, those of time and memory for all
     of them together.
     """
@@ -69,7 +72,7 @@ def plan_models(
             return _Planning(model, listed, wanted, options, started, budget).results()
 
 
-def _budget(model: Model, options: Options) -> Budget:
+def _budget(model: Model, options: LatentOptions) -> Budget:
     """The budget of a call; where the model is on a GPU, its memory counts, too."""
     outer, device = current(), model.device
     if outer is UNLIMITED and device.type == "cuda":
@@ -86,7 +89,7 @@ class _Planning:
         model: Model,
         states: list[State],
         goals: Sequence[Expr],
-        options: Options,
+        options: LatentOptions,
         started: float,
         budget: Budget,
     ) -> None:
@@ -111,6 +114,9 @@ class _Planning:
         rounds = MOST_ROUNDS if self.options.generators and value_types(self.model.domain) else 1
         try:
             self.states, self.watch = encoded(self.model, self.states)
+            if self.options.search == "abstract":
+                self._search_abstractly(found)
+                self.options = replace(self.options, search="astar")
             for number in range(rounds):
                 left = [i for i in range(len(self.states)) if i not in found]
                 if not left:
@@ -132,6 +138,59 @@ class _Planning:
                 found.setdefault(i, self._early(i, status))
         return [found[i] for i in range(len(self.states))]
 
+    def _search_abstractly(self, found: dict[int, Result]) -> None:
+        """Plans from the abstraction that the model accepts; what has none is left to search in the model."""
+        if self.options.refused or self.options.snap:
+            return
+        searches = {
+            i: AbstractSearch(
+                self.model,
+                state,
+                self.goals[i],
+                costs=self.costs,
+                most=self.options.max_expansions,
+                budget=self.budget,
+            )
+            for i, state in enumerate(self.states)
+        }
+        plans = {i: plan for i, own in searches.items() if (plan := own.find()) is not None}
+        while plans:
+            now = time.monotonic()
+            with self.budget.grace().running():
+                trail = Trail()
+                failed, said = self._replayed(range(len(self.states)), plans, trail)
+                paid = paid_for(self.model, trail) if self.costs else {}
+            share = (time.monotonic() - now) / len(plans)
+            again = {}
+            for i, plan in plans.items():
+                attempt = searches[i].attempt
+                attempt.phases["replay"] += share
+                deep = self.options.max_depth is not None and len(plan) > self.options.max_depth
+                if failed.get(i, _NOT_REPLAYED) is None and not deep:
+                    found[i] = self._abstract_result(i, attempt, plan, paid.get(i), said.get(i, ()))
+                elif not deep and (other := searches[i].refine()) is not None:
+                    again[i] = other
+            plans = again
+        for i, own in searches.items():
+            self.counts[i] += (own.attempt.expanded, own.attempt.evaluated, own.attempt.generated)
+            self.spent[i] += own.attempt.expanded
+
+    def _abstract_result(
+        self, i: int, attempt: AbstractAttempt, plan: list[Step], cost: float | None, said: Sequence[str]
+    ) -> Result:
+        result = self._result(i, LatentOutcome("solved"))
+        return replace(
+            result,
+            plan=plan,
+            cost=float(len(plan)) if cost is None else cost,
+            expanded=attempt.expanded,
+            evaluated=attempt.evaluated,
+            generated=attempt.generated,
+            refinements=attempt.refinements,
+            phases=attempt.phases,
+            warnings=(*result.warnings, *said),
+        )
+
     def _search(
         self, left: Sequence[int], pools: Sequence[Candidates], number: int, *, last: bool
     ) -> list[Result | None]:
@@ -149,7 +208,7 @@ class _Planning:
         searched = Searched(self.model, goals, space.roots, space.universes, self.costs)
         heuristic = find_model_heuristic(self.options.heuristic)(searched)
         goal_test = GoalTest(self.model, goals, space.universes)
-        engine = Engine(space, goal_test, heuristic, self._settings(space, left, number, last=last))
+        engine = BestFirstSearch(space, goal_test, heuristic, self._settings(space, left, number, last=last))
         outcomes = engine.run()
         solved = [place for place, outcome in enumerate(outcomes) if outcome.status == "solved"]
         plans = {place: engine.steps(outcomes[place].node) for place in solved}
@@ -173,14 +232,14 @@ class _Planning:
         return results
 
     def _replayed(
-        self, left: Sequence[int], plans: Mapping[int, list[Step]]
+        self, left: Sequence[int], plans: Mapping[int, list[Step]], trail: Trail | None = None
     ) -> tuple[dict[int, str | None], dict[int, tuple[str, ...]]]:
         """Why each plan fails when it is replayed (None: it does not), and what is to be said of it.
 
         A plan that no time was left for is in neither.
         """
         places = [*plans]
-        trail, verdicts = Trail(), Verdicts()
+        trail, verdicts = trail or Trail(), Verdicts()
         with suppress_limits(), pardoning():
             replay(
                 self.model,
@@ -197,7 +256,7 @@ class _Planning:
             said = {place: tuple(watch.sentences(number)) for number, place in enumerate(places)}
         return {places[number]: verdict for number, verdict in verdicts.items()}, said
 
-    def _settings(self, space: Space, left: Sequence[int], number: int, *, last: bool) -> Settings:
+    def _settings(self, space: Space, left: Sequence[int], number: int, *, last: bool) -> SearchSettings:
         options = self.options
         cap = options.max_expansions
         room = None if cap is None else cap - int(self.spent[list(left)].max())
@@ -206,7 +265,7 @@ class _Planning:
         limits = Limits(room, options.max_depth)
         sampled = any(t.choices is None and t.prim != "bool" for t in value_types(self.model.domain))
         exact = all(p.exact for p in space.prints.values()) and not sampled and not options.refused
-        return Settings(
+        return SearchSettings(
             options.search, options.weight, options.k, limits, exact, options.refused, options.watch
         )
 
@@ -242,7 +301,7 @@ class _Planning:
             return replace(result, status=status, best=plan, reasons=(failure,))
         return replace(result, status="gave-up", best=plan, reasons=(failure,))
 
-    def _failure(self, i: int, place: int, outcome: LatentOutcome, engine: Engine) -> Result:
+    def _failure(self, i: int, place: int, outcome: LatentOutcome, engine: BestFirstSearch) -> Result:
         if outcome.status == "unsolvable":
             rests = True  # unless it is seen that it does not: a proof must not rest on a limit, either
             with suppress_limits():

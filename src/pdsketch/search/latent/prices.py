@@ -9,7 +9,7 @@ import torch
 from pdsketch.lang.domain import LARGEST_COST
 from pdsketch.lang.types import ObjectType
 from pdsketch.tensor.model import Model
-from pdsketch.tensor.state import StateBatch
+from pdsketch.tensor.states.state import StateBatch
 
 
 def prices_of(model: Model, roots: StateBatch, problem: int, steps: Sequence[tuple[str, ...]]) -> list[float]:

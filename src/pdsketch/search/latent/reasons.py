@@ -18,13 +18,14 @@ from pdsketch.search.latent.doubts import doubts_of
 from pdsketch.search.latent.engine import LatentOutcome
 from pdsketch.search.latent.heuristics import StateHeuristic
 from pdsketch.search.latent.limits import suppress_limits
-from pdsketch.search.latent.options import Options
+from pdsketch.search.latent.options import LatentOptions
 from pdsketch.search.latent.replay import Trail, follow
 from pdsketch.search.latent.undecided import known_blanks, undecided
 from pdsketch.tensor.model import Model
-from pdsketch.tensor.state import State
+from pdsketch.tensor.states.state import State
 
 _MOST_PARTS: Final = 12
+"""Reasons that are given."""
 
 
 def why_not(
@@ -33,7 +34,7 @@ def why_not(
     goal: Expr,
     outcome: LatentOutcome,
     best: Sequence[Step],
-    options: Options,
+    options: LatentOptions,
     heuristic: StateHeuristic,
     place: int,
 ) -> tuple[str, ...]:
@@ -74,7 +75,7 @@ def _at_best(model: Model, state: State, goal: Expr, best: Sequence[Step], *, sn
     return reasons
 
 
-def ending(outcome: LatentOutcome, options: Options) -> str:
+def ending(outcome: LatentOutcome, options: LatentOptions) -> str:
     """How a search ended."""
     if outcome.limit == "undecided":
         return "no plan was found, and that proves nothing: the model has blanks that cannot decide"

@@ -12,9 +12,9 @@ from pdsketch.budget import current
 from pdsketch.lang.steps import Step
 from pdsketch.lang.terms import Expr
 from pdsketch.search.latent.fingerprint import fingerprints
-from pdsketch.tensor.codes import codes_of
 from pdsketch.tensor.model import Model
-from pdsketch.tensor.state import State, StateBatch
+from pdsketch.tensor.states.codes import codes_of
+from pdsketch.tensor.states.state import State, StateBatch
 
 Move = tuple[StateBatch, list[Step], list[int]]
 """States, the step taken in each, and the places of the plans that they belong to."""

@@ -12,30 +12,28 @@ from typing import Final, final
 import torch
 from torch import Tensor
 
-from pdsketch.budget import current
+from pdsketch.budget import PORTION, current
 from pdsketch.kernels.growing import more_rows
 from pdsketch.lang.diagnostics import error
 from pdsketch.lang.domain import LARGEST_COST
 from pdsketch.lang.steps import Step
 from pdsketch.lang.terms import TRUE
-from pdsketch.lang.types import ObjectType
 from pdsketch.search.latent.children import Children
 from pdsketch.search.latent.fingerprint import Fingerprint, fingerprints, of_problem
 from pdsketch.search.latent.instances import Candidates, Instances
-from pdsketch.tensor.codes import codes_of
-from pdsketch.tensor.effects import Program, written
+from pdsketch.tensor.compile.node import Run
 from pdsketch.tensor.model import Model
-from pdsketch.tensor.node import Run
-from pdsketch.tensor.portions import PORTION
-from pdsketch.tensor.state import StateBatch
-from pdsketch.tensor.whole import is_sound
+from pdsketch.tensor.states.codes import codes_of
+from pdsketch.tensor.states.state import StateBatch
+from pdsketch.tensor.states.values import is_sound
 
 Tables = dict[str, Tensor]
 
 MOST_CHILDREN: Final = 65_536
-"""About how many successors are made in one go."""
+"""About how many successors are made in one go; set by hand."""
 
-_TIMES: Final = 4
+_COPIES: Final = 4
+"""What is computed for a successor, as a multiple of what it takes; set by hand."""
 
 
 @final
@@ -65,7 +63,7 @@ class Space:
         self.universes = [roots.universe(p) for p in range(roots.size)]
         actions = self.domain.actions.values()
         self.instances = [Instances(a, self.universes, candidates, self.device) for a in actions]
-        self._programs: list[Program] = [model.engine.program(a.name) for a in actions]
+        self._actions = [model.engine.program(a.name) for a in actions]
         changing = {update.target.predicate for a in actions for update in a.effects}
         self.changing = tuple(p for p in self.domain.state_predicates if p.name in changing)
         codes = codes_of(model.notes)
@@ -95,7 +93,7 @@ class Space:
     @property
     def _portion(self) -> float:
         """How many successors can be made together; what is computed for one is some times as large."""
-        return PORTION / (_TIMES * self.row_bytes)
+        return PORTION / (_COPIES * self.row_bytes)
 
     def start(self) -> Children:
         """The roots, as children of nothing."""
@@ -168,19 +166,19 @@ class Space:
         self, number: int, some: slice, states: Run, problems: Tensor, shares: Tensor
     ) -> Children | None:
         """The successors by some instances of one action, where its precondition holds."""
-        instances, program = self.instances[number], self._programs[number]
+        instances = self.instances[number]
         batch, count = states.batch, some.stop - some.start
         arguments = instances.arguments(problems, some)
         run = states.ground(arguments, count)
-        allowed = self._allowed(program, run, instances.existing(problems, some))
+        allowed = self._allowed(number, run, instances.existing(problems, some))
         if allowed is not None and int(allowed.sum()) < allowed.numel() // 2:
             return self._apply_few(number, some.start, batch, problems, shares, allowed, arguments)
-        new = written(program, run)
+        new = self._actions[number].written(run)
         parent = torch.arange(batch.size, device=self.device).repeat_interleave(count)
         instance = torch.arange(some.start, some.stop, device=self.device).repeat(batch.size)
         made = self._children(number, run, parent, instance, problems, shares, new)
         made = made if allowed is None else made.select(allowed.reshape(-1).nonzero().squeeze(1))
-        return self._finite(program, made, problems)
+        return self._finite(number, made, problems)
 
     def _apply_few(
         self,
@@ -196,13 +194,12 @@ class Space:
         parent, instance = allowed.nonzero(as_tuple=True)
         if parent.shape[0] == 0:
             return None
-        program = self._programs[number]
         chosen = batch.select(parent)
         few = {name: value[parent, instance].unsqueeze(1) for name, value in arguments.items()}
         run = self.model.engine.open(chosen).ground(few, 1)
-        new = written(program, run)
+        new = self._actions[number].written(run)
         made = self._children(number, run, parent, instance + first, problems, shares, new)
-        return self._finite(program, made, problems)
+        return self._finite(number, made, problems)
 
     def _children(
         self,
@@ -220,35 +217,36 @@ class Space:
         for name, table in new.items():
             tables[name] = rounded = self._rounding[name].snap(table) if self.snap else table
             shares[:, self._order[name]] = self._share(name, rounded, owners)
-        cost = self._cost(self._programs[number], run)
+        cost = self._cost(number, run)
         return Children(parent, torch.full_like(parent, number), instance, cost, shares, tables)
 
-    def _cost(self, program: Program, run: Run) -> Tensor:
+    def _cost(self, number: int, run: Run) -> Tensor:
         """What each instance costs: 1, or what the action says."""
         n = run.batch.size * run.instances
         if not self._costs:
             return torch.ones(n, dtype=torch.float64, device=self.device)
-        if program.cost is None:
+        action = self._actions[number]
+        if action.cost is None:
             return torch.zeros(n, dtype=torch.float64, device=self.device)
-        cost = _spread(program.cost(run), run).reshape(-1).double()
+        cost = _spread(action.cost(run), run).reshape(-1).double()
         if not bool((cost <= LARGEST_COST).all()):
-            name = program.action.name
             raise error(
                 "cost-too-large",
-                f"`{name}` costs {float(cost.max()):g}, and a cost must be a number of 32 bits",
-                program.action.span,
+                f"`{action.action.name}` costs {float(cost.max()):g}, and a cost must be a number of 32 bits",
+                action.action.span,
                 help="give smaller costs, or plan with `costs=False`",
             )
         return cost
 
-    def _allowed(self, program: Program, run: Run, existing: Tensor | None) -> Tensor | None:
+    def _allowed(self, number: int, run: Run, existing: Tensor | None) -> Tensor | None:
         """Which instances may be applied, ``[state, instance]``; None: all."""
-        if program.action.precondition == TRUE:
+        action = self._actions[number]
+        if action.action.precondition == TRUE:
             return existing
-        held = _spread(program.precondition(run), run)
+        held = _spread(action.precondition(run), run)
         return held if existing is None else held & existing
 
-    def _finite(self, program: Program, made: Children, problems: Tensor) -> Children:
+    def _finite(self, number: int, made: Children, problems: Tensor) -> Children:
         """The successors whose numbers are all finite; the others are counted in ``runaways`` and dropped."""
         good: Tensor | None = None
         for name, table in made.tables.items():
@@ -260,7 +258,7 @@ class Space:
             owners = problems.index_select(0, made.parent[~fine])
             for problem, count in zip(*map(Tensor.tolist, owners.unique(return_counts=True)), strict=True):  # type: ignore[no-untyped-call]
                 counts = self.runaways.setdefault(problem, {})
-                key = (program.action.name, name)
+                key = (self._actions[number].action.name, name)
                 counts[key] = counts.get(key, 0) + count
         return made if good is None else made.select(good.nonzero().squeeze(1))
 
@@ -269,22 +267,11 @@ class Space:
 
     def _real(self, name: str, problems: Tensor) -> Tensor | None:
         """Which entries of a table stand for objects, ``[state, *objects]``; None: all do."""
-        types = [p.type for p in self.domain.predicates[name].parameters if isinstance(p.type, ObjectType)]
-        masks = [self.roots.layout.mask(type_) for type_ in types]
-        if all(mask is None for mask in masks):
-            return None
         rows = self.roots.rows
-        assert rows is not None
-        found = torch.ones(problems.shape[0], *(1,) * len(types), dtype=torch.bool, device=self.device)
-        for i, (type_, mask) in enumerate(zip(types, masks, strict=True)):
-            size = self.roots.layout.size(type_)
-            one = (
-                torch.ones(1, size, dtype=torch.bool, device=self.device)
-                if mask is None
-                else mask[rows[problems]]
-            )
-            found = found & one.reshape(one.shape[0], *(1,) * i, size, *(1,) * (len(types) - i - 1))
-        return found
+        if rows is None:
+            return None
+        types = self.domain.predicates[name].object_types
+        return self.roots.layout.real(types, rows.index_select(0, problems))
 
     def _reserve(self, needed: int, children: Children) -> None:
         capacity = self._problem.shape[0]

@@ -15,16 +15,17 @@ from torch import Tensor
 from pdsketch.lang.domain import Action
 from pdsketch.lang.terms import Expr
 from pdsketch.lang.types import ObjectType
-from pdsketch.tensor.calls import Callee
+from pdsketch.tensor.compile.callee import Callee, Given
+from pdsketch.tensor.compile.node import Run, pardoning
 from pdsketch.tensor.model import Model
-from pdsketch.tensor.node import Run, pardoning
-from pdsketch.tensor.portions import Given
-from pdsketch.tensor.state import StateBatch
+from pdsketch.tensor.states.state import StateBatch
 
-LOW: Final = 0.1
-HIGH: Final = 0.9
+UNDECIDED_FROM: Final = 0.1
+UNDECIDED_TO: Final = 0.9
+"""A blank whose truths all lie between these decides nothing; set by hand."""
 
 _MOST_INSTANCES: Final = 1024
+"""Ground actions that are looked at."""
 
 
 def known_blanks(model: Model) -> frozenset[str]:
@@ -104,7 +105,7 @@ def _doubts(
     told = {}
     for blank in answers.asked:
         low, high = answers.truths.get(blank, (0.0, 1.0))
-        if not LOW < low <= high < HIGH and blank in known:
+        if not UNDECIDED_FROM < low <= high < UNDECIDED_TO and blank in known:
             continue
         truth = ""
         if blank in answers.truths:

@@ -37,14 +37,14 @@ from pdsketch.task.axioms import Axioms, evaluate_axioms
 PAUSED, SOLVED, EXHAUSTED, GROW_NODES, GROW_TABLE, GROW_QUEUE, ENOUGH, STUCK, NEW = range(9)
 
 BOOST = 1000
-"""Turns of the preferred operators for each new lowest h."""
+"""Turns of the preferred operators for each new lowest h, as in LAMA (Richter & Westphal 2010)."""
 
 # What `Buffers.counters` holds. CURRENT is the node in expansion, -1 between two expansions.
 COUNT, EXPANDED, EVALUATED, GENERATED, GOAL, CURRENT, NEXT, FOUND, TURN, PREFERRED_TURN, IMPROVED = range(11)
 N_COUNTERS = 11
 
 
-class Settings(NamedTuple):
+class KernelSettings(NamedTuple):
     """Which search: the heuristic's code, lazy or not, whether to open improved states again, the weights.
 
     After ``patience`` evaluations without a lower h the search is stuck.
@@ -109,14 +109,14 @@ def _add(nodes: Nodes, buffers: Buffers, slot: int, parent: int, operator: int) 
 
 
 @kernel
-def _enqueue(settings: Settings, nodes: Nodes, queue: Queue, node: int) -> None:
+def _enqueue(settings: KernelSettings, nodes: Nodes, queue: Queue, node: int) -> None:
     h = nodes.h[node]
     key = settings.g_weight * nodes.g[node] + settings.h_weight * h
     push(queue, key, h if settings.g_weight > 0 else 0.0, node)
 
 
 @kernel
-def _first(task: CompiledTask, settings: Settings, nodes: Nodes, buffers: Buffers) -> int:
+def _first(task: CompiledTask, settings: KernelSettings, nodes: Nodes, buffers: Buffers) -> int:
     """Enter the initial state."""
     buffers.packed[:] = task.init
     node = _add(nodes, buffers, -find(nodes, buffers.packed) - 1, -1, -1)
@@ -125,7 +125,7 @@ def _first(task: CompiledTask, settings: Settings, nodes: Nodes, buffers: Buffer
 
 
 @kernel
-def _met(task: CompiledTask, settings: Settings, buffers: Buffers) -> int:
+def _met(task: CompiledTask, settings: KernelSettings, buffers: Buffers) -> int:
     """The newest node, whose state is in ``buffers.packed``: write it out; greedy searches stop at a goal."""
     _unpack(buffers.packed, task.axioms, buffers.after)
     if settings.g_weight == 0 and is_goal(task.relaxation, buffers.after):
@@ -135,7 +135,7 @@ def _met(task: CompiledTask, settings: Settings, buffers: Buffers) -> int:
 
 
 @kernel
-def _take(task: CompiledTask, settings: Settings, nodes: Nodes, queue: Queue, buffers: Buffers) -> int:
+def _take(task: CompiledTask, settings: KernelSettings, nodes: Nodes, queue: Queue, buffers: Buffers) -> int:
     """Remove the best open node and find its operators."""
     counters = buffers.counters
     while queue.counts[0] > 0:
@@ -158,7 +158,9 @@ def _take(task: CompiledTask, settings: Settings, nodes: Nodes, queue: Queue, bu
 
 
 @kernel
-def _successor(task: CompiledTask, settings: Settings, nodes: Nodes, queue: Queue, buffers: Buffers) -> int:
+def _successor(
+    task: CompiledTask, settings: KernelSettings, nodes: Nodes, queue: Queue, buffers: Buffers
+) -> int:
     """Make the next successor of the current node."""
     counters = buffers.counters
     current = counters[CURRENT]
@@ -203,7 +205,12 @@ def _expand_lazily(
 
 @kernel
 def _lazy_step(
-    task: CompiledTask, settings: Settings, nodes: Nodes, queue: Queue, preferred: Queue, buffers: Buffers
+    task: CompiledTask,
+    settings: KernelSettings,
+    nodes: Nodes,
+    queue: Queue,
+    preferred: Queue,
+    buffers: Buffers,
 ) -> int:
     """Take an operator from one of the open lists and make its state."""
     counters = buffers.counters
@@ -231,7 +238,7 @@ def _lazy_step(
 @kernel
 def advance(  # noqa: PLR0912
     task: CompiledTask,
-    settings: Settings,
+    settings: KernelSettings,
     nodes: Nodes,
     queue: Queue,
     preferred: Queue,

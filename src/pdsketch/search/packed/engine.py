@@ -19,7 +19,7 @@ from pdsketch.kernels.csr import gather
 from pdsketch.kernels.growing import row_size
 from pdsketch.lang.diagnostics import error
 from pdsketch.search.options import SEARCHES, Search, SearchOptions, check_search
-from pdsketch.search.outcome import Outcome, Progress
+from pdsketch.search.outcome import Outcome, SearchProgress
 from pdsketch.search.packed import nodes as closed_list
 from pdsketch.search.packed import queue as open_list
 from pdsketch.search.packed.advance import (
@@ -39,7 +39,7 @@ from pdsketch.search.packed.advance import (
     STUCK,
     Buffers,
     CompiledTask,
-    Settings,
+    KernelSettings,
     advance,
 )
 from pdsketch.search.packed.successor_generator import make_successor_generator, words_of
@@ -54,7 +54,7 @@ PATIENCE = 2000
 
 Which of several equally good operators the heuristic prefers can decide whether
 the search meets a wide plateau. There are `ROUNDS` short rounds; the one after
-them has the patience to be complete.
+them has the patience to be complete. Both are set by hand.
 """
 
 ROUNDS = 4
@@ -67,16 +67,17 @@ _SLICE = 0.05
 
 @final
 @dataclass(frozen=True, slots=True)
-class Options(SearchOptions):
+class PackedOptions(SearchOptions):
     """How to search a task.
 
     ``heuristic_costs`` is what the heuristic reads: the task's own costs, or each plus one (so that free
-    operators count as steps, too).
+    operators count as steps, too). With ``per_effect``, hFF counts each conditional effect by itself.
     """
 
     search: Search = "lazy-gbfs"
     heuristic: str = "ff"
     heuristic_costs: HeuristicCosts = "own"
+    per_effect: bool = False
 
 
 @final
@@ -97,7 +98,7 @@ class PackedOutcome(Outcome):
     stuck: bool = False
 
 
-def check_options(options: Options) -> None:
+def check_options(options: PackedOptions) -> None:
     """Refuse names that are none."""
     check_search(options.search, SEARCHES, "problems")
     find_heuristic(options.heuristic)
@@ -108,7 +109,7 @@ def check_options(options: Options) -> None:
         )
 
 
-def search(task: Task, options: Options, budget: Budget | None = None) -> PackedOutcome:
+def search(task: Task, options: PackedOptions, budget: Budget | None = None) -> PackedOutcome:
     """Search a task for a plan, within a budget: the current one unless another is given.
 
     ``options.watch`` is called after every slice; the limits of time and memory are the budget's alone.
@@ -134,15 +135,14 @@ def search(task: Task, options: Options, budget: Budget | None = None) -> Packed
 class _Run:
     """One search: the arrays that kernels work on, and the loop that feeds them."""
 
-    def __init__(self, task: Task, options: Options, patience: int, budget: Budget) -> None:
+    def __init__(self, task: Task, options: PackedOptions, patience: int, budget: Budget) -> None:
         self.options = options
         self.budget = budget
         self.heuristic = find_heuristic(options.heuristic)
         self.settings = _settings(options, self.heuristic, patience)
         basic, full = words_of(task)
-        relaxation = relax(
-            task, task.costs + 1.0 if options.heuristic_costs == "plus-one" else None, budget=budget
-        )
+        costs = task.costs + 1.0 if options.heuristic_costs == "plus-one" else None
+        relaxation = relax(task, costs, per_effect=options.per_effect, budget=budget)
         self.task = CompiledTask(
             generator=make_successor_generator(task, budget),
             axioms=prepare_axioms(task),
@@ -221,9 +221,9 @@ class _Run:
         )
         return nodes + sum(int(q.counts[0]) * row_size(q.keys, q.items) for q in queues)
 
-    def _progress(self, seconds: float) -> Progress:
+    def _progress(self, seconds: float) -> SearchProgress:
         counters = self.buffers.counters
-        return Progress(
+        return SearchProgress(
             seconds=seconds,
             expanded=int(counters[EXPANDED]),
             evaluated=int(counters[EVALUATED]),
@@ -286,7 +286,7 @@ def _shuffled(task: Task, number: int) -> tuple[Task, NDArray[np.int64]]:
     return changed, order
 
 
-def _rest_of(options: Options, spent: PackedOutcome) -> Options:
+def _rest_of(options: PackedOptions, spent: PackedOutcome) -> PackedOptions:
     """The options with the expansions that are left."""
     if options.max_expansions is None:
         return options
@@ -306,7 +306,7 @@ def _together(spent: PackedOutcome, found: PackedOutcome, order: NDArray[np.int6
     )
 
 
-def _settings(options: Options, heuristic: Heuristic, patience: int) -> Settings:
+def _settings(options: PackedOptions, heuristic: Heuristic, patience: int) -> KernelSettings:
     weights = {
         "astar": (1.0, 1.0),
         "wastar": (1.0, float(options.weight)),
@@ -315,7 +315,7 @@ def _settings(options: Options, heuristic: Heuristic, patience: int) -> Settings
     }
     g_weight, h_weight = weights[options.search]
     most = options.max_expansions
-    return Settings(
+    return KernelSettings(
         heuristic=heuristic.code,
         lazy=options.search == "lazy-gbfs",
         reopen=g_weight > 0,

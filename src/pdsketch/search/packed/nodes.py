@@ -16,6 +16,8 @@ from pdsketch.kernels.growing import enlarged, more_rows, row_size
 OPEN, CLOSED, DEAD = 0, 1, 2
 
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+"""2⁶⁴ divided by the golden ratio (Knuth, multiplicative hashing)."""
+
 _HALF = np.uint64(32)
 
 
@@ -48,7 +50,7 @@ def make_nodes(capacity: int, words: int) -> Nodes:
     )
 
 
-MOST = 1 << 30
+MOST_NODES = 1 << 30
 """More nodes than an int32 counts, its sign and the table's half that is empty left out."""
 
 _REFILLED = 1 << 20
@@ -58,7 +60,7 @@ _REFILLED = 1 << 20
 def grown(nodes: Nodes, budget: Budget) -> Nodes:
     """The same nodes with more room."""
     rows = len(nodes.g)
-    wanted = min(more_rows(rows, rows + 1, row_bytes(nodes), budget), MOST)
+    wanted = min(more_rows(rows, rows + 1, row_bytes(nodes), budget), MOST_NODES)
     if wanted <= rows:
         raise OutOfMemoryError
     return Nodes(

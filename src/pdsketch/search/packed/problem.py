@@ -11,14 +11,14 @@ from pdsketch.budget import Budget, LimitError, OutOfMemoryError
 from pdsketch.lang.domain import Problem
 from pdsketch.lang.steps import Step
 from pdsketch.lang.validator import validate
-from pdsketch.search.packed.engine import Options, PackedOutcome, check_options, search
+from pdsketch.search.packed.engine import PackedOptions, PackedOutcome, check_options, search
 from pdsketch.search.packed.reasons import reached, why_not
 from pdsketch.search.result import Result, Status
 from pdsketch.task.ground import Grounding
 from pdsketch.task.task import Task
 
 
-def plan_problem(problem: Problem, options: Options) -> Result:
+def plan_problem(problem: Problem, options: PackedOptions) -> Result:
     """Find a plan for a problem whose state is Boolean; see `pdsketch.plan`.
 
     The time limit counts from now, grounding included, the compilation of kernels not.
@@ -32,7 +32,7 @@ def plan_problem(problem: Problem, options: Options) -> Result:
 class _Planning:
     """One call: its phases with their seconds, and what is known when a limit ends one of them."""
 
-    def __init__(self, problem: Problem, options: Options, budget: Budget) -> None:
+    def __init__(self, problem: Problem, options: PackedOptions, budget: Budget) -> None:
         self.problem = problem
         self.options = options
         self.budget = budget

@@ -9,12 +9,13 @@ import numpy as np
 from pdsketch.budget import Budget, LimitError, current
 from pdsketch.heuristics.registry import HEURISTICS
 from pdsketch.lang.data import show_atom
-from pdsketch.search.packed.engine import Options, PackedOutcome
+from pdsketch.search.packed.engine import PackedOptions, PackedOutcome
 from pdsketch.search.result import Status
 from pdsketch.task.ground import Grounding
 from pdsketch.task.task import Task
 
 EXPLANATION_SECONDS = 10.0
+"""Seconds that looking for reasons may take beside the search; set by hand."""
 
 
 def reached(status: Status, budget: Budget) -> str:
@@ -25,7 +26,7 @@ def reached(status: Status, budget: Budget) -> str:
 
 
 def why_not(
-    grounding: Grounding | None, task: Task, options: Options, outcome: PackedOutcome, budget: Budget
+    grounding: Grounding | None, task: Task, options: PackedOptions, outcome: PackedOutcome, budget: Budget
 ) -> tuple[str, ...]:
     """The reasons, one a line; none if the problem is solved.
 
@@ -42,7 +43,7 @@ def why_not(
 
 
 def _proof(
-    grounding: Grounding | None, task: Task, options: Options, outcome: PackedOutcome
+    grounding: Grounding | None, task: Task, options: PackedOptions, outcome: PackedOutcome
 ) -> tuple[str, ...]:
     if not np.isfinite(outcome.best_h):
         return (
@@ -70,7 +71,7 @@ def _in_the_way(grounding: Grounding | None, task: Task, outcome: PackedOutcome)
     )
 
 
-def _seen(options: Options, outcome: PackedOutcome) -> str:
+def _seen(options: PackedOptions, outcome: PackedOutcome) -> str:
     best = (
         f"; the lowest h ({options.heuristic}) was {outcome.best_h:g}" if np.isfinite(outcome.best_h) else ""
     )
@@ -78,7 +79,7 @@ def _seen(options: Options, outcome: PackedOutcome) -> str:
     return f"{states} expanded and {outcome.evaluated} evaluated{best}"
 
 
-def _advice(options: Options, outcome: PackedOutcome) -> str:
+def _advice(options: PackedOptions, outcome: PackedOutcome) -> str:
     """One thing to try next."""
     if options.search in ("astar", "wastar"):
         return "try `--search lazy-gbfs`, which does not ask for a cheapest plan"

@@ -1,0 +1,259 @@
+"""Codes for values: a finite number of them stands in for every value of a type.
+
+A type is cut into *parts*, each with a codebook of its own: ints a dimension each, a vector of floats as a
+whole where few combinations were seen (a pose on a grid is one code), else a dimension each. Codes are
+numbered in the order in which they are met, so that a codebook can grow without renumbering.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any, Final, final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from pdsketch.kernels.arrays import Bools, Floats, Longs
+from pdsketch.lang.domain import Domain, Predicate
+from pdsketch.lang.types import ValueType
+from pdsketch.tensor.states.codes import Codes, codes_of, rows_of
+
+MOST_JOINT: Final = 512
+"""A vector of floats is one part if no more combinations of its numbers are known. Set by hand: a pose in a room of 20 by 20."""
+
+MOST_CODES: Final = 2048
+"""Codes of a part; beyond, values count as the nearest code."""
+
+GROWTH: Final = 24
+"""Codes that a single number may grow past the range of what is known. Set by hand: so many steps ahead of counters."""
+
+MOST_CHOICES: Final = 64
+"""Declared choices that are codes from the beginning where no data says which of them occur."""
+
+
+@final
+class Codebook:
+    """The codes of one part of a type: ``values[c]`` are the numbers that code ``c`` stands for.
+
+    Numbers within ``radius`` (of each dimension) of a code have it. ``low`` and ``high`` bound what is
+    known: seen in data, in a state or in a formula.
+    """
+
+    def __init__(self, name: str, radius: Floats, whole: bool, grows: bool) -> None:
+        self.name = name
+        self.radius = radius
+        self.whole = whole
+        self.grows = grows
+        self.values: Floats = np.zeros((0, len(radius)))
+        self.low: Floats = np.full(len(radius), np.inf)
+        self.high: Floats = np.full(len(radius), -np.inf)
+        self.grown = 0
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def know(self, numbers: Floats) -> Longs:
+        """The codes of numbers that are known, ``[n, d]``; new ones where there were none."""
+        if len(numbers):
+            self.low = np.minimum(self.low, numbers.min(0))
+            self.high = np.maximum(self.high, numbers.max(0))
+        return self._coded(numbers, np.ones(len(numbers), np.bool_))
+
+    def admit(self, numbers: Floats) -> Longs:
+        """The same without a wider range: constants that a function returns may stand apart from all else."""
+        return self._coded(numbers, np.ones(len(numbers), np.bool_))
+
+    def meet(self, numbers: Floats) -> tuple[Longs, Bools]:
+        """The codes of computed numbers, and which of these are their own: the others are the nearest.
+
+        New codes are made within the range of what is known, and a few past it.
+        """
+        inside = ((numbers >= self.low - self.radius) & (numbers <= self.high + self.radius)).all(1)
+        return self._coded(numbers, inside), self.is_near(numbers)
+
+    def is_near(self, numbers: Floats) -> Bools:
+        """Whether each of the numbers is within the radius of a code."""
+        near: Bools = (np.abs(numbers - self.values[self.nearest(numbers)]) <= self.radius).all(1)
+        return near
+
+    def nearest(self, numbers: Floats) -> Longs:
+        """The nearest code of each row of numbers, in units of the radius."""
+        scaled, own = numbers / self.radius, self.values / self.radius
+        found = np.empty(len(numbers), np.int64)
+        step = max(1, 4_000_000 // max(1, len(own)))
+        for first in range(0, len(numbers), step):
+            some = scaled[first : first + step]
+            found[first : first + step] = np.abs(some[:, None] - own[None]).max(-1).argmin(1)
+        return found
+
+    def _coded(self, numbers: Floats, welcome: Bools) -> Longs:
+        """The codes of numbers; those that have none get one where they are welcome, or while it may grow."""
+        if len(self) and not len(numbers):
+            return np.zeros(0, np.int64)
+        if len(self):
+            known = self.nearest(numbers)
+            if (np.abs(numbers - self.values[known]) <= self.radius).all():
+                return known
+        distinct, inverse = np.unique(numbers, axis=0, return_inverse=True)
+        allowed = np.zeros(len(distinct), np.bool_)
+        np.logical_or.at(allowed, inverse.reshape(-1), welcome)
+        order = np.argsort(~allowed, kind="stable")
+        for at in order:
+            row = distinct[at]
+            if len(self) and (np.abs(self.values - row) <= self.radius).all(1).any():
+                continue
+            if len(self) >= MOST_CODES or not np.isfinite(row).all():
+                continue
+            if not allowed[at]:
+                if not self.grows or self.grown >= GROWTH:
+                    continue
+                self.grown += 1
+            self.values = np.concatenate([self.values, row[None]])
+        return self.nearest(distinct)[inverse.reshape(-1)] if len(self) else np.zeros(len(numbers), np.int64)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Some dimensions of a type, which have one codebook."""
+
+    book: Codebook
+    dimensions: tuple[int, ...]
+
+    def codes(self, numbers: Tensor) -> Tensor:
+        """The code of each row of numbers: ``[n, d]`` → ``[n]``."""
+        return torch.from_numpy(self.book.nearest(numbers.double().cpu().numpy()))
+
+
+@final
+class Codebooks:
+    """The codebooks of a domain's types, and which codes each state variable can have.
+
+    ``domains[p][i]`` are the codes of part ``i`` of the predicate ``p``, in the order in which they were met.
+    """
+
+    def __init__(self, domain: Domain, notes: Mapping[str, Any]) -> None:
+        self.domain = domain
+        self._codes = codes_of(notes)
+        self._rows = rows_of(notes)
+        self._parts: dict[str, tuple[Part, ...]] = {}
+        self.domains: dict[str, list[dict[int, None]]] = {}
+        for predicate in domain.state_predicates:
+            if not predicate.type.is_bool:
+                self.domains[predicate.name] = [{} for _ in self.parts(predicate.type)]
+                self._learn(predicate)
+
+    def parts(self, type_: ValueType) -> tuple[Part, ...]:
+        """The parts of a type. Types of one name share them."""
+        name = str(type_)
+        if name not in self._parts:
+            self._parts[name] = tuple(self._cut(name, type_))
+        return self._parts[name]
+
+    def books(self) -> Iterable[Codebook]:
+        """All codebooks."""
+        return [part.book for parts in self._parts.values() for part in parts]
+
+    @property
+    def sizes(self) -> tuple[object, ...]:
+        """How many codes there are, and how many each state variable can have: they only grow."""
+        domains = [tuple(map(len, parts)) for parts in self.domains.values()]
+        return (*map(len, self.books()), *domains)
+
+    def observe(self, name: str, table: Tensor) -> None:
+        """Take in the values of a state variable in some states, ``[state, *objects, *value]``."""
+        predicate = self.domain.predicates[name]
+        for part, codes in zip(self.parts(predicate.type), self.split(name, table), strict=True):
+            self.domains[name][self.parts(predicate.type).index(part)].update(dict.fromkeys(codes))
+
+    def split(self, name: str, table: Tensor) -> list[list[int]]:
+        """The codes of known values of a state variable, part by part."""
+        predicate = self.domain.predicates[name]
+        size = prod(predicate.type.shape or ()) if predicate.type.shape != () else 1
+        numbers = table.detach().double().cpu().reshape(-1, size).numpy()
+        parts = self.parts(predicate.type)
+        return [part.book.know(numbers[:, list(part.dimensions)]).tolist() for part in parts]
+
+    def value_of(self, type_: ValueType, codes: Sequence[Longs]) -> Tensor:
+        """The values of a type that codes of its parts stand for, ``[n, *shape]``."""
+        n = len(codes[0]) if codes else 0
+        size = prod(type_.shape or ()) if type_.shape != () else 1
+        numbers = np.zeros((n, size))
+        for part, own in zip(self.parts(type_), codes, strict=True):
+            numbers[:, list(part.dimensions)] = part.book.values[own]
+        tensor = torch.from_numpy(numbers).reshape(n, *(type_.shape or ()))
+        if type_.prim == "bool":
+            return tensor > 0.5
+        return tensor.round().long() if type_.prim == "int64" else tensor.float()
+
+    def know_choices(self, type_: ValueType) -> list[Longs]:
+        """The codes of all declared choices of a type, part by part, if they are not too many."""
+        choices = type_.choices if (type_.choices or 0) <= MOST_CHOICES else 0
+        every = np.arange(float(choices or 0)).reshape(-1, 1)
+        whole = type_.choices is not None
+        return [part.book.know(every) if whole else np.zeros(0, np.int64) for part in self.parts(type_)]
+
+    def _cut(self, name: str, type_: ValueType) -> Iterable[Part]:
+        size = prod(type_.shape or ()) if type_.shape != () else 1
+        if type_.prim != "float32":
+            for i in range(size):
+                book = Codebook(
+                    name if size == 1 else f"{name}.{i}", np.full(1, 0.4), True, type_.choices is None
+                )
+                yield Part(book, (i,))
+            return
+        mine = [p.name for p in self.domain.state_predicates if str(p.type) == name]
+        steps = self._steps(mine, size, type_)
+        if size == 1 or self._few(mine, size):
+            yield Part(Codebook(name, steps, False, size == 1), tuple(range(size)))
+            return
+        for i in range(size):
+            yield Part(Codebook(f"{name}.{i}", steps[i : i + 1], False, True), (i,))
+
+    def _steps(self, names: Sequence[str], size: int, type_: ValueType) -> Floats:
+        """How near numbers are one code: half the spacing that was recorded, or the tolerance."""
+        known = [np.array(self._codes[n].steps) / 2 for n in names if n in self._codes]
+        if known:
+            return np.minimum.reduce(known) * 0.999
+        return np.full(size, type_.tolerance)
+
+    def _few(self, names: Sequence[str], size: int) -> bool:
+        """Whether few combinations are known of vectors of a type, or nothing is."""
+        seen = 0
+        for name in names:
+            if name in self._rows:
+                seen += len(self._rows[name])
+            elif name in self._codes:
+                seen += prod(len(v) or MOST_JOINT + 1 for v in self._codes[name].values)
+        return seen <= MOST_JOINT and size <= 64
+
+    def _learn(self, predicate: Predicate) -> None:
+        """The codes that a fit has recorded."""
+        name, type_ = predicate.name, predicate.type
+        size = prod(type_.shape or ()) if type_.shape != () else 1
+        if name in self._rows:
+            rows = torch.tensor(self._rows[name], dtype=torch.float64).reshape(-1, size)
+            self.observe(name, rows.reshape(-1, *(type_.shape or ())))
+            return
+        codes = self._codes.get(name)
+        if codes is None:
+            for own, every in zip(self.domains[name], self.know_choices(type_), strict=True):
+                own.update(dict.fromkeys(every.tolist()))
+            return
+        parts = self.parts(type_)
+        if len(parts) == 1 and size > 1:
+            grids = np.meshgrid(*(np.array(v) for v in codes.values), indexing="ij")
+            rows = torch.from_numpy(np.stack([g.reshape(-1) for g in grids], -1))
+            self.observe(name, rows.reshape(-1, *(type_.shape or ())))
+        else:
+            for place, part in enumerate(parts):
+                numbers = _listed(codes, part.dimensions[0])
+                self.domains[name][place].update(dict.fromkeys(part.book.know(numbers).tolist()))
+
+
+def _listed(codes: Codes, dimension: int) -> NDArray[np.float64]:
+    return np.array(codes.values[dimension]).reshape(-1, 1)

@@ -1,0 +1,225 @@
+"""AO as an `Abstraction`: the symbolic domain of a model, ground for the objects of a problem.
+
+What depends on the model alone (codes, relations, the domain) is kept with it; what depends on the types of
+the objects and on the goal is kept, too, so that problems that differ in the names of their objects, or in
+their states, share a task: all facts about states are read off them.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import product
+from typing import Any, Final, final
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from pdsketch.abstract.abstraction import Abstraction, CodeReading
+from pdsketch.abstract.andor.codebooks import Codebooks
+from pdsketch.abstract.andor.domain import SymbolicDomain, constants_of, know_constants, symbolic_domain
+from pdsketch.abstract.andor.symbolic import code_name, part_name
+from pdsketch.kernels.arrays import Bools
+from pdsketch.lang.domain import Data, Domain, Fact, Problem
+from pdsketch.lang.rewrite import map_children
+from pdsketch.lang.source import Source
+from pdsketch.lang.terms import TRUE, Expr, Object
+from pdsketch.lang.types import ObjectType, ValueType
+from pdsketch.task.task import Task
+from pdsketch.task.template import Template
+from pdsketch.tensor.model import Model
+from pdsketch.tensor.states.state import StateBatch
+
+KEPT: Final = 256
+"""How many ground tasks are kept for a model."""
+
+
+@final
+class ModelAbstraction:
+    """What is kept of a model: its codes, its symbolic domain, and templates of ground tasks."""
+
+    def __init__(self, model: Model) -> None:
+        self.books = Codebooks(model.domain, model.notes)
+        self._model = model
+        self._symbolic: SymbolicDomain | None = None
+        self._templates: OrderedDict[tuple[ObjectType, ...], Template] = OrderedDict()
+
+    @property
+    def symbolic(self) -> SymbolicDomain:
+        """The model over codes."""
+        if self._symbolic is None:
+            self._symbolic = symbolic_domain(self._model, self.books)
+        return self._symbolic
+
+    def learn(self, batch: StateBatch, goals: Iterable[Expr]) -> None:
+        """Give the values in some states and goals codes where they have none."""
+        before = self.books.sizes
+        for name in self.books.domains:
+            if name in batch.tensors:
+                self.books.observe(name, batch.tensors[name])
+        know_constants(self.books, constants_of(goals))
+        if self.books.sizes != before:
+            self._symbolic = None
+            self._templates.clear()
+
+    def template(self, types: tuple[ObjectType, ...]) -> Template:
+        """The ground task for objects of these types, the constants first, named by number."""
+        if types not in self._templates:
+            self._templates[types] = _template(self.symbolic, types)
+            if len(self._templates) > KEPT:
+                self._templates.popitem(last=False)
+        self._templates.move_to_end(types)
+        return self._templates[types]
+
+    @property
+    def argument_values(self) -> dict[str, Any]:
+        """What the codes stand for that are arguments of actions."""
+        found: dict[str, Any] = {}
+        for action in self._model.domain.actions.values():
+            for parameter in action.parameters:
+                if isinstance(parameter.type, ValueType):
+                    (part,) = self.books.parts(parameter.type)
+                    every = self.books.value_of(parameter.type, [np.arange(len(part.book))]).tolist()
+                    found.update({code_name(part.book, i): _plain(value) for i, value in enumerate(every)})
+        return found
+
+    def facts(self, state: StateBatch, names: Mapping[str, str]) -> Iterator[Fact]:
+        """The facts over codes of one state, whose objects have these names."""
+        universe, domain = state.universe(0), self._model.domain
+        for predicate in domain.state_predicates:
+            table = state.tensors[predicate.name]
+            members = [
+                [names[n] for n in universe.members(p.type)]
+                for p in predicate.parameters
+                if isinstance(p.type, ObjectType)
+            ]
+            rows = [*product(*members)]
+            if predicate.type.is_bool:
+                truths = table.reshape(-1).tolist()
+                yield from ((predicate.name, *row) for row, held in zip(rows, truths, strict=True) if held)
+                continue
+            for place, codes in enumerate(self.books.split(predicate.name, table)):
+                book = self.books.parts(predicate.type)[place].book
+                name = part_name(self.books, predicate, place)
+                yield from (
+                    (name, *row, code_name(book, c)) for row, c in zip(rows, codes, strict=True)
+                )
+
+
+_KNOWN: WeakKeyDictionary[Model, tuple[object, ModelAbstraction]] = WeakKeyDictionary()
+
+
+def abstraction_of(model: Model) -> ModelAbstraction:
+    """What is kept of a model; made anew where its weights have changed since."""
+    version = tuple((id(p), p._version) for p in model.parameters())
+    known = _KNOWN.get(model)
+    if known is None or known[0] != version:
+        known = _KNOWN[model] = (version, ModelAbstraction(model))
+    return known[1]
+
+
+def compile_and_or(
+    model: Model, objects: Mapping[str, ObjectType], goal: Expr, state: StateBatch
+) -> Abstraction:
+    """Compile a goal for given objects, the domain's constants first, and one state. Every action costs 1."""
+    kept = abstraction_of(model)
+    kept.learn(state, [goal])
+    names = numbered(model.domain, objects)
+    template = kept.template(tuple(objects.values()))
+    wanted = kept.symbolic.translator.truth(_renamed(goal, names), {})
+    task = template.task(template.state(kept.facts(state, names)), wanted)
+
+    def explain(state: Bools) -> Sequence[str]:
+        del state
+        return ()
+
+    return Abstraction(
+        task,
+        (),
+        infinity_is_proof=False,
+        explain=explain,
+        objects=objects,
+        codes=readings_of(kept.symbolic, task),
+        per_effect=bool(kept.books.domains),
+        values=kept.argument_values,
+    )
+
+
+def _plain(value: Any) -> Any:
+    """A value in the form in which steps have it."""
+    return tuple(map(_plain, value)) if isinstance(value, list) else value
+
+
+def numbered(domain: Domain, objects: Mapping[str, ObjectType]) -> dict[str, str]:
+    """The objects of a problem by number; constants keep their names."""
+    return {
+        name: name if name in domain.constants else f"@{i}" for i, name in enumerate(objects)
+    }
+
+
+def _renamed(expr: Expr, names: Mapping[str, str]) -> Expr:
+    if isinstance(expr, Object):
+        return Object(names[expr.name], expr.type, expr.span)
+    return map_children(expr, lambda part: _renamed(part, names))
+
+
+def _template(symbolic: SymbolicDomain, types: tuple[ObjectType, ...]) -> Template:
+    """A problem in whose initial state every fact is possible that can be read off a state."""
+    domain, books = symbolic.translator.domain, symbolic.books
+    constants = [*domain.constants]
+    own = {constants[i] if i < len(constants) else f"@{i}": type_ for i, type_ in enumerate(types)}
+    codes = {n: t for n, t in symbolic.domain.constants.items() if n not in domain.constants}
+    init: dict[Fact, Data] = {}
+    for predicate in domain.state_predicates:
+        members = [
+            domain.hierarchy.members(p.type, own)
+            for p in predicate.parameters
+            if isinstance(p.type, ObjectType)
+        ]
+        if predicate.type.is_bool:
+            init.update({(predicate.name, *row): True for row in product(*members)})
+            continue
+        for place, part in enumerate(books.parts(predicate.type)):
+            name = part_name(books, predicate, place)
+            named = [code_name(part.book, code) for code in books.domains[predicate.name][place]]
+            init.update({(name, *row, code): True for row in product(*members) for code in named})
+    init.update(symbolic.facts)
+    source, universe = Source("<abstraction>", ""), {**own, **codes}
+    problem = Problem("codes", symbolic.domain, source, {}, universe, init, TRUE)
+    return Template(problem, {name for name in problem.domain.predicates if _is_state(symbolic, name)})
+
+
+def _is_state(symbolic: SymbolicDomain, name: str) -> bool:
+    return symbolic.domain.predicates[name].role == "observed" and name not in symbolic.translator.symbols.relations
+
+
+def readings_of(symbolic: SymbolicDomain, task: Task) -> tuple[CodeReading, ...]:
+    """How the basic facts of a task are read off a state: by state variable and part."""
+    books, domain = symbolic.books, symbolic.translator.domain
+    sources: dict[str, tuple[str, int]] = {}
+    for predicate in domain.state_predicates:
+        if predicate.type.is_bool:
+            sources[predicate.name] = (predicate.name, -1)
+        else:
+            for place in range(len(books.parts(predicate.type))):
+                sources[part_name(books, predicate, place)] = (predicate.name, place)
+    found: dict[tuple[str, int], list[tuple[int, tuple[str, ...], int]]] = {}
+    for fact, (name, *args) in enumerate(task.facts[: task.n_basic]):
+        if name not in sources:
+            continue  # the one fact of a goal that is out of reach
+        predicate, place = sources[name]
+        if place < 0:
+            found.setdefault((predicate, place), []).append((fact, tuple(args), 1))
+        else:
+            code = int(args[-1].rsplit("@", 1)[1])
+            found.setdefault((predicate, place), []).append((fact, tuple(args[:-1]), code))
+    return tuple(
+        CodeReading(
+            predicate,
+            None if place < 0 else books.parts(domain.predicates[predicate].type)[place],
+            tuple(row for _, row, _ in facts),
+            tuple(code for _, _, code in facts),
+            tuple(fact for fact, _, _ in facts),
+        )
+        for (predicate, place), facts in found.items()
+    )

@@ -1,0 +1,274 @@
+"""The symbolic domain of a model: its actions over codes, until no new codes come about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final, final
+
+import numpy as np
+import torch
+
+from pdsketch.abstract.andor.codebooks import Codebooks
+from pdsketch.abstract.andor.functions import CodeAxis, Table, TooManyCombinationsError
+from pdsketch.abstract.andor.symbolic import (
+    Scope,
+    Symbols,
+    code_name,
+    conjoined,
+    part_name,
+    sort_of,
+)
+from pdsketch.abstract.andor.translate import Behaviour, Case, NotAbstractableError, Translator
+from pdsketch.budget import current
+from pdsketch.lang.analysis import components, names_in
+from pdsketch.lang.domain import Action, Domain, Fact, Predicate
+from pdsketch.lang.source import Source
+from pdsketch.lang.terms import (
+    FALSE,
+    Apply,
+    Arithmetic,
+    Expr,
+    Object,
+    Update,
+    Value,
+    Variable,
+    walk,
+)
+from pdsketch.lang.types import BOOL, Hierarchy, ObjectType, ValueType
+from pdsketch.tensor.model import Model
+
+MOST_ROUNDS: Final = 64
+"""Rounds in which effects may make new codes."""
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class SymbolicDomain:
+    """A model as an ordinary domain over codes.
+
+    ``facts`` are those of the static relations. ``translator`` makes formulas over codes of goals.
+    ``left_out`` says which actions or derived predicates have no form over codes, and why.
+    """
+
+    domain: Domain
+    facts: Mapping[Fact, bool]
+    translator: Translator
+    left_out: Mapping[str, str]
+
+    @property
+    def books(self) -> Codebooks:
+        """The codes."""
+        return self.translator.books
+
+    @property
+    def behaviours(self) -> Mapping[str, Behaviour]:
+        """How each function of the model is represented."""
+        return self.translator.behaviours
+
+
+def constants_of(expressions: Iterable[Expr]) -> Iterator[Value]:
+    """The values that stand in expressions."""
+    for expr in expressions:
+        for node in walk(expr):
+            if isinstance(node, Value) and not node.type.is_bool:
+                yield node
+
+
+def know_constants(books: Codebooks, values: Iterable[Value]) -> None:
+    """Give the values that formulas mention a code, in the codebooks of all types that they fit."""
+    types = {str(p.type): p.type for p in books.domain.state_predicates if not p.type.is_bool}
+    for value in values:
+        numbers = np.array(value.value, np.float64).reshape(-1)
+        for type_ in types.values():
+            parts = books.parts(type_)
+            if sum(len(part.dimensions) for part in parts) == len(numbers):
+                for part in parts:
+                    part.book.know(numbers[None, list(part.dimensions)])
+
+
+def symbolic_domain(model: Model, books: Codebooks) -> SymbolicDomain:
+    """The symbolic domain of a model, with all codes that come about from those of the codebooks."""
+    domain = model.domain
+    translator = Translator(model, books)
+    bodies = [p.body for p in domain.predicates.values() if p.body is not None]
+    effects = [e for a in domain.actions.values() for u in a.effects for e in (u.condition, u.value) if e]
+    know_constants(books, constants_of([*bodies, *effects, *(a.precondition for a in domain.actions.values())]))
+    with torch.inference_mode():
+        for _ in range(MOST_ROUNDS):
+            current().check()
+            sizes = books.sizes
+            translator.symbols = Symbols(domain, books)
+            left_out: dict[str, str] = {}
+            actions = dict(_actions(translator, left_out))
+            derived = dict(_derived(translator, left_out))
+            if books.sizes == sizes:
+                break
+    return SymbolicDomain(_domain(translator, actions, derived), translator.symbols.facts, translator, left_out)
+
+
+def _actions(translator: Translator, left_out: dict[str, str]) -> Iterator[tuple[str, Action]]:
+    for action in translator.domain.actions.values():
+        try:
+            parameters, scope = translator.bound(action.parameters, {})
+            precondition = translator.truth(action.precondition, scope)
+            effects = [e for update in action.effects for e in _effects(translator, update, scope)]
+        except (NotAbstractableError, TooManyCombinationsError) as why:
+            left_out[action.name] = str(why) or "its effects depend on too many combinations of codes"
+            continue
+        yield action.name, Action(action.name, parameters, precondition, tuple(effects))
+
+
+def _derived(translator: Translator, left_out: dict[str, str]) -> Iterator[tuple[str, Predicate]]:
+    for predicate in translator.domain.predicates.values():
+        over_objects = all(isinstance(p.type, ObjectType) for p in predicate.parameters)
+        if predicate.role != "derived" or not predicate.type.is_bool or not over_objects:
+            continue
+        assert predicate.body is not None
+        try:
+            body = translator.truth(predicate.body, {})
+        except (NotAbstractableError, TooManyCombinationsError) as why:
+            left_out[predicate.name] = str(why) or "it depends on too many combinations of codes"
+            body = FALSE
+        yield predicate.name, Predicate(
+            predicate.name, predicate.parameters, BOOL, "derived", body, predicate.span
+        )
+
+
+def _effects(translator: Translator, update: Update, scope: Scope) -> Iterator[Update]:
+    """The updates of codes that an update of values is."""
+    variables, inner = translator.bound(update.variables, scope)
+    condition = translator.truth(update.condition, inner)
+    predicate = translator.domain.predicates[update.target.predicate]
+    if condition == FALSE:
+        return
+    if predicate.type.is_bool:
+        if update.op == "assign":
+            assert update.value is not None
+            value = translator.truth(update.value, inner)
+            yield Update("assign", update.target, value, variables, condition, update.span)
+        else:
+            yield Update(update.op, update.target, None, variables, condition, update.span)
+        return
+    for place, cases in enumerate(translator.written(_assigning(update, predicate.type), inner)):
+        for case in cases:
+            yield from _case_effects(translator, update, place, case, inner, variables, condition)
+
+
+def _assigning(update: Update, type_: ValueType) -> Update:
+    """A numeric change as an assignment."""
+    if update.op == "assign":
+        return update
+    assert update.value is not None
+    signs = {"increase": "+", "decrease": "-", "scale-up": "*", "scale-down": "/"}
+    value = Arithmetic(signs[update.op], (update.target, update.value), type_)  # type: ignore[arg-type]
+    return Update("assign", update.target, value, update.variables, update.condition, update.span)
+
+
+def _case_effects(
+    translator: Translator,
+    update: Update,
+    place: int,
+    case: Case,
+    scope: Scope,
+    variables: tuple[Variable, ...],
+    condition: Expr,
+) -> Iterator[Update]:
+    """What one case of an update adds and deletes of one part of its target."""
+    symbols, books, table = translator.symbols, translator.books, case.table
+    predicate = translator.domain.predicates[update.target.predicate]
+    book = books.parts(predicate.type)[place].book
+    name = part_name(books, predicate, place)
+    rows, out = _written_rows(table, update.target, place)
+    books.domains[predicate.name][place].update(dict.fromkeys(out))
+    if not len(out):
+        return
+    everything = (*variables, *case.variables)
+    read = [symbols.read(axis, scope) for axis in table.axes]
+    quantified = [v for _, more, _ in read for v in more]
+    atoms = [atom for _, _, reads in read for atom in reads]
+    codes = tuple(variable for variable, _, _ in read)
+    own = next((codes[i] for i, axis in enumerate(table.axes) if _is_own(axis, update.target, place)), None)
+    distinct = set(out)
+    new: Variable | Object
+    if len(distinct) == 1 and len(rows) == table.results.size:
+        # The same code whatever is read.
+        new = Object(code_name(book, out[0]), sort_of(book))
+        when = conjoined([condition, case.condition])
+        yield Update("add", Apply(name, (*update.target.args, new), BOOL), None, everything, when)
+    else:
+        new = symbols.variable(book)
+        books_read = [axis.part.book for axis in table.axes if axis.part is not None]
+        relation = symbols.relation(f"{update.target.predicate}", [*books_read, book], [[*r, o] for r, o in zip(rows, out, strict=True)])
+        fits = Apply(relation, (*codes, new), BOOL)
+        when = conjoined([condition, case.condition, *atoms, fits])
+        inner = (*everything, *quantified, new)
+        yield Update("add", Apply(name, (*update.target.args, new), BOOL), None, inner, when)
+        if own is not None or len(rows) < table.results.size:
+            old = own if own is not None else symbols.variable(book)
+            held = [] if own is not None else [Apply(name, (*update.target.args, old), BOOL)]
+            more = () if own is not None else (old,)
+            whole = conjoined([when, *held])
+            yield Update("delete", Apply(name, (*update.target.args, old), BOOL), None, (*inner, *more), whole)
+            return
+    old = symbols.variable(book)
+    gone = Apply(name, (*update.target.args, old), BOOL)
+    when = conjoined([condition, case.condition, gone])
+    yield Update("delete", gone, None, (*everything, old), when)
+
+
+def _is_own(axis: CodeAxis, target: Apply, place: int) -> bool:
+    """Whether an axis is the part of the target that is written."""
+    return axis.input.expr == target and axis.place == place
+
+
+def _written_rows(table: Table, target: Apply, place: int) -> tuple[list[list[int]], list[int]]:
+    """The rows of codes in which something is written that is not there already, and what."""
+    results = np.asarray(table.results)
+    index = np.argwhere(results >= 0)
+    columns = [axis.codes[index[:, i]] for i, axis in enumerate(table.axes)]
+    out = results[results >= 0].reshape(-1)
+    keep = np.ones(len(out), np.bool_)
+    for axis, column in zip(table.axes, columns, strict=True):
+        if _is_own(axis, target, place):
+            keep &= column != out
+    rows = np.stack(columns, -1)[keep] if columns else np.zeros((int(keep.sum()), 0), np.int64)
+    return rows.tolist(), out[keep].tolist()
+
+
+def _domain(
+    translator: Translator, actions: Mapping[str, Action], derived: Mapping[str, Predicate]
+) -> Domain:
+    """All of it as a `Domain`; codes are constants."""
+    domain, books, symbols = translator.domain, translator.books, translator.symbols
+    predicates: dict[str, Predicate] = {}
+    for predicate in domain.state_predicates:
+        if predicate.type.is_bool:
+            predicates[predicate.name] = Predicate(
+                predicate.name, predicate.parameters, BOOL, "observed", span=predicate.span
+            )
+            continue
+        for place, part in enumerate(books.parts(predicate.type)):
+            name = part_name(books, predicate, place)
+            code = Variable("?code", sort_of(part.book))
+            predicates[name] = Predicate(
+                name, (*predicate.parameters, code), BOOL, "observed", span=predicate.span
+            )
+    names = [book.name for book in books.books()]
+    hierarchy = Hierarchy({**domain.hierarchy.parents, **dict.fromkeys(names, ("object",))})
+    codes = {code_name(book, i): sort_of(book) for book in books.books() for i in range(len(book))}
+    bodies = {p.name: p.body for p in (*derived.values(), *symbols.auxiliary.values()) if p.body is not None}
+    reads = {name: [n for n in names_in(body) if n in bodies] for name, body in bodies.items()}
+    return Domain(
+        name=f"{domain.name}-codes",
+        source=Source("<abstraction>", ""),
+        requirements=(":adl", ":derived-predicates"),
+        hierarchy=hierarchy,
+        value_types={},
+        constants={**domain.constants, **codes},
+        predicates={**predicates, **symbols.relations, **derived, **symbols.auxiliary},
+        actions=actions,
+        blanks={},
+        components=tuple(components(reads)),
+        recursive=frozenset(n for n in domain.recursive if n in derived),
+    )

@@ -1,0 +1,179 @@
+"""The symbolic domain of a model while it is being written: predicates over codes, relations, fresh names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from typing import final
+
+import numpy as np
+
+from pdsketch.abstract.andor.codebooks import Codebook, Codebooks
+from pdsketch.abstract.andor.functions import CodeAxis, Table
+from pdsketch.kernels.arrays import Bools
+from pdsketch.lang.domain import Domain, Fact, Predicate
+from pdsketch.lang.terms import (
+    FALSE,
+    TRUE,
+    Apply,
+    Expr,
+    Logic,
+    Object,
+    Quantified,
+    Variable,
+    free_variables,
+    walk,
+)
+from pdsketch.lang.types import BOOL, ObjectType
+
+Scope = dict[str, tuple[Variable, ...]]
+"""The code variables, one a part, in the place of variables over values."""
+
+_MOST_WRITTEN_OUT = 3
+"""Codes of one variable that are written as a disjunction; more become a relation."""
+
+
+def sort_of(book: Codebook) -> ObjectType:
+    """The object type of the codes of a codebook."""
+    return ObjectType((book.name,))
+
+
+def code_name(book: Codebook, code: int) -> str:
+    """The object that a code is."""
+    return f"{book.name}@{code}"
+
+
+def part_name(books: Codebooks, predicate: Predicate, place: int) -> str:
+    """The predicate that says which code a part of a state variable has."""
+    return predicate.name if len(books.parts(predicate.type)) == 1 else f"{predicate.name}.{place}"
+
+
+def conjoined(parts: Iterable[Expr]) -> Expr:
+    """All of the parts hold."""
+    kept = [part for part in parts if part != TRUE]
+    if FALSE in kept:
+        return FALSE
+    return kept[0] if len(kept) == 1 else Logic("and", tuple(kept)) if kept else TRUE
+
+
+def disjoined(parts: Iterable[Expr]) -> Expr:
+    """Some of the parts hold."""
+    kept = [part for part in parts if part != FALSE]
+    if TRUE in kept:
+        return TRUE
+    return kept[0] if len(kept) == 1 else Logic("or", tuple(kept)) if kept else FALSE
+
+
+def negated(expr: Expr) -> Expr:
+    """The part does not hold."""
+    if expr in (TRUE, FALSE):
+        return FALSE if expr == TRUE else TRUE
+    return expr.args[0] if isinstance(expr, Logic) and expr.op == "not" else Logic("not", (expr,))
+
+
+def some(variables: Sequence[Variable], body: Expr) -> Expr:
+    """The body holds for some values of the variables."""
+    return Quantified("exists", tuple(variables), body) if variables and body not in (TRUE, FALSE) else body
+
+
+@final
+@dataclass(slots=True)
+class Symbols:
+    """Relations that were made so far, with their facts, and fresh names for variables."""
+
+    domain: Domain
+    books: Codebooks
+    relations: dict[str, Predicate] = field(default_factory=dict)
+    facts: dict[Fact, bool] = field(default_factory=dict)
+    fresh: count[int] = field(default_factory=count)
+    auxiliary: dict[str, Predicate] = field(default_factory=dict)
+    _named: dict[Expr, Apply] = field(default_factory=dict)
+    _known: dict[tuple[str, bytes, tuple[str, ...]], str] = field(default_factory=dict)
+
+    def variable(self, book: Codebook) -> Variable:
+        """A new variable over the codes of a codebook."""
+        return Variable(f"?c{next(self.fresh)}@", sort_of(book))
+
+    def read(self, axis: CodeAxis, scope: Scope) -> tuple[Variable, list[Variable], list[Expr]]:
+        """The code of an axis: its variable, those to be quantified for it, and the atoms that bind it."""
+        assert axis.part is not None
+        source = axis.input.expr
+        if isinstance(source, Variable):
+            return scope[source.name][axis.place], [], []
+        assert isinstance(source, Apply)
+        variable = self.variable(axis.part.book)
+        return variable, [variable], [self.has_code(source, axis.place, variable)]
+
+    def has_code(self, source: Apply, place: int, code: Variable | Object) -> Apply:
+        """The atom that says that a part of a state variable has a code."""
+        predicate = self.domain.predicates[source.predicate]
+        return Apply(part_name(self.books, predicate, place), (*source.args, code), BOOL)
+
+    def relation(self, hint: str, books: Sequence[Codebook], rows: Iterable[Sequence[int]]) -> str:
+        """A static relation over codes with these rows; equal relations are one."""
+        listed = sorted({tuple(map(int, row)) for row in rows})
+        sorts = tuple(book.name for book in books)
+        key = ("", np.array(listed, np.int64).tobytes(), sorts)
+        if key not in self._known:
+            name = f"{hint}@{len(self.relations)}"
+            self._known[key] = name
+            parameters = tuple(Variable(f"?{i}", sort_of(book)) for i, book in enumerate(books))
+            self.relations[name] = Predicate(name, parameters, BOOL, "observed")
+            for row in listed:
+                self.facts[name, *(code_name(b, c) for b, c in zip(books, row, strict=True))] = True
+        return self._known[key]
+
+    def denied(self, expr: Expr) -> Expr:
+        """The negation of a formula. One that something exists gets a derived predicate of its own.
+
+        Otherwise each condition would have a literal for each object.
+        """
+        if not isinstance(expr, Quantified) or expr.op != "exists":
+            return negated(expr)
+        if expr not in self._named:
+            types = {v.name: v.type for v in walk(expr) if isinstance(v, Variable)}
+            parameters = tuple(Variable(name, types[name]) for name in free_variables(expr))
+            name = f"some@{len(self.auxiliary)}"
+            self.auxiliary[name] = Predicate(name, parameters, BOOL, "derived", expr)
+            self._named[expr] = Apply(name, parameters, BOOL)
+        return negated(self._named[expr])
+
+    def holds(self, table: Table, scope: Scope, hint: str, bools: dict[Expr, Expr]) -> Expr:
+        """The formula that a table of truth amounts to. ``bools`` are the formulas of Boolean inputs."""
+        results: Bools = table.results.astype(np.bool_)
+        if not table.axes:
+            return TRUE if bool(results) else FALSE
+        for i, axis in enumerate(table.axes):
+            if axis.is_bool:
+                rest = (*table.axes[:i], *table.axes[i + 1 :])
+                formula = bools[axis.input.expr]
+                ways = [Table(rest, results.take(sign, axis=i)).reduced() for sign in (0, 1)]
+                low, high = (self.holds(way, scope, hint, bools) for way in ways)
+                return disjoined([conjoined([self.denied(formula), low]), conjoined([formula, high])])
+        if results.mean() > 0.5:
+            return self.denied(self._some_row(table.axes, ~results, scope, hint))
+        return self._some_row(table.axes, results, scope, hint)
+
+    def _some_row(self, axes: tuple[CodeAxis, ...], results: Bools, scope: Scope, hint: str) -> Expr:
+        rows = np.argwhere(results)
+        if len(axes) == 1 and len(rows) <= _MOST_WRITTEN_OUT and isinstance(axes[0].input.expr, Apply):
+            axis = axes[0]
+            codes = [self.constant(axis, int(at)) for at in rows[:, 0]]
+            return disjoined(self.has_code(axes[0].input.expr, axis.place, code) for code in codes)
+        variables, quantified, atoms = [], list[Variable](), list[Expr]()
+        for axis in axes:
+            variable, more, reads = self.read(axis, scope)
+            variables.append(variable)
+            quantified += more
+            atoms += reads
+        coded = [[int(axes[i].codes[at]) for i, at in enumerate(row)] for row in rows]
+        books = [axis.part.book for axis in axes if axis.part is not None]
+        name = self.relation(hint, books, coded)
+        return some(quantified, conjoined([*atoms, Apply(name, tuple(variables), BOOL)]))
+
+    def constant(self, axis: CodeAxis, at: int) -> Object:
+        """A code of an axis as an object."""
+        assert axis.part is not None
+        book = axis.part.book
+        return Object(code_name(book, int(axis.codes[at])), sort_of(book))

@@ -1,0 +1,180 @@
+"""Plans found in a model's abstraction, and checked in the model.
+
+The AO task is a transition model of its own, which the classical engines search. What they find is played
+through the model; where the model does something else than the abstraction says, the search goes on from
+the state that the model is in by then. Nothing is returned that the model does not accept.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from time import monotonic
+from typing import Final, final
+
+import numpy as np
+import torch
+
+from pdsketch.abstract.abstraction import Abstraction
+from pdsketch.abstract.andor.compile import compile_and_or
+from pdsketch.abstract.read import FactReader
+from pdsketch.budget import Budget
+from pdsketch.lang.steps import Step
+from pdsketch.lang.terms import Expr
+from pdsketch.search.latent.prices import prices_of
+from pdsketch.search.latent.replay import Trail
+from pdsketch.search.packed.engine import PackedOptions, PackedOutcome, search
+from pdsketch.task.simulate import successor
+from pdsketch.tensor.model import Model
+from pdsketch.tensor.states.state import State
+
+MOST_REFINEMENTS: Final = 8
+"""How often the search goes on from where the model and the abstraction differ. Set by hand."""
+
+FIRST: Final = 500
+"""Expansions of A* before weighted A* and greedy search are tried: most plans are found in fewer. Set by hand."""
+
+THEN: Final = 20_000
+"""Expansions of weighted A*."""
+
+WEIGHT: Final = 2.0
+
+
+@final
+@dataclass(slots=True)
+class AbstractAttempt:
+    """What came of one problem: a plan that the model accepts, or None; and what it took."""
+
+    plan: list[Step] | None = None
+    expanded: int = 0
+    evaluated: int = 0
+    generated: int = 0
+    refinements: int = 0
+    phases: dict[str, float] = field(default_factory=lambda: {"rules": 0.0, "search": 0.0, "replay": 0.0})
+    why: str = ""
+
+    def spend(self, phase: str, since: float) -> float:
+        """Add the time since then to a phase; returns the time now."""
+        now = monotonic()
+        self.phases[phase] += now - since
+        return now
+
+    def count(self, outcome: PackedOutcome) -> None:
+        """Add what a search took."""
+        self.expanded += outcome.expanded
+        self.evaluated += outcome.evaluated
+        self.generated += outcome.generated
+
+
+@final
+class AbstractSearch:
+    """The search for one problem's plan, which goes on where the model refuses what was found."""
+
+    def __init__(
+        self, model: Model, state: State, goal: Expr, *, costs: bool, most: int | None, budget: Budget
+    ) -> None:
+        self._model = model
+        self._goal = goal
+        self._costs = costs
+        self._most = most
+        self._budget = budget
+        self._here = state.batch
+        self._done: list[Step] = []
+        self._seen: set[bytes] = set()
+        self._abstraction: Abstraction | None = None
+        self._operators: tuple[int, ...] = ()
+        self.attempt = AbstractAttempt()
+
+    def find(self) -> list[Step] | None:
+        """A plan of which the abstraction says that it reaches the goal; None: it knows of none."""
+        attempt, now = self.attempt, monotonic()
+        abstraction = compile_and_or(self._model, self._here.universe(0).types, self._goal, self._here)
+        if self._costs:
+            abstraction = abstraction.priced(prices_of(self._model, self._here, 0, abstraction.steps))
+        self._abstraction = abstraction
+        now = attempt.spend("rules", now)
+        left = None if self._most is None else max(0, self._most - attempt.expanded)
+        outcome = _searched(abstraction, left, self._budget)
+        attempt.count(outcome)
+        attempt.spend("search", now)
+        if outcome.plan is None:
+            attempt.why = f"the abstraction has no plan ({outcome.status})"
+            return None
+        self._operators = outcome.plan
+        attempt.plan = [*self._done, *(abstraction.step_of(operator) for operator in outcome.plan)]
+        return attempt.plan
+
+    def refine(self) -> list[Step] | None:
+        """Another plan, where the model does not accept the last one: from where the two part."""
+        attempt, now = self.attempt, monotonic()
+        attempt.plan = None
+        if attempt.refinements == MOST_REFINEMENTS:
+            attempt.why = f"the model and its abstraction still disagree after {MOST_REFINEMENTS} refinements"
+            return None
+        attempt.refinements += 1
+        self._follow()
+        attempt.spend("replay", now)
+        state = b"".join(t.cpu().numpy().tobytes() for t in self._here.tensors.values())
+        if state in self._seen:
+            attempt.why = "the model and its abstraction disagree again and again about one action"
+            return None
+        self._seen.add(state)
+        return self.find()
+
+    def _follow(self) -> None:
+        """Take the steps of the last plan in the model, up to the first that leads elsewhere."""
+        abstraction, model = self._abstraction, self._model
+        assert abstraction is not None
+        believed = abstraction.task.init[: abstraction.task.n_basic]
+        reader = FactReader(model, [abstraction], [self._here.universe(0)])
+        first = torch.zeros(1, dtype=torch.int64, device=self._here.device)
+        for operator in self._operators:
+            step = abstraction.step_of(operator)
+            ((action, _, run),) = model.grouped(self._here, step)
+            if not bool(model.engine.precondition(run, action.name).all()):
+                return
+            self._here = model.engine.successors(run, action.name)
+            self._done.append(step)
+            believed = successor(abstraction.task, believed, operator)
+            facts = reader.facts(self._here, first).cpu().numpy()[0]
+            if not np.array_equal(believed, facts[: len(believed)]):
+                return
+
+
+def _searched(abstraction: Abstraction, most: int | None, budget: Budget) -> PackedOutcome:
+    """A*, and if that takes too long weighted A*, then lazy greedy search; all of them with hFF."""
+    spent = PackedOutcome("gave-up")
+    ways = (("astar", FIRST), ("wastar", THEN), ("lazy-gbfs", None))
+    for name, own in ways:
+        left = None if most is None else most - spent.expanded
+        limit = own if left is None else left if own is None else min(own, left)
+        options = PackedOptions(
+            search=name,  # type: ignore[arg-type]
+            heuristic="ff",
+            weight=WEIGHT,
+            max_expansions=limit,
+            per_effect=abstraction.per_effect,
+        )
+        found = search(abstraction.task, options, budget)
+        spent = replace(
+            found,
+            expanded=spent.expanded + found.expanded,
+            evaluated=spent.evaluated + found.evaluated,
+            generated=spent.generated + found.generated,
+        )
+        out = most is not None and spent.expanded >= most
+        if found.plan is not None or found.status != "gave-up" or out:
+            break
+    return spent
+
+
+def paid_for(model: Model, trail: Trail) -> dict[int, float]:
+    """What each of the replayed plans costs, by its place, as the model's actions say."""
+    found: dict[int, float] = {}
+    for batch, steps, places in trail.moves:
+        for action, index, run in model.grouped(batch, steps):
+            own = places if index is None else [places[i] for i in index.tolist()]
+            cost = model.engine.cost(run, action.name)
+            amounts = [0.0] * len(own) if cost is None else cost[:, 0].tolist()
+            for place, amount in zip(own, amounts, strict=True):
+                found[place] = found.get(place, 0.0) + amount
+    return found

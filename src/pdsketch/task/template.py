@@ -1,0 +1,166 @@
+"""A task for many initial states and goals: ground once, then narrowed to each of them.
+
+The joins, which cost most, see every fact that can be true in some state. To narrow the task, what cannot
+happen from one state, and what does not matter for one goal, is left out, as grounding does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import product
+from typing import final
+
+import numpy as np
+
+from pdsketch.budget import current
+from pdsketch.kernels.arrays import Bools
+from pdsketch.kernels.csr import csr_of, stack
+from pdsketch.lang.domain import Fact, Problem
+from pdsketch.lang.terms import Apply, Equal, Expr, Logic, Object, Quantified, Value, Variable
+from pdsketch.lang.types import BOOL, ObjectType
+from pdsketch.task.ground import Grounding
+from pdsketch.task.simplify import Facts, simplify
+from pdsketch.task.task import Task
+
+Condition = tuple[int, ...] | None
+"""Literals all of which must hold; None: never."""
+
+
+@final
+class Template:
+    """A grounded problem whose initial facts of some predicates, ``free``, are left open.
+
+    ``numbers`` are the facts, basic and derived, by their names.
+    """
+
+    def __init__(self, problem: Problem, free: Collection[str]) -> None:
+        self.problem = problem
+        self._grounding = Grounding(problem, free)
+        names = self._grounding.name(range(self._grounding.database.n_facts))
+        self.numbers: dict[Fact, int] = {fact: i for i, fact in enumerate(names)}
+        self._facts = self._grounding.facts()
+        self.fixed: Bools = self._facts.init & ~self._facts.free
+
+    def task(self, init: Bools, goal: Expr) -> Task:
+        """The task from an initial state (the truth of every fact of ``numbers``) to a goal over its objects."""
+        compiler = _Goal(self, len(self._facts.init))
+        literals = compiler.condition(goal, {}, True)
+        n_new = len(compiler.rules)
+        none = np.zeros(n_new, np.bool_)
+        top = int(self._facts.layer.max(initial=0)) + 1
+        start = np.zeros(len(self._facts.init), np.bool_)
+        start[: len(init)] = init
+        facts = Facts(
+            np.concatenate([start, none]),
+            np.zeros(len(start) + n_new, np.bool_),
+            np.concatenate([self._facts.derived, ~none]),
+            np.concatenate([self._facts.layer, np.full(n_new, top, np.int32)]),
+        )
+        axioms = [(head, body) for head, bodies in compiler.rules.items() for body in bodies]
+        draft = self._grounding.draft
+        heads = np.array([head for head, _ in axioms], np.int32)
+        bodies = csr_of([body for _, body in axioms])
+        whole = replace(
+            draft,
+            goal=np.array(literals or (), np.int32),
+            possible=literals is not None,
+            axiom_heads=np.concatenate([draft.axiom_heads, heads]),
+            axiom_bodies=stack([draft.axiom_bodies, bodies]),
+        )
+        small = simplify(whole, facts, current())
+        return self._grounding.named(small, {head: ("goal", str(head)) for head in compiler.rules})
+
+    def state(self, true: Iterable[Fact]) -> Bools:
+        """The initial state in which these of the free facts are true; unknown ones are left out."""
+        init = self.fixed[: len(self.numbers)].copy()
+        places = [self.numbers[fact] for fact in true if fact in self.numbers]
+        init[places] = True
+        return init
+
+
+@final
+@dataclass(slots=True)
+class _Goal:
+    """Writes a formula out over the objects of a template; a disjunction becomes a derived fact."""
+
+    template: Template
+    first: int
+    rules: dict[int, tuple[tuple[int, ...], ...]] = field(default_factory=dict)
+    _known: dict[tuple[tuple[int, ...], ...], int] = field(default_factory=dict)
+
+    def condition(self, expr: Expr, scope: Mapping[str, str], positive: bool) -> Condition:
+        """What makes an expression true, or false if not ``positive``."""
+        current().tick()
+        match expr:
+            case Value():
+                return () if bool(expr.value) == positive else None
+            case Apply():
+                return self._atom(expr, scope, positive)
+            case Logic(op="not"):
+                return self.condition(expr.args[0], scope, not positive)
+            case Logic(op="implies"):
+                left, right = expr.args
+                parts = [self.condition(left, scope, not positive), self.condition(right, scope, positive)]
+                return self._some(parts) if positive else _all(parts)
+            case Logic():
+                parts = [self.condition(a, scope, positive) for a in expr.args]
+                return _all(parts) if (expr.op == "and") == positive else self._some(parts)
+            case Quantified():
+                members = [self._members(v) for v in expr.variables]
+                names = [v.name for v in expr.variables]
+                parts = [
+                    self.condition(expr.body, {**scope, **dict(zip(names, row, strict=True))}, positive)
+                    for row in product(*members)
+                ]
+                return _all(parts) if (expr.op == "forall") == positive else self._some(parts)
+            case Equal() if isinstance(expr.left.type, ObjectType):
+                same = _name(expr.left, scope) == _name(expr.right, scope)
+                return () if same == positive else None
+            case Equal() if expr.left.type == BOOL:
+                ways = [
+                    _all([self.condition(expr.left, scope, s), self.condition(expr.right, scope, s == positive)])
+                    for s in (True, False)
+                ]
+                return self._some(ways)
+            case _:
+                raise AssertionError(f"{type(expr).__name__} is no formula over objects")
+
+    def _members(self, variable: Variable) -> Sequence[str]:
+        problem = self.template.problem
+        assert isinstance(variable.type, ObjectType)
+        return problem.domain.hierarchy.members(variable.type, problem.universe)
+
+    def _atom(self, atom: Apply, scope: Mapping[str, str], positive: bool) -> Condition:
+        fact = self.template.numbers.get((atom.predicate, *(_name(a, scope) for a in atom.args)))
+        if fact is None:
+            return None if positive else ()
+        return (2 * fact + (not positive),)
+
+    def _some(self, parts: Iterable[Condition]) -> Condition:
+        ways = tuple(sorted({part for part in parts if part is not None}))
+        if not ways:
+            return None
+        if len(ways) == 1 or ways[0] == ():
+            return ways[0]
+        if ways not in self._known:
+            fact = self.first + len(self.rules)
+            self._known[ways] = fact
+            self.rules[fact] = ways
+        return (2 * self._known[ways],)
+
+
+def _all(parts: Iterable[Condition]) -> Condition:
+    literals: set[int] = set()
+    for part in parts:
+        if part is None:
+            return None
+        literals.update(part)
+    return tuple(sorted(literals))
+
+
+def _name(expr: Expr, scope: Mapping[str, str]) -> str:
+    if isinstance(expr, Variable):
+        return scope[expr.name]
+    assert isinstance(expr, Object)
+    return expr.name

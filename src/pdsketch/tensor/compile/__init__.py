@@ -1,0 +1,1 @@
+"""Terms → nodes that compute tensors: formulas, actions, and calls of modules."""

@@ -1,0 +1,269 @@
+"""Actions: many ground instances in many states at once.
+
+All right-hand sides read the old state. Of several writers of one variable,
+with gates cᵢ and values wᵢ: v′ = (1 − C)·v + C·Σcᵢwᵢ/Σcᵢ, where C is the
+logic's *or* of the gates. Literal Boolean effects: v′ = a + (1 − a)(1 − d)·v;
+Boolean assignments come between deletes and adds. Increases add up, scalings
+multiply. What no effect mentions is not touched at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import final
+
+import torch
+from torch import Tensor
+
+from pdsketch.lang.domain import Action, Predicate
+from pdsketch.lang.types import FLOAT, INT, ObjectType, ValueType
+from pdsketch.tensor.compile.logic import Logic
+from pdsketch.tensor.compile.lower import Lowering
+from pdsketch.tensor.compile.node import INSTANCE, Node, Run
+from pdsketch.tensor.compile.read import ActionParameter
+from pdsketch.tensor.compile.scope import Binding
+from pdsketch.tensor.compile.writer import Writer, beside
+from pdsketch.tensor.states import whole
+from pdsketch.tensor.states.values import convert, fully_soft, harden, is_categorical, numbers, soften
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A predicate that an action writes, its table before, and its writers by kind."""
+
+    predicate: Predicate
+    before: Node
+    deletes: tuple[Writer, ...]
+    assigns: tuple[Writer, ...]
+    adds: tuple[Writer, ...]
+    increases: tuple[Writer, ...]
+    scalings: tuple[Writer, ...]
+
+    @property
+    def writers(self) -> tuple[Writer, ...]:
+        """All of them."""
+        return (*self.deletes, *self.assigns, *self.adds, *self.increases, *self.scalings)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class CompiledAction:
+    """An action under one logic: its precondition and cost ``[state, instance]``, and its targets."""
+
+    action: Action
+    logic: Logic
+    precondition: Node
+    cost: Node | None
+    targets: tuple[Target, ...]
+
+    def written(self, run: Run) -> dict[str, Tensor]:
+        """The new tables of what an action writes, ``[state · instance, *objects, *value]``."""
+        after = {}
+        for target in self.targets:
+            new = _after(target, run, self.logic)
+            sizes = [run.batch.layout.size(t) for t in target.writers[0].types]
+            own = new.shape[2 + len(sizes) :]
+            full = new.expand(run.batch.size, run.instances, *sizes, *own)
+            after[target.predicate.name] = full.reshape(run.batch.size * run.instances, *sizes, *own)
+        return after
+
+    def assigned(self, run: Run) -> dict[str, tuple[Tensor, Tensor]]:
+        """How far each entry is written, ``[state · instance, *objects]``, and what would be written there.
+
+        For the predicates to which an action assigns under conditions and does nothing else.
+        """
+        found = {}
+        for target in self.targets:
+            if target.writers != target.assigns or all(writer.always for writer in target.writers):
+                continue
+            gate = _any(target.assigns, run, self.logic)
+            value = _mean(target.assigns, run)
+            sizes = [run.batch.layout.size(t) for t in target.writers[0].types]
+            rows = run.batch.size * run.instances
+            own = value.shape[2 + len(sizes) :]
+            found[target.predicate.name] = (
+                gate.expand(run.batch.size, run.instances, *sizes).reshape(rows, *sizes),
+                value.expand(run.batch.size, run.instances, *sizes, *own).reshape(rows, *sizes, *own),
+            )
+        return found
+
+
+def compile_action(action: Action, lowering: Lowering) -> CompiledAction:
+    """The program of an action schema."""
+    env = {p.name: _parameter(p.name, p.type, lowering.logic) for p in action.parameters}
+    by_predicate: dict[str, list[Writer]] = {}
+    for update in action.effects:
+        predicate = lowering.domain.predicates[update.target.predicate]
+        by_predicate.setdefault(predicate.name, []).append(Writer(update, predicate, lowering, env))
+    kinds = [("delete",), ("assign",), ("add",), ("increase", "decrease"), ("scale-up", "scale-down")]
+    targets = []
+    for name, writers in by_predicate.items():
+        predicate = lowering.domain.predicates[name]
+        grouped = [tuple(w for w in writers if w.op in kind) for kind in kinds]
+        targets.append(Target(predicate, lowering.table(predicate), *grouped))
+    cost = None if action.cost is None else lowering.as_type(action.cost, FLOAT, env)
+    precondition = lowering.lower(action.precondition, env)
+    return CompiledAction(action, lowering.logic, precondition, cost, tuple(targets))
+
+
+def _parameter(name: str, type_: ObjectType | ValueType, logic: Logic) -> Binding:
+    if isinstance(type_, ObjectType):
+        return ActionParameter(name, type_)
+    form = harden if logic.crisp else soften
+    return Node((INSTANCE,), lambda run: form(run.parameters[name], type_))
+
+
+def _mean(writers: Sequence[Writer], run: Run) -> Tensor:
+    """What the writers of each entry write, weighted by their gates, over the whole table."""
+    if len(writers) == 1 and not writers[0].extra:
+        return writers[0].placed(fully_soft(writers[0].value(run), writers[0].type), run)
+    parts = [(w, *w.mixture(run)) for w in writers]
+    total = _sum([w.placed(total, run) for w, total, _ in parts])
+    weight = _sum([w.placed(weight, run) for w, _, weight in parts])
+    return _ratio(total, weight)
+
+
+def _ratio(total: Tensor, weight: Tensor) -> Tensor:
+    """``Σcw/Σc``, and 0 where nothing is written."""
+    return total / beside(torch.where(weight > 0, weight, torch.ones_like(weight)), total)
+
+
+def _after(target: Target, run: Run, logic: Logic) -> Tensor:
+    """The new table of one predicate, ``[state, instance, *objects, *value]``."""
+    before = target.before(run).unsqueeze(1)
+    writers = target.writers
+    if len(writers) == 1 and writers[0].fits(run):
+        writer = writers[0]
+        return writer.table(_changed(writer, writer.local(before), run))
+    if any(writer.real(run) is not None for writer in writers):
+        return _after_many(target, before, run, logic)
+    if len(writers) == 1:
+        return _put(writers[0], _whole(before, run), run)
+    literal = not (target.assigns or target.increases or target.scalings)
+    if literal and (logic.crisp or all(writer.always for writer in writers)):
+        return reduce(lambda table, writer: _put(writer, table, run), writers, _whole(before, run))
+    return _after_many(target, before, run, logic)
+
+
+def _whole(before: Tensor, run: Run) -> Tensor:
+    return before.expand(run.batch.size, run.instances, *before.shape[2:])
+
+
+def _put(writer: Writer, table: Tensor, run: Run) -> Tensor:
+    """The table with the entries of one writer changed, and all others as they are."""
+    index = writer.index(run)
+    constant = writer.always and writer.op in ("add", "delete", "assign")
+    new = _changed(writer, None if constant else table[index], run)
+    if new.dtype != table.dtype:
+        new, table = fully_soft(new, writer.type), fully_soft(table, writer.type)
+    return torch.index_put(table, index, new)
+
+
+def _changed(writer: Writer, old: Tensor | None, run: Run) -> Tensor:
+    """The new value of a writer's entries from the old one, which a constant needs not."""
+    type_ = writer.type
+    if writer.op in ("add", "delete"):
+        return _literal(writer, old, run)
+    if writer.op != "assign":
+        assert old is not None
+        number = numbers(old, type_)
+        change = beside(writer.change(run), number)
+        additive = writer.op in ("increase", "decrease")
+        return _retyped(
+            whole.add(number, change) if additive else whole.multiply(number, _factor(change)),
+            type_,
+            writer.crisp,
+        )
+    if writer.extra:
+        assert old is not None
+        total, weight = writer.mixture(run)
+        return _mixed(old, total, weight, writer.gate(run), type_, crisp=writer.crisp)
+    value = writer.value(run)
+    if not writer.crisp and (type_.prim == "bool" or is_categorical(type_)):
+        value = fully_soft(value, type_)
+    if writer.always:
+        return value
+    assert old is not None
+    return blended(old, value, writer.gate(run), type_, crisp=writer.crisp)
+
+
+def _literal(writer: Writer, old: Tensor | None, run: Run) -> Tensor:
+    adds = writer.op == "add"
+    if writer.always:
+        dtype = torch.bool if writer.crisp else torch.float32
+        shape = (1,) * (1 + len(writer.axes))
+        return torch.full(shape, adds, dtype=dtype, device=run.batch.device)
+    assert old is not None
+    gate = writer.gate(run)
+    if writer.crisp:
+        return old | gate if adds else old & ~gate
+    return gate + (1.0 - gate) * old if adds else (1.0 - gate) * old
+
+
+def blended(old: Tensor, new: Tensor, gate: Tensor, type_: ValueType, *, crisp: bool) -> Tensor:
+    """``c·new + (1 − c)·old``, exactly ``old`` where c is 0 and ``new`` where it is 1."""
+    if crisp:
+        return torch.where(beside(gate, new), new, old)
+    new, old = fully_soft(new, type_), fully_soft(old, type_)
+    return torch.lerp(old, new, beside(gate, new))
+
+
+def _mixed(
+    old: Tensor, total: Tensor, weight: Tensor, gate: Tensor, type_: ValueType, *, crisp: bool
+) -> Tensor:
+    """The mean of several writers, ``Σcw/Σc``, blended with the old value."""
+    mean = _ratio(total, weight)
+    return blended(old, harden(mean, type_) if crisp else mean, gate, type_, crisp=crisp)
+
+
+def _retyped(number: Tensor, type_: ValueType, crisp: bool) -> Tensor:
+    """A number as a value of the type: an int with choices stays within them."""
+    if type_.prim != "int64":
+        return number
+    if crisp and number.is_floating_point():
+        number = whole.rounded(number)
+    if not is_categorical(type_):
+        return number
+    return convert(number, INT, type_) if crisp else fully_soft(convert(number, INT, type_), type_)
+
+
+def _after_many(target: Target, before: Tensor, run: Run, logic: Logic) -> Tensor:
+    """Several writers: gates and values are laid out over the whole table, then combined."""
+    type_, crisp = target.predicate.type, logic.crisp
+    value = before
+    if target.deletes:
+        gate = _any(target.deletes, run, logic)
+        value = value & ~gate if crisp else (1.0 - gate) * value
+    if target.assigns:
+        parts = [(w, *w.mixture(run)) for w in target.assigns]
+        total = _sum([w.placed(total, run) for w, total, _ in parts])
+        weight = _sum([w.placed(weight, run) for w, _, weight in parts])
+        value = _mixed(value, total, weight, _any(target.assigns, run, logic), type_, crisp=crisp)
+    if target.adds:
+        gate = _any(target.adds, run, logic)
+        value = value | gate if crisp else gate + (1.0 - gate) * value
+    if target.increases or target.scalings:
+        number = numbers(value, type_)
+        for writer in target.increases:
+            number = whole.add(number, beside(writer.placed(writer.change(run), run), number))
+        for writer in target.scalings:
+            change = beside(writer.placed(writer.change(run), run), number)
+            number = whole.multiply(number, _factor(change))
+        value = _retyped(number, type_, crisp)
+    return value
+
+
+def _factor(change: Tensor) -> Tensor:
+    return whole.add(change, torch.ones_like(change))
+
+
+def _any(writers: Sequence[Writer], run: Run, logic: Logic) -> Tensor:
+    """The logic's *or* of the gates of several writers, over the whole table."""
+    return reduce(logic.disj, [w.placed(w.gate(run), run) for w in writers])
+
+
+def _sum(tables: Sequence[Tensor]) -> Tensor:
+    return reduce(torch.add, tables)

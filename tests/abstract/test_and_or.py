@@ -1,0 +1,186 @@
+"""AO: codes, relations and the task that they make, beside the classical task and exhaustive search."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import pdsketch as pds
+from pdsketch.abstract.andor.compile import abstraction_of, compile_and_or
+from pdsketch.heuristics.evaluator import KernelEvaluator
+from pdsketch.task.ground import ground
+from pdsketch.task.simulate import successor
+
+PAPER = """
+(define (domain sums)
+  (:types thing)
+  (:predicates
+    (p [return_type=int64] ?o - thing)
+    (q [return_type=int64] ?o - thing)
+    (r [return_type=int64] ?o - thing))
+  (:action set-p :parameters (?o - thing) :effect (p::assign ?o (+ (p ?o) 1)))
+  (:action set-q :parameters (?o - thing) :effect (q::assign ?o (+ (q ?o) 1)))
+  (:action set-r :parameters (?o - thing) :effect (r::assign ?o (+ (p ?o) (q ?o)))))
+"""
+
+
+def estimate(model, state, goal, heuristic):
+    """The heuristic's value of a state."""
+    result = pds.plan(model, state, goal, heuristic=heuristic, search="gbfs", max_expansions=0)
+    return result.best_h
+
+
+def sums():
+    domain = pds.parse_domain(PAPER)
+    state = pds.State(
+        domain, objects={"thing": ["a", "b"]}, values={"p": [1, 1], "q": [1, 1], "r": [0, 0]}
+    )
+    return pds.Model(domain), state, "(forall (?o - thing) (= (r ?o) 4))"
+
+
+def test_the_papers_example_takes_six_and_opt_says_two():
+    model, state, goal = sums()
+    assert estimate(model, state, goal, "ao") == 6
+    assert estimate(model, state, goal, "opt") == 2
+
+
+def test_numbers_that_count_up_grow_codes_and_the_plan_is_found_in_the_abstraction():
+    model, state, goal = sums()
+    result = pds.plan(model, state, goal, search="abstract")
+    assert result.solved and result.cost == 6 and result.refinements == 0
+
+
+SYMBOLIC = """
+(define (domain rooms)
+  (:requirements :adl)
+  (:types room thing)
+  (:predicates (at ?r - room) (door ?a - room ?b - room) (has ?t - thing) (in ?t - thing ?r - room) (lit ?r - room))
+  (:derived (dark ?r - room) (not (lit ?r)))
+  (:action go :parameters (?a - room ?b - room)
+    :precondition (and (at ?a) (door ?a ?b)) :effect (and (not (at ?a)) (at ?b)))
+  (:action take :parameters (?t - thing ?r - room)
+    :precondition (and (at ?r) (in ?t ?r) (lit ?r)) :effect (and (has ?t) (not (in ?t ?r))))
+  (:action switch :parameters (?r - room)
+    :precondition (at ?r)
+    :effect (and (when (dark ?r) (lit ?r)) (when (lit ?r) (not (lit ?r))))))
+"""
+
+
+def test_of_a_symbolic_sketch_it_is_the_classical_tasks_hff():
+    domain = pds.parse_domain(SYMBOLIC)
+    rooms = ["a", "b", "c", "d"]
+    facts = {("at", "a"), ("door", "a", "b"), ("door", "b", "c"), ("door", "c", "d"), ("in", "key", "d")}
+    init = " ".join(f"({' '.join(fact)})" for fact in sorted(facts))
+    for goal in ("(has key)", "(and (has key) (lit a))", "(exists (?r - room) (and (lit ?r) (at ?r)))"):
+        problem = pds.parse_problem(
+            f"(define (problem p) (:domain rooms) (:objects {' '.join(rooms)} - room key - thing)"
+            f" (:init {init}) (:goal {goal}))",
+            domain,
+        )
+        task = ground(problem)
+        for name in ("ff", "add", "max"):
+            classical = KernelEvaluator(task, name).values(task.init[None])[0]
+            ours = estimate(pds.Model(domain), problem.state, problem.goal, "ao" if name == "ff" else f"ao-{name}")
+            assert ours == classical
+
+
+def counters(effects, k):
+    """Two counters per object, ints of k choices, and some actions."""
+    actions = "".join(
+        f"(:action act{i} :parameters (?o - thing) :precondition {condition} :effect ({target}::assign ?o {value}))"
+        for i, (condition, target, value) in enumerate(effects)
+    )
+    return pds.parse_domain(f"""
+        (define (domain counters)
+          (:types thing - object n - int64[choices={k}])
+          (:predicates (a [return_type=n] ?o - thing) (b [return_type=n] ?o - thing) (on ?o - thing)
+            (next [return_type=n] ?x - n) (mix [return_type=n] ?x - n ?y - n) (good ?x - n ?y - n))
+          (:derived (fine ?o - thing) (good (a ?o) (b ?o)))
+          {actions}
+          (:action flip :parameters (?o - thing) :effect (assign (on ?o) (not (fine ?o)))))
+    """)
+
+
+CONDITIONS = st.sampled_from(
+    ["(and)", "(fine ?o)", "(not (fine ?o))", "(on ?o)", "(= (a ?o) (b ?o))", "(exists (?x - thing) (on ?x))"]
+)
+VALUES = st.sampled_from(["(next (a ?o))", "(next (b ?o))", "(mix (a ?o) (b ?o))", "(a ?o)", "0", "1"])
+EFFECTS = st.lists(st.tuples(CONDITIONS, st.sampled_from(["a", "b"]), VALUES), min_size=1, max_size=3)
+
+
+@settings(max_examples=25, deadline=None)
+@given(EFFECTS, st.integers(2, 4), st.integers(0, 10_000))
+def test_an_exact_abstraction_has_the_models_optimal_costs_and_transitions(effects, k, seed):
+    rng = np.random.default_rng(seed)
+    domain = counters(effects, k)
+    successor_of = torch.tensor(rng.integers(0, k, k))
+    mixed, good = torch.tensor(rng.integers(0, k, (k, k))), torch.tensor(rng.random((k, k)) < 0.4)
+    model = pds.Model(
+        domain,
+        modules={
+            "next": lambda x: successor_of[x],
+            "mix": lambda x, y: mixed[x, y],
+            "good": lambda x, y: good[x, y].float(),
+        },
+    )
+    values = {"a": rng.integers(0, k, 2).tolist(), "b": rng.integers(0, k, 2).tolist(), "on": [False, True]}
+    state = pds.State(domain, objects={"thing": ["x", "y"]}, values=values)
+    goal = f"(and (fine x) (not (on y)) (= (a y) {int(rng.integers(0, k))}))"
+    exhaustive = pds.plan(model, state, goal, heuristic="blind", time_limit=None)
+    found = pds.plan(model, state, goal, search="abstract", time_limit=None)
+    assert found.solved == exhaustive.solved
+    assert found.refinements == 0
+    universe = state.batch.universe(0)
+    abstraction = compile_and_or(model, universe.types, universe.formula(goal), state.batch)
+    if exhaustive.solved:
+        assert found.cost >= exhaustive.cost
+        from pdsketch.search.packed.engine import PackedOptions, search
+
+        best = search(abstraction.task, PackedOptions(search="astar", heuristic="blind"))
+        assert best.cost == exhaustive.cost
+
+
+def test_facts_read_off_the_models_successor_are_those_of_the_abstractions():
+    model, state, goal = sums()
+    universe = state.batch.universe(0)
+    formula = universe.formula(goal)
+    abstraction = compile_and_or(model, universe.types, formula, state.batch)
+    names = {name: i for i, name in enumerate(abstraction.task.operators)}
+    operator = names["set-p", "@0"]
+    after = model.step(state, ("set-p", "a"))
+    again = compile_and_or(model, universe.types, formula, after.batch)
+    told = {f for f, held in zip(again.task.facts, again.task.init, strict=False) if held}
+    believed = successor(abstraction.task, abstraction.task.init, operator)
+    held = {f for f, truth in zip(abstraction.task.facts, believed, strict=False) if truth}
+    assert told <= held | told and ("p", "@0", "int64@1") not in held
+    assert any(f[:2] == ("p", "@0") for f in held)
+
+
+@pytest.mark.parametrize("order", [("a", "b"), ("b", "a")])
+def test_the_order_of_objects_changes_nothing(order):
+    model, _, goal = sums()
+    values = {"a": (1, 2, 0), "b": (3, 1, 4)}
+    state = pds.State(
+        model.domain,
+        objects={"thing": list(order)},
+        values={name: [values[o][i] for o in order] for i, name in enumerate("pqr")},
+    )
+    assert estimate(model, state, goal, "ao") == 2
+    assert pds.plan(model, state, goal, search="abstract").cost == 2
+
+
+def test_a_model_that_is_trained_on_gets_new_rules():
+    domain = pds.parse_domain("""
+        (define (domain d) (:types o) (:predicates (x [return_type=int64[choices=3]] ?o - o))
+          (:derived (good ?o - o) (??f (x ?o)))
+          (:action up :parameters (?o - o) :effect (x::assign ?o (??g (x ?o)))))
+    """)
+    model = pds.Model(domain, seed=0)
+    before = abstraction_of(model)
+    assert abstraction_of(model) is before
+    with torch.no_grad():
+        next(iter(model.parameters())).add_(1.0)
+    assert abstraction_of(model) is not before
