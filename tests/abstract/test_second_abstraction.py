@@ -126,6 +126,8 @@ def test_the_command_line_lists_the_registries(capsys):
 
 
 def test_facts_that_are_not_read_are_false(model):
-    compiled = goal_count(hopeless=False)(model, {}, model.formula(state(model).batch, GOAL))
+    compiled = goal_count(hopeless=False)(
+        model, {}, model.formula(state(model).batch, GOAL), state(model).batch
+    )
     facts = np.array([[True, False, True, True]])
     assert compiled.states(facts).tolist() == [[True, False, True]]

@@ -123,7 +123,7 @@ class _Table:
 
 @final
 class _CodeTable:
-    """The codes of one part of a state variable: for each problem the places of its objects, and the facts."""
+    """The codes of one part of a state variable: for each problem the places of objects, and the facts."""
 
     def __init__(self, predicate: Predicate, part: NumberCodes | None, problems: int) -> None:
         self._predicate = predicate

@@ -31,7 +31,7 @@ MOST_REFINEMENTS: Final = 8
 """How often the search goes on from where the model and the abstraction differ. Set by hand."""
 
 FIRST: Final = 500
-"""Expansions of A* before weighted A* and greedy search are tried: most plans are found in fewer. Set by hand."""
+"""Expansions of A* before weighted A* and greedy search are tried; most plans take fewer. Set by hand."""
 
 THEN: Final = 20_000
 """Expansions of weighted A*."""

@@ -43,7 +43,7 @@ class Template:
         self.fixed: Bools = self._facts.init & ~self._facts.free
 
     def task(self, init: Bools, goal: Expr) -> Task:
-        """The task from an initial state (the truth of every fact of ``numbers``) to a goal over its objects."""
+        """The task from a state, the truth of every fact of ``numbers``, to a goal over its objects."""
         compiler = _Goal(self, len(self._facts.init))
         literals = compiler.condition(goal, {}, True)
         n_new = len(compiler.rules)

@@ -120,7 +120,7 @@ class Codebook:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Part:
+class CodePart:
     """Some dimensions of a type, which have one codebook."""
 
     book: Codebook
@@ -142,14 +142,14 @@ class Codebooks:
         self.domain = domain
         self._codes = codes_of(notes)
         self._rows = rows_of(notes)
-        self._parts: dict[str, tuple[Part, ...]] = {}
+        self._parts: dict[str, tuple[CodePart, ...]] = {}
         self.domains: dict[str, list[dict[int, None]]] = {}
         for predicate in domain.state_predicates:
             if not predicate.type.is_bool:
                 self.domains[predicate.name] = [{} for _ in self.parts(predicate.type)]
                 self._learn(predicate)
 
-    def parts(self, type_: ValueType) -> tuple[Part, ...]:
+    def parts(self, type_: ValueType) -> tuple[CodePart, ...]:
         """The parts of a type. Types of one name share them."""
         name = str(type_)
         if name not in self._parts:
@@ -199,22 +199,22 @@ class Codebooks:
         whole = type_.choices is not None
         return [part.book.know(every) if whole else np.zeros(0, np.int64) for part in self.parts(type_)]
 
-    def _cut(self, name: str, type_: ValueType) -> Iterable[Part]:
+    def _cut(self, name: str, type_: ValueType) -> Iterable[CodePart]:
         size = prod(type_.shape or ()) if type_.shape != () else 1
         if type_.prim != "float32":
             for i in range(size):
                 book = Codebook(
                     name if size == 1 else f"{name}.{i}", np.full(1, 0.4), True, type_.choices is None
                 )
-                yield Part(book, (i,))
+                yield CodePart(book, (i,))
             return
         mine = [p.name for p in self.domain.state_predicates if str(p.type) == name]
         steps = self._steps(mine, size, type_)
         if size == 1 or self._few(mine, size):
-            yield Part(Codebook(name, steps, False, size == 1), tuple(range(size)))
+            yield CodePart(Codebook(name, steps, False, size == 1), tuple(range(size)))
             return
         for i in range(size):
-            yield Part(Codebook(f"{name}.{i}", steps[i : i + 1], False, True), (i,))
+            yield CodePart(Codebook(f"{name}.{i}", steps[i : i + 1], False, True), (i,))
 
     def _steps(self, names: Sequence[str], size: int, type_: ValueType) -> Floats:
         """How near numbers are one code: half the spacing that was recorded, or the tolerance."""

@@ -12,8 +12,8 @@ import torch
 from pdsketch.abstract.andor.codebooks import Codebooks
 from pdsketch.abstract.andor.functions import (
     CodeAxis,
+    CodeTable,
     NotAbstractableError,
-    Table,
     TooManyCombinationsError,
 )
 from pdsketch.abstract.andor.symbolic import (
@@ -246,7 +246,7 @@ def _is_own(axis: CodeAxis, target: Apply, place: int) -> bool:
     return axis.input.expr == target and axis.place == place
 
 
-def _written_rows(table: Table, target: Apply, place: int) -> tuple[list[list[int]], list[int]]:
+def _written_rows(table: CodeTable, target: Apply, place: int) -> tuple[list[list[int]], list[int]]:
     """The rows of codes in which something is written that is not there already, and what."""
     results: Longs = table.results.astype(np.int64)
     index = np.argwhere(results >= 0)

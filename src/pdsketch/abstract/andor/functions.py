@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pdsketch.abstract.andor.codebooks import Codebooks, Part
+from pdsketch.abstract.andor.codebooks import Codebooks, CodePart
 from pdsketch.budget import current
 from pdsketch.kernels.arrays import Bools, Longs
 from pdsketch.lang.domain import Domain
@@ -47,7 +47,7 @@ class TooManyCombinationsError(Exception):
 
 @final
 @dataclass(frozen=True, slots=True)
-class Input:
+class CodeInput:
     """What an expression depends on: a state variable, a formula (Boolean), or a variable over values."""
 
     expr: Expr
@@ -65,9 +65,9 @@ class Input:
 class CodeAxis:
     """One axis of a table: a part of an input (None: a Boolean one), and its codes in order."""
 
-    input: Input
+    input: CodeInput
     place: int
-    part: Part | None
+    part: CodePart | None
     codes: Longs
 
     @property
@@ -78,13 +78,13 @@ class CodeAxis:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Table:
+class CodeTable:
     """A function of codes: ``results`` over the axes: Booleans, or codes of one part of the value."""
 
     axes: tuple[CodeAxis, ...]
     results: Bools | Longs
 
-    def reduced(self) -> Table:
+    def reduced(self) -> CodeTable:
         """The same without the axes on which nothing depends."""
         axes, results = list(self.axes), self.results
         for i in reversed(range(len(axes))):
@@ -92,17 +92,17 @@ class Table:
             if (results == first).all():
                 results = first.squeeze(i)
                 del axes[i]
-        return Table(tuple(axes), results)
+        return CodeTable(tuple(axes), results)
 
 
 @final
-class Inputs:
+class CodeInputs:
     """Collects what an expression depends on, and puts variables in its place."""
 
     def __init__(self, domain: Domain, fresh: count[int]) -> None:
         self._domain = domain
         self._fresh = fresh
-        self.found: dict[Expr, Input] = {}
+        self.found: dict[Expr, CodeInput] = {}
 
     @property
     def variables(self) -> list[Variable]:
@@ -134,19 +134,19 @@ class Inputs:
         if expr not in self.found:
             assert isinstance(expr.type, ValueType)
             variable = Variable(f"?{next(self._fresh)}@in", expr.type)
-            self.found[expr] = Input(expr, variable)
+            self.found[expr] = CodeInput(expr, variable)
         return self.found[expr].variable
 
 
 @final
-class Evaluator:
+class CodeEvaluator:
     """Evaluates programs of expressions whose only variables are inputs, on rows of codes."""
 
     def __init__(self, model: Model, books: Codebooks) -> None:
         self.books = books
         self.programs = Detached(model)
 
-    def axes(self, inputs: Iterable[Input]) -> list[CodeAxis]:
+    def axes(self, inputs: Iterable[CodeInput]) -> list[CodeAxis]:
         """The axes of inputs, with the codes that each can have."""
         found = []
         for each in inputs:
@@ -157,7 +157,7 @@ class Evaluator:
                 found.append(CodeAxis(each, place, part, self._codes(each, place, part)))
         return found
 
-    def _codes(self, each: Input, place: int, part: Part) -> Longs:
+    def _codes(self, each: CodeInput, place: int, part: CodePart) -> Longs:
         if isinstance(each.expr, Apply):
             return np.array([*self.books.domains[each.expr.predicate][place]], np.int64)
         return np.arange(len(part.book))
@@ -177,7 +177,7 @@ class Evaluator:
 
     def parameters(self, axes: Sequence[CodeAxis], rows: Longs) -> dict[str, Tensor]:
         """The values of inputs on rows of codes, ``[1, n, *shape]`` each."""
-        by_input: dict[Input, list[tuple[int, int]]] = {}
+        by_input: dict[CodeInput, list[tuple[int, int]]] = {}
         for column, axis in enumerate(axes):
             by_input.setdefault(axis.input, []).append((axis.place, column))
         found = {}

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pdsketch.abstract.andor.functions import Inputs, NotAbstractableError, Table
+from pdsketch.abstract.andor.functions import CodeInputs, CodeTable, NotAbstractableError
 from pdsketch.abstract.andor.symbolic import Case, Scope, conjoined, disjoined, hint_of, some
 from pdsketch.kernels.arrays import Bools, Longs
 from pdsketch.lang.terms import FALSE, TRUE, BlankCall, Each, Expr, Update
@@ -47,8 +47,8 @@ class SetFunction:
         self.hint = hint_of(expr)
         self.set = sets[0]
         symbols, evaluator = translator.symbols, translator.evaluator
-        self.inputs = Inputs(translator.domain, symbols.fresh)
-        self.elements = Inputs(translator.domain, symbols.fresh)
+        self.inputs = CodeInputs(translator.domain, symbols.fresh)
+        self.elements = CodeInputs(translator.domain, symbols.fresh)
         replaced = [None if isinstance(a, Each) else self.inputs.replaced(a) for a in expr.args]
         body = self.elements.replaced(self.set.body)
         self.axes = evaluator.axes(self.inputs.found.values())
@@ -65,13 +65,13 @@ class SetFunction:
             self._condition = self._t.truth(self.set.condition, inner)
         return self._condition
 
-    def element(self, table: Table, scope: Scope) -> Expr:
+    def element(self, table: CodeTable, scope: Scope) -> Expr:
         """Some element of the set has codes of which a table is true."""
         bools = {**self.bools, **self._t.formulas(self.elements, {**scope, **self._inner})}
         held = self._t.symbols.holds(table, {**scope, **self._inner}, self.hint, bools)
         return some(self.variables, conjoined([self.condition(scope), held]))
 
-    def moved(self, changes: Table) -> Table | None:
+    def moved(self, changes: CodeTable) -> CodeTable | None:
         """The changes of one element; None if there are none."""
         return changes if bool((changes.results >= -1).any()) else None
 
@@ -144,7 +144,7 @@ def written_by_set(
         if moved is None:
             found.append(translator.cases(base, function.bools))
             continue
-        differs = Table(changes.axes, changes.results >= -1)
+        differs = CodeTable(changes.axes, changes.results >= -1)
         still = translator.symbols.denied(function.element(differs, scope))
         cases = [
             Case(conjoined([still, c.condition]), c.variables, c.table)
@@ -160,7 +160,7 @@ def _one_at_a_time(
     expr: Expr,
     function: SetFunction,
     evaluate: Callable[[Longs, Longs, Bools], Longs],
-) -> tuple[list[Table], list[tuple[Table, ...]]]:
+) -> tuple[list[CodeTable], list[tuple[CodeTable, ...]]]:
     """The function of the empty set, and how one element changes it; checked on sets of several.
 
     Codes of -2 in the second tables: the element changes nothing.
@@ -182,7 +182,7 @@ def _one_at_a_time(
     flips, _ = translator.tabulated((expr, "single"), [*outer, *inner], single)
     truth = function.type is None
     if truth:
-        flips = [Table(t.axes, t.results >= -1) for t in flips]
+        flips = [CodeTable(t.axes, t.results >= -1) for t in flips]
     agreement = _agreement(function, evaluate)
     translator.note(function.hint, False, agreement, flips[0])
     if agreement < AGREEMENT:

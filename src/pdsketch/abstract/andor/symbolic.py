@@ -10,7 +10,7 @@ from typing import final
 import numpy as np
 
 from pdsketch.abstract.andor.codebooks import Codebook, Codebooks
-from pdsketch.abstract.andor.functions import CodeAxis, Table
+from pdsketch.abstract.andor.functions import CodeAxis, CodeTable
 from pdsketch.kernels.arrays import Bools
 from pdsketch.lang.domain import Domain, Fact, Predicate
 from pdsketch.lang.terms import (
@@ -85,7 +85,7 @@ class Case:
 
     condition: Expr
     variables: tuple[Variable, ...]
-    table: Table
+    table: CodeTable
 
 
 def hint_of(expr: Expr) -> str:
@@ -162,7 +162,7 @@ class Symbols:
             self._named[expr] = Apply(name, parameters, BOOL)
         return negated(self._named[expr])
 
-    def holds(self, table: Table, scope: Scope, hint: str, bools: dict[Expr, Expr]) -> Expr:
+    def holds(self, table: CodeTable, scope: Scope, hint: str, bools: dict[Expr, Expr]) -> Expr:
         """The formula that a table of truth amounts to. ``bools`` are the formulas of Boolean inputs."""
         results: Bools = table.results.astype(np.bool_)
         if not table.axes:
@@ -171,7 +171,7 @@ class Symbols:
             if axis.is_bool:
                 rest = (*table.axes[:i], *table.axes[i + 1 :])
                 formula = bools[axis.input.expr]
-                ways = [Table(rest, np.asarray(results.take(sign, axis=i))).reduced() for sign in (0, 1)]
+                ways = [CodeTable(rest, np.asarray(results.take(sign, axis=i))).reduced() for sign in (0, 1)]
                 low, high = (self.holds(way, scope, hint, bools) for way in ways)
                 return disjoined([conjoined([self.denied(formula), low]), conjoined([formula, high])])
         if results.mean() > 0.5:

@@ -11,7 +11,7 @@ import numpy as np
 from pdsketch.abstract.andor.functions import (
     MOST_COMBINATIONS,
     CodeAxis,
-    Table,
+    CodeTable,
     TooManyCombinationsError,
     every_row,
 )
@@ -25,7 +25,7 @@ Evaluate = Callable[[Longs], Longs]
 """Rows of codes ``[n, axes]`` → results ``[n, k]``."""
 
 
-def tabulate(axes: Sequence[CodeAxis], evaluate: Evaluate) -> tuple[list[Table], bool]:
+def tabulate(axes: Sequence[CodeAxis], evaluate: Evaluate) -> tuple[list[CodeTable], bool]:
     """The tables of a function's results, and whether they are exact: computed on all combinations.
 
     Where these are too many, the axes that matter are found by varying one at a time, and the others are
@@ -43,9 +43,9 @@ def tabulate(axes: Sequence[CodeAxis], evaluate: Evaluate) -> tuple[list[Table],
     return _tables(few, evaluate(rows)), False
 
 
-def _tables(axes: Sequence[CodeAxis], results: Longs) -> list[Table]:
+def _tables(axes: Sequence[CodeAxis], results: Longs) -> list[CodeTable]:
     sizes = [len(axis.codes) for axis in axes]
-    return [Table(tuple(axes), column.reshape(sizes)).reduced() for column in results.T]
+    return [CodeTable(tuple(axes), column.reshape(sizes)).reduced() for column in results.T]
 
 
 def _screened(axes: Sequence[CodeAxis], evaluate: Evaluate) -> tuple[Bools, Longs]:

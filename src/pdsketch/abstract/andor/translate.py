@@ -15,7 +15,13 @@ import numpy as np
 
 from pdsketch.abstract.andor import sets
 from pdsketch.abstract.andor.codebooks import Codebooks
-from pdsketch.abstract.andor.functions import CodeAxis, Evaluator, Inputs, NotAbstractableError, Table
+from pdsketch.abstract.andor.functions import (
+    CodeAxis,
+    CodeEvaluator,
+    CodeInputs,
+    CodeTable,
+    NotAbstractableError,
+)
 from pdsketch.abstract.andor.symbolic import (
     Case,
     Scope,
@@ -67,9 +73,9 @@ class Translator:
         self.domain: Domain = model.domain
         self.books = books
         self.symbols = Symbols(model.domain, books)
-        self.evaluator = Evaluator(model, books)
+        self.evaluator = CodeEvaluator(model, books)
         self.behaviours: dict[str, Behaviour] = {}
-        self._tables: dict[object, tuple[list[Table], bool]] = {}
+        self._tables: dict[object, tuple[list[CodeTable], bool]] = {}
 
     # -- truth ---------------------------------------------------------------------
 
@@ -140,7 +146,7 @@ class Translator:
         """An expression over values: its truth for all codes of what it reads."""
         if any(isinstance(node, Each) for node in walk(expr)):
             raise NotAbstractableError("a set is given to a function inside of another")
-        inputs = Inputs(self.domain, self.symbols.fresh)
+        inputs = CodeInputs(self.domain, self.symbols.fresh)
         replaced = inputs.replaced(expr)
         axes = self.evaluator.axes(inputs.found.values())
         node = self.evaluator.programs.value(replaced, BOOL, inputs.variables)
@@ -153,13 +159,14 @@ class Translator:
         self.note(hint, exact, 1.0, table)
         return self.symbols.holds(table, scope, hint, self.formulas(inputs, scope))
 
-    def formulas(self, inputs: Inputs, scope: Scope) -> dict[Expr, Expr]:
+    def formulas(self, inputs: CodeInputs, scope: Scope) -> dict[Expr, Expr]:
         """The formulas of Boolean inputs, over codes."""
         return {e: self.truth(e, scope) for e, each in inputs.found.items() if each.type.is_bool}
 
     def tabulated(
         self, key: object, axes: Sequence[CodeAxis], evaluate: Callable[[Longs], Longs]
-    ) -> tuple[list[Table], bool]:
+    ) -> tuple[list[CodeTable], bool]:
+        """`tabulate`, computed once for each number of codes."""
         whole = (key, tuple((len(axis.codes), len(axis.part.book) if axis.part else 2) for axis in axes))
         found = self._tables.get(whole)
         if found is None:
@@ -167,10 +174,13 @@ class Translator:
             return found
         # The expression is the same, and its inputs have other names now.
         by_place = {(a.input.expr, a.place): a for a in axes}
-        tables = [Table(tuple(by_place[a.input.expr, a.place] for a in t.axes), t.results) for t in found[0]]
+        tables = [
+            CodeTable(tuple(by_place[a.input.expr, a.place] for a in t.axes), t.results) for t in found[0]
+        ]
         return tables, found[1]
 
-    def note(self, name: str, exact: bool, agreement: float, table: Table) -> None:
+    def note(self, name: str, exact: bool, agreement: float, table: CodeTable) -> None:
+        """Remember how well a function is represented."""
         self.behaviours[name] = Behaviour(name, exact, agreement, int(table.results.size))
 
     # -- values --------------------------------------------------------------------
@@ -183,7 +193,7 @@ class Translator:
         hint = f"{hint_of(value)}"
         if isinstance(value, BlankCall) and any(isinstance(a, Each) for a in value.args):
             return sets.written_by_set(self, update, value, predicate.type, scope)
-        inputs = Inputs(self.domain, self.symbols.fresh)
+        inputs = CodeInputs(self.domain, self.symbols.fresh)
         replaced = inputs.replaced(value)
         axes = self.evaluator.axes(inputs.found.values())
         node = self.evaluator.programs.value(replaced, predicate.type, inputs.variables)
@@ -203,7 +213,7 @@ class Translator:
             self.note(hint, exact, 1.0, table)
         return [self.cases(table, self.formulas(inputs, scope)) for table in tables]
 
-    def cases(self, table: Table, bools: dict[Expr, Expr]) -> list[Case]:
+    def cases(self, table: CodeTable, bools: dict[Expr, Expr]) -> list[Case]:
         """A table without Boolean axes: one case for each combination of their truths."""
         results: Longs = table.results.astype(np.int64)
         for i, axis in enumerate(table.axes):
@@ -214,7 +224,7 @@ class Translator:
                 for sign in (0, 1):
                     literal = formula if sign else self.symbols.denied(formula)
                     for case in self.cases(
-                        Table(rest, results.take([sign], axis=i).squeeze(i)).reduced(), bools
+                        CodeTable(rest, results.take([sign], axis=i).squeeze(i)).reduced(), bools
                     ):
                         condition = conjoined([literal, case.condition])
                         if condition != FALSE:
