@@ -50,14 +50,16 @@ def test_the_papers_example_takes_six_and_opt_says_two():
 def test_numbers_that_count_up_grow_codes_and_the_plan_is_found_in_the_abstraction():
     model, state, goal = sums()
     result = pds.plan(model, state, goal, search="abstract")
-    assert result.solved and result.cost == 6 and result.refinements == 0
+    assert result.solved
+    assert (result.cost, result.refinements) == (6, 0)
 
 
 SYMBOLIC = """
 (define (domain rooms)
   (:requirements :adl)
   (:types room thing)
-  (:predicates (at ?r - room) (door ?a - room ?b - room) (has ?t - thing) (in ?t - thing ?r - room) (lit ?r - room))
+  (:predicates (at ?r - room) (door ?a - room ?b - room)
+    (has ?t - thing) (in ?t - thing ?r - room) (lit ?r - room))
   (:derived (dark ?r - room) (not (lit ?r)))
   (:action go :parameters (?a - room ?b - room)
     :precondition (and (at ?a) (door ?a ?b)) :effect (and (not (at ?a)) (at ?b)))

@@ -186,7 +186,7 @@ def test_successors_are_estimated_in_portions_that_fit(monkeypatch):
     monkeypatch.setattr(FactReader, "read", noted)
     model, state = many_lamps(Rows(), 40)
     for portion, expected in ((32_000_000, 40), (4_000, 4)):
-        monkeypatch.setattr("pdsketch.tensor.portions.PORTION", portion)
+        monkeypatch.setattr("pdsketch.budget.PORTION", portion)
         sizes.clear()
         pds.plan(model, state, "(exists (?l - lamp) (shining ?l))", max_expansions=1)
         assert sum(sizes) == 41  # the root and its successors

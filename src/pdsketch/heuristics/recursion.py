@@ -29,7 +29,7 @@ def components(task: Task) -> Ints:
 
 
 def _depends_on_itself(task: Task) -> bool:
-    """Whether some derived fact does: those that wait for none of the others are taken away, again and again."""
+    """Whether some derived fact does: those that wait for no other are taken away, again and again."""
     owners, items = owners_of(task.axiom_bodies), task.axiom_bodies.items
     derived = (items & 1 == 0) & (items >> 1 >= task.n_basic)
     heads, bodies = task.axiom_heads[owners[derived]], items[derived] >> 1

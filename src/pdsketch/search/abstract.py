@@ -152,9 +152,8 @@ def _searched(abstraction: Abstraction, most: int | None, budget: Budget) -> Pac
             heuristic="ff",
             weight=WEIGHT,
             max_expansions=limit,
-            per_effect=abstraction.per_effect,
         )
-        found = search(abstraction.task, options, budget)
+        found = search(abstraction.task, options, budget, per_effect=abstraction.per_effect)
         spent = replace(
             found,
             expanded=spent.expanded + found.expanded,

@@ -71,13 +71,12 @@ class PackedOptions(SearchOptions):
     """How to search a task.
 
     ``heuristic_costs`` is what the heuristic reads: the task's own costs, or each plus one (so that free
-    operators count as steps, too). With ``per_effect``, hFF counts each conditional effect by itself.
+    operators count as steps, too).
     """
 
     search: Search = "lazy-gbfs"
     heuristic: str = "ff"
     heuristic_costs: HeuristicCosts = "own"
-    per_effect: bool = False
 
 
 @final
@@ -109,8 +108,12 @@ def check_options(options: PackedOptions) -> None:
         )
 
 
-def search(task: Task, options: PackedOptions, budget: Budget | None = None) -> PackedOutcome:
+def search(
+    task: Task, options: PackedOptions, budget: Budget | None = None, *, per_effect: bool = False
+) -> PackedOutcome:
     """Search a task for a plan, within a budget: the current one unless another is given.
+
+    With ``per_effect``, hFF counts each conditional effect as an operator of its own.
 
     ``options.watch`` is called after every slice; the limits of time and memory are the budget's alone.
     """
@@ -121,7 +124,8 @@ def search(task: Task, options: PackedOptions, budget: Budget | None = None) -> 
         last = number == ROUNDS or not lazy
         try:
             shuffled, order = _shuffled(task, 0 if last else number)
-            run = _Run(shuffled, _rest_of(options, spent), _FOREVER if last else PATIENCE, budget)
+            patience = _FOREVER if last else PATIENCE
+            run = _Run(shuffled, _rest_of(options, spent), patience, budget, per_effect)
         except LimitError as limit:
             return replace(spent, status=limit.status, stuck=False)
         found = run.until_done()
@@ -135,14 +139,16 @@ def search(task: Task, options: PackedOptions, budget: Budget | None = None) -> 
 class _Run:
     """One search: the arrays that kernels work on, and the loop that feeds them."""
 
-    def __init__(self, task: Task, options: PackedOptions, patience: int, budget: Budget) -> None:
+    def __init__(
+        self, task: Task, options: PackedOptions, patience: int, budget: Budget, per_effect: bool
+    ) -> None:
         self.options = options
         self.budget = budget
         self.heuristic = find_heuristic(options.heuristic)
         self.settings = _settings(options, self.heuristic, patience)
         basic, full = words_of(task)
         costs = task.costs + 1.0 if options.heuristic_costs == "plus-one" else None
-        relaxation = relax(task, costs, per_effect=options.per_effect, budget=budget)
+        relaxation = relax(task, costs, per_effect=per_effect, budget=budget)
         self.task = CompiledTask(
             generator=make_successor_generator(task, budget),
             axioms=prepare_axioms(task),
