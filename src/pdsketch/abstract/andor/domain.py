@@ -204,7 +204,7 @@ def _case_effects(
         rows = [row for row, fits in zip(rows, known, strict=True) if fits]
         out = [o for o, fits in zip(out, known, strict=True) if fits]
     books.domains[predicate.name][place].update(dict.fromkeys(out))
-    if not len(out):
+    if not out:
         return
     everything = (*variables, *case.variables)
     read = [symbols.read(axis, scope) for axis in table.axes]
