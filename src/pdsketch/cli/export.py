@@ -11,6 +11,7 @@ from pdsketch.cli.modules import add_module_argument, given_modules
 from pdsketch.cli.worlds import add_world_option, check_world, given_options
 from pdsketch.lang.diagnostics import Diagnostic
 from pdsketch.lang.load import load_problem
+from pdsketch.lang.report import count
 from pdsketch.lang.steps import Step, write_plan
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ def run(args: argparse.Namespace) -> int:
     }
     text = (
         f"{args.output}: domain.pddl, problem.pddl, mapping.json"
-        f" ({', '.join(f'{n} {what}' for what, n in counts.items())})"
+        f" ({', '.join(count(n, what.removesuffix('s')) for what, n in counts.items())})"
     )
     return output.finish(output.OK, payload, json=args.json, diagnostics=left_out, text=text)
 

@@ -75,8 +75,8 @@ class ModelAbstraction:
     def argument_values(self) -> dict[str, Any]:
         """What the codes stand for that are arguments of actions."""
         found: dict[str, Any] = {}
-        for action in self._model.domain.actions.values():
-            for parameter in action.parameters:
+        for name in self.symbolic.domain.actions:
+            for parameter in self._model.domain.actions[name].parameters:
                 if isinstance(parameter.type, ValueType):
                     (part,) = self.books.parts(parameter.type)
                     every = self.books.value_of(parameter.type, [np.arange(len(part.book))]).tolist()

@@ -55,5 +55,7 @@ class Names:
         return name
 
     def give_all(self, wishes: Iterable[str], suffix: str = "") -> dict[str, str]:
-        """A name for each of these."""
-        return {wish: self.give(wish, suffix) for wish in wishes}
+        """A name for each of these, in their order; what is a name already keeps it."""
+        wanted = list(wishes)
+        first = {wish: self.give(wish, suffix) for wish in wanted if legal(wish) == wish}
+        return {wish: first[wish] if wish in first else self.give(wish, suffix) for wish in wanted}

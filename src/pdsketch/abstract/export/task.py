@@ -100,6 +100,10 @@ class _Export:
         self.relations = {*symbols.relations, *symbols.auxiliary}
         self.facts = symbols.facts
         self.left_out = dict(symbolic.left_out)
+        bodies = {p.name: p.body for p in self.predicates.values() if p.body is not None}
+        self.reads = {name: names_in(body) for name, body in bodies.items()}
+        for name in self.predicates:
+            self._leave_out(name, self.reads.get(name, ()))
         self.codes = dict(self._codes())
         books = [book.name for book in kept.books.books()]
         shared, things = Names(), Names()
@@ -120,15 +124,16 @@ class _Export:
 
     def task(self, goal: Expr, facts: Mapping[Fact, bool]) -> ExportedTask:
         """All of it, written and read again: what is returned is what a planner will read."""
-        actions = {new.name: new for old in self.symbolic.actions.values() for new in self._action(old)}
+        self._check_goal(goal)
+        kept = [a for a in self.symbolic.actions.values() if not self._leave_out(a.name, action_reads(a))]
+        actions = {new.name: new for old in kept for new in self._action(old)}
         if not actions:
             raise error(
                 "not-abstractable",
                 "no action of the model has a form over codes",
                 help="; ".join(f"`{name}`: {why}" for name, why in self.left_out.items()) or None,
             )
-        used = self._used(goal)
-        self._check_goal(goal)
+        used = self._used(goal, kept)
         renaming = self.renaming
         own, codes = renaming.objects, {renaming.objects[n]: code for n, (_, code) in self.codes.items()}
         predicates = {p.name: p for p in map(self._predicate, used)}
@@ -160,7 +165,7 @@ class _Export:
             codes,
             {new: old for old, new in self.actions.items() if new in actions},
             {b.name: b.agreement for b in self.kept.symbolic.behaviours.values() if not b.exact},
-            self.left_out,
+            {name: why for name, why in self.left_out.items() if name not in self.relations},
         )
 
     def _codes(self) -> Iterable[tuple[str, tuple[str, Code]]]:
@@ -173,25 +178,31 @@ class _Export:
                 name = code_name(book, code)
                 yield name, (code_word(book, code), Code(book.name, arguments.get(name, value)))
 
-    def _used(self, goal: Expr) -> list[str]:
+    def _leave_out(self, name: str, reads: Iterable[str]) -> bool:
+        """Whether something is left out, because of what it reads if not by itself."""
+        asked = closure(reads, self.reads)
+        gone = [p for p in self.model.domain.predicates if p in asked and p in self.left_out]
+        if gone and name not in self.left_out:
+            self.left_out[name] = f"it asks for `{gone[0]}`: {self.left_out[gone[0]]}"
+        return name in self.left_out
+
+    def _used(self, goal: Expr, actions: Iterable[Action]) -> list[str]:
         """The predicates of the sketch, and what they, the actions and the goal ask for."""
-        bodies = {p.name: p.body for p in self.predicates.values() if p.body is not None}
-        reads = {name: names_in(body) for name, body in bodies.items()}
         start = {*names_in(goal), *(n for n in self.predicates if n not in self.relations)}
-        for action in self.symbolic.actions.values():
+        for action in actions:
             start |= action_reads(action)
-        found = closure(start, reads)
+        found = closure(start - self.left_out.keys(), self.reads)
         return [name for name in self.predicates if name in found]
 
     def _check_goal(self, goal: Expr) -> None:
         """Refuse a goal that asks for a predicate that has no form over codes."""
-        reads = {p.name: names_in(p.body) for p in self.predicates.values() if p.body is not None}
-        for name in closure(names_in(goal), reads):
-            if name in self.left_out and name in self.predicates:
+        for name in names_in(goal):
+            if name in self.left_out:
+                predicate = self.model.domain.predicates.get(name)
                 raise error(
                     "not-abstractable",
                     f"the goal asks for `{name}`, which has no form over codes: {self.left_out[name]}",
-                    self.model.domain.predicates[name].span,
+                    None if predicate is None else predicate.span,
                 )
 
     def _predicate(self, name: str) -> Predicate:
