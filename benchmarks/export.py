@@ -166,9 +166,7 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=10_000, metavar="SEED", help="of the first problem")
     parser.add_argument("--objects", type=int, default=4)
     parser.add_argument("--doors", type=int, default=4)
-    parser.add_argument(
-        "--limit", type=float, default=120.0, metavar="S", help="seconds for each planner"
-    )
+    parser.add_argument("--limit", type=float, default=120.0, metavar="S", help="seconds for each planner")
     parser.add_argument("--json", metavar="FILE", help="write every run there")
     args = parser.parse_args()
     world = pds.make_world("babyai", objects=args.objects, doors=args.doors)

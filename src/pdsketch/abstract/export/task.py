@@ -11,6 +11,7 @@ import torch
 from pdsketch.abstract.andor.compile import ModelAbstraction, abstraction_of
 from pdsketch.abstract.andor.functions import NotAbstractableError, TooManyCombinationsError
 from pdsketch.abstract.andor.symbolic import code_name
+from pdsketch.abstract.export.effects import NamedConditions
 from pdsketch.abstract.export.formulas import Renaming, written
 from pdsketch.abstract.export.names import Names, code_word, legal
 from pdsketch.abstract.export.requirements import requirements_of
@@ -121,6 +122,7 @@ class _Export:
             },
         )
         self.actions = Names().give_all(self.symbolic.actions)
+        self.conditions = NamedConditions(shared)
 
     def task(self, goal: Expr, facts: Mapping[Fact, bool]) -> ExportedTask:
         """All of it, written and read again: what is returned is what a planner will read."""
@@ -136,7 +138,7 @@ class _Export:
         used = self._used(goal, kept)
         renaming = self.renaming
         own, codes = renaming.objects, {renaming.objects[n]: code for n, (_, code) in self.codes.items()}
-        predicates = {p.name: p for p in map(self._predicate, used)}
+        predicates = {p.name: p for p in map(self._predicate, used)} | self.conditions.predicates
         domain = self._domain(predicates, actions)
         text = domain_text(domain)
         domain = parse_domain(text, "domain.pddl")
@@ -227,9 +229,11 @@ class _Export:
         if precondition == FALSE:
             self.left_out[action.name] = "its precondition never holds"
             return
-        effects = [u for update in action.effects for u in self.renaming.updates(update, scope)]
+        name = self.actions[action.name]
+        updates = [u for update in action.effects for u in self.renaming.updates(update, scope)]
+        effects = tuple(self.conditions.narrowed(update, name) for update in updates)
         cost = self._cost(action.name) if self.costs else None
-        yield Action(self.actions[action.name], parameters, written(precondition), tuple(effects), cost)
+        yield Action(name, parameters, written(precondition), effects, cost)
 
     def _cost(self, name: str) -> Expr | None:
         """What an action costs, if that is one number."""
