@@ -1,4 +1,4 @@
-; Three blocks side by side become one tower. Six steps are enough.
+; Three blocks side by side become one tower. Four steps are enough.
 (define (problem blocks-p01)
   (:domain blocks)
   (:objects a b c - block)

@@ -214,7 +214,7 @@ def test_stderr_is_the_same_with_json(capsys: pytest.CaptureFixture[str]) -> Non
     plain = capsys.readouterr()
     finish(31, {"ok": False}, json=True, diagnostics=[wrong], text="text")
     machine = capsys.readouterr()
-    assert plain.err == machine.err == "<input>:1:1: error[bad-value]: some message\nhelp: some help\n"
+    assert plain.err == machine.err == "error[bad-value]: some message\nhelp: some help\n"
     assert plain.out == "text\n"
     assert only_json(machine.out)["diagnostics"][0]["help"] == "some help"
 

@@ -59,7 +59,14 @@ class ControlledWorld:
         """By the action's controller; without one, by the environment's own ``step``."""
         controller = self.controllers.get(action[0])
         if controller is not None:
-            self.executed = bool(controller(self.env, *action[1:]))
+            said = controller(self.env, *action[1:])
+            if said is None:
+                raise error(
+                    "bad-controller",
+                    f"the controller of `{action[0]}` returned None",
+                    help="return True where the action was carried out, and False where it was refused",
+                )
+            self.executed = bool(said)
             return self._see(None)
         if not hasattr(self.env, "step"):
             raise error(
@@ -68,7 +75,17 @@ class ControlledWorld:
                 help=f'give one: Policy(model, controllers={{"{action[0]}": fn}})',
             )
         self.executed = True
-        return self._see(self.env.step(action))
+        try:
+            answer = self.env.step(action)
+        except Exception as refused:
+            raise error(
+                "no-controller",
+                f"the environment's `step` does not take {action!r:.60}:"
+                f" {type(refused).__name__}: {refused!s:.120}",
+                help=f'say what the action is there: Policy(model, controllers={{"{action[0]}": fn}}), where'
+                " fn(env, …) acts and returns True; or wrap a Gymnasium environment as pds.GymWorld",
+            ) from refused
+        return self._see(answer)
 
     def render(self) -> NDArray[Any]:
         """What the environment draws."""

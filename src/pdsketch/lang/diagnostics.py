@@ -86,7 +86,8 @@ def render(diagnostic: Diagnostic, *, color: bool = False) -> str:
 
     file, line, column = diagnostic.place
     tag = paint(f"{diagnostic.severity}[{diagnostic.code}]", diagnostic.severity)
-    lines = [f"{file}:{line}:{column}: {tag}: {diagnostic.message}"]
+    where = "" if diagnostic.span is None and file == UNPLACED else f"{file}:{line}:{column}: "
+    lines = [f"{where}{tag}: {diagnostic.message}"]
     if diagnostic.span is not None:
         lines += _excerpt(diagnostic.span, diagnostic.label)
     for note in diagnostic.notes:

@@ -118,7 +118,7 @@ class Action:
 
 
 @final
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Domain:
     """A checked domain. Names are lower case; the mappings keep the order of declaration.
 
@@ -139,6 +139,12 @@ class Domain:
     components: tuple[tuple[str, ...], ...]
     recursive: frozenset[str]
     warnings: tuple[Diagnostic, ...] = ()
+
+    def __repr__(self) -> str:
+        """Its name, and how much it holds."""
+        counts = {"predicate": self.predicates, "action": self.actions, "blank": self.blanks}
+        held = ", ".join(f"{len(them)} {word}{'s' * (len(them) != 1)}" for word, them in counts.items())
+        return f"Domain({self.name}: {held})"
 
     @cached_property
     def analysis(self) -> Analysis:
@@ -165,7 +171,7 @@ Data = Scalar | tuple[Any, ...]
 
 
 @final
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Problem:
     """Objects, an initial state and a goal.
 
@@ -185,6 +191,12 @@ class Problem:
     goal: Expr
     metric: Literal["cost", "unit"] = "unit"
     warnings: tuple[Diagnostic, ...] = ()
+
+    def __repr__(self) -> str:
+        """Its name and that of its domain, and how much it holds."""
+        objects, facts = len(self.universe), len(self.init)
+        held = f"{objects} object{'s' * (objects != 1)}, {facts} value{'s' * (facts != 1)}"
+        return f"Problem({self.name} of {self.domain.name}: {held})"
 
     @property
     def state(self) -> State:

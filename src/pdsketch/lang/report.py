@@ -31,6 +31,9 @@ MOST = 200
 MOST_HINTS = 20
 """So many names of one source are compared with all known ones: that takes time."""
 
+MOST_LISTED = 8
+"""So many names are listed where none is near; set by hand."""
+
 
 @final
 class Report:
@@ -100,10 +103,20 @@ class Report:
         if self.occurrences is not None and other.occurrences is not None:
             self.occurrences.adopt(other.occurrences)
 
-    def near(self, name: str, known: Iterable[str]) -> str | None:
-        """A help line for a name that is not known, while there is time for it."""
+    def near(self, name: str, known: Iterable[str], listed: str = "", also: Iterable[str] = ()) -> str | None:
+        """A help line for a name that is not known, while there is time for it.
+
+        Where none is near, the first ones that there are, if ``listed`` says what they are.
+        ``also`` may be meant as well, and is not listed.
+        """
         self._hints -= 1
-        return did_you_mean(name, islice(known, 2000)) if self._hints >= 0 else None
+        if self._hints < 0:
+            return None
+        some = list(islice(known, 2000))
+        found = did_you_mean(name, [*some, *also])
+        if found is not None or not listed or not some:
+            return found
+        return f"{listed}: {', '.join(some[:MOST_LISTED])}{', …' * (len(some) > MOST_LISTED)}"
 
     @property
     def has_errors(self) -> bool:

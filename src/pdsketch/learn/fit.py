@@ -30,7 +30,7 @@ from pdsketch.learn.setup import NOTE as MADE_FROM
 from pdsketch.learn.trainer import Trainer
 from pdsketch.learn.training_set import TrainingSet
 from pdsketch.tensor.model import Model
-from pdsketch.tensor.states.state import same_domain
+from pdsketch.tensor.states.state import difference, same_domain
 
 Source = EpisodeArrays | Iterable[Episode] | str | os.PathLike[str]
 
@@ -126,12 +126,20 @@ def gather(episodes: Source, domain: Domain) -> EpisodeArrays:
             if not isinstance(episode, Episode):
                 raise error("bad-episode", f"episode {at} is a {type(episode).__name__}, not an Episode")
             if not same_domain(episode.states[0].domain, domain):
-                raise error("other-domain", f"episode {at} belongs to another domain than the model")
+                raise error(
+                    "other-domain",
+                    f"episode {at} belongs to another domain than the model",
+                    help=difference(episode.states[0].domain, domain),
+                )
         arrays = arrays_of(listed, domain)
     if not len(arrays):
         raise error("no-episodes", "there are no episodes to learn from")
     if not same_domain(arrays.domain, domain):
-        raise error("other-domain", "the episodes belong to another domain than the model")
+        raise error(
+            "other-domain",
+            "the episodes belong to another domain than the model",
+            help=difference(arrays.domain, domain),
+        )
     return arrays
 
 

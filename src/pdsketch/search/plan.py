@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Unpack, overload
+from typing import TYPE_CHECKING, Any, Unpack, get_args, overload
 
 from pdsketch.budget import apart
 from pdsketch.lang.diagnostics import error
@@ -105,6 +105,8 @@ def _changed(problem: Problem, state: Any, goal: Any, costs: bool | None) -> Pro
             from pdsketch.lang.load import parse_goal
 
             goal = parse_goal(goal, problem)
+        elif not isinstance(goal, get_args(Expr)):
+            raise error("bad-goal", f"a goal is a formula, as text or checked; {goal!r:.40} is given")
         problem = replace(problem, goal=goal)
     if state is not None:
         if not isinstance(state, Mapping):

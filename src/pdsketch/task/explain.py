@@ -7,6 +7,7 @@ deep. Where each part can hold, some part may be the negation of another.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import final
@@ -41,6 +42,8 @@ BREADTH = 3
 
 MOST_TRIES = 1000
 """How many combinations of objects are tried to find the nearest miss."""
+
+_UNBOUND = re.compile(r"\?[^\s()]+")
 
 MOST_PARTS = 5
 """How many parts of the goal are explained."""
@@ -89,7 +92,7 @@ class _Explainer:
     def diagnostic(self, part: Expr, bindings: Bindings) -> Diagnostic:
         """Why a part of the goal can never hold."""
         words = self._words(part, bindings)
-        self._notes, self._loose, self._seen = [], [], {words}
+        self._notes, self._loose, self._seen = [], [], {_UNBOUND.sub("?", words)}
         self._why(part, bindings, DEPTH)
         return Diagnostic(
             "unreachable-goal",
@@ -192,8 +195,9 @@ class _Explainer:
         for part, inner in blocked[:BREADTH]:
             words = self._words(part, inner)
             self._note(part.span, f"{opening} it needs `{words}`, which can never hold")
-            if depth > 1 and words not in self._seen:
-                self._seen.add(words)
+            kind = _UNBOUND.sub("?", words)  # the same under other names of variables explains nothing more
+            if depth > 1 and kind not in self._seen:
+                self._seen.add(kind)
                 self._why(part, inner, depth - 1)
 
     def _lack(self, action: Action | None, scope: Bindings) -> str:
@@ -248,6 +252,8 @@ class _Explainer:
         for written, wanted in zip(update.target.args, atom.args, strict=True):
             object_ = self.possibilities.object(wanted, bindings)
             if object_ is None:
+                if self._apart(written, wanted):
+                    return None
                 continue
             if isinstance(written, Variable):
                 type_ = written.type
@@ -257,6 +263,15 @@ class _Explainer:
             elif self.possibilities.object(written, {}) != object_:
                 return None
         return scope
+
+    def _apart(self, written: Expr, wanted: Expr) -> bool:
+        """Whether two variables have no object in common."""
+        if not isinstance(written, Variable) or not isinstance(wanted, Variable):
+            return False
+        if not isinstance(written.type, ObjectType) or not isinstance(wanted.type, ObjectType):
+            return False
+        members = self._g.words.members
+        return set(members(written.type)).isdisjoint(members(wanted.type))
 
     def _scope(self, parameters: Sequence[Variable], atom: Apply, bindings: Bindings) -> dict[str, int]:
         objects = [self.possibilities.object(a, bindings) for a in atom.args]

@@ -23,7 +23,7 @@ from pdsketch.tensor.compile.node import Run
 from pdsketch.tensor.experience import Watch
 from pdsketch.tensor.states import whole
 from pdsketch.tensor.states.arguments import bind
-from pdsketch.tensor.states.state import State, StateBatch, concat, same_domain
+from pdsketch.tensor.states.state import State, StateBatch, concat, difference, same_domain
 
 States = TypeVar("States", State, StateBatch)
 Formula = str | Expr
@@ -201,6 +201,7 @@ class Model(nn.Module):
             raise error(
                 "other-domain",
                 f"this is a state of `{batch.domain.name}`, and the model is of `{self.domain.name}`",
+                help=difference(batch.domain, self.domain),
             )
         if batch.layout.device != self.device:
             batch = batch.to(self.device)

@@ -125,7 +125,10 @@ def _unknown_word(ctx: Context, node: Atom, scope: Scope, want: Type | None) -> 
         help_ = "close what stands before it with `)`"
         ctx.report.error("bad-expression", f"`{text}` stands inside a formula", node, help=help_)
         return
-    known = list(ctx.tables.objects)
+    if text in RESERVED:
+        help_ = f"write it in parentheses: ({text} …)"
+        ctx.report.error("bad-expression", f"`{text}` stands without parentheses", node, help=help_)
+        return
     kind = "object" if ctx.owner is None else "constant"
     if want is not None and isinstance(want, ValueType):
         kind = "value"
@@ -133,7 +136,9 @@ def _unknown_word(ctx: Context, node: Atom, scope: Scope, want: Type | None) -> 
         "unknown-object",
         f"there is no {kind} `{text}`",
         node,
-        help=f"did you mean `?{text}`?" if f"?{text}" in scope else ctx.report.near(text, known),
+        help=f"did you mean `?{text}`?"
+        if f"?{text}" in scope
+        else ctx.report.near(text, ctx.tables.objects, "objects" if ctx.owner is None else "constants"),
     )
 
 
@@ -195,6 +200,14 @@ def _not_an_expression(ctx: Context, node: Group, head: Atom) -> None:
         unknown_predicate(ctx, head)
 
 
+MEANT = {
+    "total-cost": "declare it: (:functions (total-cost))",
+    "if": "an effect under a condition is written (when CONDITION EFFECT)",
+    "else": "write a second (when (not CONDITION) EFFECT)",
+}
+"""What names from elsewhere are meant to be."""
+
+
 def unknown_predicate(ctx: Context, head: Atom) -> None:
     """Report a head that names nothing."""
     text = head.text
@@ -230,9 +243,7 @@ def unknown_predicate(ctx: Context, head: Atom) -> None:
             "unknown-predicate",
             f"there is no predicate `{text}`",
             head,
-            help="declare it: (:functions (total-cost))"
-            if text == "total-cost"
-            else ctx.report.near(text, [*signatures, *RESERVED]),
+            help=MEANT.get(text) or ctx.report.near(text, signatures, "predicates", RESERVED),
         )
 
 

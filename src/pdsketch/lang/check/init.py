@@ -173,7 +173,7 @@ def _fact(init: _Init, node: Group) -> Fact | None:
             "unknown-predicate",
             f"there is no predicate `{name}`",
             head,
-            help=init.report.near(name, init.known),
+            help=init.report.near(name, init.known, "predicates"),
         )
         return None
     of = init.known[head.text]
@@ -208,7 +208,7 @@ def _not_a_member(init: _Init, item: Atom, type_: object, name: str) -> None:
             "unknown-object",
             f"there is no object `{item.text}`",
             item,
-            help=init.report.near(item.text, init.universe),
+            help=init.report.near(item.text, init.universe, "objects"),
         )
     elif isinstance(type_, ObjectType):
         init.report.error(

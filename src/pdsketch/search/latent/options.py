@@ -43,7 +43,7 @@ class LatentOptions(SearchOptions):
 def checked_options(model: Model, given: Mapping[str, Any]) -> LatentOptions:
     """The options that were given, checked."""
     options = options_of(LatentOptions, given, "with a model")
-    check_search(options.search, MODEL_SEARCHES, "models")
+    check_search(options.search, MODEL_SEARCHES, "models and problems with values")
     find_model_heuristic(options.heuristic)
     for name in ("k", "max_depth"):
         value = getattr(options, name)

@@ -82,11 +82,11 @@ def _seen(options: PackedOptions, outcome: PackedOutcome) -> str:
 def _advice(options: PackedOptions, outcome: PackedOutcome) -> str:
     """One thing to try next."""
     if options.search in ("astar", "wastar"):
-        return "try `--search lazy-gbfs`, which does not ask for a cheapest plan"
+        return "try the search `lazy-gbfs`, which does not ask for a cheapest plan"
     if options.heuristic in ("blind", "goalcount", "max"):
-        return "try `--heuristic ff`, which sees further"
+        return "try the heuristic `ff`, which sees further"
     if options.search == "lazy-gbfs" and options.heuristic == "ff":
-        more = {"out-of-time": "--time-limit", "out-of-memory": "--memory-limit"}
-        flag = more.get(outcome.status, "--max-expansions")
-        return f"try `--search gbfs`, which follows h more closely, or a larger `{flag}`"
-    return "try `--search lazy-gbfs --heuristic ff`"
+        more = {"out-of-time": "a longer time limit", "out-of-memory": "a larger memory limit"}
+        limit = more.get(outcome.status, "more expansions")
+        return f"try the search `gbfs`, which follows h more closely, or {limit}"
+    return "try the search `lazy-gbfs` with the heuristic `ff`"

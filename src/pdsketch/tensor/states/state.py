@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import zip_longest
 from typing import Any, final, overload
 
 import torch
@@ -22,6 +23,18 @@ _CPU = torch.device("cpu")
 def same_domain(a: Domain, b: Domain) -> bool:
     """Whether two domains are one: the same object, or the same text loaded twice."""
     return a is b or a.source.text == b.source.text
+
+
+def difference(theirs: Domain, ours: Domain) -> str | None:
+    """A help line where two versions of a domain have one name: the first line in which they differ."""
+    if theirs.name != ours.name:
+        return None
+    lines = zip_longest(theirs.source.text.splitlines(), ours.source.text.splitlines(), fillvalue="")
+    for number, (their, our) in enumerate(lines, start=1):
+        for a, b in zip_longest(their.split(), our.split(), fillvalue=""):
+            if a != b:
+                return f"they differ from line {number} on: `{a:.60}` there, and `{b:.60}` here"
+    return None
 
 
 @final
@@ -223,7 +236,8 @@ def _check_alike(first: StateBatch, other: StateBatch) -> None:
         raise error(
             "other-domain",
             f"a state of `{other.domain.name}` and one of `{first.domain.name}` cannot be in one batch",
-            help="load the domain once, and make all states with it",
+            help=difference(other.domain, first.domain)
+            or "load the domain once, and make all states with it",
         )
     for name in first.tensors.keys() ^ other.tensors.keys():
         if first.domain.predicates[name].role != "raw":
