@@ -48,6 +48,7 @@ _HOMES = {
     "Policy": "pdsketch.act.policy",
     "rollout": "pdsketch.act.rollout",
     "Rollouts": "pdsketch.act.rollout",
+    "record": "pdsketch.act.record",
     "worlds": "pdsketch.envs.registry",
     "make_world": "pdsketch.envs.registry",
     "register_world": "pdsketch.envs.registry",
@@ -63,6 +64,7 @@ if TYPE_CHECKING:
     from pdsketch.act.agent import Agent as Agent
     from pdsketch.act.agent import act_many as act_many
     from pdsketch.act.policy import Policy as Policy
+    from pdsketch.act.record import record as record
     from pdsketch.act.rollout import Rollouts as Rollouts
     from pdsketch.act.rollout import rollout as rollout
     from pdsketch.act.world import World as World

@@ -150,6 +150,12 @@ class Rollouts(Sequence[Episode]):
         save_episodes(arrays_of(self.episodes, self.episodes[0].states[0].domain), folder)
 
 
+HOW_TO_WRAP = (
+    'wrap a Gymnasium environment: pds.GymWorld(env, domain, observe=fn, act={"left": 0, …}, goal="(…)"),'
+    " where fn(observation, env) returns a State and `act` says what each action of the domain is there"
+)
+"""What to write where a bare environment is given."""
+
 Worlds = World | Sequence[World] | Callable[[], World]
 """One world, several of one domain, or a function that makes them."""
 
@@ -166,12 +172,12 @@ def rollout(agent: Agent, worlds: Worlds, seeds: Iterable[int], max_steps: int =
     check_agent(agent)
     _check_steps(max_steps)
     listed = _seeds(seeds)
-    rooms = _rooms(worlds, len(listed))
+    open_ = rooms(worlds, len(listed))
     begun = time.perf_counter()
-    at_once = len(rooms) if acts_in_batches(agent) else 1
+    at_once = len(open_) if acts_in_batches(agent) else 1
     plays: list[Play] = []
     for first in range(0, len(listed), at_once):
-        some = zip(rooms, listed[first : first + at_once], strict=False)
+        some = zip(open_, listed[first : first + at_once], strict=False)
         plays += play(agent, [Play.begin(world, seed) for world, seed in some], max_steps)
     # Where nothing was ever refused, nothing is known about what could not be executed.
     refusals = not all(done for one in plays for done in one.executed)
@@ -237,7 +243,7 @@ def _seeds(seeds: Any) -> list[int]:
     return listed
 
 
-def _rooms(worlds: Any, count: int) -> list[World]:
+def rooms(worlds: Any, count: int) -> list[World]:
     """The worlds to act in: no more than there are episodes."""
     if isinstance(worlds, type) or (callable(worlds) and not hasattr(worlds, "step")):
         found = [worlds() for _ in range(count)]
@@ -256,6 +262,12 @@ def _rooms(worlds: Any, count: int) -> list[World]:
                     f"a world has the methods `reset(seed)` and `step(action)`; a {kind} has no `{method}`",
                     help='pds.make_world("babyai") makes one; pds.GymWorld takes a Gymnasium environment',
                 )
+        if not hasattr(world, "goal") or not hasattr(world, "domain"):
+            raise error(
+                "bad-world",
+                f"a {type(world).__name__} has neither a domain nor a goal, and is no world yet",
+                help=f"{HOW_TO_WRAP}; or give it `domain`, `goal`, `success` and `executed`",
+            )
     if len(set(map(id, found))) < len(found):
         raise error("bad-world", "one world is given twice: episodes side by side need a world each")
     return found
