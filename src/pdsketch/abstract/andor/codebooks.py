@@ -80,6 +80,8 @@ class Codebook:
 
     def is_near(self, numbers: Floats) -> Bools:
         """Whether each of the numbers is within the radius of a code."""
+        if not len(self):
+            return np.zeros(len(numbers), np.bool_)
         return np.asarray((np.abs(numbers - self.values[self.nearest(numbers)]) <= self.radius).all(1))
 
     def nearest(self, numbers: Floats) -> Longs:
@@ -155,6 +157,16 @@ class Codebooks:
         if name not in self._parts:
             self._parts[name] = tuple(self._cut(name, type_))
         return self._parts[name]
+
+    @property
+    def seen(self) -> dict[str, Longs]:
+        """The combinations of codes that a fit has recorded of state variables, a column a part."""
+        found = {}
+        for name in self._rows:
+            shape = self.domain.predicates[name].type.shape or ()
+            rows = torch.tensor(self._rows[name], dtype=torch.float64).reshape(-1, *shape)
+            found[name] = np.array(self.split(name, rows), np.int64).T
+        return found
 
     def books(self) -> Iterable[Codebook]:
         """All codebooks."""
