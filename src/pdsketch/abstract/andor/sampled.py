@@ -49,7 +49,7 @@ SampleEvaluate = Callable[[Longs, Longs, Bools], Longs]
 
 
 @final
-class Sampler:
+class ArgumentSampler:
     """Draws arguments of a function: rows of codes, and sets of elements."""
 
     def __init__(self, axes: Sequence[CodeAxis], own: Sequence[CodeAxis], seen: SeenRows) -> None:
@@ -113,7 +113,7 @@ def learn_sampled(
     axes, own = sampler
     if any(not len(axis.codes) for axis in (*axes, *own)):
         raise NotAbstractableError(f"`{name}` reads values of which none are known")
-    rows, elements, held, results = _samples(Sampler(axes, own, seen), evaluate)
+    rows, elements, held, results = _samples(ArgumentSampler(axes, own, seen), evaluate)
     meanings, labels = np.unique(results, return_inverse=True)
     if len(meanings) > _MOST_RESULTS:
         raise NotAbstractableError(f"`{name}` has more than {_MOST_RESULTS} results for its many arguments")
@@ -139,7 +139,7 @@ def learn_sampled(
     return SampledRules(tuple(axes), tuple(own), found, tuple(map(int, meanings))), behaviour
 
 
-def _samples(sampler: Sampler, evaluate: SampleEvaluate) -> tuple[Longs, Longs, Bools, Longs]:
+def _samples(sampler: ArgumentSampler, evaluate: SampleEvaluate) -> tuple[Longs, Longs, Bools, Longs]:
     """Samples of a function, at most so many of each result."""
     drawn = sampler.draw(_SAMPLES)
     results = evaluate(*drawn)
