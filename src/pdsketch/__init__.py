@@ -37,6 +37,8 @@ _HOMES = {
     "Report": "pdsketch.learn.report",
     "Evaluation": "pdsketch.learn.report",
     "BlankReport": "pdsketch.learn.behaviour",
+    "rules": "pdsketch.abstract.andor.readout",
+    "ModelRules": "pdsketch.abstract.andor.readout",
     "plan": "pdsketch.search.plan",
     "plan_many": "pdsketch.search.plan",
     "Result": "pdsketch.search.result",
@@ -56,6 +58,8 @@ __all__ = ["__version__", *_HOMES]  # noqa: PLE0604
 
 
 if TYPE_CHECKING:
+    from pdsketch.abstract.andor.readout import ModelRules as ModelRules
+    from pdsketch.abstract.andor.readout import rules as rules
     from pdsketch.act.agent import Agent as Agent
     from pdsketch.act.agent import act_many as act_many
     from pdsketch.act.policy import Policy as Policy

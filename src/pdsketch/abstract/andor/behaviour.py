@@ -18,11 +18,13 @@ AS_EMPTY = -2
 @final
 @dataclass(frozen=True, slots=True)
 class CounterExample:
-    """A case in which rules are wrong: codes of arguments, those of elements of a set, and the result."""
+    """A case in which rules are wrong: the codes on axes, those of elements of a set, and the results."""
 
+    axes: tuple[CodeAxis, ...]
     codes: tuple[int, ...]
-    elements: tuple[tuple[int, ...], ...]
-    result: int
+    own: tuple[CodeAxis, ...] = ()
+    elements: tuple[tuple[int, ...], ...] = ()
+    result: tuple[int, ...] = ()
 
 
 @final

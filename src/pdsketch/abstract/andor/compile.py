@@ -28,6 +28,7 @@ from pdsketch.lang.types import ObjectType, ValueType
 from pdsketch.task.task import Task
 from pdsketch.task.template import Template
 from pdsketch.tensor.model import Model
+from pdsketch.tensor.states.codes import COUNTS
 from pdsketch.tensor.states.state import StateBatch
 
 KEPT: Final = 256
@@ -108,8 +109,9 @@ _KNOWN: WeakKeyDictionary[Model, tuple[object, ModelAbstraction]] = WeakKeyDicti
 
 
 def abstraction_of(model: Model) -> ModelAbstraction:
-    """What is kept of a model; made anew where its weights have changed since."""
-    version = tuple((id(p), p._version) for p in model.parameters())
+    """What is kept of a model; made anew where its weights, or its numbers of codes, have changed since."""
+    weights = tuple((id(p), p._version) for p in model.parameters())
+    version = (weights, str(model.notes.get(COUNTS)))
     known = _KNOWN.get(model)
     if known is None or known[0] != version:
         known = _KNOWN[model] = (version, ModelAbstraction(model))

@@ -19,13 +19,12 @@ from pdsketch.abstract.rules.examples import CodeColumn, CodedExamples, CodedSet
 from pdsketch.abstract.rules.learn import learn_list
 from pdsketch.budget import LimitError, current
 from pdsketch.kernels.arrays import Bools, Longs
+from pdsketch.lang.diagnostics import error
 from pdsketch.lang.terms import Apply
+from pdsketch.tensor.states.codes import RULES
 
 LEAST_AGREEMENT: Final = 0.9
 """Of held-out samples; a list that agrees with fewer is left out. Set by hand."""
-
-NOTE: Final = "rules"
-"""Where a model's notes keep lists that were learned from samples, by a digest of these."""
 
 _SAMPLES: Final = 8192
 _NEAR: Final = 8192
@@ -33,7 +32,9 @@ _LEARNED: Final = 3000
 """Samples, near misses, and how many of each result are learned from at most. All set by hand."""
 
 _ELEMENTS: Final = 5
-"""Elements of a random set at most."""
+_MORE_ELEMENTS: Final = 9
+_MORE_SETS: Final = 2048
+"""Elements of a random set at most; lists are also tried on so many sets that are larger."""
 
 _MOST_RESULTS: Final = 64
 """A function with more results than this has no short list."""
@@ -47,6 +48,9 @@ SeenRows = Mapping[str, Longs]
 SampleEvaluate = Callable[[Longs, Longs, Bools], Longs]
 """Rows of codes, elements ``[n, m, axes]`` and which of these are in the set → results ``[n]``."""
 
+_Samples = tuple[Longs, Longs, Bools, Longs]
+"""Arguments, and results."""
+
 
 @final
 class ArgumentSampler:
@@ -57,9 +61,9 @@ class ArgumentSampler:
         self._seen = seen
         self._rng = np.random.default_rng(0)
 
-    def draw(self, n: int) -> tuple[Longs, Longs, Bools]:
+    def draw(self, n: int, elements: int = _ELEMENTS) -> tuple[Longs, Longs, Bools]:
         """Random arguments, the second half of them of combinations that were seen."""
-        m = _ELEMENTS if self._own else 1
+        m = elements if self._own else 1
         rows = np.concatenate([self._random(self._axes, n // 2), self._known(self._axes, n - n // 2)])
         flat = [self._random(self._own, n // 2 * m), self._known(self._own, (n - n // 2) * m)]
         held = np.arange(m)[None] < self._rng.integers(0, m + 1, (n, 1))
@@ -101,7 +105,7 @@ class ArgumentSampler:
 
 def learn_sampled(
     name: str,
-    sampler: tuple[Sequence[CodeAxis], Sequence[CodeAxis]],
+    arguments: tuple[Sequence[CodeAxis], Sequence[CodeAxis]],
     evaluate: SampleEvaluate,
     seen: SeenRows,
     notes: MutableMapping[str, Any],
@@ -110,36 +114,58 @@ def learn_sampled(
 
     Raises `NotAbstractableError` where no list agrees well enough. Lists are kept in the model's notes.
     """
-    axes, own = sampler
+    axes, own = arguments
     if any(not len(axis.codes) for axis in (*axes, *own)):
         raise NotAbstractableError(f"`{name}` reads values of which none are known")
-    rows, elements, held, results = _samples(ArgumentSampler(axes, own, seen), evaluate)
-    meanings, labels = np.unique(results, return_inverse=True)
+    sampler = ArgumentSampler(axes, own, seen)
+    samples = _samples(sampler, evaluate)
+    meanings = np.unique(samples[-1])
     if len(meanings) > _MOST_RESULTS:
         raise NotAbstractableError(f"`{name}` has more than {_MOST_RESULTS} results for its many arguments")
-    sets = (CodedSet(elements, held, _columns(own)),) if own else ()
-    examples = CodedExamples(rows, _columns(axes), labels.reshape(-1).astype(np.int64), sets)
+    examples = _examples(axes, own, samples, meanings)
     found = _learned(name, examples, notes)
-    if found.agreement.held_out < LEAST_AGREEMENT:
-        share = f"{found.agreement.held_out:.3f} of {found.agreement.n_held_out:,} held-out samples"
+    cases, right = found.agreement.n_held_out, found.agreement.held_out * found.agreement.n_held_out
+    wrong = found.agreement.counter_example
+    counter = None if wrong is None else _case(axes, own, samples, wrong)
+    if own:
+        drawn = sampler.draw(_MORE_SETS, _MORE_ELEMENTS)
+        larger = (*drawn, evaluate(*drawn))
+        agrees = meanings[found.predict(_examples(axes, own, larger, meanings))] == larger[-1]
+        cases, right = cases + _MORE_SETS, right + float(agrees.sum())
+        if counter is None and not agrees.all():
+            counter = _case(axes, own, larger, int(agrees.argmin()))
+    if right < LEAST_AGREEMENT * cases:
+        share = f"{right / cases:.3f} of {cases:,} held-out samples"
         raise NotAbstractableError(f"`{name}`: the best rules that were found agree with {share}")
-    agreement, at = found.agreement, found.agreement.counter_example
-    counter = None
-    if at is not None:
-        members = tuple(tuple(map(int, e)) for e in elements[at][held[at]])
-        counter = CounterExample(tuple(map(int, rows[at])), members, int(results[at]))
     behaviour = Behaviour(
         name,
         exact=False,
-        agreement=agreement.held_out,
-        cases=agreement.n_held_out,
-        conflicts=agreement.conflicts,
+        agreement=right / cases,
+        cases=cases,
+        conflicts=found.agreement.conflicts,
         counter_example=counter,
     )
     return SampledRules(tuple(axes), tuple(own), found, tuple(map(int, meanings))), behaviour
 
 
-def _samples(sampler: ArgumentSampler, evaluate: SampleEvaluate) -> tuple[Longs, Longs, Bools, Longs]:
+def _examples(
+    axes: Sequence[CodeAxis], own: Sequence[CodeAxis], samples: _Samples, meanings: Longs
+) -> CodedExamples:
+    """Samples with labels: places among the meanings."""
+    rows, elements, held, results = samples
+    sets = (CodedSet(elements, held, _columns(own)),) if own else ()
+    labels = np.searchsorted(meanings, results).clip(0, len(meanings) - 1)
+    return CodedExamples(rows, _columns(axes), labels.astype(np.int64), sets)
+
+
+def _case(axes: Sequence[CodeAxis], own: Sequence[CodeAxis], samples: _Samples, at: int) -> CounterExample:
+    rows, elements, held, results = samples
+    members = tuple(tuple(map(int, e)) for e in elements[at][held[at]])
+    row = tuple(map(int, rows[at]))
+    return CounterExample(tuple(axes), row, tuple(own), members, (int(results[at]),))
+
+
+def _samples(sampler: ArgumentSampler, evaluate: SampleEvaluate) -> _Samples:
     """Samples of a function, at most so many of each result."""
     drawn = sampler.draw(_SAMPLES)
     results = evaluate(*drawn)
@@ -179,9 +205,9 @@ def _learned(name: str, examples: CodedExamples, notes: MutableMapping[str, Any]
     for array in (examples.codes, examples.y, *(a for s in examples.sets for a in (s.codes, s.mask))):
         digest.update(np.ascontiguousarray(array).tobytes())
     key = digest.hexdigest()[:32]
-    kept = notes.get(NOTE, {})
+    kept = notes.get(RULES, {})
     if key in kept:
-        return DecisionList.from_json(kept[key])
+        return _checked(DecisionList.from_json(kept[key]), examples)
     outer = current()
     try:
         with outer.narrowed(_SECONDS).running():
@@ -189,5 +215,19 @@ def _learned(name: str, examples: CodedExamples, notes: MutableMapping[str, Any]
     except LimitError:
         outer.check()
         raise NotAbstractableError(f"`{name}`: no rules were found within {_SECONDS:.0f} s") from None
-    notes[NOTE] = {**kept, key: found.as_json()}
+    notes[RULES] = {**kept, key: found.as_json()}
+    return found
+
+
+def _checked(found: DecisionList, examples: CodedExamples) -> DecisionList:
+    """A list of unknown origin, if it is about such examples."""
+    labels = {found.default, *(rule.label for rule in found.rules)}
+    try:
+        found.predict(examples)
+        fits = min(labels) >= 0 and max(labels) <= int(examples.y.max())
+    except IndexError:
+        fits = False
+    if not fits:
+        why = "the rules of a saved model are damaged: they are about other arguments"
+        raise error("bad-model", why, help="compile the rules of the model again")
     return found

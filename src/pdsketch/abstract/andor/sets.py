@@ -13,7 +13,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pdsketch.abstract.andor.behaviour import AS_EMPTY, UNCHANGED, Behaviour, CodeFunction, SampledRules
+from pdsketch.abstract.andor.behaviour import (
+    AS_EMPTY,
+    UNCHANGED,
+    Behaviour,
+    CodeFunction,
+    CounterExample,
+    SampledRules,
+)
 from pdsketch.abstract.andor.functions import (
     CodeInputs,
     CodeTable,
@@ -293,7 +300,7 @@ def _one_at_a_time(
         found = evaluate(ours, theirs[:, None], np.ones((len(rows), 1), np.bool_))
         return np.where(found == empty(ours), AS_EMPTY, found)
 
-    agreement = _agreement(function, evaluate)
+    agreement, wrong = _agreement(function, evaluate)
     if agreement < AGREEMENT:
         return None
     try:
@@ -302,16 +309,19 @@ def _one_at_a_time(
     except TooManyCombinationsError:
         return None
     agreement = min(agreement, bases.agreement, flips.agreement)
-    behaviour = Behaviour(function.hint, False, agreement, _SETS, flips.not_finite, flips.off)
+    wrong = wrong or flips.counter_example or bases.counter_example
+    behaviour = Behaviour(
+        function.hint, False, agreement, _SETS, flips.not_finite, flips.off, counter_example=wrong
+    )
     return bases.tables, flips.tables, behaviour
 
 
-def _agreement(function: SetFunction, evaluate: _OfSets) -> float:
+def _agreement(function: SetFunction, evaluate: _OfSets) -> tuple[float, CounterExample | None]:
     """How often the function of random sets is what one of the elements makes of it, or the empty set."""
     rng = np.random.default_rng(0)
     outer, inner = function.axes, function.own
     if not inner or any(not len(axis.codes) for axis in (*outer, *inner)):
-        return 1.0
+        return 1.0, None
     rows = (
         np.stack([rng.choice(a.codes, _SETS) for a in outer], -1) if outer else np.zeros((_SETS, 0), np.int64)
     )
@@ -327,4 +337,11 @@ def _agreement(function: SetFunction, evaluate: _OfSets) -> float:
         changed |= here
         agreed |= here & (one == whole)
     agreed |= ~changed & (whole == empty)
-    return float(agreed.all(1).mean())
+    right: Bools = np.asarray(agreed.all(1))
+    at = int(right.argmin())
+    wrong = None
+    if not right[at]:
+        members = tuple(tuple(map(int, e)) for e in elements[at][held[at]])
+        row, result = tuple(map(int, rows[at])), tuple(map(int, whole[at]))
+        wrong = CounterExample(tuple(outer), row, tuple(inner), members, result)
+    return float(right.mean()), wrong

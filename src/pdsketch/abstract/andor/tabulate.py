@@ -9,6 +9,7 @@ from typing import Final, final
 
 import numpy as np
 
+from pdsketch.abstract.andor.behaviour import CounterExample
 from pdsketch.abstract.andor.functions import (
     MOST_COMBINATIONS,
     CodeAxis,
@@ -40,6 +41,7 @@ class Tabulated:
     cases: int
     not_finite: int = 0
     off: int = 0
+    counter_example: CounterExample | None = None
 
 
 def tabulate(axes: Sequence[CodeAxis], evaluate: Evaluate) -> Tabulated:
@@ -59,10 +61,13 @@ def tabulate(axes: Sequence[CodeAxis], evaluate: Evaluate) -> Tabulated:
     rows = np.repeat(base[None], len(own), 0)
     rows[:, np.flatnonzero(matters)] = own
     results = evaluate(rows)
-    return Tabulated(_tables(few, results), False, _tried(axes, matters, results, evaluate), _TRIED)
+    agreement, wrong = _tried(axes, matters, results, evaluate)
+    return Tabulated(_tables(few, results), False, agreement, _TRIED, counter_example=wrong)
 
 
-def _tried(axes: Sequence[CodeAxis], matters: Bools, results: Longs, evaluate: Evaluate) -> float:
+def _tried(
+    axes: Sequence[CodeAxis], matters: Bools, results: Longs, evaluate: Evaluate
+) -> tuple[float, CounterExample | None]:
     """How often a table over some of the axes agrees with the function on random rows."""
     rng = np.random.default_rng(1)
     places = [rng.integers(0, len(axis.codes), _TRIED) for axis in axes]
@@ -70,7 +75,13 @@ def _tried(axes: Sequence[CodeAxis], matters: Bools, results: Longs, evaluate: E
     own = [i for i, does in enumerate(matters) if does]
     shape = [len(axes[i].codes) for i in own]
     cells = np.ravel_multi_index([places[i] for i in own], shape) if own else np.zeros(_TRIED, np.int64)
-    return float((results[cells] == evaluate(rows)).all(1).mean())
+    truth = evaluate(rows)
+    agrees = (results[cells] == truth).all(1)
+    at = int(agrees.argmin())
+    wrong = None
+    if not agrees[at]:
+        wrong = CounterExample(tuple(axes), tuple(rows[at].tolist()), result=tuple(truth[at].tolist()))
+    return float(agrees.mean()), wrong
 
 
 def _tables(axes: Sequence[CodeAxis], results: Longs) -> tuple[CodeTable, ...]:

@@ -332,7 +332,15 @@ class Translator:
 def behaviour_of(name: str, found: Tabulated, table: CodeTable) -> Behaviour:
     """How well a table says what a function does; of an exact one, the combinations that matter count."""
     cases = int(table.results.size) if found.exact else found.cases
-    return Behaviour(name, found.exact, found.agreement, cases, found.not_finite, found.off)
+    return Behaviour(
+        name,
+        found.exact,
+        found.agreement,
+        cases,
+        found.not_finite,
+        found.off,
+        counter_example=found.counter_example,
+    )
 
 
 def _sizes(axes: Sequence[CodeAxis]) -> tuple[tuple[int, int], ...]:
