@@ -35,6 +35,7 @@ class Behaviour:
     - ``cases``: combinations of codes, or samples, on which it was compared.
     - ``not_finite``: combinations for which a network returned NaN: they are false, or write nothing.
     - ``off``: combinations whose value is off every code: the nearest stands for it.
+    - ``unseen``: combinations whose value no data had: nothing is written.
     - ``conflicts``: examples of which rules with different results hold: the first counts.
     """
 
@@ -44,6 +45,7 @@ class Behaviour:
     cases: int
     not_finite: int = 0
     off: int = 0
+    unseen: int = 0
     conflicts: int = 0
     counter_example: CounterExample | None = None
 

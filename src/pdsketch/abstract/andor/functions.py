@@ -145,8 +145,9 @@ class CodeInputs:
 class CodeEvaluator:
     """Evaluates programs of expressions whose only variables are inputs, on rows of codes.
 
-    ``broken`` says for which rows of the last run a network returned NaN; ``not_finite`` and ``off`` count
-    these, and values that are off every code, until they are set to 0.
+    ``broken`` says for which rows of the last run a network returned NaN. ``not_finite``, ``off`` and
+    ``unseen`` count these, values that are off every code, and values that are not written because data
+    never had them, until they are set to 0.
     """
 
     def __init__(self, model: Model, books: Codebooks) -> None:
@@ -155,6 +156,7 @@ class CodeEvaluator:
         self.broken: Bools = np.zeros(0, np.bool_)
         self.not_finite = 0
         self.off = 0
+        self.unseen = 0
         self._functions = model.blanks
 
     def axes(self, inputs: Iterable[CodeInput]) -> list[CodeAxis]:
@@ -225,7 +227,11 @@ class CodeEvaluator:
                 codes = part.book.admit(own)
             else:
                 codes, sure = part.book.meet(own)
-                near &= sure
+                if part.book.closed:  # nothing else is written than what was seen
+                    codes = np.where(sure, codes, -1)
+                    self.unseen += int((~sure & ~wrong).sum())
+                else:
+                    near &= sure
             found.append(codes)
             wrong |= not len(part.book)
         self.off += int((~near & ~wrong).sum())

@@ -53,6 +53,7 @@ class FunctionRules:
     compared_on: str
     not_finite: int = 0
     off: int = 0
+    unseen: int = 0
     conflicts: int = 0
     counter_example: str | None = None
 
@@ -93,6 +94,8 @@ class FunctionRules:
             lines.append(f"NaN from the network in {self.not_finite:,} cases: {what}")
         if self.off:
             lines.append(f"uncertain: in {self.off:,} cases the value is off every code, the nearest counts")
+        if self.unseen:
+            lines.append(f"nothing is written in {self.unseen:,} cases, whose values no data had")
         return lines
 
     def as_json(self) -> dict[str, Any]:
@@ -109,6 +112,7 @@ class FunctionRules:
             "compared_on": self.compared_on,
             "not_finite": self.not_finite,
             "off": self.off,
+            "unseen": self.unseen,
             "conflicts": self.conflicts,
             "counter_example": self.counter_example,
         }
@@ -178,6 +182,7 @@ class RuleWriter:
             "all combinations" if behaviour.exact else on,
             behaviour.not_finite,
             behaviour.off,
+            behaviour.unseen,
             behaviour.conflicts,
             self._counter_example(function, behaviour.counter_example),
         )

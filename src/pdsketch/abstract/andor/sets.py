@@ -311,7 +311,14 @@ def _one_at_a_time(
     agreement = min(agreement, bases.agreement, flips.agreement)
     wrong = wrong or flips.counter_example or bases.counter_example
     behaviour = Behaviour(
-        function.hint, False, agreement, _SETS, flips.not_finite, flips.off, counter_example=wrong
+        function.hint,
+        False,
+        agreement,
+        _SETS,
+        flips.not_finite,
+        flips.off,
+        flips.unseen,
+        counter_example=wrong,
     )
     return bases.tables, flips.tables, behaviour
 

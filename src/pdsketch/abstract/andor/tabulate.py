@@ -41,6 +41,7 @@ class Tabulated:
     cases: int
     not_finite: int = 0
     off: int = 0
+    unseen: int = 0
     counter_example: CounterExample | None = None
 
 

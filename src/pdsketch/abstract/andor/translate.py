@@ -198,13 +198,14 @@ class Translator:
         whole = (key, _sizes(axes))
         if whole not in self._tables:
             evaluator = self.evaluator
-            evaluator.not_finite = evaluator.off = 0
+            evaluator.not_finite = evaluator.off = evaluator.unseen = 0
             try:
                 made = tabulate(axes, evaluate)
             except TooManyCombinationsError:
                 self._tables[whole] = None
                 raise
-            made = replace(made, not_finite=evaluator.not_finite, off=evaluator.off)
+            counted = (evaluator.not_finite, evaluator.off, evaluator.unseen)
+            made = replace(made, not_finite=counted[0], off=counted[1], unseen=counted[2])
             self._tables[whole] = made
             return made
         found = self._tables[whole]
@@ -339,6 +340,7 @@ def behaviour_of(name: str, found: Tabulated, table: CodeTable) -> Behaviour:
         cases,
         found.not_finite,
         found.off,
+        found.unseen,
         counter_example=found.counter_example,
     )
 
