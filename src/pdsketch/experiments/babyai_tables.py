@@ -11,10 +11,9 @@ from typing import Any, final
 from pdsketch.envs.babyai.modules import SketchName
 from pdsketch.experiments.babyai import SearchConfig, TrainConfig, both_loops, held_out, train
 from pdsketch.experiments.babyai_checks import measure_stock, measure_transitions, measure_unseen
+from pdsketch.experiments.babyai_factors import factor_runs, factor_table
 from pdsketch.experiments.runs import ExperimentRun
-from pdsketch.experiments.tables import ResultTable, plot_bars, plot_lines, spread
-
-Records = Sequence[dict[str, Any]]
+from pdsketch.experiments.tables import Records, ResultTable, made_by, plot_bars, plot_lines, spread
 
 SKETCHES: dict[SketchName, str] = {"base": "PDS-Base", "abs": "PDS-Abs", "rob": "PDS-Rob"}
 SIZES = (100, 1000, 10000)
@@ -69,6 +68,10 @@ class Config:
     stock_expansions: int = STOCK_EXPANSIONS
     stock: int = 0
     transitions: int = 0
+
+    def in_world(self, **options: Any) -> Config:
+        """The same with other demonstrations."""
+        return replace(self, train=replace(self.train, **options))
 
 
 def measure(config: Config) -> dict[str, Any]:
@@ -133,14 +136,10 @@ def _values(records: Records, sketch: str, size: int | None, room: str, loop: st
 
 
 def _note(records: Records, more: str = "") -> str:
-    origin = records[0]["origin"]
     seeds = sorted({record["config"]["train"]["seed"] for record in records})
     problems = records[0]["config"]["problems"]
     held_out_note = f"{problems} held-out problems a seed. " if problems else ""
-    return (
-        f"Seeds {', '.join(map(str, seeds))}; {held_out_note}{more}"
-        f"Commit {origin['commit']}, {origin['date']}, torch {origin['versions'].get('torch', '?')}."
-    )
+    return f"Seeds {', '.join(map(str, seeds))}; {held_out_note}{more}{made_by(records)}"
 
 
 def _limit(records: Records) -> str:
@@ -307,9 +306,12 @@ def transition_table(records: Records) -> ResultTable:
 @final
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """A table: its runs for so many seeds (quick or not), how to print them, and how to draw them."""
+    """A table: its runs for so many seeds (quick or not), how to print them, and how to draw them.
 
-    runs: Callable[[int, bool], list[ExperimentRun[Config]]]
+    A run's config has `in_world`, which gives it the options of the world that a user has set.
+    """
+
+    runs: Callable[[int, bool], Sequence[ExperimentRun[Any]]]
     table: Callable[[Records], ResultTable]
     plot: Callable[[Records, Path], None] | None = None
 
@@ -320,5 +322,6 @@ EXPERIMENTS: dict[str, Experiment] = {
     "babyai-unseen": Experiment(check_runs, unseen_table),
     "babyai-stock": Experiment(check_runs, stock_table),
     "babyai-transitions": Experiment(check_runs, transition_table),
+    "babyai-factors": Experiment(factor_runs, factor_table),
 }
 """What ``pdsketch reproduce`` knows."""
