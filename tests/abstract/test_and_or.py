@@ -196,3 +196,14 @@ def test_what_is_kept_of_a_model_does_not_keep_the_limits_of_the_call_that_made_
         compile_and_or(model, state.batch.universe(0).types, model.formula(state.batch, goal), state.batch)
     clock[0] = 2.0
     assert pds.plan(model, state, goal, search="abstract").solved
+
+
+def test_problems_of_different_sizes_are_estimated_together():
+    model, small, goal = sums()
+    large = pds.State(
+        model.domain,
+        objects={"thing": ["a", "b", "c"]},
+        values={"p": [1, 1, 2], "q": [1, 1, 2], "r": [0, 0, 0]},
+    )
+    together = pds.plan_many(model, [large, small, large], goal, search="gbfs", heuristic="ao")
+    assert [r.cost for r in together] == [7, 6, 7]

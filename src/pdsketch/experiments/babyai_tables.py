@@ -226,7 +226,7 @@ def _centre(values: Sequence[float]) -> tuple[float, float]:
 
 def check_runs(seeds: int, quick: bool) -> list[ExperimentRun[Config]]:
     """PDS-Abs from 1,000 demonstrations, tried on everything but missions."""
-    unseen, stock, transitions = (1, 1, 100) if quick else (20, 40, 10_000)
+    unseen, stock, transitions = (1, 1, 100) if quick else (12, 40, 10_000)
     return [
         run(_train("abs", 1000, seed, quick), quick, unseen=unseen, stock=stock, transitions=transitions)
         for seed in range(seeds)

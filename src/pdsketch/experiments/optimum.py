@@ -11,8 +11,8 @@ from pdsketch.search.packed.engine import PackedOptions, search
 from pdsketch.tensor.model import Model
 from pdsketch.tensor.states.state import State
 
-MOST_EXPANSIONS: Final = 100_000
-"""Where more are needed, the optimum is not known. About ten seconds."""
+MOST_EXPANSIONS: Final = 50_000
+"""Where more are needed, the optimum is not known. About five seconds."""
 
 
 def shortest(model: Model, state: State, goal: str) -> int | None:

@@ -94,7 +94,8 @@ class AbstractSearch:
     def find(self) -> list[Step] | None:
         """A plan of which the abstraction says that it reaches the goal; None: it knows of none."""
         attempt, now = self.attempt, monotonic()
-        abstraction = compile_and_or(self._model, self._here.universe(0).types, self._goal, self._here)
+        types = self._here.universe(0).types
+        abstraction = compile_and_or(self._model, types, self._goal, self._here, read=False)
         if self._costs:
             abstraction = abstraction.priced(prices_of(self._model, self._here, 0, abstraction.steps))
         self._abstraction = abstraction
@@ -129,8 +130,11 @@ class AbstractSearch:
 
     def _follow(self) -> None:
         """Take the steps of the last plan in the model, up to the first that leads elsewhere."""
-        abstraction, model = self._abstraction, self._model
-        assert abstraction is not None
+        model = self._model
+        assert self._abstraction is not None
+        types = self._here.universe(0).types
+        readings = compile_and_or(model, types, self._goal, self._here).codes
+        abstraction = replace(self._abstraction, codes=readings)
         believed = abstraction.task.init[: abstraction.task.n_basic]
         reader = FactReader(model, [abstraction], [self._here.universe(0)])
         first = torch.zeros(1, dtype=torch.int64, device=self._here.device)

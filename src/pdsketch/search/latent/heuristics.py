@@ -166,7 +166,7 @@ def _compiled(searched: Searched, compile_goal: Compile, of_state: bool) -> list
     for problem, (goal, universe) in enumerate(zip(searched.goals, searched.universes, strict=True)):
         key = (id(universe), goal, problem if of_state else 0)
         if key not in known:
-            root = searched.roots.select(torch.tensor([problem], device=searched.roots.device))
+            root = searched.roots[problem].batch  # its own objects alone, without padding
             known[key] = compile_goal(searched.model, universe.types, goal, root)
         abstraction = known[key]
         if searched.costs:
