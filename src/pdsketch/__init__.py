@@ -37,6 +37,8 @@ _HOMES = {
     "Report": "pdsketch.learn.report",
     "Evaluation": "pdsketch.learn.report",
     "BlankReport": "pdsketch.learn.behaviour",
+    "rules": "pdsketch.abstract.andor.readout",
+    "ModelRules": "pdsketch.abstract.andor.readout",
     "plan": "pdsketch.search.plan",
     "plan_many": "pdsketch.search.plan",
     "Result": "pdsketch.search.result",
@@ -59,6 +61,8 @@ __all__ = ["__version__", *_HOMES]  # noqa: PLE0604
 
 
 if TYPE_CHECKING:
+    from pdsketch.abstract.andor.readout import ModelRules as ModelRules
+    from pdsketch.abstract.andor.readout import rules as rules
     from pdsketch.abstract.export.folder import export as export
     from pdsketch.abstract.export.folder import read_abstract_plan as read_abstract_plan
     from pdsketch.act.agent import Agent as Agent
