@@ -26,6 +26,7 @@ _HOMES = {
     "TextAnalysis": "pdsketch.lang.analyse",
     "State": "pdsketch.tensor.states.state",
     "StateBatch": "pdsketch.tensor.states.state",
+    "write_problem": "pdsketch.tensor.states.problem",
     "Model": "pdsketch.tensor.model",
     "load_model": "pdsketch.tensor.store",
     "Episode": "pdsketch.learn.data.episode",
@@ -100,6 +101,7 @@ if TYPE_CHECKING:
     from pdsketch.search.plan import plan_many as plan_many
     from pdsketch.search.result import Result as Result
     from pdsketch.tensor.model import Model as Model
+    from pdsketch.tensor.states.problem import write_problem as write_problem
     from pdsketch.tensor.states.state import State as State
     from pdsketch.tensor.states.state import StateBatch as StateBatch
     from pdsketch.tensor.store import load_model as load_model

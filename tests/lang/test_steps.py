@@ -6,7 +6,7 @@ import torch
 import pdsketch as pds
 from pdsketch.lang.diagnostics import Error
 from pdsketch.lang.source import Source
-from pdsketch.lang.steps import read_plan, write_plan
+from pdsketch.lang.steps import read_plan, span_of_step, write_plan
 from pdsketch.lang.validator import validate
 
 DOMAIN = pds.parse_domain("""(define (domain d)
@@ -66,3 +66,33 @@ def test_a_plan_is_read_as_it_was_written():
     text = write_plan(steps, 2.0)
     assert text == "(go i [0.5, 2])\n(set hall 1)\n; cost = 2\n"
     assert read_plan(Source("plan", text)) == steps
+
+
+def read(text):
+    return read_plan(Source("plan", text))
+
+
+def test_plans_in_the_form_of_val_are_read_in_the_order_of_their_times():
+    steps = [("set", "hall", 0), ("set", "hall", 1)]
+    assert read("0: (set hall 0) [1]\n1: (set hall 1) [1]\n") == steps
+    assert read("1.000: (set hall 1)\n0.000: (set hall 0) [1.000]") == steps
+    assert read("; a comment\n10: (set hall 1)\n9: (set hall 0)") == steps
+    assert read("(set hall 0)\n(set hall 1)\n; cost = 2") == steps
+
+
+def test_the_place_of_a_step_is_that_of_its_time():
+    source = Source("plan", "1: (set hall 1)\n0: (set hall 0)")
+    assert (span_of_step(source, 0).line, span_of_step(source, 0).column) == (2, 4)
+
+
+@pytest.mark.parametrize(
+    "text", ["0:", "0: 1: (a)", "[1] (a)", "0: [1]", "(a) [1] [2]", "(a) [1, 2]", "x: (a)"]
+)
+def test_times_and_durations_without_steps_are_refused(text):
+    with pytest.raises(Error) as refused:
+        read(text)
+    assert refused.value.diagnostics[0].code == "bad-plan"
+
+
+def test_plans_print_the_shortest_numbers():
+    assert write_plan([("go", "i", (0.10000000149011612, 2.0))], 1.0) == "(go i [0.1, 2.0])\n; cost = 1\n"

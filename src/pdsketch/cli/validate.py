@@ -19,7 +19,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Three files."""
     parser.add_argument("domain", metavar="DOMAIN", help="a domain without blanks")
     parser.add_argument("problem", metavar="PROBLEM", help="a problem of that domain")
-    parser.add_argument("plan", metavar="PLAN", help="one `(action object …)` a line; `;` begins a comment")
+    parser.add_argument(
+        "plan",
+        metavar="PLAN",
+        help="one `(action object …)` a line, or `0: (action object …) [1]`; `;` begins a comment",
+    )
 
 
 def run(args: argparse.Namespace) -> int:

@@ -6,12 +6,15 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 from operator import add, floordiv, mul, sub, truediv
+from struct import pack, unpack
 from typing import Any
 
 from pdsketch.lang.diagnostics import error
 from pdsketch.lang.domain import Fact
 from pdsketch.lang.source import Span
 from pdsketch.lang.types import ValueType
+
+LARGEST_FLOAT32 = 3.4028234e38
 
 
 def choices_of(type_: ValueType) -> tuple[Any, ...]:
@@ -71,6 +74,18 @@ def near(a: Any, b: Any, tolerance: float) -> bool:
 def plain(value: Any) -> Any:
     """A value with tuples for lists."""
     return tuple(map(plain, value)) if isinstance(value, list | tuple) else value
+
+
+def short(value: Any) -> Any:
+    """A value with the shortest decimals that are the same float32: 0.1 for 0.10000000149011612."""
+    if isinstance(value, tuple):
+        return tuple(map(short, value))
+    if not isinstance(value, float) or not math.isfinite(value) or abs(value) > LARGEST_FLOAT32:
+        return value
+    bits = pack("f", value)
+    if unpack("f", bits)[0] != value:  # a float64 that is no float32 stays as it is
+        return value
+    return next(found for digits in range(1, 10) if pack("f", found := float(f"{value:.{digits}g}")) == bits)
 
 
 def flat(value: Any) -> Iterator[Any]:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from re import fullmatch
 from typing import Any
 
-from pdsketch.lang.data import show_atom, shown
+from pdsketch.lang.data import short, show_atom, shown
 from pdsketch.lang.diagnostics import Diagnostic, Error, did_you_mean, error
 from pdsketch.lang.domain import Action, Domain
 from pdsketch.lang.reader import Atom, Group, Node, read
@@ -101,21 +101,46 @@ def object_of(
 def write_plan(steps: Iterable[Step], cost: float) -> str:
     """A plan as the IPC writes it: a step a line, then the cost."""
     total = int(cost) if float(cost).is_integer() else cost
-    return "\n".join([*map(show_atom, steps), f"; cost = {total}"]) + "\n"
+    return "\n".join([*(show_atom(short(tuple(step))) for step in steps), f"; cost = {total}"]) + "\n"
 
 
 def read_plan(source: Source, objects: Collection[str] = ()) -> list[Step]:
-    """The steps of a plan file; an `Error` if it is not one. An object may have a number for a name."""
+    """The steps of a plan file; an `Error` if it is not one. An object may have a number for a name.
+
+    The IPC's form, a step a line, and VAL's, ``0: (a b) [1]``: in the order of their times.
+    """
     reading = read(source)
     if reading.diagnostics:
         raise Error(reading.diagnostics)
-    return [_step(node, source, objects) for node in reading.nodes]
+    return [_step(node, source, objects) for node in _in_time(reading.nodes)]
 
 
 def span_of_step(source: Source, index: int) -> Span:
     """The place of a step in a plan file."""
-    node = read(source).nodes[index]
+    node = _in_time(read(source).nodes)[index]
     return Span(source, node.start, node.end)
+
+
+def _in_time(nodes: Iterable[Node]) -> list[Node]:
+    """The steps without the times before them and the durations behind them, sorted by time.
+
+    A time or a duration that belongs to no step is left, to be reported.
+    """
+    timed: list[tuple[float, Node]] = []
+    time: tuple[float, Node] | None = None
+    behind = False
+    for node in nodes:
+        if isinstance(node, Atom) and time is None and fullmatch(r"\d+(\.\d*)?:", node.text):
+            time, behind = (float(node.text[:-1]), node), False
+        elif behind and isinstance(node, Group) and node.bracket == "[" and len(node.items) == 1:
+            behind = False
+        else:
+            at = time[0] if time is not None else timed[-1][0] if timed else 0.0
+            timed.append((at, node))
+            time, behind = None, True
+    if time is not None:
+        timed.append(time)
+    return [node for _, node in sorted(timed, key=lambda step: step[0])]
 
 
 def _step(node: Node, source: Source, objects: Collection[str]) -> Step:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from html import escape
 from textwrap import wrap
 from typing import Any, final
 
@@ -12,11 +13,14 @@ from pdsketch.learn.counts import Measures
 from pdsketch.learn.tables import WIDTH, tables
 from pdsketch.learn.worst import WrongGoal, WrongStep
 
+_LINES = 5
+"""Of a report in its ``repr``: the summary."""
+
 _SHOWN = 3
 """Worst steps and goals that a printed report shows."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Findings:
     """What was found out about a model on data, beside its accuracy.
 
@@ -47,6 +51,14 @@ class Findings:
             "worst_goals": [goal.as_json() for goal in self.wrong_goals],
         }
 
+    def __repr__(self) -> str:
+        """The first lines of the report; ``print`` shows it all."""
+        return "\n".join(str(self).partition("\n\n")[0].splitlines()[:_LINES])
+
+    def _repr_html_(self) -> str:
+        """The report, for notebooks."""
+        return f"<pre>{escape(str(self))}</pre>"
+
     def _text(self, head: Sequence[str], measures: Measures) -> str:
         """Head, warnings, tables, and some of the worst predictions."""
         lines = list(head)
@@ -65,7 +77,7 @@ class Findings:
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Report(Findings):
     """The outcome of `fit`.
 
@@ -123,7 +135,7 @@ class Report(Findings):
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Evaluation(Findings):
     """The outcome of `evaluate`: the measures on the episodes, and what was found out on them."""
 

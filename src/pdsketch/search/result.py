@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from html import escape
 from typing import Literal, final
 
+from pdsketch.lang.data import short, show_atom
 from pdsketch.lang.steps import Step
 
 Status = Literal["solved", "unsolvable", "out-of-time", "out-of-memory", "gave-up"]
@@ -15,8 +17,12 @@ class UntrainedWarning(UserWarning):
     """A goal reads a blank that was never trained."""
 
 
+_SHOWN = 10
+"""Steps of a plan in its ``repr``."""
+
+
 @final
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Result:
     """The outcome of a search, with its counters.
 
@@ -45,6 +51,27 @@ class Result:
     warnings: tuple[str, ...] = ()
     best_h: float | None = None
     refinements: int = 0
+
+    def __repr__(self) -> str:
+        """The status, the plan's first steps, and what it took."""
+        found = f"Result({self.status}"
+        if self.plan is not None:
+            steps = [show_atom(short(tuple(step))) for step in self.plan]
+            more = f" … {len(steps)} steps" if len(steps) > _SHOWN else ""
+            found += f": {' '.join(steps[:_SHOWN]) or 'nothing to do'}{more}; cost {self.cost:g}"
+        elif self.reasons:
+            found += f": {self.reasons[0]}"
+        return f"{found}; {self.expanded} expanded, {self.seconds:.3g} s)"
+
+    def _repr_html_(self) -> str:
+        """The plan as a numbered list, and what is to be said about it, for notebooks."""
+        cost = "" if self.cost is None else f", cost {self.cost:g}"
+        head = f"<b>{self.status}</b>{cost}; {self.expanded} expanded, {self.seconds:.3g} s"
+        steps = "".join(
+            f"<li><code>{escape(show_atom(short(tuple(s))))}</code></li>" for s in self.plan or ()
+        )
+        said = "".join(f"<li>{escape(line)}</li>" for line in dict.fromkeys((*self.reasons, *self.warnings)))
+        return f"<div>{head}</div>" + (f"<ol>{steps}</ol>" * bool(steps)) + (f"<ul>{said}</ul>" * bool(said))
 
     @property
     def solved(self) -> bool:

@@ -13,6 +13,7 @@ from pdsketch.lang.diagnostics import error
 from pdsketch.lang.domain import Domain, Problem
 from pdsketch.lang.types import ObjectType
 from pdsketch.tensor.states.intake import take_in, values_of
+from pdsketch.tensor.states.notebook import html_of
 from pdsketch.tensor.states.padding import absent, padded
 from pdsketch.tensor.states.universe import ObjectLayout, Universe, layout_for, layout_of
 from pdsketch.tensor.states.values import harden, unify
@@ -371,3 +372,7 @@ class State:
     def __repr__(self) -> str:
         objects = "; ".join(f"{type_}: {' '.join(names)}" for type_, names in self.objects.items())
         return f"State({self.domain.name}; {objects or 'no objects'}; {', '.join(self.batch.tensors)})"
+
+    def _repr_html_(self) -> str:
+        """A table of predicates and their values, for notebooks."""
+        return html_of(self)
