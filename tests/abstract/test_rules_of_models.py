@@ -331,3 +331,32 @@ def test_a_number_of_codes_is_checked():
     ]:
         with pytest.raises(pds.Error, match=why):
             pds.rules(model, codes=wrong)
+
+
+def test_a_fit_records_values_of_latent_vectors_and_their_rules_are_told():
+    domain = pds.parse_domain(LATENT)
+    rng = np.random.default_rng(0)
+    episodes = []
+    for _ in range(48):
+        kinds = [int(rng.integers(3))]
+        kinds.append(min(kinds[0] + 1, 2))
+        states = []
+        for kind in kinds:
+            picture = rng.normal(0, 0.01, (1, 6)).astype(np.float32)
+            picture[0, kind] += 1
+            values = {"picture-of": picture, "flat": [True]}
+            states.append(pds.State(domain, objects={"thing": ["a"]}, values=values))
+        episodes.append(pds.Episode(states, [("paint", "a")], "(red a)", [int(k == 2) for k in kinds]))
+    model = pds.Model(domain, seed=0)
+    pds.fit(model, episodes, steps=4)
+    assert len(model.notes["samples"]["look-of"]) == 96
+    assert "look-of" not in model.notes["rows"]
+    found = pds.rules(model)
+    (book,) = [b for b in found.codebooks if b.name == "look"]
+    assert book.kind == "k-means"
+    assert book.used_by == ("look-of",)
+    assert 0.0 <= book.error < 0.3
+    red, paint = found.functions
+    assert red.exact
+    assert paint.exact
+    assert red.cases <= len(book.codes)
