@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import pdsketch as pds
 from pdsketch.abstract.andor.compile import abstraction_of, compile_and_or
 from pdsketch.abstract.read import FactReader
+from pdsketch.budget import Budget
 from pdsketch.heuristics.evaluator import KernelEvaluator
 from pdsketch.search.packed.engine import PackedOptions, search
 from pdsketch.task.ground import ground
@@ -186,6 +187,15 @@ def test_a_model_that_is_trained_on_gets_new_rules():
     with torch.no_grad():
         next(iter(model.parameters())).add_(1.0)
     assert abstraction_of(model) is not before
+
+
+def test_what_is_kept_of_a_model_does_not_keep_the_limits_of_the_call_that_made_it():
+    model, state, goal = sums()
+    clock = [0.0]
+    with Budget(1.0, clock=lambda: clock[0]).running():
+        compile_and_or(model, state.batch.universe(0).types, model.formula(state.batch, goal), state.batch)
+    clock[0] = 2.0
+    assert pds.plan(model, state, goal, search="abstract").solved
 
 
 def test_problems_of_different_sizes_are_estimated_together():

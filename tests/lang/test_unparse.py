@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given
+from tests.strategies import classical, sketch
 
 import pdsketch as pds
 from pdsketch.lang.printer import format_source
@@ -15,7 +16,6 @@ from pdsketch.lang.rewrite import rename_bound, substitute
 from pdsketch.lang.source import Source
 from pdsketch.lang.terms import Arithmetic, Value
 from pdsketch.lang.unparse import domain_text, formula_text, problem_text
-from tests.strategies import classical, sketch
 
 ROOT = Path(__file__).parents[2]
 DOMAINS = sorted(

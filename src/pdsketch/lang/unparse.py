@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from itertools import count
+from itertools import count, groupby
 
 from pdsketch.lang.data import show_atom, shown
 from pdsketch.lang.domain import Action, Domain, Predicate, Problem
@@ -141,7 +141,10 @@ def _action(action: Action, blanks: _Blanks) -> str:
     ]
     bound = [*action.parameters, *(v for u in effects for v in u.variables)]
     writer = _Writer(_readable(inside, bound), blanks)
-    parts = [writer.update(update) for update in effects]
+    parts = [
+        writer.effect(variables, condition, updates)
+        for (variables, condition), updates in groupby(effects, lambda u: (u.variables, u.condition))
+    ]
     parts += [f"(increase (total-cost) {writer.text(cost)})" for cost in _summands(action.cost)]
     effect = parts[0] if len(parts) == 1 else f"(and {' '.join(parts)})"
     return (
@@ -227,19 +230,22 @@ class _Writer:
             case Arithmetic():
                 return self._list(expr.op, expr.args)
 
-    def update(self, update: Update) -> str:
-        """An effect."""
+    def effect(self, variables: Iterable[Variable], condition: Expr, updates: Iterable[Update]) -> str:
+        """Updates over the same variables, under the same condition."""
+        parts = list(map(self._update, updates))
+        text = parts[0] if len(parts) == 1 else f"(and {' '.join(parts)})"
+        if condition != TRUE:
+            text = f"(when {self.text(condition)} {text})"
+        return f"(forall ({self._variables(variables)}) {text})" if variables else text
+
+    def _update(self, update: Update) -> str:
         target = self.text(update.target)
         if update.op == "add":
-            text = target
-        elif update.op == "delete":
-            text = f"(not {target})"
-        else:
-            assert update.value is not None
-            text = f"({update.op} {target} {self.text(update.value)})"
-        if update.condition != TRUE:
-            text = f"(when {self.text(update.condition)} {text})"
-        return f"(forall ({self._variables(update.variables)}) {text})" if update.variables else text
+            return target
+        if update.op == "delete":
+            return f"(not {target})"
+        assert update.value is not None
+        return f"({update.op} {target} {self.text(update.value)})"
 
     def _list(self, head: str, parts: Iterable[Expr]) -> str:
         return f"({' '.join([head, *map(self.text, parts)])})"

@@ -37,6 +37,9 @@ MOST_CODES: Final = 2048
 GROWTH: Final = 24
 """Codes that a single number may grow past the range of what is known. Set by hand."""
 
+MANY_ROWS: Final = 4096
+"""From so many numbers on, equal ones are looked up once. Set by hand."""
+
 MOST_CHOICES: Final = 64
 """Declared choices that are codes from the beginning where no data says which of them occur."""
 
@@ -118,6 +121,10 @@ class Codebook:
         """The nearest code of each row of numbers, in units of the radius; of k-means, by Euclid."""
         if self.fixed:
             return closest(numbers, self.values)
+        if len(numbers) > MANY_ROWS:
+            distinct, inverse = np.unique(numbers, axis=0, return_inverse=True)
+            if len(distinct) <= MANY_ROWS:
+                return self.nearest(distinct)[inverse.reshape(-1)]
         scaled, own = numbers / self.radius, self.values / self.radius
         found = np.empty(len(numbers), np.int64)
         step = max(1, 4_000_000 // max(1, len(own)))

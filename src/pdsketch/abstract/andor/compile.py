@@ -92,8 +92,8 @@ class ModelAbstraction:
         if self._values is not None:
             return self._values
         found = self._values = {}
-        for action in self._model.domain.actions.values():
-            for parameter in action.parameters:
+        for name in self.symbolic.domain.actions:
+            for parameter in self._model.domain.actions[name].parameters:
                 if isinstance(parameter.type, ValueType):
                     (part,) = self.books.parts(parameter.type)
                     every = self.books.value_of(parameter.type, [np.arange(len(part.book))]).tolist()
