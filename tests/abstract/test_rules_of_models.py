@@ -7,9 +7,11 @@ import pytest
 import torch
 
 import pdsketch as pds
-from pdsketch.abstract.andor.codebooks import Codebook, Codebooks
+from pdsketch.abstract.andor.codebook import Codebook
+from pdsketch.abstract.andor.codebooks import Codebooks
 from pdsketch.abstract.andor.compile import abstraction_of
 from pdsketch.abstract.andor.kmeans import closest, fitted, kmeans, relative_error
+from pdsketch.envs.babyai.states import load_sketch
 
 
 def one_hot(values, k):
@@ -184,7 +186,7 @@ def test_lists_from_samples_are_kept_with_the_model(tmp_path):
 
 MANY = """
 (define (domain many)
-  (:types thing - object word - vector[int64, 6, choices=8])
+  (:types thing - object word - vector[int64, 5, choices=6])
   (:predicates (word-of [return_type=word] ?t - thing) (key [return_type=word] ?t - thing) (open ?t - thing))
   (:derived (fits ?t - thing) (??f (word-of ?t) (key ?t)))
   (:action try :parameters (?t - thing) :precondition (fits ?t) :effect (open ?t))
@@ -194,13 +196,11 @@ MANY = """
 
 def test_too_many_combinations_are_sampled_and_equality_is_found():
     def fits(word, key):
-        a, b = (x.reshape(*x.shape[: x.dim() - 2], 6, 8).argmax(-1) for x in (word, key))
-        return (
-            (a[..., 0] == b[..., 0]) & (a[..., 1] == b[..., 1]) & (b[..., 5] <= 3) | (a[..., 2] == 9)
-        ).float()
+        a, b = (x.reshape(*x.shape[: x.dim() - 2], 5, 6).argmax(-1) for x in (word, key))
+        return ((a[..., 0] == b[..., 0]) & (a[..., 1] == b[..., 1]) & (b[..., 4] <= 3)).float()
 
     model = of(pds.parse_domain(MANY), {"fits.f": fits})
-    values = {"word-of": [[0, 0, 0, 0, 0, 0]], "key": [[1, 2, 3, 4, 5, 3]], "open": [False]}
+    values = {"word-of": [[0, 0, 0, 0, 0]], "key": [[1, 2, 3, 4, 3]], "open": [False]}
     state = pds.State(model.domain, objects={"thing": ["a"]}, values=values)
     assert pds.plan(model, state, "(open a)", search="abstract").plan == [("shift", "a"), ("try", "a")]
     (rules,) = [f for f in pds.rules(model).functions if f.owner == "fits"]
@@ -246,6 +246,16 @@ def test_an_empty_type_and_untrained_blanks():
     assert "`derived::good::f` was never trained: its rules are a guess" in found.warnings()
     empty = pds.State(domain, objects={"o": []}, values={"x": [], "z": np.zeros((0, 2)), "ok": False})
     assert pds.plan(model, empty, "(ok)", search="abstract").plan == [("win",)]
+
+
+@pytest.mark.parametrize("name", ["abs", "base"])
+def test_of_models_that_saw_nothing_rules_say_that_nothing_is_known(name):
+    found = pds.rules(pds.Model(load_sketch(name), seed=0))
+    assert not found.left_out
+    assert len(found.untrained) == len(load_sketch(name).blanks)
+    nothing = [f for f in found.functions if not f.cases]
+    assert {"robot-facing", "forward"} & {f.owner for f in nothing}
+    assert all(f.rules == (("unknown", "otherwise"),) for f in nothing)
 
 
 def test_k_means_is_deterministic_finds_clusters_and_takes_no_more_than_they_are():
