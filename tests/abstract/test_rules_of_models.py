@@ -9,9 +9,10 @@ import torch
 import pdsketch as pds
 from pdsketch.abstract.andor.codebook import Codebook
 from pdsketch.abstract.andor.codebooks import Codebooks
-from pdsketch.abstract.andor.compile import abstraction_of
+from pdsketch.abstract.andor.compile import abstraction_of, compile_and_or
 from pdsketch.abstract.andor.kmeans import closest, fitted, kmeans, relative_error
 from pdsketch.envs.babyai.states import load_sketch
+from pdsketch.search.packed.engine import PackedOptions, search
 
 
 def one_hot(values, k):
@@ -99,12 +100,20 @@ def things(model, heats):
     return pds.State(model.domain, objects={"thing": names}, values=values)
 
 
+def abstract_cost(model, state, goal):
+    """The cost of an optimal plan in the abstraction."""
+    universe = state.batch.universe(0)
+    abstraction = compile_and_or(model, universe.types, universe.formula(goal), state.batch)
+    return search(abstraction.task, PackedOptions(search="astar", heuristic="blind")).cost
+
+
 def test_at_least_two_warm_things_are_planned_for_by_rules_from_samples():
     model = warmth(lambda given: two_warm(*given))
     result = pds.plan(model, things(model, [0, 1, 3]), "(done)", search="abstract")
     assert result.solved
     assert result.cost == pds.plan(model, things(model, [0, 1, 3]), "(done)", heuristic="blind").cost == 4
     assert result.refinements == 0
+    assert abstract_cost(model, things(model, [0, 1, 3]), "(done)") == 4
     (cosy,) = [f for f in pds.rules(model).functions if f.owner == "cosy"]
     assert cosy.lines()[0] == (
         "(cosy) = (at-least-2 (?t - thing) (and (near ?t) (or (heat-of@2 ?t) (heat-of@3 ?t))))"
@@ -138,6 +147,7 @@ def test_an_effect_of_a_set_is_written_by_rules_from_samples():
     result = pds.plan(model, state, "(= (score) 2)", search="abstract")
     assert result.solved
     assert (result.cost, result.refinements) == (3, 0)
+    assert abstract_cost(model, state, "(= (score) 2)") == 3
     (rules,) = [f for f in pds.rules(model).functions if f.owner == "tally"]
     assert rules.rules == (
         ("n@2", "(at-least-2 (?t - thing) (and (on ?t) (kind@2 ?t)))"),
