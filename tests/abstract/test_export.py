@@ -12,10 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pdsketch as pds
+from pdsketch.abstract.export.formulas import nested
 from pdsketch.abstract.export.names import Names, legal, number_word
 from pdsketch.abstract.export.task import exported
 from pdsketch.envs.babyai.modules import exact_modules
 from pdsketch.lang.steps import write_plan
+from pdsketch.lang.terms import Apply, Logic, Quantified, Variable
+from pdsketch.lang.types import BOOL, ObjectType
 from pdsketch.lang.validator import validate
 
 SHELF = """
@@ -104,6 +107,16 @@ def test_names_are_legal_each_given_once_and_kept_where_they_can_be():
     assert names.give_all(["a#1", "a-1", "a.1"]) == {"a#1": "a-1-2", "a-1": "a-1", "a.1": "a-1-3"}
     assert names.give("int64", "code") == "int64-code"
     assert names.give("and") == "and-2"
+
+
+def test_variables_are_bound_as_far_inside_as_they_can_be():
+    thing = ObjectType(("thing",))
+    x, y, z = (Variable(f"?{name}", thing) for name in "xyz")
+    p, q, r = Apply("p", (z,), BOOL), Apply("q", (y,), BOOL), Apply("r", (x, y), BOOL)
+    inner = Quantified("exists", (x,), r)
+    assert nested([x, y], [r, p, q]) == Logic(
+        "and", (p, Quantified("exists", (y,), Logic("and", (q, inner))))
+    )
 
 
 def test_objects_values_and_costs_are_those_of_the_model():
