@@ -215,6 +215,18 @@ def test_costs_that_are_no_numbers_are_refused():
     assert optimal(exported(model, state, "(p x)", costs=False).problem).cost == 1
 
 
+def test_goals_about_all_objects_name_them():
+    model, state = shelf()
+    others = "(forall (?o - thing) (imply (good ?o) (not (= ?o b.c))))"
+    goal = f"(and (height-1) {others} (exists (?o - thing) (top ?o)))"
+    task = exported(model, state, goal)
+    assert_legal(task)
+    assert "(:derived (goal ?o - thing) (or (not (good ?o)) (not (= ?o b-c))))" in task.domain_text
+    assert re.search(r"\(goal a-1-2\)\s+\(goal a-1\)\s+\(goal b-c\)", task.problem_text)
+    found = pds.plan(model, state, goal, heuristic="blind")
+    assert optimal(task.problem).cost == found.cost
+
+
 def test_a_goal_that_can_never_hold_is_exported_and_has_no_plan():
     model, state = shelf()
     task = exported(model, state, "(and (height-1) (not (height-1)) (or))")
@@ -307,7 +319,8 @@ def test_an_exact_export_has_the_models_optimal_costs_and_its_plans_replay(k, se
     model = pds.Model(domain, modules=modules)
     values = {name: rng.integers(0, k, 2).tolist() for name in "ab"}
     state = pds.State(domain, objects={"thing": ["x", "y"]}, values={**values, "on": [False, True]})
-    goal = f"(and (fine x) (= (on x) (on y)) (= (b y) {int(rng.integers(0, k))}))"
+    all_fine = "(forall (?p - thing ?q - thing) (or (fine ?p) (= ?p ?q)))"
+    goal = f"(and (fine x) (= (on x) (on y)) {all_fine} (= (b y) {int(rng.integers(0, k))}))"
     task = exported(model, state, goal)
     assert_legal(task)
     found = optimal(task.problem)
