@@ -28,6 +28,7 @@ from pdsketch.lang.types import ObjectType, ValueType
 from pdsketch.task.task import Task
 from pdsketch.task.template import Template
 from pdsketch.tensor.model import Model
+from pdsketch.tensor.states.codes import COUNTS
 from pdsketch.tensor.states.state import StateBatch
 
 KEPT: Final = 256
@@ -49,12 +50,13 @@ class ModelAbstraction:
 
     @property
     def is_current(self) -> bool:
-        """Whether the model's weights are those that the rules were made from."""
+        """Whether the model's weights, and its numbers of codes, are those that the rules were made from."""
         return self._made == self._versions()
 
-    def _versions(self) -> tuple[int, ...]:
+    def _versions(self) -> tuple[object, ...]:
         # Torch counts the changes of a tensor in place; networks may be made when a first state is seen.
-        return (len(self._model.blanks.networks), *[p._version for p in self._parameters])
+        counts = tuple(self._model.notes.get(COUNTS, {}).items())
+        return (counts, len(self._model.blanks.networks), *[p._version for p in self._parameters])
 
     @property
     def symbolic(self) -> SymbolicDomain:
@@ -90,8 +92,8 @@ class ModelAbstraction:
         if self._values is not None:
             return self._values
         found = self._values = {}
-        for action in self._model.domain.actions.values():
-            for parameter in action.parameters:
+        for name in self.symbolic.domain.actions:
+            for parameter in self._model.domain.actions[name].parameters:
                 if isinstance(parameter.type, ValueType):
                     (part,) = self.books.parts(parameter.type)
                     every = self.books.value_of(parameter.type, [np.arange(len(part.book))]).tolist()
@@ -123,7 +125,7 @@ _KNOWN: WeakKeyDictionary[Model, ModelAbstraction] = WeakKeyDictionary()
 
 
 def abstraction_of(model: Model) -> ModelAbstraction:
-    """What is kept of a model; made anew where its weights have changed since."""
+    """What is kept of a model; made anew where its weights, or its numbers of codes, have changed since."""
     known = _KNOWN.get(model)
     if known is None or not known.is_current:
         known = _KNOWN[model] = ModelAbstraction(model)
