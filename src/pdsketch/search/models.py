@@ -5,26 +5,30 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from math import isinf
 from typing import Any, Final, final
 
 import numpy as np
 import torch
 
-from pdsketch.budget import UNLIMITED, Budget, current, taken
+from pdsketch.abstract.andor.functions import NotAbstractableError, TooManyCombinationsError
+from pdsketch.budget import UNLIMITED, Budget, LimitError, current, taken
 from pdsketch.lang.diagnostics import error
 from pdsketch.lang.steps import Step
 from pdsketch.lang.terms import Expr
-from pdsketch.search.abstract import AbstractAttempt, AbstractSearch, paid_for
+from pdsketch.search.abstract import WEIGHT, AbstractAttempt, AbstractSearch, paid_for
 from pdsketch.search.heuristics import find_model_heuristic
 from pdsketch.search.latent.candidates import candidates_of
 from pdsketch.search.latent.doubts import doubts_of, encoded
 from pdsketch.search.latent.engine import BestFirstSearch, LatentOutcome, Limits, SearchSettings
 from pdsketch.search.latent.goal_test import GoalTest
-from pdsketch.search.latent.heuristics import Searched, StateHeuristic
+from pdsketch.search.latent.heuristics import Searched
 from pdsketch.search.latent.instances import Candidates, value_types
 from pdsketch.search.latent.limits import LIMITS, status_of, suppress_limits
 from pdsketch.search.latent.options import LatentOptions, checked_options
+from pdsketch.search.latent.orders import Order, order_of
 from pdsketch.search.latent.reasons import ending, nothing_trained, runaways, untrained, why_not
 from pdsketch.search.latent.replay import Trail, Verdicts, replay
 from pdsketch.search.latent.space import Space
@@ -37,6 +41,12 @@ from pdsketch.tensor.states.state import State, StateBatch
 
 MOST_ROUNDS: Final = 8
 """Rounds of candidate values, each with more of them than the last; set by hand."""
+
+PORTFOLIO: Final[Mapping[str, float]] = {"ao": WEIGHT, "opt": 1.0, "blind": 1.0}
+"""The heuristics that take turns, and their weights."""
+
+MOST_ABSTRACT: Final = 50_000
+"""Expansions in the abstraction before the portfolio searches in the model itself; set by hand."""
 
 FIRST_ROUND: Final = 256
 """Expansions of the first round of candidate values, where more rounds may follow; each doubles it."""
@@ -100,6 +110,7 @@ class _Planning:
         self.started = started
         self.budget = budget
         self.watch = Watch(model.notes, model.blanks.given)
+        self.with_ao = True
         self.costs = model.domain.has_costs if options.costs is None else options.costs
         self.spent = np.zeros(len(states), dtype=np.int64)
         self.counts = np.zeros((len(states), 3), dtype=np.int64)
@@ -114,18 +125,22 @@ class _Planning:
         rounds = MOST_ROUNDS if self.options.generators and value_types(self.model.domain) else 1
         try:
             self.states, self.watch = encoded(self.model, self.states)
-            if self.options.search == "abstract":
-                self._search_abstractly(found)
-                self.options = replace(self.options, search="astar")
             for number in range(rounds):
                 left = [i for i in range(len(self.states)) if i not in found]
                 if not left:
                     break
                 for i in left:
                     pools[i] = candidates_of(
-                        self.model, self.states[i], self.options.generators, number, pools[i]
+                        self.model, self.states[i], self.goals[i], self.options.generators, number, pools[i]
                     )
+                if self.options.search == "portfolio":
+                    self._try_abstractly(pools, found)
+                elif self.options.search == "abstract":
+                    self._search_abstractly(pools, found, self.options.max_expansions, self.budget)
+                left = [i for i in left if i not in found]
                 last = number == rounds - 1
+                if not left:
+                    break
                 ready = [pool for i in left if (pool := pools[i]) is not None]
                 for i, result in zip(left, self._search(left, ready, number, last=last), strict=True):
                     if result is not None:
@@ -138,20 +153,41 @@ class _Planning:
                 found.setdefault(i, self._early(i, status))
         return [found[i] for i in range(len(self.states))]
 
-    def _search_abstractly(self, found: dict[int, Result]) -> None:
+    def _try_abstractly(self, pools: Sequence[Candidates | None], found: dict[int, Result]) -> None:
+        """Search in the abstraction, with half of what may be spent; the rest is for the model itself."""
+        cap, left = self.options.max_expansions, self.budget.left()
+        most = MOST_ABSTRACT if cap is None else min(MOST_ABSTRACT, cap // 2)
+        half = self.budget.narrowed(None if isinf(left) else left / 2)
+        try:
+            with half.running():
+                self._search_abstractly(pools, found, most, half)
+        except LimitError:
+            self.budget.check()
+            self.with_ao = False
+
+    def _search_abstractly(
+        self,
+        pools: Sequence[Candidates | None],
+        found: dict[int, Result],
+        most: int | None,
+        budget: Budget,
+    ) -> None:
         """Plans from the abstraction that the model accepts; what has none is left to search in the model."""
         if self.options.refused or self.options.snap:
             return
+        held = self._hold_already()
         searches = {
             i: AbstractSearch(
                 self.model,
                 state,
                 self.goals[i],
+                pool.values,
                 costs=self.costs,
-                most=self.options.max_expansions,
-                budget=self.budget,
+                most=most,
+                budget=budget,
             )
-            for i, state in enumerate(self.states)
+            for i, (state, pool) in enumerate(zip(self.states, pools, strict=True))
+            if i not in found and pool is not None and not held[i]
         }
         plans = {i: plan for i, own in searches.items() if (plan := own.find()) is not None}
         while plans:
@@ -174,6 +210,14 @@ class _Planning:
         for i, own in searches.items():
             self.counts[i] += (own.attempt.expanded, own.attempt.evaluated, own.attempt.generated)
             self.spent[i] += own.attempt.expanded
+
+    def _hold_already(self) -> list[bool]:
+        """Which goals hold in the initial states."""
+        roots = StateBatch.of(self.states)
+        universes = [roots.universe(p) for p in range(roots.size)]
+        test = GoalTest(self.model, self.goals, universes)
+        held: list[bool] = test.truth(roots, torch.arange(roots.size, device=roots.device)).tolist()
+        return held
 
     def _abstract_result(
         self, i: int, attempt: AbstractAttempt, plan: list[Step], cost: float | None, said: Sequence[str]
@@ -205,10 +249,10 @@ class _Planning:
             costs=self.costs,
             resolution=self.options.resolution,
         )
-        searched = Searched(self.model, goals, space.roots, space.universes, self.costs)
-        heuristic = find_model_heuristic(self.options.heuristic)(searched)
+        searched = Searched(self.model, goals, space.roots, space.universes, self.costs, pools)
         goal_test = GoalTest(self.model, goals, space.universes)
-        engine = BestFirstSearch(space, goal_test, heuristic, self._settings(space, left, number, last=last))
+        settings = self._settings(space, left, number, last=last)
+        engine = BestFirstSearch(space, goal_test, self._orders(searched), settings)
         outcomes = engine.run()
         solved = [place for place, outcome in enumerate(outcomes) if outcome.status == "solved"]
         plans = {place: engine.steps(outcomes[place].node) for place in solved}
@@ -230,6 +274,20 @@ class _Planning:
                 more = (*left_out, *said.get(place, ()))
                 results.append(replace(result, warnings=(*result.warnings, *more)))
         return results
+
+    def _orders(self, searched: Searched) -> list[Order]:
+        """The orders in which nodes are expanded."""
+        name = self.options.search
+        if name != "portfolio":
+            heuristic = find_model_heuristic(self.options.heuristic)(searched)
+            return [order_of("astar" if name == "abstract" else name, heuristic, self.options.weight)]
+        found = []
+        for heuristic_name, weight in PORTFOLIO.items():
+            with suppress(NotAbstractableError, TooManyCombinationsError):
+                if heuristic_name != "ao" or self.with_ao:
+                    heuristic = find_model_heuristic(heuristic_name)(searched)
+                    found.append(order_of("wastar", heuristic, weight))
+        return found
 
     def _replayed(
         self, left: Sequence[int], plans: Mapping[int, list[Step]], trail: Trail | None = None
@@ -265,9 +323,7 @@ class _Planning:
         limits = Limits(room, options.max_depth)
         sampled = any(t.choices is None and t.prim != "bool" for t in value_types(self.model.domain))
         exact = all(p.exact for p in space.prints.values()) and not sampled and not options.refused
-        return SearchSettings(
-            options.search, options.weight, options.k, limits, exact, options.refused, options.watch
-        )
+        return SearchSettings(options.search, options.k, limits, exact, options.refused, options.watch)
 
     def _has_room(self, i: int) -> bool:
         limit = self.options.max_expansions
@@ -305,22 +361,28 @@ class _Planning:
         if outcome.status == "unsolvable":
             rests = True  # unless it is seen that it does not: a proof must not rest on a limit, either
             with suppress_limits():
-                rests = self._rests_on_guesses(i, place, outcome, engine.heuristic)
+                rests = self._rests_on_guesses(i, place, outcome, engine.orders)
             if rests:
                 outcome = replace(outcome, status="gave-up", limit="undecided")
         best = engine.steps(outcome.best) if outcome.best >= 0 else []
         reasons = why_not(
-            self.model, self.states[i], self.goals[i], outcome, best, self.options, engine.heuristic, place
+            self.model,
+            self.states[i],
+            self.goals[i],
+            outcome,
+            best,
+            self.options,
+            engine.blocked(place),
+            place,
         )
         return replace(self._result(i, outcome), best=best, reasons=reasons)
 
-    def _rests_on_guesses(
-        self, i: int, place: int, outcome: LatentOutcome, heuristic: StateHeuristic
-    ) -> bool:
+    def _rests_on_guesses(self, i: int, place: int, outcome: LatentOutcome, orders: Sequence[Order]) -> bool:
         """Whether there is no plan because of blanks that cannot decide: that would prove nothing."""
         batch = self.states[i].batch
-        if not outcome.expanded:  # the proof is the heuristic's
-            return bool(heuristic.rests_on(batch, place))
+        if not outcome.expanded:  # the proof is a heuristic's
+            proofs = [o.heuristic for o in orders if o.heuristic.infinity_is_proof]
+            return any(heuristic.rests_on(batch, place) for heuristic in proofs)
         return bool(undecided(self.model, batch, self.goals[i]))
 
 

@@ -11,7 +11,7 @@ from pdsketch.lang.diagnostics import did_you_mean, error
 from pdsketch.search.outcome import SearchProgress
 
 LatentSearch = Literal["astar", "wastar", "gbfs"]
-ModelSearch = Literal[LatentSearch, "abstract"]
+ModelSearch = Literal["portfolio", LatentSearch, "abstract"]
 Search = Literal[LatentSearch, "lazy-gbfs"]
 
 MODEL_SEARCHES: Final[tuple[ModelSearch, ...]] = get_args(ModelSearch)

@@ -34,6 +34,9 @@ MOST_CODES: Final = 2048
 GROWTH: Final = 24
 """Codes that a single number may grow past the range of what is known. Set by hand."""
 
+FARTHEST: Final = 1e150
+"""Numbers farther from 0 than so many radii count as that far, and have no code."""
+
 MOST_CHOICES: Final = 64
 """Declared choices that are codes from the beginning where no data says which of them occur."""
 
@@ -84,7 +87,8 @@ class Codebook:
 
     def nearest(self, numbers: Floats) -> Longs:
         """The nearest code of each row of numbers, in units of the radius."""
-        scaled, own = numbers / self.radius, self.values / self.radius
+        limit = FARTHEST * self.radius
+        scaled, own = np.clip(numbers, -limit, limit) / self.radius, self.values / self.radius
         found = np.empty(len(numbers), np.int64)
         step = max(1, 4_000_000 // max(1, len(own)))
         for first in range(0, len(numbers), step):
@@ -108,7 +112,7 @@ class Codebook:
             row = distinct[at]
             if len(self) and (np.abs(self.values - row) <= self.radius).all(1).any():
                 continue
-            if len(self) >= MOST_CODES or not np.isfinite(row).all():
+            if len(self) >= MOST_CODES or not (np.abs(row) < FARTHEST * self.radius).all():
                 continue
             if not allowed[at]:
                 if not self.grows or self.grown >= GROWTH:
@@ -191,6 +195,12 @@ class Codebooks:
         if type_.prim == "bool":
             return tensor > 0.5
         return tensor.round().long() if type_.prim == "int64" else tensor.float()
+
+    def know_values(self, type_: ValueType, values: Tensor) -> list[Longs]:
+        """The codes of values of a type, ``[n, *shape]``, part by part."""
+        size = prod(type_.shape or ()) if type_.shape != () else 1
+        numbers = values.detach().double().cpu().reshape(len(values), size).numpy()
+        return [part.book.know(numbers[:, list(part.dimensions)]) for part in self.parts(type_)]
 
     def know_choices(self, type_: ValueType) -> list[Longs]:
         """The codes of all declared choices of a type, part by part, if they are not too many."""

@@ -88,8 +88,8 @@ class CodeTable:
         """The same without the axes on which nothing depends."""
         axes, results = list(self.axes), self.results
         for i in reversed(range(len(axes))):
-            first = results.take([0], axis=i)
-            if (results == first).all():
+            first = results.take([0] if results.size else [], axis=i)
+            if results.size and (results == first).all():
                 results = first.squeeze(i)
                 del axes[i]
         return CodeTable(tuple(axes), results)

@@ -19,7 +19,7 @@ from pdsketch.tensor.model import Model
 class LatentOptions(SearchOptions):
     """How to plan with a model.
 
-    ``k`` nodes are expanded together; 1 is textbook search. ``max_depth`` bounds
+    ``k`` nodes are expanded together; 1 is textbook search, None as many as pay. ``max_depth`` bounds
     the length of plans. ``snap`` rounds floats to their codes after each step.
     Two states are one when their floats' codes agree, or with ``resolution`` when
     they agree in steps of that size.
@@ -28,11 +28,11 @@ class LatentOptions(SearchOptions):
     action says so. ``refused`` are not tried as a first step.
     """
 
-    search: ModelSearch = "astar"
+    search: ModelSearch = "portfolio"
     heuristic: str = "opt"
     time_limit: float | None = 20.0
     max_depth: int | None = None
-    k: int = 1
+    k: int | None = None
     snap: bool = False
     resolution: float | None = None
     costs: bool | None = None
@@ -42,7 +42,7 @@ class LatentOptions(SearchOptions):
 
 def checked_options(model: Model, given: Mapping[str, Any]) -> LatentOptions:
     """The options that were given, checked."""
-    options = options_of(LatentOptions, given, "with a model")
+    options = options_of(LatentOptions, _completed(given), "with a model")
     check_search(options.search, MODEL_SEARCHES, "models")
     find_model_heuristic(options.heuristic)
     for name in ("k", "max_depth"):
@@ -55,6 +55,24 @@ def checked_options(model: Model, given: Mapping[str, Any]) -> LatentOptions:
     if step is not None and (not isinstance(step, int | float) or not step > 0):
         raise error("bad-limit", f"`resolution` is a number above 0; {step!r} is given")
     return replace(options, generators=_generators(model, options.generators))
+
+
+def _completed(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that were given, and the search: A* where a heuristic or k is named without one."""
+    options = dict(given)
+    if options.get("k", 0) is None:
+        del options["k"]
+    if "search" not in options:
+        options["search"] = "astar" if "heuristic" in options or "k" in options else "portfolio"
+    if options["search"] != "portfolio":
+        options.setdefault("k", 1)
+    elif "heuristic" in options:
+        raise error(
+            "bad-option",
+            f"the portfolio has heuristics of its own, and {options['heuristic']!r:.40} is named",
+            help="name one of the other searches, or no heuristic",
+        )
+    return options
 
 
 def _generators(model: Model, given: Mapping[str, Generator]) -> dict[str, Generator]:

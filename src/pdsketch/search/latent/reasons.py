@@ -35,15 +35,15 @@ def why_not(
     outcome: LatentOutcome,
     best: Sequence[Step],
     options: LatentOptions,
-    heuristic: StateHeuristic,
+    blocked: Sequence[StateHeuristic],
     place: int,
 ) -> tuple[str, ...]:
-    """One sentence a reason, the most important first."""
+    """One sentence a reason, the most important first; heuristics that are blocked saw no way to the goal."""
     reasons = [ending(outcome, options)]
     with suppress_limits():
-        infinite = not heuristic.infinity_is_proof and not isfinite(outcome.best_h)
-        if outcome.status == "unsolvable" or infinite:
-            reasons += heuristic.explain(state.batch, place)
+        for heuristic in blocked:
+            if outcome.status == "unsolvable" or not heuristic.infinity_is_proof:
+                reasons += heuristic.explain(state.batch, place)
         if outcome.status != "unsolvable":
             reasons += undecided(model, state.batch, goal)
             reasons += _at_best(model, state, goal, best, snap=options.snap)

@@ -9,18 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, final
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from pdsketch.budget import PORTION, current
 from pdsketch.kernels.growing import more_rows
-from pdsketch.lang.diagnostics import error
-from pdsketch.lang.domain import LARGEST_COST
 from pdsketch.lang.steps import Step
 from pdsketch.lang.terms import TRUE
 from pdsketch.search.latent.children import Children
 from pdsketch.search.latent.fingerprint import Fingerprint, fingerprints, of_problem
 from pdsketch.search.latent.instances import Candidates, Instances
+from pdsketch.search.latent.prices import checked_cost
 from pdsketch.tensor.compile.node import Run
 from pdsketch.tensor.model import Model
 from pdsketch.tensor.states.codes import codes_of
@@ -72,6 +72,7 @@ class Space:
         self._order = {p.name: i for i, p in enumerate(self.changing)}
         self.runaways: dict[int, dict[tuple[str, str], int]] = {}
         self.per_node = max(1, sum(i.count for i in self.instances))
+        self.instances_of_each = np.maximum(1, sum(i.sizes for i in self.instances))
         self.row_bytes = 24 + sum(
             16 + _row_bytes(self.roots.tensor(predicate.name)) for predicate in self.changing
         )
@@ -228,15 +229,7 @@ class Space:
         action = self._actions[number]
         if action.cost is None:
             return torch.zeros(n, dtype=torch.float64, device=self.device)
-        cost = _spread(action.cost(run), run).reshape(-1).double()
-        if not bool((cost <= LARGEST_COST).all()):
-            raise error(
-                "cost-too-large",
-                f"`{action.action.name}` costs {float(cost.max()):g}, and a cost must be a number of 32 bits",
-                action.action.span,
-                help="give smaller costs, or plan with `costs=False`",
-            )
-        return cost
+        return checked_cost(action.action, _spread(action.cost(run), run).reshape(-1).double())
 
     def _allowed(self, number: int, run: Run, existing: Tensor | None) -> Tensor | None:
         """Which instances may be applied, ``[state, instance]``; None: all."""
