@@ -186,3 +186,14 @@ def test_a_model_that_is_trained_on_gets_new_rules():
     with torch.no_grad():
         next(iter(model.parameters())).add_(1.0)
     assert abstraction_of(model) is not before
+
+
+def test_problems_of_different_sizes_are_estimated_together():
+    model, small, goal = sums()
+    large = pds.State(
+        model.domain,
+        objects={"thing": ["a", "b", "c"]},
+        values={"p": [1, 1, 2], "q": [1, 1, 2], "r": [0, 0, 0]},
+    )
+    together = pds.plan_many(model, [large, small, large], goal, search="gbfs", heuristic="ao")
+    assert [r.cost for r in together] == [7, 6, 7]

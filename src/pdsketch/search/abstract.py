@@ -99,7 +99,7 @@ class AbstractSearch:
         attempt, now = self.attempt, monotonic()
         types = self._here.universe(0).types
         try:
-            abstraction = compile_and_or(self._model, types, self._goal, self._here, self._values)
+            abstraction = compile_and_or(self._model, types, self._goal, self._here, self._values, read=False)
         except (NotAbstractableError, TooManyCombinationsError) as why:
             attempt.why = f"the goal has no form over codes: {why}"
             return None
@@ -137,8 +137,11 @@ class AbstractSearch:
 
     def _follow(self) -> None:
         """Take the steps of the last plan in the model, up to the first that leads elsewhere."""
-        abstraction, model = self._abstraction, self._model
-        assert abstraction is not None
+        model = self._model
+        assert self._abstraction is not None
+        types = self._here.universe(0).types
+        readings = compile_and_or(model, types, self._goal, self._here).codes
+        abstraction = replace(self._abstraction, codes=readings)
         believed = abstraction.task.init[: abstraction.task.n_basic]
         reader = FactReader(model, [abstraction], [self._here.universe(0)])
         first = torch.zeros(1, dtype=torch.int64, device=self._here.device)

@@ -46,7 +46,8 @@ class Codebook:
     """The codes of one part of a type: ``values[c]`` are the numbers that code ``c`` stands for.
 
     Numbers within ``radius`` (of each dimension) of a code have it. ``low`` and ``high`` bound what is
-    known: seen in data, in a state or in a formula.
+    known: seen in data, in a state or in a formula. A ``closed`` codebook has what was seen in data, and
+    nothing else came up yet: then variables have no other values than those that they had in the data.
     """
 
     def __init__(self, name: str, radius: Floats, whole: bool, grows: bool) -> None:
@@ -58,6 +59,7 @@ class Codebook:
         self.low: Floats = np.full(len(radius), np.inf)
         self.high: Floats = np.full(len(radius), -np.inf)
         self.grown = 0
+        self.closed = False
 
     def __len__(self) -> int:
         return len(self.values)
@@ -67,7 +69,10 @@ class Codebook:
         if len(numbers):
             self.low = np.minimum(self.low, numbers.min(0))
             self.high = np.maximum(self.high, numbers.max(0))
-        return self._coded(numbers, np.ones(len(numbers), np.bool_))
+        before = len(self)
+        codes = self._coded(numbers, np.ones(len(numbers), np.bool_))
+        self.closed &= len(self) == before
+        return codes
 
     def admit(self, numbers: Floats) -> Longs:
         """The same without a wider range: constants that a function returns may stand apart from all else."""
@@ -78,6 +83,8 @@ class Codebook:
 
         New codes are made within the range of what is known, and a few past it.
         """
+        if self.closed:
+            return self.nearest(numbers), self.is_near(numbers)
         inside = (numbers >= self.low - self.radius) & (numbers <= self.high + self.radius)
         return self._coded(numbers, np.asarray(inside.all(1))), self.is_near(numbers)
 
@@ -152,6 +159,10 @@ class Codebooks:
             if not predicate.type.is_bool:
                 self.domains[predicate.name] = [{} for _ in self.parts(predicate.type)]
                 self._learn(predicate)
+        for predicate in domain.state_predicates:
+            if predicate.name in self._rows and predicate.type.shape not in ((), None):
+                for part in self.parts(predicate.type):
+                    part.book.closed = len(part.dimensions) > 1
 
     def parts(self, type_: ValueType) -> tuple[CodePart, ...]:
         """The parts of a type. Types of one name share them."""

@@ -47,8 +47,20 @@ class ModelAbstraction:
     def __init__(self, model: Model) -> None:
         self.books = Codebooks(model.domain, model.notes)
         self._model = model
+        self._parameters = [*model.parameters()]
+        self._made = self._versions()
         self._symbolic: SymbolicDomain | None = None
+        self._values: dict[str, Any] | None = None
         self._templates: OrderedDict[tuple[ObjectType, ...], Template] = OrderedDict()
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the model's weights are those that the rules were made from."""
+        return self._made == self._versions()
+
+    def _versions(self) -> tuple[int, ...]:
+        # Torch counts the changes of a tensor in place; networks may be made when a first state is seen.
+        return (len(self._model.blanks.networks), *[p._version for p in self._parameters])
 
     @property
     def symbolic(self) -> SymbolicDomain:
@@ -69,6 +81,7 @@ class ModelAbstraction:
                 self.books.know_values(type_, pool)
         if self.books.sizes != before:
             self._symbolic = None
+            self._values = None
             self._templates.clear()
 
     def template(self, types: tuple[ObjectType, ...]) -> Template:
@@ -83,7 +96,9 @@ class ModelAbstraction:
     @property
     def argument_values(self) -> dict[str, Any]:
         """What the codes stand for that are arguments of actions."""
-        found: dict[str, Any] = {}
+        if self._values is not None:
+            return self._values
+        found = self._values = {}
         for action in self._model.domain.actions.values():
             for parameter in action.parameters:
                 if isinstance(parameter.type, ValueType):
@@ -123,16 +138,15 @@ class ModelAbstraction:
                 yield from ((name, *row, code_name(book, c)) for row, c in zip(rows, codes, strict=True))
 
 
-_KNOWN: WeakKeyDictionary[Model, tuple[object, ModelAbstraction]] = WeakKeyDictionary()
+_KNOWN: WeakKeyDictionary[Model, ModelAbstraction] = WeakKeyDictionary()
 
 
 def abstraction_of(model: Model) -> ModelAbstraction:
     """What is kept of a model; made anew where its weights have changed since."""
-    version = tuple((id(p), p._version) for p in model.parameters())
     known = _KNOWN.get(model)
-    if known is None or known[0] != version:
-        known = _KNOWN[model] = (version, ModelAbstraction(model))
-    return known[1]
+    if known is None or not known.is_current:
+        known = _KNOWN[model] = ModelAbstraction(model)
+    return known
 
 
 def compile_and_or(
@@ -141,10 +155,13 @@ def compile_and_or(
     goal: Expr,
     state: StateBatch,
     values: Values | None = None,
+    *,
+    read: bool = True,
 ) -> Abstraction:
     """Compile a goal for given objects, the domain's constants first, and one state. Every action costs 1.
 
     ``values`` are what arguments of actions may be; if they are not given, all values that have codes.
+    ``read``: facts are to be read off other states, too.
     """
     kept = abstraction_of(model)
     kept.learn(state, [goal], values or {})
@@ -164,7 +181,7 @@ def compile_and_or(
         infinity_is_proof=False,
         explain=explain,
         objects=objects,
-        codes=readings_of(kept.symbolic, task),
+        codes=readings_of(kept.symbolic, task) if read else (),
         per_effect=bool(kept.books.domains),
         values=kept.argument_values,
     )

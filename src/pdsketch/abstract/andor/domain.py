@@ -24,6 +24,7 @@ from pdsketch.abstract.andor.symbolic import (
     code_name,
     conjoined,
     part_name,
+    some,
     sort_of,
 )
 from pdsketch.abstract.andor.translate import Behaviour, Translator
@@ -209,8 +210,12 @@ def _case_effects(
     book = books.parts(predicate.type)[place].book
     name = part_name(books, predicate, place)
     rows, out = _written_rows(table, update.target, place)
+    if book.closed and table.axes:
+        known = [o in books.domains[predicate.name][place] for o in out]
+        rows = [row for row, fits in zip(rows, known, strict=True) if fits]
+        out = [o for o, fits in zip(out, known, strict=True) if fits]
     books.domains[predicate.name][place].update(dict.fromkeys(out))
-    if not len(out):
+    if not out:
         return
     everything = (*variables, *case.variables)
     read = [symbols.read(axis, scope) for axis in table.axes]
@@ -237,15 +242,14 @@ def _case_effects(
         when = conjoined([condition, case.condition, *atoms, fits])
         inner = (*everything, *quantified, new)
         yield Update("add", Apply(name, (*update.target.args, new), BOOL), None, inner, when)
-        if own is not None or len(rows) < table.results.size:
-            old = own if own is not None else symbols.variable(book)
-            held = [] if own is not None else [Apply(name, (*update.target.args, old), BOOL)]
-            more = () if own is not None else (old,)
-            whole = conjoined([when, *held])
-            yield Update(
-                "delete", Apply(name, (*update.target.args, old), BOOL), None, (*inner, *more), whole
-            )
+        if own is not None:
+            gone = Apply(name, (*update.target.args, own), BOOL)
+            yield Update("delete", gone, None, inner, when)
             return
+        if len(rows) < table.results.size:
+            # Only where something is written; named, so that what is deleted is not joined with what is read.
+            written = symbols.named(some((*quantified, new), conjoined([*atoms, fits])))
+            condition = conjoined([condition, written])
     old = symbols.variable(book)
     gone = Apply(name, (*update.target.args, old), BOOL)
     when = conjoined([condition, case.condition, gone])

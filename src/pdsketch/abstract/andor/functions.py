@@ -196,7 +196,12 @@ class CodeEvaluator:
         found = []
         for part in self.books.parts(type_):
             own = numbers[:, list(part.dimensions)]
-            found.append(part.book.admit(own) if constant else part.book.meet(own)[0])
+            if constant:
+                found.append(part.book.admit(own))
+                continue
+            codes, near = part.book.meet(own)
+            # Of a closed codebook nothing else is written than what was seen.
+            found.append(np.where(near, codes, -1) if part.book.closed else codes)
         return np.stack(found, -1)
 
 

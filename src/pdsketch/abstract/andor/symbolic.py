@@ -153,19 +153,23 @@ class Symbols:
         return self._known[key]
 
     def denied(self, expr: Expr) -> Expr:
-        """The negation of a formula. One that something exists gets a derived predicate of its own.
+        """The negation of a formula. That something exists gets a predicate of its own before.
 
         Otherwise each condition would have a literal for each object.
         """
+        return negated(self.named(expr))
+
+    def named(self, expr: Expr) -> Expr:
+        """A formula that something exists as an atom of a derived predicate; any other as it is."""
         if not isinstance(expr, Quantified) or expr.op != "exists":
-            return negated(expr)
+            return expr
         if expr not in self._named:
             types = {v.name: v.type for v in walk(expr) if isinstance(v, Variable)}
             parameters = tuple(Variable(name, types[name]) for name in free_variables(expr))
             name = f"some@{len(self.auxiliary)}"
             self.auxiliary[name] = Predicate(name, parameters, BOOL, "derived", expr)
             self._named[expr] = Apply(name, parameters, BOOL)
-        return negated(self._named[expr])
+        return self._named[expr]
 
     def holds(self, table: CodeTable, scope: Scope, hint: str, bools: dict[Expr, Expr]) -> Expr:
         """The formula that a table of truth amounts to. ``bools`` are the formulas of Boolean inputs."""

@@ -169,7 +169,7 @@ def _compiled(searched: Searched, compile_goal: Compile, of_state: bool) -> list
     for problem, (goal, universe) in enumerate(zip(searched.goals, searched.universes, strict=True)):
         key = (id(universe), goal, problem if of_state else 0)
         if key not in known:
-            root = searched.roots[problem].batch
+            root = searched.roots[problem].batch  # its own objects alone, without padding
             values = {} if searched.candidates is None else searched.candidates[problem].values
             known[key] = compile_goal(searched.model, universe.types, goal, root, values)
         abstraction = known[key]
