@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from math import isinf
@@ -22,15 +22,17 @@ from pdsketch.search.abstract import WEIGHT, AbstractAttempt, AbstractSearch, pa
 from pdsketch.search.heuristics import find_model_heuristic
 from pdsketch.search.latent.candidates import candidates_of
 from pdsketch.search.latent.doubts import doubts_of, encoded
-from pdsketch.search.latent.engine import BestFirstSearch, LatentOutcome, Limits, SearchSettings
-from pdsketch.search.latent.goal_test import GoalTest
+from pdsketch.search.latent.engine import BestFirstSearch
+from pdsketch.search.latent.goal_test import GoalTest, hold_at_first
 from pdsketch.search.latent.heuristics import Searched
+from pdsketch.search.latent.inputs import checked_goals, checked_states
 from pdsketch.search.latent.instances import Candidates, value_types
 from pdsketch.search.latent.limits import LIMITS, status_of, suppress_limits
 from pdsketch.search.latent.options import LatentOptions, checked_options
 from pdsketch.search.latent.orders import Order, order_of
 from pdsketch.search.latent.reasons import ending, nothing_trained, runaways, untrained, why_not
 from pdsketch.search.latent.replay import Trail, Verdicts, replay
+from pdsketch.search.latent.settings import LatentOutcome, Limits, SearchSettings
 from pdsketch.search.latent.space import Space
 from pdsketch.search.latent.undecided import undecided
 from pdsketch.search.result import Result, Status, UntrainedWarning
@@ -74,10 +76,10 @@ def plan_models(
     started = time.monotonic()
     options = checked_options(model, given)
     with _budget(model, options).running() as budget:
-        listed = _states(model, states)
+        listed = checked_states(model, states)
         if not listed:
             return []
-        wanted = _goals(model, listed, goals)
+        wanted = checked_goals(model, listed, goals)
         with torch.inference_mode():
             return _Planning(model, listed, wanted, options, started, budget).results()
 
@@ -175,7 +177,7 @@ class _Planning:
         """Plans from the abstraction that the model accepts; what has none is left to search in the model."""
         if self.options.refused or self.options.snap:
             return
-        held = self._hold_already()
+        held = hold_at_first(self.model, self.states, self.goals)
         searches = {
             i: AbstractSearch(
                 self.model,
@@ -210,14 +212,6 @@ class _Planning:
         for i, own in searches.items():
             self.counts[i] += (own.attempt.expanded, own.attempt.evaluated, own.attempt.generated)
             self.spent[i] += own.attempt.expanded
-
-    def _hold_already(self) -> list[bool]:
-        """Which goals hold in the initial states."""
-        roots = StateBatch.of(self.states)
-        universes = [roots.universe(p) for p in range(roots.size)]
-        test = GoalTest(self.model, self.goals, universes)
-        held: list[bool] = test.truth(roots, torch.arange(roots.size, device=roots.device)).tolist()
-        return held
 
     def _abstract_result(
         self, i: int, attempt: AbstractAttempt, plan: list[Step], cost: float | None, said: Sequence[str]
@@ -384,35 +378,3 @@ class _Planning:
             proofs = [o.heuristic for o in orders if o.heuristic.infinity_is_proof]
             return any(heuristic.rests_on(batch, place) for heuristic in proofs)
         return bool(undecided(self.model, batch, self.goals[i]))
-
-
-def _states(model: Model, states: Sequence[State] | StateBatch) -> list[State]:
-    if isinstance(states, State):
-        states = states.batch
-    if not isinstance(states, Iterable):
-        raise error("bad-state", f"a list of states was wanted, and a {type(states).__name__} was given")
-    listed = list(states)
-    for state in listed:
-        if not isinstance(state, State):
-            raise error("bad-state", f"a State was wanted, and a {type(state).__name__} was given")
-        model.ready(state)
-    return listed
-
-
-def _goals(model: Model, states: Sequence[State], goals: Sequence[str | Expr] | str | Expr) -> list[Expr]:
-    each = list(goals) if isinstance(goals, list | tuple) else [goals] * len(states)
-    if len(each) != len(states):
-        raise error("bad-goals", f"{len(each)} goals were given for {len(states)} states")
-    found = []
-    for state, goal in zip(states, each, strict=True):
-        checked = model.formula(state.batch, goal)  # type: ignore[arg-type]
-        absent = model.domain.analysis.absent_reads(checked)
-        if absent:
-            raise error(
-                "absent-predicate",
-                f"the goal reads `{absent[0]}`, which only the encoder reads: it is absent after a step",
-                checked.span,
-                help="read an encoded predicate instead",
-            )
-        found.append(checked)
-    return found

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final, final
 
 import numpy as np
@@ -30,9 +29,9 @@ from pdsketch.search.latent.goal_test import GoalTest
 from pdsketch.search.latent.heuristics import StateHeuristic
 from pdsketch.search.latent.limits import LIMITS, status_of
 from pdsketch.search.latent.orders import FAR, Order, are_dead_ends, estimates, priorities
+from pdsketch.search.latent.settings import LatentOutcome, SearchSettings
 from pdsketch.search.latent.space import Space
-from pdsketch.search.options import ModelSearch, Watch
-from pdsketch.search.outcome import Outcome, SearchProgress
+from pdsketch.search.outcome import SearchProgress
 from pdsketch.search.result import Status
 from pdsketch.tensor.compile.node import pardoning
 
@@ -49,43 +48,6 @@ into the calls themselves. Set by hand, from the figures of ``benchmarks/latent.
 
 _Admitted = tuple[Children, Floats, Ints]
 """Successors with their costs, and their entries in the closed table."""
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """When to stop beside the budget: expansions of a problem, depth of a node."""
-
-    expansions: int | None
-    depth: int | None
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class SearchSettings:
-    """How to search.
-
-    ``k`` nodes of each problem are expanded together; None: as many as pay. ``exact``: no two different
-    states are taken for one and all actions are tried, so that running out of
-    states proves that there is no plan. ``refused`` are not tried at the roots.
-    """
-
-    search: ModelSearch
-    k: int | None
-    limits: Limits
-    exact: bool
-    refused: frozenset[Step] = frozenset()
-    watch: Watch | None = None
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class LatentOutcome(Outcome):
-    """How the search for one problem ended. ``node`` is a goal; ``best`` the node of least h; -1: none."""
-
-    node: int = -1
-    best: int = -1
-    limit: str = ""
 
 
 @final

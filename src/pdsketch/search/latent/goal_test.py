@@ -19,7 +19,7 @@ from pdsketch.lang.terms import Expr
 from pdsketch.lang.types import ObjectType
 from pdsketch.tensor.compile.node import Node
 from pdsketch.tensor.model import Model
-from pdsketch.tensor.states.state import StateBatch
+from pdsketch.tensor.states.state import State, StateBatch
 from pdsketch.tensor.states.universe import Universe
 
 
@@ -65,6 +65,14 @@ class GoalTest:
         if self._portions.wants(batch.size):
             self._portions.learn(batch.size, run.nbytes)
         return truth.reshape(truth.shape[0]).expand(batch.size)
+
+
+def hold_at_first(model: Model, states: Sequence[State], goals: Sequence[Expr]) -> list[bool]:
+    """Which goals hold in their initial states."""
+    roots = StateBatch.of(states)
+    test = GoalTest(model, goals, [roots.universe(p) for p in range(roots.size)])
+    held: list[bool] = test.truth(roots, torch.arange(roots.size, device=roots.device)).tolist()
+    return held
 
 
 def _group(form: Form, universes: Sequence[Universe], model: Model) -> _Group:
