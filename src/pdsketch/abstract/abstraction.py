@@ -23,6 +23,10 @@ KEPT: Final = 256
 """How many tasks with other costs are kept."""
 
 
+class NoAbstractionError(Exception):
+    """A goal has no form in an abstraction; says why."""
+
+
 class NumberCodes(Protocol):
     """Codes for some of the numbers of a value."""
 

@@ -14,9 +14,8 @@ from typing import Final, final
 import numpy as np
 import torch
 
-from pdsketch.abstract.abstraction import Abstraction, Values
+from pdsketch.abstract.abstraction import Abstraction, NoAbstractionError, Values
 from pdsketch.abstract.andor.compile import compile_and_or
-from pdsketch.abstract.andor.functions import NotAbstractableError, TooManyCombinationsError
 from pdsketch.abstract.read import FactReader
 from pdsketch.budget import Budget
 from pdsketch.lang.steps import Step
@@ -100,7 +99,7 @@ class AbstractSearch:
         types = self._here.universe(0).types
         try:
             abstraction = compile_and_or(self._model, types, self._goal, self._here, self._values, read=False)
-        except (NotAbstractableError, TooManyCombinationsError) as why:
+        except NoAbstractionError as why:
             attempt.why = f"the goal has no form over codes: {why}"
             return None
         if self._costs:

@@ -44,6 +44,7 @@ class _ModelOptions(SharedOptions, total=False):
     resolution: float | None
     generators: Mapping[str, Generator]
     refused: frozenset[Step]
+    confidence: float
 
 
 class ModelOptions(_ModelOptions, total=False):
@@ -52,7 +53,7 @@ class ModelOptions(_ModelOptions, total=False):
     ``k`` nodes are expanded together; None: as many as pay. ``max_depth`` bounds the length of plans.
     ``snap`` rounds floats to their codes after each step; ``resolution`` is how finely they are told apart.
     ``generators`` propose values for value parameters, by the name of their type. ``refused`` are not tried
-    as a first step.
+    as a first step. ``confidence``: what the truth of goals and preconditions must lie above (0.5).
     """
 
     search: ModelSearch | None

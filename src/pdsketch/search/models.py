@@ -13,7 +13,7 @@ from typing import Any, Final, final
 import numpy as np
 import torch
 
-from pdsketch.abstract.andor.functions import NotAbstractableError, TooManyCombinationsError
+from pdsketch.abstract.abstraction import NoAbstractionError
 from pdsketch.budget import UNLIMITED, Budget, LimitError, current, taken
 from pdsketch.lang.diagnostics import error
 from pdsketch.lang.steps import Step
@@ -21,22 +21,22 @@ from pdsketch.lang.terms import Expr
 from pdsketch.search.abstract import WEIGHT, AbstractAttempt, AbstractSearch, paid_for
 from pdsketch.search.heuristics import find_model_heuristic
 from pdsketch.search.latent.candidates import candidates_of
-from pdsketch.search.latent.doubts import doubts_of, encoded
+from pdsketch.search.latent.doubts import encoded, looked_at
 from pdsketch.search.latent.engine import BestFirstSearch
 from pdsketch.search.latent.goal_test import GoalTest, hold_at_first
 from pdsketch.search.latent.heuristics import Searched
 from pdsketch.search.latent.inputs import checked_goals, checked_states
 from pdsketch.search.latent.instances import Candidates, value_types
 from pdsketch.search.latent.limits import LIMITS, status_of, suppress_limits
+from pdsketch.search.latent.margin import CRISP_TRUTH, Margin, levels_of, lowered, share_of
 from pdsketch.search.latent.options import LatentOptions, checked_options
 from pdsketch.search.latent.orders import Order, order_of
 from pdsketch.search.latent.reasons import ending, nothing_trained, runaways, untrained, why_not
-from pdsketch.search.latent.replay import Trail, Verdicts, replay
+from pdsketch.search.latent.replay import Trail
 from pdsketch.search.latent.settings import LatentOutcome, Limits, SearchSettings
 from pdsketch.search.latent.space import Space
 from pdsketch.search.latent.undecided import undecided
 from pdsketch.search.result import Result, Status, UntrainedWarning
-from pdsketch.tensor.compile.node import pardoning
 from pdsketch.tensor.experience import Watch
 from pdsketch.tensor.model import Model
 from pdsketch.tensor.states.state import State, StateBatch
@@ -54,9 +54,6 @@ FIRST_ROUND: Final = 256
 """Expansions of the first round of candidate values, where more rounds may follow; each doubles it."""
 
 _NOT_REPLAYED: Final = "a plan was found, and a limit reached before it was replayed: raise the limit"
-_NOT_LOOKED_AT: Final = (
-    "a limit was reached before it was seen whether the plan rests on what the model knows"
-)
 
 
 def plan_models(
@@ -81,7 +78,17 @@ def plan_models(
             return []
         wanted = checked_goals(model, listed, goals)
         with torch.inference_mode():
-            return _Planning(model, listed, wanted, options, started, budget).results()
+            found: dict[int, Result] = {}
+            for level in levels_of(options.confidence):
+                left = [i for i in range(len(listed)) if i not in found]
+                with share_of(budget, level).running() as share:
+                    some = [listed[i] for i in left], [wanted[i] for i in left]
+                    own = replace(options, confidence=level)
+                    results = _Planning(model, *some, own, started, share).results() if left else []
+                for i, result in zip(left, results, strict=True):
+                    if result.solved or level == CRISP_TRUTH:
+                        found[i] = lowered(result, options.confidence, level)
+            return [found[i] for i in range(len(listed))]
 
 
 def _budget(model: Model, options: LatentOptions) -> Budget:
@@ -112,6 +119,7 @@ class _Planning:
         self.started = started
         self.budget = budget
         self.watch = Watch(model.notes, model.blanks.given)
+        self.margin = Margin(options.confidence)
         self.with_ao = True
         self.costs = model.domain.has_costs if options.costs is None else options.costs
         self.spent = np.zeros(len(states), dtype=np.int64)
@@ -177,7 +185,7 @@ class _Planning:
         """Plans from the abstraction that the model accepts; what has none is left to search in the model."""
         if self.options.refused or self.options.snap:
             return
-        held = hold_at_first(self.model, self.states, self.goals)
+        held = hold_at_first(self.model, self.states, self.goals, self.margin)
         searches = {
             i: AbstractSearch(
                 self.model,
@@ -239,12 +247,13 @@ class _Planning:
             self.model,
             roots,
             pools,
+            margin=self.margin,
             snap=self.options.snap,
             costs=self.costs,
             resolution=self.options.resolution,
         )
         searched = Searched(self.model, goals, space.roots, space.universes, self.costs, pools)
-        goal_test = GoalTest(self.model, goals, space.universes)
+        goal_test = GoalTest(self.model, goals, space.universes, self.margin)
         settings = self._settings(space, left, number, last=last)
         engine = BestFirstSearch(space, goal_test, self._orders(searched), settings)
         outcomes = engine.run()
@@ -273,11 +282,18 @@ class _Planning:
         """The orders in which nodes are expanded."""
         name = self.options.search
         if name != "portfolio":
-            heuristic = find_model_heuristic(self.options.heuristic)(searched)
+            try:
+                heuristic = find_model_heuristic(self.options.heuristic)(searched)
+            except NoAbstractionError as why:
+                raise error(
+                    "no-abstraction",
+                    f"`{self.options.heuristic}` has no estimate for this goal: {why}",
+                    help="leave search and heuristic out, or name another heuristic",
+                ) from None
             return [order_of("astar" if name == "abstract" else name, heuristic, self.options.weight)]
         found = []
         for heuristic_name, weight in PORTFOLIO.items():
-            with suppress(NotAbstractableError, TooManyCombinationsError):
+            with suppress(NoAbstractionError):
                 if heuristic_name != "ao" or self.with_ao:
                     heuristic = find_model_heuristic(heuristic_name)(searched)
                     found.append(order_of("wastar", heuristic, weight))
@@ -286,27 +302,15 @@ class _Planning:
     def _replayed(
         self, left: Sequence[int], plans: Mapping[int, list[Step]], trail: Trail | None = None
     ) -> tuple[dict[int, str | None], dict[int, tuple[str, ...]]]:
-        """Why each plan fails when it is replayed (None: it does not), and what is to be said of it.
-
-        A plan that no time was left for is in neither.
-        """
+        """Why each plan fails when it is replayed (None: it does not), and what is to be said of it."""
+        states = [self.states[left[place]] for place in plans]
+        goals = [self.goals[left[place]] for place in plans]
+        steps, trail = list(plans.values()), trail or Trail()
+        failed, said = looked_at(
+            self.model, states, goals, steps, snap=self.options.snap, trail=trail, margin=self.margin
+        )
         places = [*plans]
-        trail, verdicts = trail or Trail(), Verdicts()
-        with suppress_limits(), pardoning():
-            replay(
-                self.model,
-                [self.states[left[place]] for place in places],
-                [self.goals[left[place]] for place in places],
-                [plans[place] for place in places],
-                snap=self.options.snap,
-                trail=trail,
-                verdicts=verdicts,
-            )
-        said: dict[int, tuple[str, ...]] = dict.fromkeys(places, (_NOT_LOOKED_AT,))
-        with suppress_limits(), pardoning():
-            watch = doubts_of(self.model, trail)
-            said = {place: tuple(watch.sentences(number)) for number, place in enumerate(places)}
-        return {places[number]: verdict for number, verdict in verdicts.items()}, said
+        return {places[n]: why for n, why in failed.items()}, {places[n]: t for n, t in said.items()}
 
     def _settings(self, space: Space, left: Sequence[int], number: int, *, last: bool) -> SearchSettings:
         options = self.options

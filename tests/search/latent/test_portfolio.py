@@ -85,9 +85,11 @@ def test_where_one_heuristic_is_misled_another_one_goes_on(in_the_model):
     """OPT sees one step to any goal over numbers; blind search alone would look at most states."""
     model, state = tiles((0,) * 5)
     goal = "(forall (?t - tile) (= (n ?t) 5))"
-    found = pds.plan(model, state, goal, max_expansions=2000)
+    found = pds.plan(model, state, goal, max_expansions=500)
     assert found.cost == 30
-    assert pds.plan(model, state, goal, heuristic="opt", max_expansions=2000).status == "gave-up"
+    for heuristic in ("opt", "blind"):
+        alone = pds.plan(model, state, goal, heuristic=heuristic, max_expansions=500, time_limit=None)
+        assert alone.status == "gave-up"
 
 
 def test_a_heuristic_or_k_without_a_search_asks_for_a_star():
@@ -130,6 +132,20 @@ def test_an_action_that_has_no_form_over_codes_is_taken_in_the_model():
     state = pds.State(domain, {"thing": ["a"]}, {"x": [1.0], "y": [1.0], "done": [False]})
     result = pds.plan(model, state, "(done a)")
     assert result.plan == [("finish", "a")]
+
+
+def test_a_goal_without_a_form_over_codes_is_refused_by_ao_and_left_to_the_others():
+    domain = pds.parse_domain(
+        "(define (domain sums) (:types thing - object)"
+        "(:predicates (x [return_type=float32] ?t - thing) (done ?t - thing))"
+        "(:action finish :parameters (?t - thing) :effect (done ?t)))"
+    )
+    names = [f"t{i}" for i in range(60)]
+    state = pds.State(domain, {"thing": names}, {"x": [float(i) for i in range(60)], "done": [False] * 60})
+    goal = "(and (done t0) (> (+ (x t56) (+ (x t57) (+ (x t58) (x t59)))) 200))"
+    assert pds.plan(pds.Model(domain), state, goal).plan == [("finish", "t0")]
+    with pytest.raises(pds.Error, match="no-abstraction"):
+        pds.plan(pds.Model(domain), state, goal, heuristic="ao")
 
 
 def test_half_of_the_expansions_are_left_for_the_model():

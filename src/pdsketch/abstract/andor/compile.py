@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from pdsketch.abstract.abstraction import Abstraction, CodeReading, Values
+from pdsketch.abstract.abstraction import Abstraction, CodeReading, NoAbstractionError, Values
 from pdsketch.abstract.andor.codebooks import MOST_CHOICES, Codebooks
 from pdsketch.abstract.andor.domain import (
     SymbolicDomain,
@@ -24,6 +24,8 @@ from pdsketch.abstract.andor.domain import (
     know_constants,
     symbolic_domain,
 )
+from pdsketch.abstract.andor.explain import explained
+from pdsketch.abstract.andor.functions import NotAbstractableError, TooManyCombinationsError
 from pdsketch.abstract.andor.symbolic import candidate_name, code_name, part_name
 from pdsketch.kernels.arrays import Bools
 from pdsketch.lang.domain import Data, Domain, Fact, Problem
@@ -31,6 +33,7 @@ from pdsketch.lang.rewrite import map_children
 from pdsketch.lang.source import Source
 from pdsketch.lang.terms import TRUE, Expr, Object
 from pdsketch.lang.types import ObjectType, ValueType
+from pdsketch.task.ground import UNREACHABLE
 from pdsketch.task.task import Task
 from pdsketch.task.template import Template
 from pdsketch.tensor.model import Model
@@ -167,13 +170,20 @@ def compile_and_or(
     kept.learn(state, [goal], values or {})
     names = numbered(model.domain, objects)
     template = kept.template(tuple(objects.values()))
-    wanted = kept.symbolic.translator.truth(_renamed(goal, names), {})
-    facts = chain(kept.facts(state, names), kept.candidates(values))
-    task = template.task(template.state(facts), wanted)
+    try:
+        wanted = kept.symbolic.translator.truth(_renamed(goal, names), {})
+    except (NotAbstractableError, TooManyCombinationsError) as why:
+        raise NoAbstractionError(str(why) or "it depends on too many combinations of codes") from None
+    init = template.state(chain(kept.facts(state, names), kept.candidates(values)))
+    task = template.task(init, wanted)
+
+    def reachable(part: Expr) -> bool:
+        wanted = kept.symbolic.translator.truth(_renamed(part, names), {})
+        return template.task(init, wanted).facts[:1] != (UNREACHABLE,)
 
     def explain(state: Bools) -> Sequence[str]:
-        del state
-        return ()
+        del state  # the initial one
+        return explained(model.domain, objects, goal, reachable)
 
     return Abstraction(
         task,

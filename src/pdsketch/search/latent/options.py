@@ -10,6 +10,7 @@ from pdsketch.lang.diagnostics import did_you_mean, error
 from pdsketch.lang.steps import Step
 from pdsketch.search.heuristics import find_model_heuristic
 from pdsketch.search.keywords import Generator
+from pdsketch.search.latent.margin import CRISP_TRUTH
 from pdsketch.search.options import MODEL_SEARCHES, ModelSearch, SearchOptions, check_search, options_of
 from pdsketch.tensor.model import Model
 
@@ -25,7 +26,8 @@ class LatentOptions(SearchOptions):
     they agree in steps of that size.
     ``generators`` propose values for value parameters, by the name of their
     type. ``costs``: let actions cost what they say; by default, where some
-    action says so. ``refused`` are not tried as a first step.
+    action says so. ``refused`` are not tried as a first step. The truth of goals and preconditions must lie
+    above ``confidence``; where no such plan is found, above less.
     """
 
     search: ModelSearch = "portfolio"
@@ -38,6 +40,7 @@ class LatentOptions(SearchOptions):
     costs: bool | None = None
     generators: Mapping[str, Generator] = field(default_factory=dict)
     refused: frozenset[Step] = frozenset()
+    confidence: float = CRISP_TRUTH
 
 
 def checked_options(model: Model, given: Mapping[str, Any]) -> LatentOptions:
@@ -54,6 +57,12 @@ def checked_options(model: Model, given: Mapping[str, Any]) -> LatentOptions:
     step: Any = options.resolution
     if step is not None and (not isinstance(step, int | float) or not step > 0):
         raise error("bad-limit", f"`resolution` is a number above 0; {step!r} is given")
+    sure: Any = options.confidence
+    if isinstance(sure, bool) or not isinstance(sure, int | float) or not 0.5 <= sure < 1:
+        raise error(
+            "bad-option",
+            f"`confidence` is a number from 0.5 on and below 1; {sure!r:.40} is given",
+        )
     return replace(options, generators=_generators(model, options.generators))
 
 

@@ -38,18 +38,24 @@ def why_not(
     blocked: Sequence[StateHeuristic],
     place: int,
 ) -> tuple[str, ...]:
-    """One sentence a reason, the most important first; heuristics that are blocked saw no way to the goal."""
+    """One sentence a reason, the most important first; heuristics that are blocked saw no way to the goal.
+
+    Of blanks that cannot decide, or were never trained, that is said, and not what they lead to.
+    """
     reasons = [ending(outcome, options)]
+    stuck: list[str] = []
     with suppress_limits():
         for heuristic in blocked:
             if outcome.status == "unsolvable" or not heuristic.infinity_is_proof:
-                reasons += heuristic.explain(state.batch, place)
+                stuck += heuristic.explain(state.batch, place)
         if outcome.status != "unsolvable":
             reasons += undecided(model, state.batch, goal)
             reasons += _at_best(model, state, goal, best, snap=options.snap)
     reasons += [*untrained(model, goal), *nothing_trained(model)]
+    doubted = [name for name in model.domain.blanks if any(f"`{name}`" in reason for reason in reasons)]
+    stuck = [reason for reason in stuck if not any(f"`{name}`" in reason for name in doubted)]
     reasons += _verdicts(model, goal, reasons)
-    return tuple(dict.fromkeys(reasons))[:_MOST_PARTS]
+    return tuple(dict.fromkeys([reasons[0], *stuck, *reasons[1:]]))[:_MOST_PARTS]
 
 
 def _at_best(model: Model, state: State, goal: Expr, best: Sequence[Step], *, snap: bool) -> list[str]:

@@ -20,6 +20,7 @@ from pdsketch.lang.terms import TRUE
 from pdsketch.search.latent.children import Children
 from pdsketch.search.latent.fingerprint import Fingerprint, fingerprints, of_problem
 from pdsketch.search.latent.instances import Candidates, Instances
+from pdsketch.search.latent.margin import NO_MARGIN, Margin
 from pdsketch.search.latent.prices import checked_cost
 from pdsketch.tensor.compile.node import Run
 from pdsketch.tensor.model import Model
@@ -53,6 +54,7 @@ class Space:
         snap: bool,
         costs: bool,
         resolution: float | None = None,
+        margin: Margin = NO_MARGIN,
     ) -> None:
         self.model = model
         self.domain = model.domain
@@ -63,6 +65,8 @@ class Space:
         self.universes = [roots.universe(p) for p in range(roots.size)]
         actions = self.domain.actions.values()
         self.instances = [Instances(a, self.universes, candidates, self.device) for a in actions]
+        self._margin = margin
+        self._truths = [margin.of_action(model, a.name) for a in actions]
         self._actions = [model.engine.program(a.name) for a in actions]
         changing = {update.target.predicate for a in actions for update in a.effects}
         self.changing = tuple(p for p in self.domain.state_predicates if p.name in changing)
@@ -237,6 +241,9 @@ class Space:
         if action.action.precondition == TRUE:
             return existing
         held = _spread(action.precondition(run), run)
+        truth = self._truths[number]
+        if truth is not None:
+            held = held & self._margin.clears(_spread(truth(run), run))
         return held if existing is None else held & existing
 
     def _finite(self, number: int, made: Children, problems: Tensor) -> Children:
