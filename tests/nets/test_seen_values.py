@@ -39,9 +39,9 @@ def test_values_are_those_of_all_batches_in_order():
     ids=["many", "one", "off the grid", "infinite", "no number"],
 )
 def test_of_a_quantity_no_values_are_kept(values):
-    here, away = noted(values)(values)
-    assert not here.any()
-    assert not away.any()
+    seen = noted(values)
+    assert not seen(values).any()
+    assert not seen.effects(values, -torch.ones(1, MOST_VALUES)).any()
 
 
 def test_each_number_has_its_own_values():
@@ -53,11 +53,15 @@ def test_each_number_has_its_own_values():
 
 def test_an_input_is_a_value_if_it_is_near_and_else_has_a_nearest_one():
     seen = noted(column(-2, -1, 0, 4))
-    here, away = seen(column(-1.1, 4.2, 2.5, 9.0))
+    here = seen(column(-1.1, 4.2, 2.5, 9.0))
     assert here.argmax(-1).tolist()[:2] == [1, 3]
     assert here.sum(-1).tolist() == [1.0, 1.0, 0.0, 0.0]
-    assert away.argmax(-1).tolist()[2:] == [3, 3]
-    assert away.sum(-1).tolist() == [0.0, 0.0, 1.0, 1.0]
+    against, towards = (
+        -1.0 - torch.arange(float(MOST_VALUES))[None],
+        1.0 + torch.arange(float(MOST_VALUES))[None],
+    )
+    assert seen.effects(column(-1.1, 4.2, 2.5, 9.0), against).flatten().tolist() == [-2.0, -4.0, -4.0, -4.0]
+    assert seen.effects(column(-1.1, 4.2, 2.5, 9.0), towards).flatten().tolist() == [2.0, 4.0, 0.0, 0.0]
 
 
 def test_values_are_noted_once():

@@ -173,20 +173,24 @@ class AdditiveLogistic(nn.Module):
             terms.append(cast(SetQueries, queries).any_element(elements[int(name)], args[int(name)][1]))
         terms += [self.single_scale * x for x in (*bounded[0].values(), *bounded[1])]
         same = [_same(between[at], cast(Relation, features.relations[at])) for at in self.compared]
-        found = [cast(SeenValues, seen)(self._flat(args, int(i))) for i, seen in self.seen.items()]
-        terms += [VALUE_SCALE * x for x in (*same, *(value for value, _ in found))]
+        terms += [VALUE_SCALE * x for x in same]
+        numbers = {i: self._flat(args, int(i)) for i in self.seen}
+        if self.training:
+            terms += [VALUE_SCALE * cast(SeenValues, seen)(numbers[i]) for i, seen in self.seen.items()]
         odds = self._sum("linear", terms)
-        return odds if self.training or not found else odds + self._against([x for _, x in found])
+        return odds if self.training or not numbers else odds + self._of_values(numbers)
 
-    def _against(self, nearest: Sequence[Tensor]) -> Tensor:
-        """The effects of the nearest values on numbers that have none of those seen, where they are negative.
-
-        What was seen to be false at the last value is not true beyond it only because the slope is.
-        """
-        _, end = self.spans["linear"]
-        values = torch.cat(list(nearest), -1)
-        coefficients = self.coefficients[..., end - values.shape[-1] : end].clamp_max(0.0)
-        return COEFFICIENT_SCALE * VALUE_SCALE * affine(values, coefficients, None)
+    def _of_values(self, numbers: Mapping[str, Tensor]) -> Tensor:
+        """The effects of the values of numbers, looked up: the same as in training, where it had them."""
+        at = self.spans["linear"][1] - MOST_VALUES * sum(x.shape[-1] for x in numbers.values())
+        total: Tensor | None = None
+        for i, seen in self.seen.items():
+            size = numbers[i].shape[-1]
+            own = self.coefficients[..., 0, at : at + size * MOST_VALUES].unflatten(-1, (size, MOST_VALUES))  # type: ignore[no-untyped-call]
+            one = cast(SeenValues, seen).effects(numbers[i], own)
+            total, at = one if total is None else total + one, at + size * MOST_VALUES
+        assert total is not None
+        return COEFFICIENT_SCALE * VALUE_SCALE * total
 
     def _flat(self, args: Sequence[Argument], at: int) -> Tensor:
         axes = len(self.inputs[at].spec.axes)
@@ -237,8 +241,9 @@ class AdditiveLogistic(nn.Module):
         return self._sum("sums", terms)
 
     def _sum(self, kind: str, terms: Sequence[Tensor]) -> Tensor:
-        first, end = self.spans[kind]
+        first, _ = self.spans[kind]
         flat = torch.cat(list(terms), dim=-1) if len(terms) > 1 else terms[0]
+        end = first + flat.shape[-1]
         at = self.kinds.index(kind)
         return COEFFICIENT_SCALE * affine(
             flat, self.coefficients[..., first:end], self.bias[..., at : at + 1]

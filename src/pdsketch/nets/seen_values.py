@@ -41,20 +41,29 @@ class SeenValues(nn.Module):
         self.noting = False
         self._noted: list[Tensor] | None = None
 
-    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Numbers ``[..., size]`` → the value that each is, and the nearest one of those that are none.
-
-        Both one-hot, ``[..., size · MOST_VALUES]``.
-        """
+    def forward(self, x: Tensor) -> Tensor:
+        """Numbers ``[..., size]`` → the value that each is, one-hot ``[..., size · MOST_VALUES]``."""
         off = (x.unsqueeze(-1) - cast(Tensor, self.values)).abs()
-        found = off <= cast(Tensor, self.tolerance)
-        here = found.to(off.dtype).flatten(-2)
-        if self.training:
-            return here, here
-        least, nearest = off.min(-1, keepdim=True)
-        other = ~found.any(-1, keepdim=True) & least.isfinite()
-        away = torch.zeros_like(off).scatter_(-1, nearest, other.to(off.dtype))
-        return here, away.flatten(-2)
+        return (off <= cast(Tensor, self.tolerance)).to(off.dtype).flatten(-2)
+
+    def effects(self, x: Tensor, coefficients: Tensor) -> Tensor:
+        """The effects of values, ``[size, MOST_VALUES]``, on numbers ``[..., size]``, added up ``[..., 1]``.
+
+        A number that is none of the values has the effect of the nearest one where that is negative: what was
+        seen to be false at the last value is not true beyond it only because the slope is.
+        """
+        values = cast(Tensor, self.values)
+        if values.dim() == 3 and x.shape[0] != len(values):
+            x = x.expand(len(values), -1, -1)
+        # Of several networks together there is one more axis in front.
+        numbers = (x if values.dim() == 3 else x.reshape(-1, x.shape[-1])).transpose(-1, -2).contiguous()
+        at = torch.searchsorted((values[..., 1:] + values[..., :-1]) / 2, numbers)
+        off = (numbers - values.gather(-1, at)).abs()
+        effect = coefficients.gather(-1, at)
+        # Where no values are known, the nearest one is infinitely far.
+        beyond = torch.where(off.isfinite(), effect.clamp_max(0.0), 0.0)
+        total = torch.where(off <= cast(Tensor, self.tolerance), effect, beyond).sum(-2)
+        return total.reshape(*x.shape[:-1], 1)
 
     def note(self, x: Tensor) -> None:
         """Note the values of numbers ``[..., size]``."""

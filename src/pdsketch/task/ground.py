@@ -70,7 +70,7 @@ class Grounding:
         Those that are true in the problem's initial state are the ones that are possible; the
         task then stands for all initial states in which only such facts are true.
         """
-        budget = _budget()
+        budget = _allowed()
         self.problem = problem
         self.free = frozenset(free)
         self.words = Vocabulary(problem)
@@ -98,7 +98,7 @@ class Grounding:
         except OutOfMemoryError as limit:
             if limit.args:
                 raise
-            raise too_large(self._counts, _spans(self.problem), _budget()) from None
+            raise too_large(self._counts, _spans(self.problem), _allowed()) from None
 
     def facts(self) -> Facts:
         """Initial truth, derivedness and layer of every fact of the draft."""
@@ -146,7 +146,7 @@ class Grounding:
     def named(self, small: Small, more: Mapping[int, Fact] = MappingProxyType({})) -> Task:
         """A simplified draft with its names; ``more`` are those of facts that the draft did not have."""
         # Names take more than what they name.
-        _budget().reserve(_NAME_BYTES * (len(small.kept) + len(small.chosen)))
+        _allowed().reserve(_NAME_BYTES * (len(small.kept) + len(small.chosen)))
         kept = small.kept.tolist()
         given = iter(self.name([fact for fact in kept if fact not in more]))
         facts = [more[fact] if fact in more else next(given) for fact in kept]
@@ -175,21 +175,20 @@ class Grounding:
         found: list[tuple[str, ...]] = []
         rules, origins = self.draft.rules[small.chosen], self.draft.origins[small.chosen]
         objects = np.array([*self.words.names, ""], object)
-        budget = _budget()
         numbers, starts = np.unique(rules, return_index=True)  # operators stand in the order of their rules
         ends = np.append(starts, len(rules)).tolist()
         for number, (first, last) in zip(numbers.tolist(), pairwise(ends), strict=True):
             rule = self.rules.rules[number]
             for at in range(first, last, _NAMED):
-                budget.check()
+                current().check()
                 own = self._tables[number][origins[at : min(at + _NAMED, last)], : rule.n_named]
                 columns = [objects[own[:, i]].tolist() for i in range(rule.n_named)]
                 found += zip([rule.name] * len(own), *columns, strict=True)
         return found
 
 
-def _budget() -> Budget:
-    """The budget of the call that runs now: a grounding may outlive the one that made it."""
+def _allowed() -> Budget:
+    """The budget of the call that goes on. None is kept: a grounding may serve many calls."""
     budget = current()
     return Budget(megabytes=DEFAULT_MEGABYTES) if budget is UNLIMITED else budget
 

@@ -37,6 +37,7 @@ from pdsketch.task.ground import UNREACHABLE
 from pdsketch.task.task import Task
 from pdsketch.task.template import Template
 from pdsketch.tensor.model import Model
+from pdsketch.tensor.states.codes import COUNTS
 from pdsketch.tensor.states.state import StateBatch
 
 KEPT: Final = 256
@@ -58,12 +59,13 @@ class ModelAbstraction:
 
     @property
     def is_current(self) -> bool:
-        """Whether the model's weights are those that the rules were made from."""
+        """Whether the model's weights, and its numbers of codes, are those that the rules were made from."""
         return self._made == self._versions()
 
-    def _versions(self) -> tuple[int, ...]:
+    def _versions(self) -> tuple[object, ...]:
         # Torch counts the changes of a tensor in place; networks may be made when a first state is seen.
-        return (len(self._model.blanks.networks), *[p._version for p in self._parameters])
+        counts = tuple(self._model.notes.get(COUNTS, {}).items())
+        return (counts, len(self._model.blanks.networks), *[p._version for p in self._parameters])
 
     @property
     def symbolic(self) -> SymbolicDomain:
@@ -72,14 +74,14 @@ class ModelAbstraction:
             self._symbolic = symbolic_domain(self._model, self.books)
         return self._symbolic
 
-    def learn(self, batch: StateBatch, goals: Iterable[Expr], values: Values) -> None:
+    def learn(self, batch: StateBatch, goals: Iterable[Expr], values: Values | None = None) -> None:
         """Give the values in some states and goals, and those of arguments, codes where they have none."""
         before = self.books.sizes
         for name in self.books.domains:
             if name in batch.tensors:
                 self.books.observe(name, batch.tensors[name])
         know_constants(self.books, constants_of(goals))
-        for type_, pool in values.items():
+        for type_, pool in (values or {}).items():
             if not type_.is_bool and (type_.choices or 0) <= MOST_CHOICES:
                 self.books.know_values(type_, pool)
         if self.books.sizes != before:
@@ -102,8 +104,8 @@ class ModelAbstraction:
         if self._values is not None:
             return self._values
         found = self._values = {}
-        for action in self._model.domain.actions.values():
-            for parameter in action.parameters:
+        for name in self.symbolic.domain.actions:
+            for parameter in self._model.domain.actions[name].parameters:
                 if isinstance(parameter.type, ValueType):
                     (part,) = self.books.parts(parameter.type)
                     every = self.books.value_of(parameter.type, [np.arange(len(part.book))]).tolist()
@@ -145,7 +147,7 @@ _KNOWN: WeakKeyDictionary[Model, ModelAbstraction] = WeakKeyDictionary()
 
 
 def abstraction_of(model: Model) -> ModelAbstraction:
-    """What is kept of a model; made anew where its weights have changed since."""
+    """What is kept of a model; made anew where its weights, or its numbers of codes, have changed since."""
     known = _KNOWN.get(model)
     if known is None or not known.is_current:
         known = _KNOWN[model] = ModelAbstraction(model)
@@ -167,7 +169,7 @@ def compile_and_or(
     ``read``: facts are to be read off other states, too.
     """
     kept = abstraction_of(model)
-    kept.learn(state, [goal], values or {})
+    kept.learn(state, [goal], values)
     names = numbered(model.domain, objects)
     template = kept.template(tuple(objects.values()))
     try:

@@ -9,6 +9,7 @@ from typing import Final, final
 import numpy as np
 import torch
 
+from pdsketch.abstract.andor.behaviour import Behaviour
 from pdsketch.abstract.andor.codebooks import Codebook, Codebooks
 from pdsketch.abstract.andor.functions import (
     CodeAxis,
@@ -27,7 +28,7 @@ from pdsketch.abstract.andor.symbolic import (
     some,
     sort_of,
 )
-from pdsketch.abstract.andor.translate import Behaviour, Translator
+from pdsketch.abstract.andor.translate import Translator
 from pdsketch.budget import current
 from pdsketch.kernels.arrays import Longs
 from pdsketch.lang.analysis import components, names_in
@@ -119,15 +120,18 @@ def symbolic_domain(model: Model, books: Codebooks) -> SymbolicDomain:
 def _written(translator: Translator) -> SymbolicDomain:
     """The domain over the codes that there are; it may make new ones."""
     translator.symbols = Symbols(translator.domain, translator.books)
+    translator.functions.clear()
     left_out: dict[str, str] = {}
     actions = dict(_actions(translator, left_out))
     derived = dict(_derived(translator, left_out))
+    translator.owner = ""
     domain = _domain(translator, actions, derived)
     return SymbolicDomain(domain, translator.symbols.facts, translator, left_out)
 
 
 def _actions(translator: Translator, left_out: dict[str, str]) -> Iterator[tuple[str, Action]]:
     for action in translator.domain.actions.values():
+        translator.owner = action.name
         try:
             parameters, scope = translator.bound(action.parameters, {})
             allowed = [
@@ -154,6 +158,7 @@ def _derived(translator: Translator, left_out: dict[str, str]) -> Iterator[tuple
         if predicate.role != "derived" or not predicate.type.is_bool or not over_objects:
             continue
         assert predicate.body is not None
+        translator.owner = predicate.name
         try:
             body = translator.truth(predicate.body, {})
         except (NotAbstractableError, TooManyCombinationsError) as why:

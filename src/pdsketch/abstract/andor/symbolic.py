@@ -174,6 +174,8 @@ class Symbols:
     def holds(self, table: CodeTable, scope: Scope, hint: str, bools: dict[Expr, Expr]) -> Expr:
         """The formula that a table of truth amounts to. ``bools`` are the formulas of Boolean inputs."""
         results: Bools = table.results.astype(np.bool_)
+        if not results.size:
+            return FALSE  # there is no value that it could be true of
         if not table.axes:
             return TRUE if bool(results) else FALSE
         for i, axis in enumerate(table.axes):
