@@ -14,13 +14,17 @@ from pdsketch.kernels.arrays import Bools, Floats
 from pdsketch.lang.rewrite import Form, substitute
 from pdsketch.lang.steps import Step
 from pdsketch.lang.terms import TRUE, Expr, Object
-from pdsketch.lang.types import ObjectType
+from pdsketch.lang.types import ObjectType, ValueType
 from pdsketch.task.task import Task
 from pdsketch.tensor.model import Model
 from pdsketch.tensor.states.state import StateBatch
 
 KEPT: Final = 256
 """How many tasks with other costs are kept."""
+
+
+class NoAbstractionError(Exception):
+    """A goal has no form in an abstraction; says why."""
 
 
 class NumberCodes(Protocol):
@@ -122,7 +126,10 @@ class Abstraction:
         return replace(self, task=_priced(self.task, tuple(costs)))
 
 
-Compile = Callable[[Model, Mapping[str, ObjectType], Expr, StateBatch], Abstraction]
+Values = Mapping[ValueType, Tensor]
+"""The values that arguments of actions may have, by type: ``[n, *shape]``."""
+
+Compile = Callable[[Model, Mapping[str, ObjectType], Expr, StateBatch, Values], Abstraction]
 """Compiles a goal over the objects of a problem, the domain's constants first, in its initial state."""
 
 

@@ -19,6 +19,9 @@ GROWTH: Final = 24
 """Codes that a single number may grow past the range of what is known. Set by hand."""
 
 
+FARTHEST: Final = 1e150
+"""Numbers farther from 0 than so many radii count as that far, and have no code."""
+
 MANY_ROWS: Final = 4096
 """From so many numbers on, equal ones are looked up once. Set by hand."""
 
@@ -104,7 +107,8 @@ class Codebook:
             distinct, inverse = np.unique(numbers, axis=0, return_inverse=True)
             if len(distinct) <= MANY_ROWS:
                 return self.nearest(distinct)[inverse.reshape(-1)]
-        scaled, own = numbers / self.radius, self.values / self.radius
+        limit = FARTHEST * self.radius
+        scaled, own = np.clip(numbers, -limit, limit) / self.radius, self.values / self.radius
         found = np.empty(len(numbers), np.int64)
         step = max(1, 4_000_000 // max(1, len(own)))
         for first in range(0, len(numbers), step):
@@ -128,7 +132,7 @@ class Codebook:
             row = distinct[at]
             if len(self) and (np.abs(self.values - row) <= self.radius).all(1).any():
                 continue
-            if len(self) >= MOST_CODES or not np.isfinite(row).all():
+            if len(self) >= MOST_CODES or not (np.abs(row) < FARTHEST * self.radius).all():
                 continue
             if not allowed[at]:
                 if not self.grows or self.grown >= GROWTH:

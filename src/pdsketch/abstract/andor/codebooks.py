@@ -17,10 +17,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from pdsketch.abstract.andor.code_counts import check_counts
 from pdsketch.abstract.andor.codebook import Codebook, CodePart
 from pdsketch.abstract.andor.kmeans import fitted
 from pdsketch.kernels.arrays import Bools, Floats, Longs
-from pdsketch.lang.diagnostics import did_you_mean, error
 from pdsketch.lang.domain import Domain, Predicate
 from pdsketch.lang.types import ValueType
 from pdsketch.tensor.states.codes import COUNTS, Codes, codes_of, rows_of, samples_of
@@ -60,7 +60,7 @@ class Codebooks:
         self._samples = samples_of(notes)
         self._counts = {**notes.get(COUNTS, {}), **(counts or {})}
         self._bins = bins
-        _check_counts(domain, self._counts, {*self._rows, *self._samples})
+        check_counts(domain, self._counts, {*self._rows, *self._samples})
         self._parts: dict[str, tuple[CodePart, ...]] = {}
         self.domains: dict[str, list[dict[int, None]]] = {}
         for predicate in domain.state_predicates:
@@ -149,6 +149,12 @@ class Codebooks:
         if type_.prim == "bool":
             return tensor > 0.5
         return tensor.round().long() if type_.prim == "int64" else tensor.float()
+
+    def know_values(self, type_: ValueType, values: Tensor) -> list[Longs]:
+        """The codes of values of a type, ``[n, *shape]``, part by part."""
+        size = prod(type_.shape or ()) if type_.shape != () else 1
+        numbers = values.detach().double().cpu().reshape(len(values), size).numpy()
+        return [part.book.know(numbers[:, list(part.dimensions)]) for part in self.parts(type_)]
 
     def know_choices(self, type_: ValueType) -> list[Longs]:
         """The codes of all declared choices of a type, part by part, if they are not too many."""
@@ -239,23 +245,3 @@ def _listed(codes: Codes, dimension: int) -> NDArray[np.float64]:
 def _size(type_: ValueType) -> int:
     """How many numbers a value has."""
     return prod(type_.shape or ())
-
-
-def _check_counts(domain: Domain, counts: Mapping[str, int], recorded: Iterable[str]) -> None:
-    """Only types of floats of which values were recorded can be given a number of codes."""
-    known = {*recorded}
-    for name, count in counts.items():
-        mine = [p for p in domain.state_predicates if str(p.type) == name]
-        if type(count) is not int or count < 1:
-            raise error("bad-option", f"`{name}` is given {count!r:.20} codes, and these are a count")
-        if not mine:
-            help_ = did_you_mean(name, [str(p.type) for p in domain.state_predicates])
-            raise error("bad-option", f"no state variable has the type `{name:.80}`", help=help_)
-        if mine[0].type.prim != "float32":
-            raise error("bad-option", f"`{name}` is no type of floats: each of its values is a code")
-        if not any(p.name in known for p in mine):
-            raise error(
-                "bad-option",
-                f"no values of `{name}` were recorded, from which codes could be made",
-                help="train the model, or give no number of codes",
-            )

@@ -92,8 +92,8 @@ class CodeTable:
         if not results.size:
             return self
         for i in reversed(range(len(axes))):
-            first = results.take([0], axis=i)
-            if (results == first).all():
+            first = results.take([0] if results.size else [], axis=i)
+            if results.size and (results == first).all():
                 results = first.squeeze(i)
                 del axes[i]
         return CodeTable(tuple(axes), results)

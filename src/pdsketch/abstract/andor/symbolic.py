@@ -46,6 +46,11 @@ def code_name(book: Codebook, code: int) -> str:
     return f"{book.name}@{code}"
 
 
+def candidate_name(book: Codebook) -> str:
+    """The predicate that says which codes arguments of actions may have."""
+    return f"candidate@{book.name}"
+
+
 def part_name(books: Codebooks, predicate: Predicate, place: int) -> str:
     """The predicate that says which code a part of a state variable has."""
     return predicate.name if len(books.parts(predicate.type)) == 1 else f"{predicate.name}.{place}"
@@ -181,7 +186,7 @@ class Symbols:
                 ways = [CodeTable(rest, np.asarray(results.take(sign, axis=i))).reduced() for sign in (0, 1)]
                 low, high = (self.holds(way, scope, hint, bools) for way in ways)
                 return disjoined([conjoined([self.denied(formula), low]), conjoined([formula, high])])
-        if results.mean() > 0.5:
+        if results.any() and results.mean() > 0.5:
             return self.denied(self._some_row(table.axes, ~results, scope, hint))
         return self._some_row(table.axes, results, scope, hint)
 

@@ -77,7 +77,8 @@ def exported(model: Model, state: State, goal: str | Expr, *, costs: bool | None
             reason = str(why) or "it depends on too many combinations of codes"
             raise error("not-abstractable", f"the goal has no form over codes: {reason}") from None
         objects = batch.universe(0).types
-        facts = dict.fromkeys(kept.facts(batch, {name: name for name in objects}), True)
+        own = kept.facts(batch, {name: name for name in objects})
+        facts = dict.fromkeys((*own, *kept.candidates()), True)
     return _Export(model, kept, objects, model.domain.has_costs if costs is None else costs).task(
         formula, facts
     )
