@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pdsketch as pds
+from pdsketch.abstract.andor import tabulate
 from pdsketch.abstract.andor.compile import abstraction_of, compile_and_or
 from pdsketch.abstract.read import FactReader
 from pdsketch.budget import Budget
@@ -123,6 +124,21 @@ EFFECTS = st.lists(st.tuples(CONDITIONS, st.sampled_from(["a", "b"]), VALUES), m
 @settings(max_examples=25, deadline=None)
 @given(EFFECTS, st.integers(2, 4), st.integers(0, 10_000))
 def test_an_exact_abstraction_has_the_models_optimal_costs_and_transitions(effects, k, seed):
+    same_costs(effects, k, seed)
+
+
+@settings(max_examples=8, deadline=None)
+@given(EFFECTS, st.integers(2, 4), st.integers(0, 10_000))
+def test_so_has_one_whose_functions_are_all_learned_from_samples(effects, k, seed):
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(tabulate, "MOST_COMBINATIONS", 1)
+        translator = same_costs(effects, k, seed)
+    functions = translator.functions.values()
+    assert all(f.sampled is not None or f.table.results.size == 1 for f in functions)
+    assert any(f.sampled is not None for f in functions)
+
+
+def same_costs(effects, k, seed):
     rng = np.random.default_rng(seed)
     domain = counters(effects, k)
     successor_of = torch.tensor(rng.integers(0, k, k))
@@ -148,6 +164,7 @@ def test_an_exact_abstraction_has_the_models_optimal_costs_and_transitions(effec
         assert found.cost >= exhaustive.cost
         best = search(abstraction.task, PackedOptions(search="astar", heuristic="blind"))
         assert best.cost == exhaustive.cost
+    return abstraction_of(model).symbolic.translator
 
 
 def test_facts_read_off_the_models_successor_are_those_of_the_abstractions():

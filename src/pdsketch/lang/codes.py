@@ -106,6 +106,9 @@ CODES: Final[Mapping[str, str]] = {
     "negative-cost": "a cost is negative",
     "negative-cycle": "a predicate depends on its own negation",
     "never-equal": "two values that are compared can never be equal",
+    "no-abstraction": (
+        "the goal has no form over codes, so that heuristics of the AO task have no estimate for it"
+    ),
     "no-choices": "a variable cannot range over a type without choices",
     "no-controller": "an action has no controller",
     "no-demo": "there is no demo of this world",

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from types import MappingProxyType
-from typing import final
+from typing import Final, final
 
 import numpy as np
 
@@ -28,6 +28,9 @@ from pdsketch.task.residue import Bindings, Residues
 from pdsketch.task.rules import Rule, Rules, is_mark
 from pdsketch.task.simplify import Facts, Small, simplify
 from pdsketch.task.task import Task
+
+UNREACHABLE: Final[Fact] = ("unreachable-goal",)
+"""The one fact of a task whose goal is out of reach."""
 
 _NAME_BYTES = 120
 """About what the name of a fact or an operator takes."""
@@ -150,7 +153,7 @@ class Grounding:
         goal, init, n_basic = small.goal, small.init, small.n_basic
         if not small.solvable:
             # One fact that nothing makes true stands for whatever part of the goal is out of reach.
-            facts, goal, n_basic = [("unreachable-goal",)], np.zeros(1, np.int32), 1
+            facts, goal, n_basic = [UNREACHABLE], np.zeros(1, np.int32), 1
             init = np.zeros(1, np.bool_)
         return Task(
             facts=tuple(facts),

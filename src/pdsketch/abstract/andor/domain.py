@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from pdsketch.abstract.andor.behaviour import Behaviour
+from pdsketch.abstract.andor.codebook import Codebook
 from pdsketch.abstract.andor.codebooks import Codebooks
 from pdsketch.abstract.andor.functions import (
     CodeAxis,
@@ -21,6 +22,7 @@ from pdsketch.abstract.andor.symbolic import (
     Case,
     Scope,
     Symbols,
+    candidate_name,
     code_name,
     conjoined,
     part_name,
@@ -133,12 +135,22 @@ def _actions(translator: Translator, left_out: dict[str, str]) -> Iterator[tuple
         translator.owner = action.name
         try:
             parameters, scope = translator.bound(action.parameters, {})
-            precondition = translator.truth(action.precondition, scope)
+            allowed = [
+                Apply(candidate_name(b), scope[p.name], BOOL) for p, b in arguments(translator.books, action)
+            ]
+            precondition = conjoined([*allowed, translator.truth(action.precondition, scope)])
             effects = [e for update in action.effects for e in _effects(translator, update, scope)]
         except (NotAbstractableError, TooManyCombinationsError) as why:
             left_out[action.name] = str(why) or "its effects depend on too many combinations of codes"
             continue
         yield action.name, Action(action.name, parameters, precondition, tuple(effects))
+
+
+def arguments(books: Codebooks, action: Action) -> Iterator[tuple[Variable, Codebook]]:
+    """The value parameters of an action that has a form over codes, and what their codes are in."""
+    for parameter in action.parameters:
+        if isinstance(parameter.type, ValueType):
+            yield parameter, books.parts(parameter.type)[0].book
 
 
 def _derived(translator: Translator, left_out: dict[str, str]) -> Iterator[tuple[str, Predicate]]:
@@ -287,6 +299,10 @@ def _domain(
             predicates[name] = Predicate(
                 name, (*predicate.parameters, code), BOOL, "observed", span=predicate.span
             )
+    for action in domain.actions.values():
+        for _, book in arguments(books, action):
+            name = candidate_name(book)
+            predicates[name] = Predicate(name, (Variable("?code", sort_of(book)),), BOOL, "observed")
     names = [book.name for book in books.books()]
     hierarchy = Hierarchy({**domain.hierarchy.parents, **dict.fromkeys(names, ("object",))})
     codes = {code_name(book, i): sort_of(book) for book in books.books() for i in range(len(book))}

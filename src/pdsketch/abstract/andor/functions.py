@@ -18,7 +18,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pdsketch.abstract.andor.codebooks import Codebooks, CodePart
+from pdsketch.abstract.andor.codebook import CodePart
+from pdsketch.abstract.andor.codebooks import Codebooks
 from pdsketch.budget import current
 from pdsketch.kernels.arrays import Bools, Longs
 from pdsketch.lang.domain import Domain
@@ -91,8 +92,8 @@ class CodeTable:
         if not results.size:
             return self
         for i in reversed(range(len(axes))):
-            first = results.take([0], axis=i)
-            if (results == first).all():
+            first = results.take([0] if results.size else [], axis=i)
+            if results.size and (results == first).all():
                 results = first.squeeze(i)
                 del axes[i]
         return CodeTable(tuple(axes), results)

@@ -9,7 +9,8 @@ from typing import final
 
 import numpy as np
 
-from pdsketch.abstract.andor.codebooks import Codebook, Codebooks
+from pdsketch.abstract.andor.codebook import Codebook
+from pdsketch.abstract.andor.codebooks import Codebooks
 from pdsketch.abstract.andor.functions import CodeAxis, CodeTable
 from pdsketch.kernels.arrays import Bools
 from pdsketch.lang.domain import Domain, Fact, Predicate
@@ -43,6 +44,11 @@ def sort_of(book: Codebook) -> ObjectType:
 def code_name(book: Codebook, code: int) -> str:
     """The object that a code is."""
     return f"{book.name}@{code}"
+
+
+def candidate_name(book: Codebook) -> str:
+    """The predicate that says which codes arguments of actions may have."""
+    return f"candidate@{book.name}"
 
 
 def part_name(books: Codebooks, predicate: Predicate, place: int) -> str:
@@ -180,7 +186,7 @@ class Symbols:
                 ways = [CodeTable(rest, np.asarray(results.take(sign, axis=i))).reduced() for sign in (0, 1)]
                 low, high = (self.holds(way, scope, hint, bools) for way in ways)
                 return disjoined([conjoined([self.denied(formula), low]), conjoined([formula, high])])
-        if results.mean() > 0.5:
+        if results.any() and results.mean() > 0.5:
             return self.denied(self._some_row(table.axes, ~results, scope, hint))
         return self._some_row(table.axes, results, scope, hint)
 
