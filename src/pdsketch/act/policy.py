@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, final
@@ -38,7 +39,9 @@ class _Course:
     """What a policy has in mind for one episode: the rest of a plan, and what the world should look like now.
 
     ``refused`` are actions that the controller would not execute in the present
-    state; ``results`` are the searches so far, towards this goal.
+    state; ``results`` are the searches so far, towards this goal. ``acted`` is the last
+    action and the state that it was taken in, ``in_vain`` how often each action has
+    changed nothing in the present state, against the prediction.
     """
 
     goal: str | None = None
@@ -49,6 +52,12 @@ class _Course:
     results: list[Result] = field(default_factory=list)
     trace: list[StepRecord] = field(default_factory=list)
     deviations: tuple[Deviation, ...] = ()
+    acted: tuple[Step, State] | None = None
+    in_vain: Counter[Step] = field(default_factory=Counter)
+
+
+MOST_IN_VAIN = 3
+"""So often an action is tried in a state that it does not change, before others are; set by hand."""
 
 
 @final
@@ -60,6 +69,8 @@ class Policy:
     model predicted, up to ``tolerance``, and plans anew when it does not. That is
     one number, or numbers by predicate; else the tolerance of each variable's
     type or, of encoded ones, the noise that `fit` recorded, whichever is larger.
+    An action that changes nothing, time and again, is then avoided as long as
+    something else leads to the goal.
     ``loop="open"`` carries out one plan, whatever happens; ``max_replans`` bounds
     how often an episode is planned for anew.
     ``options`` go to `pdsketch.plan_many`. Where a search or a heuristic is named, 16 nodes are expanded
@@ -195,11 +206,23 @@ class Policy:
         if self.loop == "closed" and course.predicted is not None:
             course.deviations = deviations(course.predicted, state, self.tolerance, self.model.notes)
             course.predicted = None
+            self._count_vain(course, state)
         if course.rest and not course.deviations:
             return False
         course.rest = []
         most = 0 if self.loop == "open" else self.max_replans
         return most is None or len(course.results) <= most
+
+    def _count_vain(self, course: _Course, state: State) -> None:
+        """Count an action that changed nothing, against the prediction; after some tries it counts as refused."""
+        assert course.acted is not None
+        action, before = course.acted
+        if not course.deviations or deviations(before, state, self.tolerance, self.model.notes):
+            course.in_vain.clear()
+            return
+        course.in_vain[action] += 1
+        futile = {step for step, times in course.in_vain.items() if times >= MOST_IN_VAIN}
+        course.refused = course.refused | futile
 
     def _plan(self, states: Mapping[int, State], goals: Mapping[int, str]) -> None:
         """A new plan for each of these episodes; first without what was refused.
@@ -254,6 +277,7 @@ class Policy:
             after = self.model.step(before, list(taken.values()), crisp=True)
             for i, state in zip(taken, after, strict=True):
                 self._course(i).predicted = state
+                self._course(i).acted = (taken[i], states[i])
         return chosen
 
 
