@@ -352,3 +352,36 @@ def test_an_object_may_have_a_number_for_a_name(capsys, tmp_path, name):
     plan = tmp_path / "plan"
     plan.write_text(f"(up {name})\n")
     assert run(capsys, "validate", domain, problem, str(plan))[0] == 0
+
+
+OPEN = """
+(define (domain open)
+  (:types robot - object)
+  (:predicates (at [return_type=int64[choices=3]] ?r - robot) (fee [return_type=float32] ?r - robot))
+  (:action go :parameters (?r - robot) :effect (at::assign ?r (??f (at ?r))))
+  (:action jump :parameters (?r - robot) :effect (assign (at ?r) 2)))
+"""
+
+
+def open_sketch(folder, goal):
+    (folder / "open.pdsketch").write_text(OPEN)
+    (folder / "p.pddl").write_text(
+        "(define (problem p) (:domain open) (:objects r - robot) (:init (= (at r) 0) (= (fee r) 0.5))"
+        f" (:goal {goal}))"
+    )
+    return str(folder / "open.pdsketch"), str(folder / "p.pddl")
+
+
+def test_a_plan_that_rests_on_a_blank_cannot_be_judged(tmp_path, capsys):
+    files = open_sketch(tmp_path, "(= (at r) 2)")
+    for step, code in (("go", 31), ("jump", 0)):
+        (tmp_path / "plan").write_text(f"0: ({step} r) [1]\n")
+        assert main(["validate", *files, str(tmp_path / "plan")]) == code
+    assert "error[no-function]" in capsys.readouterr().err
+
+
+def test_costs_of_models_are_whole_where_they_are_and_nothing_to_do_is_said(tmp_path, capsys):
+    assert main(["plan", *open_sketch(tmp_path, "(= (at r) 2)"), "--heuristic", "blind", "--json"]) == 0
+    assert '"cost": 1,' in capsys.readouterr().out
+    assert main(["plan", *open_sketch(tmp_path, "(= (at r) 0)"), "--heuristic", "blind"]) == 0
+    assert "nothing to do" in capsys.readouterr().err

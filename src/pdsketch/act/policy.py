@@ -214,7 +214,7 @@ class Policy:
         return most is None or len(course.results) <= most
 
     def _count_vain(self, course: _Course, state: State) -> None:
-        """Count an action that changed nothing, against the prediction; after some tries it counts as refused."""
+        """Count an action that changed nothing, against the prediction; it counts as refused after some."""
         assert course.acted is not None
         action, before = course.acted
         if not course.deviations or deviations(before, state, self.tolerance, self.model.notes):

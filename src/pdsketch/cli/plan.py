@@ -113,6 +113,8 @@ def _run(args: argparse.Namespace) -> int:
     if result.refinements:
         times = "once" if result.refinements == 1 else f"{result.refinements} times"
         output.say(f"pdsketch: the model and its abstraction differed {times} on the way to the plan")
+    if result.plan == []:
+        output.say("pdsketch: the goal holds in the initial state: there is nothing to do")
     for warning in result.warnings:
         output.say(f"pdsketch: warning: {warning}")
     for reason in result.reasons:
@@ -121,7 +123,7 @@ def _run(args: argparse.Namespace) -> int:
     payload = {
         "status": result.status,
         "plan": result.plan,
-        "cost": result.cost,
+        "cost": int(cost) if (cost := result.cost) is not None and cost == int(cost) else cost,
         "expanded": result.expanded,
         "evaluated": result.evaluated,
         "generated": result.generated,

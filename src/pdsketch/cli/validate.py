@@ -38,7 +38,10 @@ def run(args: argparse.Namespace) -> int:
         text = f"valid: {count}, cost = {verdict.cost:g}"
         return output.finish(output.OK, payload, json=args.json, text=text)
     reasons = [] if verdict.reason is None else [_placed(verdict.reason, source, verdict.step)]
-    return output.finish(output.DIFFERENT, payload, json=args.json, diagnostics=reasons, text="invalid")
+    # A sketch whose blanks nobody fills can be replayed as little as a file that cannot be read.
+    is_open = verdict.reason is not None and verdict.reason.code == "no-function"
+    code = output.BAD_INPUT if is_open else output.DIFFERENT
+    return output.finish(code, payload, json=args.json, diagnostics=reasons, text="invalid")
 
 
 def _placed(reason: Diagnostic, source: Source, step: int | None) -> Diagnostic:
