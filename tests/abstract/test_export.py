@@ -12,10 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pdsketch as pds
+from pdsketch.abstract.export.formulas import nested
 from pdsketch.abstract.export.names import Names, legal, number_word
 from pdsketch.abstract.export.task import exported
 from pdsketch.envs.babyai.modules import exact_modules
 from pdsketch.lang.steps import write_plan
+from pdsketch.lang.terms import Apply, Logic, Quantified, Variable
+from pdsketch.lang.types import BOOL, ObjectType
 from pdsketch.lang.validator import validate
 
 SHELF = """
@@ -104,6 +107,16 @@ def test_names_are_legal_each_given_once_and_kept_where_they_can_be():
     assert names.give_all(["a#1", "a-1", "a.1"]) == {"a#1": "a-1-2", "a-1": "a-1", "a.1": "a-1-3"}
     assert names.give("int64", "code") == "int64-code"
     assert names.give("and") == "and-2"
+
+
+def test_variables_are_bound_as_far_inside_as_they_can_be():
+    thing = ObjectType(("thing",))
+    x, y, z = (Variable(f"?{name}", thing) for name in "xyz")
+    p, q, r = Apply("p", (z,), BOOL), Apply("q", (y,), BOOL), Apply("r", (x, y), BOOL)
+    inner = Quantified("exists", (x,), r)
+    assert nested([x, y], [r, p, q]) == Logic(
+        "and", (p, Quantified("exists", (y,), Logic("and", (q, inner))))
+    )
 
 
 def test_objects_values_and_costs_are_those_of_the_model():
@@ -202,6 +215,18 @@ def test_costs_that_are_no_numbers_are_refused():
     assert optimal(exported(model, state, "(p x)", costs=False).problem).cost == 1
 
 
+def test_goals_about_all_objects_name_them():
+    model, state = shelf()
+    others = "(forall (?o - thing) (imply (good ?o) (not (= ?o b.c))))"
+    goal = f"(and (height-1) {others} (exists (?o - thing) (top ?o)))"
+    task = exported(model, state, goal)
+    assert_legal(task)
+    assert "(:derived (goal ?o - thing) (or (not (good ?o)) (not (= ?o b-c))))" in task.domain_text
+    assert re.search(r"\(goal a-1-2\)\s+\(goal a-1\)\s+\(goal b-c\)", task.problem_text)
+    found = pds.plan(model, state, goal, heuristic="blind")
+    assert optimal(task.problem).cost == found.cost
+
+
 def test_a_goal_that_can_never_hold_is_exported_and_has_no_plan():
     model, state = shelf()
     task = exported(model, state, "(and (height-1) (not (height-1)) (or))")
@@ -294,7 +319,8 @@ def test_an_exact_export_has_the_models_optimal_costs_and_its_plans_replay(k, se
     model = pds.Model(domain, modules=modules)
     values = {name: rng.integers(0, k, 2).tolist() for name in "ab"}
     state = pds.State(domain, objects={"thing": ["x", "y"]}, values={**values, "on": [False, True]})
-    goal = f"(and (fine x) (= (on x) (on y)) (= (b y) {int(rng.integers(0, k))}))"
+    all_fine = "(forall (?p - thing ?q - thing) (or (fine ?p) (= ?p ?q)))"
+    goal = f"(and (fine x) (= (on x) (on y)) {all_fine} (= (b y) {int(rng.integers(0, k))}))"
     task = exported(model, state, goal)
     assert_legal(task)
     found = optimal(task.problem)

@@ -7,9 +7,12 @@ import pytest
 import torch
 
 import pdsketch as pds
-from pdsketch.abstract.andor.codebooks import Codebook, Codebooks
-from pdsketch.abstract.andor.compile import abstraction_of
+from pdsketch.abstract.andor.codebook import Codebook
+from pdsketch.abstract.andor.codebooks import Codebooks
+from pdsketch.abstract.andor.compile import abstraction_of, compile_and_or
 from pdsketch.abstract.andor.kmeans import closest, fitted, kmeans, relative_error
+from pdsketch.envs.babyai.states import load_sketch
+from pdsketch.search.packed.engine import PackedOptions, search
 
 
 def one_hot(values, k):
@@ -97,12 +100,20 @@ def things(model, heats):
     return pds.State(model.domain, objects={"thing": names}, values=values)
 
 
+def abstract_cost(model, state, goal):
+    """The cost of an optimal plan in the abstraction."""
+    universe = state.batch.universe(0)
+    abstraction = compile_and_or(model, universe.types, universe.formula(goal), state.batch)
+    return search(abstraction.task, PackedOptions(search="astar", heuristic="blind")).cost
+
+
 def test_at_least_two_warm_things_are_planned_for_by_rules_from_samples():
     model = warmth(lambda given: two_warm(*given))
     result = pds.plan(model, things(model, [0, 1, 3]), "(done)", search="abstract")
     assert result.solved
     assert result.cost == pds.plan(model, things(model, [0, 1, 3]), "(done)", heuristic="blind").cost == 4
     assert result.refinements == 0
+    assert abstract_cost(model, things(model, [0, 1, 3]), "(done)") == 4
     (cosy,) = [f for f in pds.rules(model).functions if f.owner == "cosy"]
     assert cosy.lines()[0] == (
         "(cosy) = (at-least-2 (?t - thing) (and (near ?t) (or (heat-of@2 ?t) (heat-of@3 ?t))))"
@@ -136,6 +147,7 @@ def test_an_effect_of_a_set_is_written_by_rules_from_samples():
     result = pds.plan(model, state, "(= (score) 2)", search="abstract")
     assert result.solved
     assert (result.cost, result.refinements) == (3, 0)
+    assert abstract_cost(model, state, "(= (score) 2)") == 3
     (rules,) = [f for f in pds.rules(model).functions if f.owner == "tally"]
     assert rules.rules == (
         ("n@2", "(at-least-2 (?t - thing) (and (on ?t) (kind@2 ?t)))"),
@@ -184,7 +196,7 @@ def test_lists_from_samples_are_kept_with_the_model(tmp_path):
 
 MANY = """
 (define (domain many)
-  (:types thing - object word - vector[int64, 6, choices=8])
+  (:types thing - object word - vector[int64, 5, choices=6])
   (:predicates (word-of [return_type=word] ?t - thing) (key [return_type=word] ?t - thing) (open ?t - thing))
   (:derived (fits ?t - thing) (??f (word-of ?t) (key ?t)))
   (:action try :parameters (?t - thing) :precondition (fits ?t) :effect (open ?t))
@@ -194,13 +206,11 @@ MANY = """
 
 def test_too_many_combinations_are_sampled_and_equality_is_found():
     def fits(word, key):
-        a, b = (x.reshape(*x.shape[: x.dim() - 2], 6, 8).argmax(-1) for x in (word, key))
-        return (
-            (a[..., 0] == b[..., 0]) & (a[..., 1] == b[..., 1]) & (b[..., 5] <= 3) | (a[..., 2] == 9)
-        ).float()
+        a, b = (x.reshape(*x.shape[: x.dim() - 2], 5, 6).argmax(-1) for x in (word, key))
+        return ((a[..., 0] == b[..., 0]) & (a[..., 1] == b[..., 1]) & (b[..., 4] <= 3)).float()
 
     model = of(pds.parse_domain(MANY), {"fits.f": fits})
-    values = {"word-of": [[0, 0, 0, 0, 0, 0]], "key": [[1, 2, 3, 4, 5, 3]], "open": [False]}
+    values = {"word-of": [[0, 0, 0, 0, 0]], "key": [[1, 2, 3, 4, 3]], "open": [False]}
     state = pds.State(model.domain, objects={"thing": ["a"]}, values=values)
     assert pds.plan(model, state, "(open a)", search="abstract").plan == [("shift", "a"), ("try", "a")]
     (rules,) = [f for f in pds.rules(model).functions if f.owner == "fits"]
@@ -246,6 +256,16 @@ def test_an_empty_type_and_untrained_blanks():
     assert "`derived::good::f` was never trained: its rules are a guess" in found.warnings()
     empty = pds.State(domain, objects={"o": []}, values={"x": [], "z": np.zeros((0, 2)), "ok": False})
     assert pds.plan(model, empty, "(ok)", search="abstract").plan == [("win",)]
+
+
+@pytest.mark.parametrize("name", ["abs", "base"])
+def test_of_models_that_saw_nothing_rules_say_that_nothing_is_known(name):
+    found = pds.rules(pds.Model(load_sketch(name), seed=0))
+    assert not found.left_out
+    assert len(found.untrained) == len(load_sketch(name).blanks)
+    nothing = [f for f in found.functions if not f.cases]
+    assert {"robot-facing", "forward"} & {f.owner for f in nothing}
+    assert all(f.rules == (("unknown", "otherwise"),) for f in nothing)
 
 
 def test_k_means_is_deterministic_finds_clusters_and_takes_no_more_than_they_are():
@@ -331,3 +351,32 @@ def test_a_number_of_codes_is_checked():
     ]:
         with pytest.raises(pds.Error, match=why):
             pds.rules(model, codes=wrong)
+
+
+def test_a_fit_records_values_of_latent_vectors_and_their_rules_are_told():
+    domain = pds.parse_domain(LATENT)
+    rng = np.random.default_rng(0)
+    episodes = []
+    for _ in range(48):
+        kinds = [int(rng.integers(3))]
+        kinds.append(min(kinds[0] + 1, 2))
+        states = []
+        for kind in kinds:
+            picture = rng.normal(0, 0.01, (1, 6)).astype(np.float32)
+            picture[0, kind] += 1
+            values = {"picture-of": picture, "flat": [True]}
+            states.append(pds.State(domain, objects={"thing": ["a"]}, values=values))
+        episodes.append(pds.Episode(states, [("paint", "a")], "(red a)", [int(k == 2) for k in kinds]))
+    model = pds.Model(domain, seed=0)
+    pds.fit(model, episodes, steps=4)
+    assert len(model.notes["samples"]["look-of"]) == 96
+    assert "look-of" not in model.notes["rows"]
+    found = pds.rules(model)
+    (book,) = [b for b in found.codebooks if b.name == "look"]
+    assert book.kind == "k-means"
+    assert book.used_by == ("look-of",)
+    assert 0.0 <= book.error < 0.3
+    red, paint = found.functions
+    assert red.exact
+    assert paint.exact
+    assert red.cases <= len(book.codes)

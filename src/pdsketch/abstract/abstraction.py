@@ -97,22 +97,19 @@ class Abstraction:
         return tuple(found)
 
     @property
-    def steps(self) -> list[tuple[str, ...]]:
+    def steps(self) -> list[Step]:
         """The ground action of each operator."""
         names = [*self.objects]
-        return [tuple(names[int(o[1:])] if o[0] == "@" else o for o in step) for step in self.task.operators]
+        return [self._step(operator, names) for operator in self.task.operators]
 
     def step_of(self, operator: int) -> Step:
         """The step that an operator is, in the model's own terms: names of objects, and values."""
-        names = [*self.objects]
-        name, *arguments = self.task.operators[operator]
-        return (
-            name,
-            *(
-                self.values[o] if o in self.values else names[int(o[1:])] if o[0] == "@" else o
-                for o in arguments
-            ),
-        )
+        return self._step(self.task.operators[operator], [*self.objects])
+
+    def _step(self, operator: tuple[str, ...], names: Sequence[str]) -> Step:
+        values = self.values
+        given = [values[o] if o in values else names[int(o[1:])] if o[0] == "@" else o for o in operator[1:]]
+        return (operator[0], *given)
 
     def states(self, facts: Bools) -> Bools:
         """The basic facts of states of which those that are read, ``[state, fact]``, are given."""

@@ -18,7 +18,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pdsketch.abstract.andor.codebooks import Codebooks, CodePart
+from pdsketch.abstract.andor.codebook import CodePart
+from pdsketch.abstract.andor.codebooks import Codebooks
 from pdsketch.budget import current
 from pdsketch.kernels.arrays import Bools, Longs
 from pdsketch.lang.domain import Domain

@@ -7,7 +7,7 @@ from typing import final
 
 import numpy as np
 
-from pdsketch.abstract.andor.codebooks import Codebook
+from pdsketch.abstract.andor.codebook import Codebook
 from pdsketch.abstract.andor.functions import CodeAxis
 from pdsketch.lang.terms import Apply, Expr, Variable
 from pdsketch.lang.unparse import formula_text

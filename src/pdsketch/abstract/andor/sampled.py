@@ -124,8 +124,9 @@ def learn_sampled(
         raise NotAbstractableError(f"`{name}` has more than {_MOST_RESULTS} results for its many arguments")
     examples = _examples(axes, own, samples, meanings)
     found = _learned(name, examples, notes)
-    cases, right = found.agreement.n_held_out, found.agreement.held_out * found.agreement.n_held_out
-    wrong = found.agreement.counter_example
+    said = found.agreement
+    cases, share = (said.n_held_out, said.held_out) if said.n_held_out else (said.n_train, said.train)
+    right, wrong = share * cases, said.counter_example
     counter = None if wrong is None else _case(axes, own, samples, wrong)
     if own:
         drawn = sampler.draw(_MORE_SETS, _MORE_ELEMENTS)
@@ -135,14 +136,14 @@ def learn_sampled(
         if counter is None and not agrees.all():
             counter = _case(axes, own, larger, int(agrees.argmin()))
     if right < LEAST_AGREEMENT * cases:
-        share = f"{right / cases:.3f} of {cases:,} held-out samples"
-        raise NotAbstractableError(f"`{name}`: the best rules that were found agree with {share}")
+        least = f"{right / cases:.3f} of {cases:,} held-out samples"
+        raise NotAbstractableError(f"`{name}`: the best rules that were found agree with {least}")
     behaviour = Behaviour(
         name,
         exact=False,
         agreement=right / cases,
         cases=cases,
-        conflicts=found.agreement.conflicts,
+        conflicts=said.conflicts,
         counter_example=counter,
     )
     return SampledRules(tuple(axes), tuple(own), found, tuple(map(int, meanings))), behaviour

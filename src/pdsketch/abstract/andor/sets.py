@@ -106,7 +106,7 @@ class SetFunction:
         """The function on rows of codes with sets of elements ``[n, m, axes]``."""
         evaluator = self._t.evaluator
         n, m = held.shape
-        flat = elements.reshape(n * m, -1)
+        flat = elements.reshape(n * m, len(self.own))
         given = {
             name: tensor[0].reshape(n, m, *tensor.shape[2:])
             for name, tensor in evaluator.parameters(self.own, flat).items()
@@ -310,11 +310,12 @@ def _one_at_a_time(
         return None
     agreement = min(agreement, bases.agreement, flips.agreement)
     wrong = wrong or flips.counter_example or bases.counter_example
+    cases = _SETS if bases.cases else 0
     behaviour = Behaviour(
         function.hint,
         False,
         agreement,
-        _SETS,
+        cases,
         flips.not_finite,
         flips.off,
         flips.unseen,

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from itertools import count
 from typing import Final, final
 
-from pdsketch.abstract.andor.codebooks import Codebook
+from pdsketch.abstract.andor.codebook import Codebook
 from pdsketch.lang.check.typenames import PRIMITIVES, RESERVED
 
 WORDS: Final = RESERVED | {*PRIMITIVES, "object", "either", "vector", "total-cost", "define"}

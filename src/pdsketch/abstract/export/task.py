@@ -13,6 +13,7 @@ from pdsketch.abstract.andor.functions import NotAbstractableError, TooManyCombi
 from pdsketch.abstract.andor.symbolic import code_name
 from pdsketch.abstract.export.effects import NamedConditions
 from pdsketch.abstract.export.formulas import Renaming, written
+from pdsketch.abstract.export.goals import by_object
 from pdsketch.abstract.export.names import Names, code_word, legal
 from pdsketch.abstract.export.requirements import requirements_of
 from pdsketch.lang.analysis import action_reads, closure, names_in
@@ -122,6 +123,7 @@ class _Export:
             },
         )
         self.actions = Names().give_all(self.symbolic.actions)
+        self.shared = shared
         self.conditions = NamedConditions(shared)
 
     def task(self, goal: Expr, facts: Mapping[Fact, bool]) -> ExportedTask:
@@ -138,12 +140,16 @@ class _Export:
         used = self._used(goal, kept)
         renaming = self.renaming
         own, codes = renaming.objects, {renaming.objects[n]: code for n, (_, code) in self.codes.items()}
-        predicates = {p.name: p for p in map(self._predicate, used)} | self.conditions.predicates
-        domain = self._domain(predicates, actions)
-        text = domain_text(domain)
-        domain = parse_domain(text, "domain.pddl")
         sorts = {name: t for name, t in self.symbolic.constants.items() if name in self.codes}
         everything = {own[name]: renaming.type(t) for name, t in {**self.own, **sorts}.items()}
+        hierarchy = self._hierarchy()
+        wanted, parts = by_object(
+            renaming.formula(goal, {}), lambda t: hierarchy.members(t, everything), self.shared
+        )
+        predicates = {p.name: p for p in map(self._predicate, used)} | self.conditions.predicates | parts
+        domain = self._domain(hierarchy, predicates, actions)
+        text = domain_text(domain)
+        domain = parse_domain(text, "domain.pddl")
         relations = {fact: True for fact in self.facts if fact[0] in used}
         init: dict[Fact, Data] = {(COST,): 0} if self.costs else {}
         for name, *row in (*facts, *relations):
@@ -155,7 +161,7 @@ class _Export:
             {},
             everything,
             init,
-            written(renaming.formula(goal, {})),
+            written(wanted),
             "cost" if self.costs else "unit",
         )
         text_of_problem = problem_text(problem)
@@ -247,7 +253,14 @@ class _Export:
             help="export it with every action at cost 1: costs=False",
         )
 
-    def _domain(self, predicates: Mapping[str, Predicate], actions: Mapping[str, Action]) -> Domain:
+    def _hierarchy(self) -> Hierarchy:
+        types = self.renaming.types
+        parents = self.symbolic.hierarchy.parents
+        return Hierarchy({types[n]: tuple(types.get(p, p) for p in above) for n, above in parents.items()})
+
+    def _domain(
+        self, hierarchy: Hierarchy, predicates: Mapping[str, Predicate], actions: Mapping[str, Action]
+    ) -> Domain:
         renaming, own = self.renaming, self.model.domain
         everything = [p.body for p in predicates.values() if p.body is not None]
         everything += [e for a in actions.values() for u in a.effects for e in (u.target, u.condition)]
@@ -255,10 +268,6 @@ class _Export:
         constants = {renaming.objects[name]: renaming.type(t) for name, t in own.constants.items()}
         for expr in everything:
             constants.update((n.name, n.type) for n in walk(expr) if isinstance(n, Object))
-        parents = {
-            renaming.types[name]: tuple(renaming.types.get(p, p) for p in above)
-            for name, above in self.symbolic.hierarchy.parents.items()
-        }
         if self.costs:
             number = replace(FLOAT, alias="number")
             predicates = {**predicates, COST: Predicate(COST, (), number, "cost")}
@@ -266,7 +275,7 @@ class _Export:
             name=legal(self.symbolic.name),
             source=Source("domain.pddl", ""),
             requirements=requirements_of(predicates.values(), actions.values()),
-            hierarchy=Hierarchy(parents),
+            hierarchy=hierarchy,
             value_types={},
             constants=constants,
             predicates=predicates,

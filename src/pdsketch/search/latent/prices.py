@@ -7,19 +7,20 @@ from collections.abc import Sequence
 import torch
 
 from pdsketch.lang.domain import LARGEST_COST
+from pdsketch.lang.steps import Step
 from pdsketch.lang.types import ObjectType
 from pdsketch.tensor.model import Model
 from pdsketch.tensor.states.state import StateBatch
 
 
-def prices_of(model: Model, roots: StateBatch, problem: int, steps: Sequence[tuple[str, ...]]) -> list[float]:
-    """What ground actions cost in the root of a problem; an action over values is taken to cost nothing."""
+def prices_of(model: Model, roots: StateBatch, problem: int, steps: Sequence[Step]) -> list[float]:
+    """What ground actions cost in the root of a problem; one over values yet to be chosen costs nothing."""
     state = roots[problem]
     run = model.engine.open(state.batch)
     found = [0.0] * len(steps)
     by_action: dict[str, list[int]] = {}
     for number, step in enumerate(steps):
-        if not any(argument.startswith("?") for argument in step[1:]):
+        if not any(isinstance(argument, str) and argument.startswith("?") for argument in step[1:]):
             by_action.setdefault(step[0], []).append(number)
     for name, numbers in by_action.items():
         action = model.domain.actions[name]
@@ -27,9 +28,10 @@ def prices_of(model: Model, roots: StateBatch, problem: int, steps: Sequence[tup
             continue
         places = {}
         for i, parameter in enumerate(action.parameters, start=1):
-            assert isinstance(parameter.type, ObjectType)
-            at = [state.batch.universe(0).at(steps[number][i], parameter.type) for number in numbers]
-            places[parameter.name] = torch.tensor([at], device=state.device)
+            given = [steps[number][i] for number in numbers]
+            if isinstance(parameter.type, ObjectType):
+                given = [state.batch.universe(0).at(name, parameter.type) for name in given]
+            places[parameter.name] = torch.tensor([given], device=state.device)
         cost = model.engine.cost(run.ground(places, len(numbers)), name)
         assert cost is not None
         for number, value in zip(numbers, cost[0].tolist(), strict=True):
