@@ -276,6 +276,9 @@ def test_a_plan_through_costs_pays_what_the_model_says():
     state = pds.State(domain, objects={"o": ["a"]}, values={"x": [0]})
     result = pds.plan(pds.Model(domain), state, "(= (x a) 3)", search="abstract")
     assert (result.plan, result.cost) == ([("quick", "a"), ("done", "a")], 2)
+    there = pds.State(domain, objects={"o": ["a"]}, values={"x": [3]})
+    together = pds.plan_many(pds.Model(domain), [there, state], "(= (x a) 3)", search="abstract")
+    assert [r.cost for r in together] == [0, 2]
 
 
 LEVELS = """
