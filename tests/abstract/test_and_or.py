@@ -276,6 +276,9 @@ def test_a_plan_through_costs_pays_what_the_model_says():
     state = pds.State(domain, objects={"o": ["a"]}, values={"x": [0]})
     result = pds.plan(pds.Model(domain), state, "(= (x a) 3)", search="abstract")
     assert (result.plan, result.cost) == ([("quick", "a"), ("done", "a")], 2)
+    there = pds.State(domain, objects={"o": ["a"]}, values={"x": [3]})
+    together = pds.plan_many(pds.Model(domain), [there, state], "(= (x a) 3)", search="abstract")
+    assert [r.cost for r in together] == [0, 2]
 
 
 LEVELS = """
@@ -308,3 +311,39 @@ def test_the_abstraction_counts_up_and_down_and_knows_what_never_holds(goal, pla
     found = search(abstraction.task, PackedOptions(search="astar", heuristic="blind")).plan
     steps = None if found is None else sorted(abstraction.step_of(operator)[0] for operator in found)
     assert steps == (None if plan is None else sorted(plan))
+
+
+def test_objects_of_any_type_are_not_codes():
+    domain = pds.parse_domain("""
+        (define (domain any) (:predicates (x [return_type=int64] ?o - object) (marked ?o - object))
+          (:action mark :parameters (?o - object) :precondition (= (x ?o) 1) :effect (marked ?o))
+          (:action more :parameters (?o - object) :effect (increase (x ?o) 1)))
+    """)
+    state = pds.State(domain, objects={"object": ["a", "b"]}, values={"x": [0, 1], "marked": [False, False]})
+    universe = state.batch.universe(0)
+    goal = "(forall (?o - object) (marked ?o))"
+    abstraction = compile_and_or(pds.Model(domain), universe.types, universe.formula(goal), state.batch)
+    assert {o for step in abstraction.steps for o in step[1:]} == {"a", "b"}
+    assert search(abstraction.task, PackedOptions(search="astar", heuristic="blind")).cost == 3
+
+
+@pytest.mark.parametrize(
+    ("goal", "cost"),
+    [
+        ("(> (p a) (q b))", 2),
+        ("(not (= (p a) (q a)))", 0),
+        ("(= (p a) (q a))", 1),
+        ("(not (> (q a) (p b)))", 0),
+        ("(not (>= (q a) (p b)))", 1),
+        ("(exists (?o - thing) (< (p ?o) (q ?o)))", 0),
+        ("(forall (?o - thing) (not (< (p ?o) (q ?o))))", 1),
+    ],
+)
+def test_goals_may_compare_what_no_action_compares(goal, cost):
+    model, _, _ = sums()
+    values = {"p": [1, 2], "q": [2, 2], "r": [0, 0]}
+    state = pds.State(model.domain, objects={"thing": ["a", "b"]}, values=values)
+    universe = state.batch.universe(0)
+    abstraction = compile_and_or(model, universe.types, universe.formula(goal), state.batch)
+    assert search(abstraction.task, PackedOptions(search="astar", heuristic="blind")).cost == cost
+    assert pds.plan(model, state, goal, heuristic="blind").cost == cost

@@ -205,7 +205,9 @@ class _Planning:
             with self.budget.grace().running():
                 trail = Trail()
                 failed, said = self._replayed(range(len(self.states)), plans, trail)
-                paid = paid_for(self.model, trail) if self.costs else {}
+                costs = paid_for(self.model, trail) if self.costs else {}
+                # The trail counts plans, and not problems.
+                paid = {i: costs.get(number, 0.0) for number, i in enumerate(plans)} if self.costs else {}
             share = (time.monotonic() - now) / len(plans)
             again = {}
             for i, plan in plans.items():

@@ -26,7 +26,7 @@ from pdsketch.abstract.andor.domain import (
 )
 from pdsketch.abstract.andor.explain import explained
 from pdsketch.abstract.andor.functions import NotAbstractableError, TooManyCombinationsError
-from pdsketch.abstract.andor.symbolic import candidate_name, code_name, part_name
+from pdsketch.abstract.andor.symbolic import apart, candidate_name, code_name, part_name
 from pdsketch.kernels.arrays import Bools
 from pdsketch.lang.domain import Data, Domain, Fact, Problem
 from pdsketch.lang.rewrite import map_children
@@ -177,11 +177,13 @@ def compile_and_or(
     except (NotAbstractableError, TooManyCombinationsError) as why:
         raise NoAbstractionError(str(why) or "it depends on too many combinations of codes") from None
     init = template.state(chain(kept.facts(state, names), kept.candidates(values)))
-    task = template.task(init, wanted)
+    symbols = kept.symbolic.translator.symbols
+    task = template.task(init, wanted, symbols.facts, symbols.auxiliary)
 
     def reachable(part: Expr) -> bool:
         wanted = kept.symbolic.translator.truth(_renamed(part, names), {})
-        return template.task(init, wanted).facts[:1] != (UNREACHABLE,)
+        found = template.task(init, wanted, symbols.facts, symbols.auxiliary)
+        return found.facts[:1] != (UNREACHABLE,)
 
     def explain(state: Bools) -> Sequence[str]:
         del state  # the initial one
@@ -240,7 +242,7 @@ def _template(symbolic: SymbolicDomain, types: tuple[ObjectType, ...]) -> Templa
             every = [code_name(book, code) for code in range(len(book))]
             init.update({(candidate_name(book), code): True for code in every})
     init.update(symbolic.facts)
-    source, universe = Source("<abstraction>", ""), {**own, **codes}
+    source, universe = Source("<abstraction>", ""), {**{n: apart(t) for n, t in own.items()}, **codes}
     problem = Problem("codes", symbolic.domain, source, {}, universe, init, TRUE)
     return Template(problem, {name for name in problem.domain.predicates if _is_state(symbolic, name)})
 

@@ -19,15 +19,18 @@ from pdsketch.abstract.andor.functions import (
     TooManyCombinationsError,
 )
 from pdsketch.abstract.andor.symbolic import (
+    ENTITY,
     Case,
     Scope,
     Symbols,
+    apart,
     candidate_name,
     code_name,
     conjoined,
     part_name,
     some,
     sort_of,
+    variables_apart,
 )
 from pdsketch.abstract.andor.translate import Translator
 from pdsketch.budget import current
@@ -288,23 +291,26 @@ def _domain(
     domain, books, symbols = translator.domain, translator.books, translator.symbols
     predicates: dict[str, Predicate] = {}
     for predicate in domain.state_predicates:
+        own = variables_apart(predicate.parameters)
         if predicate.type.is_bool:
-            predicates[predicate.name] = Predicate(
-                predicate.name, predicate.parameters, BOOL, "observed", span=predicate.span
-            )
+            predicates[predicate.name] = Predicate(predicate.name, own, BOOL, "observed", span=predicate.span)
             continue
         for place, part in enumerate(books.parts(predicate.type)):
             name = part_name(books, predicate, place)
             code = Variable("?code", sort_of(part.book))
-            predicates[name] = Predicate(
-                name, (*predicate.parameters, code), BOOL, "observed", span=predicate.span
-            )
+            predicates[name] = Predicate(name, (*own, code), BOOL, "observed", span=predicate.span)
     for action in domain.actions.values():
         for _, book in arguments(books, action):
             name = candidate_name(book)
             predicates[name] = Predicate(name, (Variable("?code", sort_of(book)),), BOOL, "observed")
     names = [book.name for book in books.books()]
-    hierarchy = Hierarchy({**domain.hierarchy.parents, **dict.fromkeys(names, ("object",))})
+    above = {
+        name: apart(ObjectType(parents)).names
+        for name, parents in domain.hierarchy.parents.items()
+        if name != "object"
+    }
+    hierarchy = Hierarchy({ENTITY: ("object",), **above, **dict.fromkeys(names, ("object",))})
+    constants = {name: apart(type_) for name, type_ in domain.constants.items()}
     codes = {code_name(book, i): sort_of(book) for book in books.books() for i in range(len(book))}
     bodies = {p.name: p.body for p in (*derived.values(), *symbols.auxiliary.values()) if p.body is not None}
     reads = {name: [n for n in names_in(body) if n in bodies] for name, body in bodies.items()}
@@ -314,7 +320,7 @@ def _domain(
         requirements=(":adl", ":derived-predicates"),
         hierarchy=hierarchy,
         value_types={},
-        constants={**domain.constants, **codes},
+        constants={**constants, **codes},
         predicates={**predicates, **symbols.relations, **derived, **symbols.auxiliary},
         actions=actions,
         blanks={},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import final
 
@@ -34,6 +34,20 @@ Scope = dict[str, tuple[Variable, ...]]
 
 _MOST_WRITTEN_OUT = 3
 """Codes of one variable that are written as a disjunction; more become a relation."""
+
+
+ENTITY = "entity@"
+"""The type above all of the model's own objects: ``?x - object`` of a sketch is not about codes."""
+
+
+def apart(type_: ObjectType) -> ObjectType:
+    """A type of the model in the symbolic domain, where it must not hold codes."""
+    return ObjectType(tuple(ENTITY if name == "object" else name for name in type_.names))
+
+
+def variables_apart(variables: Iterable[Variable]) -> tuple[Variable, ...]:
+    """Variables over the model's own objects."""
+    return tuple(replace(v, type=apart(v.type)) if isinstance(v.type, ObjectType) else v for v in variables)
 
 
 def sort_of(book: Codebook) -> ObjectType:
@@ -166,7 +180,7 @@ class Symbols:
             return expr
         if expr not in self._named:
             types = {v.name: v.type for v in walk(expr) if isinstance(v, Variable)}
-            parameters = tuple(Variable(name, types[name]) for name in free_variables(expr))
+            parameters = variables_apart(Variable(name, types[name]) for name in free_variables(expr))
             name = f"some@{len(self.auxiliary)}"
             self.auxiliary[name] = Predicate(name, parameters, BOOL, "derived", expr)
             self._named[expr] = Apply(name, parameters, BOOL)

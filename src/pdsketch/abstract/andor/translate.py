@@ -34,6 +34,7 @@ from pdsketch.abstract.andor.symbolic import (
     conjoined,
     disjoined,
     hint_of,
+    variables_apart,
 )
 from pdsketch.abstract.andor.tabulate import Tabulated, tabulate
 from pdsketch.kernels.arrays import Bools, Longs
@@ -121,7 +122,7 @@ class Translator:
         found, inner = list[Variable](), dict(scope)
         for variable in variables:
             if isinstance(variable.type, ObjectType):
-                found.append(variable)
+                found += variables_apart([variable])
                 continue
             if variable.type.is_bool or len(self.books.parts(variable.type)) != 1:
                 raise NotAbstractableError(f"`{variable.name}` ranges over values of several parts")

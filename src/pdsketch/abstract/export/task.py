@@ -10,7 +10,7 @@ import torch
 
 from pdsketch.abstract.andor.compile import ModelAbstraction, abstraction_of
 from pdsketch.abstract.andor.functions import NotAbstractableError, TooManyCombinationsError
-from pdsketch.abstract.andor.symbolic import code_name
+from pdsketch.abstract.andor.symbolic import ENTITY, apart, code_name
 from pdsketch.abstract.export.effects import NamedConditions
 from pdsketch.abstract.export.formulas import Renaming, written
 from pdsketch.abstract.export.goals import by_object
@@ -110,7 +110,7 @@ class _Export:
         self.codes = dict(self._codes())
         books = [book.name for book in kept.books.books()]
         shared, things = Names(), Names()
-        types = shared.give_all(model.domain.hierarchy.parents)
+        types = shared.give_all([*model.domain.hierarchy.parents, ENTITY])
         named = shared.give_all(n for n in self.predicates if n not in self.relations)
         types |= shared.give_all(books, "code")
         named |= shared.give_all(n for n in self.predicates if n in self.relations)
@@ -142,7 +142,7 @@ class _Export:
         renaming = self.renaming
         own, codes = renaming.objects, {renaming.objects[n]: code for n, (_, code) in self.codes.items()}
         sorts = {name: t for name, t in self.symbolic.constants.items() if name in self.codes}
-        everything = {own[name]: renaming.type(t) for name, t in {**self.own, **sorts}.items()}
+        everything = {own[name]: renaming.type(apart(t)) for name, t in {**self.own, **sorts}.items()}
         hierarchy = self._hierarchy()
         wanted, parts = by_object(
             renaming.formula(goal, {}), lambda t: hierarchy.members(t, everything), self.shared
@@ -266,7 +266,7 @@ class _Export:
         everything = [p.body for p in predicates.values() if p.body is not None]
         everything += [e for a in actions.values() for u in a.effects for e in (u.target, u.condition)]
         everything += [a.precondition for a in actions.values()]
-        constants = {renaming.objects[name]: renaming.type(t) for name, t in own.constants.items()}
+        constants = {renaming.objects[name]: renaming.type(apart(t)) for name, t in own.constants.items()}
         for expr in everything:
             constants.update((n.name, n.type) for n in walk(expr) if isinstance(n, Object))
         if self.costs:
