@@ -194,3 +194,25 @@ def test_train_and_eval_from_the_command_line(tmp_path, capsys):
     assert main(["eval", str(folder), "babyai", "--episodes", "2", "--max-steps", "3", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["episodes"] == 2
     assert main(["eval", str(folder), str(data)]) == 2
+
+
+def test_objects_of_other_types_are_not_seen():
+    world = BabyAIWorld(2, 2, "abs")
+    episodes = world.demonstrations(4, 0)
+    demos = open_demonstrations(episodes, world.domain, CPU)
+    network = BehaviourCloning(world.domain, demos.shapes, ["robot", "item"]).eval()
+    state = world.reset(seed=3)
+    last = {name: state[name].clone() for name in ("item-pose", "item-feature")}
+    for tensor in last.values():
+        tensor[-1] = 0  # a wall: walls come last
+    moved = pds.State(world.domain, state.objects, {**state.values, **last})
+    last["item-pose"][0] += 1
+    item_moved = pds.State(world.domain, state.objects, {**state.values, **last})
+    with torch.no_grad():
+        mine, same, other = (network(*network.seen([s], [world.goal])) for s in (state, moved, item_moved))
+    assert torch.equal(mine, same)
+    assert not torch.equal(mine, other)
+    with pytest.raises(pds.Error, match="leaves such objects out"):
+        BehaviourCloning(world.domain, demos.shapes, ["item"])
+    with pytest.raises(pds.Error, match="did you mean `robot`"):
+        BehaviourCloning(world.domain, demos.shapes, ["robt", "item"])

@@ -8,7 +8,7 @@ from typing import Final, final
 import torch
 from torch import Tensor, nn
 
-from pdsketch.baselines.graph import gathered
+from pdsketch.baselines.graph import along
 from pdsketch.lang.diagnostics import error
 from pdsketch.lang.domain import Domain
 from pdsketch.lang.steps import Step
@@ -23,10 +23,11 @@ _RANK: Final = 16
 class ActionScores(nn.Module):
     """One linear layer: on the state, on each argument, and on products of two arguments."""
 
-    def __init__(self, domain: Domain, width: int) -> None:
+    def __init__(self, domain: Domain, width: int, nodes: ObjectType) -> None:
         super().__init__()
+        self.nodes = nodes
         self.names = tuple(domain.actions)
-        self.types = tuple(_object_types(domain, name) for name in self.names)
+        self.types = tuple(_object_types(domain, name, nodes) for name in self.names)
         self.whole = nn.Linear(width, len(self.names))
         self.objects = nn.ModuleDict()
         self.factors = nn.ModuleDict()
@@ -48,7 +49,7 @@ class ActionScores(nn.Module):
         score = score.reshape(-1, *(1,) * len(types))
         factors: list[Tensor] = []
         for at, type_ in enumerate(types):
-            objects = gathered(batch, nodes, type_)
+            objects = along(batch, nodes, 1, type_, self.nodes)
             shape = [1] * len(types)
             shape[at] = objects.shape[1]
             score = score + self.objects[key](objects)[..., at].reshape(-1, *shape)
@@ -96,7 +97,7 @@ class ActionScores(nn.Module):
         return found
 
 
-def _object_types(domain: Domain, name: str) -> tuple[ObjectType, ...]:
+def _object_types(domain: Domain, name: str, nodes: ObjectType) -> tuple[ObjectType, ...]:
     found = []
     for parameter in domain.actions[name].parameters:
         if not isinstance(parameter.type, ObjectType):
@@ -105,6 +106,12 @@ def _object_types(domain: Domain, name: str) -> tuple[ObjectType, ...]:
                 f"`{parameter.name}` of the action `{name}` is a {parameter.type}, and baselines choose "
                 "among objects alone",
                 parameter.span,
+            )
+        if not domain.hierarchy.is_subtype(parameter.type, nodes):
+            raise error(
+                "bad-option",
+                f"the action `{name}` is about a {parameter.type}, and `types` leaves such objects out",
+                help=f"also name `{parameter.type}`",
             )
         found.append(parameter.type)
     return tuple(found)

@@ -28,9 +28,9 @@ class BehaviourCloning(AgentBaseline):
 
     KIND: ClassVar[str] = "bc"
 
-    def __init__(self, domain: Domain, shapes: Shapes) -> None:
-        super().__init__(domain, shapes)
-        self.scores = ActionScores(domain, WIDTH)
+    def __init__(self, domain: Domain, shapes: Shapes, types: Sequence[str] | None = None) -> None:
+        super().__init__(domain, shapes, types)
+        self.scores = ActionScores(domain, WIDTH, self.encoder.input.node_type)
 
     def forward(self, batch: StateBatch, trees: Sequence[GoalTree], goal: Tensor) -> Tensor:
         """A score for each ground action ``[s, a]``."""

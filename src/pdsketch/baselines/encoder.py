@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from pdsketch.baselines.formulas import GoalTree
 from pdsketch.baselines.graph import GraphInput, Shapes
 from pdsketch.lang.domain import Domain
-from pdsketch.lang.types import OBJECT
+from pdsketch.lang.types import OBJECT, ObjectType
 from pdsketch.tensor.states.state import StateBatch
 
 WIDTH: Final = 128
@@ -55,18 +55,18 @@ class GraphEncoder(nn.Module):
     """States and goals → a vector for each object, and one for the whole state."""
 
     def __init__(
-        self, domain: Domain, shapes: Shapes, width: int = WIDTH, pair_width: int = PAIR_WIDTH
+        self, domain: Domain, shapes: Shapes, nodes: ObjectType = OBJECT, width: int = WIDTH
     ) -> None:
         super().__init__()
-        self.input = GraphInput(domain, shapes, width, pair_width)
+        self.input = GraphInput(domain, shapes, width, PAIR_WIDTH, nodes)
         self.first = nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Linear(width, width))
-        self.layers = nn.ModuleList(Layer(width, pair_width) for _ in range(LAYERS))
+        self.layers = nn.ModuleList(Layer(width, PAIR_WIDTH) for _ in range(LAYERS))
         self.whole = nn.Sequential(nn.Linear(2 * width, width), nn.ReLU())
 
     def forward(self, batch: StateBatch, trees: Sequence[GoalTree], goal: Tensor) -> tuple[Tensor, Tensor]:
         """Nodes ``[s, n, width]`` and states ``[s, width]``; ``goal`` says which tree each state has."""
         nodes, edges, wanted = self.input(batch, trees, goal)
-        mask = batch.mask(OBJECT)
+        mask = batch.mask(self.input.node_type)
         if mask is not None:
             # Where there is no object stands the first one again: maxima are the same, without masks.
             nodes = torch.where(mask[..., None], nodes, nodes[:, :1])

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from pdsketch.baselines.formulas import GoalEncoder, GoalTree, Mention
-from pdsketch.lang.diagnostics import error
+from pdsketch.lang.diagnostics import did_you_mean, error
 from pdsketch.lang.domain import Domain, Predicate
 from pdsketch.lang.types import OBJECT, ObjectType
 from pdsketch.tensor.states.state import StateBatch
@@ -83,8 +83,11 @@ class Presented(nn.Module):
 class GraphInput(nn.Module):
     """The first vectors of nodes and edges: what is observed, types, the goal, and what the goal names."""
 
-    def __init__(self, domain: Domain, shapes: Shapes, width: int, pair_width: int) -> None:
+    def __init__(
+        self, domain: Domain, shapes: Shapes, width: int, pair_width: int, nodes: ObjectType = OBJECT
+    ) -> None:
         super().__init__()
+        self.node_type = nodes
         self.read = read_predicates(domain)
         self.types = domain.hierarchy.names
         widths = {p.name: pair_width if len(p.parameters) == 2 else width for p in self.read}
@@ -101,25 +104,24 @@ class GraphInput(nn.Module):
         ``goal`` says which of the trees each state has.
         """
         wanted = self.goals(trees)[goal]
-        count = batch.count(OBJECT)
-        nodes = self.of_goal(wanted)[:, None, :].expand(-1, count, -1)
-        edges = None
+        nodes = self.of_goal(wanted)[:, None, :].expand(-1, batch.count(self.node_type), -1)
+        edges: Tensor | None = None
         for i, name in enumerate(self.types):
             type_ = ObjectType((name,))
-            size = batch.count(type_)
-            if size:
-                kind = self.of_type.weight[i].expand(batch.size, size, -1)
-                nodes = nodes + scattered(batch, kind, (type_,))
+            kind = self.of_type.weight[i].expand(batch.size, batch.count(type_), -1)
+            placed = scattered(batch, kind, (type_,), self.node_type)
+            nodes = nodes if placed is None else nodes + placed
         for part in self.presented:
             assert isinstance(part, Presented)
             axes = part.predicate.object_types
             values = part(batch.tensor(part.predicate.name))
             if not axes:
                 nodes = nodes + values[:, None, :]
-            elif len(axes) == 1:
-                nodes = nodes + scattered(batch, values, axes)
-            else:
-                placed = scattered(batch, values, axes)
+                continue
+            placed = scattered(batch, values, axes, self.node_type)
+            if placed is not None and len(axes) == 1:
+                nodes = nodes + placed
+            elif placed is not None:
                 edges = placed if edges is None else edges + placed
         for names in dict.fromkeys(m.objects for tree in trees for m in tree.mentions):
             marked = self._marked(batch, trees, goal, names)
@@ -138,14 +140,13 @@ class GraphInput(nn.Module):
         embedded = torch.stack(
             [table.weight[row].sum(0) if row else torch.zeros_like(table.weight[0]) for row in rows]
         )[goal]
+        count = batch.count(self.node_type)
         place = torch.zeros((batch.size, 1), dtype=torch.int64, device=batch.device)
         for name in names:
-            found = batch.layout.lookup(name, OBJECT)[0]
-            # −1: a state without the object; its goal does not name it, and adds nothing anywhere.
-            found = found.clamp_min(0)
-            rows_of = found if batch.rows is None or len(found) == 1 else found[batch.rows]
-            place = place * batch.count(OBJECT) + rows_of
-        count = batch.count(OBJECT)
+            found = batch.layout.lookup(name, self.node_type)[0]
+            mine = found if batch.rows is None or len(found) == 1 else found[batch.rows]
+            embedded = embedded * (mine >= 0)  # −1: no node of this state
+            place = place * count + mine.clamp_min(0)
         empty = embedded.new_zeros(batch.size, count ** len(names), embedded.shape[-1])
         index = place[:, :, None].expand(-1, -1, embedded.shape[-1])
         placed = empty.scatter_add(1, index, embedded[:, None, :])
@@ -156,17 +157,43 @@ def _of(mention: Mention, names: tuple[str, ...]) -> bool:
     return mention.objects == names
 
 
-def scattered(batch: StateBatch, values: Tensor, axes: Sequence[ObjectType]) -> Tensor:
-    """Values over axes of types, at the places of the same objects among all objects; 0 elsewhere."""
-    count = batch.count(OBJECT)
+def node_type(domain: Domain, types: Sequence[str] | None) -> ObjectType:
+    """The type of the objects that are nodes: all of them, or those of some types."""
+    for name in types or ():
+        if name not in domain.hierarchy.names:
+            raise error(
+                "unknown-type",
+                f"`{name}` is not an object type of the domain",
+                help=did_you_mean(name, domain.hierarchy.names),
+            )
+    return ObjectType(tuple(types)) if types else OBJECT
+
+
+def shared_type(domain: Domain, type_: ObjectType, nodes: ObjectType) -> ObjectType | None:
+    """The type of the objects of another type that are nodes; None where there are none."""
+    if domain.hierarchy.is_subtype(type_, nodes):
+        return type_
+    below = domain.hierarchy.descendants(type_.names) & domain.hierarchy.descendants(nodes.names)
+    return ObjectType(tuple(sorted(below))) if below else None
+
+
+def scattered(
+    batch: StateBatch, values: Tensor, axes: Sequence[ObjectType], nodes: ObjectType
+) -> Tensor | None:
+    """Values over axes of types, at the nodes of the same objects; 0 elsewhere, None if none is a node."""
+    count = batch.count(nodes)
     place = torch.zeros((1,) * (1 + len(axes)), dtype=torch.int64, device=values.device)
-    for at, type_ in enumerate(axes):
+    for at, axis in enumerate(axes):
+        type_ = shared_type(batch.domain, axis, nodes)
+        if type_ is None or not batch.count(type_):
+            return None
+        values = along(batch, values, at + 1, type_, axis)
         shape = [-1, *(1,) * len(axes)]
         shape[at + 1] = batch.count(type_)
         mask = batch.mask(type_)
         if mask is not None:
             values = values * mask.reshape(shape)[..., None]
-        own = batch.map(type_, OBJECT)
+        own = batch.map(type_, nodes)
         if own is None:
             own = torch.arange(batch.count(type_), device=values.device)[None]
         place = place * count + own.reshape(shape)
@@ -176,10 +203,13 @@ def scattered(batch: StateBatch, values: Tensor, axes: Sequence[ObjectType]) -> 
     return empty.scatter_add(1, index, flat).reshape(batch.size, *(count,) * len(axes), -1)
 
 
-def gathered(batch: StateBatch, nodes: Tensor, type_: ObjectType) -> Tensor:
-    """The nodes along the axis of a type ``[s, n, width]``."""
-    own = batch.map(type_, OBJECT)
+def along(batch: StateBatch, values: Tensor, axis: int, inner: ObjectType, outer: ObjectType) -> Tensor:
+    """Values of the objects of an inner type, taken from the axis of an outer one."""
+    own = batch.map(inner, outer)
     if own is None:
-        return nodes
-    index = own.expand(batch.size, -1)[..., None].expand(-1, -1, nodes.shape[-1])
-    return nodes.gather(1, index)
+        return values
+    shape = [1] * values.dim()
+    shape[0], shape[axis] = own.shape
+    size = list(values.shape)
+    size[axis] = own.shape[1]
+    return values.gather(axis, own.reshape(shape).expand(size))

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from pdsketch.baselines.demonstrations import Demonstrations
 from pdsketch.baselines.encoder import GraphEncoder
 from pdsketch.baselines.formulas import GoalTree, tree_of
-from pdsketch.baselines.graph import Presented, Shapes
+from pdsketch.baselines.graph import Presented, Shapes, node_type
 from pdsketch.lang.diagnostics import error
 from pdsketch.lang.domain import Domain
 from pdsketch.lang.steps import Step
@@ -22,14 +22,18 @@ from pdsketch.tensor.states.state import State, StateBatch, same_domain
 
 
 class Baseline(nn.Module, ABC):
-    """A network that is trained from demonstrations; ``notes`` say how it was."""
+    """A network that is trained from demonstrations; ``notes`` say how it was.
+
+    Only objects of the given ``types`` are nodes of its graphs; None: all are.
+    """
 
     KIND: ClassVar[str]
 
-    def __init__(self, domain: Domain, shapes: Shapes) -> None:
+    def __init__(self, domain: Domain, shapes: Shapes, types: Sequence[str] | None = None) -> None:
         super().__init__()
         self.domain = domain
-        self.encoder = GraphEncoder(domain, shapes)
+        self.types = None if types is None else list(types)
+        self.encoder = GraphEncoder(domain, shapes, node_type(domain, types))
         self.shapes = {part.predicate.name: shapes[part.predicate.name] for part in self._presented}
         self.notes: dict[str, Any] = {}
 

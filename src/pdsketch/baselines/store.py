@@ -33,6 +33,7 @@ def save_baseline(baseline: Baseline, folder: Folder) -> None:
         "format": FORMAT,
         "kind": baseline.KIND,
         "domain": baseline.domain.name,
+        "types": baseline.types,
         "shapes": {name: list(shape) for name, shape in baseline.shapes.items()},
         "notes": baseline.notes,
     }
@@ -54,17 +55,18 @@ def load_baseline(folder: Folder) -> Baseline:
         sketch = path / SKETCH
         domain = parse_domain(decode_source(str(sketch), parts[SKETCH].read("bad-model")).text, str(sketch))
         make = find_baseline(content.get("kind"))
-        shapes = _shapes(domain, content.get("shapes"), path)
+        shapes, types = _shapes(domain, content.get("shapes"), path), _types(content.get("types"), path)
         with torch.device("meta"):
             outline = {
-                name: (t.dtype, tuple(t.shape)) for name, t in make(domain, shapes).state_dict().items()
+                name: (t.dtype, tuple(t.shape))
+                for name, t in make(domain, shapes, types).state_dict().items()
             }
         file = TensorFile(parts[WEIGHTS].file, parts[WEIGHTS].size, path / WEIGHTS, "bad-model")
         stored = {name: (DTYPES[entry.dtype], entry.shape) for name, entry in file.entries.items()}
         if stored != outline:
             wrong = sorted(name for name in outline | stored if outline.get(name) != stored.get(name))
             raise file.bad(f"its weights are not those of the baseline: {', '.join(wrong[:4])}")
-        baseline = make(domain, shapes)
+        baseline = make(domain, shapes, types)
         baseline.load_state_dict({name: tensor_of(file.block(name)) for name in stored})
     baseline.notes = content["notes"] if isinstance(content.get("notes"), dict) else {}
     return baseline.eval()
@@ -94,6 +96,12 @@ def _shapes(domain: Domain, given: Any, path: Path) -> dict[str, tuple[int, ...]
             raise _bad(path, f"`{predicate.name}` has another shape than the sketch says")
         found[predicate.name] = tuple(shape)
     return found
+
+
+def _types(given: Any, path: Path) -> list[str] | None:
+    if given is not None and not (isinstance(given, list) and all(isinstance(name, str) for name in given)):
+        raise _bad(path, "`types` is not what it should be")
+    return given
 
 
 def _bad(path: Path, why: str) -> Error:

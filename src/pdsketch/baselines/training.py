@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Literal, Unpack
 
 import numpy as np
@@ -24,8 +24,9 @@ from pdsketch.learn.options import Options
 from pdsketch.learn.schedules import learning_rate
 
 Kind = Literal["bc"]
+Maker = Callable[[Domain, Shapes, Sequence[str] | None], BehaviourCloning]
 
-BASELINES: Final[Mapping[str, Callable[[Domain, Shapes], BehaviourCloning]]] = {"bc": BehaviourCloning}
+BASELINES: Final[Mapping[str, Maker]] = {"bc": BehaviourCloning}
 """The baselines by name."""
 
 _ENOUGH_TO_SPLIT: Final = 200
@@ -35,7 +36,7 @@ _AT_ONCE: Final = 512
 """Examples that are measured at a time."""
 
 
-def find_baseline(kind: object) -> Callable[[Domain, Shapes], BehaviourCloning]:
+def find_baseline(kind: object) -> Maker:
     """The baseline of that name."""
     if not isinstance(kind, str) or kind not in BASELINES:
         listed = ", ".join(BASELINES)
@@ -53,10 +54,13 @@ def train_baseline(
     episodes: Source,
     steps: int = 2000,
     seed: int = 0,
+    *,
+    types: Sequence[str] | None = None,
     **settings: Unpack[FitOptions],
 ) -> BehaviourCloning:
     """A baseline of that kind, trained from the episodes that a model would be fitted to.
 
+    ``types`` names the types of the objects that count; the others are not seen, and None sees all.
     Of the settings of a fit, these count: ``batch`` (64), ``learning_rate`` (1e-3), ``warmup``,
     ``weight_decay``, ``clip``, ``validation``, ``evaluate_every``, ``device``. Where episodes are held out,
     the weights that were best on them are kept. ``notes`` of what is returned say how it went.
@@ -68,7 +72,7 @@ def train_baseline(
     demonstrations = open_demonstrations(episodes, domain, device)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        network = make(domain, demonstrations.shapes).to(device)
+        network = make(domain, demonstrations.shapes, types).to(device)
     network.standardise(demonstrations)
     train, held_out = _split(network.examples(demonstrations), demonstrations, options)
     if not len(train):

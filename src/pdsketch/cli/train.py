@@ -55,6 +55,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("data", metavar="DATA", help="a folder of episodes")
     parser.add_argument("-o", "--output", required=True, metavar="DIR", help="the folder for the model")
     parser.add_argument("--baseline", metavar="NAME", help="train what models are compared with instead: bc")
+    parser.add_argument(
+        "--types", metavar="T,T", help="of a baseline: the types of the objects that it sees (default: all)"
+    )
     parser.add_argument("--steps", type=int, default=2000, help="steps to make (default: 2000)")
     parser.add_argument("--seed", type=int, default=0, help="of networks, batches and the split (default: 0)")
     parser.add_argument("--device", help="cpu, cuda, … (default: cpu)")
@@ -85,6 +88,8 @@ def run(args: argparse.Namespace) -> int:
     _check_free(folder, args)
     if args.baseline is not None:
         return _train_baseline(folder, args)
+    if args.types is not None:
+        raise output.UsageError("--types is for baselines, and a model sees all objects")
     report = _fitted(folder, args)
     payload = {"ok": True, "model": str(folder), **report.as_json()}
     return output.finish(output.OK, payload, json=args.json, text=str(report))
@@ -128,6 +133,7 @@ def _train_baseline(folder: Path, args: argparse.Namespace) -> int:
             args.data,
             args.steps,
             args.seed,
+            types=args.types.split(",") if args.types else None,
             **settings,
         )
         save_baseline(baseline, folder)
