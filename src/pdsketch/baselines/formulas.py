@@ -1,8 +1,8 @@
 """Goals as trees of words, and the embeddings of many goals at once.
 
 A word of a goal is a predicate, a connective, a type or a variable by its number.
-What a node means is the sum of what its parts mean and its own word, through one
-layer: for *pick up a red key*, a conjunction over one thing, that is the sum of the
+What a node means is the sum of what its parts mean and its own word, with one layer
+beside it: for *pick up a red key*, a conjunction over one thing, these are the
 embeddings of verb, colour and noun. Objects that a goal names are not words: their
 places in the graph are marked (`Mention`), so that the names themselves mean nothing.
 """
@@ -152,9 +152,10 @@ class GoalEncoder(nn.Module):
         self.places = nn.Embedding(_PLACES, width)
         self.amount = nn.Linear(1, width, bias=False)
         self.inner = nn.Linear(width, width, bias=False)
+        self.scale = nn.LayerNorm(width)
         self.marks = nn.Embedding(count * _PLACES, width)
         self.pair_marks = nn.Embedding(count * _PLACES, pair_width)
-        for table in (self.marks, self.pair_marks):
+        for table in (self.words, self.places, self.marks, self.pair_marks):
             nn.init.normal_(table.weight, std=0.1)
 
     def forward(self, trees: Sequence[GoalTree]) -> Tensor:
@@ -174,12 +175,14 @@ class GoalEncoder(nn.Module):
         below = torch.zeros_like(own)
         meaning: Tensor = own
         for depth in range(int(depths.max()), -1, -1):
-            meaning = torch.tanh(own + self.inner(below))
+            summed = own + below
+            meaning = summed + torch.tanh(self.inner(summed))
             here = (depths == depth).nonzero()[:, 0]
             if depth:
                 told = meaning[here] + self.places(places[here])
                 below = below.index_add(0, parents[here], told)
-        return meaning[torch.tensor(begins[:-1], device=device)]
+        found: Tensor = self.scale(meaning[torch.tensor(begins[:-1], device=device)])
+        return found
 
     def mark(self, mention: Mention) -> int:
         """The number of a way to be mentioned."""

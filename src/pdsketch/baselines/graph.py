@@ -22,6 +22,9 @@ Shapes = Mapping[str, tuple[int, ...]]
 _LEAST_SPREAD: Final = 1e-3
 """A number that varies by less than this is not magnified."""
 
+_FIRST_SCALE: Final = 0.5
+"""The spread of the first weights: the same for features and types, so that neither drowns the other."""
+
 
 def read_predicates(domain: Domain) -> tuple[Predicate, ...]:
     """What a graph is made from: the predicates that are observed and carried from step to step.
@@ -61,6 +64,7 @@ class Presented(nn.Module):
         self.register_buffer("mean", torch.zeros(size))
         self.register_buffer("scale", torch.ones(size))
         self.project = nn.Linear(size, width, bias=False)
+        nn.init.normal_(self.project.weight, std=_FIRST_SCALE)
 
     def forward(self, values: Tensor) -> Tensor:
         """``[state, *objects, *value]`` → ``[state, *objects, width]``."""
@@ -93,8 +97,9 @@ class GraphInput(nn.Module):
         widths = {p.name: pair_width if len(p.parameters) == 2 else width for p in self.read}
         self.presented = nn.ModuleList(Presented(p, shapes[p.name], widths[p.name]) for p in self.read)
         self.of_type = nn.Embedding(len(self.types), width)
+        nn.init.normal_(self.of_type.weight, std=_FIRST_SCALE)
         self.goals = GoalEncoder(domain, width, pair_width)
-        self.of_goal = nn.Linear(width, width)
+        self.of_goal = nn.Linear(width, 2 * width)
 
     def forward(
         self, batch: StateBatch, trees: Sequence[GoalTree], goal: Tensor
@@ -104,7 +109,7 @@ class GraphInput(nn.Module):
         ``goal`` says which of the trees each state has.
         """
         wanted = self.goals(trees)[goal]
-        nodes = self.of_goal(wanted)[:, None, :].expand(-1, batch.count(self.node_type), -1)
+        nodes = wanted.new_zeros(batch.size, batch.count(self.node_type), wanted.shape[-1])
         edges: Tensor | None = None
         for i, name in enumerate(self.types):
             type_ = ObjectType((name,))
@@ -129,7 +134,9 @@ class GraphInput(nn.Module):
                 nodes = nodes + marked
             else:
                 edges = marked if edges is None else edges + marked
-        return nodes, edges, wanted
+        # Products of features and goal, as FiLM has them (Perez et al., 2018): is this what the goal describes?
+        scale, shift = self.of_goal(wanted)[:, None, :].chunk(2, -1)
+        return nodes + nodes * scale + shift, edges, wanted
 
     def _marked(
         self, batch: StateBatch, trees: Sequence[GoalTree], goal: Tensor, names: tuple[str, ...]
