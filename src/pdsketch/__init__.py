@@ -37,9 +37,13 @@ _HOMES = {
     "Report": "pdsketch.learn.report",
     "Evaluation": "pdsketch.learn.report",
     "BlankReport": "pdsketch.learn.behaviour",
+    "rules": "pdsketch.abstract.andor.readout",
+    "ModelRules": "pdsketch.abstract.andor.readout",
     "plan": "pdsketch.search.plan",
     "plan_many": "pdsketch.search.plan",
     "Result": "pdsketch.search.result",
+    "export": "pdsketch.abstract.export.folder",
+    "read_abstract_plan": "pdsketch.abstract.export.folder",
     "World": "pdsketch.act.world",
     "Agent": "pdsketch.act.agent",
     "act_many": "pdsketch.act.agent",
@@ -58,6 +62,10 @@ __all__ = ["__version__", *_HOMES]  # noqa: PLE0604
 
 
 if TYPE_CHECKING:
+    from pdsketch.abstract.andor.readout import ModelRules as ModelRules
+    from pdsketch.abstract.andor.readout import rules as rules
+    from pdsketch.abstract.export.folder import export as export
+    from pdsketch.abstract.export.folder import read_abstract_plan as read_abstract_plan
     from pdsketch.act.agent import Agent as Agent
     from pdsketch.act.agent import act_many as act_many
     from pdsketch.act.policy import Policy as Policy

@@ -9,8 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pdsketch as pds
+from pdsketch.abstract.andor import tabulate
 from pdsketch.abstract.andor.compile import abstraction_of, compile_and_or
 from pdsketch.abstract.read import FactReader
+from pdsketch.budget import Budget
 from pdsketch.heuristics.evaluator import KernelEvaluator
 from pdsketch.search.packed.engine import PackedOptions, search
 from pdsketch.task.ground import ground
@@ -110,7 +112,10 @@ def counters(effects, k):
 
 
 CONDITIONS = st.sampled_from(
-    ["(and)", "(fine ?o)", "(not (fine ?o))", "(on ?o)", "(= (a ?o) (b ?o))", "(exists (?x - thing) (on ?x))"]
+    [
+        *("(and)", "(fine ?o)", "(not (fine ?o))", "(on ?o)", "(= (a ?o) (b ?o))"),
+        *("(exists (?x - thing) (on ?x))", "(implies (on ?o) (fine ?o))"),
+    ]
 )
 VALUES = st.sampled_from(["(next (a ?o))", "(next (b ?o))", "(mix (a ?o) (b ?o))", "(a ?o)", "0", "1"])
 EFFECTS = st.lists(st.tuples(CONDITIONS, st.sampled_from(["a", "b"]), VALUES), min_size=1, max_size=3)
@@ -119,6 +124,21 @@ EFFECTS = st.lists(st.tuples(CONDITIONS, st.sampled_from(["a", "b"]), VALUES), m
 @settings(max_examples=25, deadline=None)
 @given(EFFECTS, st.integers(2, 4), st.integers(0, 10_000))
 def test_an_exact_abstraction_has_the_models_optimal_costs_and_transitions(effects, k, seed):
+    same_costs(effects, k, seed)
+
+
+@settings(max_examples=8, deadline=None)
+@given(EFFECTS, st.integers(2, 4), st.integers(0, 10_000))
+def test_so_has_one_whose_functions_are_all_learned_from_samples(effects, k, seed):
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(tabulate, "MOST_COMBINATIONS", 1)
+        translator = same_costs(effects, k, seed)
+    functions = translator.functions.values()
+    assert all(f.sampled is not None or f.table.results.size == 1 for f in functions)
+    assert any(f.sampled is not None for f in functions)
+
+
+def same_costs(effects, k, seed):
     rng = np.random.default_rng(seed)
     domain = counters(effects, k)
     successor_of = torch.tensor(rng.integers(0, k, k))
@@ -144,6 +164,7 @@ def test_an_exact_abstraction_has_the_models_optimal_costs_and_transitions(effec
         assert found.cost >= exhaustive.cost
         best = search(abstraction.task, PackedOptions(search="astar", heuristic="blind"))
         assert best.cost == exhaustive.cost
+    return abstraction_of(model).symbolic.translator
 
 
 def test_facts_read_off_the_models_successor_are_those_of_the_abstractions():
@@ -188,6 +209,15 @@ def test_a_model_that_is_trained_on_gets_new_rules():
     assert abstraction_of(model) is not before
 
 
+def test_what_is_kept_of_a_model_does_not_keep_the_limits_of_the_call_that_made_it():
+    model, state, goal = sums()
+    clock = [0.0]
+    with Budget(1.0, clock=lambda: clock[0]).running():
+        compile_and_or(model, state.batch.universe(0).types, model.formula(state.batch, goal), state.batch)
+    clock[0] = 2.0
+    assert pds.plan(model, state, goal, search="abstract").solved
+
+
 def test_problems_of_different_sizes_are_estimated_together():
     model, small, goal = sums()
     large = pds.State(
@@ -197,3 +227,123 @@ def test_problems_of_different_sizes_are_estimated_together():
     )
     together = pds.plan_many(model, [large, small, large], goal, search="gbfs", heuristic="ao")
     assert [r.cost for r in together] == [7, 6, 7]
+
+
+COARSE = """
+(define (domain coarse)
+  (:types thing - object x - float32[tolerance=0.4])
+  (:predicates (at [return_type=x] ?o - thing) (low ?o - thing) (jumped [return_type=x] ?x - x))
+  (:action lower :parameters (?o - thing)
+    :effect (and (at::assign ?o (- (at ?o) 0.2)) (low ?o)))
+  (:action lift :parameters (?o - thing) :effect (at::assign ?o (+ (at ?o) 0.3)))
+  (:action jump :parameters (?o - thing) :effect (at::assign ?o (jumped (at ?o)))))
+"""
+
+
+def coarse(at, short):
+    """A model that jumps far from above 0.25 alone, which codes of 0.4 do not tell apart."""
+    domain = pds.parse_domain(COARSE)
+    model = pds.Model(domain, modules={"jumped": lambda x: torch.where(x > 0.25, 5.0, short)})
+    return model, pds.State(domain, objects={"thing": ["a"]}, values={"at": [at], "low": [False]})
+
+
+def test_where_the_model_does_something_else_the_search_goes_on_from_there():
+    model, state = coarse(0.3, short=1.0)
+    result = pds.plan(model, state, "(and (low a) (= (at a) 5.0))", search="abstract")
+    assert result.plan == [("lower", "a"), ("jump", "a"), ("jump", "a")]
+    assert result.refinements == 1
+
+
+def test_where_the_abstraction_sees_no_plan_the_model_is_searched():
+    model, state = coarse(0.0, short=0.0)
+    goal = "(and (= (at a) 5.0) (not (low a)))"
+    result = pds.plan(model, state, goal, search="abstract", max_depth=2)
+    assert result.plan == [("lift", "a"), ("jump", "a")]
+    assert result.refinements == 0
+
+
+def test_a_plan_through_costs_pays_what_the_model_says():
+    domain = pds.parse_domain("""
+        (define (domain paid) (:types o - object n - int64[choices=4])
+          (:predicates (x [return_type=n] ?o - o)) (:functions (total-cost) - number)
+          (:action slow :parameters (?o - o) :precondition (= (x ?o) 0)
+            :effect (and (x::assign ?o 1) (increase (total-cost) 3)))
+          (:action quick :parameters (?o - o) :precondition (= (x ?o) 0)
+            :effect (and (x::assign ?o 2) (increase (total-cost) 1)))
+          (:action done :parameters (?o - o) :precondition (not (= (x ?o) 0))
+            :effect (and (x::assign ?o 3) (increase (total-cost) 1))))
+    """)
+    state = pds.State(domain, objects={"o": ["a"]}, values={"x": [0]})
+    result = pds.plan(pds.Model(domain), state, "(= (x a) 3)", search="abstract")
+    assert (result.plan, result.cost) == ([("quick", "a"), ("done", "a")], 2)
+    there = pds.State(domain, objects={"o": ["a"]}, values={"x": [3]})
+    together = pds.plan_many(pds.Model(domain), [there, state], "(= (x a) 3)", search="abstract")
+    assert [r.cost for r in together] == [0, 2]
+
+
+LEVELS = """
+(define (domain levels)
+  (:types o - object)
+  (:predicates (x [return_type=int64] ?o - o) (big ?o - o) (never ?x - int64))
+  (:derived (odd-one ?o - o) (never (x ?o)))
+  (:derived (safe ?o - o) (implies (big ?o) (> (x ?o) 1)))
+  (:action more :parameters (?o - o) :effect (increase (x ?o) 1))
+  (:action less :parameters (?o - o) :effect (decrease (x ?o) 2))
+  (:action grow :parameters (?o - o) :effect (big ?o)))
+"""
+
+
+@pytest.mark.parametrize(
+    ("goal", "plan"),
+    [
+        ("(= (x a) 3)", ["more", "more", "more"]),
+        ("(= (x a) -1)", ["less", "more"]),
+        ("(not (safe a))", ["grow"]),
+        ("(odd-one a)", None),
+    ],
+)
+def test_the_abstraction_counts_up_and_down_and_knows_what_never_holds(goal, plan):
+    domain = pds.parse_domain(LEVELS)
+    model = pds.Model(domain, modules={"never": lambda x: torch.zeros(x.shape[:-1])})
+    state = pds.State(domain, objects={"o": ["a"]}, values={"x": [0], "big": [False]})
+    universe = state.batch.universe(0)
+    abstraction = compile_and_or(model, universe.types, universe.formula(goal), state.batch)
+    found = search(abstraction.task, PackedOptions(search="astar", heuristic="blind")).plan
+    steps = None if found is None else sorted(abstraction.step_of(operator)[0] for operator in found)
+    assert steps == (None if plan is None else sorted(plan))
+
+
+def test_objects_of_any_type_are_not_codes():
+    domain = pds.parse_domain("""
+        (define (domain any) (:predicates (x [return_type=int64] ?o - object) (marked ?o - object))
+          (:action mark :parameters (?o - object) :precondition (= (x ?o) 1) :effect (marked ?o))
+          (:action more :parameters (?o - object) :effect (increase (x ?o) 1)))
+    """)
+    state = pds.State(domain, objects={"object": ["a", "b"]}, values={"x": [0, 1], "marked": [False, False]})
+    universe = state.batch.universe(0)
+    goal = "(forall (?o - object) (marked ?o))"
+    abstraction = compile_and_or(pds.Model(domain), universe.types, universe.formula(goal), state.batch)
+    assert {o for step in abstraction.steps for o in step[1:]} == {"a", "b"}
+    assert search(abstraction.task, PackedOptions(search="astar", heuristic="blind")).cost == 3
+
+
+@pytest.mark.parametrize(
+    ("goal", "cost"),
+    [
+        ("(> (p a) (q b))", 2),
+        ("(not (= (p a) (q a)))", 0),
+        ("(= (p a) (q a))", 1),
+        ("(not (> (q a) (p b)))", 0),
+        ("(not (>= (q a) (p b)))", 1),
+        ("(exists (?o - thing) (< (p ?o) (q ?o)))", 0),
+        ("(forall (?o - thing) (not (< (p ?o) (q ?o))))", 1),
+    ],
+)
+def test_goals_may_compare_what_no_action_compares(goal, cost):
+    model, _, _ = sums()
+    values = {"p": [1, 2], "q": [2, 2], "r": [0, 0]}
+    state = pds.State(model.domain, objects={"thing": ["a", "b"]}, values=values)
+    universe = state.batch.universe(0)
+    abstraction = compile_and_or(model, universe.types, universe.formula(goal), state.batch)
+    assert search(abstraction.task, PackedOptions(search="astar", heuristic="blind")).cost == cost
+    assert pds.plan(model, state, goal, heuristic="blind").cost == cost

@@ -25,7 +25,7 @@ HOPELESS = "counting sees no way to light a lamp"
 def goal_count(*, hopeless):
     """The goal's conjuncts as facts, each made true by an operator of its own; none where it is hopeless."""
 
-    def compile_goal(model, objects, goal, state):
+    def compile_goal(model, objects, goal, state, values):
         parts = conjuncts(goal)
         facts = [f"f{i}" for i in range(len(parts))]
         operators = [] if hopeless else [(f"light{f}", "", f, 1.0) for f in facts]
@@ -127,7 +127,7 @@ def test_the_command_line_lists_the_registries(capsys):
 
 def test_facts_that_are_not_read_are_false(model):
     compiled = goal_count(hopeless=False)(
-        model, {}, model.formula(state(model).batch, GOAL), state(model).batch
+        model, {}, model.formula(state(model).batch, GOAL), state(model).batch, {}
     )
     facts = np.array([[True, False, True, True]])
     assert compiled.states(facts).tolist() == [[True, False, True]]

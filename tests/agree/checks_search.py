@@ -97,6 +97,7 @@ LATENT = [
     *[("astar", h) for h in ("blind", "blind", "max", "max", "opt", "add")],
     *[("wastar", h) for h in ("max", "opt")],
     *[("gbfs", h) for h in ("opt", "blind", "add")],
+    *[("astar", "ao"), ("gbfs", "ao-add"), ("abstract", "opt"), ("abstract", "blind")],
 ]
 
 

@@ -224,6 +224,66 @@ def test_a_missing_file_is_named(capsys):
     assert err.startswith("nowhere.pddl:1:1: error[")
 
 
+COUNTING = """
+(define (domain counting)
+  (:types thing - object place - vector[float32, 2])
+  (:predicates (n [return_type=int64] ?t - thing) (at [return_type=place] ?t - thing))
+  (:action more :parameters (?t - thing) :effect (increase (n ?t) 1))
+  (:action go :parameters (?t - thing ?p - place) :effect (assign (at ?t) ?p)))
+"""
+
+
+def counting(folder):
+    (folder / "domain.pddl").write_text(COUNTING)
+    (folder / "p.pddl").write_text(
+        "(define (problem p) (:domain counting) (:objects a - thing)"
+        "(:init (= (n a) 0) (= (at a) [0, 0])) (:goal (and (= (n a) 3) (= (at a) [0.5, 0.5]))))"
+    )
+    return str(folder / "domain.pddl"), str(folder / "p.pddl")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [],
+        ["--k", "4"],
+        ["--snap"],
+        ["--resolution", "0.1", "--search", "gbfs"],
+        ["--confidence", "0.9"],
+        ["--search", "portfolio"],
+        ["--search", "abstract"],
+        ["--heuristic", "ao"],
+    ],
+)
+def test_how_models_are_searched_can_be_said(capsys, tmp_path, words):
+    code, out, _ = run(capsys, "plan", *counting(tmp_path), *words, "--json")
+    found = json.loads(out)
+    assert (code, found["cost"], found["refinements"]) == (0, 4, 0)
+    named = {"--k", "--resolution", "--heuristic", "--snap"}
+    assert ("rules" in found["phases"]) == (not named & {*words})
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--k", "0"],
+        ["--confidence", "1.5"],
+        ["--resolution", "x"],
+        ["--search", "portfolio", "--heuristic", "ao"],
+    ],
+)
+def test_how_models_cannot_be_searched_is_a_usage_error(capsys, tmp_path, words):
+    code, _, said = run(capsys, "plan", *counting(tmp_path), *words)
+    assert code == 2
+    assert "Traceback" not in said
+
+
+def test_what_is_for_models_is_refused_where_there_is_none(capsys):
+    code, _, said = run(capsys, "plan", BLOCKS, TOWER, "--confidence", "0.9")
+    assert code == 2
+    assert "--confidence is for models" in said
+
+
 def test_the_command_itself_keeps_its_streams_apart(tmp_path):
     words = [sys.executable, "-m", "pdsketch", "plan", *switches(tmp_path, "(on s2)")]
     done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)

@@ -16,6 +16,8 @@ from pdsketch.experiments.runs import ExperimentRun, run_all
 from pdsketch.experiments.tables import spread
 from pdsketch.lang.diagnostics import Error
 from pdsketch.learn.data.files import load_episodes
+from pdsketch.search.abstract import FIRST_SHARE
+from pdsketch.search.plan import plan
 from pdsketch.tensor.model import Model
 
 
@@ -49,6 +51,14 @@ def test_unseen_problems_are_unseen_and_unsolved():
     for seed in seeds:
         assert world.fits(seed)
         assert "forall" in world.goal
+
+
+def test_within_a_limit_a_plan_over_all_doors_is_found_where_astar_alone_takes_longer():
+    world = BabyAIWorld(goals="all doors open")
+    state = world.reset(0)
+    result = plan(exact_model(), state, world.goal, search="abstract", max_expansions=500)
+    assert result.solved
+    assert FIRST_SHARE * 500 < result.expanded <= 500
 
 
 def test_data_are_written_and_read_back(tmp_path, capsys):

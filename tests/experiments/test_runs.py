@@ -44,7 +44,8 @@ def test_a_worker_writes_what_it_has_measured(tmp_path):
 def test_a_quick_table_says_how_little_was_run(name):
     experiment = EXPERIMENTS[name]
     loops = {loop: {"success": 1.0} for loop in ("open", "closed")}
-    unseen = {"success": 1.0, "length_over_optimum": 1.0, "optimum": 1.0, "expanded": 1.0}
+    tried = {"success": 1.0, "length_over_optimum": None, "expanded": 1.0}
+    unseen = {"optimum": 1.0, "blind": tried, "abstract": tried}
     result = {"4+4": loops, "8+6": loops, "stock": {}, "unseen": {"all doors open": unseen}}
     origin = {"commit": "c", "date": "d", "versions": {}}
     records = [

@@ -14,13 +14,17 @@ from pdsketch.kernels.arrays import Bools, Floats
 from pdsketch.lang.rewrite import Form, substitute
 from pdsketch.lang.steps import Step
 from pdsketch.lang.terms import TRUE, Expr, Object
-from pdsketch.lang.types import ObjectType
+from pdsketch.lang.types import ObjectType, ValueType
 from pdsketch.task.task import Task
 from pdsketch.tensor.model import Model
 from pdsketch.tensor.states.state import StateBatch
 
 KEPT: Final = 256
 """How many tasks with other costs are kept."""
+
+
+class NoAbstractionError(Exception):
+    """A goal has no form in an abstraction; says why."""
 
 
 class NumberCodes(Protocol):
@@ -97,22 +101,19 @@ class Abstraction:
         return tuple(found)
 
     @property
-    def steps(self) -> list[tuple[str, ...]]:
+    def steps(self) -> list[Step]:
         """The ground action of each operator."""
         names = [*self.objects]
-        return [tuple(names[int(o[1:])] if o[0] == "@" else o for o in step) for step in self.task.operators]
+        return [self._step(operator, names) for operator in self.task.operators]
 
     def step_of(self, operator: int) -> Step:
         """The step that an operator is, in the model's own terms: names of objects, and values."""
-        names = [*self.objects]
-        name, *arguments = self.task.operators[operator]
-        return (
-            name,
-            *(
-                self.values[o] if o in self.values else names[int(o[1:])] if o[0] == "@" else o
-                for o in arguments
-            ),
-        )
+        return self._step(self.task.operators[operator], [*self.objects])
+
+    def _step(self, operator: tuple[str, ...], names: Sequence[str]) -> Step:
+        values = self.values
+        given = [values[o] if o in values else names[int(o[1:])] if o[0] == "@" else o for o in operator[1:]]
+        return (operator[0], *given)
 
     def states(self, facts: Bools) -> Bools:
         """The basic facts of states of which those that are read, ``[state, fact]``, are given."""
@@ -125,7 +126,10 @@ class Abstraction:
         return replace(self, task=_priced(self.task, tuple(costs)))
 
 
-Compile = Callable[[Model, Mapping[str, ObjectType], Expr, StateBatch], Abstraction]
+Values = Mapping[ValueType, Tensor]
+"""The values that arguments of actions may have, by type: ``[n, *shape]``."""
+
+Compile = Callable[[Model, Mapping[str, ObjectType], Expr, StateBatch, Values], Abstraction]
 """Compiles a goal over the objects of a problem, the domain's constants first, in its initial state."""
 
 

@@ -62,14 +62,15 @@ class Policy:
     type or, of encoded ones, the noise that `fit` recorded, whichever is larger.
     ``loop="open"`` carries out one plan, whatever happens; ``max_replans`` bounds
     how often an episode is planned for anew.
-    ``options`` go to `pdsketch.plan_many`; unless they say otherwise, 16 nodes are expanded together.
+    ``options`` go to `pdsketch.plan_many`. Where a search or a heuristic is named, 16 nodes are expanded
+    together, unless they say otherwise.
     ``result`` is the outcome of the latest planning, ``trace`` the steps of the
     latest run.
     """
 
     model: Model
-    search: ModelSearch = "astar"
-    heuristic: str = "opt"
+    search: ModelSearch | None = None
+    heuristic: str | None = None
     controllers: Mapping[str, Controller] = field(default_factory=dict)
     generators: Mapping[str, Generator] = field(default_factory=dict)
     tolerance: Tolerance = None
@@ -223,14 +224,11 @@ class Policy:
         *,
         again: bool = False,
     ) -> None:
-        options: ModelOptions = {
-            "search": self.search,
-            "heuristic": self.heuristic,
-            "generators": self.generators,
-            "k": 16,
-            **self.options,
-            "refused": refused,
-        }
+        options: ModelOptions = {"generators": self.generators, **self.options, "refused": refused}
+        options.setdefault("search", self.search)
+        options.setdefault("heuristic", self.heuristic)
+        if options["search"] not in (None, "portfolio") or options["heuristic"] is not None:
+            options.setdefault("k", 16)
         results = plan_many(
             self.model, [states[i] for i in episodes], [goals[i] for i in episodes], **options
         )

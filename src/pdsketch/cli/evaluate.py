@@ -13,6 +13,7 @@ from pdsketch.cli.modules import add_module_argument, given_modules
 from pdsketch.cli.worlds import add_world_option, given_options
 from pdsketch.files.writing import check_output, write_output
 from pdsketch.search.heuristics import model_heuristics_help
+from pdsketch.search.options import model_searches_help
 
 if TYPE_CHECKING:
     from pdsketch.act.agent import Agent
@@ -34,10 +35,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--html", metavar="FILE", help="for episodes: also write the report as a page")
     add_module_argument(parser)
     parser.add_argument("--device", default="cpu", help="cpu, cuda, … (default: cpu)")
+    parser.add_argument("--search", metavar="NAME", help=f"for problems and worlds: {model_searches_help()}")
     parser.add_argument(
-        "--search", default="astar", help="for problems and worlds: astar (default), wastar or gbfs"
+        "--heuristic", metavar="NAME", help=f"of these but the portfolio: {model_heuristics_help()}"
     )
-    parser.add_argument("--heuristic", default="opt", help=f"for both: {model_heuristics_help()}")
     parser.add_argument(
         "--max-expansions", type=int, default=500, metavar="N", help="of one plan (default 500)"
     )

@@ -22,6 +22,7 @@ from pdsketch.lang.domain import Problem
 from pdsketch.lang.load import load_domain, load_problem
 from pdsketch.lang.steps import write_plan
 from pdsketch.search.heuristics import heuristics_help
+from pdsketch.search.options import model_searches_help
 from pdsketch.search.result import Result, UntrainedWarning
 
 EXAMPLE = """pdsketch plan examples/blocks/domain.pddl examples/blocks/p01.pddl
@@ -37,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--search",
         metavar="NAME",
-        help="astar, wastar, gbfs or lazy-gbfs, the default (models: astar, the default, wastar, gbfs)",
+        help=f"astar, wastar, gbfs or lazy-gbfs, the default; with a model: {model_searches_help()}",
     )
     parser.add_argument(
         "--heuristic",
@@ -53,6 +54,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--max-expansions", type=_count, metavar="N", help="nodes to expand (default no limit)"
+    )
+    parser.add_argument(
+        "--k", type=_positive, metavar="N", help="with a model: nodes to expand together (default: what pays)"
+    )
+    parser.add_argument("--snap", action="store_true", help="with a model: round floats to their codes")
+    parser.add_argument(
+        "--resolution", type=_number, metavar="X", help="with a model: how finely floats are told apart"
+    )
+    parser.add_argument(
+        "--confidence",
+        type=_number,
+        metavar="P",
+        help="with a model: what the truth of the goal and of preconditions must lie above (default 0.5)",
     )
     parser.add_argument("-o", "--output", metavar="FILE", help="write the plan there, not to stdout")
 
@@ -96,6 +110,9 @@ def _run(args: argparse.Namespace) -> int:
             text = ""
         except Error as why:  # the plan itself must not be lost: it goes to stdout
             unwritten = why.diagnostics
+    if result.refinements:
+        times = "once" if result.refinements == 1 else f"{result.refinements} times"
+        output.say(f"pdsketch: the model and its abstraction differed {times} on the way to the plan")
     for warning in result.warnings:
         output.say(f"pdsketch: warning: {warning}")
     for reason in result.reasons:
@@ -112,6 +129,8 @@ def _run(args: argparse.Namespace) -> int:
         "reasons": result.reasons,
         "warnings": result.warnings,
         "best_h": result.best_h,
+        "refinements": result.refinements,
+        "phases": result.phases,
     }
     code = output.BAD_INPUT if unwritten else output.EXIT_OF_STATUS[result.status]
     found = (*found, *unwritten)
@@ -130,7 +149,7 @@ def _chosen(args: argparse.Namespace, problem: Problem) -> Result:
         return _plan(args, problem)
     except Error as refused:
         first = refused.diagnostics[0]
-        if first.code in ("unknown-search", "unknown-heuristic"):
+        if first.code in ("unknown-search", "unknown-heuristic", "bad-option", "bad-limit"):
             raise output.UsageError(f"{first.message}{f'; {first.help}' if first.help else ''}") from None
         raise Error([_at_problem(d, args.problem) for d in refused.diagnostics]) from None
 
@@ -150,6 +169,10 @@ def _plan(args: argparse.Namespace, problem: Problem) -> Result:
         import_large("numba" if classical else "torch")
     names = ("search", "heuristic", "weight", "memory_limit", "max_expansions")
     options = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
+    of_models = {n: getattr(args, n) for n in ("k", "snap", "resolution", "confidence") if getattr(args, n)}
+    if classical and of_models:
+        raise output.UsageError(f"--{next(iter(of_models))} is for models, and this problem needs none")
+    options.update(of_models)
     if args.time_limit is not None:
         options["time_limit"] = args.time_limit
     if args.model is not None:
@@ -183,6 +206,13 @@ def _number(text: str) -> float:
         value = -1.0
     if not value >= 0:
         raise argparse.ArgumentTypeError(f"wanted a number that is not negative, found {text}")
+    return value
+
+
+def _positive(text: str) -> int:
+    value = _count(text)
+    if not value:
+        raise argparse.ArgumentTypeError("wanted 1 or more, found 0")
     return value
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from pdsketch.experiments.babyai import (
     planner,
     worlds_for,
 )
+from pdsketch.experiments.optimum import shortest
 from pdsketch.tensor.model import Model
 from pdsketch.tensor.states.state import State, StateBatch
 
@@ -32,33 +34,49 @@ def unseen_seeds(kind: str, count: int, seed: int) -> list[int]:
     return fitting(BabyAIWorld(goals=kind), drawn, count)
 
 
-def measure_unseen(model: Model, count: int, seed: int, search: SearchConfig) -> dict[str, dict[str, float]]:
-    """By kind: how often Minigrid's state satisfies the goal after acting on one plan, and the plan's length.
+def measure_unseen(
+    model: Model, count: int, seed: int, searches: Mapping[str, SearchConfig]
+) -> dict[str, dict[str, Any]]:
+    """By kind, and by search: how often Minigrid's state satisfies the goal after acting on one plan.
 
-    The same formula with exact modules judges; the optimum is the length of the
-    plan that blind A* finds with exact modules.
+    The same formula with exact modules judges. ``length_over_optimum`` compares what
+    succeeded with shortest plans of exact modules, where these are known.
     """
     measured = {}
     for kind in UNSEEN:
         seeds = unseen_seeds(kind, count, seed)
-        best, found = (
-            rollout(planner(one, search), worlds_for(one, len(seeds), goals=kind), seeds, UNSEEN_STEPS)
-            for one in (exact_model(), model)
-        )
-        ratios = [
-            steps / optimum
-            for steps, optimum, success in zip(found.steps, best.steps, found.success, strict=True)
-            if success and optimum
-        ]
-        summary = found.summary
+        optima = [_optimum(kind, one) for one in seeds]
+        known = [optimum for optimum in optima if optimum is not None]
         measured[kind] = {
             "problems": len(seeds),
-            "success": summary["success"] or 0.0,
-            "length_over_optimum": float(np.mean(ratios or [0])),
-            "optimum": float(np.mean(best.steps)),
-            "expanded": summary["expanded"] or 0.0,
+            "optimum": float(np.mean(known or [0])),
+            "optima_known": len(known),
+            **{name: _try(model, kind, seeds, optima, search) for name, search in searches.items()},
         }
     return measured
+
+
+def _optimum(kind: str, seed: int) -> int | None:
+    world = BabyAIWorld(goals=kind)
+    state = world.reset(seed)
+    return shortest(exact_model(), state, world.goal)
+
+
+def _try(
+    model: Model, kind: str, seeds: Sequence[int], optima: Sequence[int | None], search: SearchConfig
+) -> dict[str, float | None]:
+    worlds = worlds_for(model, len(seeds), goals=kind)
+    found = rollout(planner(model, search), worlds, seeds, UNSEEN_STEPS)
+    ratios = [
+        steps / optimum
+        for steps, optimum, success in zip(found.steps, optima, found.success, strict=True)
+        if success and optimum
+    ]
+    summary = found.summary
+    return {
+        **{name: summary[name] or 0.0 for name in ("success", "planned", "expanded")},
+        "length_over_optimum": float(np.mean(ratios)) if ratios else None,
+    }
 
 
 def stock_seeds(level: str, count: int, seed: int) -> list[int]:

@@ -6,9 +6,9 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TypedDict, final
+from typing import Any, TypedDict, final
 
-from pdsketch.experiments.babyai_tables import EXPERIMENTS, Config
+from pdsketch.experiments.babyai_tables import EXPERIMENTS
 from pdsketch.experiments.runs import ExperimentRun, count_finished, run_all
 from pdsketch.experiments.tables import ResultTable
 from pdsketch.files.lock import lock_file
@@ -35,13 +35,10 @@ class Request:
     jobs: int = 1
     world: TrainingWorld = field(default_factory=TrainingWorld)
 
-    def all_runs(self) -> list[ExperimentRun[Config]]:
+    def all_runs(self) -> list[ExperimentRun[Any]]:
         """The runs of the table, trained in the world that is asked for."""
         runs = EXPERIMENTS[self.table].runs(self.seeds, self.quick)
-        return [
-            replace(run, config=replace(run.config, train=replace(run.config.train, **self.world)))
-            for run in runs
-        ]
+        return [replace(run, config=run.config.in_world(**self.world)) for run in runs]
 
     @property
     def place(self) -> Path:

@@ -12,6 +12,15 @@ from typing import Any, final
 from pdsketch.envs.extras import missing_extra
 from pdsketch.files.writing import make_folder, write_file
 
+Records = Sequence[dict[str, Any]]
+"""What the files of runs hold."""
+
+
+def made_by(records: Records) -> str:
+    """The commit, the day and the version of torch of a table's first run."""
+    origin = records[0]["origin"]
+    return f"Commit {origin['commit']}, {origin['date']}, torch {origin['versions'].get('torch', '?')}."
+
 
 def spread(values: Sequence[float], digits: int = 3) -> str:
     """``0.991 ± 0.004``, or the number alone where there is one seed."""

@@ -29,6 +29,7 @@ CODES: Final[Mapping[str, str]] = {
     "bad-hindsight": "a function for hindsight returned something else than true, false or None",
     "bad-init": "this is no entry of `:init`",
     "bad-limit": "a limit is not a number that is allowed",
+    "bad-mapping": "the mapping of an export is damaged, or not one",
     "bad-model": "something else was given where a Model is wanted, or a saved model is damaged",
     "bad-module": "the function of a blank is not one, or cannot be loaded",
     "bad-name": "a name was wanted here",
@@ -105,6 +106,9 @@ CODES: Final[Mapping[str, str]] = {
     "negative-cost": "a cost is negative",
     "negative-cycle": "a predicate depends on its own negation",
     "never-equal": "two values that are compared can never be equal",
+    "no-abstraction": (
+        "the goal has no form over codes, so that heuristics of the AO task have no estimate for it"
+    ),
     "no-choices": "a variable cannot range over a type without choices",
     "no-controller": "an action has no controller",
     "no-demo": "there is no demo of this world",
@@ -119,6 +123,7 @@ CODES: Final[Mapping[str, str]] = {
     "no-value": "the episodes hold no values of a predicate",
     "not-a-definition": "this is not `(define (domain NAME) …)` or `(define (problem NAME) …)`",
     "not-a-number": "a value is NaN",
+    "not-abstractable": "a goal, an action or a predicate of a model has no form over codes",
     "not-applicable": "the precondition of a step does not hold",
     "not-assignable": "an effect writes what no state carries",
     "not-finite": "a number is NaN, infinite, or too large for a float32",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from pdsketch.heuristics.names import NAMES, unknown_heuristic
 
 if TYPE_CHECKING:
-    from pdsketch.abstract.abstraction import Abstraction, Compile
+    from pdsketch.abstract.abstraction import Abstraction, Compile, Values
     from pdsketch.lang.terms import Expr
     from pdsketch.lang.types import ObjectType
     from pdsketch.search.latent.heuristics import Searched, StateHeuristic
@@ -35,18 +35,20 @@ def over(compile_goal: Compile, heuristic: str = "ff", *, of_state: bool = False
 
 
 def _optimistic(
-    model: Model, objects: Mapping[str, ObjectType], goal: Expr, state: StateBatch
+    model: Model, objects: Mapping[str, ObjectType], goal: Expr, state: StateBatch, values: Values
 ) -> Abstraction:
     from pdsketch.abstract.optimistic.compile import compile_optimistic
 
-    del state
+    del state, values
     return compile_optimistic(model.domain, objects, goal)
 
 
-def _and_or(model: Model, objects: Mapping[str, ObjectType], goal: Expr, state: StateBatch) -> Abstraction:
+def _and_or(
+    model: Model, objects: Mapping[str, ObjectType], goal: Expr, state: StateBatch, values: Values
+) -> Abstraction:
     from pdsketch.abstract.andor.compile import compile_and_or
 
-    return compile_and_or(model, objects, goal, state)
+    return compile_and_or(model, objects, goal, state, values)
 
 
 def _blind(searched: Searched) -> StateHeuristic:

@@ -38,20 +38,22 @@ class SharedOptions(TypedDict, total=False):
 
 
 class _ModelOptions(SharedOptions, total=False):
-    k: int
+    k: int | None
     max_depth: int | None
     snap: bool
     resolution: float | None
     generators: Mapping[str, Generator]
     refused: frozenset[Step]
+    confidence: float
 
 
 class ModelOptions(_ModelOptions, total=False):
     """What planning with a model takes.
 
-    ``k`` nodes are expanded together. ``max_depth`` bounds the length of plans. ``snap`` rounds floats to
-    their codes after each step; ``resolution`` is how finely they are told apart. ``generators`` propose
-    values for value parameters, by the name of their type. ``refused`` are not tried as a first step.
+    ``k`` nodes are expanded together; None: as many as pay. ``max_depth`` bounds the length of plans.
+    ``snap`` rounds floats to their codes after each step; ``resolution`` is how finely they are told apart.
+    ``generators`` propose values for value parameters, by the name of their type. ``refused`` are not tried
+    as a first step. ``confidence``: what the truth of goals and preconditions must lie above (0.5).
     """
 
     search: ModelSearch | None

@@ -4,33 +4,39 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from math import isinf
 from typing import Any, Final, final
 
 import numpy as np
 import torch
 
-from pdsketch.budget import UNLIMITED, Budget, current, taken
+from pdsketch.abstract.abstraction import NoAbstractionError
+from pdsketch.budget import UNLIMITED, Budget, LimitError, current, taken
 from pdsketch.lang.diagnostics import error
 from pdsketch.lang.steps import Step
 from pdsketch.lang.terms import Expr
-from pdsketch.search.abstract import AbstractAttempt, AbstractSearch, paid_for
+from pdsketch.search.abstract import WEIGHT, AbstractAttempt, AbstractSearch, paid_for
 from pdsketch.search.heuristics import find_model_heuristic
 from pdsketch.search.latent.candidates import candidates_of
-from pdsketch.search.latent.doubts import doubts_of, encoded
-from pdsketch.search.latent.engine import BestFirstSearch, LatentOutcome, Limits, SearchSettings
-from pdsketch.search.latent.goal_test import GoalTest
-from pdsketch.search.latent.heuristics import Searched, StateHeuristic
+from pdsketch.search.latent.doubts import encoded, looked_at
+from pdsketch.search.latent.engine import BestFirstSearch
+from pdsketch.search.latent.goal_test import GoalTest, hold_at_first
+from pdsketch.search.latent.heuristics import Searched
+from pdsketch.search.latent.inputs import checked_goals, checked_states
 from pdsketch.search.latent.instances import Candidates, value_types
 from pdsketch.search.latent.limits import LIMITS, status_of, suppress_limits
+from pdsketch.search.latent.margin import CRISP_TRUTH, Margin, levels_of, lowered, share_of
 from pdsketch.search.latent.options import LatentOptions, checked_options
+from pdsketch.search.latent.orders import Order, order_of
 from pdsketch.search.latent.reasons import ending, nothing_trained, runaways, untrained, why_not
-from pdsketch.search.latent.replay import Trail, Verdicts, replay
+from pdsketch.search.latent.replay import Trail
+from pdsketch.search.latent.settings import LatentOutcome, Limits, SearchSettings
 from pdsketch.search.latent.space import Space
 from pdsketch.search.latent.undecided import undecided
 from pdsketch.search.result import Result, Status, UntrainedWarning
-from pdsketch.tensor.compile.node import pardoning
 from pdsketch.tensor.experience import Watch
 from pdsketch.tensor.model import Model
 from pdsketch.tensor.states.state import State, StateBatch
@@ -38,13 +44,16 @@ from pdsketch.tensor.states.state import State, StateBatch
 MOST_ROUNDS: Final = 8
 """Rounds of candidate values, each with more of them than the last; set by hand."""
 
+PORTFOLIO: Final[Mapping[str, float]] = {"ao": WEIGHT, "opt": 1.0, "blind": 1.0}
+"""The heuristics that take turns, and their weights."""
+
+MOST_ABSTRACT: Final = 50_000
+"""Expansions in the abstraction before the portfolio searches in the model itself; set by hand."""
+
 FIRST_ROUND: Final = 256
 """Expansions of the first round of candidate values, where more rounds may follow; each doubles it."""
 
 _NOT_REPLAYED: Final = "a plan was found, and a limit reached before it was replayed: raise the limit"
-_NOT_LOOKED_AT: Final = (
-    "a limit was reached before it was seen whether the plan rests on what the model knows"
-)
 
 
 def plan_models(
@@ -64,12 +73,22 @@ def plan_models(
     started = time.monotonic()
     options = checked_options(model, given)
     with _budget(model, options).running() as budget:
-        listed = _states(model, states)
+        listed = checked_states(model, states)
         if not listed:
             return []
-        wanted = _goals(model, listed, goals)
+        wanted = checked_goals(model, listed, goals)
         with torch.inference_mode():
-            return _Planning(model, listed, wanted, options, started, budget).results()
+            found: dict[int, Result] = {}
+            for level in levels_of(options.confidence):
+                left = [i for i in range(len(listed)) if i not in found]
+                with share_of(budget, level).running() as share:
+                    some = [listed[i] for i in left], [wanted[i] for i in left]
+                    own = replace(options, confidence=level)
+                    results = _Planning(model, *some, own, started, share).results() if left else []
+                for i, result in zip(left, results, strict=True):
+                    if result.solved or level == CRISP_TRUTH:
+                        found[i] = lowered(result, options.confidence, level)
+            return [found[i] for i in range(len(listed))]
 
 
 def _budget(model: Model, options: LatentOptions) -> Budget:
@@ -100,6 +119,8 @@ class _Planning:
         self.started = started
         self.budget = budget
         self.watch = Watch(model.notes, model.blanks.given)
+        self.margin = Margin(options.confidence)
+        self.with_ao = True
         self.costs = model.domain.has_costs if options.costs is None else options.costs
         self.spent = np.zeros(len(states), dtype=np.int64)
         self.counts = np.zeros((len(states), 3), dtype=np.int64)
@@ -114,18 +135,22 @@ class _Planning:
         rounds = MOST_ROUNDS if self.options.generators and value_types(self.model.domain) else 1
         try:
             self.states, self.watch = encoded(self.model, self.states)
-            if self.options.search == "abstract":
-                self._search_abstractly(found)
-                self.options = replace(self.options, search="astar")
             for number in range(rounds):
                 left = [i for i in range(len(self.states)) if i not in found]
                 if not left:
                     break
                 for i in left:
                     pools[i] = candidates_of(
-                        self.model, self.states[i], self.options.generators, number, pools[i]
+                        self.model, self.states[i], self.goals[i], self.options.generators, number, pools[i]
                     )
+                if self.options.search == "portfolio":
+                    self._try_abstractly(pools, found)
+                elif self.options.search == "abstract":
+                    self._search_abstractly(pools, found, self.options.max_expansions, self.budget)
+                left = [i for i in left if i not in found]
                 last = number == rounds - 1
+                if not left:
+                    break
                 ready = [pool for i in left if (pool := pools[i]) is not None]
                 for i, result in zip(left, self._search(left, ready, number, last=last), strict=True):
                     if result is not None:
@@ -138,20 +163,41 @@ class _Planning:
                 found.setdefault(i, self._early(i, status))
         return [found[i] for i in range(len(self.states))]
 
-    def _search_abstractly(self, found: dict[int, Result]) -> None:
+    def _try_abstractly(self, pools: Sequence[Candidates | None], found: dict[int, Result]) -> None:
+        """Search in the abstraction, with half of what may be spent; the rest is for the model itself."""
+        cap, left = self.options.max_expansions, self.budget.left()
+        most = MOST_ABSTRACT if cap is None else min(MOST_ABSTRACT, cap // 2)
+        half = self.budget.narrowed(None if isinf(left) else left / 2)
+        try:
+            with half.running():
+                self._search_abstractly(pools, found, most, half)
+        except LimitError:
+            self.budget.check()
+            self.with_ao = False
+
+    def _search_abstractly(
+        self,
+        pools: Sequence[Candidates | None],
+        found: dict[int, Result],
+        most: int | None,
+        budget: Budget,
+    ) -> None:
         """Plans from the abstraction that the model accepts; what has none is left to search in the model."""
         if self.options.refused or self.options.snap:
             return
+        held = hold_at_first(self.model, self.states, self.goals, self.margin)
         searches = {
             i: AbstractSearch(
                 self.model,
                 state,
                 self.goals[i],
+                pool.values,
                 costs=self.costs,
-                most=self.options.max_expansions,
-                budget=self.budget,
+                most=most,
+                budget=budget,
             )
-            for i, state in enumerate(self.states)
+            for i, (state, pool) in enumerate(zip(self.states, pools, strict=True))
+            if i not in found and pool is not None and not held[i]
         }
         plans = {i: plan for i, own in searches.items() if (plan := own.find()) is not None}
         while plans:
@@ -159,7 +205,9 @@ class _Planning:
             with self.budget.grace().running():
                 trail = Trail()
                 failed, said = self._replayed(range(len(self.states)), plans, trail)
-                paid = paid_for(self.model, trail) if self.costs else {}
+                costs = paid_for(self.model, trail) if self.costs else {}
+                # The trail counts plans, and not problems.
+                paid = {i: costs.get(number, 0.0) for number, i in enumerate(plans)} if self.costs else {}
             share = (time.monotonic() - now) / len(plans)
             again = {}
             for i, plan in plans.items():
@@ -201,14 +249,15 @@ class _Planning:
             self.model,
             roots,
             pools,
+            margin=self.margin,
             snap=self.options.snap,
             costs=self.costs,
             resolution=self.options.resolution,
         )
-        searched = Searched(self.model, goals, space.roots, space.universes, self.costs)
-        heuristic = find_model_heuristic(self.options.heuristic)(searched)
-        goal_test = GoalTest(self.model, goals, space.universes)
-        engine = BestFirstSearch(space, goal_test, heuristic, self._settings(space, left, number, last=last))
+        searched = Searched(self.model, goals, space.roots, space.universes, self.costs, pools)
+        goal_test = GoalTest(self.model, goals, space.universes, self.margin)
+        settings = self._settings(space, left, number, last=last)
+        engine = BestFirstSearch(space, goal_test, self._orders(searched), settings)
         outcomes = engine.run()
         solved = [place for place, outcome in enumerate(outcomes) if outcome.status == "solved"]
         plans = {place: engine.steps(outcomes[place].node) for place in solved}
@@ -231,30 +280,39 @@ class _Planning:
                 results.append(replace(result, warnings=(*result.warnings, *more)))
         return results
 
+    def _orders(self, searched: Searched) -> list[Order]:
+        """The orders in which nodes are expanded."""
+        name = self.options.search
+        if name != "portfolio":
+            try:
+                heuristic = find_model_heuristic(self.options.heuristic)(searched)
+            except NoAbstractionError as why:
+                raise error(
+                    "no-abstraction",
+                    f"`{self.options.heuristic}` has no estimate for this goal: {why}",
+                    help="leave search and heuristic out, or name another heuristic",
+                ) from None
+            return [order_of("astar" if name == "abstract" else name, heuristic, self.options.weight)]
+        found = []
+        for heuristic_name, weight in PORTFOLIO.items():
+            with suppress(NoAbstractionError):
+                if heuristic_name != "ao" or self.with_ao:
+                    heuristic = find_model_heuristic(heuristic_name)(searched)
+                    found.append(order_of("wastar", heuristic, weight))
+        return found
+
     def _replayed(
         self, left: Sequence[int], plans: Mapping[int, list[Step]], trail: Trail | None = None
     ) -> tuple[dict[int, str | None], dict[int, tuple[str, ...]]]:
-        """Why each plan fails when it is replayed (None: it does not), and what is to be said of it.
-
-        A plan that no time was left for is in neither.
-        """
+        """Why each plan fails when it is replayed (None: it does not), and what is to be said of it."""
+        states = [self.states[left[place]] for place in plans]
+        goals = [self.goals[left[place]] for place in plans]
+        steps, trail = list(plans.values()), trail or Trail()
+        failed, said = looked_at(
+            self.model, states, goals, steps, snap=self.options.snap, trail=trail, margin=self.margin
+        )
         places = [*plans]
-        trail, verdicts = trail or Trail(), Verdicts()
-        with suppress_limits(), pardoning():
-            replay(
-                self.model,
-                [self.states[left[place]] for place in places],
-                [self.goals[left[place]] for place in places],
-                [plans[place] for place in places],
-                snap=self.options.snap,
-                trail=trail,
-                verdicts=verdicts,
-            )
-        said: dict[int, tuple[str, ...]] = dict.fromkeys(places, (_NOT_LOOKED_AT,))
-        with suppress_limits(), pardoning():
-            watch = doubts_of(self.model, trail)
-            said = {place: tuple(watch.sentences(number)) for number, place in enumerate(places)}
-        return {places[number]: verdict for number, verdict in verdicts.items()}, said
+        return {places[n]: why for n, why in failed.items()}, {places[n]: t for n, t in said.items()}
 
     def _settings(self, space: Space, left: Sequence[int], number: int, *, last: bool) -> SearchSettings:
         options = self.options
@@ -265,9 +323,7 @@ class _Planning:
         limits = Limits(room, options.max_depth)
         sampled = any(t.choices is None and t.prim != "bool" for t in value_types(self.model.domain))
         exact = all(p.exact for p in space.prints.values()) and not sampled and not options.refused
-        return SearchSettings(
-            options.search, options.weight, options.k, limits, exact, options.refused, options.watch
-        )
+        return SearchSettings(options.search, options.k, limits, exact, options.refused, options.watch)
 
     def _has_room(self, i: int) -> bool:
         limit = self.options.max_expansions
@@ -305,52 +361,26 @@ class _Planning:
         if outcome.status == "unsolvable":
             rests = True  # unless it is seen that it does not: a proof must not rest on a limit, either
             with suppress_limits():
-                rests = self._rests_on_guesses(i, place, outcome, engine.heuristic)
+                rests = self._rests_on_guesses(i, place, outcome, engine.orders)
             if rests:
                 outcome = replace(outcome, status="gave-up", limit="undecided")
         best = engine.steps(outcome.best) if outcome.best >= 0 else []
         reasons = why_not(
-            self.model, self.states[i], self.goals[i], outcome, best, self.options, engine.heuristic, place
+            self.model,
+            self.states[i],
+            self.goals[i],
+            outcome,
+            best,
+            self.options,
+            engine.blocked(place),
+            place,
         )
         return replace(self._result(i, outcome), best=best, reasons=reasons)
 
-    def _rests_on_guesses(
-        self, i: int, place: int, outcome: LatentOutcome, heuristic: StateHeuristic
-    ) -> bool:
+    def _rests_on_guesses(self, i: int, place: int, outcome: LatentOutcome, orders: Sequence[Order]) -> bool:
         """Whether there is no plan because of blanks that cannot decide: that would prove nothing."""
         batch = self.states[i].batch
-        if not outcome.expanded:  # the proof is the heuristic's
-            return bool(heuristic.rests_on(batch, place))
+        if not outcome.expanded:  # the proof is a heuristic's
+            proofs = [o.heuristic for o in orders if o.heuristic.infinity_is_proof]
+            return any(heuristic.rests_on(batch, place) for heuristic in proofs)
         return bool(undecided(self.model, batch, self.goals[i]))
-
-
-def _states(model: Model, states: Sequence[State] | StateBatch) -> list[State]:
-    if isinstance(states, State):
-        states = states.batch
-    if not isinstance(states, Iterable):
-        raise error("bad-state", f"a list of states was wanted, and a {type(states).__name__} was given")
-    listed = list(states)
-    for state in listed:
-        if not isinstance(state, State):
-            raise error("bad-state", f"a State was wanted, and a {type(state).__name__} was given")
-        model.ready(state)
-    return listed
-
-
-def _goals(model: Model, states: Sequence[State], goals: Sequence[str | Expr] | str | Expr) -> list[Expr]:
-    each = list(goals) if isinstance(goals, list | tuple) else [goals] * len(states)
-    if len(each) != len(states):
-        raise error("bad-goals", f"{len(each)} goals were given for {len(states)} states")
-    found = []
-    for state, goal in zip(states, each, strict=True):
-        checked = model.formula(state.batch, goal)  # type: ignore[arg-type]
-        absent = model.domain.analysis.absent_reads(checked)
-        if absent:
-            raise error(
-                "absent-predicate",
-                f"the goal reads `{absent[0]}`, which only the encoder reads: it is absent after a step",
-                checked.span,
-                help="read an encoded predicate instead",
-            )
-        found.append(checked)
-    return found

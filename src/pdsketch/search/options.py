@@ -11,11 +11,18 @@ from pdsketch.lang.diagnostics import did_you_mean, error
 from pdsketch.search.outcome import SearchProgress
 
 LatentSearch = Literal["astar", "wastar", "gbfs"]
-ModelSearch = Literal[LatentSearch, "abstract"]
+ModelSearch = Literal["portfolio", LatentSearch, "abstract"]
 Search = Literal[LatentSearch, "lazy-gbfs"]
 
 MODEL_SEARCHES: Final[tuple[ModelSearch, ...]] = get_args(ModelSearch)
 SEARCHES: Final[tuple[Search, ...]] = get_args(Search)
+
+
+def model_searches_help() -> str:
+    """The searches of models in a line."""
+    first, *rest = MODEL_SEARCHES
+    return ", ".join([f"{first} (default)", *rest])
+
 
 DEFAULT_WEIGHT: Final = 5.0
 """Of h in weighted A*, as in LAMA's first weighted search (Richter & Westphal 2010)."""

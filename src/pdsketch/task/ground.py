@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from types import MappingProxyType
-from typing import final
+from typing import Final, final
 
 import numpy as np
 
@@ -28,6 +28,9 @@ from pdsketch.task.residue import Bindings, Residues
 from pdsketch.task.rules import Rule, Rules, is_mark
 from pdsketch.task.simplify import Facts, Small, simplify
 from pdsketch.task.task import Task
+
+UNREACHABLE: Final[Fact] = ("unreachable-goal",)
+"""The one fact of a task whose goal is out of reach."""
 
 _NAME_BYTES = 120
 """About what the name of a fact or an operator takes."""
@@ -67,10 +70,7 @@ class Grounding:
         Those that are true in the problem's initial state are the ones that are possible; the
         task then stands for all initial states in which only such facts are true.
         """
-        budget = current()
-        if budget is UNLIMITED:
-            budget = Budget(megabytes=DEFAULT_MEGABYTES)
-        self.budget = budget
+        budget = _allowed()
         self.problem = problem
         self.free = frozenset(free)
         self.words = Vocabulary(problem)
@@ -98,7 +98,7 @@ class Grounding:
         except OutOfMemoryError as limit:
             if limit.args:
                 raise
-            raise too_large(self._counts, _spans(self.problem), self.budget) from None
+            raise too_large(self._counts, _spans(self.problem), _allowed()) from None
 
     def facts(self) -> Facts:
         """Initial truth, derivedness and layer of every fact of the draft."""
@@ -146,14 +146,14 @@ class Grounding:
     def named(self, small: Small, more: Mapping[int, Fact] = MappingProxyType({})) -> Task:
         """A simplified draft with its names; ``more`` are those of facts that the draft did not have."""
         # Names take more than what they name.
-        self.budget.reserve(_NAME_BYTES * (len(small.kept) + len(small.chosen)))
+        _allowed().reserve(_NAME_BYTES * (len(small.kept) + len(small.chosen)))
         kept = small.kept.tolist()
         given = iter(self.name([fact for fact in kept if fact not in more]))
         facts = [more[fact] if fact in more else next(given) for fact in kept]
         goal, init, n_basic = small.goal, small.init, small.n_basic
         if not small.solvable:
             # One fact that nothing makes true stands for whatever part of the goal is out of reach.
-            facts, goal, n_basic = [("unreachable-goal",)], np.zeros(1, np.int32), 1
+            facts, goal, n_basic = [UNREACHABLE], np.zeros(1, np.int32), 1
             init = np.zeros(1, np.bool_)
         return Task(
             facts=tuple(facts),
@@ -180,11 +180,17 @@ class Grounding:
         for number, (first, last) in zip(numbers.tolist(), pairwise(ends), strict=True):
             rule = self.rules.rules[number]
             for at in range(first, last, _NAMED):
-                self.budget.check()
+                current().check()
                 own = self._tables[number][origins[at : min(at + _NAMED, last)], : rule.n_named]
                 columns = [objects[own[:, i]].tolist() for i in range(rule.n_named)]
                 found += zip([rule.name] * len(own), *columns, strict=True)
         return found
+
+
+def _allowed() -> Budget:
+    """The budget of the call that goes on. None is kept: a grounding may serve many calls."""
+    budget = current()
+    return Budget(megabytes=DEFAULT_MEGABYTES) if budget is UNLIMITED else budget
 
 
 def _all_rules(problem: Problem, words: Vocabulary, budget: Budget) -> tuple[Rules, Formula]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
+from types import MappingProxyType
 from typing import final
 
 import numpy as np
@@ -16,7 +17,7 @@ import numpy as np
 from pdsketch.budget import current
 from pdsketch.kernels.arrays import Bools
 from pdsketch.kernels.csr import csr_of, stack
-from pdsketch.lang.domain import Fact, Problem
+from pdsketch.lang.domain import Fact, Predicate, Problem
 from pdsketch.lang.terms import Apply, Equal, Expr, Logic, Object, Quantified, Value, Variable
 from pdsketch.lang.types import BOOL, ObjectType
 from pdsketch.task.ground import Grounding
@@ -42,9 +43,19 @@ class Template:
         self._facts = self._grounding.facts()
         self.fixed: Bools = self._facts.init & ~self._facts.free
 
-    def task(self, init: Bools, goal: Expr) -> Task:
-        """The task from a state, the truth of every fact of ``numbers``, to a goal over its objects."""
-        compiler = _Goal(self, len(self._facts.init))
+    def task(
+        self,
+        init: Bools,
+        goal: Expr,
+        relations: Collection[Fact] = (),
+        bodies: Mapping[str, Predicate] = MappingProxyType({}),
+    ) -> Task:
+        """The task from a state, the truth of every fact of ``numbers``, to a goal over its objects.
+
+        A goal may name predicates that the problem does not have: static ``relations`` by their facts,
+        and derived ones by their ``bodies``.
+        """
+        compiler = _Goal(self, len(self._facts.init), relations, bodies)
         literals = compiler.condition(goal, {}, True)
         n_new = len(compiler.rules)
         none = np.zeros(n_new, np.bool_)
@@ -60,13 +71,13 @@ class Template:
         axioms = [(head, body) for head, bodies in compiler.rules.items() for body in bodies]
         draft = self._grounding.draft
         heads = np.array([head for head, _ in axioms], np.int32)
-        bodies = csr_of([body for _, body in axioms])
+        ways = csr_of([body for _, body in axioms])
         whole = replace(
             draft,
             goal=np.array(literals or (), np.int32),
             possible=literals is not None,
             axiom_heads=np.concatenate([draft.axiom_heads, heads]),
-            axiom_bodies=stack([draft.axiom_bodies, bodies]),
+            axiom_bodies=stack([draft.axiom_bodies, ways]),
         )
         small = simplify(whole, facts, current())
         return self._grounding.named(small, {head: ("goal", str(head)) for head in compiler.rules})
@@ -86,6 +97,8 @@ class _Goal:
 
     template: Template
     first: int
+    relations: Collection[Fact]
+    bodies: Mapping[str, Predicate]
     rules: dict[int, tuple[tuple[int, ...], ...]] = field(default_factory=dict)
     _known: dict[tuple[tuple[int, ...], ...], int] = field(default_factory=dict)
 
@@ -137,9 +150,17 @@ class _Goal:
         return problem.domain.hierarchy.members(variable.type, problem.universe)
 
     def _atom(self, atom: Apply, scope: Mapping[str, str], positive: bool) -> Condition:
-        fact = self.template.numbers.get((atom.predicate, *(_name(a, scope) for a in atom.args)))
+        name, row = atom.predicate, [_name(a, scope) for a in atom.args]
+        fact = self.template.numbers.get((name, *row))
+        if fact is None and name not in self.template.problem.domain.predicates:
+            own = self.bodies.get(name)
+            if own is None or own.body is None:
+                return () if ((name, *row) in self.relations) == positive else None
+            inner = {p.name: o for p, o in zip(own.parameters, row, strict=True)}
+            return self.condition(own.body, inner, positive)
         if fact is None:
-            return None if positive else ()
+            held = (name, *row) in self.relations
+            return () if held == positive else None
         return (2 * fact + (not positive),)
 
     def _some(self, parts: Iterable[Condition]) -> Condition:

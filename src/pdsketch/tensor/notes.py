@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from pdsketch.lang.domain import Domain
 from pdsketch.tensor.experience import NOTE as EXPERIENCE
-from pdsketch.tensor.states.codes import MOST_VALUES, NOISE
+from pdsketch.tensor.states.codes import COUNTS, MOST_VALUES, NOISE, ROWS, RULES, SAMPLES
 from pdsketch.tensor.states.codes import NOTE as CODES
 
 TRAINED: Final = "trained"
@@ -30,8 +30,20 @@ def wrong_note(notes: Mapping[str, Any], domain: Domain, bound: Mapping[str, Any
         shape = predicate.type.shape if predicate.type.shape is not None else bound.get(name)
         return _is_codes(value, None if shape is None else prod(shape))
 
+    def is_rows(name: str, value: Any) -> bool:
+        predicate = domain.predicates.get(name)
+        if predicate is None or predicate.type.prim == "bool":
+            return False
+        shape = predicate.type.shape if predicate.type.shape is not None else bound.get(name)
+        sizes = {None if shape is None else prod(shape)} - {None}
+        return _is_list(value, lambda row: _is_list(row, _is_number)) and len(sizes | {*map(len, value)}) <= 1
+
     checks: dict[str, Callable[[str, Any], bool]] = {
         CODES: is_code,
+        ROWS: is_rows,
+        SAMPLES: is_rows,
+        RULES: lambda _, value: isinstance(value, dict),
+        COUNTS: lambda _, value: type(value) is int and value > 0,
         NOISE: lambda name, value: name in domain.predicates and _is_number(value) and value >= 0,
         EXPERIENCE: lambda name, value: name in domain.blanks and _is_list(value, _is_record),
         VERDICTS: lambda name, value: name in domain.blanks and isinstance(value, str),

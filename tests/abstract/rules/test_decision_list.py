@@ -142,6 +142,9 @@ class Babyai:
     def element_fact(self, group, column, code):
         return f"({['item-pose', 'item-feature'][column]}@{code} ?t)"
 
+    def membership(self, group):
+        return "(robot-facing ?r ?t)"
+
     def label(self, label):
         return f"(robot-pose@{label} ?r)"
 
@@ -159,9 +162,12 @@ def test_lists_are_written_with_names():
     )
     assert found.text(Babyai()).splitlines() == [
         "(robot-pose@37 ?r) <- (and (robot-pose@36 ?r) (not (or (robot-dir@0 ?r) (robot-dir@2 ?r))))",
-        "(robot-pose@4 ?r) <- (exists (?t - item) (and (= (pose ?t) (robot-pose ?r)) (item-feature@9 ?t)))",
-        "(robot-pose@5 ?r) <- (not (at-least-2 (?t - item) (not (item-feature@9 ?t))))",
-        "(robot-pose@6 ?r) <- (and (= (robot-pose ?r) (robot-dir ?r)) (exists (?t - item) (and)))",
+        "(robot-pose@4 ?r) <- (exists (?t - item)"
+        " (and (robot-facing ?r ?t) (= (pose ?t) (robot-pose ?r)) (item-feature@9 ?t)))",
+        "(robot-pose@5 ?r) <- (not (at-least-2 (?t - item)"
+        " (and (robot-facing ?r ?t) (not (item-feature@9 ?t)))))",
+        "(robot-pose@6 ?r) <- (and (= (robot-pose ?r) (robot-dir ?r))"
+        " (exists (?t - item) (robot-facing ?r ?t)))",
         "(robot-pose@3 ?r) <- otherwise",
         "; agrees with 99.5 % of 1,200 held-out cases",
         "; in 2 cases rules with different labels hold; the first counts",

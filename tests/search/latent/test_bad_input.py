@@ -163,17 +163,21 @@ def test_every_limit_holds_and_is_named(model, domain):
         assert result.plan is None
 
 
-def test_value_parameters_take_values_from_the_state_and_from_generators(model, domain):
+def test_value_parameters_take_values_from_the_state_the_goal_and_generators(model, domain):
     state = state_of(domain)
     goal = "(and (shining a) (= (at r) [3, 4]))"
-    assert pds.plan(model, state, goal, max_expansions=200).status == "gave-up"
+    for search in (None, "astar"):
+        result = pds.plan(model, state, goal, search=search, max_expansions=50)
+        assert sorted(result.plan) == [("go", "r", (3.0, 4.0)), ("turn", "a")]
+    farther = "(and (shining a) (not (= (at r) [0, 0])))"
+    assert pds.plan(model, state, farther, max_expansions=200).status == "gave-up"
     asked = []
 
     def generator(model, state, number):
         asked.append(number)
         return torch.tensor([[3.0, 4.0]]) if number == 1 else torch.zeros(0, 2)
 
-    result = pds.plan(model, state, goal, generators={"place": generator})
+    result = pds.plan(model, state, farther, generators={"place": generator})
     assert sorted(result.plan) == [("go", "r", (3.0, 4.0)), ("turn", "a")]
     assert asked == [0, 1]
 

@@ -52,5 +52,5 @@ def test_a_cost_that_is_no_number_is_refused():
     text = PATHS.replace("(length ?p ?q)))))", "(* (length ?p ?q) (length ?p ?q))))))")
     this = problem(("a", "b", "c", "d"), ("1e30", 3), text)
     with pytest.raises(pds.Error, match="cost-too-large") as caught:
-        pds.plan(this)
+        pds.plan(this, search="astar")
     assert "`go` costs inf" in caught.value.diagnostics[0].message

@@ -105,3 +105,19 @@ def test_among_equals_the_one_nearest_to_the_goal_leaves_first_then_the_oldest(k
 def test_states_that_differ_in_the_second_half_of_their_fingerprint_are_two():
     _, keep = opened([(5, 1), (5, 2), (5, 1), (6, 1)], [0] * 4, [0] * 4)
     assert keep.tolist() == [True, True, False, True]
+
+
+def test_what_was_removed_from_one_list_is_passed_over_in_the_others():
+    frontier = Frontier(1, capacity=2, orders=2)
+    _, entry = frontier.admit(np.array([[i, 0] for i in range(4)]), np.zeros(4))
+    zeros = np.zeros(4, dtype=np.int64)
+    up, down = np.arange(4.0), np.arange(4.0)[::-1]
+    f = np.stack([up, down])
+    frontier.add(f, f, problem=zeros, parent=zeros - 1, action=zeros, depth=zeros, entry=entry, g=np.zeros(4))
+    who, one = np.array([0]), np.array([1])
+    popped = [int(frontier.pop(who, one, order)[0]) for order in (0, 1, 0)]
+    assert popped == [0, 3, 1]
+    assert frontier.least_f(who, 0).tolist() == [2.0]
+    assert frontier.least_f(who, 1).tolist() == [1.0]
+    assert frontier.pop(who, np.array([5]), 1).tolist() == [2]
+    assert frontier.least_f(who, 0).tolist() == [np.inf]

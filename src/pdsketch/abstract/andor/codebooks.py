@@ -1,14 +1,14 @@
 """Codes for values: a finite number of them stands in for every value of a type.
 
 A type is cut into *parts*, each with a codebook of its own: ints a dimension each, a vector of floats as a
-whole where few combinations were seen (a pose on a grid is one code), else a dimension each. Codes are
-numbered in the order in which they are met, so that a codebook can grow without renumbering.
+whole where few combinations were seen (a pose on a grid is one code), latent vectors as a whole by
+k-means, else a dimension each. Codes are numbered in the order in which they are met, so that a codebook
+can grow without renumbering.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any, Final, final
 
@@ -17,10 +17,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from pdsketch.abstract.andor.code_counts import check_counts
+from pdsketch.abstract.andor.codebook import Codebook, CodePart
+from pdsketch.abstract.andor.kmeans import fitted
 from pdsketch.kernels.arrays import Bools, Floats, Longs
 from pdsketch.lang.domain import Domain, Predicate
 from pdsketch.lang.types import ValueType
-from pdsketch.tensor.states.codes import Codes, codes_of, rows_of
+from pdsketch.tensor.states.codes import COUNTS, Codes, codes_of, rows_of, samples_of
 
 MOST_JOINT: Final = 512
 """A vector of floats is one part if no more combinations of its numbers are known.
@@ -28,114 +31,8 @@ MOST_JOINT: Final = 512
 Set by hand: a pose in a room of 20 by 20.
 """
 
-MOST_CODES: Final = 2048
-"""Codes of a part; beyond, values count as the nearest code."""
-
-GROWTH: Final = 24
-"""Codes that a single number may grow past the range of what is known. Set by hand."""
-
 MOST_CHOICES: Final = 64
 """Declared choices that are codes from the beginning where no data says which of them occur."""
-
-
-@final
-class Codebook:
-    """The codes of one part of a type: ``values[c]`` are the numbers that code ``c`` stands for.
-
-    Numbers within ``radius`` (of each dimension) of a code have it. ``low`` and ``high`` bound what is
-    known: seen in data, in a state or in a formula. A ``closed`` codebook has what was seen in data, and
-    nothing else came up yet: then variables have no other values than those that they had in the data.
-    """
-
-    def __init__(self, name: str, radius: Floats, whole: bool, grows: bool) -> None:
-        self.name = name
-        self.radius = radius
-        self.whole = whole
-        self.grows = grows
-        self.values: Floats = np.zeros((0, len(radius)))
-        self.low: Floats = np.full(len(radius), np.inf)
-        self.high: Floats = np.full(len(radius), -np.inf)
-        self.grown = 0
-        self.closed = False
-
-    def __len__(self) -> int:
-        return len(self.values)
-
-    def know(self, numbers: Floats) -> Longs:
-        """The codes of numbers that are known, ``[n, d]``; new ones where there were none."""
-        if len(numbers):
-            self.low = np.minimum(self.low, numbers.min(0))
-            self.high = np.maximum(self.high, numbers.max(0))
-        before = len(self)
-        codes = self._coded(numbers, np.ones(len(numbers), np.bool_))
-        self.closed &= len(self) == before
-        return codes
-
-    def admit(self, numbers: Floats) -> Longs:
-        """The same without a wider range: constants that a function returns may stand apart from all else."""
-        return self._coded(numbers, np.ones(len(numbers), np.bool_))
-
-    def meet(self, numbers: Floats) -> tuple[Longs, Bools]:
-        """The codes of computed numbers, and which of these are their own: the others are the nearest.
-
-        New codes are made within the range of what is known, and a few past it.
-        """
-        if self.closed:
-            return self.nearest(numbers), self.is_near(numbers)
-        inside = (numbers >= self.low - self.radius) & (numbers <= self.high + self.radius)
-        return self._coded(numbers, np.asarray(inside.all(1))), self.is_near(numbers)
-
-    def is_near(self, numbers: Floats) -> Bools:
-        """Whether each of the numbers is within the radius of a code."""
-        return np.asarray((np.abs(numbers - self.values[self.nearest(numbers)]) <= self.radius).all(1))
-
-    def nearest(self, numbers: Floats) -> Longs:
-        """The nearest code of each row of numbers, in units of the radius."""
-        scaled, own = numbers / self.radius, self.values / self.radius
-        found = np.empty(len(numbers), np.int64)
-        step = max(1, 4_000_000 // max(1, len(own)))
-        for first in range(0, len(numbers), step):
-            some = scaled[first : first + step]
-            found[first : first + step] = np.abs(some[:, None] - own[None]).max(-1).argmin(1)
-        return found
-
-    def _coded(self, numbers: Floats, welcome: Bools) -> Longs:
-        """The codes of numbers; those that have none get one where they are welcome, or while it may grow."""
-        if len(self) and not len(numbers):
-            return np.zeros(0, np.int64)
-        if len(self):
-            known = self.nearest(numbers)
-            if (np.abs(numbers - self.values[known]) <= self.radius).all():
-                return known
-        distinct, inverse = np.unique(numbers, axis=0, return_inverse=True)
-        allowed = np.zeros(len(distinct), np.bool_)
-        np.logical_or.at(allowed, inverse.reshape(-1), welcome)
-        order = np.argsort(~allowed, kind="stable")
-        for at in order:
-            row = distinct[at]
-            if len(self) and (np.abs(self.values - row) <= self.radius).all(1).any():
-                continue
-            if len(self) >= MOST_CODES or not np.isfinite(row).all():
-                continue
-            if not allowed[at]:
-                if not self.grows or self.grown >= GROWTH:
-                    continue
-                self.grown += 1
-            self.values = np.concatenate([self.values, row[None]])
-        return self.nearest(distinct)[inverse.reshape(-1)] if len(self) else np.zeros(len(numbers), np.int64)
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class CodePart:
-    """Some dimensions of a type, which have one codebook."""
-
-    book: Codebook
-    dimensions: tuple[int, ...]
-
-    def codes(self, numbers: Tensor) -> Tensor:
-        """The code of each row of numbers: ``[n, d]`` → ``[n]``."""
-        return torch.from_numpy(self.book.nearest(numbers.double().cpu().numpy()))
 
 
 @final
@@ -145,10 +42,25 @@ class Codebooks:
     ``domains[p][i]`` are the codes of part ``i`` of the predicate ``p``, in the order in which they were met.
     """
 
-    def __init__(self, domain: Domain, notes: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        domain: Domain,
+        notes: Mapping[str, Any],
+        counts: Mapping[str, int] | None = None,
+        *,
+        bins: bool = False,
+    ) -> None:
+        """The codes that a fit has recorded; ``counts`` says how many types of floats have.
+
+        ``bins``: numbers with many values get codes now, and not only once they are met.
+        """
         self.domain = domain
         self._codes = codes_of(notes)
         self._rows = rows_of(notes)
+        self._samples = samples_of(notes)
+        self._counts = {**notes.get(COUNTS, {}), **(counts or {})}
+        self._bins = bins
+        check_counts(domain, self._counts, {*self._rows, *self._samples})
         self._parts: dict[str, tuple[CodePart, ...]] = {}
         self.domains: dict[str, list[dict[int, None]]] = {}
         for predicate in domain.state_predicates:
@@ -158,7 +70,7 @@ class Codebooks:
         for predicate in domain.state_predicates:
             if predicate.name in self._rows and predicate.type.shape not in ((), None):
                 for part in self.parts(predicate.type):
-                    part.book.closed = len(part.dimensions) > 1
+                    part.book.closed = len(part.dimensions) > 1 and not part.book.fixed
 
     def parts(self, type_: ValueType) -> tuple[CodePart, ...]:
         """The parts of a type. Types of one name share them."""
@@ -166,6 +78,40 @@ class Codebooks:
         if name not in self._parts:
             self._parts[name] = tuple(self._cut(name, type_))
         return self._parts[name]
+
+    def is_near(self, name: str, table: Tensor) -> list[Bools]:
+        """Which values of a state variable have a code of their own, part by part; else it is the nearest."""
+        type_ = self.domain.predicates[name].type
+        numbers = table.detach().double().cpu().reshape(-1, _size(type_)).numpy()
+        return [part.book.is_near(numbers[:, list(part.dimensions)]) for part in self.parts(type_)]
+
+    def error(self, name: str, place: int) -> float | None:
+        """How far the values that a fit has recorded of a part are from their codes, in deviations."""
+        seen = self._recorded(name)
+        part = self.parts(self.domain.predicates[name].type)[place]
+        if seen is None or not len(part.book):
+            return None
+        own = seen[:, list(part.dimensions)]
+        values = part.book.values[part.book.nearest(own)]
+        spread = float(((own - own.mean(0)) ** 2).mean())
+        return (float(((own - values) ** 2).mean()) / spread) ** 0.5 if spread > 0 else 0.0
+
+    def _recorded(self, name: str) -> Floats | None:
+        """The values that a fit has recorded of a state variable, ``[n, d]``."""
+        listed = self._rows.get(name) or self._samples.get(name)
+        if not listed:
+            return None
+        return np.array(listed, np.float64).reshape(len(listed), -1)
+
+    @property
+    def seen(self) -> dict[str, Longs]:
+        """The combinations of codes that a fit has recorded of state variables, a column a part."""
+        found = {}
+        for name in self._rows:
+            shape = self.domain.predicates[name].type.shape or ()
+            rows = torch.tensor(self._rows[name], dtype=torch.float64).reshape(-1, *shape)
+            found[name] = np.array(self.split(name, rows), np.int64).T
+        return found
 
     def books(self) -> Iterable[Codebook]:
         """All codebooks."""
@@ -186,7 +132,7 @@ class Codebooks:
     def split(self, name: str, table: Tensor) -> list[list[int]]:
         """The codes of known values of a state variable, part by part."""
         predicate = self.domain.predicates[name]
-        size = prod(predicate.type.shape or ()) if predicate.type.shape != () else 1
+        size = _size(predicate.type)
         numbers = table.detach().double().cpu().reshape(-1, size).numpy()
         parts = self.parts(predicate.type)
         return [part.book.know(numbers[:, list(part.dimensions)]).tolist() for part in parts]
@@ -194,14 +140,21 @@ class Codebooks:
     def value_of(self, type_: ValueType, codes: Sequence[Longs]) -> Tensor:
         """The values of a type that codes of its parts stand for, ``[n, *shape]``."""
         n = len(codes[0]) if codes else 0
-        size = prod(type_.shape or ()) if type_.shape != () else 1
+        size = _size(type_)
         numbers = np.zeros((n, size))
         for part, own in zip(self.parts(type_), codes, strict=True):
-            numbers[:, list(part.dimensions)] = part.book.values[own]
+            if len(part.book):
+                numbers[:, list(part.dimensions)] = part.book.values[own]
         tensor = torch.from_numpy(numbers).reshape(n, *(type_.shape or ()))
         if type_.prim == "bool":
             return tensor > 0.5
         return tensor.round().long() if type_.prim == "int64" else tensor.float()
+
+    def know_values(self, type_: ValueType, values: Tensor) -> list[Longs]:
+        """The codes of values of a type, ``[n, *shape]``, part by part."""
+        size = prod(type_.shape or ()) if type_.shape != () else 1
+        numbers = values.detach().double().cpu().reshape(len(values), size).numpy()
+        return [part.book.know(numbers[:, list(part.dimensions)]) for part in self.parts(type_)]
 
     def know_choices(self, type_: ValueType) -> list[Longs]:
         """The codes of all declared choices of a type, part by part, if they are not too many."""
@@ -211,15 +164,22 @@ class Codebooks:
         return [part.book.know(every) if whole else np.zeros(0, np.int64) for part in self.parts(type_)]
 
     def _cut(self, name: str, type_: ValueType) -> Iterable[CodePart]:
-        size = prod(type_.shape or ()) if type_.shape != () else 1
+        size = _size(type_)
         if type_.prim != "float32":
             for i in range(size):
-                book = Codebook(
-                    name if size == 1 else f"{name}.{i}", np.full(1, 0.4), True, type_.choices is None
-                )
-                yield CodePart(book, (i,))
+                own = name if size == 1 else f"{name}.{i}"
+                kind = "choices" if type_.choices is not None else "values"
+                yield CodePart(Codebook(own, np.full(1, 0.4), True, type_.choices is None, kind), (i,))
             return
         mine = [p.name for p in self.domain.state_predicates if str(p.type) == name]
+        encoded = any(self.domain.predicates[n].role == "encoded" for n in mine)
+        if name in self._counts or (size > 1 and encoded and not self._few(mine, size)):
+            recorded = [seen for n in mine if (seen := self._recorded(n)) is not None]
+            if recorded:
+                every = np.concatenate(recorded)
+                book = Codebook.clustered(name, every, type_.tolerance, self._counts.get(name))
+                yield CodePart(book, tuple(range(size)))
+                return
         steps = self._steps(mine, size, type_)
         if size == 1 or self._few(mine, size):
             yield CodePart(Codebook(name, steps, False, size == 1), tuple(range(size)))
@@ -248,12 +208,17 @@ class Codebooks:
     def _learn(self, predicate: Predicate) -> None:
         """The codes that a fit has recorded."""
         name, type_ = predicate.name, predicate.type
-        size = prod(type_.shape or ()) if type_.shape != () else 1
+        size = _size(type_)
         if name in self._rows:
             rows = torch.tensor(self._rows[name], dtype=torch.float64).reshape(-1, size)
             self.observe(name, rows.reshape(-1, *(type_.shape or ())))
             return
         codes = self._codes.get(name)
+        if any(part.book.fixed for part in self.parts(type_)):
+            seen = self._recorded(name)
+            if seen is not None:
+                self.observe(name, torch.from_numpy(seen).reshape(-1, *(type_.shape or ())))
+            return
         if codes is None:
             for own, every in zip(self.domains[name], self.know_choices(type_), strict=True):
                 own.update(dict.fromkeys(every.tolist()))
@@ -266,8 +231,17 @@ class Codebooks:
         else:
             for place, part in enumerate(parts):
                 numbers = _listed(codes, part.dimensions[0])
+                recorded = self._recorded(name)
+                if self._bins and not len(numbers) and recorded is not None:
+                    part.book.kind = "bins"
+                    numbers = fitted(recorded[:, list(part.dimensions)])
                 self.domains[name][place].update(dict.fromkeys(part.book.know(numbers).tolist()))
 
 
 def _listed(codes: Codes, dimension: int) -> NDArray[np.float64]:
     return np.array(codes.values[dimension]).reshape(-1, 1)
+
+
+def _size(type_: ValueType) -> int:
+    """How many numbers a value has."""
+    return prod(type_.shape or ())

@@ -9,25 +9,35 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import product
+from itertools import chain, product
 from typing import Any, Final, final
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from pdsketch.abstract.abstraction import Abstraction, CodeReading
-from pdsketch.abstract.andor.codebooks import Codebooks
-from pdsketch.abstract.andor.domain import SymbolicDomain, constants_of, know_constants, symbolic_domain
-from pdsketch.abstract.andor.symbolic import code_name, part_name
+from pdsketch.abstract.abstraction import Abstraction, CodeReading, NoAbstractionError, Values
+from pdsketch.abstract.andor.codebooks import MOST_CHOICES, Codebooks
+from pdsketch.abstract.andor.domain import (
+    SymbolicDomain,
+    arguments,
+    constants_of,
+    know_constants,
+    symbolic_domain,
+)
+from pdsketch.abstract.andor.explain import explained
+from pdsketch.abstract.andor.functions import NotAbstractableError, TooManyCombinationsError
+from pdsketch.abstract.andor.symbolic import apart, candidate_name, code_name, part_name
 from pdsketch.kernels.arrays import Bools
 from pdsketch.lang.domain import Data, Domain, Fact, Problem
 from pdsketch.lang.rewrite import map_children
 from pdsketch.lang.source import Source
 from pdsketch.lang.terms import TRUE, Expr, Object
 from pdsketch.lang.types import ObjectType, ValueType
+from pdsketch.task.ground import UNREACHABLE
 from pdsketch.task.task import Task
 from pdsketch.task.template import Template
 from pdsketch.tensor.model import Model
+from pdsketch.tensor.states.codes import COUNTS
 from pdsketch.tensor.states.state import StateBatch
 
 KEPT: Final = 256
@@ -49,12 +59,13 @@ class ModelAbstraction:
 
     @property
     def is_current(self) -> bool:
-        """Whether the model's weights are those that the rules were made from."""
+        """Whether the model's weights, and its numbers of codes, are those that the rules were made from."""
         return self._made == self._versions()
 
-    def _versions(self) -> tuple[int, ...]:
+    def _versions(self) -> tuple[object, ...]:
         # Torch counts the changes of a tensor in place; networks may be made when a first state is seen.
-        return (len(self._model.blanks.networks), *[p._version for p in self._parameters])
+        counts = tuple(self._model.notes.get(COUNTS, {}).items())
+        return (counts, len(self._model.blanks.networks), *[p._version for p in self._parameters])
 
     @property
     def symbolic(self) -> SymbolicDomain:
@@ -63,13 +74,16 @@ class ModelAbstraction:
             self._symbolic = symbolic_domain(self._model, self.books)
         return self._symbolic
 
-    def learn(self, batch: StateBatch, goals: Iterable[Expr]) -> None:
-        """Give the values in some states and goals codes where they have none."""
+    def learn(self, batch: StateBatch, goals: Iterable[Expr], values: Values | None = None) -> None:
+        """Give the values in some states and goals, and those of arguments, codes where they have none."""
         before = self.books.sizes
         for name in self.books.domains:
             if name in batch.tensors:
                 self.books.observe(name, batch.tensors[name])
         know_constants(self.books, constants_of(goals))
+        for type_, pool in (values or {}).items():
+            if not type_.is_bool and (type_.choices or 0) <= MOST_CHOICES:
+                self.books.know_values(type_, pool)
         if self.books.sizes != before:
             self._symbolic = None
             self._values = None
@@ -90,13 +104,23 @@ class ModelAbstraction:
         if self._values is not None:
             return self._values
         found = self._values = {}
-        for action in self._model.domain.actions.values():
-            for parameter in action.parameters:
+        for name in self.symbolic.domain.actions:
+            for parameter in self._model.domain.actions[name].parameters:
                 if isinstance(parameter.type, ValueType):
                     (part,) = self.books.parts(parameter.type)
                     every = self.books.value_of(parameter.type, [np.arange(len(part.book))]).tolist()
                     found.update({code_name(part.book, i): _plain(value) for i, value in enumerate(every)})
         return found
+
+    def candidates(self, values: Values | None = None) -> Iterator[Fact]:
+        """Which codes may be arguments of actions: those of the values that are given, or all."""
+        for action in self._model.domain.actions.values():
+            for parameter, book in arguments(self.books, action):
+                assert isinstance(parameter.type, ValueType)
+                codes: Iterable[int] = range(len(book))
+                if values is not None and (parameter.type.choices or 0) <= MOST_CHOICES:
+                    codes = self.books.know_values(parameter.type, values[parameter.type])[0].tolist()
+                yield from ((candidate_name(book), code_name(book, code)) for code in codes)
 
     def facts(self, state: StateBatch, names: Mapping[str, str]) -> Iterator[Fact]:
         """The facts over codes of one state, whose objects have these names."""
@@ -123,7 +147,7 @@ _KNOWN: WeakKeyDictionary[Model, ModelAbstraction] = WeakKeyDictionary()
 
 
 def abstraction_of(model: Model) -> ModelAbstraction:
-    """What is kept of a model; made anew where its weights have changed since."""
+    """What is kept of a model; made anew where its weights, or its numbers of codes, have changed since."""
     known = _KNOWN.get(model)
     if known is None or not known.is_current:
         known = _KNOWN[model] = ModelAbstraction(model)
@@ -135,23 +159,35 @@ def compile_and_or(
     objects: Mapping[str, ObjectType],
     goal: Expr,
     state: StateBatch,
+    values: Values | None = None,
     *,
     read: bool = True,
 ) -> Abstraction:
     """Compile a goal for given objects, the domain's constants first, and one state. Every action costs 1.
 
+    ``values`` are what arguments of actions may be; if they are not given, all values that have codes.
     ``read``: facts are to be read off other states, too.
     """
     kept = abstraction_of(model)
-    kept.learn(state, [goal])
+    kept.learn(state, [goal], values)
     names = numbered(model.domain, objects)
     template = kept.template(tuple(objects.values()))
-    wanted = kept.symbolic.translator.truth(_renamed(goal, names), {})
-    task = template.task(template.state(kept.facts(state, names)), wanted)
+    try:
+        wanted = kept.symbolic.translator.truth(_renamed(goal, names), {})
+    except (NotAbstractableError, TooManyCombinationsError) as why:
+        raise NoAbstractionError(str(why) or "it depends on too many combinations of codes") from None
+    init = template.state(chain(kept.facts(state, names), kept.candidates(values)))
+    symbols = kept.symbolic.translator.symbols
+    task = template.task(init, wanted, symbols.facts, symbols.auxiliary)
+
+    def reachable(part: Expr) -> bool:
+        wanted = kept.symbolic.translator.truth(_renamed(part, names), {})
+        found = template.task(init, wanted, symbols.facts, symbols.auxiliary)
+        return found.facts[:1] != (UNREACHABLE,)
 
     def explain(state: Bools) -> Sequence[str]:
-        del state
-        return ()
+        del state  # the initial one
+        return explained(model.domain, objects, goal, reachable)
 
     return Abstraction(
         task,
@@ -201,8 +237,12 @@ def _template(symbolic: SymbolicDomain, types: tuple[ObjectType, ...]) -> Templa
             name = part_name(books, predicate, place)
             named = [code_name(part.book, code) for code in books.domains[predicate.name][place]]
             init.update({(name, *row, code): True for row in product(*members) for code in named})
+    for action in domain.actions.values():
+        for _, book in arguments(books, action):
+            every = [code_name(book, code) for code in range(len(book))]
+            init.update({(candidate_name(book), code): True for code in every})
     init.update(symbolic.facts)
-    source, universe = Source("<abstraction>", ""), {**own, **codes}
+    source, universe = Source("<abstraction>", ""), {**{n: apart(t) for n, t in own.items()}, **codes}
     problem = Problem("codes", symbolic.domain, source, {}, universe, init, TRUE)
     return Template(problem, {name for name in problem.domain.predicates if _is_state(symbolic, name)})
 

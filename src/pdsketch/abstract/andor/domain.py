@@ -9,6 +9,8 @@ from typing import Final, final
 import numpy as np
 import torch
 
+from pdsketch.abstract.andor.behaviour import Behaviour
+from pdsketch.abstract.andor.codebook import Codebook
 from pdsketch.abstract.andor.codebooks import Codebooks
 from pdsketch.abstract.andor.functions import (
     CodeAxis,
@@ -17,16 +19,20 @@ from pdsketch.abstract.andor.functions import (
     TooManyCombinationsError,
 )
 from pdsketch.abstract.andor.symbolic import (
+    ENTITY,
     Case,
     Scope,
     Symbols,
+    apart,
+    candidate_name,
     code_name,
     conjoined,
     part_name,
     some,
     sort_of,
+    variables_apart,
 )
-from pdsketch.abstract.andor.translate import Behaviour, Translator
+from pdsketch.abstract.andor.translate import Translator
 from pdsketch.budget import current
 from pdsketch.kernels.arrays import Longs
 from pdsketch.lang.analysis import components, names_in
@@ -118,23 +124,36 @@ def symbolic_domain(model: Model, books: Codebooks) -> SymbolicDomain:
 def _written(translator: Translator) -> SymbolicDomain:
     """The domain over the codes that there are; it may make new ones."""
     translator.symbols = Symbols(translator.domain, translator.books)
+    translator.functions.clear()
     left_out: dict[str, str] = {}
     actions = dict(_actions(translator, left_out))
     derived = dict(_derived(translator, left_out))
+    translator.owner = ""
     domain = _domain(translator, actions, derived)
     return SymbolicDomain(domain, translator.symbols.facts, translator, left_out)
 
 
 def _actions(translator: Translator, left_out: dict[str, str]) -> Iterator[tuple[str, Action]]:
     for action in translator.domain.actions.values():
+        translator.owner = action.name
         try:
             parameters, scope = translator.bound(action.parameters, {})
-            precondition = translator.truth(action.precondition, scope)
+            allowed = [
+                Apply(candidate_name(b), scope[p.name], BOOL) for p, b in arguments(translator.books, action)
+            ]
+            precondition = conjoined([*allowed, translator.truth(action.precondition, scope)])
             effects = [e for update in action.effects for e in _effects(translator, update, scope)]
         except (NotAbstractableError, TooManyCombinationsError) as why:
             left_out[action.name] = str(why) or "its effects depend on too many combinations of codes"
             continue
         yield action.name, Action(action.name, parameters, precondition, tuple(effects))
+
+
+def arguments(books: Codebooks, action: Action) -> Iterator[tuple[Variable, Codebook]]:
+    """The value parameters of an action that has a form over codes, and what their codes are in."""
+    for parameter in action.parameters:
+        if isinstance(parameter.type, ValueType):
+            yield parameter, books.parts(parameter.type)[0].book
 
 
 def _derived(translator: Translator, left_out: dict[str, str]) -> Iterator[tuple[str, Predicate]]:
@@ -143,6 +162,7 @@ def _derived(translator: Translator, left_out: dict[str, str]) -> Iterator[tuple
         if predicate.role != "derived" or not predicate.type.is_bool or not over_objects:
             continue
         assert predicate.body is not None
+        translator.owner = predicate.name
         try:
             body = translator.truth(predicate.body, {})
         except (NotAbstractableError, TooManyCombinationsError) as why:
@@ -271,19 +291,26 @@ def _domain(
     domain, books, symbols = translator.domain, translator.books, translator.symbols
     predicates: dict[str, Predicate] = {}
     for predicate in domain.state_predicates:
+        own = variables_apart(predicate.parameters)
         if predicate.type.is_bool:
-            predicates[predicate.name] = Predicate(
-                predicate.name, predicate.parameters, BOOL, "observed", span=predicate.span
-            )
+            predicates[predicate.name] = Predicate(predicate.name, own, BOOL, "observed", span=predicate.span)
             continue
         for place, part in enumerate(books.parts(predicate.type)):
             name = part_name(books, predicate, place)
             code = Variable("?code", sort_of(part.book))
-            predicates[name] = Predicate(
-                name, (*predicate.parameters, code), BOOL, "observed", span=predicate.span
-            )
+            predicates[name] = Predicate(name, (*own, code), BOOL, "observed", span=predicate.span)
+    for action in domain.actions.values():
+        for _, book in arguments(books, action):
+            name = candidate_name(book)
+            predicates[name] = Predicate(name, (Variable("?code", sort_of(book)),), BOOL, "observed")
     names = [book.name for book in books.books()]
-    hierarchy = Hierarchy({**domain.hierarchy.parents, **dict.fromkeys(names, ("object",))})
+    above = {
+        name: apart(ObjectType(parents)).names
+        for name, parents in domain.hierarchy.parents.items()
+        if name != "object"
+    }
+    hierarchy = Hierarchy({ENTITY: ("object",), **above, **dict.fromkeys(names, ("object",))})
+    constants = {name: apart(type_) for name, type_ in domain.constants.items()}
     codes = {code_name(book, i): sort_of(book) for book in books.books() for i in range(len(book))}
     bodies = {p.name: p.body for p in (*derived.values(), *symbols.auxiliary.values()) if p.body is not None}
     reads = {name: [n for n in names_in(body) if n in bodies] for name, body in bodies.items()}
@@ -293,7 +320,7 @@ def _domain(
         requirements=(":adl", ":derived-predicates"),
         hierarchy=hierarchy,
         value_types={},
-        constants={**domain.constants, **codes},
+        constants={**constants, **codes},
         predicates={**predicates, **symbols.relations, **derived, **symbols.auxiliary},
         actions=actions,
         blanks={},

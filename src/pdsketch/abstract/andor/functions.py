@@ -18,13 +18,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pdsketch.abstract.andor.codebooks import Codebooks, CodePart
+from pdsketch.abstract.andor.codebook import CodePart
+from pdsketch.abstract.andor.codebooks import Codebooks
 from pdsketch.budget import current
 from pdsketch.kernels.arrays import Bools, Longs
 from pdsketch.lang.domain import Domain
 from pdsketch.lang.rewrite import map_children, unfold
 from pdsketch.lang.terms import Apply, Each, Expr, Logic, Quantified, Variable
 from pdsketch.lang.types import ObjectType, ValueType
+from pdsketch.tensor.compile.callee import Callee, Given
 from pdsketch.tensor.compile.node import Node
 from pdsketch.tensor.detached import Detached
 from pdsketch.tensor.model import Model
@@ -87,9 +89,11 @@ class CodeTable:
     def reduced(self) -> CodeTable:
         """The same without the axes on which nothing depends."""
         axes, results = list(self.axes), self.results
+        if not results.size:
+            return self
         for i in reversed(range(len(axes))):
-            first = results.take([0], axis=i)
-            if (results == first).all():
+            first = results.take([0] if results.size else [], axis=i)
+            if results.size and (results == first).all():
                 results = first.squeeze(i)
                 del axes[i]
         return CodeTable(tuple(axes), results)
@@ -140,11 +144,21 @@ class CodeInputs:
 
 @final
 class CodeEvaluator:
-    """Evaluates programs of expressions whose only variables are inputs, on rows of codes."""
+    """Evaluates programs of expressions whose only variables are inputs, on rows of codes.
+
+    ``broken`` says for which rows of the last run a network returned NaN. ``not_finite``, ``off`` and
+    ``unseen`` count these, values that are off every code, and values that are not written because data
+    never had them, until they are set to 0.
+    """
 
     def __init__(self, model: Model, books: Codebooks) -> None:
         self.books = books
         self.programs = Detached(model)
+        self.broken: Bools = np.zeros(0, np.bool_)
+        self.not_finite = 0
+        self.off = 0
+        self.unseen = 0
+        self._functions = model.blanks
 
     def axes(self, inputs: Iterable[CodeInput]) -> list[CodeAxis]:
         """The axes of inputs, with the codes that each can have."""
@@ -166,14 +180,26 @@ class CodeEvaluator:
         self, axes: Sequence[CodeAxis], rows: Longs, node: Node, more: Mapping[str, Tensor] = NOTHING
     ) -> Tensor:
         """The values of a program on rows of codes, ``[n, axes]``; ``more`` are more parameters of rows."""
-        parts = []
+        parts, broken = [], []
         for first in range(0, max(1, len(rows)), _AT_ONCE):
             current().check()
             some = rows[first : first + _AT_ONCE]
             given = {name: values[None, first : first + _AT_ONCE] for name, values in more.items()}
             parameters = {**self.parameters(axes, some), **given}
-            parts.append(self.programs.run(node, parameters, len(some)).cpu())
+            watch = _NotFinite(len(some))
+            with self._functions.watched(watch):
+                parts.append(self.programs.run(node, parameters, len(some)).cpu())
+            broken.append(watch.rows)
+        self.broken = np.concatenate(broken)
+        self.not_finite += int(self.broken.sum())
         return torch.cat(parts)
+
+    def truths(
+        self, axes: Sequence[CodeAxis], rows: Longs, node: Node, more: Mapping[str, Tensor] = NOTHING
+    ) -> Bools:
+        """`run` of a truth: false where a network returned NaN."""
+        truths: Bools = self.run(axes, rows, node, more).numpy().astype(np.bool_)
+        return truths & ~self.broken
 
     def parameters(self, axes: Sequence[CodeAxis], rows: Longs) -> dict[str, Tensor]:
         """The values of inputs on rows of codes, ``[1, n, *shape]`` each."""
@@ -190,19 +216,53 @@ class CodeEvaluator:
         return found
 
     def coded(self, values: Tensor, type_: ValueType, *, constant: bool) -> Longs:
-        """The codes of computed values, ``[n, *shape]``, a column a part."""
+        """The codes of the values of the last run, ``[n, *shape]``, a column a part; -1: it is no number."""
         size = prod(type_.shape or ()) if type_.shape != () else 1
-        numbers = values.double().reshape(-1, size).nan_to_num().numpy()
-        found = []
+        numbers = values.double().reshape(-1, size).numpy()
+        wrong = self.broken | ~np.isfinite(numbers).all(1)
+        numbers = np.nan_to_num(numbers)
+        found, near = [], np.ones(len(numbers), np.bool_)
         for part in self.books.parts(type_):
             own = numbers[:, list(part.dimensions)]
             if constant:
-                found.append(part.book.admit(own))
-                continue
-            codes, near = part.book.meet(own)
-            # Of a closed codebook nothing else is written than what was seen.
-            found.append(np.where(near, codes, -1) if part.book.closed else codes)
-        return np.stack(found, -1)
+                codes = part.book.admit(own)
+            else:
+                codes, sure = part.book.meet(own)
+                if part.book.closed:  # nothing else is written than what was seen
+                    codes = np.where(sure, codes, -1)
+                    self.unseen += int((~sure & ~wrong).sum())
+                else:
+                    near &= sure
+            found.append(codes)
+            wrong |= not len(part.book)
+        self.off += int((~near & ~wrong).sum())
+        coded = np.stack(found, -1)
+        coded[wrong] = -1
+        return coded
+
+
+@final
+class _NotFinite:
+    """Notices for which of ``n`` rows a network returned NaN: give it to `Functions.watched`."""
+
+    def __init__(self, n: int) -> None:
+        self.rows: Bools = np.zeros(n, np.bool_)
+
+    def __call__(self, _callee: Callee, _given: Sequence[Given], leading: torch.Size, result: Tensor) -> None:
+        """Look at one call."""
+        if not result.is_floating_point() or not bool(torch.isnan(result).any()):
+            return
+        flat = torch.isnan(result).reshape(*leading, -1).any(-1)
+        if len(leading) > 1 and leading[1] == len(self.rows):
+            self.rows |= flat.transpose(0, 1).reshape(len(self.rows), -1).any(1).cpu().numpy()
+        else:
+            self.rows[:] = True
+
+
+def own_column(axes: Sequence[CodeAxis], target: Apply, place: int) -> int | None:
+    """Which axis is the part of the target that is written."""
+    own = [i for i, axis in enumerate(axes) if axis.input.expr == target and axis.place == place]
+    return own[0] if own else None
 
 
 def every_row(axes: Sequence[CodeAxis]) -> Longs:

@@ -13,10 +13,26 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pdsketch.abstract.andor.functions import CodeInputs, CodeTable, NotAbstractableError
+from pdsketch.abstract.andor.behaviour import (
+    AS_EMPTY,
+    UNCHANGED,
+    Behaviour,
+    CodeFunction,
+    CounterExample,
+    SampledRules,
+)
+from pdsketch.abstract.andor.functions import (
+    CodeInputs,
+    CodeTable,
+    NotAbstractableError,
+    TooManyCombinationsError,
+    own_column,
+)
+from pdsketch.abstract.andor.listed import ListFormulas
+from pdsketch.abstract.andor.sampled import SampleEvaluate
 from pdsketch.abstract.andor.symbolic import Case, Scope, conjoined, disjoined, hint_of, some
 from pdsketch.kernels.arrays import Bools, Longs
-from pdsketch.lang.terms import FALSE, TRUE, BlankCall, Each, Expr, Update
+from pdsketch.lang.terms import FALSE, TRUE, Apply, BlankCall, Each, Expr, Update
 from pdsketch.lang.types import BOOL, ValueType
 from pdsketch.tensor.compile.node import Node
 from pdsketch.tensor.detached import HELD
@@ -30,6 +46,10 @@ AGREEMENT: Final = 0.995
 _SETS: Final = 2048
 _ELEMENTS: Final = 4
 """Random sets on which that is tried, and their size at most."""
+
+
+_OfSets = Callable[[Longs, Longs, Bools], Longs]
+"""Rows of codes, elements ``[n, m, axes]`` and which of these are in the set → results ``[n, k]``."""
 
 
 @final
@@ -71,6 +91,13 @@ class SetFunction:
         held = self._t.symbols.holds(table, {**scope, **self._inner}, self.hint, bools)
         return some(self.variables, conjoined([self.condition(scope), held]))
 
+    def listed(self, sampled: SampledRules, scope: Scope) -> ListFormulas:
+        """The formulas of rules that were learned from samples."""
+        inner = {**scope, **self._inner}
+        bools = {**self.bools, **self._t.formulas(self.elements, inner)}
+        condition = self.condition(scope)
+        return ListFormulas(self._t.symbols, sampled, inner, bools, self.variables, condition)
+
     def moved(self, changes: CodeTable) -> CodeTable | None:
         """The changes of one element; None if there are none."""
         return changes if bool((changes.results >= -1).any()) else None
@@ -79,7 +106,7 @@ class SetFunction:
         """The function on rows of codes with sets of elements ``[n, m, axes]``."""
         evaluator = self._t.evaluator
         n, m = held.shape
-        flat = elements.reshape(n * m, -1)
+        flat = elements.reshape(n * m, len(self.own))
         given = {
             name: tensor[0].reshape(n, m, *tensor.shape[2:])
             for name, tensor in evaluator.parameters(self.own, flat).items()
@@ -105,11 +132,18 @@ def truth_of_set(translator: Translator, expr: BlankCall, scope: Scope) -> Expr:
     function = SetFunction(translator, expr, scope)
 
     def evaluate(rows: Longs, elements: Longs, held: Bools) -> Longs:
-        return function.run(rows, elements, held).numpy().astype(np.int64)[:, None]
+        truths: Bools = function.run(rows, elements, held).numpy().astype(np.bool_)
+        return (truths & ~translator.evaluator.broken).astype(np.int64)[:, None]
 
-    (base,), (flips,) = _one_at_a_time(translator, expr, function, evaluate)
+    single = _one_at_a_time(translator, expr, function, evaluate)
+    if single is None:
+        sampled = _sampled(translator, expr, function, lambda *a: evaluate(*a)[:, 0], "truth", None, 0)
+        yes = sampled.meanings.index(1) if 1 in sampled.meanings else -1
+        return function.listed(sampled, scope).where(yes)
+    (base,), (flip,), behaviour = single
+    flip = CodeTable(flip.axes, flip.results >= -1).reduced()
+    translator.note(CodeFunction(translator.owner, expr, None, None, 0, behaviour, base, flip, function.set))
     starts = translator.symbols.holds(base, scope, function.hint, function.bools)
-    (flip,) = flips
     turned = function.element(flip, scope)
     if starts == TRUE:
         return translator.symbols.denied(turned)
@@ -133,13 +167,21 @@ def written_by_set(
     def evaluate(rows: Longs, elements: Longs, held: Bools) -> Longs:
         codes = translator.evaluator.coded(function.run(rows, elements, held), type_, constant=False)
         if gated:
-            codes[~function.run(rows, elements, held, gate=True).numpy().astype(np.bool_)] = -1
+            writes: Bools = function.run(rows, elements, held, gate=True).numpy().astype(np.bool_)
+            codes[~writes | translator.evaluator.broken] = UNCHANGED
         return codes
 
-    bases, flips = _one_at_a_time(translator, value, function, evaluate)
+    single = _one_at_a_time(translator, value, function, evaluate)
+    if single is None:
+        return _sampled_cases(translator, update, value, function, evaluate, scope)
+    bases, flips, behaviour = single
     found = []
-    for base, ways in zip(bases, flips, strict=True):
-        (changes,) = ways
+    for place, (base, changes) in enumerate(zip(bases, flips, strict=True)):
+        translator.note(
+            CodeFunction(
+                translator.owner, value, update.target, type_, place, behaviour, base, changes, function.set
+            )
+        )
         moved = function.moved(changes)
         if moved is None:
             found.append(translator.cases(base, function.bools))
@@ -155,17 +197,83 @@ def written_by_set(
     return found
 
 
-def _one_at_a_time(
+def _sampled_cases(
+    translator: Translator,
+    update: Update,
+    value: BlankCall,
+    function: SetFunction,
+    evaluate: _OfSets,
+    scope: Scope,
+) -> list[list[Case]]:
+    """The same by rules that are learned from samples.
+
+    Each says that a code is written, that nothing is, or that it is as of the empty set.
+    """
+    assert function.type is not None
+    empty = _of_empty(function, evaluate)
+    try:
+        bases = translator.tabulated((value, "empty"), function.axes, empty).tables
+    except TooManyCombinationsError:
+        bases = ()
+    found = []
+    for place in range(len(translator.books.parts(function.type))):
+        own = own_column(function.axes, update.target, place)
+
+        def results(
+            rows: Longs, elements: Longs, held: Bools, place: int = place, own: int | None = own
+        ) -> Longs:
+            codes = evaluate(rows, elements, held)[:, place]
+            if own is not None:
+                codes = np.where(codes == rows[:, own], UNCHANGED, codes)
+            if bases and bases[place].axes:
+                same = (codes == empty(rows)[:, place]) & (codes != UNCHANGED)
+                codes = np.where(same, AS_EMPTY, codes)
+            return codes
+
+        sampled = _sampled(translator, value, function, results, "value", update.target, place)
+        formulas = function.listed(sampled, scope)
+        cases = translator.listed_cases(sampled, formulas)
+        if AS_EMPTY in sampled.meanings:
+            when = formulas.where(sampled.meanings.index(AS_EMPTY))
+            cases += [
+                Case(conjoined([when, c.condition]), c.variables, c.table)
+                for c in translator.cases(bases[place], function.bools)
+            ]
+        found.append(cases)
+    return found
+
+
+def _sampled(
     translator: Translator,
     expr: Expr,
     function: SetFunction,
-    evaluate: Callable[[Longs, Longs, Bools], Longs],
-) -> tuple[list[CodeTable], list[tuple[CodeTable, ...]]]:
-    """The function of the empty set, and how one element changes it; checked on sets of several.
+    results: SampleEvaluate,
+    kind: str,
+    target: Apply | None,
+    place: int,
+) -> SampledRules:
+    """Rules that are learned from samples of a function, which is noted."""
+    sampled, behaviour = translator.sampled(
+        (expr, kind, target, place), function.hint, function.axes, function.own, results
+    )
+    translator.note(
+        CodeFunction(
+            translator.owner,
+            expr,
+            target,
+            function.type,
+            place,
+            behaviour,
+            set=function.set,
+            sampled=sampled,
+        )
+    )
+    return sampled
 
-    Codes of -2 in the second tables: the element changes nothing.
-    """
-    outer, inner = function.axes, function.own
+
+def _of_empty(function: SetFunction, evaluate: _OfSets) -> Callable[[Longs], Longs]:
+    """The function of the empty set."""
+    inner = function.own
 
     def empty(rows: Longs) -> Longs:
         elements = np.zeros((len(rows), 1, len(inner)), np.int64)
@@ -173,32 +281,55 @@ def _one_at_a_time(
             elements[:, :, i] = axis.codes[0] if len(axis.codes) else 0
         return evaluate(rows, elements, np.zeros((len(rows), 1), np.bool_))
 
+    return empty
+
+
+def _one_at_a_time(
+    translator: Translator, expr: Expr, function: SetFunction, evaluate: _OfSets
+) -> tuple[tuple[CodeTable, ...], tuple[CodeTable, ...], Behaviour] | None:
+    """The function of the empty set, and how one element changes it; checked on sets of several.
+
+    Codes of `AS_EMPTY` in the second tables: the element changes nothing. None: elements decide together, or
+    there are too many combinations.
+    """
+    outer, inner = function.axes, function.own
+    empty = _of_empty(function, evaluate)
+
     def single(rows: Longs) -> Longs:
         ours, theirs = rows[:, : len(outer)], rows[:, len(outer) :]
         found = evaluate(ours, theirs[:, None], np.ones((len(rows), 1), np.bool_))
-        return np.where(found == empty(ours), -2, found)
+        return np.where(found == empty(ours), AS_EMPTY, found)
 
-    bases, _ = translator.tabulated((expr, "empty"), outer, empty)
-    flips, _ = translator.tabulated((expr, "single"), [*outer, *inner], single)
-    truth = function.type is None
-    if truth:
-        flips = [CodeTable(t.axes, t.results >= -1) for t in flips]
-    agreement = _agreement(function, evaluate)
-    translator.note(function.hint, False, agreement, flips[0])
+    agreement, wrong = _agreement(function, evaluate)
     if agreement < AGREEMENT:
-        raise NotAbstractableError(
-            f"`{function.hint}` depends on several elements of a set together "
-            f"(one at a time explains {agreement:.3f} of random sets)"
-        )
-    return bases, [(t,) for t in flips]
+        return None
+    try:
+        bases = translator.tabulated((expr, "empty"), outer, empty)
+        flips = translator.tabulated((expr, "single"), [*outer, *inner], single)
+    except TooManyCombinationsError:
+        return None
+    agreement = min(agreement, bases.agreement, flips.agreement)
+    wrong = wrong or flips.counter_example or bases.counter_example
+    cases = _SETS if bases.cases else 0
+    behaviour = Behaviour(
+        function.hint,
+        False,
+        agreement,
+        cases,
+        flips.not_finite,
+        flips.off,
+        flips.unseen,
+        counter_example=wrong,
+    )
+    return bases.tables, flips.tables, behaviour
 
 
-def _agreement(function: SetFunction, evaluate: Callable[[Longs, Longs, Bools], Longs]) -> float:
+def _agreement(function: SetFunction, evaluate: _OfSets) -> tuple[float, CounterExample | None]:
     """How often the function of random sets is what one of the elements makes of it, or the empty set."""
     rng = np.random.default_rng(0)
     outer, inner = function.axes, function.own
     if not inner or any(not len(axis.codes) for axis in (*outer, *inner)):
-        return 1.0
+        return 1.0, None
     rows = (
         np.stack([rng.choice(a.codes, _SETS) for a in outer], -1) if outer else np.zeros((_SETS, 0), np.int64)
     )
@@ -214,4 +345,11 @@ def _agreement(function: SetFunction, evaluate: Callable[[Longs, Longs, Bools], 
         changed |= here
         agreed |= here & (one == whole)
     agreed |= ~changed & (whole == empty)
-    return float(agreed.all(1).mean())
+    right: Bools = np.asarray(agreed.all(1))
+    at = int(right.argmin())
+    wrong = None
+    if not right[at]:
+        members = tuple(tuple(map(int, e)) for e in elements[at][held[at]])
+        row, result = tuple(map(int, rows[at])), tuple(map(int, whole[at]))
+        wrong = CounterExample(tuple(outer), row, tuple(inner), members, result)
+    return float(right.mean()), wrong

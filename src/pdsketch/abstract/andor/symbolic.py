@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import final
 
 import numpy as np
 
-from pdsketch.abstract.andor.codebooks import Codebook, Codebooks
+from pdsketch.abstract.andor.codebook import Codebook
+from pdsketch.abstract.andor.codebooks import Codebooks
 from pdsketch.abstract.andor.functions import CodeAxis, CodeTable
 from pdsketch.kernels.arrays import Bools
 from pdsketch.lang.domain import Domain, Fact, Predicate
@@ -35,6 +36,20 @@ _MOST_WRITTEN_OUT = 3
 """Codes of one variable that are written as a disjunction; more become a relation."""
 
 
+ENTITY = "entity@"
+"""The type above all of the model's own objects: ``?x - object`` of a sketch is not about codes."""
+
+
+def apart(type_: ObjectType) -> ObjectType:
+    """A type of the model in the symbolic domain, where it must not hold codes."""
+    return ObjectType(tuple(ENTITY if name == "object" else name for name in type_.names))
+
+
+def variables_apart(variables: Iterable[Variable]) -> tuple[Variable, ...]:
+    """Variables over the model's own objects."""
+    return tuple(replace(v, type=apart(v.type)) if isinstance(v.type, ObjectType) else v for v in variables)
+
+
 def sort_of(book: Codebook) -> ObjectType:
     """The object type of the codes of a codebook."""
     return ObjectType((book.name,))
@@ -43,6 +58,11 @@ def sort_of(book: Codebook) -> ObjectType:
 def code_name(book: Codebook, code: int) -> str:
     """The object that a code is."""
     return f"{book.name}@{code}"
+
+
+def candidate_name(book: Codebook) -> str:
+    """The predicate that says which codes arguments of actions may have."""
+    return f"candidate@{book.name}"
 
 
 def part_name(books: Codebooks, predicate: Predicate, place: int) -> str:
@@ -160,7 +180,7 @@ class Symbols:
             return expr
         if expr not in self._named:
             types = {v.name: v.type for v in walk(expr) if isinstance(v, Variable)}
-            parameters = tuple(Variable(name, types[name]) for name in free_variables(expr))
+            parameters = variables_apart(Variable(name, types[name]) for name in free_variables(expr))
             name = f"some@{len(self.auxiliary)}"
             self.auxiliary[name] = Predicate(name, parameters, BOOL, "derived", expr)
             self._named[expr] = Apply(name, parameters, BOOL)
@@ -169,6 +189,8 @@ class Symbols:
     def holds(self, table: CodeTable, scope: Scope, hint: str, bools: dict[Expr, Expr]) -> Expr:
         """The formula that a table of truth amounts to. ``bools`` are the formulas of Boolean inputs."""
         results: Bools = table.results.astype(np.bool_)
+        if not results.size:
+            return FALSE  # there is no value that it could be true of
         if not table.axes:
             return TRUE if bool(results) else FALSE
         for i, axis in enumerate(table.axes):
@@ -178,7 +200,7 @@ class Symbols:
                 ways = [CodeTable(rest, np.asarray(results.take(sign, axis=i))).reduced() for sign in (0, 1)]
                 low, high = (self.holds(way, scope, hint, bools) for way in ways)
                 return disjoined([conjoined([self.denied(formula), low]), conjoined([formula, high])])
-        if results.mean() > 0.5:
+        if results.any() and results.mean() > 0.5:
             return self.denied(self._some_row(table.axes, ~results, scope, hint))
         return self._some_row(table.axes, results, scope, hint)
 

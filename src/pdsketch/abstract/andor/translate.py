@@ -8,12 +8,13 @@ own answers fill.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import final
 
 import numpy as np
 
 from pdsketch.abstract.andor import sets
+from pdsketch.abstract.andor.behaviour import UNCHANGED, Behaviour, CodeFunction, SampledRules
 from pdsketch.abstract.andor.codebooks import Codebooks
 from pdsketch.abstract.andor.functions import (
     CodeAxis,
@@ -21,7 +22,11 @@ from pdsketch.abstract.andor.functions import (
     CodeInputs,
     CodeTable,
     NotAbstractableError,
+    TooManyCombinationsError,
+    own_column,
 )
+from pdsketch.abstract.andor.listed import ListFormulas
+from pdsketch.abstract.andor.sampled import SampleEvaluate, learn_sampled
 from pdsketch.abstract.andor.symbolic import (
     Case,
     Scope,
@@ -29,9 +34,10 @@ from pdsketch.abstract.andor.symbolic import (
     conjoined,
     disjoined,
     hint_of,
+    variables_apart,
 )
-from pdsketch.abstract.andor.tabulate import tabulate
-from pdsketch.kernels.arrays import Longs
+from pdsketch.abstract.andor.tabulate import Tabulated, tabulate
+from pdsketch.kernels.arrays import Bools, Longs
 from pdsketch.lang.domain import Domain
 from pdsketch.lang.rewrite import unfold
 from pdsketch.lang.terms import (
@@ -54,19 +60,12 @@ from pdsketch.tensor.model import Model
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Behaviour:
-    """How a function of the model is represented: exactly, or how often it agreed where it was tried."""
-
-    name: str
-    exact: bool
-    agreement: float
-    cases: int
-
-
-@final
 class Translator:
-    """Formulas over codes, for the expressions of one model."""
+    """Formulas over codes, for the expressions of one model.
+
+    ``owner`` is the action or the derived predicate whose expressions are looked at; ``functions`` are the
+    functions of the model that these call.
+    """
 
     def __init__(self, model: Model, books: Codebooks) -> None:
         self.model = model
@@ -74,8 +73,11 @@ class Translator:
         self.books = books
         self.symbols = Symbols(model.domain, books)
         self.evaluator = CodeEvaluator(model, books)
+        self.owner = ""
+        self.functions: dict[tuple[str, Expr, Apply | None, int], CodeFunction] = {}
         self.behaviours: dict[str, Behaviour] = {}
-        self._tables: dict[object, tuple[list[CodeTable], bool]] = {}
+        self._tables: dict[object, Tabulated | None] = {}
+        self._sampled: dict[object, tuple[SampledRules, Behaviour]] = {}
 
     # -- truth ---------------------------------------------------------------------
 
@@ -120,7 +122,7 @@ class Translator:
         found, inner = list[Variable](), dict(scope)
         for variable in variables:
             if isinstance(variable.type, ObjectType):
-                found.append(variable)
+                found += variables_apart([variable])
                 continue
             if variable.type.is_bool or len(self.books.parts(variable.type)) != 1:
                 raise NotAbstractableError(f"`{variable.name}` ranges over values of several parts")
@@ -153,11 +155,38 @@ class Translator:
         hint = hint_of(expr)
 
         def evaluate(rows: Longs) -> Longs:
-            return self.evaluator.run(axes, rows, node).numpy().astype(np.int64)[:, None]
+            return self.evaluator.truths(axes, rows, node).astype(np.int64)[:, None]
 
-        (table,), exact = self.tabulated((expr, "truth"), axes, evaluate)
-        self.note(hint, exact, 1.0, table)
+        try:
+            found = self.tabulated((expr, "truth"), axes, evaluate)
+        except TooManyCombinationsError:
+            return self._sampled_truth(expr, inputs, axes, evaluate, scope)
+        (table,) = found.tables
+        self.note(CodeFunction(self.owner, expr, None, None, 0, behaviour_of(hint, found, table), table))
         return self.symbols.holds(table, scope, hint, self.formulas(inputs, scope))
+
+    def _sampled_truth(
+        self,
+        expr: Expr,
+        inputs: CodeInputs,
+        axes: Sequence[CodeAxis],
+        evaluate: Callable[[Longs], Longs],
+        scope: Scope,
+    ) -> Expr:
+        """The same by rules that are learned from samples."""
+
+        def results(rows: Longs, _elements: Longs, _held: Bools) -> Longs:
+            return evaluate(rows)[:, 0]
+
+        sampled, behaviour = self.sampled((expr, "truth"), hint_of(expr), axes, (), results)
+        self.note(CodeFunction(self.owner, expr, None, None, 0, behaviour, sampled=sampled))
+        return self._where(
+            sampled, 1, ListFormulas(self.symbols, sampled, scope, self.formulas(inputs, scope))
+        )
+
+    @staticmethod
+    def _where(sampled: SampledRules, meaning: int, formulas: ListFormulas) -> Expr:
+        return formulas.where(sampled.meanings.index(meaning)) if meaning in sampled.meanings else FALSE
 
     def formulas(self, inputs: CodeInputs, scope: Scope) -> dict[Expr, Expr]:
         """The formulas of Boolean inputs, over codes."""
@@ -165,23 +194,50 @@ class Translator:
 
     def tabulated(
         self, key: object, axes: Sequence[CodeAxis], evaluate: Callable[[Longs], Longs]
-    ) -> tuple[list[CodeTable], bool]:
+    ) -> Tabulated:
         """`tabulate`, computed once for each number of codes."""
-        whole = (key, tuple((len(axis.codes), len(axis.part.book) if axis.part else 2) for axis in axes))
-        found = self._tables.get(whole)
+        whole = (key, _sizes(axes))
+        if whole not in self._tables:
+            evaluator = self.evaluator
+            evaluator.not_finite = evaluator.off = evaluator.unseen = 0
+            try:
+                made = tabulate(axes, evaluate)
+            except TooManyCombinationsError:
+                self._tables[whole] = None
+                raise
+            counted = (evaluator.not_finite, evaluator.off, evaluator.unseen)
+            made = replace(made, not_finite=counted[0], off=counted[1], unseen=counted[2])
+            self._tables[whole] = made
+            return made
+        found = self._tables[whole]
         if found is None:
-            found = self._tables[whole] = tabulate(axes, evaluate)
-            return found
+            raise TooManyCombinationsError
         # The expression is the same, and its inputs have other names now.
-        by_place = {(a.input.expr, a.place): a for a in axes}
-        tables = [
-            CodeTable(tuple(by_place[a.input.expr, a.place] for a in t.axes), t.results) for t in found[0]
-        ]
-        return tables, found[1]
+        return replace(
+            found, tables=tuple(CodeTable(_renamed(t.axes, axes), t.results) for t in found.tables)
+        )
 
-    def note(self, name: str, exact: bool, agreement: float, table: CodeTable) -> None:
-        """Remember how well a function is represented."""
-        self.behaviours[name] = Behaviour(name, exact, agreement, int(table.results.size))
+    def sampled(
+        self,
+        key: object,
+        name: str,
+        axes: Sequence[CodeAxis],
+        own: Sequence[CodeAxis],
+        evaluate: SampleEvaluate,
+    ) -> tuple[SampledRules, Behaviour]:
+        """`learn_sampled`, computed once for each number of codes."""
+        whole = (key, _sizes((*axes, *own)))
+        if whole not in self._sampled:
+            found = learn_sampled(name, (axes, own), evaluate, self.books.seen, self.model.notes)
+            self._sampled[whole] = found
+            return found
+        rules, behaviour = self._sampled[whole]
+        return replace(rules, axes=_renamed(rules.axes, axes), own=_renamed(rules.own, own)), behaviour
+
+    def note(self, function: CodeFunction) -> None:
+        """Remember a function, and how well it is represented."""
+        self.functions[self.owner, function.expr, function.target, function.place] = function
+        self.behaviours[function.behaviour.name] = function.behaviour
 
     # -- values --------------------------------------------------------------------
 
@@ -205,13 +261,55 @@ class Translator:
             values = self.evaluator.run(axes, rows, node)
             codes = self.evaluator.coded(values, predicate.type, constant=not axes)
             if gate is not None:
-                codes[~self.evaluator.run(axes, rows, gate).numpy().astype(np.bool_)] = -1
+                codes[~self.evaluator.truths(axes, rows, gate)] = UNCHANGED
             return codes
 
-        tables, exact = self.tabulated((value, "value", predicate.type, gate is None), axes, evaluate)
-        for table in tables:
-            self.note(hint, exact, 1.0, table)
-        return [self.cases(table, self.formulas(inputs, scope)) for table in tables]
+        key = (value, "value", predicate.type, gate is None)
+        try:
+            found = self.tabulated(key, axes, evaluate)
+        except TooManyCombinationsError:
+            return self._sampled_cases(update, key, inputs, axes, evaluate, scope)
+        for place, table in enumerate(found.tables):
+            behaviour = behaviour_of(hint, found, table)
+            self.note(CodeFunction(self.owner, value, update.target, predicate.type, place, behaviour, table))
+        return [self.cases(table, self.formulas(inputs, scope)) for table in found.tables]
+
+    def _sampled_cases(
+        self,
+        update: Update,
+        key: object,
+        inputs: CodeInputs,
+        axes: Sequence[CodeAxis],
+        evaluate: Callable[[Longs], Longs],
+        scope: Scope,
+    ) -> list[list[Case]]:
+        """The same by rules that are learned from samples: one case for each code that is written."""
+        value, type_ = update.value, self.domain.predicates[update.target.predicate].type
+        assert value is not None
+        found = []
+        for place in range(len(self.books.parts(type_))):
+            own = own_column(axes, update.target, place)
+
+            def results(
+                rows: Longs, _e: Longs, _h: Bools, place: int = place, own: int | None = own
+            ) -> Longs:
+                codes = evaluate(rows)[:, place]
+                return codes if own is None else np.where(codes == rows[:, own], UNCHANGED, codes)
+
+            sampled, behaviour = self.sampled((key, place), hint_of(value), axes, (), results)
+            self.note(
+                CodeFunction(self.owner, value, update.target, type_, place, behaviour, sampled=sampled)
+            )
+            formulas = ListFormulas(self.symbols, sampled, scope, self.formulas(inputs, scope))
+            found.append(self.listed_cases(sampled, formulas))
+        return found
+
+    def listed_cases(self, sampled: SampledRules, formulas: ListFormulas) -> list[Case]:
+        """One case for each code that a list says is written."""
+        written = [code for code in sampled.meanings if code >= 0]
+        return [
+            Case(self._where(sampled, code, formulas), (), CodeTable((), np.array(code))) for code in written
+        ]
 
     def cases(self, table: CodeTable, bools: dict[Expr, Expr]) -> list[Case]:
         """A table without Boolean axes: one case for each combination of their truths."""
@@ -231,3 +329,28 @@ class Translator:
                             found.append(Case(condition, case.variables, case.table))
                 return found
         return [Case(TRUE, (), table)]
+
+
+def behaviour_of(name: str, found: Tabulated, table: CodeTable) -> Behaviour:
+    """How well a table says what a function does; of an exact one, the combinations that matter count."""
+    cases = int(table.results.size) if found.exact else found.cases
+    return Behaviour(
+        name,
+        found.exact,
+        found.agreement,
+        cases,
+        found.not_finite,
+        found.off,
+        found.unseen,
+        counter_example=found.counter_example,
+    )
+
+
+def _sizes(axes: Sequence[CodeAxis]) -> tuple[tuple[int, int], ...]:
+    return tuple((len(axis.codes), len(axis.part.book) if axis.part else 2) for axis in axes)
+
+
+def _renamed(kept: Sequence[CodeAxis], axes: Sequence[CodeAxis]) -> tuple[CodeAxis, ...]:
+    """The axes that stand for some kept ones now."""
+    by_place = {(a.input.expr, a.place): a for a in axes}
+    return tuple(by_place[a.input.expr, a.place] for a in kept)

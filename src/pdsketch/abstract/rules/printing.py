@@ -32,6 +32,9 @@ class CodeNames(Protocol):
     def element_fact(self, group: int, column: int, code: int) -> str:
         """A column of an element has a code, e.g. ``(item-feature@9 ?t)``."""
 
+    def membership(self, group: int) -> str:
+        """When something is in a set, e.g. ``(robot-facing ?r ?t)``; empty: that goes without saying."""
+
     def label(self, label: int) -> str:
         """What is predicted."""
 
@@ -60,6 +63,11 @@ class NumberedNames:
         """``(e0@3 ?t0)`` …"""
         return f"(e{column}@{code} ?t{group})"
 
+    def membership(self, group: int) -> str:
+        """Nothing."""
+        del group
+        return ""
+
     def label(self, label: int) -> str:
         """The number."""
         return str(label)
@@ -78,7 +86,8 @@ def literal_text(literal: CodeLiteral, names: CodeNames) -> str:
             text = f"(= {names.argument(i)} {names.argument(j)})"
         case AtLeast(s, elements, count):
             parts = [_element_text(element, s, names) for element in elements]
-            body = parts[0] if len(parts) == 1 else f"(and{''.join(' ' + part for part in parts)})"
+            member = names.membership(s)
+            body = conjunction([member, *parts] if member else parts)
             quantifier = "exists" if count == 1 else f"at-least-{count}"
             text = f"({quantifier} ({names.variable(s)}) {body})"
     return text if literal.positive else f"(not {text})"
@@ -94,3 +103,13 @@ def _element_text(literal: ElementLiteral, group: int, names: CodeNames) -> str:
 
 def _either(parts: list[str]) -> str:
     return parts[0] if len(parts) == 1 else f"(or{''.join(' ' + part for part in parts)})"
+
+
+def conjunction(parts: list[str]) -> str:
+    """All of the parts hold."""
+    return parts[0] if len(parts) == 1 else f"(and{''.join(' ' + part for part in parts)})"
+
+
+def disjunction(parts: list[str]) -> str:
+    """Some of the parts hold."""
+    return _either(parts) if parts else "false"

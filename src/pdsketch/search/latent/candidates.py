@@ -1,4 +1,4 @@
-"""Values for the value parameters of actions: declared choices, values in the state, generators."""
+"""Values for the value parameters of actions: declared choices, those of state and goal, generators."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from pdsketch.lang.diagnostics import error
+from pdsketch.lang.terms import Expr, Value, walk
 from pdsketch.lang.types import ValueType
 from pdsketch.search.keywords import Generator
 from pdsketch.search.latent.instances import Candidates, value_types
@@ -19,6 +20,7 @@ from pdsketch.tensor.states.values import every_choice
 def candidates_of(
     model: Model,
     state: State,
+    goal: Expr,
     generators: Mapping[str, Generator],
     number: int,
     before: Candidates | None,
@@ -26,7 +28,10 @@ def candidates_of(
     """The candidates of round ``number``: those before, and what the generators propose now."""
     found = {}
     for type_ in value_types(model.domain):
-        pool = _given(model, state, type_) if before is None else before.of(type_)
+        if before is None:
+            pool = _with_constants(_given(model, state, type_), goal, type_)
+        else:
+            pool = before.of(type_)
         generator = None if type_.alias is None else generators.get(type_.alias)
         if generator is not None:
             pool = torch.cat([pool, _proposed(generator, model, state, number, type_).to(pool)])
@@ -49,6 +54,23 @@ def _given(model: Model, state: State, type_: ValueType) -> Tensor:
         dtype = torch.float32 if type_.prim == "float32" else torch.int64
         return torch.zeros(0, *shape, dtype=dtype, device=state.device)
     return torch.cat(pools)
+
+
+def _with_constants(pool: Tensor, goal: Expr, type_: ValueType) -> Tensor:
+    """The values and those that stand in the goal and could be of the type."""
+    if type_.choices is not None or type_.prim == "bool":
+        return pool
+    kinds = ("int64",) if type_.prim == "int64" else ("int64", "float32")
+    own = [
+        torch.as_tensor(node.value).to(pool).reshape(pool.shape[1:])
+        for node in walk(goal)
+        if isinstance(node, Value) and node.type.prim in kinds and _size(node) == pool.shape[1:].numel()
+    ]
+    return torch.cat([pool, torch.stack(own)]) if own else pool
+
+
+def _size(node: Value) -> int:
+    return torch.as_tensor(node.value).numel()
 
 
 def _shape(type_: ValueType, state: State, names: list[str]) -> tuple[int, ...]:

@@ -8,13 +8,47 @@ from typing import Final
 import torch
 
 from pdsketch.lang.rewrite import unfold_all
-from pdsketch.search.latent.replay import Move, Trail
+from pdsketch.lang.steps import Step
+from pdsketch.lang.terms import Expr
+from pdsketch.search.latent.limits import suppress_limits
+from pdsketch.search.latent.margin import Margin
+from pdsketch.search.latent.replay import Move, Trail, Verdicts, replay
+from pdsketch.tensor.compile.node import pardoning
 from pdsketch.tensor.experience import Watch
 from pdsketch.tensor.model import Model
 from pdsketch.tensor.states.state import State, concat
 
 _MOST_STATES: Final = 4096
 """States of plans that are watched together, to bound memory."""
+
+
+_NOT_LOOKED_AT: Final = (
+    "a limit was reached before it was seen whether the plan rests on what the model knows"
+)
+
+
+def looked_at(
+    model: Model,
+    states: Sequence[State],
+    goals: Sequence[Expr],
+    plans: Sequence[Sequence[Step]],
+    *,
+    snap: bool,
+    trail: Trail,
+    margin: Margin,
+) -> tuple[Verdicts, dict[int, tuple[str, ...]]]:
+    """Why each plan fails when it is replayed (None: it does not), and what is to be said of it.
+
+    A plan that no time was left for has no verdict.
+    """
+    verdicts = Verdicts()
+    with suppress_limits(), pardoning():
+        replay(model, states, goals, plans, snap=snap, trail=trail, verdicts=verdicts, margin=margin)
+    said: dict[int, tuple[str, ...]] = dict.fromkeys(range(len(plans)), (_NOT_LOOKED_AT,))
+    with suppress_limits(), pardoning():
+        watch = doubts_of(model, trail)
+        said = {number: tuple(watch.sentences(number)) for number in range(len(plans))}
+    return verdicts, said
 
 
 def doubts_of(model: Model, trail: Trail) -> Watch:

@@ -1,16 +1,19 @@
 """Best-first search over latent batches: many problems, the k best open nodes of each at a time.
 
-``astar`` orders by g + h, ``wastar`` by g + w·h, ``gbfs`` by h. Goal truth is stored
-when a node is generated. A* stops when the cheapest goal generated costs no more
+Goal truth is stored when a node is generated. A* stops when the cheapest goal generated costs no more
 than any remaining f (with k = 1: when it is removed, as textbooks have it);
 greedy search stops at once. A state that is reached more cheaply is opened again.
+
+Several orders take turns. There, k is 1 while some heuristic falls, and doubles after each turn of all orders
+in which none does, up to where a batch of successors is so large that more together would be no cheaper.
+Such a search stops when A* with one of the orders would, or when it has expanded as much again since its
+first goal.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final, final
 
 import numpy as np
@@ -25,9 +28,10 @@ from pdsketch.search.latent.frontier import Frontier
 from pdsketch.search.latent.goal_test import GoalTest
 from pdsketch.search.latent.heuristics import StateHeuristic
 from pdsketch.search.latent.limits import LIMITS, status_of
+from pdsketch.search.latent.orders import FAR, Order, are_dead_ends, estimates, priorities
+from pdsketch.search.latent.settings import LatentOutcome, SearchSettings
 from pdsketch.search.latent.space import Space
-from pdsketch.search.options import ModelSearch, Watch
-from pdsketch.search.outcome import Outcome, SearchProgress
+from pdsketch.search.outcome import SearchProgress
 from pdsketch.search.result import Status
 from pdsketch.tensor.compile.node import pardoning
 
@@ -38,49 +42,12 @@ Bools = NDArray[np.bool_]
 _SHIFT: Final = 40
 """Bits of an instance in the code of a ground action; the action stands above them."""
 
-_FAR: Final = 1e12
-"""Stands for an infinite estimate that proves nothing: such states come last, in the order of g."""
+ENOUGH_SUCCESSORS: Final = 2048
+"""Successors of one problem in a batch from which on a node costs what it costs; below, most of the time goes
+into the calls themselves. Set by hand, from the figures of ``benchmarks/latent.py``."""
 
 _Admitted = tuple[Children, Floats, Ints]
 """Successors with their costs, and their entries in the closed table."""
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """When to stop beside the budget: expansions of a problem, depth of a node."""
-
-    expansions: int | None
-    depth: int | None
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class SearchSettings:
-    """How to search.
-
-    ``k`` nodes of each problem are expanded together. ``exact``: no two different
-    states are taken for one and all actions are tried, so that running out of
-    states proves that there is no plan. ``refused`` are not tried at the roots.
-    """
-
-    search: ModelSearch
-    weight: float
-    k: int
-    limits: Limits
-    exact: bool
-    refused: frozenset[Step] = frozenset()
-    watch: Watch | None = None
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class LatentOutcome(Outcome):
-    """How the search for one problem ended. ``node`` is a goal; ``best`` the node of least h; -1: none."""
-
-    node: int = -1
-    best: int = -1
-    limit: str = ""
 
 
 @final
@@ -88,16 +55,16 @@ class BestFirstSearch:
     """One search for all problems of a space."""
 
     def __init__(
-        self, space: Space, goal_test: GoalTest, heuristic: StateHeuristic, settings: SearchSettings
+        self, space: Space, goal_test: GoalTest, orders: Sequence[Order], settings: SearchSettings
     ) -> None:
         self.space = space
         self.goal_test = goal_test
-        self.heuristic = heuristic
+        self.orders = orders
         self.settings = settings
         self.limits = settings.limits
         self.search = settings.search
         n = space.roots.size
-        self.frontier = Frontier(n)
+        self.frontier = Frontier(n, orders=len(orders))
         self.expanded = np.zeros(n, dtype=np.int64)
         self.evaluated = np.zeros(n, dtype=np.int64)
         self.generated = np.zeros(n, dtype=np.int64)
@@ -105,7 +72,15 @@ class BestFirstSearch:
         self.goal_cost = np.full(n, np.inf)
         self.best = np.full(n, -1, dtype=np.int64)
         self.best_h = np.full(n, np.inf)
+        self.lowest = np.full((len(orders), n), np.inf)
+        self._guide = np.zeros(n, dtype=np.int64)
+        self._turned = np.full((len(orders), n), np.inf)
+        self._width = np.full(n, settings.k or 1, dtype=np.int64)
+        self._rounds = 0
+        self._enough = ENOUGH_SUCCESSORS // space.instances_of_each
+        self._patience = np.full(n, np.iinfo(np.int64).max)
         self._is_goal = np.zeros(0, dtype=np.bool_)
+        self._dead_at_root = np.zeros(n, dtype=np.bool_)
         self._cut = np.zeros(n, dtype=np.bool_)
         self._status: list[Status | None] = [None] * n
         self._limit = [""] * n
@@ -156,7 +131,7 @@ class BestFirstSearch:
         for problem in range(len(roots)):
             if self.goal[problem] >= 0:
                 self._status[problem] = "solved"
-            elif self.heuristic.infinity_is_proof and np.isinf(self.frontier.h[problem]):
+            elif self._dead_at_root[problem]:
                 self._status[problem] = "unsolvable"
 
     def _active(self) -> Ints:
@@ -167,10 +142,14 @@ class BestFirstSearch:
         active = self._drop_finished(active)
         if not active.size:
             return
-        room = np.full(active.size, self.settings.k, dtype=np.int64)
+        order = self._rounds % len(self.orders)
+        self._rounds += 1
+        if order == 0:
+            self._widen(active)
+        room = self._width[active]
         if self.limits.expansions is not None:
             room = np.minimum(room, self.limits.expansions - self.expanded[active])
-        nodes = self.frontier.pop(active, room)
+        nodes = self.frontier.pop(active, room, order)
         owners = self.frontier.problem[nodes]
         np.add.at(self.expanded, owners, 1)
         empty = np.setdiff1d(active, owners)
@@ -185,10 +164,19 @@ class BestFirstSearch:
         for first in range(0, len(nodes), size):
             self._expand(nodes[first : first + size])
 
+    def _widen(self, active: Ints) -> None:
+        """Set how many nodes of each problem are expanded together, unless that was given."""
+        if self.settings.k is None:
+            falling = (self.lowest[:, active] < self._turned[:, active]).any(0)
+            wider = np.minimum(2 * self._width[active], np.maximum(1, self._enough[active]))
+            self._width[active] = np.where(falling, 1, wider)
+            self._turned[:, active] = self.lowest[:, active]
+
     def _drop_finished(self, active: Ints) -> Ints:
         """The problems that go on; those with a goal that nothing can beat, or without room, are settled."""
-        if self.settings.k > 1 and self.search != "gbfs":
-            done = (self.goal[active] >= 0) & (self.goal_cost[active] <= self.frontier.least_f(active))
+        if self.settings.k != 1 and self.search != "gbfs":
+            done = (self.goal[active] >= 0) & (self.goal_cost[active] <= self._least_f(active))
+            done |= self.expanded[active] >= self._patience[active]
             for problem in active[done]:
                 self._status[problem] = "solved"
             active = active[~done]
@@ -198,9 +186,20 @@ class BestFirstSearch:
             active = active[~spent]
         return active
 
+    def _least_f(self, active: Ints) -> Floats:
+        """The least priority of each problem's open nodes; of several orders, the one where it is largest.
+
+        Blind search, the last of them, does not count, nor does an order that sees no way from here.
+        """
+        if len(self.orders) == 1:
+            return self.frontier.least_f(active)
+        found = np.stack([self.frontier.least_f(active, order) for order in range(len(self.orders) - 1)])
+        least: Floats = np.where(np.isfinite(found) & (found >= FAR), -np.inf, found).max(0)
+        return least
+
     def _take_goals(self, nodes: Ints) -> Ints:
         """Removed goal nodes settle their problem (k = 1); what is left to expand."""
-        if self.settings.k > 1 or self.search == "gbfs" or not nodes.size:
+        if self.settings.k != 1 or self.search == "gbfs" or not nodes.size:
             return nodes
         reached = self._is_goal[nodes]
         for node in nodes[reached]:
@@ -278,26 +277,26 @@ class BestFirstSearch:
             _, entries = self.frontier.admit(self.space.fingerprint(children, problems).cpu().numpy(), g)
         states = self.space.states({name: children.table(name) for name in children.tables}, problems)
         goals: Bools = self.goal_test.truth(states, problems).cpu().numpy()
-        h = self.heuristic.values(states, problems, goals)
+        h = estimates(self.orders, states, problems, goals)
         np.add.at(self.evaluated, owners, 1)
-        if self.heuristic.infinity_is_proof and self.frontier.n and np.isinf(h).any():
-            alive = np.flatnonzero(np.isfinite(h))
+        dead = are_dead_ends(self.orders, h)
+        if not self.frontier.n:
+            self._dead_at_root = dead
+            self._guide = np.isfinite(h).argmax(0)
+        elif dead.any():
+            alive = np.flatnonzero(~dead)
             index = torch.from_numpy(alive).to(self.space.device)
             children, problems = children.select(index), problems.index_select(0, index)
             owners, parents, depth, entries = owners[alive], parents[alive], depth[alive], entries[alive]
-            g, h, goals = g[alive], h[alive], goals[alive]
+            g, h, goals = g[alive], h[:, alive], goals[alive]
         codes: Ints = (children.action << _SHIFT | children.instance).cpu().numpy()
         first = self.frontier.n
         columns = {"problem": owners, "parent": parents, "action": codes, "entry": entries, "depth": depth}
-        self.frontier.add(**columns, g=g, h=h, f=self._priority(g, h))
+        self.frontier.add(**columns, g=g, h=h, f=priorities(self.orders, g, h))
         self.space.store(children, problems)
-        self._remember(first, owners, g, h, goals)
-
-    def _priority(self, g: Floats, h: Floats) -> Floats:
-        h = np.minimum(h, _FAR)
-        if self.search == "gbfs":
-            return h
-        return g + h if self.search == "astar" else g + self.settings.weight * h
+        for lowest, own in zip(self.lowest, h, strict=True):
+            np.minimum.at(lowest, owners, own)
+        self._remember(first, owners, g, h[self._guide[owners], np.arange(len(owners))], goals)
 
     def _remember(self, first: int, owners: Ints, g: Floats, h: Floats, goals: Bools) -> None:
         """Note goals, and the most promising node of each problem."""
@@ -315,6 +314,8 @@ class BestFirstSearch:
             if g[i] < self.goal_cost[owners[i]]:
                 self.goal[owners[i]] = first + i
                 self.goal_cost[owners[i]] = g[i]
+                if len(self.orders) > 1:
+                    self._patience[owners[i]] = min(self._patience[owners[i]], 2 * self.expanded[owners[i]])
                 if self.search == "gbfs":
                     self._status[owners[i]] = "solved"
 
@@ -347,6 +348,11 @@ class BestFirstSearch:
             best=int(self.best[problem]),
             limit=self._limit[problem],
         )
+
+    def blocked(self, problem: int) -> list[StateHeuristic]:
+        """The heuristics that saw no way to the goal from any state of a problem."""
+        seen = zip(self.orders, self.lowest[:, problem], strict=True)
+        return [order.heuristic for order, lowest in seen if np.isinf(lowest)]
 
     def steps(self, node: int) -> list[Step]:
         """The actions that lead to a node."""

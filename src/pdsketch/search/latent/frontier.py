@@ -1,7 +1,8 @@
 """The open and closed lists of many searches at once, in flat arrays and compiled kernels.
 
-Each problem has an open list of its own: a pairing heap whose links stand in
-arrays over nodes, so that thousands of heaps need no room of their own. All
+Each problem has open lists of its own, one for each order in which its nodes are looked at: pairing heaps
+whose links stand in arrays over nodes, so that thousands of heaps need no room of their own. A node stands
+in all of them, and the others pass it over when it was removed from one (Röger & Helmert 2010). All
 problems share one closed table, from 128-bit fingerprints of quantised states
 to the best cost at which each was reached. Ties in the open list go to the
 smaller heuristic value, then to the older node.
@@ -24,8 +25,8 @@ Bools = NDArray[np.bool_]
 
 _NONE = -1
 
-_COLUMNS = ("problem", "parent", "action", "entry", "child", "sibling", "depth", "f", "g", "h")
-_NODE_BYTES = 8 * len(_COLUMNS)
+_COLUMNS = ("problem", "parent", "action", "entry", "depth", "g")
+_LIST_COLUMNS = ("f", "h", "child", "sibling")
 _ENTRY_BYTES = 8 * 3
 
 
@@ -92,11 +93,15 @@ def _pop(
     arrays: tuple[Floats, Floats, Floats, Ints, Ints, Ints],
     root: Ints,
     best_g: Floats,
+    removed: Bools,
     who: Ints,
     k: Ints,
     out: Ints,
 ) -> int:
-    """Remove up to ``k[i]`` best nodes of each problem ``who[i]``; stale nodes are dropped unseen."""
+    """Remove up to ``k[i]`` best nodes of each problem ``who[i]``; stale nodes are dropped unseen.
+
+    So are those that were ``removed`` from another list.
+    """
     f, h, g, child, sibling, entry = arrays
     n = 0
     for i in range(len(who)):
@@ -105,11 +110,23 @@ def _pop(
         while taken < k[i] and root[problem] != _NONE:
             top = root[problem]
             root[problem] = _remove_root(f, h, child, sibling, top)
+            if removed[top]:
+                continue
             if g[top] <= best_g[entry[top]]:
+                removed[top] = True
                 out[n] = top
                 n += 1
                 taken += 1
     return n
+
+
+@kernel
+def _uncover(f: Floats, h: Floats, child: Ints, sibling: Ints, root: Ints, removed: Bools, who: Ints) -> None:
+    """Drop the nodes at the top of a list that were removed from another one."""
+    for i in range(len(who)):
+        problem = who[i]
+        while root[problem] != _NONE and removed[root[problem]]:
+            root[problem] = _remove_root(f, h, child, sibling, root[problem])
 
 
 @kernel
@@ -159,35 +176,50 @@ def _admit(
 
 
 @final
-class Frontier:
-    """The open lists of ``problems`` searches and their shared closed table.
+class OpenList:
+    """The open lists of all problems in one order: by ``f``, then by ``h``."""
 
-    A node is a number; ``parent``, ``action``, ``g``, ``h``, ``depth`` and ``problem`` hold
-    what is known of it.
+    def __init__(self, problems: int, capacity: int) -> None:
+        self.root: Ints = np.full(problems, _NONE, dtype=np.int64)
+        self.f: Floats = np.empty(capacity, dtype=np.float64)
+        self.h: Floats = np.empty(capacity, dtype=np.float64)
+        self.child: Ints = np.empty(capacity, dtype=np.int64)
+        self.sibling: Ints = np.empty(capacity, dtype=np.int64)
+
+    def enlarge(self, size: int) -> None:
+        """Make room for so many nodes."""
+        for name in _LIST_COLUMNS:
+            setattr(self, name, enlarged(getattr(self, name), size))
+
+
+@final
+class Frontier:
+    """The open lists of ``problems`` searches, ``orders`` of each, and their shared closed table.
+
+    A node is a number; ``parent``, ``action``, ``g``, ``depth`` and ``problem`` hold
+    what is known of it, and ``lists[o].h`` what it is in one of the orders.
     """
 
-    def __init__(self, problems: int, capacity: int = 1024) -> None:
+    def __init__(self, problems: int, capacity: int = 1024, orders: int = 1) -> None:
         self.n = 0
         self.entries = 0
-        self.root: Ints = np.full(problems, _NONE, dtype=np.int64)
+        self.lists = [OpenList(problems, capacity) for _ in range(orders)]
         self.problem: Ints = np.empty(capacity, dtype=np.int64)
         self.parent: Ints = np.empty(capacity, dtype=np.int64)
         self.action: Ints = np.empty(capacity, dtype=np.int64)
         self.entry: Ints = np.empty(capacity, dtype=np.int64)
-        self.child: Ints = np.empty(capacity, dtype=np.int64)
-        self.sibling: Ints = np.empty(capacity, dtype=np.int64)
         self.depth: Ints = np.empty(capacity, dtype=np.int64)
-        self.f: Floats = np.empty(capacity, dtype=np.float64)
         self.g: Floats = np.empty(capacity, dtype=np.float64)
-        self.h: Floats = np.empty(capacity, dtype=np.float64)
         self.prints: Ints = np.empty((capacity, 2), dtype=np.int64)
         self.best_g: Floats = np.empty(capacity, dtype=np.float64)
+        self._removed: Bools = np.zeros(capacity, dtype=np.bool_)
         self._table: Ints = np.full(4 * capacity, _NONE, dtype=np.int64)
+        self._node_bytes = 1 + 8 * (len(_COLUMNS) + orders * len(_LIST_COLUMNS))
 
     @property
     def nbytes(self) -> int:
         """The memory that the lists take, without room that is not used yet."""
-        return self.n * _NODE_BYTES + self.entries * _ENTRY_BYTES + self._table.nbytes
+        return self.n * self._node_bytes + self.entries * _ENTRY_BYTES + self._table.nbytes
 
     def admit(self, prints: Ints, g: Floats) -> tuple[Bools, Ints]:
         """Which states are new, or cheaper than before, and the entry of each in the table.
@@ -200,27 +232,36 @@ class Frontier:
         self.entries = _admit(self._table, self.prints, self.best_g, self.entries, prints, g, entry, keep)
         return keep, entry
 
-    def add(self, **columns: NDArray[Any]) -> Ints:
-        """Append nodes, given as one column for each array over nodes, and open them."""
+    def add(self, f: Floats, h: Floats, **columns: NDArray[Any]) -> Ints:
+        """Append nodes, given as one column for each array over nodes, and open them.
+
+        ``f`` and ``h`` have a row for each order, ``[order, node]``; one row alone will do for one.
+        """
         count = len(columns["g"])
-        first = self.n
-        self._reserve_nodes(first + count)
+        first, last = self.n, self.n + count
+        self._reserve_nodes(last)
         for name, column in columns.items():
-            getattr(self, name)[first : first + count] = column
-        _push(self.f, self.h, self.child, self.sibling, self.root, self.problem, first, count)
-        self.n += count
+            getattr(self, name)[first:last] = column
+        self._removed[first:last] = False
+        for own, own_f, own_h in zip(self.lists, np.atleast_2d(f), np.atleast_2d(h), strict=True):
+            own.f[first:last], own.h[first:last] = own_f, own_h
+            _push(own.f, own.h, own.child, own.sibling, own.root, self.problem, first, count)
+        self.n = last
         return np.arange(first, self.n)
 
-    def pop(self, who: Ints, k: Ints) -> Ints:
+    def pop(self, who: Ints, k: Ints, order: int = 0) -> Ints:
         """Remove up to ``k[i]`` best nodes of each problem ``who[i]``, grouped by problem, best first."""
+        own = self.lists[order]
         out = np.empty(int(k.sum()), dtype=np.int64)
-        arrays = (self.f, self.h, self.g, self.child, self.sibling, self.entry)
-        return out[: _pop(arrays, self.root, self.best_g, who, k, out)]
+        arrays = (own.f, own.h, self.g, own.child, own.sibling, self.entry)
+        return out[: _pop(arrays, own.root, self.best_g, self._removed, who, k, out)]
 
-    def least_f(self, who: Ints) -> Floats:
+    def least_f(self, who: Ints, order: int = 0) -> Floats:
         """A lower bound of the f of each problem's open nodes; infinity where none is open."""
-        roots = self.root[who]
-        return np.where(roots == _NONE, np.inf, self.f[np.maximum(roots, 0)])
+        own = self.lists[order]
+        _uncover(own.f, own.h, own.child, own.sibling, own.root, self._removed, who)
+        roots = own.root[who]
+        return np.where(roots == _NONE, np.inf, own.f[np.maximum(roots, 0)])
 
     def trace(self, node: int) -> list[int]:
         """The actions from the root to a node."""
@@ -232,9 +273,11 @@ class Frontier:
 
     def _reserve_nodes(self, needed: int) -> None:
         if needed > len(self.g):
-            size = more_rows(len(self.g), needed, _NODE_BYTES, current())
-            for name in _COLUMNS:
+            size = more_rows(len(self.g), needed, self._node_bytes, current())
+            for name in (*_COLUMNS, "_removed"):
                 setattr(self, name, enlarged(getattr(self, name), size))
+            for own in self.lists:
+                own.enlarge(size)
 
     def _reserve_entries(self, needed: int) -> None:
         budget = current()

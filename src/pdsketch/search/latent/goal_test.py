@@ -17,18 +17,23 @@ from pdsketch.budget import Portions
 from pdsketch.lang.rewrite import Form, lift_objects
 from pdsketch.lang.terms import Expr
 from pdsketch.lang.types import ObjectType
+from pdsketch.search.latent.margin import NO_MARGIN, Margin
 from pdsketch.tensor.compile.node import Node
 from pdsketch.tensor.model import Model
-from pdsketch.tensor.states.state import StateBatch
+from pdsketch.tensor.states.state import State, StateBatch
 from pdsketch.tensor.states.universe import Universe
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """Problems whose goals have one form, and the place of each object, ``[problem, 1]``."""
+    """Problems whose goals have one form, and the place of each object, ``[problem, 1]``.
+
+    ``truth`` is asked where the goal must hold by a margin.
+    """
 
     node: Node
+    truth: Node | None
     member: Tensor
     places: dict[str, Tensor]
 
@@ -37,10 +42,17 @@ class _Group:
 class GoalTest:
     """The truth of each problem's goal in any state of it."""
 
-    def __init__(self, model: Model, goals: Sequence[Expr], universes: Sequence[Universe]) -> None:
+    def __init__(
+        self,
+        model: Model,
+        goals: Sequence[Expr],
+        universes: Sequence[Universe],
+        margin: Margin = NO_MARGIN,
+    ) -> None:
         self._engine = model.engine
         self._portions = Portions()
-        self._groups = [_group(form, universes, model) for form in lift_objects(goals, model.domain)]
+        self._margin = margin
+        self._groups = [_group(form, universes, model, margin) for form in lift_objects(goals, model.domain)]
 
     def truth(self, batch: StateBatch, problems: Tensor) -> Tensor:
         """Whether each state satisfies the goal of its problem, ``[state]``."""
@@ -62,12 +74,22 @@ class GoalTest:
         places = {name: table.index_select(0, problems) for name, table in group.places.items()}
         run = self._engine.open(batch).ground(places, 1)
         truth = group.node(run)
+        if group.truth is not None:
+            truth = truth & self._margin.clears(group.truth(run))
         if self._portions.wants(batch.size):
             self._portions.learn(batch.size, run.nbytes)
         return truth.reshape(truth.shape[0]).expand(batch.size)
 
 
-def _group(form: Form, universes: Sequence[Universe], model: Model) -> _Group:
+def hold_at_first(model: Model, states: Sequence[State], goals: Sequence[Expr], margin: Margin) -> list[bool]:
+    """Which goals hold in their initial states."""
+    roots = StateBatch.of(states)
+    test = GoalTest(model, goals, [roots.universe(p) for p in range(roots.size)], margin)
+    held: list[bool] = test.truth(roots, torch.arange(roots.size, device=roots.device)).tolist()
+    return held
+
+
+def _group(form: Form, universes: Sequence[Universe], model: Model, margin: Margin) -> _Group:
     device = model.device
     member = torch.zeros(len(universes), dtype=torch.bool, device=device)
     member[list(form.places)] = True
@@ -78,4 +100,5 @@ def _group(form: Form, universes: Sequence[Universe], model: Model) -> _Group:
         for row, problem in zip(form.rows, form.places, strict=True):
             column[problem, 0] = universes[problem].at(row[i], variable.type)
         places[variable.name] = column.to(device)
-    return _Group(model.engine.grounded(form.expr, form.variables), member, places)
+    truth = margin.of_formula(model, form.expr, form.variables)
+    return _Group(model.engine.grounded(form.expr, form.variables), truth, member, places)

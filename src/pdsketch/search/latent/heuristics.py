@@ -15,6 +15,7 @@ from pdsketch.abstract.read import FactReader, object_places
 from pdsketch.heuristics.evaluator import Evaluator, KernelEvaluator
 from pdsketch.kernels.arrays import Bools, Floats
 from pdsketch.lang.terms import Expr
+from pdsketch.search.latent.instances import Candidates
 from pdsketch.search.latent.prices import prices_of
 from pdsketch.search.latent.undecided import UNDECIDED_FROM, UNDECIDED_TO, known_blanks
 from pdsketch.tensor.model import Model
@@ -27,7 +28,8 @@ from pdsketch.tensor.states.universe import Universe
 class Searched:
     """What a heuristic is made for: the problems of a search, each with its goal, root and objects.
 
-    ``costs``: actions cost what they say; otherwise each costs 1.
+    ``costs``: actions cost what they say; otherwise each costs 1. ``candidates`` are the values that
+    arguments may have, of each problem; None where no action takes values.
     """
 
     model: Model
@@ -35,6 +37,7 @@ class Searched:
     roots: StateBatch
     universes: Sequence[Universe]
     costs: bool
+    candidates: Sequence[Candidates] | None = None
 
 
 class StateHeuristic(Protocol):
@@ -167,7 +170,8 @@ def _compiled(searched: Searched, compile_goal: Compile, of_state: bool) -> list
         key = (id(universe), goal, problem if of_state else 0)
         if key not in known:
             root = searched.roots[problem].batch  # its own objects alone, without padding
-            known[key] = compile_goal(searched.model, universe.types, goal, root)
+            values = {} if searched.candidates is None else searched.candidates[problem].values
+            known[key] = compile_goal(searched.model, universe.types, goal, root, values)
         abstraction = known[key]
         if searched.costs:
             costs = prices_of(searched.model, searched.roots, problem, abstraction.steps)

@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from pdsketch.lang.diagnostics import error
@@ -37,7 +39,7 @@ class Instances:
 
     ``index[kind[p], j, i]`` is where argument ``i`` of instance ``j`` stands in
     problem ``p``: on the axis of its object type, or among the candidates of its
-    value type. ``valid[kind[p], j]`` says which instances exist; None: all do.
+    value type. ``valid[kind[p], j]`` says which instances exist; None: all do. ``sizes[p]`` is how many do.
     """
 
     def __init__(
@@ -60,6 +62,7 @@ class Instances:
         self.index = torch.stack([_padded(table, self.count) for table in tables]).to(device)
         sizes = torch.tensor([table.shape[0] for table in tables], device=device)
         full = bool((sizes == self.count).all())
+        self.sizes: NDArray[np.int64] = sizes[self.kind].cpu().numpy()
         self.valid = None if full else torch.arange(self.count, device=device) < sizes[:, None]
         self._pools = {
             i: self._pool(parameter.type)

@@ -10,6 +10,7 @@ from pdsketch.lang.diagnostics import did_you_mean, error
 from pdsketch.lang.steps import Step
 from pdsketch.search.heuristics import find_model_heuristic
 from pdsketch.search.keywords import Generator
+from pdsketch.search.latent.margin import CRISP_TRUTH
 from pdsketch.search.options import MODEL_SEARCHES, ModelSearch, SearchOptions, check_search, options_of
 from pdsketch.tensor.model import Model
 
@@ -19,30 +20,32 @@ from pdsketch.tensor.model import Model
 class LatentOptions(SearchOptions):
     """How to plan with a model.
 
-    ``k`` nodes are expanded together; 1 is textbook search. ``max_depth`` bounds
+    ``k`` nodes are expanded together; 1 is textbook search, None as many as pay. ``max_depth`` bounds
     the length of plans. ``snap`` rounds floats to their codes after each step.
     Two states are one when their floats' codes agree, or with ``resolution`` when
     they agree in steps of that size.
     ``generators`` propose values for value parameters, by the name of their
     type. ``costs``: let actions cost what they say; by default, where some
-    action says so. ``refused`` are not tried as a first step.
+    action says so. ``refused`` are not tried as a first step. The truth of goals and preconditions must lie
+    above ``confidence``; where no such plan is found, above less.
     """
 
-    search: ModelSearch = "astar"
+    search: ModelSearch = "portfolio"
     heuristic: str = "opt"
     time_limit: float | None = 20.0
     max_depth: int | None = None
-    k: int = 1
+    k: int | None = None
     snap: bool = False
     resolution: float | None = None
     costs: bool | None = None
     generators: Mapping[str, Generator] = field(default_factory=dict)
     refused: frozenset[Step] = frozenset()
+    confidence: float = CRISP_TRUTH
 
 
 def checked_options(model: Model, given: Mapping[str, Any]) -> LatentOptions:
     """The options that were given, checked."""
-    options = options_of(LatentOptions, given, "with a model")
+    options = options_of(LatentOptions, _completed(given), "with a model")
     check_search(options.search, MODEL_SEARCHES, "models")
     find_model_heuristic(options.heuristic)
     for name in ("k", "max_depth"):
@@ -54,7 +57,31 @@ def checked_options(model: Model, given: Mapping[str, Any]) -> LatentOptions:
     step: Any = options.resolution
     if step is not None and (not isinstance(step, int | float) or not step > 0):
         raise error("bad-limit", f"`resolution` is a number above 0; {step!r} is given")
+    sure: Any = options.confidence
+    if isinstance(sure, bool) or not isinstance(sure, int | float) or not 0.5 <= sure < 1:
+        raise error(
+            "bad-option",
+            f"`confidence` is a number from 0.5 on and below 1; {sure!r:.40} is given",
+        )
     return replace(options, generators=_generators(model, options.generators))
+
+
+def _completed(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that were given, and the search: A* where a heuristic or k is named without one."""
+    options = dict(given)
+    if options.get("k", 0) is None:
+        del options["k"]
+    if "search" not in options:
+        options["search"] = "astar" if "heuristic" in options or "k" in options else "portfolio"
+    if options["search"] != "portfolio":
+        options.setdefault("k", 1)
+    elif "heuristic" in options:
+        raise error(
+            "bad-option",
+            f"the portfolio has heuristics of its own, and {options['heuristic']!r:.40} is named",
+            help="name one of the other searches, or no heuristic",
+        )
+    return options
 
 
 def _generators(model: Model, given: Mapping[str, Generator]) -> dict[str, Generator]:

@@ -5,30 +5,44 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import torch
+from torch import Tensor
 
-from pdsketch.lang.domain import LARGEST_COST
+from pdsketch.lang.diagnostics import error
+from pdsketch.lang.domain import LARGEST_COST, Action
+from pdsketch.lang.steps import Step
 from pdsketch.lang.types import ObjectType
 from pdsketch.tensor.model import Model
 from pdsketch.tensor.states.state import StateBatch
 
 
-def prices_of(model: Model, roots: StateBatch, problem: int, steps: Sequence[tuple[str, ...]]) -> list[float]:
+def checked_cost(action: Action, cost: Tensor) -> Tensor:
+    """What instances of an action cost; refused where it is too large a number."""
+    if not bool((cost <= LARGEST_COST).all()):
+        raise error(
+            "cost-too-large",
+            f"`{action.name}` costs {float(cost.max()):g}, and a cost must be a number of 32 bits",
+            action.span,
+            help="give smaller costs, or plan with `costs=False`",
+        )
+    return cost
+
+
+def prices_of(model: Model, roots: StateBatch, problem: int, steps: Sequence[Step]) -> list[float]:
     """What ground actions cost in the root of a problem; an action over values is taken to cost nothing."""
     state = roots[problem]
     run = model.engine.open(state.batch)
     found = [0.0] * len(steps)
     by_action: dict[str, list[int]] = {}
     for number, step in enumerate(steps):
-        if not any(argument.startswith("?") for argument in step[1:]):
-            by_action.setdefault(step[0], []).append(number)
+        by_action.setdefault(step[0], []).append(number)
     for name, numbers in by_action.items():
         action = model.domain.actions[name]
-        if action.cost is None:
+        types = [p.type for p in action.parameters if isinstance(p.type, ObjectType)]
+        if action.cost is None or len(types) < len(action.parameters):
             continue
         places = {}
-        for i, parameter in enumerate(action.parameters, start=1):
-            assert isinstance(parameter.type, ObjectType)
-            at = [state.batch.universe(0).at(steps[number][i], parameter.type) for number in numbers]
+        for i, (parameter, type_) in enumerate(zip(action.parameters, types, strict=True), start=1):
+            at = [state.batch.universe(0).at(steps[number][i], type_) for number in numbers]
             places[parameter.name] = torch.tensor([at], device=state.device)
         cost = model.engine.cost(run.ground(places, len(numbers)), name)
         assert cost is not None

@@ -15,11 +15,11 @@ from pdsketch.lang.steps import Step
 from pdsketch.lang.terms import Expr
 from pdsketch.learn.verdicts import MEANINGS, NOTE, REMEDIES, Verdict
 from pdsketch.search.latent.doubts import doubts_of
-from pdsketch.search.latent.engine import LatentOutcome
 from pdsketch.search.latent.heuristics import StateHeuristic
 from pdsketch.search.latent.limits import suppress_limits
 from pdsketch.search.latent.options import LatentOptions
 from pdsketch.search.latent.replay import Trail, follow
+from pdsketch.search.latent.settings import LatentOutcome
 from pdsketch.search.latent.undecided import known_blanks, undecided
 from pdsketch.tensor.model import Model
 from pdsketch.tensor.states.state import State
@@ -35,21 +35,27 @@ def why_not(
     outcome: LatentOutcome,
     best: Sequence[Step],
     options: LatentOptions,
-    heuristic: StateHeuristic,
+    blocked: Sequence[StateHeuristic],
     place: int,
 ) -> tuple[str, ...]:
-    """One sentence a reason, the most important first."""
+    """One sentence a reason, the most important first; heuristics that are blocked saw no way to the goal.
+
+    Of blanks that cannot decide, or were never trained, that is said, and not what they lead to.
+    """
     reasons = [ending(outcome, options)]
+    stuck: list[str] = []
     with suppress_limits():
-        infinite = not heuristic.infinity_is_proof and not isfinite(outcome.best_h)
-        if outcome.status == "unsolvable" or infinite:
-            reasons += heuristic.explain(state.batch, place)
+        for heuristic in blocked:
+            if outcome.status == "unsolvable" or not heuristic.infinity_is_proof:
+                stuck += heuristic.explain(state.batch, place)
         if outcome.status != "unsolvable":
             reasons += undecided(model, state.batch, goal)
             reasons += _at_best(model, state, goal, best, snap=options.snap)
     reasons += [*untrained(model, goal), *nothing_trained(model)]
+    doubted = [name for name in model.domain.blanks if any(f"`{name}`" in reason for reason in reasons)]
+    stuck = [reason for reason in stuck if not any(f"`{name}`" in reason for name in doubted)]
     reasons += _verdicts(model, goal, reasons)
-    return tuple(dict.fromkeys(reasons))[:_MOST_PARTS]
+    return tuple(dict.fromkeys([reasons[0], *stuck, *reasons[1:]]))[:_MOST_PARTS]
 
 
 def _at_best(model: Model, state: State, goal: Expr, best: Sequence[Step], *, snap: bool) -> list[str]:

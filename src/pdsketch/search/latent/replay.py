@@ -12,6 +12,7 @@ from pdsketch.budget import current
 from pdsketch.lang.steps import Step
 from pdsketch.lang.terms import Expr
 from pdsketch.search.latent.fingerprint import fingerprints
+from pdsketch.search.latent.margin import Margin
 from pdsketch.tensor.model import Model
 from pdsketch.tensor.states.codes import codes_of
 from pdsketch.tensor.states.state import State, StateBatch
@@ -45,6 +46,7 @@ def replay(
     snap: bool,
     trail: Trail,
     verdicts: Verdicts,
+    margin: Margin,
 ) -> None:
     """Find out why each plan does not reach its goal; None: it does. Plans are replayed side by side.
 
@@ -61,8 +63,10 @@ def replay(
             done = [left[place] for place in arrived]
             there, wanted = _some(batch, arrived), [goals[i] for i in done]
             trail.ends.append((there, wanted, done))
-            truth = model.holds(there, wanted, crisp=True)
-            for i, holds in zip(done, (truth > 0.5).tolist(), strict=True):
+            held = model.holds(there, wanted, crisp=True) > 0.5
+            if not margin.is_crisp:
+                held &= margin.clears(model.holds(there, wanted, tnorm="godel"))
+            for i, holds in zip(done, held.tolist(), strict=True):
                 verdicts[i] = (
                     None if holds else "the goal does not hold when the plan is replayed step by step"
                 )
@@ -73,7 +77,10 @@ def replay(
         batch = _some(batch, moving)
         steps = [plans[i][number] for i in left]
         number += 1
-        may = (model.applicable(batch, steps, crisp=True) > 0.5).tolist()
+        able = model.applicable(batch, steps, crisp=True) > 0.5
+        if not margin.is_crisp:
+            able &= margin.clears(model.applicable(batch, steps, tnorm="godel"))
+        may = able.tolist()
         for i, step, allowed in zip(left, steps, may, strict=True):
             if not allowed:
                 verdicts[i] = f"step {number} of the plan, {step}, is not applicable when it is replayed"

@@ -9,18 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, final
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from pdsketch.budget import PORTION, current
 from pdsketch.kernels.growing import more_rows
-from pdsketch.lang.diagnostics import error
-from pdsketch.lang.domain import LARGEST_COST
 from pdsketch.lang.steps import Step
 from pdsketch.lang.terms import TRUE
 from pdsketch.search.latent.children import Children
 from pdsketch.search.latent.fingerprint import Fingerprint, fingerprints, of_problem
 from pdsketch.search.latent.instances import Candidates, Instances
+from pdsketch.search.latent.margin import NO_MARGIN, Margin
+from pdsketch.search.latent.prices import checked_cost
 from pdsketch.tensor.compile.node import Run
 from pdsketch.tensor.model import Model
 from pdsketch.tensor.states.codes import codes_of
@@ -53,6 +54,7 @@ class Space:
         snap: bool,
         costs: bool,
         resolution: float | None = None,
+        margin: Margin = NO_MARGIN,
     ) -> None:
         self.model = model
         self.domain = model.domain
@@ -63,6 +65,8 @@ class Space:
         self.universes = [roots.universe(p) for p in range(roots.size)]
         actions = self.domain.actions.values()
         self.instances = [Instances(a, self.universes, candidates, self.device) for a in actions]
+        self._margin = margin
+        self._truths = [margin.of_action(model, a.name) for a in actions]
         self._actions = [model.engine.program(a.name) for a in actions]
         changing = {update.target.predicate for a in actions for update in a.effects}
         self.changing = tuple(p for p in self.domain.state_predicates if p.name in changing)
@@ -72,6 +76,7 @@ class Space:
         self._order = {p.name: i for i, p in enumerate(self.changing)}
         self.runaways: dict[int, dict[tuple[str, str], int]] = {}
         self.per_node = max(1, sum(i.count for i in self.instances))
+        self.instances_of_each = np.maximum(1, sum(i.sizes for i in self.instances))
         self.row_bytes = 24 + sum(
             16 + _row_bytes(self.roots.tensor(predicate.name)) for predicate in self.changing
         )
@@ -228,15 +233,7 @@ class Space:
         action = self._actions[number]
         if action.cost is None:
             return torch.zeros(n, dtype=torch.float64, device=self.device)
-        cost = _spread(action.cost(run), run).reshape(-1).double()
-        if not bool((cost <= LARGEST_COST).all()):
-            raise error(
-                "cost-too-large",
-                f"`{action.action.name}` costs {float(cost.max()):g}, and a cost must be a number of 32 bits",
-                action.action.span,
-                help="give smaller costs, or plan with `costs=False`",
-            )
-        return cost
+        return checked_cost(action.action, _spread(action.cost(run), run).reshape(-1).double())
 
     def _allowed(self, number: int, run: Run, existing: Tensor | None) -> Tensor | None:
         """Which instances may be applied, ``[state, instance]``; None: all."""
@@ -244,6 +241,9 @@ class Space:
         if action.action.precondition == TRUE:
             return existing
         held = _spread(action.precondition(run), run)
+        truth = self._truths[number]
+        if truth is not None:
+            held = held & self._margin.clears(_spread(truth(run), run))
         return held if existing is None else held & existing
 
     def _finite(self, number: int, made: Children, problems: Tensor) -> Children:

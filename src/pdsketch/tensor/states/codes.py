@@ -146,6 +146,39 @@ def note_rows(notes: dict[str, Any], seen: Mapping[str, Tensor], codes: Mapping[
             notes[ROWS][name] = distinct.tolist()
 
 
+COUNTS: Final = "code_counts"
+"""Where they say how many codes types have in rules, if anybody chose."""
+
+RULES: Final = "rules"
+"""Where they keep rules that were learned from samples of the model's behaviour, by a digest of these."""
+
+SAMPLES: Final = "samples"
+"""Where they keep some of the values of float variables that are too many to be recorded."""
+
+MOST_NUMBERS: Final = 16_384
+"""Numbers that are recorded of one variable at most, in at most `MOST_ROWS` values. Set by hand."""
+
+
+def note_samples(notes: dict[str, Any], seen: Mapping[str, Tensor]) -> None:
+    """Record some of the values seen of variables whose combinations are not recorded, ``[n, d]`` each."""
+    notes[SAMPLES] = {}
+    for name, values in seen.items():
+        if name in notes[ROWS]:
+            continue
+        finite = values.detach().cpu().double()
+        finite = finite[torch.isfinite(finite).all(1)]
+        most = min(MOST_ROWS, max(1, MOST_NUMBERS // max(1, finite.shape[1])))
+        places = torch.linspace(0, len(finite) - 1, min(len(finite), most)).round().long()
+        if len(places):
+            notes[SAMPLES][name] = [[float(f"{x:.6g}") for x in row] for row in finite[places].tolist()]
+
+
+def samples_of(notes: Mapping[str, Any]) -> Mapping[str, Sequence[Sequence[float]]]:
+    """The values that a model's notes record of variables with many of them."""
+    samples: Mapping[str, Sequence[Sequence[float]]] = notes.get(SAMPLES, {})
+    return samples
+
+
 def rows_of(notes: Mapping[str, Any]) -> Mapping[str, Sequence[Sequence[float]]]:
     """The combinations of numbers that a model's notes record."""
     rows: Mapping[str, Sequence[Sequence[float]]] = notes.get(ROWS, {})

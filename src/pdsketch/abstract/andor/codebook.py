@@ -1,0 +1,155 @@
+"""One codebook: numbers and the codes that stand for them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, final
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from pdsketch.abstract.andor.kmeans import closest, fitted, kmeans
+from pdsketch.kernels.arrays import Bools, Floats, Longs
+
+MOST_CODES: Final = 2048
+"""Codes of a part; beyond, values count as the nearest code."""
+
+GROWTH: Final = 24
+"""Codes that a single number may grow past the range of what is known. Set by hand."""
+
+
+FARTHEST: Final = 1e150
+"""Numbers farther from 0 than so many radii count as that far, and have no code."""
+
+MANY_ROWS: Final = 4096
+"""From so many numbers on, equal ones are looked up once. Set by hand."""
+
+
+@final
+class Codebook:
+    """The codes of one part of a type: ``values[c]`` are the numbers that code ``c`` stands for.
+
+    Numbers within ``radius`` (of each dimension) of a code have it. ``low`` and ``high`` bound what is
+    known: seen in data, in a state or in a formula. A ``closed`` codebook has what was seen in data, and
+    nothing else came up yet: then variables have no other values than those that they had in the data.
+    ``kind`` says in a word what the codes are; of ``k-means``, each stands for many values, and states add
+    nothing to them.
+    """
+
+    def __init__(self, name: str, radius: Floats, whole: bool, grows: bool, kind: str = "values") -> None:
+        self.name = name
+        self.kind = kind
+        self.radius = radius
+        self.whole = whole
+        self.grows = grows
+        self.values: Floats = np.zeros((0, len(radius)))
+        self.low: Floats = np.full(len(radius), np.inf)
+        self.high: Floats = np.full(len(radius), -np.inf)
+        self.grown = 0
+        self.closed = False
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def fixed(self) -> bool:
+        """Whether each code stands for many values."""
+        return self.kind == "k-means"
+
+    @staticmethod
+    def clustered(name: str, sample: Floats, tolerance: float, k: int | None) -> Codebook:
+        """The codes of values by k-means over some that were seen; as many as they ask for, or ``k``."""
+        centroids = fitted(sample) if k is None else kmeans(sample, k)
+        off = np.abs(sample - centroids[closest(sample, centroids)]).max(0)
+        book = Codebook(name, np.maximum(off, tolerance), False, False, "k-means")
+        book.values = centroids
+        book.low, book.high = sample.min(0), sample.max(0)
+        return book
+
+    def know(self, numbers: Floats) -> Longs:
+        """The codes of numbers that are known, ``[n, d]``; new ones where there were none."""
+        if self.fixed:
+            return self.nearest(numbers)
+        if len(numbers):
+            self.low = np.minimum(self.low, numbers.min(0))
+            self.high = np.maximum(self.high, numbers.max(0))
+        before = len(self)
+        codes = self._coded(numbers, np.ones(len(numbers), np.bool_))
+        self.closed &= len(self) == before
+        return codes
+
+    def admit(self, numbers: Floats) -> Longs:
+        """The same without a wider range: constants that a function returns may stand apart from all else."""
+        return self._coded(numbers, np.ones(len(numbers), np.bool_))
+
+    def meet(self, numbers: Floats) -> tuple[Longs, Bools]:
+        """The codes of computed numbers, and which of these are their own: the others are the nearest.
+
+        New codes are made within the range of what is known, and a few past it.
+        """
+        if self.fixed or self.closed:
+            return self.nearest(numbers), self.is_near(numbers)
+        inside = (numbers >= self.low - self.radius) & (numbers <= self.high + self.radius)
+        return self._coded(numbers, np.asarray(inside.all(1))), self.is_near(numbers)
+
+    def is_near(self, numbers: Floats) -> Bools:
+        """Whether each of the numbers is within the radius of a code."""
+        if not len(self):
+            return np.zeros(len(numbers), np.bool_)
+        return np.asarray((np.abs(numbers - self.values[self.nearest(numbers)]) <= self.radius).all(1))
+
+    def nearest(self, numbers: Floats) -> Longs:
+        """The nearest code of each row of numbers, in units of the radius; of k-means, by Euclid."""
+        if self.fixed:
+            return closest(numbers, self.values)
+        if len(numbers) > MANY_ROWS:
+            distinct, inverse = np.unique(numbers, axis=0, return_inverse=True)
+            if len(distinct) <= MANY_ROWS:
+                return self.nearest(distinct)[inverse.reshape(-1)]
+        limit = FARTHEST * self.radius
+        scaled, own = np.clip(numbers, -limit, limit) / self.radius, self.values / self.radius
+        found = np.empty(len(numbers), np.int64)
+        step = max(1, 4_000_000 // max(1, len(own)))
+        for first in range(0, len(numbers), step):
+            some = scaled[first : first + step]
+            found[first : first + step] = np.abs(some[:, None] - own[None]).max(-1).argmin(1)
+        return found
+
+    def _coded(self, numbers: Floats, welcome: Bools) -> Longs:
+        """The codes of numbers; those that have none get one where they are welcome, or while it may grow."""
+        if len(self) and not len(numbers):
+            return np.zeros(0, np.int64)
+        if len(self):
+            known = self.nearest(numbers)
+            if (np.abs(numbers - self.values[known]) <= self.radius).all():
+                return known
+        distinct, inverse = np.unique(numbers, axis=0, return_inverse=True)
+        allowed = np.zeros(len(distinct), np.bool_)
+        np.logical_or.at(allowed, inverse.reshape(-1), welcome)
+        order = np.argsort(~allowed, kind="stable")
+        for at in order:
+            row = distinct[at]
+            if len(self) and (np.abs(self.values - row) <= self.radius).all(1).any():
+                continue
+            if len(self) >= MOST_CODES or not (np.abs(row) < FARTHEST * self.radius).all():
+                continue
+            if not allowed[at]:
+                if not self.grows or self.grown >= GROWTH:
+                    continue
+                self.grown += 1
+            self.values = np.concatenate([self.values, row[None]])
+        return self.nearest(distinct)[inverse.reshape(-1)] if len(self) else np.zeros(len(numbers), np.int64)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class CodePart:
+    """Some dimensions of a type, which have one codebook."""
+
+    book: Codebook
+    dimensions: tuple[int, ...]
+
+    def codes(self, numbers: Tensor) -> Tensor:
+        """The code of each row of numbers: ``[n, d]`` → ``[n]``."""
+        return torch.from_numpy(self.book.nearest(numbers.double().cpu().numpy()))

@@ -1,0 +1,347 @@
+"""The rules of one function of a model, as text: what it gives, and when."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import floor
+from typing import Any, Final, final
+
+import numpy as np
+
+from pdsketch.abstract.andor.behaviour import AS_EMPTY, UNCHANGED, CodeFunction, CounterExample
+from pdsketch.abstract.andor.codebooks import Codebooks
+from pdsketch.abstract.andor.functions import CodeAxis, CodeTable, own_column
+from pdsketch.abstract.andor.names import AxisNames, fact_text, shown_code
+from pdsketch.abstract.rules.exact import exact_rules
+from pdsketch.abstract.rules.literals import CodeLiteral
+from pdsketch.abstract.rules.printing import conjunction, disjunction, literal_text
+from pdsketch.kernels.arrays import Longs
+from pdsketch.lang.domain import Domain
+from pdsketch.lang.terms import TRUE
+from pdsketch.lang.unparse import formula_text
+
+UNCHANGED_TEXT: Final = "unchanged"
+
+_OTHERWISE: Final = "otherwise"
+
+_WIDE: Final = 240
+"""Characters of one rule, where not all is wanted."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class FunctionRules:
+    """What one function of the model does, over codes.
+
+    - ``owner``: the action or derived predicate that it belongs to; ``blank`` its name there.
+    - ``head``: what it says: a formula, or a state variable that is written (``writes``).
+    - ``rules``: results with their conditions, the first that holds counts; the last holds otherwise.
+    - ``exact``: computed on all ``cases`` combinations of codes; else ``agreement`` is the share of so many
+      held-out cases. ``compared_on`` says what these are.
+    """
+
+    owner: str
+    blank: str
+    head: str
+    writes: bool
+    rules: tuple[tuple[str, str], ...]
+    exact: bool
+    agreement: float
+    cases: int
+    compared_on: str
+    not_finite: int = 0
+    off: int = 0
+    unseen: int = 0
+    conflicts: int = 0
+    counter_example: str | None = None
+
+    def lines(self, most: int | None = None) -> list[str]:
+        """The rules and how well they agree, at most so many rules."""
+        shown = self.rules if most is None or len(self.rules) <= most else self.rules[: most - 1]
+        found = []
+        if not self.writes:
+            found.append(f"{self.head} = {_cut(_formula(self.rules, most), most)}")
+        elif len(self.rules) == 1:
+            found.append(f"{self.head} <- {self.rules[0][0]}")
+        else:
+            found.append(f"{self.head} <-")
+            found += [f"  {_cut(f'{result} {_when(condition)}', most)}" for result, condition in shown]
+            if len(shown) < len(self.rules):
+                left = len(self.rules) - len(shown) - 1
+                found.append(f"  … {left:,} more rules")
+                found.append(f"  {self.rules[-1][0]} {_when(self.rules[-1][1])}")
+        return [*found, *(f"  ; {remark}" for remark in self.remarks())]
+
+    def remarks(self) -> list[str]:
+        """How well the rules agree with the model, and what else is to be known of them."""
+        lines = []
+        if not self.cases:
+            lines.append("no values of what it reads are known: train the model, or give a state")
+        elif self.exact:
+            constant = "always" if self.writes else "a constant"
+            of_codes = f"all {self.cases:,} combinations of codes"
+            lines.append(f"exact: {constant if self.cases == 1 else of_codes}")
+        else:
+            lines.append(f"agrees with {_percent(self.agreement)} of {self.cases:,} {self.compared_on}")
+        if self.counter_example is not None:
+            lines.append(f"counter-example: {self.counter_example}")
+        if self.conflicts:
+            lines.append(f"in {self.conflicts:,} cases rules with different results hold: the first counts")
+        if self.not_finite:
+            what = "nothing is written" if self.writes else "it counts as false"
+            lines.append(f"NaN from the network in {self.not_finite:,} cases: {what}")
+        if self.off:
+            lines.append(f"uncertain: in {self.off:,} cases the value is off every code, the nearest counts")
+        if self.unseen:
+            lines.append(f"nothing is written in {self.unseen:,} cases, whose values no data had")
+        return lines
+
+    def as_json(self) -> dict[str, Any]:
+        """For machines."""
+        return {
+            "owner": self.owner,
+            "blank": self.blank,
+            "head": self.head,
+            "writes": self.writes,
+            "rules": [{"result": result, "when": when} for result, when in self.rules],
+            "exact": self.exact,
+            "agreement": self.agreement,
+            "cases": self.cases,
+            "compared_on": self.compared_on,
+            "not_finite": self.not_finite,
+            "off": self.off,
+            "unseen": self.unseen,
+            "conflicts": self.conflicts,
+            "counter_example": self.counter_example,
+        }
+
+
+def _cut(text: str, most: int | None) -> str:
+    """The text, or so much of it that it can be read, where not all is wanted."""
+    if most is None or len(text) <= _WIDE:
+        return text
+    return f"{text[: text.rindex(' ', 0, _WIDE)]} …"
+
+
+def _when(condition: str) -> str:
+    return condition if condition == _OTHERWISE else f"when {condition}"
+
+
+def _formula(rules: Sequence[tuple[str, str]], most: int | None) -> str:
+    """Rules of a truth as one formula."""
+    if len(rules) == 1:
+        return rules[0][0]
+    parts = [condition for _, condition in rules[:-1]]
+    if len({result for result, _ in rules[:-1]}) > 1:
+        listed = [f"{result} when {condition}" for result, condition in rules[:-1]]
+        return "; ".join([*_some(listed, most), f"{rules[-1][0]} otherwise"])
+    text = disjunction(_some(parts, most))
+    return text if rules[0][0] == "true" else f"(not {text})"
+
+
+def _some(parts: list[str], most: int | None) -> list[str]:
+    if most is None or len(parts) <= most:
+        return parts
+    return [*parts[:most], f"… {len(parts) - most:,} more"]
+
+
+def _percent(share: float) -> str:
+    """Rounded down: 100 % means all."""
+    return f"{floor(1000 * share + 1e-9) / 10:.1f} %"
+
+
+@final
+class RuleWriter:
+    """Writes the rules of functions as text."""
+
+    def __init__(self, domain: Domain, books: Codebooks) -> None:
+        self._domain = domain
+        self._books = books
+
+    def rules(self, function: CodeFunction) -> FunctionRules:
+        """All that is known of a function."""
+        behaviour = function.behaviour
+        if function.sampled is not None:
+            rules, on = self._listed(function), "held-out samples"
+        elif function.elements is not None:
+            rules, on = self._of_set(function), "random sets"
+        else:
+            assert function.table is not None
+            rules, on = self._of_table(function, function.table), "random combinations"
+        return FunctionRules(
+            function.owner,
+            behaviour.name,
+            self._head(function),
+            function.target is not None,
+            tuple(rules),
+            behaviour.exact,
+            behaviour.agreement,
+            behaviour.cases,
+            "all combinations" if behaviour.exact else on,
+            behaviour.not_finite,
+            behaviour.off,
+            behaviour.unseen,
+            behaviour.conflicts,
+            self._counter_example(function, behaviour.counter_example),
+        )
+
+    def _head(self, function: CodeFunction) -> str:
+        if function.target is not None:
+            assert function.type is not None
+            split = len(self._books.parts(function.type)) > 1
+            name = function.target.predicate + (f".{function.place}" if split else "")
+            return f"({' '.join([name, *map(formula_text, function.target.args)])})"
+        owner = self._domain.predicates.get(function.owner)
+        if owner is not None and owner.body == function.expr:
+            return f"({' '.join([owner.name, *(p.name for p in owner.parameters)])})"
+        return formula_text(function.expr)
+
+    def _result(self, function: CodeFunction, meaning: int) -> str:
+        if function.type is None:
+            return "true" if meaning else "false"
+        if meaning == UNCHANGED:
+            return UNCHANGED_TEXT
+        if meaning == AS_EMPTY:
+            return "as of no elements"
+        return shown_code(self._books.parts(function.type)[function.place].book, meaning)
+
+    def _of_table(self, function: CodeFunction, table: CodeTable) -> list[tuple[str, str]]:
+        if not table.results.size:
+            return [("unknown", _OTHERWISE)]
+        results = _kept_is_unchanged(function, table)
+        labels = np.unique(results)
+        default = UNCHANGED if function.type is not None and UNCHANGED in labels else None
+        boxes, other = _boxes(table.axes, results, default)
+        names = AxisNames(table.axes)
+        return self._grouped(function, boxes, other, names)
+
+    def _grouped(
+        self,
+        function: CodeFunction,
+        boxes: list[tuple[int, tuple[CodeLiteral, ...]]],
+        default: int,
+        names: AxisNames,
+    ) -> list[tuple[str, str]]:
+        """Rules by their result: their order does not matter."""
+        found: dict[int, list[str]] = {}
+        for meaning, literals in boxes:
+            found.setdefault(meaning, []).append(_body(literals, names))
+        if function.type is None:
+            listed = [(self._result(function, m), part) for m, parts in found.items() for part in parts]
+        else:
+            listed = [(self._result(function, m), disjunction(parts)) for m, parts in found.items()]
+        return [*listed, (self._result(function, default), _OTHERWISE)]
+
+    def _of_set(self, function: CodeFunction) -> list[tuple[str, str]]:
+        """How one element changes it comes first, then what the empty set gives."""
+        table, elements, each = function.table, function.elements, function.set
+        assert table is not None
+        assert elements is not None
+        assert each is not None
+        base = self._of_table(function, table)
+        truth = function.type is None
+        results = elements.results.astype(np.int64)
+        if not truth:
+            own = own_column(elements.axes, function.target, function.place) if function.target else None
+            if own is not None:
+                results = np.where(results == _codes_along(elements, own), UNCHANGED, results)
+        nothing = 0 if truth else AS_EMPTY
+        boxes, _ = _boxes(elements.axes, results, nothing) if results.size else ([], nothing)
+        if not boxes:
+            return base
+        typed = " ".join(f"{v.name} - {v.type}" for v in each.variables)
+        member = [] if each.condition == TRUE else [formula_text(each.condition)]
+        names = AxisNames(elements.axes)
+        found: dict[int, list[str]] = {}
+        for meaning, literals in boxes:
+            found.setdefault(meaning, []).append(_body(literals, names))
+        some = {}
+        for meaning, parts in found.items():
+            body = conjunction([*member, disjunction(parts)])
+            some[meaning] = f"(exists ({typed}) {body})" if each.variables else body
+        if not truth:
+            return [*((self._result(function, m), text) for m, text in some.items()), *base]
+        turned = some[1]
+        if len(base) == 1:
+            start = base[0][0]
+            return [("false" if start == "true" else "true", turned), (start, _OTHERWISE)]
+        starts = _formula(base, None)
+        either = disjunction(
+            [conjunction([starts, f"(not {turned})"]), conjunction([f"(not {starts})", turned])]
+        )
+        return [("true", either), ("false", _OTHERWISE)]
+
+    def _listed(self, function: CodeFunction) -> list[tuple[str, str]]:
+        sampled = function.sampled
+        assert sampled is not None
+        each = function.set
+        names = AxisNames(
+            sampled.axes,
+            sampled.own,
+            each.variables if each else (),
+            "" if each is None or each.condition == TRUE else formula_text(each.condition),
+            coded=True,
+        )
+        listed = [
+            (self._result(function, sampled.meanings[rule.label]), _body(rule.literals, names))
+            for rule in sampled.rules.rules
+        ]
+        return [*listed, (self._result(function, sampled.meanings[sampled.rules.default]), _OTHERWISE)]
+
+    def _counter_example(self, function: CodeFunction, example: CounterExample | None) -> str | None:
+        if example is None:
+            return None
+        parts = [fact_text(axis, code) for axis, code in zip(example.axes, example.codes, strict=True)]
+        elements = [
+            conjunction([fact_text(axis, code) for axis, code in zip(example.own, one, strict=True)])
+            for one in example.elements
+        ]
+        if example.own:
+            parts.append(f"elements {{{', '.join(elements)}}}")
+        place = min(function.place, len(example.result) - 1)
+        return f"{', '.join(parts)}: the model says {self._result(function, example.result[place])}"
+
+
+def _body(literals: Sequence[CodeLiteral], names: AxisNames) -> str:
+    parts = [literal_text(literal, names) for literal in literals]
+    return conjunction(parts) if parts else "true"
+
+
+def _boxes(
+    axes: tuple[CodeAxis, ...], results: Longs, default: int | None
+) -> tuple[list[tuple[int, tuple[CodeLiteral, ...]]], int]:
+    """Rules for all cells of a table but those of the default, whose order does not matter."""
+    meanings, labels = np.unique(results, return_inverse=True)
+    wanted = None
+    if default is not None:
+        if default not in meanings:
+            meanings = np.append(meanings, default)
+        wanted = int(np.flatnonzero(meanings == default)[0])
+    pairs = [
+        (i, j)
+        for (i, a), (j, b) in combinations(enumerate(axes), 2)
+        if a.part is not None and b.part is not None and a.part.book is b.part.book
+        if np.array_equal(a.codes, b.codes)
+    ]
+    rules, other = exact_rules(labels.reshape(results.shape), pairs, wanted)
+    return [(int(meanings[rule.label]), rule.literals) for rule in rules], int(meanings[other])
+
+
+def _kept_is_unchanged(function: CodeFunction, table: CodeTable) -> Longs:
+    """The results; writing the code that is there already is to change nothing."""
+    results: Longs = table.results.astype(np.int64)
+    if function.target is None:
+        return results
+    own = own_column(table.axes, function.target, function.place)
+    if own is None:
+        return results
+    return np.where(results == _codes_along(table, own), UNCHANGED, results)
+
+
+def _codes_along(table: CodeTable, own: int) -> Longs:
+    """The codes of an axis, in the shape of the table."""
+    shape = [1] * len(table.axes)
+    shape[own] = -1
+    return np.broadcast_to(table.axes[own].codes.reshape(shape), table.results.shape)

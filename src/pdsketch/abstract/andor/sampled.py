@@ -1,0 +1,234 @@
+"""Decision lists from samples of a function, where it has no table over codes.
+
+Half of the samples are random codes, half are combinations that were seen in data; more are near misses
+(Winston, 1970): samples that differ from another in one code, or in one element of the set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from hashlib import sha256
+from typing import Any, Final, final
+
+import numpy as np
+
+from pdsketch.abstract.andor.behaviour import Behaviour, CounterExample, SampledRules
+from pdsketch.abstract.andor.functions import CodeAxis, NotAbstractableError
+from pdsketch.abstract.rules.decision_list import DecisionList
+from pdsketch.abstract.rules.examples import CodeColumn, CodedExamples, CodedSet
+from pdsketch.abstract.rules.learn import learn_list
+from pdsketch.budget import LimitError, current
+from pdsketch.kernels.arrays import Bools, Longs
+from pdsketch.lang.diagnostics import error
+from pdsketch.lang.terms import Apply
+from pdsketch.tensor.states.codes import RULES
+
+LEAST_AGREEMENT: Final = 0.9
+"""Of held-out samples; a list that agrees with fewer is left out. Set by hand."""
+
+_SAMPLES: Final = 8192
+_NEAR: Final = 8192
+_LEARNED: Final = 3000
+"""Samples, near misses, and how many of each result are learned from at most. All set by hand."""
+
+_ELEMENTS: Final = 5
+_MORE_ELEMENTS: Final = 9
+_MORE_SETS: Final = 2048
+"""Elements of a random set at most; lists are also tried on so many sets that are larger."""
+
+_MOST_RESULTS: Final = 64
+"""A function with more results than this has no short list."""
+
+_SECONDS: Final = 20.0
+"""Time for one list."""
+
+SeenRows = Mapping[str, Longs]
+"""Combinations of codes, one column a part, that were seen of state variables."""
+
+SampleEvaluate = Callable[[Longs, Longs, Bools], Longs]
+"""Rows of codes, elements ``[n, m, axes]`` and which of these are in the set → results ``[n]``."""
+
+_Samples = tuple[Longs, Longs, Bools, Longs]
+"""Arguments, and results."""
+
+
+@final
+class ArgumentSampler:
+    """Draws arguments of a function: rows of codes, and sets of elements."""
+
+    def __init__(self, axes: Sequence[CodeAxis], own: Sequence[CodeAxis], seen: SeenRows) -> None:
+        self._axes, self._own = axes, own
+        self._seen = seen
+        self._rng = np.random.default_rng(0)
+
+    def draw(self, n: int, elements: int = _ELEMENTS) -> tuple[Longs, Longs, Bools]:
+        """Random arguments, the second half of them of combinations that were seen."""
+        m = elements if self._own else 1
+        rows = np.concatenate([self._random(self._axes, n // 2), self._known(self._axes, n - n // 2)])
+        flat = [self._random(self._own, n // 2 * m), self._known(self._own, (n - n // 2) * m)]
+        held = np.arange(m)[None] < self._rng.integers(0, m + 1, (n, 1))
+        return rows, np.concatenate(flat).reshape(n, m, len(self._own)), held & bool(self._own)
+
+    def near(self, rows: Longs, elements: Longs, held: Bools) -> tuple[Longs, Longs, Bools]:
+        """Each of some arguments with one code changed, or one element in or out of the set."""
+        rows, elements, held = rows.copy(), elements.copy(), held.copy()
+        rng, n = self._rng, len(rows)
+        outer, inner = len(self._axes), len(self._own)
+        choice = rng.integers(0, outer + inner + (1 if inner else 0), n)
+        place = rng.integers(0, held.shape[1], n)
+        for i, axis in enumerate((*self._axes, *self._own)):
+            where = np.flatnonzero(choice == i)
+            new = rng.choice(axis.codes, len(where))
+            if i < outer:
+                rows[where, i] = new
+            else:
+                elements[where, place[where], i - outer] = new
+        where = np.flatnonzero(choice == outer + inner)
+        held[where, place[where]] ^= True
+        return rows, elements, held
+
+    def _random(self, axes: Sequence[CodeAxis], n: int) -> Longs:
+        columns = [self._rng.choice(axis.codes, n) for axis in axes]
+        return np.stack(columns, -1) if columns else np.zeros((n, 0), np.int64)
+
+    def _known(self, axes: Sequence[CodeAxis], n: int) -> Longs:
+        rows = self._random(axes, n)
+        sources = {axis.input.expr: axis.input for axis in axes}
+        for source in sources:
+            if isinstance(source, Apply) and len(self._seen.get(source.predicate, ())):
+                drawn = self._rng.choice(self._seen[source.predicate], n)
+                for column, axis in enumerate(axes):
+                    if axis.input.expr == source:
+                        rows[:, column] = drawn[:, axis.place]
+        return rows
+
+
+def learn_sampled(
+    name: str,
+    arguments: tuple[Sequence[CodeAxis], Sequence[CodeAxis]],
+    evaluate: SampleEvaluate,
+    seen: SeenRows,
+    notes: MutableMapping[str, Any],
+) -> tuple[SampledRules, Behaviour]:
+    """A decision list of a function, and how well it agrees; results are codes, or 0 and 1.
+
+    Raises `NotAbstractableError` where no list agrees well enough. Lists are kept in the model's notes.
+    """
+    axes, own = arguments
+    if any(not len(axis.codes) for axis in (*axes, *own)):
+        raise NotAbstractableError(f"`{name}` reads values of which none are known")
+    sampler = ArgumentSampler(axes, own, seen)
+    samples = _samples(sampler, evaluate)
+    meanings = np.unique(samples[-1])
+    if len(meanings) > _MOST_RESULTS:
+        raise NotAbstractableError(f"`{name}` has more than {_MOST_RESULTS} results for its many arguments")
+    examples = _examples(axes, own, samples, meanings)
+    found = _learned(name, examples, notes)
+    said = found.agreement
+    cases, share = (said.n_held_out, said.held_out) if said.n_held_out else (said.n_train, said.train)
+    right, wrong = share * cases, said.counter_example
+    counter = None if wrong is None else _case(axes, own, samples, wrong)
+    if own:
+        drawn = sampler.draw(_MORE_SETS, _MORE_ELEMENTS)
+        larger = (*drawn, evaluate(*drawn))
+        agrees = meanings[found.predict(_examples(axes, own, larger, meanings))] == larger[-1]
+        cases, right = cases + _MORE_SETS, right + float(agrees.sum())
+        if counter is None and not agrees.all():
+            counter = _case(axes, own, larger, int(agrees.argmin()))
+    if right < LEAST_AGREEMENT * cases:
+        least = f"{right / cases:.3f} of {cases:,} held-out samples"
+        raise NotAbstractableError(f"`{name}`: the best rules that were found agree with {least}")
+    behaviour = Behaviour(
+        name,
+        exact=False,
+        agreement=right / cases,
+        cases=cases,
+        conflicts=said.conflicts,
+        counter_example=counter,
+    )
+    return SampledRules(tuple(axes), tuple(own), found, tuple(map(int, meanings))), behaviour
+
+
+def _examples(
+    axes: Sequence[CodeAxis], own: Sequence[CodeAxis], samples: _Samples, meanings: Longs
+) -> CodedExamples:
+    """Samples with labels: places among the meanings."""
+    rows, elements, held, results = samples
+    sets = (CodedSet(elements, held, _columns(own)),) if own else ()
+    labels = np.searchsorted(meanings, results).clip(0, len(meanings) - 1)
+    return CodedExamples(rows, _columns(axes), labels.astype(np.int64), sets)
+
+
+def _case(axes: Sequence[CodeAxis], own: Sequence[CodeAxis], samples: _Samples, at: int) -> CounterExample:
+    rows, elements, held, results = samples
+    members = tuple(tuple(map(int, e)) for e in elements[at][held[at]])
+    row = tuple(map(int, rows[at]))
+    return CounterExample(tuple(axes), row, tuple(own), members, (int(results[at]),))
+
+
+def _samples(sampler: ArgumentSampler, evaluate: SampleEvaluate) -> _Samples:
+    """Samples of a function, at most so many of each result."""
+    drawn = sampler.draw(_SAMPLES)
+    results = evaluate(*drawn)
+    some = _balanced(results, _NEAR // 2)
+    near = sampler.near(drawn[0][some], drawn[1][some], drawn[2][some])
+    again = sampler.near(*near)
+    parts = [np.concatenate([a, b, c]) for a, b, c in zip(drawn, near, again, strict=True)]
+    rows, elements, held = (np.asarray(part) for part in parts)
+    results = np.concatenate([results, evaluate(*near), evaluate(*again)])
+    chosen = _balanced(results, _LEARNED, repeat=False)
+    return rows[chosen], elements[chosen], held[chosen].astype(np.bool_), results[chosen]
+
+
+def _balanced(results: Longs, n: int, *, repeat: bool = True) -> Longs:
+    """Places of results, each result equally often: ``n`` in all; or each at most ``n`` times."""
+    _, label = np.unique(results, return_inverse=True)
+    order = np.argsort(label.reshape(-1), kind="stable")
+    counts = np.bincount(label.reshape(-1))
+    starts = np.cumsum(counts) - counts
+    if not repeat:
+        groups = [order[s : s + min(c, n)] for s, c in zip(starts, counts, strict=True)]
+        return np.sort(np.concatenate(groups))
+    each = np.arange(-(-n // len(counts)))
+    return np.concatenate([order[s + each % c] for s, c in zip(starts, counts, strict=True)])[:n]
+
+
+def _columns(axes: Sequence[CodeAxis]) -> tuple[CodeColumn, ...]:
+    """Codes of one codebook can be compared."""
+    return tuple(
+        CodeColumn(2) if axis.part is None else CodeColumn(len(axis.part.book), axis.part.book.name)
+        for axis in axes
+    )
+
+
+def _learned(name: str, examples: CodedExamples, notes: MutableMapping[str, Any]) -> DecisionList:
+    digest = sha256()
+    for array in (examples.codes, examples.y, *(a for s in examples.sets for a in (s.codes, s.mask))):
+        digest.update(np.ascontiguousarray(array).tobytes())
+    key = digest.hexdigest()[:32]
+    kept = notes.get(RULES, {})
+    if key in kept:
+        return _checked(DecisionList.from_json(kept[key]), examples)
+    outer = current()
+    try:
+        with outer.narrowed(_SECONDS).running():
+            found = learn_list(examples)
+    except LimitError:
+        outer.check()
+        raise NotAbstractableError(f"`{name}`: no rules were found within {_SECONDS:.0f} s") from None
+    notes[RULES] = {**kept, key: found.as_json()}
+    return found
+
+
+def _checked(found: DecisionList, examples: CodedExamples) -> DecisionList:
+    """A list of unknown origin, if it is about such examples."""
+    labels = {found.default, *(rule.label for rule in found.rules)}
+    try:
+        found.predict(examples)
+        fits = min(labels) >= 0 and max(labels) <= int(examples.y.max())
+    except IndexError:
+        fits = False
+    if not fits:
+        why = "the rules of a saved model are damaged: they are about other arguments"
+        raise error("bad-model", why, help="compile the rules of the model again")
+    return found

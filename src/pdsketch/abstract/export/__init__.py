@@ -1,0 +1,1 @@
+"""The abstraction of a model as PDDL files that any planner reads."""

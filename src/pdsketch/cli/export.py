@@ -1,0 +1,132 @@
+"""``pdsketch export MODEL PROBLEM -o DIR``: a model's abstraction as PDDL, and other planners' plans back."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from pdsketch.cli import output
+from pdsketch.cli.imports import ctrl_c_ends, import_large
+from pdsketch.cli.modules import add_module_argument, given_modules
+from pdsketch.cli.worlds import add_world_option, check_world, given_options
+from pdsketch.lang.diagnostics import Diagnostic
+from pdsketch.lang.load import load_problem
+from pdsketch.lang.report import count
+from pdsketch.lang.steps import Step, write_plan
+
+if TYPE_CHECKING:
+    from pdsketch.lang.terms import Expr
+    from pdsketch.tensor.model import Model
+    from pdsketch.tensor.states.state import State
+
+EXAMPLE = """pdsketch export MODEL problem.pddl -o exported
+pdsketch export MODEL --world babyai --seed 7 -o exported
+pdsketch export MODEL --world babyai --seed 7 -o exported --plan sas_plan"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The model, the problem, and where to."""
+    parser.add_argument("model", metavar="MODEL", help="the folder of a trained model")
+    parser.add_argument("problem", metavar="PROBLEM", nargs="?", help="a problem of the model's sketch")
+    parser.add_argument("--world", metavar="NAME", help="instead: the first state and the goal of a world")
+    add_world_option(parser)
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the world (default: 0)")
+    parser.add_argument("--goal", metavar="FORMULA", help="another goal than the problem's or the world's")
+    add_module_argument(parser)
+    parser.add_argument("-o", "--output", required=True, metavar="DIR", help="the folder of the export")
+    parser.add_argument("--force", action="store_true", help="write over what is in the folder")
+    parser.add_argument(
+        "--plan",
+        metavar="FILE",
+        help="write nothing, but read a plan for the export in DIR and replay it through the model",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Write the export, or replay a plan: exit code 0 if the model accepts it, 1 if it does not."""
+    if (args.problem is None) == (args.world is None):
+        raise output.UsageError("give either a PROBLEM or --world NAME")
+    if args.world_option and args.world is None:
+        raise output.UsageError("--world-option is for a world, and none is named")
+    if args.world is not None:
+        check_world(args.world)
+    import_large("torch")
+    from pdsketch.abstract.export.folder import check_folder, export, read_abstract_plan
+    from pdsketch.tensor.store import load_model
+
+    if args.plan is None:
+        check_folder(args.output, force=args.force)
+    model = load_model(args.model, given_modules(args))
+    state, goal, costs = _problem(args, model)
+    if args.plan is not None:
+        return _replayed(args, model, state, goal, read_abstract_plan(args.output, args.plan))
+    with ctrl_c_ends():
+        task = export(model, state, goal, args.output, costs=costs, force=args.force)
+    left_out = [
+        Diagnostic(
+            "not-abstractable",
+            f"`{name}` is left out: {why}",
+            severity="warning",
+            file=args.model,
+        )
+        for name, why in task.left_out.items()
+    ]
+    counts = {
+        "actions": len(task.actions),
+        "objects": len(task.objects),
+        "codes": len(task.codes),
+        "facts": len(task.problem.init),
+    }
+    payload = {
+        "ok": True,
+        "folder": args.output,
+        **counts,
+        "agreement": task.agreement,
+        "left_out": task.left_out,
+    }
+    text = (
+        f"{args.output}: domain.pddl, problem.pddl, mapping.json"
+        f" ({', '.join(count(n, what.removesuffix('s')) for what, n in counts.items())})"
+    )
+    return output.finish(output.OK, payload, json=args.json, diagnostics=left_out, text=text)
+
+
+def _problem(args: argparse.Namespace, model: Model) -> tuple[State, str | Expr, bool | None]:
+    """The state and the goal that the command line names, and whether actions cost what the sketch says."""
+    if args.problem is not None:
+        problem = load_problem(args.problem, model.domain)
+        return problem.state, args.goal or problem.goal, problem.metric == "cost"
+    from pdsketch.envs.registry import make_world, options_of
+
+    options = given_options(args)
+    if "sketch" in options_of(args.world):  # the world is seen as the model sees it
+        options.setdefault("sketch", model.domain)
+    world = make_world(args.world, **options)
+    state = world.reset(args.seed)
+    return state, args.goal or world.goal, None
+
+
+def _replayed(
+    args: argparse.Namespace, model: Model, state: State, goal: str | Expr, steps: list[Step]
+) -> int:
+    failed, number = _failure(model, state, goal, steps)
+    payload = {"valid": failed is None, "plan": steps, "steps": len(steps), "failed_step": number}
+    if failed is None:
+        text = write_plan(steps, len(steps)).rstrip("\n")
+        return output.finish(output.OK, payload, json=args.json, text=text)
+    wrong = Diagnostic(*failed, file=args.plan)
+    return output.finish(output.DIFFERENT, payload, json=args.json, diagnostics=[wrong], text="invalid")
+
+
+def _failure(
+    model: Model, state: State, goal: str | Expr, steps: list[Step]
+) -> tuple[tuple[str, str] | None, int | None]:
+    """Why the model does not accept a plan, and at which step; nothing where it does."""
+    state = model.encode(state, crisp=True)
+    for number, step in enumerate(steps):
+        if not bool(model.applicable(state, step, crisp=True) > 0.5):
+            return ("not-applicable", f"step {number + 1}, {step}, cannot be taken in the model"), number
+        state = model.step(state, step, crisp=True)
+    if not bool(model.holds(state, goal, crisp=True) > 0.5):
+        return ("goal-not-reached", "in the model the goal does not hold at the end of the plan"), None
+    return None, None

@@ -1,0 +1,68 @@
+"""``pdsketch rules MODEL``: what a trained model has learned, as first-order rules over codes."""
+
+from __future__ import annotations
+
+import argparse
+
+from pdsketch.cli import output
+from pdsketch.cli.imports import ctrl_c_ends, import_large
+from pdsketch.cli.modules import add_module_argument, given_modules
+
+EXAMPLE = """pdsketch rules MODEL
+pdsketch rules MODEL --codes --code-count pose=64
+pdsketch rules MODEL --state problem.pddl --full"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The model, and what of it."""
+    parser.add_argument("model", metavar="MODEL", help="the folder of a trained model")
+    parser.add_argument("--codes", action="store_true", help="also the codebooks, with quantisation errors")
+    parser.add_argument("--full", action="store_true", help="all rules, where a function has many")
+    parser.add_argument(
+        "--state", metavar="PROBLEM", help="also the codes of a problem's initial state, and rules for them"
+    )
+    parser.add_argument(
+        "--code-count",
+        metavar="TYPE=N",
+        action="append",
+        default=[],
+        type=_count,
+        help="so many codes for a type of floats, instead of as many as the data ask for",
+    )
+    parser.add_argument(
+        "--save", action="store_true", help="keep what took long to learn, and --code-count, with the model"
+    )
+    add_module_argument(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Exit code 0, whatever the rules say."""
+    import_large("torch", "pdsketch.tensor.store")
+    from pdsketch.abstract.andor.readout import keep_counts, rules
+    from pdsketch.lang.load import load_problem
+    from pdsketch.tensor.store import load_model
+
+    model = load_model(args.model, given_modules(args))
+    state = load_problem(args.state, model.domain).state if args.state is not None else None
+    counts = dict(args.code_count)
+    with ctrl_c_ends():
+        found = rules(model, state, codes=counts)
+    if args.save:
+        keep_counts(model, counts)
+        model.save(args.model)
+        output.say(f"{args.model}: saved with its rules")
+    for warning in found.warnings():
+        output.say(f"pdsketch: warning: {warning}")
+    return output.finish(
+        output.OK,
+        {"ok": True, **found.as_json(), "warnings": found.warnings()},
+        json=args.json,
+        text=found.text(full=args.full, codes=args.codes),
+    )
+
+
+def _count(text: str) -> tuple[str, int]:
+    name, sign, number = text.partition("=")
+    if not (name and sign and number.isascii() and number.isdigit() and int(number)):
+        raise argparse.ArgumentTypeError(f"wanted TYPE=N, as in pose=64, found {text}")
+    return name, int(number)

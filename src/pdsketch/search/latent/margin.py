@@ -1,0 +1,78 @@
+"""Plans that hold by a margin: goals and preconditions whose truth must lie above a confidence.
+
+What blanks say is then not cut at 0.5. The truth of a formula is that of Gödel's logic, so that every literal
+that it needs holds by the margin: a blank must say more than 0.9, or of a negated one less than 0.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import isinf
+from typing import Final, final
+
+from torch import Tensor
+
+from pdsketch.budget import Budget
+from pdsketch.lang.terms import Expr, Variable
+from pdsketch.search.result import Result
+from pdsketch.tensor.compile.logic import Logic, logic_of
+from pdsketch.tensor.compile.node import Node
+from pdsketch.tensor.model import Model
+
+CRISP_TRUTH: Final = 0.5
+"""Above it, a blank is taken to be true."""
+
+_SOFT: Final[Logic] = logic_of("godel")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Margin:
+    """What the truth of goals and preconditions must lie above."""
+
+    confidence: float = CRISP_TRUTH
+
+    def of_formula(self, model: Model, expr: Expr, variables: Sequence[Variable]) -> Node | None:
+        """The truth of an expression, between 0 and 1; None where two-valued truth will do."""
+        return None if self.is_crisp else model.engine.grounded(expr, variables, _SOFT)
+
+    def of_action(self, model: Model, action: str) -> Node | None:
+        """The truth of an action's precondition, likewise."""
+        return None if self.is_crisp else model.engine.program(action, _SOFT).precondition
+
+    @property
+    def is_crisp(self) -> bool:
+        """Whether two-valued truth will do."""
+        return self.confidence <= CRISP_TRUTH
+
+    def clears(self, truth: Tensor) -> Tensor:
+        """Which truths are high enough."""
+        return truth > self.confidence
+
+
+NO_MARGIN: Final = Margin()
+
+
+def levels_of(confidence: float) -> tuple[float, ...]:
+    """What is tried: the confidence that is asked for, half as far from 0.5, and 0.5."""
+    if confidence <= CRISP_TRUTH:
+        return (CRISP_TRUTH,)
+    return confidence, (confidence + CRISP_TRUTH) / 2, CRISP_TRUTH
+
+
+def share_of(budget: Budget, level: float) -> Budget:
+    """What may be spent on a level: half of what is left, and in the end all of it."""
+    left = budget.left()
+    return budget if level == CRISP_TRUTH or isinf(left) else budget.narrowed(left / 2)
+
+
+def lowered(result: Result, wanted: float, level: float) -> Result:
+    """A result with a warning where its plan holds by less than was asked for."""
+    if not result.solved or level >= wanted:
+        return result
+    said = (
+        f"no plan was found whose goal and preconditions hold with a truth above {wanted:g}: "
+        f"those of this one hold with a truth above {level:g}"
+    )
+    return replace(result, warnings=(*result.warnings, said))
