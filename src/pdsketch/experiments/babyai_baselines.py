@@ -34,7 +34,7 @@ class CloningConfig:
 
     episodes: int = 1000
     seed: int = 0
-    steps: int = 1200
+    steps: int = 600
     batch: int = 64
     learning_rate: float = 1e-3
     weight_decay: float = 1e-2
