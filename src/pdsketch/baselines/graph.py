@@ -134,7 +134,7 @@ class GraphInput(nn.Module):
                 nodes = nodes + marked
             else:
                 edges = marked if edges is None else edges + marked
-        # Products of features and goal, as FiLM has them (Perez et al., 2018): is this what the goal describes?
+        # Products of features and goal (FiLM; Perez et al., 2018): is this what the goal describes?
         scale, shift = self.of_goal(wanted)[:, None, :].chunk(2, -1)
         return nodes + nodes * scale + shift, edges, wanted
 
