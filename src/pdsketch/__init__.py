@@ -52,6 +52,8 @@ _HOMES = {
     "rollout": "pdsketch.act.rollout",
     "Rollouts": "pdsketch.act.rollout",
     "record": "pdsketch.act.record",
+    "train_baseline": "pdsketch.baselines.training",
+    "load_baseline": "pdsketch.baselines.store",
     "worlds": "pdsketch.envs.registry",
     "make_world": "pdsketch.envs.registry",
     "register_world": "pdsketch.envs.registry",
@@ -73,6 +75,8 @@ if TYPE_CHECKING:
     from pdsketch.act.rollout import Rollouts as Rollouts
     from pdsketch.act.rollout import rollout as rollout
     from pdsketch.act.world import World as World
+    from pdsketch.baselines.store import load_baseline as load_baseline
+    from pdsketch.baselines.training import train_baseline as train_baseline
     from pdsketch.envs.gym import GymWorld as GymWorld
     from pdsketch.envs.registry import make_world as make_world
     from pdsketch.envs.registry import register_world as register_world

@@ -16,16 +16,19 @@ from pdsketch.search.heuristics import model_heuristics_help
 from pdsketch.search.options import model_searches_help
 
 if TYPE_CHECKING:
+    from pdsketch.act.agent import Agent
+    from pdsketch.lang.domain import Domain
     from pdsketch.tensor.model import Model
 
 EXAMPLE = """pdsketch eval MODEL DATA --html report.html
 pdsketch eval MODEL problems/*.pddl --max-expansions 500
-pdsketch eval MODEL babyai --world-option objects=8 --world-option doors=6 --heuristic blind"""
+pdsketch eval MODEL babyai --world-option objects=8 --world-option doors=6 --heuristic blind
+pdsketch eval BASELINE babyai --world-option objects=8 --world-option doors=6"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The model and the data."""
-    parser.add_argument("model", metavar="DIR", help="the folder of a trained model")
+    parser.add_argument("model", metavar="DIR", help="the folder of a trained model, or of a baseline")
     parser.add_argument(
         "data", metavar="DATA", nargs="+", help="a folder of episodes, problem files to plan for, or a world"
     )
@@ -49,8 +52,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Exit code 0 whatever the accuracy."""
     import_large("torch", "pdsketch.learn.fit")
+    from pdsketch.baselines.store import holds_baseline, load_agent
     from pdsketch.tensor.store import load_model
 
+    if holds_baseline(args.model):
+        if not _names_world(args.data):
+            raise output.UsageError("a baseline acts, and can be measured in a world alone")
+        agent = load_agent(args.model)
+        return _acting(agent.to(args.device), agent.domain, args.data[0], args)
     model = load_model(args.model, given_modules(args))
     if _names_world(args.data):
         return _in_world(model, args.data[0], args)
@@ -71,14 +80,9 @@ def _names_world(data: Sequence[str]) -> bool:
 
 
 def _in_world(model: Model, name: str, args: argparse.Namespace) -> int:
-    """How often acting on the model's plans succeeds, by the world's own word."""
+    """How often acting on the model's plans succeeds."""
     from pdsketch.act.policy import Policy
-    from pdsketch.act.rollout import rollout
-    from pdsketch.envs.registry import make_world, options_of
 
-    options = given_options(args)
-    if "sketch" in options_of(name):  # the world is seen as the model sees it
-        options.setdefault("sketch", model.domain)
     policy = Policy(
         model.to(args.device),
         search=args.search,
@@ -86,9 +90,20 @@ def _in_world(model: Model, name: str, args: argparse.Namespace) -> int:
         options={"max_expansions": args.max_expansions, "time_limit": None},
         loop=args.loop,
     )
+    return _acting(policy, model.domain, name, args)
+
+
+def _acting(agent: Agent, domain: Domain, name: str, args: argparse.Namespace) -> int:
+    """How often an agent succeeds, by the world's own word; the world is seen as the agent sees it."""
+    from pdsketch.act.rollout import rollout
+    from pdsketch.envs.registry import make_world, options_of
+
+    options = given_options(args)
+    if "sketch" in options_of(name):
+        options.setdefault("sketch", domain)
     seeds = range(args.seed, args.seed + args.episodes)
     with ctrl_c_ends():
-        done = rollout(policy, lambda: make_world(name, **options), seeds, args.max_steps)
+        done = rollout(agent, lambda: make_world(name, **options), seeds, args.max_steps)
     return output.finish(
         output.OK, {"ok": True, "world": name, **done.summary}, json=args.json, text=str(done)
     )

@@ -21,11 +21,13 @@ EXAMPLE = """pdsketch train babyai.pdsketch DATA -o MODEL --steps 2000 --seed 0
 pdsketch train babyai.pdsketch DATA -o MODEL --resume                  # after an interruption
 pdsketch train babyai.pdsketch DATA -o MODEL --resume --steps 4000     # go on for longer
 pdsketch train babyai.pdsketch MORE -o BETTER --from MODEL             # start from its weights
-pdsketch train rob.pdsketch DATA -o MODEL --module facing=package:function"""
+pdsketch train rob.pdsketch DATA -o MODEL --module facing=package:function
+pdsketch train --baseline bc babyai.pdsketch DATA -o BC                # clone the demonstrations instead"""
 
 CHECKPOINT = "checkpoint.safetensors"
 LOG = "log.csv"
 ARCHITECTURE = "model.json"
+BASELINE = "baseline.json"
 
 _NUMBERS = {
     "batch": (int, "states per step"),
@@ -44,12 +46,18 @@ _NUMBERS = {
     "checkpoint-every": (int, "steps between checkpoints"),
 }
 
+_OF_BASELINES = ("batch", "learning-rate", "validation", "evaluate-every")
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The sketch, the data, where to write, and the settings of the fit."""
     parser.add_argument("sketch", metavar="SKETCH", help="the sketch whose blanks are to be learned")
     parser.add_argument("data", metavar="DATA", help="a folder of episodes")
     parser.add_argument("-o", "--output", required=True, metavar="DIR", help="the folder for the model")
+    parser.add_argument("--baseline", metavar="NAME", help="train what models are compared with instead: bc")
+    parser.add_argument(
+        "--types", metavar="T,T", help="of a baseline: the types of the objects that it sees (default: all)"
+    )
     parser.add_argument("--steps", type=int, default=2000, help="steps to make (default: 2000)")
     parser.add_argument("--seed", type=int, default=0, help="of networks, batches and the split (default: 0)")
     parser.add_argument("--device", help="cpu, cuda, … (default: cpu)")
@@ -78,6 +86,10 @@ def run(args: argparse.Namespace) -> int:
     output.when_interrupted(lambda stop: _kept(folder, args, getattr(stop, "step", None)))
     import_large("torch", "pdsketch.learn.fit")
     _check_free(folder, args)
+    if args.baseline is not None:
+        return _train_baseline(folder, args)
+    if args.types is not None:
+        raise output.UsageError("--types is for baselines, and a model sees all objects")
     report = _fitted(folder, args)
     payload = {"ok": True, "model": str(folder), **report.as_json()}
     return output.finish(output.OK, payload, json=args.json, text=str(report))
@@ -97,6 +109,37 @@ def _fitted(folder: Path, args: argparse.Namespace) -> Report:
         report = fit(model, episodes, args.steps, args.seed, **_settings(folder, args))
         model.save(str(folder))
     return report
+
+
+def _train_baseline(folder: Path, args: argparse.Namespace) -> int:
+    """A baseline from the same data; its notes are the report."""
+    from pdsketch.baselines.store import save_baseline
+    from pdsketch.baselines.training import train_baseline
+    from pdsketch.lang.load import load_domain
+
+    given = {name: value for name in _NUMBERS if (value := getattr(args, name.replace("-", "_"))) is not None}
+    others = ["tnorm", "paper", "resume", "start", "module", "tensorboard"]
+    names = {"start": "from"}
+    refused = [names.get(name, name) for name in others if getattr(args, name)]
+    refused += [name for name in given if name not in _OF_BASELINES]
+    if refused:
+        raise output.UsageError(f"--{refused[0]} is for models, and --baseline trains none")
+    named = {name.replace("-", "_"): value for name, value in given.items()}
+    settings = cast("FitOptions", {**named, "device": args.device or "cpu"})
+    with lock_folder(folder):
+        baseline = train_baseline(
+            args.baseline,
+            load_domain(args.sketch),
+            args.data,
+            args.steps,
+            args.seed,
+            types=args.types.split(",") if args.types else None,
+            **settings,
+        )
+        save_baseline(baseline, folder)
+    text = "\n".join(f"{name}: {value}" for name, value in baseline.notes.items())
+    payload = {"ok": True, "baseline": args.baseline, "folder": str(folder), **baseline.notes}
+    return output.finish(output.OK, payload, json=args.json, text=text)
 
 
 def _kept(folder: Path, args: argparse.Namespace, step: int | None) -> output.Kept:
@@ -131,6 +174,8 @@ def _check_free(folder: Path, args: argparse.Namespace) -> None:
         return
     if CHECKPOINT in found:
         message, fix = "a model was trained here", "--resume goes on with it, --force writes over it"
+    elif BASELINE in found:
+        message, fix = "this folder holds a baseline", "--force writes over it"
     elif ARCHITECTURE in found:
         nothing = ", and no checkpoint to resume from" if args.resume else ""
         message, fix = f"this folder holds a model{nothing}", "--force writes over it"

@@ -1,0 +1,117 @@
+"""A score for each ground action, from the vectors of a state and of its objects."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Final, final
+
+import torch
+from torch import Tensor, nn
+
+from pdsketch.baselines.graph import along
+from pdsketch.lang.diagnostics import error
+from pdsketch.lang.domain import Domain
+from pdsketch.lang.steps import Step
+from pdsketch.lang.types import ObjectType
+from pdsketch.tensor.states.state import StateBatch
+
+_RANK: Final = 16
+"""The rank of the products by which two arguments of one action are scored together; set by hand."""
+
+
+@final
+class ActionScores(nn.Module):
+    """One linear layer: on the state, on each argument, and on products of two arguments."""
+
+    def __init__(self, domain: Domain, width: int, nodes: ObjectType) -> None:
+        super().__init__()
+        self.nodes = nodes
+        self.names = tuple(domain.actions)
+        self.types = tuple(_object_types(domain, name, nodes) for name in self.names)
+        self.whole = nn.Linear(width, len(self.names))
+        self.objects = nn.ModuleDict()
+        self.factors = nn.ModuleDict()
+        for i, types in enumerate(self.types):
+            if types:
+                self.objects[str(i)] = nn.Linear(width, len(types), bias=False)
+            if len(types) > 1:
+                self.factors[str(i)] = nn.Linear(width, len(types) * _RANK, bias=False)
+
+    def forward(self, batch: StateBatch, nodes: Tensor, whole: Tensor) -> Tensor:
+        """Scores ``[s, ground actions]`` in the order of `steps`; −∞ where there are no such objects."""
+        scores = self.whole(whole)
+        found = [self._scores(batch, nodes, scores[:, i], i).flatten(1) for i in range(len(self.types))]
+        return torch.cat(found, 1)
+
+    def _scores(self, batch: StateBatch, nodes: Tensor, score: Tensor, action: int) -> Tensor:
+        """The scores of one action over the axes of its parameters."""
+        types, key = self.types[action], str(action)
+        score = score.reshape(-1, *(1,) * len(types))
+        factors: list[Tensor] = []
+        for at, type_ in enumerate(types):
+            objects = along(batch, nodes, 1, type_, self.nodes)
+            shape = [1] * len(types)
+            shape[at] = objects.shape[1]
+            score = score + self.objects[key](objects)[..., at].reshape(-1, *shape)
+            if len(types) > 1:
+                part = self.factors[key](objects).unflatten(-1, (len(types), _RANK))[..., at, :]
+                factor = part.reshape(-1, *shape, _RANK)
+                for other in factors:
+                    score = score + (factor * other).sum(-1) / _RANK
+                factors.append(factor)
+            mask = batch.mask(type_)
+            if mask is not None:
+                score = score.masked_fill(~mask.reshape(-1, *shape), -torch.inf)
+        return score
+
+    def sizes(self, batch: StateBatch) -> list[tuple[int, ...]]:
+        """The object axes of each action."""
+        return [tuple(batch.count(type_) for type_ in types) for types in self.types]
+
+    def targets(self, batch: StateBatch, actions: Tensor, arguments: Tensor) -> Tensor:
+        """The places among the scores of actions, by their number here and the places of their objects."""
+        found = torch.zeros_like(actions)
+        begin = 0
+        for i, sizes in enumerate(self.sizes(batch)):
+            place = torch.zeros_like(actions)
+            for at, size in enumerate(sizes):
+                place = place * size + arguments[:, at]
+            found = torch.where(actions == i, begin + place, found)
+            begin += prod(sizes)
+        return found
+
+    def steps(self, batch: StateBatch, chosen: Tensor) -> list[Step]:
+        """The ground actions at some places among the scores, one a state."""
+        sizes = self.sizes(batch)
+        found: list[Step] = []
+        for row, at_scores in enumerate(chosen.tolist()):
+            place, action = at_scores, 0
+            while place >= prod(sizes[action]):
+                place -= prod(sizes[action])
+                action += 1
+            universe, objects = batch.universe(row), []
+            for type_, size in reversed([*zip(self.types[action], sizes[action], strict=True)]):
+                place, at = divmod(place, size)
+                objects.append(universe.members(type_)[at])
+            found.append((self.names[action], *reversed(objects)))
+        return found
+
+
+def _object_types(domain: Domain, name: str, nodes: ObjectType) -> tuple[ObjectType, ...]:
+    found = []
+    for parameter in domain.actions[name].parameters:
+        if not isinstance(parameter.type, ObjectType):
+            raise error(
+                "unsupported-type",
+                f"`{parameter.name}` of the action `{name}` is a {parameter.type}, and baselines choose "
+                "among objects alone",
+                parameter.span,
+            )
+        if not domain.hierarchy.is_subtype(parameter.type, nodes):
+            raise error(
+                "bad-option",
+                f"the action `{name}` is about a {parameter.type}, and `types` leaves such objects out",
+                help=f"also name `{parameter.type}`",
+            )
+        found.append(parameter.type)
+    return tuple(found)

@@ -1,0 +1,76 @@
+"""Behaviour cloning: the action that the demonstrator would take (Bain and Sammut, 1995)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar, final
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+
+from pdsketch.baselines.actions import ActionScores
+from pdsketch.baselines.demonstrations import Demonstrations
+from pdsketch.baselines.encoder import WIDTH
+from pdsketch.baselines.formulas import GoalTree
+from pdsketch.baselines.graph import Shapes
+from pdsketch.baselines.network import AgentBaseline
+from pdsketch.lang.domain import Domain
+from pdsketch.lang.steps import Step
+from pdsketch.learn.data.episode_arrays import Array
+from pdsketch.tensor.states.state import State, StateBatch
+
+
+@final
+class BehaviourCloning(AgentBaseline):
+    """An agent without a model of the world: the likeliest action of successful demonstrations."""
+
+    KIND: ClassVar[str] = "bc"
+
+    def __init__(self, domain: Domain, shapes: Shapes, types: Sequence[str] | None = None) -> None:
+        super().__init__(domain, shapes, types)
+        self.scores = ActionScores(domain, WIDTH, self.encoder.input.node_type)
+
+    def forward(self, batch: StateBatch, trees: Sequence[GoalTree], goal: Tensor) -> Tensor:
+        """A score for each ground action ``[s, a]``."""
+        nodes, whole = self.encoder(batch, trees, goal)
+        scores: Tensor = self.scores(batch, nodes, whole)
+        return scores
+
+    def reset(self) -> None:
+        """There is nothing to forget."""
+
+    def act(self, state: State, goal: str) -> Step | None:
+        """The likeliest action."""
+        return self.act_many([state], [goal])[0]
+
+    @torch.inference_mode()
+    def act_many(self, states: Sequence[State], goals: Sequence[str]) -> list[Step | None]:
+        """The likeliest action in each state; None where there is no action at all."""
+        batch, trees, goal = self.seen(states, goals)
+        scores = self(batch, trees, goal)
+        if not scores.shape[1]:
+            return [None] * len(states)
+        steps = self.scores.steps(batch, scores.argmax(1))
+        possible = scores.amax(1) > -torch.inf
+        return [step if ok else None for step, ok in zip(steps, possible.tolist(), strict=True)]
+
+    def examples(self, demonstrations: Demonstrations) -> Array:
+        """The steps that led to the goal."""
+        return np.flatnonzero(demonstrations.taken & (demonstrations.to_go > 0))
+
+    def loss(self, demonstrations: Demonstrations, examples: Tensor) -> Tensor:
+        """The cross-entropy of the actions that were taken."""
+        scores, targets = self._scored(demonstrations, examples)
+        return cross_entropy(scores, targets)
+
+    def score(self, demonstrations: Demonstrations, examples: Tensor) -> Tensor:
+        """Whether the likeliest action is the one that was taken."""
+        scores, targets = self._scored(demonstrations, examples)
+        return (scores.argmax(1) == targets).float()
+
+    def _scored(self, demonstrations: Demonstrations, examples: Tensor) -> tuple[Tensor, Tensor]:
+        batch, trees, goal = demonstrations.states(examples)
+        actions, arguments = demonstrations.actions(examples)
+        return self(batch, trees, goal), self.scores.targets(batch, actions, arguments)

@@ -1,0 +1,222 @@
+"""States as graphs: a node for each object, and what is observed of objects and of pairs of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import prod
+from typing import Final, final
+
+import torch
+from torch import Tensor, nn
+
+from pdsketch.baselines.formulas import GoalEncoder, GoalTree, Mention
+from pdsketch.lang.diagnostics import did_you_mean, error
+from pdsketch.lang.domain import Domain, Predicate
+from pdsketch.lang.types import OBJECT, ObjectType
+from pdsketch.tensor.states.state import StateBatch
+from pdsketch.tensor.states.values import is_categorical, presented
+
+Shapes = Mapping[str, tuple[int, ...]]
+"""The value axes of each predicate that is read."""
+
+_LEAST_SPREAD: Final = 1e-3
+"""A number that varies by less than this is not magnified."""
+
+_FIRST_SCALE: Final = 0.5
+"""The spread of the first weights: the same for features and types, so that neither drowns the other."""
+
+
+def read_predicates(domain: Domain) -> tuple[Predicate, ...]:
+    """What a graph is made from: the predicates that are observed and carried from step to step.
+
+    A sketch without any is read by what its encoder sees.
+    """
+    given = [p for p in domain.predicates.values() if p.role == "observed"]
+    chosen = given or [p for p in domain.predicates.values() if p.role == "raw"]
+    for predicate in chosen:
+        if len(predicate.parameters) > 2:
+            raise error(
+                "unsupported-type",
+                f"`{predicate.name}` is about {len(predicate.parameters)} objects, and the graphs of "
+                "baselines hold values of objects and of pairs of objects",
+                predicate.span,
+            )
+    return tuple(chosen)
+
+
+def feature_width(predicate: Predicate, shape: tuple[int, ...]) -> int:
+    """How many features a value of a predicate is presented as."""
+    choices = predicate.type.choices or 1 if is_categorical(predicate.type) else 1
+    return prod(shape) * choices
+
+
+@final
+class Presented(nn.Module):
+    """One predicate as features of the same scale, projected."""
+
+    mean: Tensor
+    scale: Tensor
+
+    def __init__(self, predicate: Predicate, shape: tuple[int, ...], width: int) -> None:
+        super().__init__()
+        self.predicate = predicate
+        size = feature_width(predicate, shape)
+        self.register_buffer("mean", torch.zeros(size))
+        self.register_buffer("scale", torch.ones(size))
+        self.project = nn.Linear(size, width, bias=False)
+        nn.init.normal_(self.project.weight, std=_FIRST_SCALE)
+
+    def forward(self, values: Tensor) -> Tensor:
+        """``[state, *objects, *value]`` → ``[state, *objects, width]``."""
+        projected: Tensor = self.project((self._features(values) - self.mean) / self.scale)
+        return projected
+
+    def _features(self, values: Tensor) -> Tensor:
+        leading = 1 + len(self.predicate.parameters)
+        return presented(values, self.predicate.type, leading).flatten(leading)
+
+    def standardise(self, values: Tensor) -> None:
+        """Take the mean and the spread of a float or an int from data."""
+        if values.numel() and self.predicate.type.prim != "bool" and not is_categorical(self.predicate.type):
+            features = self._features(values).flatten(0, -2)
+            self.mean.copy_(features.mean(0))
+            self.scale.copy_(features.std(0, unbiased=False).clamp_min(_LEAST_SPREAD))
+
+
+@final
+class GraphInput(nn.Module):
+    """The first vectors of nodes and edges: what is observed, types, the goal, and what the goal names."""
+
+    def __init__(
+        self, domain: Domain, shapes: Shapes, width: int, pair_width: int, nodes: ObjectType = OBJECT
+    ) -> None:
+        super().__init__()
+        self.node_type = nodes
+        self.read = read_predicates(domain)
+        self.types = domain.hierarchy.names
+        widths = {p.name: pair_width if len(p.parameters) == 2 else width for p in self.read}
+        self.presented = nn.ModuleList(Presented(p, shapes[p.name], widths[p.name]) for p in self.read)
+        self.of_type = nn.Embedding(len(self.types), width)
+        nn.init.normal_(self.of_type.weight, std=_FIRST_SCALE)
+        self.goals = GoalEncoder(domain, width, pair_width)
+        self.of_goal = nn.Linear(width, 2 * width)
+
+    def forward(
+        self, batch: StateBatch, trees: Sequence[GoalTree], goal: Tensor
+    ) -> tuple[Tensor, Tensor | None, Tensor]:
+        """Nodes ``[s, n, width]``, edges ``[s, n, n, pair_width]`` if there are any, goals ``[s, width]``.
+
+        ``goal`` says which of the trees each state has.
+        """
+        wanted = self.goals(trees)[goal]
+        nodes = wanted.new_zeros(batch.size, batch.count(self.node_type), wanted.shape[-1])
+        edges: Tensor | None = None
+        for i, name in enumerate(self.types):
+            type_ = ObjectType((name,))
+            kind = self.of_type.weight[i].expand(batch.size, batch.count(type_), -1)
+            placed = scattered(batch, kind, (type_,), self.node_type)
+            nodes = nodes if placed is None else nodes + placed
+        for part in self.presented:
+            assert isinstance(part, Presented)
+            axes = part.predicate.object_types
+            values = part(batch.tensor(part.predicate.name))
+            if not axes:
+                nodes = nodes + values[:, None, :]
+                continue
+            placed = scattered(batch, values, axes, self.node_type)
+            if placed is not None and len(axes) == 1:
+                nodes = nodes + placed
+            elif placed is not None:
+                edges = placed if edges is None else edges + placed
+        for names in dict.fromkeys(m.objects for tree in trees for m in tree.mentions):
+            marked = self._marked(batch, trees, goal, names)
+            if len(names) == 1:
+                nodes = nodes + marked
+            else:
+                edges = marked if edges is None else edges + marked
+        # Products of features and goal (FiLM; Perez et al., 2018): is this what the goal describes?
+        scale, shift = self.of_goal(wanted)[:, None, :].chunk(2, -1)
+        return nodes + nodes * scale + shift, edges, wanted
+
+    def _marked(
+        self, batch: StateBatch, trees: Sequence[GoalTree], goal: Tensor, names: tuple[str, ...]
+    ) -> Tensor:
+        """How the goals mention these objects, at the objects' places."""
+        table = self.goals.marks if len(names) == 1 else self.goals.pair_marks
+        rows = [[self.goals.mark(m) for m in tree.mentions if _of(m, names)] for tree in trees]
+        embedded = torch.stack(
+            [table.weight[row].sum(0) if row else torch.zeros_like(table.weight[0]) for row in rows]
+        )[goal]
+        count = batch.count(self.node_type)
+        place = torch.zeros((batch.size, 1), dtype=torch.int64, device=batch.device)
+        for name in names:
+            found = batch.layout.lookup(name, self.node_type)[0]
+            mine = found if batch.rows is None or len(found) == 1 else found[batch.rows]
+            embedded = embedded * (mine >= 0)  # −1: no node of this state
+            place = place * count + mine.clamp_min(0)
+        empty = embedded.new_zeros(batch.size, count ** len(names), embedded.shape[-1])
+        index = place[:, :, None].expand(-1, -1, embedded.shape[-1])
+        placed = empty.scatter_add(1, index, embedded[:, None, :])
+        return placed.reshape(batch.size, *(count,) * len(names), -1)
+
+
+def _of(mention: Mention, names: tuple[str, ...]) -> bool:
+    return mention.objects == names
+
+
+def node_type(domain: Domain, types: Sequence[str] | None) -> ObjectType:
+    """The type of the objects that are nodes: all of them, or those of some types."""
+    for name in types or ():
+        if name not in domain.hierarchy.names:
+            raise error(
+                "unknown-type",
+                f"`{name}` is not an object type of the domain",
+                help=did_you_mean(name, domain.hierarchy.names),
+            )
+    return ObjectType(tuple(types)) if types else OBJECT
+
+
+def shared_type(domain: Domain, type_: ObjectType, nodes: ObjectType) -> ObjectType | None:
+    """The type of the objects of another type that are nodes; None where there are none."""
+    if domain.hierarchy.is_subtype(type_, nodes):
+        return type_
+    below = domain.hierarchy.descendants(type_.names) & domain.hierarchy.descendants(nodes.names)
+    return ObjectType(tuple(sorted(below))) if below else None
+
+
+def scattered(
+    batch: StateBatch, values: Tensor, axes: Sequence[ObjectType], nodes: ObjectType
+) -> Tensor | None:
+    """Values over axes of types, at the nodes of the same objects; 0 elsewhere, None if none is a node."""
+    count = batch.count(nodes)
+    place = torch.zeros((1,) * (1 + len(axes)), dtype=torch.int64, device=values.device)
+    for at, axis in enumerate(axes):
+        type_ = shared_type(batch.domain, axis, nodes)
+        if type_ is None or not batch.count(type_):
+            return None
+        values = along(batch, values, at + 1, type_, axis)
+        shape = [-1, *(1,) * len(axes)]
+        shape[at + 1] = batch.count(type_)
+        mask = batch.mask(type_)
+        if mask is not None:
+            values = values * mask.reshape(shape)[..., None]
+        own = batch.map(type_, nodes)
+        if own is None:
+            own = torch.arange(batch.count(type_), device=values.device)[None]
+        place = place * count + own.reshape(shape)
+    flat = values.flatten(1, -2)
+    index = place.expand(batch.size, *values.shape[1:-1]).flatten(1)[..., None].expand_as(flat)
+    empty = values.new_zeros(batch.size, count ** len(axes), values.shape[-1])
+    return empty.scatter_add(1, index, flat).reshape(batch.size, *(count,) * len(axes), -1)
+
+
+def along(batch: StateBatch, values: Tensor, axis: int, inner: ObjectType, outer: ObjectType) -> Tensor:
+    """Values of the objects of an inner type, taken from the axis of an outer one."""
+    own = batch.map(inner, outer)
+    if own is None:
+        return values
+    shape = [1] * values.dim()
+    shape[0], shape[axis] = own.shape
+    size = list(values.shape)
+    size[axis] = own.shape[1]
+    return values.gather(axis, own.reshape(shape).expand(size))

@@ -1,0 +1,103 @@
+"""What every baseline is: a network over graphs of a domain's states, with notes on its training."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from os import PathLike
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from pdsketch.baselines.demonstrations import Demonstrations
+from pdsketch.baselines.encoder import GraphEncoder
+from pdsketch.baselines.formulas import GoalTree, tree_of
+from pdsketch.baselines.graph import Presented, Shapes, node_type
+from pdsketch.lang.diagnostics import error
+from pdsketch.lang.domain import Domain
+from pdsketch.lang.steps import Step
+from pdsketch.learn.data.episode_arrays import Array
+from pdsketch.tensor.states.state import State, StateBatch, same_domain
+
+
+class Baseline(nn.Module, ABC):
+    """A network that is trained from demonstrations; ``notes`` say how it was.
+
+    Only objects of the given ``types`` are nodes of its graphs; None: all are.
+    """
+
+    KIND: ClassVar[str]
+
+    def __init__(self, domain: Domain, shapes: Shapes, types: Sequence[str] | None = None) -> None:
+        super().__init__()
+        self.domain = domain
+        self.types = None if types is None else list(types)
+        self.encoder = GraphEncoder(domain, shapes, node_type(domain, types))
+        self.shapes = {part.predicate.name: shapes[part.predicate.name] for part in self._presented}
+        self.notes: dict[str, Any] = {}
+
+    @abstractmethod
+    def examples(self, demonstrations: Demonstrations) -> Array:
+        """The examples that are learned from."""
+
+    @abstractmethod
+    def loss(self, demonstrations: Demonstrations, examples: Tensor) -> Tensor:
+        """What a step of training lowers."""
+
+    @abstractmethod
+    def score(self, demonstrations: Demonstrations, examples: Tensor) -> Tensor:
+        """How good the network is on each of some examples: more is better."""
+
+    @property
+    def device(self) -> torch.device:
+        """Where its weights are."""
+        return self.encoder.input.of_type.weight.device
+
+    @property
+    def _presented(self) -> list[Presented]:
+        return [part for part in self.encoder.input.presented if isinstance(part, Presented)]
+
+    def standardise(self, demonstrations: Demonstrations) -> None:
+        """Take the scale of all numbers from data."""
+        for part in self._presented:
+            part.standardise(demonstrations.dataset.sample(part.predicate.name))
+
+    def seen(
+        self, states: Sequence[State], goals: Sequence[str]
+    ) -> tuple[StateBatch, Sequence[GoalTree], Tensor]:
+        """States and goals that a user gave, as the network takes them."""
+        for state in states:
+            if not same_domain(state.domain, self.domain):
+                raise error(
+                    "other-domain",
+                    f"the baseline was trained for `{self.domain.name}`, and the state is one of "
+                    f"`{state.domain.name}`",
+                )
+        batch = StateBatch.of(states).to(self.device)
+        listed = list(dict.fromkeys(goals))
+        trees = [self._tree(states[goals.index(goal)], goal) for goal in listed]
+        number = {goal: i for i, goal in enumerate(listed)}
+        return batch, trees, torch.tensor([number[goal] for goal in goals], device=self.device)
+
+    def _tree(self, state: State, goal: str) -> GoalTree:
+        universe = state.batch.layout.universes[0]
+        return tree_of(universe.formula(goal))
+
+    def save(self, folder: str | PathLike[str]) -> None:
+        """Write the baseline into a folder; `pdsketch.load_baseline` reads it."""
+        from pdsketch.baselines.store import save_baseline
+
+        save_baseline(self, folder)
+
+
+class AgentBaseline(Baseline):
+    """A baseline that acts: an agent in the sense of `pdsketch.Agent`."""
+
+    @abstractmethod
+    def reset(self) -> None:
+        """Forget everything about the episodes so far."""
+
+    @abstractmethod
+    def act(self, state: State, goal: str) -> Step | None:
+        """The next action towards the goal."""

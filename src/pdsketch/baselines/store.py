@@ -1,0 +1,108 @@
+"""Baselines on disk, as models are: the sketch, a manifest and the weights in one folder, and no code."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any, Final
+
+import torch
+
+from pdsketch.baselines.graph import read_predicates
+from pdsketch.baselines.network import AgentBaseline, Baseline
+from pdsketch.baselines.training import find_baseline
+from pdsketch.files.parts import open_parts, write_parts
+from pdsketch.files.tensors import TensorFile, tensor_bytes
+from pdsketch.files.weights import DTYPES, blocks_of, tensor_of
+from pdsketch.lang.diagnostics import Error, error
+from pdsketch.lang.domain import Domain
+from pdsketch.lang.load import decode_source, parse_domain
+from pdsketch.tensor.store import SKETCH, WEIGHTS, Folder
+
+MANIFEST: Final = "baseline.json"
+FORMAT: Final = 1
+
+_LARGEST: Final = 1 << 24
+"""No axis of a value is longer."""
+
+
+def save_baseline(baseline: Baseline, folder: Folder) -> None:
+    """Write a baseline into a folder, which is made if need be; one that is there is replaced as a whole."""
+    content = {
+        "format": FORMAT,
+        "kind": baseline.KIND,
+        "domain": baseline.domain.name,
+        "types": baseline.types,
+        "shapes": {name: list(shape) for name, shape in baseline.shapes.items()},
+        "notes": baseline.notes,
+    }
+    parts: dict[str, Sequence[bytes | memoryview]] = {
+        SKETCH: [baseline.domain.source.text.encode()],
+        WEIGHTS: tensor_bytes(blocks_of(baseline.state_dict())),
+    }
+    write_parts(Path(folder), MANIFEST, content, parts)
+
+
+def load_baseline(folder: Folder) -> Baseline:
+    """The baseline that was saved in a folder."""
+    if not isinstance(folder, str | PathLike):
+        raise error("bad-folder", f"a folder's name was wanted, and a {type(folder).__name__} was given")
+    path = Path(folder)
+    if not path.is_dir():
+        raise error("no-such-folder", "there is no such folder", file=fspath(folder))
+    with open_parts(path, MANIFEST, [SKETCH, WEIGHTS], "bad-model", format=FORMAT) as (content, parts):
+        sketch = path / SKETCH
+        domain = parse_domain(decode_source(str(sketch), parts[SKETCH].read("bad-model")).text, str(sketch))
+        make = find_baseline(content.get("kind"))
+        shapes, types = _shapes(domain, content.get("shapes"), path), _types(content.get("types"), path)
+        with torch.device("meta"):
+            outline = {
+                name: (t.dtype, tuple(t.shape))
+                for name, t in make(domain, shapes, types).state_dict().items()
+            }
+        file = TensorFile(parts[WEIGHTS].file, parts[WEIGHTS].size, path / WEIGHTS, "bad-model")
+        stored = {name: (DTYPES[entry.dtype], entry.shape) for name, entry in file.entries.items()}
+        if stored != outline:
+            wrong = sorted(name for name in outline | stored if outline.get(name) != stored.get(name))
+            raise file.bad(f"its weights are not those of the baseline: {', '.join(wrong[:4])}")
+        baseline = make(domain, shapes, types)
+        baseline.load_state_dict({name: tensor_of(file.block(name)) for name in stored})
+    baseline.notes = content["notes"] if isinstance(content.get("notes"), dict) else {}
+    return baseline.eval()
+
+
+def load_agent(folder: Folder) -> AgentBaseline:
+    """The baseline of a folder, if it is one that acts."""
+    baseline = load_baseline(folder)
+    if not isinstance(baseline, AgentBaseline):
+        raise error("bad-agent", f"the baseline `{baseline.KIND}` does not act", file=fspath(folder))
+    return baseline
+
+
+def holds_baseline(folder: Folder) -> bool:
+    """Whether a folder is one of a baseline."""
+    return (Path(folder) / MANIFEST).is_file()
+
+
+def _shapes(domain: Domain, given: Any, path: Path) -> dict[str, tuple[int, ...]]:
+    """The value axes of the predicates that are read, if they can be those of the sketch."""
+    found = {}
+    for predicate in read_predicates(domain):
+        shape = given.get(predicate.name) if isinstance(given, dict) else None
+        if not isinstance(shape, list) or not all(type(n) is int and 0 <= n < _LARGEST for n in shape):
+            raise _bad(path, f"the shape of `{predicate.name}` is not what it should be")
+        if predicate.type.shape is not None and tuple(shape) != predicate.type.shape:
+            raise _bad(path, f"`{predicate.name}` has another shape than the sketch says")
+        found[predicate.name] = tuple(shape)
+    return found
+
+
+def _types(given: Any, path: Path) -> list[str] | None:
+    if given is not None and not (isinstance(given, list) and all(isinstance(name, str) for name in given)):
+        raise _bad(path, "`types` is not what it should be")
+    return given
+
+
+def _bad(path: Path, why: str) -> Error:
+    return error("bad-model", f"this folder holds no baseline: {why}", file=str(path / MANIFEST))

@@ -1,0 +1,166 @@
+"""Train a baseline from episodes, with the settings that a fit has."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, Literal, Unpack
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from pdsketch.baselines.cloning import BehaviourCloning
+from pdsketch.baselines.demonstrations import Demonstrations, open_demonstrations
+from pdsketch.baselines.graph import Shapes
+from pdsketch.baselines.network import Baseline
+from pdsketch.lang.diagnostics import did_you_mean, error
+from pdsketch.lang.domain import Domain
+from pdsketch.learn.data.episode_arrays import Array
+from pdsketch.learn.fit import Source
+from pdsketch.learn.keywords import FitOptions
+from pdsketch.learn.optimiser import clip, make_optimiser
+from pdsketch.learn.options import Options
+from pdsketch.learn.schedules import learning_rate
+
+Kind = Literal["bc"]
+Maker = Callable[[Domain, Shapes, Sequence[str] | None], BehaviourCloning]
+
+BASELINES: Final[Mapping[str, Maker]] = {"bc": BehaviourCloning}
+"""The baselines by name."""
+
+_ENOUGH_TO_SPLIT: Final = 200
+"""From so many episodes on, a tenth is held out, as in a fit."""
+
+_AT_ONCE: Final = 512
+"""Examples that are measured at a time."""
+
+
+def find_baseline(kind: object) -> Maker:
+    """The baseline of that name."""
+    if not isinstance(kind, str) or kind not in BASELINES:
+        listed = ", ".join(BASELINES)
+        raise error(
+            "unknown-option",
+            f"there is no baseline {kind!r:.40}",
+            help=did_you_mean(str(kind), BASELINES) or f"the baselines: {listed}",
+        )
+    return BASELINES[kind]
+
+
+def train_baseline(
+    kind: Kind,
+    domain: Domain,
+    episodes: Source,
+    steps: int = 2000,
+    seed: int = 0,
+    *,
+    types: Sequence[str] | None = None,
+    **settings: Unpack[FitOptions],
+) -> BehaviourCloning:
+    """A baseline of that kind, trained from the episodes that a model would be fitted to.
+
+    ``types`` names the types of the objects that count; the others are not seen, and None sees all.
+    Of the settings of a fit, these count: ``batch`` (64), ``learning_rate`` (1e-3), ``warmup``,
+    ``weight_decay``, ``clip``, ``validation``, ``evaluate_every``, ``device``. Where episodes are held out,
+    the weights that were best on them are kept. ``notes`` of what is returned say how it went.
+    """
+    make = find_baseline(kind)
+    options = Options.of(steps=steps, seed=seed, **{**_DEFAULTS, **settings})
+    began = time.perf_counter()
+    device = _device(options.device)
+    demonstrations = open_demonstrations(episodes, domain, device)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        network = make(domain, demonstrations.shapes, types).to(device)
+    network.standardise(demonstrations)
+    train, held_out = _split(network.examples(demonstrations), demonstrations, options)
+    if not len(train):
+        raise error(
+            "no-episodes",
+            "no episode shows how a goal is reached",
+            help="a baseline learns from the actions before the first state in which a goal held",
+        )
+    best = _run(network.train(), demonstrations, options, train, held_out)
+    network.eval()
+    network.notes = {
+        "steps": options.steps,
+        "seed": options.seed,
+        "batch": options.batch,
+        "learning_rate": options.learning_rate,
+        "weight_decay": options.weight_decay,
+        "episodes": len(np.unique(demonstrations.dataset.episode[train])),
+        "examples": len(train),
+        "score": _mean(network, demonstrations, train),
+        "held_out_score": _mean(network, demonstrations, held_out) if len(held_out) else None,
+        "best_step": best,
+        "seconds": round(time.perf_counter() - began, 1),
+    }
+    return network
+
+
+_DEFAULTS: Final[FitOptions] = {"batch": 64, "learning_rate": 1e-3, "clip": 1.0, "weight_decay": 1e-2}
+
+
+def _run(
+    network: Baseline, demonstrations: Demonstrations, options: Options, train: Array, held_out: Array
+) -> int:
+    """All steps; the weights that are left are those of the step that is returned."""
+    parameters = [p for p in network.parameters() if p.requires_grad]
+    optimiser = make_optimiser(parameters, options)
+    draw = np.random.default_rng([options.seed, 1])
+    queue = np.empty(0, dtype=np.int64)
+    best, best_score, kept = options.steps, -np.inf, None
+    for step in range(options.steps):
+        if len(queue) < min(options.batch, len(train)):
+            queue = draw.permutation(train)
+        some, queue = queue[: options.batch], queue[options.batch :]
+        loss = network.loss(demonstrations, demonstrations.dataset.place(some))
+        optimiser.zero_grad(set_to_none=True)
+        loss.backward()  # type: ignore[no-untyped-call]
+        clip(parameters, options.clip)
+        for group in optimiser.param_groups:
+            group["lr"] = options.learning_rate * learning_rate(step, options.steps, options.warmup)
+        optimiser.step()
+        if len(held_out) and ((step + 1) % options.evaluate_every == 0 or step + 1 == options.steps):
+            found = _mean(network.eval(), demonstrations, held_out)
+            network.train()
+            if found >= best_score:
+                best, best_score = step + 1, found
+                kept = {name: tensor.clone() for name, tensor in network.state_dict().items()}
+    if kept is not None:
+        network.load_state_dict(kept)
+    return best
+
+
+@torch.no_grad()
+def _mean(network: Baseline, demonstrations: Demonstrations, examples: Array) -> float:
+    """The mean score on some examples."""
+    parts: list[Tensor] = [
+        network.score(demonstrations, demonstrations.dataset.place(some))
+        for some in demonstrations.dataset.parts(examples, _AT_ONCE)
+    ]
+    return float(torch.cat(parts).mean())
+
+
+def _split(examples: Array, demonstrations: Demonstrations, options: Options) -> tuple[Array, Array]:
+    """The examples of the training episodes, and of those held out."""
+    episodes = demonstrations.dataset.episode[examples]
+    count = len(demonstrations.dataset.arrays)
+    share = options.validation
+    if share is None:
+        share = 0.1 if count >= _ENOUGH_TO_SPLIT else 0.0
+    order = np.random.default_rng([options.seed, 0]).permutation(count)
+    held = np.zeros(count, dtype=np.bool_)
+    held[order[: min(count - 1, round(share * count))]] = True
+    return examples[~held[episodes]], examples[held[episodes]]
+
+
+def _device(name: str | None) -> torch.device:
+    try:
+        device = torch.device(name or "cpu")
+        torch.zeros(1, device=device)
+    except (RuntimeError, AssertionError) as why:
+        reason = str(why).splitlines()[0]
+        raise error("no-device", f"there is no device `{name}` here: {reason}") from None
+    return device
