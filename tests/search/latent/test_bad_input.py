@@ -234,8 +234,8 @@ def test_the_resolution_says_which_states_are_one():
     )
     state = pds.State(domain, {}, {"at": 0.0})
     model = pds.Model(domain)
-    fine = pds.plan(model, state, "(> (at) 0.45)", resolution=0.01)
-    coarse = pds.plan(model, state, "(> (at) 0.45)", resolution=1.0)
+    fine = pds.plan(model, state, "(> (at) 0.45)", search="astar", resolution=0.01)
+    coarse = pds.plan(model, state, "(> (at) 0.45)", search="astar", resolution=1.0)
     assert (len(fine.plan), coarse.status) == (5, "gave-up")
     with pytest.raises(pds.Error, match="resolution"):
         pds.plan(model, state, "(> (at) 0.45)", resolution=0)

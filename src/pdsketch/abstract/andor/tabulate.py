@@ -51,6 +51,11 @@ def tabulate(axes: Sequence[CodeAxis], evaluate: Evaluate) -> Tabulated:
     Where these are too many, the axes that matter are found by varying one at a time, and the others are
     fixed. Raises `TooManyCombinationsError` where even so there are too many.
     """
+    single = np.array([len(axis.codes) == 1 for axis in axes], np.bool_)
+    if single.any():
+        # An image has more axes than an array may have, and most of its numbers never vary.
+        only = np.array([axis.codes[0] for axis in axes if len(axis.codes) == 1], np.int64)
+        return tabulate([axis for axis in axes if len(axis.codes) != 1], _widened(evaluate, single, only))
     every = prod(len(axis.codes) for axis in axes)
     if every <= MOST_COMBINATIONS:
         return Tabulated(_tables(axes, evaluate(every_row(axes))), True, 1.0, every)
@@ -64,6 +69,17 @@ def tabulate(axes: Sequence[CodeAxis], evaluate: Evaluate) -> Tabulated:
     results = evaluate(rows)
     agreement, wrong = _tried(axes, matters, results, evaluate)
     return Tabulated(_tables(few, results), False, agreement, _TRIED, counter_example=wrong)
+
+
+def _widened(evaluate: Evaluate, single: Bools, only: Longs) -> Evaluate:
+    """A function of the axes that are not single, where these have their only codes."""
+
+    def widened(rows: Longs) -> Longs:
+        whole = np.empty((len(rows), len(single)), np.int64)
+        whole[:, single], whole[:, ~single] = only, rows
+        return evaluate(whole)
+
+    return widened
 
 
 def _tried(
