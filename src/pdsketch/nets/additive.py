@@ -48,8 +48,8 @@ MOST_PAIRED = 12
 
 VALUE_SCALE = 4.0
 """The effect of a single value of a number, or of two values being the same, is multiplied by this as well:
-learned more slowly than a slope, it comes too late for values that the slope was sure and wrong about. Of
-0.25, 1 and 4 only 4 tells what is gone from what is carried in BabyAI; not swept further."""
+learned more slowly than a slope, it comes too late for values that the slope was sure and wrong about. At 4,
+and not at 1, BabyAI's models tell what is gone from what is carried; chosen on that alone, not swept."""
 
 SAME = 0.05
 """Two values of one type are the same if no number of theirs differs by more than this many standard
