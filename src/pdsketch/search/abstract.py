@@ -57,7 +57,7 @@ class AbstractAttempt:
     generated: int = 0
     refinements: int = 0
     phases: dict[str, float] = field(default_factory=lambda: {"rules": 0.0, "search": 0.0, "replay": 0.0})
-    why: str = ""
+    why: str = "plans of the abstraction are longer than `max_depth`"
 
     def spend(self, phase: str, since: float) -> float:
         """Add the time since then to a phase; returns the time now."""

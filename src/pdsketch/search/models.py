@@ -222,6 +222,8 @@ class _Planning:
         for i, own in searches.items():
             self.counts[i] += (own.attempt.expanded, own.attempt.evaluated, own.attempt.generated)
             self.spent[i] += own.attempt.expanded
+            if i not in found and self.options.search == "abstract":
+                self.doubts[i] = (*self.doubts[i], f"{own.attempt.why}: the model itself was searched")
 
     def _abstract_result(
         self, i: int, attempt: AbstractAttempt, plan: list[Step], cost: float | None, said: Sequence[str]

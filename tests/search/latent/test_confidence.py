@@ -39,7 +39,7 @@ def test_a_goal_must_hold_by_the_margin(search):
     assert goes_to(pds.plan(model, state, "(placed a)", search=search, generators=PLACES)) == [1.02]
     sure = pds.plan(model, state, "(placed a)", search=search, generators=PLACES, confidence=0.9)
     assert goes_to(sure) == [1.5]
-    assert sure.warnings == pds.plan(model, state, "(placed a)", generators=PLACES).warnings
+    assert not [said for said in sure.warnings if "confidence" in said]
 
 
 def test_a_negated_blank_must_be_as_sure():
