@@ -114,3 +114,24 @@ def test_rob_is_trained_from_the_command_line(tmp_path, capsys):
     options = [word for one in given for word in ("--module", one)]
     assert main(["train", str(sketch), data, "-o", model, "--steps", "2", *options]) == 0
     assert main(["eval", model, data, *options]) == 0
+
+
+def test_classes_take_their_arguments_in_brackets():
+    given = given_modules(Namespace(module=["left-of=pdsketch.nets:Offset(3)"]))
+    assert isinstance(given["left-of"], pds.nets.Offset)
+    assert given["left-of"].size == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("f=pdsketch.nets:Offset", "cannot be made without arguments"),
+        ("f=pdsketch.nets:Offset(3, 4)", "cannot be made with these arguments"),
+        ("f=pdsketch.nets:Offset(x)", "no plain values"),
+        ("f=pdsketch.nets:Offset(0)", "size of its vectors"),
+        ("f=math:sqrt(2)", "is no class"),
+    ],
+)
+def test_arguments_that_do_not_fit_are_told(text, message):
+    with pytest.raises(pds.Error, match=message):
+        given_modules(Namespace(module=[text]))
