@@ -1,8 +1,8 @@
 """Blocks on a table, in numpy alone: a world of continuous actions that is small enough for tests.
 
 A block is 4 cm wide. Truth is the world's own: ``left-of`` is a box of places beside a block, ``on`` one of
-places above it. A hand may lose its grip (the block stays), and a block is put down with noise; what is put into
-another block is pushed up onto it, and what stands on nothing falls.
+places above it. A hand may lose its grip (the block stays), and a block is put down with noise; what is put
+into another block is pushed up onto it, and what stands on nothing falls.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ import ast
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
@@ -34,16 +34,36 @@ def add_module_argument(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_proposal_arguments(parser: argparse.ArgumentParser) -> None:
+    """Functions that propose values, by the name of a type or of a parameter."""
+    for option, name, what in (
+        ("--generator", "TYPE", "the parameters of a type: FUNCTION(model, state, round)"),
+        ("--sampler", "ACTION.?PARAMETER", "one parameter: FUNCTION(model, state, *objects)"),
+    ):
+        parser.add_argument(
+            option,
+            action="append",
+            default=[],
+            metavar=f"{name}=PACKAGE:FUNCTION",
+            help=f"with a model: propose values for {what}",
+        )
+
+
 def given_modules(args: argparse.Namespace) -> dict[str, Callable[..., Any]]:
     """What the command line gives for blanks and external functions, by name."""
+    return given_functions(args.module)
+
+
+def given_functions(texts: Sequence[str]) -> dict[str, Callable[..., Any]]:
+    """Functions by name, from texts such as ``NAME=package:function``."""
     found: dict[str, Callable[..., Any]] = {}
-    for text in args.module:
+    for text in texts:
         name, equals, place = text.partition("=")
         package, colon, attribute = place.partition(":")
         if not (name and equals and package and colon and attribute):
             raise _bad(f"`{text[:80]}` names no function", _FORM)
         if name.lower() in found:
-            raise _bad(f"`{name}` is given twice", "give each blank one function")
+            raise _bad(f"`{name}` is given twice", "give each name one function")
         called = _CALL.fullmatch(attribute)
         plain, given = (called[1], _literals(called[2], text)) if called else (attribute, None)
         found[name.lower()] = _made(_attribute(_package(package), package, plain), place, given)

@@ -6,6 +6,7 @@ close to a vector θ that is learned, so that places left of *b* can be sampled:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final, cast, final
 
 import torch
@@ -14,9 +15,9 @@ from torch import Tensor, nn
 from pdsketch.lang.diagnostics import error
 from pdsketch.nets.normalise import Normalise
 
-QUICKNESS: Final = 8.0
+QUICKNESS: Final = 16.0
 """How much faster these few numbers move than the weights of networks. Of 4, 8 and 16, with 500 steps and 100
-demonstrations, 8 was the least that got a radius from one root mean square of differences to a twentieth."""
+demonstrations, 16 was the least that got a radius from half a metre to less than the width of a block."""
 
 FIRST_RADIUS: Final = 1.0
 """At first, about half of all pairs of vectors stand in the relation: it holds within one root mean square of
@@ -29,12 +30,11 @@ class Offset(nn.Module):
 
     p(a, b) = σ((γ − ‖a − b − θ‖²) / τ), with θ, γ > 0 and τ > 0 learned. Lengths are measured in the root
     mean square of the differences in the data, which `pdsketch.fit` records: any unit will do.
+    Planning lets it propose values for the first argument, or for those of ``arguments``: what carries a
+    block cannot be put under it, and what stands beside one can be put there either way.
     """
 
-    arguments = (0, 1)
-    """The arguments for which `sample` proposes values."""
-
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, *, arguments: Sequence[int] = (0,)) -> None:
         super().__init__()
         if type(size) is not int or size < 1:
             raise error(
@@ -42,7 +42,14 @@ class Offset(nn.Module):
                 f"an Offset takes the size of its vectors, a whole number above 0; {size!r:.40} is given",
                 help="write pds.nets.Offset(3) for vectors of three numbers",
             )
+        if not arguments or not {0, 1}.issuperset(arguments):
+            raise error(
+                "bad-option",
+                f"`arguments` of an Offset are 0, 1 or both; {arguments!r:.40} is given",
+                help="arguments=(0, 1) also proposes values for its second argument, given the first",
+            )
         self.size = size
+        self.arguments = tuple(arguments)
         self.lengths = Normalise(1)
         self.shift = nn.Parameter(torch.zeros(size))
         self.log_radius = nn.Parameter(torch.zeros(()))
