@@ -76,7 +76,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--confidence",
         type=_number,
         metavar="P",
-        help="with a model: what the truth of the goal and of preconditions must lie above (default 0.5)",
+        help="with a model: what the truth of goal, preconditions and gates must lie above (default 0.5)",
     )
     parser.add_argument(
         "--candidates",
