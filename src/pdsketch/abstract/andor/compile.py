@@ -168,6 +168,9 @@ def compile_and_or(
     ``values`` are what arguments of actions may be; if they are not given, all values that have codes.
     ``read``: facts are to be read off other states, too.
     """
+    for predicate in model.domain.state_predicates:
+        if predicate.type.shape is None:
+            raise NoAbstractionError(f"the sketch does not say the dimensions of `{predicate.name}`")
     kept = abstraction_of(model)
     kept.learn(state, [goal], values)
     names = numbered(model.domain, objects)
