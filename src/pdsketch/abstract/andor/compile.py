@@ -43,6 +43,11 @@ from pdsketch.tensor.states.state import StateBatch
 KEPT: Final = 256
 """How many ground tasks are kept for a model."""
 
+MOST_PASSING: Final = 24
+"""Codes of numbers that states and proposed values may add, where actions take such numbers, before rules are
+made anew: those of earlier problems are of no use, and make rules over all codes large. Set by hand: with more,
+a relation of two places in space is no longer tabulated."""
+
 
 @final
 class ModelAbstraction:
@@ -56,6 +61,15 @@ class ModelAbstraction:
         self._symbolic: SymbolicDomain | None = None
         self._values: dict[str, Any] | None = None
         self._templates: OrderedDict[tuple[ObjectType, ...], Template] = OrderedDict()
+        self._own_codes = self._numbers_coded()
+
+    @property
+    def is_overgrown(self) -> bool:
+        """Whether most of the numbers that have codes are likely to be those of other problems."""
+        return self._numbers_coded() - self._own_codes > MOST_PASSING
+
+    def _numbers_coded(self) -> int:
+        return sum(len(book) for book in self.books.books() if not book.whole and not book.fixed)
 
     @property
     def is_current(self) -> bool:
@@ -172,6 +186,8 @@ def compile_and_or(
         if predicate.type.shape is None:
             raise NoAbstractionError(f"the sketch does not say the dimensions of `{predicate.name}`")
     kept = abstraction_of(model)
+    if kept.is_overgrown and any(t.prim == "float32" for t in values or ()):
+        kept = _KNOWN[model] = ModelAbstraction(model)
     kept.learn(state, [goal], values)
     names = numbered(model.domain, objects)
     template = kept.template(tuple(objects.values()))
