@@ -45,8 +45,8 @@ KEPT: Final = 256
 
 MOST_PASSING: Final = 24
 """Codes of numbers that states and proposed values may add, where actions take such numbers, before rules are
-made anew: those of earlier problems are of no use, and make rules over all codes large. Set by hand: with more,
-a relation of two places in space is no longer tabulated."""
+made anew: those of earlier problems are of no use, and make rules over all codes large. Set by hand: with
+more, a relation of two places in space is no longer tabulated."""
 
 
 @final
