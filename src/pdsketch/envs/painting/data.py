@@ -3,10 +3,10 @@
 It paints one of two blocks and puts it into the middle of the box, then paints the
 other and puts it beside or on the first. Only episodes that succeed are kept.
 
-Each episode is judged by its goal and, by the simulator too, by a few others: goals
-of the same form that differ in one part, and whether a block of some colour lies in
-some container. Successes alone cannot tell a goal from its parts: that two blocks
-stand beside each other would explain every success, whatever their colours.
+Each episode is judged by its goal and, by the simulator too, by others: near misses,
+goals of the same form that differ in one part, and milestones, whether a block of a
+colour lies in a container. Successes alone cannot tell a goal from its parts: that two
+blocks stand beside each other would explain every success, whatever their colours.
 """
 
 from __future__ import annotations
@@ -118,18 +118,23 @@ def demonstrate(world: PaintingWorld, seed: int) -> OracleEpisode | None:
 
 
 def other_goals(world: PaintingWorld, rng: np.random.Generator) -> list[str]:
-    """The goal with one part changed, each in turn; and two colours, each in some container."""
+    """Near misses, with one part of the goal changed, then milestones, one of them of a wrong colour."""
     first, second, relation = PAIRS[world.goal]
-    others = [
-        pair_goal(_another(COLOUR_NAMES, first, rng), second, relation),
+    wrong = _another(COLOUR_NAMES, first, rng)
+    containers = [*names_of(world.simulation)["container"], "box"]
+    anywhere = containers[int(rng.integers(len(containers)))]
+    milestones = [
+        (first, _bowl_of(world, first)),
+        (first, "box"),
+        (second, _bowl_of(world, second)),
+        (wrong, anywhere),
+    ]
+    return [
+        pair_goal(wrong, second, relation),
         pair_goal(first, _another(COLOUR_NAMES, second, rng), relation),
         pair_goal(first, second, _another(RELATIONS, relation, rng)),
+        *(f"(exists (?a - item) (and (is-{colour} ?a) (inside ?a {place})))" for colour, place in milestones),
     ]
-    containers = [*names_of(world.simulation)["container"], "box"]
-    for colour, container in ((first, _bowl_of(world, first)), (_another(COLOUR_NAMES, first, rng), "box")):
-        place = container if rng.random() < 0.5 else containers[int(rng.integers(len(containers)))]
-        others.append(f"(exists (?a - item) (and (is-{colour} ?a) (inside ?a {place})))")
-    return others
 
 
 def _another(among: Sequence[str], one: str, rng: np.random.Generator) -> str:
