@@ -162,6 +162,7 @@ CODES: Final[Mapping[str, str]] = {
     "unknown-name": "there is no predicate and no action of this name",
     "unknown-object": "there is no object of this name",
     "unknown-option": "there is no option of this name",
+    "unknown-parameter": "there is no parameter of this name that takes values",
     "unknown-predicate": "there is no predicate of this name",
     "unknown-return-type": "nothing tells what a blank returns here",
     "unknown-search": "there is no search of this name",
