@@ -116,6 +116,7 @@ CODES: Final[Mapping[str, str]] = {
     "no-device": "there is no such device here",
     "no-episodes": "there are no episodes",
     "no-function": "a blank or an external predicate needs a function, and none was given",
+    "no-graphics": "MuJoCo finds no graphics driver to draw with",
     "no-picture": "this environment draws nothing",
     "no-such-file": "there is no such file",
     "no-such-folder": "there is no such folder",
