@@ -8,7 +8,7 @@ from typing import Any, final
 
 from pdsketch.lang.diagnostics import did_you_mean, error
 from pdsketch.lang.steps import Step
-from pdsketch.search.heuristics import find_model_heuristic
+from pdsketch.search.heuristics import HeuristicSource, find_model_heuristic
 from pdsketch.search.keywords import Generator
 from pdsketch.search.latent.margin import CRISP_TRUTH
 from pdsketch.search.options import MODEL_SEARCHES, ModelSearch, SearchOptions, check_search, options_of
@@ -31,7 +31,7 @@ class LatentOptions(SearchOptions):
     """
 
     search: ModelSearch = "portfolio"
-    heuristic: str = "opt"
+    heuristic: str | HeuristicSource = "opt"
     time_limit: float | None = 20.0
     max_depth: int | None = None
     k: int | None = None
