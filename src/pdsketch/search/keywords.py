@@ -12,6 +12,7 @@ from pdsketch.lang.steps import Step
 from pdsketch.search.options import ModelSearch, Search, Watch
 
 if TYPE_CHECKING:
+    from pdsketch.search.heuristics import HeuristicSource
     from pdsketch.tensor.model import Model
     from pdsketch.tensor.states.state import State
 
@@ -34,7 +35,7 @@ class SharedOptions(TypedDict, total=False):
     now and then with a `SearchProgress`.
     """
 
-    heuristic: str | None
+    heuristic: str | HeuristicSource | None
     time_limit: float | None
     memory_limit: float | None
     max_expansions: int | None
