@@ -86,6 +86,17 @@ def test_who_cannot_recognise_the_goal_reaches_it_by_trying_its_parts():
     assert [e.actions for e in again] == [e.actions for e in found]
 
 
+def test_without_subgoals_the_rest_is_a_random_walk():
+    policy = pds.Policy(
+        exact(), search="astar", heuristic="blind", options={"max_expansions": 60, "time_limit": None}
+    )
+    explorer = Explorer(policy, seed=0, stray=0.0, subgoals=False)
+    done = pds.rollout(explorer, [Lamps(DOMAIN) for _ in range(4)], range(12), max_steps=20)
+    lengths = [len(e.actions) for e in done]
+    assert all(n == 20 or success for n, success in zip(lengths, done.success, strict=True))
+    assert {action[0] for e in done for action in e.actions} == {"press", "shake"}
+
+
 def test_stray_actions_are_random_and_all_of_them_may_be():
     policy = pds.Policy(
         exact(), search="astar", heuristic="blind", options={"max_expansions": 60, "time_limit": None}

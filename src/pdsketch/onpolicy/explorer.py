@@ -24,7 +24,8 @@ class _Course:
     """One episode: the subgoal that is pursued (None: the world's goal), and those tried before.
 
     ``planned`` says whether there was a plan for what is pursued, ``idle`` how many subgoals in a row had
-    none, ``own`` whether the last action was the policy's, ``stray`` whether the next is to be a random one.
+    none, ``own`` whether the last action was the policy's, ``stray`` whether the next is to be a random one,
+    ``walks`` whether all are, to the end.
     """
 
     stray: bool
@@ -34,6 +35,7 @@ class _Course:
     planned: bool = False
     own: bool = False
     idle: int = 0
+    walks: bool = False
 
 
 @final
@@ -44,14 +46,15 @@ class Explorer:
     carried out and the world does not call it a success, subgoals are pursued until the episode ends.
     Predicates are drawn by how often there was a plan for a subgoal of theirs (after Laplace), so that what
     the model thinks unchangeable is tried now and then; no subgoal is tried twice before all others.
-    A part ``stray`` of the actions is random.
+    A part ``stray`` of the actions is random. Without ``subgoals`` the rest of the episode is a random walk.
     """
 
-    def __init__(self, policy: Policy, seed: int, stray: float) -> None:
+    def __init__(self, policy: Policy, seed: int, stray: float, *, subgoals: bool = True) -> None:
         self._policy = policy
         self._walk = RandomAgent(policy.model.domain, seed)
         self._random = random.Random(seed)
         self._stray = stray
+        self._subgoals = subgoals
         self._courses: dict[int, _Course] = {}
         self._tried: Counter[str] = Counter()
         self._planned: Counter[str] = Counter()
@@ -84,6 +87,7 @@ class Explorer:
                     course.stray = self._draws_stray()
                     chosen[i] = action
                 elif course.idle >= MOST_IDLE or not self._next(course, states[i], goals[i]):
+                    course.walks = not self._subgoals
                     chosen[i] = self._astray(i, states[i])
         return chosen
 
@@ -98,14 +102,14 @@ class Explorer:
 
     def _astray(self, episode: int, state: State) -> Step | None:
         course = self._courses[episode]
-        course.stray, course.idle, course.own = self._draws_stray(), 0, False
+        course.stray, course.idle, course.own = course.walks or self._draws_stray(), 0, False
         return self._walk.act(state, "")
 
     def _next(self, course: _Course, state: State, goal: str) -> bool:
         """Go on to another subgoal; whether there is one."""
         course.idle += not course.planned
         course.planned = False
-        known = subgoals(state.batch.universe(0).formula(goal), state)
+        known = {} if not self._subgoals else subgoals(state.batch.universe(0).formula(goal), state)
         fresh = {
             name: left
             for name, every in known.items()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -29,6 +30,7 @@ from pdsketch.onpolicy.collect import collect, open_worlds, planner, problem_see
 from pdsketch.onpolicy.explorer import Explorer
 from pdsketch.onpolicy.options import LearnKeywords, LearnOptions
 from pdsketch.onpolicy.replay import CURVE, ROUNDS, Modules, Replay, Row
+from pdsketch.search.result import UntrainedWarning
 from pdsketch.tensor.model import Model
 
 Folder = str | os.PathLike[str]
@@ -145,7 +147,10 @@ class _Run:
             self.replay.episodes(at, lambda at=at: _lost(self.replay, at))  # type: ignore[misc]
             say(described(row))
         while wanted := self._wanted(rows):
-            rows.append(self._round(rows, wanted))
+            with warnings.catch_warnings():
+                # That early models have blanks without training is why they go exploring.
+                warnings.simplefilter("ignore", UntrainedWarning)
+                rows.append(self._round(rows, wanted))
             self.replay.commit(self.setup, rows)
             say(described(rows[-1]))
         model = self.replay.model(len(rows) - 1)
@@ -193,7 +198,7 @@ class _Run:
         seed = problem_seed(options.seed, at, "collect")
         agent: Agent = RandomAgent(self.domain, seed)
         if model is not None:
-            agent = Explorer(planner(model, options), seed, options.explore)
+            agent = Explorer(planner(model, options), seed, options.explore, subgoals=options.subgoals)
         seeds = [problem_seed(options.seed, so_far + i, "collect") for i in range(wanted)]
         left = None if options.budget is None else options.budget - steps
         return arrays_of(collect(agent, self.worlds, seeds, options.max_steps, left), self.domain)

@@ -24,7 +24,8 @@ class LearnOptions:
       collected in all; the first to be used up ends it. ``max_steps`` bounds one episode.
     - ``first`` episodes are random walks. Then the model is trained, and each round collects until there are
       ``growth`` times as many episodes as before, with the model of the round before.
-    - ``explore``: the part of the actions that is random, beside the subgoals that are tried.
+    - ``explore``: the part of the actions that is random. ``subgoals``: whether parts of a goal are tried
+      where there is no plan for all of it; else the rest of such an episode is a random walk.
     - ``fit_steps`` are made on all episodes so far: in the first round from fresh networks, later from the
       weights of the round before (``warm=False``: fresh ones each time). ``fit`` are further options of
       `pdsketch.fit`.
@@ -43,6 +44,7 @@ class LearnOptions:
     first: int = 60
     growth: float = 2.0
     explore: float = 0.1
+    subgoals: bool = True
     fit_steps: int = 1000
     warm: bool = True
     fit: FitOptions = field(default_factory=FitOptions)
@@ -83,6 +85,7 @@ class LearnKeywords(TypedDict, total=False):
     first: int
     growth: float
     explore: float
+    subgoals: bool
     fit_steps: int
     warm: bool
     fit: FitOptions
