@@ -146,8 +146,8 @@ def onpolicy_table(records: Records) -> ResultTable:
     note = (
         "Success on held-out problems after so many episodes of learning by acting, the first "
         f"{config['first']} of which are random walks; no demonstrations. Rooms of "
-        f"{config['objects']} objects and {config['doors']} doors, {_seeds(records)}; {config['watched']} problems for the curve (closed "
-        f"loop), {config['problems']} for the last model. {made_by(records)}"
+        f"{config['objects']} objects and {config['doors']} doors, {_seeds(records)}; {config['watched']} "
+        f"problems for the curve (closed loop), {config['problems']} for the last model. {made_by(records)}"
     )
     return ResultTable("BabyAI: on-policy learning", note, head, tuple(rows))
 
