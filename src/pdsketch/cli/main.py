@@ -34,6 +34,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "validate": ("pdsketch.cli.validate", "replay a plan and say whether it reaches the goal"),
     "data": ("pdsketch.cli.data", "generate episodes to learn from"),
     "train": ("pdsketch.cli.train", "learn a sketch's blanks from episodes"),
+    "learn": ("pdsketch.cli.learn", "learn a sketch's blanks by acting in a world"),
     "eval": ("pdsketch.cli.evaluate", "measure a trained model on episodes"),
     "rules": ("pdsketch.cli.rules", "print the rules that a model has learned"),
     "export": ("pdsketch.cli.export", "write a learned model as an ordinary PDDL domain"),

@@ -17,6 +17,7 @@ CODES: Final[Mapping[str, str]] = {
     "bad-character": "a character that the language does not have",
     "bad-checkpoint": "a file is no checkpoint, is damaged, or belongs to another fit",
     "bad-controller": "a controller is not a function",
+    "bad-curve": "a folder of learning by acting is damaged, or belongs to other settings",
     "bad-data": "a folder of episodes is damaged, or not one",
     "bad-domain": "something else was given where a Domain is wanted",
     "bad-effect": "this is no effect",
