@@ -167,7 +167,8 @@ def explore(relaxation: Relaxation, work: Work, state: Words, maximum: bool) -> 
     uses_starts, uses = relaxation.uses_starts, relaxation.uses
     edges_starts, edges = relaxation.edges_starts, relaxation.edges
     heads_starts, heads, is_goal = relaxation.heads_starts, relaxation.heads, relaxation.is_goal
-    operators[:] = relaxation.initial
+    for i in range(len(operators)):
+        operators[i] = relaxation.initial[i]
     cost[:] = UNREACHED
     supporter[:] = -1
     left = len(relaxation.goal)
@@ -245,8 +246,8 @@ def relaxed_plan(relaxation: Relaxation, work: Work, state: Words) -> int:
     counts[1] += 1
     mark = counts[1]
     size = len(relaxation.goal)
-    stack[:size] = relaxation.goal
     for i in range(size):
+        stack[i] = relaxation.goal[i]
         work.proposition_marks[stack[i]] = mark
     total = 0
     found = 0
