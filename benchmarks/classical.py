@@ -8,8 +8,8 @@ other on one core. Peers run under ``--peers PYTHON``, an interpreter that has
 the PyPI packages up-fast-downward, pyperplan and pymimir; those that are missing
 are left out.
 
-With ``--cold``, ours are whole commands, too: each problem by a ``pdsketch plan`` of its own, the interpreter's
-start, imports and the loading of kernels included.
+With ``--cold``, ours are whole commands, too: a ``pdsketch plan`` for each problem, with the interpreter's
+start, imports and the loading of kernels.
 
 Times are CPU seconds from the text to the plan: parsing, grounding and search. Ours
 are taken in one warm process (a fork of it for each problem, so that the peak of

@@ -72,9 +72,8 @@ def dividing(a, b):
 def folder(tmp_path, monkeypatch):
     """Where linked kernels are kept in this test, whatever the numba of this process is set to."""
     place = tmp_path / "cache"
-    for name in [name for name in os.environ if name.startswith("NUMBA_")]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("NUMBA_CACHE_DIR", str(place))
+    monkeypatch.setattr(linked, "_settings", set)
+    monkeypatch.setattr(linked, "_folders", lambda _: [place])
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(place))
     monkeypatch.setattr(numba.config, "CACHE_LOCATOR_CLASSES", "UserProvidedCacheLocator")
     monkeypatch.setattr(numba.config, "BOUNDSCHECK", None)
@@ -199,7 +198,7 @@ def test_code_of_another_source_processor_or_numba_is_not_run(folder, monkeypatc
 
 def test_settings_of_numbas_are_obeyed(folder, monkeypatch):
     Kernel(counted)(np.arange(3))
-    monkeypatch.setenv("NUMBA_BOUNDSCHECK", "1")
+    monkeypatch.setattr(linked, "_settings", lambda: {"NUMBA_BOUNDSCHECK"})
     linked.available.cache_clear()
     kernel = Kernel(counted)
     assert kernel(np.arange(3)) == 2
@@ -226,3 +225,17 @@ def test_a_second_plan_needs_no_numba():
         assert done.stdout.startswith("(pick-up b)")
         ends.append(done.stderr)
     assert ends[1].endswith("False")
+
+
+def test_where_linked_kernels_are_looked_for():
+    code = (
+        "from pdsketch.kernels import linked; from pdsketch.task.prune import spread_possible as kernel;"
+        "print(*linked._folders(kernel.function), linked.available())"
+    )
+    for asked, wanted in (({"NUMBA_CACHE_DIR": "/x"}, "/x True"), ({"NUMBA_OPT": "1"}, "/y/pdsketch False")):
+        env = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
+        env.update(asked, XDG_CACHE_HOME="/y")
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, env=env, check=True
+        )
+        assert done.stdout.strip().endswith(wanted)

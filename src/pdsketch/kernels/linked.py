@@ -70,8 +70,11 @@ _RETURNED: Final[dict[str, tuple[Any, Callable[[Any], Any]]]] = {
 @cache
 def available() -> bool:
     """Whether machine code is linked here: on Linux, and where no setting of numba's may change it."""
-    set_ = {name for name in os.environ if name.startswith("NUMBA_")}
-    return sys.platform == "linux" and sys.maxsize > 2**32 and set_ <= _HARMLESS and _numba() != ""
+    return sys.platform == "linux" and sys.maxsize > 2**32 and _settings() <= _HARMLESS and _numba() != ""
+
+
+def _settings() -> set[str]:
+    return {name for name in os.environ if name.startswith("NUMBA_")}
 
 
 def load(function: Callable[..., Any], signature: str, formats: str) -> tuple[bool, Linked | None]:
@@ -118,7 +121,7 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def _folders(function: Callable[..., Any]) -> list[Path]:
-    """Where shared objects are kept: where numba keeps its own if told, else beside the sources or at home."""
+    """Where shared objects are kept: where numba keeps its own if told, else by the sources or at home."""
     asked = os.environ.get("NUMBA_CACHE_DIR")
     if asked:
         return [Path(asked)]

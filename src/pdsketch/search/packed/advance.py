@@ -100,8 +100,9 @@ def _add(nodes: Nodes, buffers: Buffers, slot: int, parent: int, operator: int) 
     """A new node for the state in ``buffers.packed``."""
     node = buffers.counters[COUNT]
     buffers.counters[COUNT] += 1
-    for word in range(len(buffers.packed)):
-        nodes.states[node, word] = buffers.packed[word]
+    states, packed = nodes.states, buffers.packed
+    for word in range(len(packed)):
+        states[node, word] = packed[word]
     nodes.parent[node] = parent
     nodes.operator[node] = operator
     nodes.status[node] = OPEN
