@@ -186,7 +186,7 @@ def _plan(args: argparse.Namespace, problem: Problem) -> Result:
 
     classical = args.model is None and classify(problem).classical
     with apart():
-        import_large("numba" if classical else "torch")
+        import_large(*(() if classical else ("torch",)))
     names = ("search", "heuristic", "weight", "memory_limit", "max_expansions")
     options = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
     of_models = {n: getattr(args, n) for n in _OF_MODELS if getattr(args, n)}
