@@ -63,10 +63,14 @@ _HOMES = {
     "GymWorld": "pdsketch.envs.gym",
 }
 
-__all__ = ["__version__", *_HOMES]  # noqa: PLE0604
+_ROOMS = ("nets",)
+"""Packages whose own ``__init__`` is public: what fills blanks."""
+
+__all__ = ["__version__", *_HOMES, *_ROOMS]  # noqa: PLE0604
 
 
 if TYPE_CHECKING:
+    from pdsketch import nets as nets
     from pdsketch.abstract.andor.readout import ModelRules as ModelRules
     from pdsketch.abstract.andor.readout import rules as rules
     from pdsketch.abstract.export.folder import export as export
@@ -118,6 +122,8 @@ if TYPE_CHECKING:
 else:
 
     def __getattr__(name: str) -> object:
+        if name in _ROOMS:
+            return import_module(f"pdsketch.{name}")
         if name not in _HOMES:
             raise AttributeError(f"module 'pdsketch' has no attribute {name!r}")
         if name == "learn":  # the package of that name, which can be called as the function

@@ -14,6 +14,7 @@ at once and a command can be added by one line below.
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import signal
 import sys
@@ -161,6 +162,8 @@ def _run(words: list[str]) -> int:
         args = parser_of(name, command).parse_args(rest, argparse.Namespace(words=[name, *rest]))
     except SystemExit:  # argparse has printed the help
         return output.OK
+    if output.is_process():
+        gc.enable()
     return command.run(args)
 
 

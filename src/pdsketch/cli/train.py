@@ -48,6 +48,8 @@ _NUMBERS = {
     "checkpoint-every": (int, "steps between checkpoints"),
 }
 
+_KINDS = "bc, dt-s, dt-s+f, gnn"
+
 _OF_BASELINES = ("batch", "learning-rate", "validation", "evaluate-every")
 
 
@@ -56,7 +58,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("sketch", metavar="SKETCH", help="the sketch whose blanks are to be learned")
     parser.add_argument("data", metavar="DATA", help="a folder of episodes")
     parser.add_argument("-o", "--output", required=True, metavar="DIR", help="the folder for the model")
-    parser.add_argument("--baseline", metavar="NAME", help="train what models are compared with instead: bc")
+    parser.add_argument(
+        "--baseline", metavar="NAME", help=f"train what models are compared with instead: {_KINDS}"
+    )
     parser.add_argument(
         "--types", metavar="T,T", help="of a baseline: the types of the objects that it sees (default: all)"
     )
