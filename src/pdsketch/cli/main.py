@@ -159,7 +159,7 @@ def _run(words: list[str]) -> int:
         )
     command = _load(name)
     try:
-        args = parser_of(name, command).parse_args(rest)
+        args = parser_of(name, command).parse_args(rest, argparse.Namespace(words=[name, *rest]))
     except SystemExit:  # argparse has printed the help
         return output.OK
     if output.is_process():
