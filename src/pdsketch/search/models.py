@@ -18,7 +18,7 @@ from pdsketch.budget import UNLIMITED, Budget, LimitError, current, taken
 from pdsketch.lang.diagnostics import error
 from pdsketch.lang.steps import Step
 from pdsketch.lang.terms import Expr
-from pdsketch.search.abstract import WEIGHT, AbstractAttempt, AbstractSearch, paid_for
+from pdsketch.search.abstract import WEIGHT, AbstractAttempt, abstract_searches, paid_for
 from pdsketch.search.heuristics import find_model_heuristic
 from pdsketch.search.latent.candidates import candidates_of
 from pdsketch.search.latent.doubts import encoded, looked_at
@@ -186,19 +186,20 @@ class _Planning:
         if self.options.refused or self.options.snap:
             return
         held = hold_at_first(self.model, self.states, self.goals, self.margin)
-        searches = {
-            i: AbstractSearch(
-                self.model,
-                state,
-                self.goals[i],
-                pool.values,
-                costs=self.costs,
-                most=most,
-                budget=budget,
-            )
-            for i, (state, pool) in enumerate(zip(self.states, pools, strict=True))
+        ready = {
+            i: pool.values
+            for i, pool in enumerate(pools)
             if i not in found and pool is not None and not held[i]
         }
+        if not ready:
+            return
+        searches = abstract_searches(
+            self.model,
+            {i: (self.states[i], self.goals[i], values) for i, values in ready.items()},
+            costs=self.costs,
+            most=most,
+            budget=budget,
+        )
         plans = {i: plan for i, own in searches.items() if (plan := own.find()) is not None}
         while plans:
             now = time.monotonic()
