@@ -12,6 +12,9 @@ from torch import Tensor
 
 from pdsketch.baselines.cloning import BehaviourCloning
 from pdsketch.baselines.demonstrations import Demonstrations, open_demonstrations
+from pdsketch.baselines.dreamer.agent import Dreamer
+from pdsketch.baselines.dreamer.options import BaselineOptions, with_dreamer
+from pdsketch.baselines.dreamer.training import train_dreamer
 from pdsketch.baselines.graph import Shapes
 from pdsketch.baselines.network import Baseline
 from pdsketch.lang.diagnostics import did_you_mean, error
@@ -23,10 +26,10 @@ from pdsketch.learn.optimiser import clip, make_optimiser
 from pdsketch.learn.options import Options
 from pdsketch.learn.schedules import learning_rate
 
-Kind = Literal["bc"]
-Maker = Callable[[Domain, Shapes, Sequence[str] | None], BehaviourCloning]
+Kind = Literal["bc", "dreamer"]
+Maker = Callable[[Domain, Shapes, Sequence[str] | None], BehaviourCloning | Dreamer]
 
-BASELINES: Final[Mapping[str, Maker]] = {"bc": BehaviourCloning}
+BASELINES: Final[Mapping[str, Maker]] = {"bc": BehaviourCloning, "dreamer": Dreamer}
 """The baselines by name."""
 
 _ENOUGH_TO_SPLIT: Final = 200
@@ -56,17 +59,19 @@ def train_baseline(
     seed: int = 0,
     *,
     types: Sequence[str] | None = None,
-    **settings: Unpack[FitOptions],
-) -> BehaviourCloning:
+    **settings: Unpack[BaselineOptions],
+) -> BehaviourCloning | Dreamer:
     """A baseline of that kind, trained from the episodes that a model would be fitted to.
 
     ``types`` names the types of the objects that count; the others are not seen, and None sees all.
     Of the settings of a fit, these count: ``batch`` (64), ``learning_rate`` (1e-3), ``warmup``,
     ``weight_decay``, ``clip``, ``validation``, ``evaluate_every``, ``device``. Where episodes are held out,
     the weights that were best on them are kept. ``notes`` of what is returned say how it went.
+    A ``dreamer`` keeps its last weights, and takes more (`BaselineOptions`).
     """
     make = find_baseline(kind)
-    options = Options.of(steps=steps, seed=seed, **{**_DEFAULTS, **settings})
+    given, own = with_dreamer(kind, settings)
+    options = Options.of(steps=steps, seed=seed, **{**_DEFAULTS, **given})
     began = time.perf_counter()
     device = _device(options.device)
     demonstrations = open_demonstrations(episodes, domain, device)
@@ -81,7 +86,10 @@ def train_baseline(
             "no episode shows how a goal is reached",
             help="a baseline learns from the actions before the first state in which a goal held",
         )
-    best = _run(network.train(), demonstrations, options, train, held_out)
+    if isinstance(network, Dreamer):
+        more = train_dreamer(network, demonstrations, options, train, own)
+    else:
+        more = {"best_step": _run(network.train(), demonstrations, options, train, held_out)}
     network.eval()
     network.notes = {
         "steps": options.steps,
@@ -93,7 +101,7 @@ def train_baseline(
         "examples": len(train),
         "score": _mean(network, demonstrations, train),
         "held_out_score": _mean(network, demonstrations, held_out) if len(held_out) else None,
-        "best_step": best,
+        **more,
         "seconds": round(time.perf_counter() - began, 1),
     }
     return network
@@ -140,7 +148,8 @@ def _mean(network: Baseline, demonstrations: Demonstrations, examples: Array) ->
         network.score(demonstrations, demonstrations.dataset.place(some))
         for some in demonstrations.dataset.parts(examples, _AT_ONCE)
     ]
-    return float(torch.cat(parts).mean())
+    scores = torch.cat(parts)
+    return float(scores.mean()) if len(scores) else 0.0
 
 
 def _split(examples: Array, demonstrations: Demonstrations, options: Options) -> tuple[Array, Array]:
