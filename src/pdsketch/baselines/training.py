@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final, Literal, Unpack
+from typing import Final, Literal, Unpack, overload
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from pdsketch.baselines.cloning import BehaviourCloning
+from pdsketch.baselines.cost_to_go import CostToGo
+from pdsketch.baselines.decision_transformer import MixedTransformer, SuccessTransformer
 from pdsketch.baselines.demonstrations import Demonstrations, open_demonstrations
 from pdsketch.baselines.dreamer.agent import Dreamer
 from pdsketch.baselines.dreamer.options import BaselineOptions, with_dreamer
 from pdsketch.baselines.dreamer.training import train_dreamer
 from pdsketch.baselines.graph import Shapes
-from pdsketch.baselines.network import Baseline
+from pdsketch.baselines.network import AgentBaseline, Baseline
 from pdsketch.lang.diagnostics import did_you_mean, error
 from pdsketch.lang.domain import Domain
 from pdsketch.learn.data.episode_arrays import Array
@@ -26,10 +28,12 @@ from pdsketch.learn.optimiser import clip, make_optimiser
 from pdsketch.learn.options import Options
 from pdsketch.learn.schedules import learning_rate
 
-Kind = Literal["bc", "dreamer"]
-Maker = Callable[[Domain, Shapes, Sequence[str] | None], BehaviourCloning | Dreamer]
+AgentKind = Literal["bc", "dt-s", "dt-s+f", "dreamer"]
+Maker = Callable[[Domain, Shapes, Sequence[str] | None], Baseline]
 
-BASELINES: Final[Mapping[str, Maker]] = {"bc": BehaviourCloning, "dreamer": Dreamer}
+BASELINES: Final[Mapping[str, Maker]] = {
+    one.KIND: one for one in (BehaviourCloning, SuccessTransformer, MixedTransformer, CostToGo, Dreamer)
+}
 """The baselines by name."""
 
 _ENOUGH_TO_SPLIT: Final = 200
@@ -51,8 +55,9 @@ def find_baseline(kind: object) -> Maker:
     return BASELINES[kind]
 
 
+@overload
 def train_baseline(
-    kind: Kind,
+    kind: AgentKind,
     domain: Domain,
     episodes: Source,
     steps: int = 2000,
@@ -60,11 +65,32 @@ def train_baseline(
     *,
     types: Sequence[str] | None = None,
     **settings: Unpack[BaselineOptions],
-) -> BehaviourCloning | Dreamer:
+) -> AgentBaseline: ...
+@overload
+def train_baseline(
+    kind: Literal["gnn"],
+    domain: Domain,
+    episodes: Source,
+    steps: int = 2000,
+    seed: int = 0,
+    *,
+    types: Sequence[str] | None = None,
+    **settings: Unpack[BaselineOptions],
+) -> CostToGo: ...
+def train_baseline(
+    kind: AgentKind | Literal["gnn"],
+    domain: Domain,
+    episodes: Source,
+    steps: int = 2000,
+    seed: int = 0,
+    *,
+    types: Sequence[str] | None = None,
+    **settings: Unpack[BaselineOptions],
+) -> Baseline:
     """A baseline of that kind, trained from the episodes that a model would be fitted to.
 
     ``types`` names the types of the objects that count; the others are not seen, and None sees all.
-    Of the settings of a fit, these count: ``batch`` (64), ``learning_rate`` (1e-3), ``warmup``,
+    Of the settings of a fit, these count: ``batch`` (256), ``learning_rate`` (1e-3), ``warmup``,
     ``weight_decay``, ``clip``, ``validation``, ``evaluate_every``, ``device``. Where episodes are held out,
     the weights that were best on them are kept. ``notes`` of what is returned say how it went.
     A ``dreamer`` keeps its last weights, and takes more (`BaselineOptions`).
@@ -107,7 +133,7 @@ def train_baseline(
     return network
 
 
-_DEFAULTS: Final[FitOptions] = {"batch": 64, "learning_rate": 1e-3, "clip": 1.0, "weight_decay": 1e-2}
+_DEFAULTS: Final[FitOptions] = {"batch": 256, "learning_rate": 1e-3, "clip": 1.0, "weight_decay": 1e-2}
 
 
 def _run(
@@ -121,7 +147,7 @@ def _run(
     best, best_score, kept = options.steps, -np.inf, None
     for step in range(options.steps):
         if len(queue) < min(options.batch, len(train)):
-            queue = draw.permutation(train)
+            queue = network.shuffled(train, demonstrations, draw)
         some, queue = queue[: options.batch], queue[options.batch :]
         loss = network.loss(demonstrations, demonstrations.dataset.place(some))
         optimiser.zero_grad(set_to_none=True)

@@ -50,6 +50,8 @@ _NUMBERS = {
     "checkpoint-every": (int, "steps between checkpoints"),
 }
 
+_KINDS = "bc, dt-s, dt-s+f, gnn, dreamer"
+
 _OF_BASELINES = ("batch", "learning-rate", "validation", "evaluate-every")
 
 
@@ -59,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("data", metavar="DATA", help="a folder of episodes")
     parser.add_argument("-o", "--output", required=True, metavar="DIR", help="the folder for the model")
     parser.add_argument(
-        "--baseline", metavar="NAME", help="train what models are compared with instead: bc, dreamer"
+        "--baseline", metavar="NAME", help=f"train what models are compared with instead: {_KINDS}"
     )
     parser.add_argument(
         "--types", metavar="T,T", help="of a baseline: the types of the objects that it sees (default: all)"

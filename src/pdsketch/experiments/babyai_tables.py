@@ -12,6 +12,7 @@ from pdsketch.envs.babyai.modules import SketchName
 from pdsketch.experiments.babyai import SearchConfig, TrainConfig, both_loops, held_out, train
 from pdsketch.experiments.babyai_checks import measure_stock, measure_transitions, measure_unseen
 from pdsketch.experiments.babyai_factors import factor_runs, factor_table
+from pdsketch.experiments.babyai_onpolicy import onpolicy_plot, onpolicy_runs, onpolicy_table
 from pdsketch.experiments.runs import ExperimentRun
 from pdsketch.experiments.tables import Records, ResultTable, made_by, plot_bars, plot_lines, spread
 
@@ -323,5 +324,6 @@ EXPERIMENTS: dict[str, Experiment] = {
     "babyai-stock": Experiment(check_runs, stock_table),
     "babyai-transitions": Experiment(check_runs, transition_table),
     "babyai-factors": Experiment(factor_runs, factor_table),
+    "babyai-onpolicy": Experiment(onpolicy_runs, onpolicy_table, onpolicy_plot),
 }
 """What ``pdsketch reproduce`` knows."""

@@ -280,7 +280,7 @@ def _assemble(
     sizes = np.diff(unary.conditions.starts).astype(np.int64)
     uses, edges = _uses(unary, n_several, count)
     negative = numbers[1 : 2 * task.n_facts : 2].astype(np.int32)
-    goal = numbers[np.unique(task.goal)].astype(np.int32)
+    goal = numbers[distinct(task.goal)].astype(np.int32)
     is_goal = np.zeros(count, np.bool_)
     is_goal[goal] = True
     groups = np.arange(len(owner)) + len(scaled) if per_effect else owner
@@ -306,6 +306,6 @@ def _assemble(
         preconditions=task.preconditions.items.astype(np.int32),
         goal=goal.astype(np.uint32),
         is_goal=is_goal,
-        goal_literals=np.unique(task.goal).astype(np.int32),
+        goal_literals=distinct(task.goal).astype(np.int32),
         cheapest=float(scaled.min(initial=1 << 28)) / scale if len(scaled) else 1.0,
     )

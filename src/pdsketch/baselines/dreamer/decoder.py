@@ -8,8 +8,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits
 
+from pdsketch.baselines.axes import along, shared_type
 from pdsketch.baselines.encoder import PAIR_WIDTH, WIDTH
-from pdsketch.baselines.graph import GraphInput, Presented, along, feature_width, shared_type
+from pdsketch.baselines.graph import GraphInput, Presented, feature_width
 from pdsketch.lang.types import ObjectType
 from pdsketch.tensor.states.state import StateBatch
 from pdsketch.tensor.states.values import is_categorical, presented

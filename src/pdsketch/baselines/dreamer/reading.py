@@ -12,9 +12,9 @@ import torch
 from torch import Tensor, nn
 
 from pdsketch.baselines.actions import ActionScores
+from pdsketch.baselines.axes import along
 from pdsketch.baselines.dreamer.rssm import LATENT
 from pdsketch.baselines.encoder import WIDTH
-from pdsketch.baselines.graph import along
 from pdsketch.tensor.states.state import StateBatch
 
 
