@@ -85,6 +85,7 @@ CODES: Final[Mapping[str, str]] = {
     "graph-too-large": "a graph has too many nodes to be drawn",
     "half-encoded": "some states of a batch are encoded, and others are not",
     "ignored-section": "a section is read, and has no meaning here",
+    "index-out-of-range": "a vector has no element at this place",
     "int-overflow": "an int is beyond 64 bits after a step",
     "int-without-choices": "a blank returns an int, and nothing says how many values there are",
     "is-a-directory": "a directory was given where a file is wanted",
