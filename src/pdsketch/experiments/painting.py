@@ -52,6 +52,7 @@ def train_painting(config: PaintingTraining) -> tuple[Model, Report]:
         batch=config.batch,
         learning_rate=config.learning_rate,
         trial=config.trial,
+        lookahead=config.lookahead,
         seed=config.seed,
     )
     return model, report
@@ -68,7 +69,6 @@ def painting_planner(model: Model, search: PaintingSearch, loop: Literal["open",
             "max_expansions": search.max_expansions,
             "time_limit": None,
             "candidates": "generators",
-            "confidence": search.confidence,
         },
         loop=loop,
         max_replans=MOST_REPLANS,
