@@ -70,6 +70,8 @@ def test_padding_does_not_count_and_each_problem_has_its_goal():
 
 def test_plans_are_found_with_it():
     state, goal = state_of([0, 0, 0], [0, 0, 0]), "(forall (?l - lamp) (and (lit ?l) (red ?l)))"
-    counted, blind = (pds.plan(MODEL, state, goal, search="gbfs", heuristic=h) for h in ("goalcount", "blind"))
+    counted, blind = (
+        pds.plan(MODEL, state, goal, search="gbfs", heuristic=h) for h in ("goalcount", "blind")
+    )
     assert counted.solved
     assert counted.expanded < blind.expanded
