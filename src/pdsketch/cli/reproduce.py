@@ -24,7 +24,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "table",
         metavar="TABLE",
-        help="babyai-main, babyai-data, babyai-unseen, babyai-stock, babyai-transitions or babyai-factors",
+        help="babyai-main, babyai-data, babyai-nodes, babyai-curves, babyai-unseen, babyai-stock, "
+        "babyai-transitions or babyai-factors",
     )
     parser.add_argument(
         "--quick", action="store_true", help="a smoke run: little data, few problems, one seed"
