@@ -15,7 +15,7 @@ from pdsketch.lang.diagnostics import error
 from pdsketch.lang.steps import Step
 from pdsketch.learn.data.episode import Episode
 from pdsketch.search.heuristics import HeuristicSource
-from pdsketch.search.keywords import Generator, ModelOptions
+from pdsketch.search.keywords import Generator, ModelOptions, Sampler
 from pdsketch.search.options import ModelSearch
 from pdsketch.search.plan import plan_many
 from pdsketch.search.result import Result
@@ -89,6 +89,7 @@ class Policy:
     options: ModelOptions = field(default_factory=ModelOptions)
     loop: Literal["closed", "open"] = "closed"
     max_replans: int | None = None
+    samplers: Mapping[str, Sampler] = field(default_factory=dict)
     result: Result | None = field(default=None, init=False)
     _courses: dict[int, _Course] = field(default_factory=dict, init=False, repr=False)
 
@@ -248,7 +249,8 @@ class Policy:
         *,
         again: bool = False,
     ) -> None:
-        options: ModelOptions = {"generators": self.generators, **self.options, "refused": refused}
+        given: ModelOptions = {"generators": self.generators, "samplers": self.samplers}
+        options: ModelOptions = {**given, **self.options, "refused": refused}
         options.setdefault("search", self.search)
         options.setdefault("heuristic", self.heuristic)
         if options["search"] not in (None, "portfolio") or options["heuristic"] is not None:
