@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 EXAMPLE = """
 pdsketch reproduce babyai-main --jobs 2
 pdsketch reproduce babyai-data --quick
+pdsketch reproduce babyai-data --cluster ray://head:10001 --jobs 30
 """
 
 
@@ -32,6 +33,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--seeds", type=int, default=None, metavar="N", help="how many seeds (3; quick: 1)")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes that share the runs (1)")
+    parser.add_argument(
+        "--cluster",
+        nargs="?",
+        const="",
+        metavar="ADDRESS",
+        help="share them over a Ray cluster, of which --jobs workers at a time (the extra `cluster`)",
+    )
     parser.add_argument("-o", "--output", default="results", metavar="DIR", help="where to write (results)")
     add_world_option(parser)
     parser.add_argument("--page", metavar="FILE", help="also put all tables of DIR on one Markdown page")
@@ -40,13 +48,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run, print the table."""
     import_large("torch", "pdsketch.learn.fit")
+    from pdsketch.experiments.cluster import Cluster
     from pdsketch.experiments.reproduce import Request, TrainingWorld, reproduce, write_results
 
     seeds = args.seeds if args.seeds is not None else (1 if args.quick else 3)
     options = given_options(args)
     check_options(options, TrainingWorld.__annotations__, "the world of the demonstrations")
     world = cast(TrainingWorld, options)
-    request = Request(args.table, Path(args.output), max(1, seeds), args.quick, max(1, args.jobs), world)
+    cluster = None if args.cluster is None else Cluster(args.cluster or None)
+    request = Request(
+        args.table, Path(args.output), max(1, seeds), args.quick, max(1, args.jobs), world, cluster
+    )
     output.when_interrupted(lambda _: _kept(request))
     table = reproduce(request, output.say)
     if args.page:
