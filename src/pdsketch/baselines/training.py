@@ -14,6 +14,9 @@ from pdsketch.baselines.cloning import BehaviourCloning
 from pdsketch.baselines.cost_to_go import CostToGo
 from pdsketch.baselines.decision_transformer import MixedTransformer, SuccessTransformer
 from pdsketch.baselines.demonstrations import Demonstrations, open_demonstrations
+from pdsketch.baselines.dreamer.agent import Dreamer
+from pdsketch.baselines.dreamer.options import BaselineOptions, with_dreamer
+from pdsketch.baselines.dreamer.training import train_dreamer
 from pdsketch.baselines.graph import Shapes
 from pdsketch.baselines.network import AgentBaseline, Baseline
 from pdsketch.lang.diagnostics import did_you_mean, error
@@ -25,11 +28,11 @@ from pdsketch.learn.optimiser import clip, make_optimiser
 from pdsketch.learn.options import Options
 from pdsketch.learn.schedules import learning_rate
 
-AgentKind = Literal["bc", "dt-s", "dt-s+f"]
+AgentKind = Literal["bc", "dt-s", "dt-s+f", "dreamer"]
 Maker = Callable[[Domain, Shapes, Sequence[str] | None], Baseline]
 
 BASELINES: Final[Mapping[str, Maker]] = {
-    one.KIND: one for one in (BehaviourCloning, SuccessTransformer, MixedTransformer, CostToGo)
+    one.KIND: one for one in (BehaviourCloning, SuccessTransformer, MixedTransformer, CostToGo, Dreamer)
 }
 """The baselines by name."""
 
@@ -61,7 +64,7 @@ def train_baseline(
     seed: int = 0,
     *,
     types: Sequence[str] | None = None,
-    **settings: Unpack[FitOptions],
+    **settings: Unpack[BaselineOptions],
 ) -> AgentBaseline: ...
 @overload
 def train_baseline(
@@ -72,7 +75,7 @@ def train_baseline(
     seed: int = 0,
     *,
     types: Sequence[str] | None = None,
-    **settings: Unpack[FitOptions],
+    **settings: Unpack[BaselineOptions],
 ) -> CostToGo: ...
 def train_baseline(
     kind: AgentKind | Literal["gnn"],
@@ -82,7 +85,7 @@ def train_baseline(
     seed: int = 0,
     *,
     types: Sequence[str] | None = None,
-    **settings: Unpack[FitOptions],
+    **settings: Unpack[BaselineOptions],
 ) -> Baseline:
     """A baseline of that kind, trained from the episodes that a model would be fitted to.
 
@@ -90,9 +93,11 @@ def train_baseline(
     Of the settings of a fit, these count: ``batch`` (256), ``learning_rate`` (1e-3), ``warmup``,
     ``weight_decay``, ``clip``, ``validation``, ``evaluate_every``, ``device``. Where episodes are held out,
     the weights that were best on them are kept. ``notes`` of what is returned say how it went.
+    A ``dreamer`` keeps its last weights, and takes more (`BaselineOptions`).
     """
     make = find_baseline(kind)
-    options = Options.of(steps=steps, seed=seed, **{**_DEFAULTS, **settings})
+    given, own = with_dreamer(kind, settings)
+    options = Options.of(steps=steps, seed=seed, **{**_DEFAULTS, **given})
     began = time.perf_counter()
     device = _device(options.device)
     demonstrations = open_demonstrations(episodes, domain, device)
@@ -107,7 +112,10 @@ def train_baseline(
             "no episode shows how a goal is reached",
             help="a baseline learns from the actions before the first state in which a goal held",
         )
-    best = _run(network.train(), demonstrations, options, train, held_out)
+    if isinstance(network, Dreamer):
+        more = train_dreamer(network, demonstrations, options, train, own)
+    else:
+        more = {"best_step": _run(network.train(), demonstrations, options, train, held_out)}
     network.eval()
     network.notes = {
         "steps": options.steps,
@@ -119,7 +127,7 @@ def train_baseline(
         "examples": len(train),
         "score": _mean(network, demonstrations, train),
         "held_out_score": _mean(network, demonstrations, held_out) if len(held_out) else None,
-        "best_step": best,
+        **more,
         "seconds": round(time.perf_counter() - began, 1),
     }
     return network

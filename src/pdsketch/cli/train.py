@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from pdsketch.cli import devices, output
 from pdsketch.cli.imports import import_large
 from pdsketch.cli.modules import add_module_argument, given_modules
+from pdsketch.cli.worlds import add_world_option, check_world, given_options
 from pdsketch.files.lock import is_trace, lock_folder
 from pdsketch.lang.diagnostics import Diagnostic, Error
 
 if TYPE_CHECKING:
+    from pdsketch.baselines.dreamer.options import BaselineOptions
+    from pdsketch.lang.domain import Domain
     from pdsketch.learn.keywords import FitOptions
     from pdsketch.learn.report import Report
     from pdsketch.tensor.model import Model
@@ -23,7 +26,8 @@ pdsketch train babyai.pdsketch DATA -o MODEL --resume --steps 4000     # go on f
 pdsketch train babyai.pdsketch MORE -o BETTER --from MODEL             # start from its weights
 pdsketch train babyai.pdsketch DATA -o MODEL --devices 2               # two processes share each batch
 pdsketch train rob.pdsketch DATA -o MODEL --module facing=package:function
-pdsketch train --baseline bc babyai.pdsketch DATA -o BC                # clone the demonstrations instead"""
+pdsketch train --baseline bc babyai.pdsketch DATA -o BC                # clone the demonstrations instead
+pdsketch train --baseline dreamer babyai.pdsketch DATA -o DREAMER --world babyai --environment-steps 5000"""
 
 CHECKPOINT = "checkpoint.safetensors"
 LOG = "log.csv"
@@ -48,7 +52,7 @@ _NUMBERS = {
     "checkpoint-every": (int, "steps between checkpoints"),
 }
 
-_KINDS = "bc, dt-s, dt-s+f, gnn"
+_KINDS = "bc, dt-s, dt-s+f, gnn, dreamer"
 
 _OF_BASELINES = ("batch", "learning-rate", "validation", "evaluate-every")
 
@@ -64,6 +68,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--types", metavar="T,T", help="of a baseline: the types of the objects that it sees (default: all)"
     )
+    parser.add_argument("--world", metavar="WORLD", help="of dreamer: a world to act in after DATA")
+    add_world_option(parser)
+    parser.add_argument(
+        "--environment-steps", type=int, default=0, metavar="N", help="of dreamer: steps in that world (0)"
+    )
+    parser.add_argument("--cloning", type=float, metavar="W", help="of dreamer: weight of shown actions (1)")
     parser.add_argument("--steps", type=int, default=2000, help="steps to make (default: 2000)")
     parser.add_argument("--seed", type=int, default=0, help="of networks, batches and the split (default: 0)")
     parser.add_argument("--device", help="cpu, cuda, … (default: cpu)")
@@ -99,6 +109,7 @@ def run(args: argparse.Namespace) -> int:
         return _train_baseline(folder, args)
     if args.types is not None:
         raise output.UsageError("--types is for baselines, and a model sees all objects")
+    _refuse_practice(args)
     if args.devices < 1:
         raise output.UsageError("--devices is a number of processes, and at least 1")
     if args.devices > 1 and not devices.is_member():
@@ -147,12 +158,17 @@ def _train_baseline(folder: Path, args: argparse.Namespace) -> int:
     refused += [name for name in given if name not in _OF_BASELINES]
     if refused:
         raise output.UsageError(f"--{refused[0]} is for models, and --baseline trains none")
+    domain = load_domain(args.sketch)
     named = {name.replace("-", "_"): value for name, value in given.items()}
-    settings = cast("FitOptions", {**named, "device": args.device or "cpu"})
+    if args.baseline == "dreamer":
+        named |= _practice(domain, args)
+    else:
+        _refuse_practice(args)
+    settings = cast("BaselineOptions", {**named, "device": args.device or "cpu"})
     with lock_folder(folder):
         baseline = train_baseline(
             args.baseline,
-            load_domain(args.sketch),
+            domain,
             args.data,
             args.steps,
             args.seed,
@@ -163,6 +179,29 @@ def _train_baseline(folder: Path, args: argparse.Namespace) -> int:
     text = "\n".join(f"{name}: {value}" for name, value in baseline.notes.items())
     payload = {"ok": True, "baseline": args.baseline, "folder": str(folder), **baseline.notes}
     return output.finish(output.OK, payload, json=args.json, text=text)
+
+
+def _refuse_practice(args: argparse.Namespace) -> None:
+    """Acting while training is for one baseline alone."""
+    for name in ("world", "world_option", "environment_steps", "cloning"):
+        if getattr(args, name):
+            raise output.UsageError(f"--{name.replace('_', '-')} is for --baseline dreamer alone")
+
+
+def _practice(domain: Domain, args: argparse.Namespace) -> dict[str, Any]:
+    """The settings of acting while training, in a world that is seen as the sketch sees it."""
+    from pdsketch.envs.registry import make_world, options_of
+
+    if bool(args.environment_steps) != (args.world is not None):
+        raise output.UsageError("--world and --environment-steps go together")
+    found: dict[str, Any] = {} if args.cloning is None else {"cloning": args.cloning}
+    if args.world is not None:
+        name, options = check_world(args.world), given_options(args)
+        if "sketch" in options_of(name):
+            options.setdefault("sketch", domain)
+        found["world"] = lambda: make_world(name, **options)
+        found["environment_steps"] = args.environment_steps
+    return found
 
 
 def _kept(folder: Path, args: argparse.Namespace, step: int | None) -> output.Kept:
