@@ -94,7 +94,7 @@ CODES: Final[Mapping[str, str]] = {
     "misplaced-set": "a set of values stands where no blank takes it",
     "misplaced-wildcard": "`??` stands where it cannot stand for all objects of a type",
     "missing-argument": "a call lacks an argument",
-    "missing-extra": "a world, a film, a figure or the editor server needs a package that is not installed",
+    "missing-extra": "a world, a figure, an editor or a cluster needs a package that is not installed",
     "missing-module": "a saved model was filled with a function of yours, which is not given",
     "missing-option": "a world lacks an option that it needs",
     "missing-package": "a command needs a package that is not installed",
@@ -112,6 +112,7 @@ CODES: Final[Mapping[str, str]] = {
         "the goal has no form over codes, so that heuristics of the AO task have no estimate for it"
     ),
     "no-choices": "a variable cannot range over a type without choices",
+    "no-cluster": "there is no cluster at this address",
     "no-controller": "an action has no controller",
     "no-demo": "there is no demo of this world",
     "no-demonstrations": "this world has no demonstrations",
