@@ -14,7 +14,8 @@ from pdsketch.act.settings import Controller, check_controllers, check_loop, che
 from pdsketch.lang.diagnostics import error
 from pdsketch.lang.steps import Step
 from pdsketch.learn.data.episode import Episode
-from pdsketch.search.keywords import Generator, ModelOptions
+from pdsketch.search.heuristics import HeuristicSource
+from pdsketch.search.keywords import Generator, ModelOptions, Sampler
 from pdsketch.search.options import ModelSearch
 from pdsketch.search.plan import plan_many
 from pdsketch.search.result import Result
@@ -81,13 +82,14 @@ class Policy:
 
     model: Model
     search: ModelSearch | None = None
-    heuristic: str | None = None
+    heuristic: str | HeuristicSource | None = None
     controllers: Mapping[str, Controller] = field(default_factory=dict)
     generators: Mapping[str, Generator] = field(default_factory=dict)
     tolerance: Tolerance = None
     options: ModelOptions = field(default_factory=ModelOptions)
     loop: Literal["closed", "open"] = "closed"
     max_replans: int | None = None
+    samplers: Mapping[str, Sampler] = field(default_factory=dict)
     result: Result | None = field(default=None, init=False)
     _courses: dict[int, _Course] = field(default_factory=dict, init=False, repr=False)
 
@@ -247,7 +249,8 @@ class Policy:
         *,
         again: bool = False,
     ) -> None:
-        options: ModelOptions = {"generators": self.generators, **self.options, "refused": refused}
+        given: ModelOptions = {"generators": self.generators, "samplers": self.samplers}
+        options: ModelOptions = {**given, **self.options, "refused": refused}
         options.setdefault("search", self.search)
         options.setdefault("heuristic", self.heuristic)
         if options["search"] not in (None, "portfolio") or options["heuristic"] is not None:

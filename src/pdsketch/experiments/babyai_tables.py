@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import mean, pstdev
@@ -12,6 +12,8 @@ from pdsketch.envs.babyai.modules import SketchName
 from pdsketch.experiments.babyai import SearchConfig, TrainConfig, both_loops, held_out, train
 from pdsketch.experiments.babyai_checks import measure_stock, measure_transitions, measure_unseen
 from pdsketch.experiments.babyai_factors import factor_runs, factor_table
+from pdsketch.experiments.babyai_onpolicy import onpolicy_plot, onpolicy_runs, onpolicy_table
+from pdsketch.experiments.experiment import Experiment
 from pdsketch.experiments.runs import ExperimentRun
 from pdsketch.experiments.tables import Records, ResultTable, made_by, plot_bars, plot_lines, spread
 
@@ -303,19 +305,6 @@ def transition_table(records: Records) -> ResultTable:
     return ResultTable("BabyAI: single steps against Minigrid", note, ("action", "steps", *predicates), rows)
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Experiment:
-    """A table: its runs for so many seeds (quick or not), how to print them, and how to draw them.
-
-    A run's config has `in_world`, which gives it the options of the world that a user has set.
-    """
-
-    runs: Callable[[int, bool], Sequence[ExperimentRun[Any]]]
-    table: Callable[[Records], ResultTable]
-    plot: Callable[[Records, Path], None] | None = None
-
-
 EXPERIMENTS: dict[str, Experiment] = {
     "babyai-main": Experiment(lambda n, quick: success_runs(SIZES[-1:], n, quick), main_table, main_plot),
     "babyai-data": Experiment(lambda n, quick: success_runs(SIZES, n, quick), data_table, data_plot),
@@ -323,5 +312,6 @@ EXPERIMENTS: dict[str, Experiment] = {
     "babyai-stock": Experiment(check_runs, stock_table),
     "babyai-transitions": Experiment(check_runs, transition_table),
     "babyai-factors": Experiment(factor_runs, factor_table),
+    "babyai-onpolicy": Experiment(onpolicy_runs, onpolicy_table, onpolicy_plot),
 }
-"""What ``pdsketch reproduce`` knows."""
+"""What ``pdsketch reproduce`` knows of BabyAI."""

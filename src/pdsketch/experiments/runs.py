@@ -25,7 +25,7 @@ from pdsketch.files.writing import make_folder, sweep, write_file
 from pdsketch.lang.diagnostics import Diagnostic, Error, error
 
 _PARTS = {"name", "function", "config", "result", "origin"}
-_PACKAGES = ("pdsketch", "torch", "numpy", "numba", "minigrid", "gymnasium")
+_PACKAGES = ("pdsketch", "torch", "numpy", "numba", "minigrid", "gymnasium", "mujoco")
 
 
 class RunConfig(Protocol):

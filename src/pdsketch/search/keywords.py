@@ -13,11 +13,18 @@ from pdsketch.search.options import ModelSearch, Search, Watch
 from pdsketch.search.trace import Trace
 
 if TYPE_CHECKING:
+    from pdsketch.search.heuristics import HeuristicSource
     from pdsketch.tensor.model import Model
     from pdsketch.tensor.states.state import State
 
 Generator = Callable[["Model", "State", int], Any]
 """``generator(model, state, round)`` returns values ``[n, *shape]``."""
+
+Sampler = Callable[..., Any]
+"""``sampler(model, state, *objects)`` returns values ``[n, *shape]`` for a parameter, given the objects."""
+
+Sources = Literal["all", "generators"]
+"""Where candidates come from: also every value of the type in the state, or only what is proposed."""
 
 
 class SharedOptions(TypedDict, total=False):
@@ -29,7 +36,7 @@ class SharedOptions(TypedDict, total=False):
     now and then with a `SearchProgress`, ``trace`` with the nodes that were met (`pdsketch.search.trace`).
     """
 
-    heuristic: str | None
+    heuristic: str | HeuristicSource | None
     time_limit: float | None
     memory_limit: float | None
     max_expansions: int | None
@@ -45,6 +52,8 @@ class _ModelOptions(SharedOptions, total=False):
     snap: bool
     resolution: float | None
     generators: Mapping[str, Generator]
+    samplers: Mapping[str, Sampler]
+    candidates: Sources
     refused: frozenset[Step]
     confidence: float
 
@@ -54,8 +63,10 @@ class ModelOptions(_ModelOptions, total=False):
 
     ``k`` nodes are expanded together; None: as many as pay. ``max_depth`` bounds the length of plans.
     ``snap`` rounds floats to their codes after each step; ``resolution`` is how finely they are told apart.
-    ``generators`` propose values for value parameters, by the name of their type. ``refused`` are not tried
-    as a first step. ``confidence``: what the truth of goals and preconditions must lie above (0.5).
+    ``generators`` propose values for value parameters, by the name of their type; ``samplers`` for one of
+    them, ``"move-to.?p"``, given the objects beside it. ``candidates="generators"``: only what is proposed,
+    and not every value in the state. ``refused`` are not tried as a first step. ``confidence``: what the
+    truth of goals, preconditions and gates must lie above (0.5).
     """
 
     search: ModelSearch | None

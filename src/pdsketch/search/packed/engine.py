@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
+from threading import Event
 from typing import Literal, final, get_args
 
 import numpy as np
@@ -49,6 +50,9 @@ from pdsketch.search.trace import SearchNode
 from pdsketch.task.axioms import prepare_axioms
 from pdsketch.task.task import Task
 
+_compiled = Event()
+"""Whether the kernels of searches have run, and are compiled."""
+
 HeuristicCosts = Literal["own", "plus-one"]
 
 PATIENCE = 2000
@@ -62,6 +66,12 @@ them has the patience to be complete. Both are set by hand.
 ROUNDS = 4
 
 _FOREVER = 1 << 62
+
+_AT_FIRST = 1_000_000
+"""Conditions of unary operators that are looked at before Python looks at the clock: about 5 ms."""
+
+_MOST_AT_FIRST = 64
+"""Evaluations before that, however small the task: most plans that are found at once take fewer."""
 
 _SLICE = 0.05
 """Seconds that a kernel may run before Python looks at the clock."""
@@ -184,9 +194,11 @@ class _Run:
 
     def _until_done(self) -> PackedOutcome:
         started = time.monotonic()
-        with announced():
-            self._advance(0)
-        evaluations = 1
+        if not _compiled.is_set():  # the timer of an announcement costs more than a small search
+            with announced():
+                self._advance(0)
+            _compiled.set()
+        evaluations = min(max(1, _AT_FIRST // (1 + len(self.task.relaxation.conditions))), _MOST_AT_FIRST)
         while True:
             before = time.monotonic()
             try:
