@@ -10,6 +10,7 @@ from pdsketch.budget import DEFAULT_MEGABYTES, Budget, current
 from pdsketch.lang.diagnostics import did_you_mean, error
 from pdsketch.search.heuristics import HeuristicSource
 from pdsketch.search.outcome import SearchProgress
+from pdsketch.search.trace import Trace
 
 LatentSearch = Literal["astar", "wastar", "gbfs"]
 ModelSearch = Literal["portfolio", LatentSearch, "abstract"]
@@ -47,6 +48,7 @@ class SearchOptions:
     max_expansions: int | None = None
     weight: float = DEFAULT_WEIGHT
     watch: Watch | None = None
+    trace: Trace | None = None
 
     def budget(self, outer: Budget | None = None) -> Budget:
         """The budget of a call, within an outer one: the current one unless another is given."""
