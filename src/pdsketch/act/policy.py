@@ -14,6 +14,7 @@ from pdsketch.act.settings import Controller, check_controllers, check_loop, che
 from pdsketch.lang.diagnostics import error
 from pdsketch.lang.steps import Step
 from pdsketch.learn.data.episode import Episode
+from pdsketch.search.heuristics import HeuristicSource
 from pdsketch.search.keywords import Generator, ModelOptions, Sampler
 from pdsketch.search.options import ModelSearch
 from pdsketch.search.plan import plan_many
@@ -77,7 +78,7 @@ class Policy:
 
     model: Model
     search: ModelSearch | None = None
-    heuristic: str | None = None
+    heuristic: str | HeuristicSource | None = None
     controllers: Mapping[str, Controller] = field(default_factory=dict)
     generators: Mapping[str, Generator] = field(default_factory=dict)
     tolerance: Tolerance = None
