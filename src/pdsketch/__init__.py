@@ -54,6 +54,9 @@ _HOMES = {
     "record": "pdsketch.act.record",
     "train_baseline": "pdsketch.baselines.training",
     "load_baseline": "pdsketch.baselines.store",
+    "learn": "pdsketch.onpolicy.learn",
+    "Learned": "pdsketch.onpolicy.learn",
+    "LearnOptions": "pdsketch.onpolicy.options",
     "worlds": "pdsketch.envs.registry",
     "make_world": "pdsketch.envs.registry",
     "register_world": "pdsketch.envs.registry",
@@ -105,6 +108,9 @@ if TYPE_CHECKING:
     from pdsketch.learn.progress import Progress as Progress
     from pdsketch.learn.report import Evaluation as Evaluation
     from pdsketch.learn.report import Report as Report
+    from pdsketch.onpolicy.learn import Learned as Learned
+    from pdsketch.onpolicy.learn import learn as learn
+    from pdsketch.onpolicy.options import LearnOptions as LearnOptions
     from pdsketch.search.plan import plan as plan
     from pdsketch.search.plan import plan_many as plan_many
     from pdsketch.search.result import Result as Result
@@ -120,6 +126,8 @@ else:
             return import_module(f"pdsketch.{name}")
         if name not in _HOMES:
             raise AttributeError(f"module 'pdsketch' has no attribute {name!r}")
+        if name == "learn":  # the package of that name, which can be called as the function
+            return import_module("pdsketch.learn")
         value = getattr(import_module(_HOMES[name]), name)
         globals()[name] = value
         return value

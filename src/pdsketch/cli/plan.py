@@ -14,6 +14,7 @@ from typing import get_args
 
 from pdsketch.budget import Budget, LimitError, apart
 from pdsketch.cli import output
+from pdsketch.cli.heuristic import HELP, given_heuristic
 from pdsketch.cli.imports import ctrl_c_ends, import_large
 from pdsketch.cli.modules import (
     add_module_argument,
@@ -53,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--heuristic",
         metavar="NAME",
-        help=heuristics_help(),
+        help=f"{heuristics_help()}; {HELP}",
     )
     parser.add_argument("--weight", type=_number, metavar="W", help="of h in wastar (default 5)")
     parser.add_argument(
@@ -76,7 +77,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--confidence",
         type=_number,
         metavar="P",
-        help="with a model: what the truth of the goal and of preconditions must lie above (default 0.5)",
+        help="with a model: what the truth of goal, preconditions and gates must lie above (default 0.5)",
     )
     parser.add_argument(
         "--candidates",
@@ -185,7 +186,7 @@ def _plan(args: argparse.Namespace, problem: Problem) -> Result:
 
     classical = args.model is None and classify(problem).classical
     with apart():
-        import_large("numba" if classical else "torch")
+        import_large(*(() if classical else ("torch",)))
     names = ("search", "heuristic", "weight", "memory_limit", "max_expansions")
     options = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
     of_models = {n: getattr(args, n) for n in _OF_MODELS if getattr(args, n)}
@@ -202,6 +203,8 @@ def _plan(args: argparse.Namespace, problem: Problem) -> Result:
             from pdsketch import load_model
         options["costs"] = problem.metric == "cost"
         model = load_model(args.model, given_modules(args))
+        if args.heuristic is not None:
+            options["heuristic"] = given_heuristic(args.heuristic)
         with _quietly():
             return plan(model, problem.state, problem.goal, **options)
     if args.module:

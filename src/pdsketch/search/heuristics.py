@@ -7,7 +7,7 @@ a heuristic is made, so that names can be listed at once.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from pdsketch.heuristics.names import NAMES, unknown_heuristic
 
@@ -21,6 +21,14 @@ if TYPE_CHECKING:
 
 Factory = Callable[["Searched"], "StateHeuristic"]
 """Makes a heuristic for the problems of a search."""
+
+
+@runtime_checkable
+class HeuristicSource(Protocol):
+    """An object that is given instead of a name: a learned heuristic, say."""
+
+    def for_search(self, searched: Searched) -> StateHeuristic:
+        """The heuristic for the problems of a search."""
 
 
 def over(compile_goal: Compile, heuristic: str = "ff", *, of_state: bool = False) -> Factory:
@@ -78,7 +86,9 @@ MODEL_HEURISTICS: dict[str, Factory] = {
 
 
 def find_model_heuristic(name: object) -> Factory:
-    """The heuristic of that name; an `Error` that lists them all if there is none."""
+    """The heuristic of that name, or that an object makes; an `Error` that lists them if there is none."""
+    if isinstance(name, HeuristicSource):
+        return name.for_search
     if not isinstance(name, str) or name not in MODEL_HEURISTICS:
         raise unknown_heuristic(name, MODEL_HEURISTICS, "models")
     return MODEL_HEURISTICS[name]

@@ -7,8 +7,6 @@ that time limits are kept outside. Each works on literals (``2 * fact`` and its 
 
 from __future__ import annotations
 
-import numpy as np
-
 from pdsketch.kernels.arrays import Bools, Ints
 from pdsketch.kernels.compiled import kernel
 
@@ -128,20 +126,21 @@ def spread_relevant(
 
 @kernel
 def tidy_conditions(
-    drop: Bools, outer: tuple[Ints, Ints, Ints], starts: Ints, items: Ints, stamp: Ints
-) -> tuple[Bools, Ints, Ints]:
-    """Rows without the literals that are dropped, repeated, or among those of the row's owner.
+    drop: Bools,
+    outer: tuple[Ints, Ints, Ints],
+    starts: Ints,
+    items: Ints,
+    stamp: Ints,
+    fine: Bools,
+    keep: Bools,
+) -> None:
+    """Mark the literals to keep: those not dropped, repeated, or among those of the row's owner.
 
-    ``outer`` gives each row an owner, and the owners their literals. Returns
-    which rows can hold (no literal with its negation), and the new rows.
+    ``outer`` gives each row an owner, and the owners their literals. Rows that
+    can never hold (a literal with its negation) are not ``fine``.
     """
     owners, outer_starts, outer_items = outer
-    n = starts.shape[0] - 1
-    fine = np.ones(n, np.bool_)
-    new_starts = np.zeros(n + 1, np.int32)
-    new_items = np.empty_like(items)
-    end = 0
-    for row in range(n):
+    for row in range(starts.shape[0] - 1):
         if owners.shape[0] > 0:
             for i in range(outer_starts[owners[row]], outer_starts[owners[row] + 1]):
                 stamp[outer_items[i]] = row
@@ -151,10 +150,7 @@ def tidy_conditions(
                 fine[row] = False
             if not drop[literal] and stamp[literal] != row:
                 stamp[literal] = row
-                new_items[end] = literal
-                end += 1
-        new_starts[row + 1] = end
-    return fine, new_starts, new_items[:end]
+                keep[i] = True
 
 
 @kernel
@@ -164,8 +160,9 @@ def tidy_heads(
     op_effects: tuple[Ints, Ints],
     effects: tuple[Ints, Ints, Ints, Ints],
     stamps: tuple[Ints, Ints, Ints, Ints, Ints, Ints],
-) -> tuple[Ints, Ints]:
-    """The heads of each effect, without those that change nothing.
+    keep: Bools,
+) -> None:
+    """Mark the heads of each effect to keep: those that change something.
 
     Adding wins over deleting, so a delete goes where the operator adds
     anyway; an add goes where the fact is true before and nothing deletes it. The
@@ -176,7 +173,6 @@ def tidy_heads(
     own_starts, own = op_effects
     cond_starts, conds, head_starts, heads = effects
     before, added, deleted, asked, headed, kept = stamps
-    keep = np.zeros(heads.shape[0], np.bool_)
     for op in range(own_starts.shape[0] - 1):
         for i in range(pre_starts[op], pre_starts[op + 1]):
             before[pre[i]] = op
@@ -212,35 +208,3 @@ def tidy_heads(
                     if (not held or deleted[literal >> 1] == op) and kept[literal] != effect:
                         keep[i] = True
                         kept[literal] = effect
-    return _kept(keep, head_starts, heads)
-
-
-@kernel
-def _kept(keep: Bools, starts: Ints, items: Ints) -> tuple[Ints, Ints]:
-    """Rows with only the items that are kept."""
-    new_starts = np.zeros_like(starts)
-    new_items = np.empty_like(items)
-    end = 0
-    for row in range(starts.shape[0] - 1):
-        for i in range(starts[row], starts[row + 1]):
-            if keep[i]:
-                new_items[end] = items[i]
-                end += 1
-        new_starts[row + 1] = end
-    return new_starts, new_items[:end]
-
-
-@kernel
-def select_rows(rows: Ints, starts: Ints, items: Ints, renumber: Ints) -> tuple[Ints, Ints]:
-    """Some rows, their literals renumbered; those whose fact has no new number are left out."""
-    new_starts = np.zeros(rows.shape[0] + 1, np.int32)
-    new_items = np.empty_like(items)
-    end = 0
-    for k in range(rows.shape[0]):
-        for i in range(starts[rows[k]], starts[rows[k] + 1]):
-            fact = renumber[items[i] >> 1]
-            if fact >= 0:
-                new_items[end] = 2 * fact + (items[i] & 1)
-                end += 1
-        new_starts[k + 1] = end
-    return new_starts, new_items[:end]

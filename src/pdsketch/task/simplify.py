@@ -14,7 +14,6 @@ from pdsketch.kernels.csr import CSR, emptied, filtered, gather, group, owners_o
 from pdsketch.task.draft import Draft
 from pdsketch.task.prune import (
     derive_certain,
-    select_rows,
     spread_possible,
     spread_relevant,
     tidy_conditions,
@@ -162,29 +161,36 @@ def _tidy(work: _Work, certain: Bools) -> None:
         return np.full(size, -1, np.int32)
 
     empty = (_NONE, _NONE, _NONE)
-    fine, starts, items = tidy_conditions(certain, empty, work.pre.starts, work.pre.items, stamp())
+    fine, work.pre = _tidied(certain, empty, work.pre)
     work.ops &= fine
-    work.pre = CSR(starts, items)
     if len(work.cond.items) or n_effects > n_ops:
         outer = (work.owners, work.pre.starts, work.pre.items)
-        fine, starts, items = tidy_conditions(certain, outer, work.cond.starts, work.cond.items, stamp())
+        fine, work.cond = _tidied(certain, outer, work.cond)
         work.effects &= fine
-        work.cond = CSR(starts, items)
     work.effects &= work.ops[work.owners]
     _merge_unconditional(work)
     own = group(work.owners[work.effects], np.flatnonzero(work.effects), n_ops)
-    starts, items = tidy_heads(
+    keep = np.zeros(len(work.heads.items), np.bool_)
+    tidy_heads(
         certain,
         (work.pre.starts, work.pre.items),
         (own.starts, own.items),
         (work.cond.starts, work.cond.items, work.heads.starts, work.heads.items),
         (stamp(), stamp(n_facts), stamp(n_facts), stamp(), stamp(), stamp()),
+        keep,
     )
-    work.heads = CSR(starts, items)
+    work.heads = filtered(work.heads, keep)
     if len(work.ax_heads):
-        fine, starts, items = tidy_conditions(certain, empty, work.bodies.starts, work.bodies.items, stamp())
+        fine, work.bodies = _tidied(certain, empty, work.bodies)
         work.axioms &= fine & ~certain[2 * work.ax_heads]
-        work.bodies = CSR(starts, items)
+
+
+def _tidied(certain: Bools, outer: tuple[Ints, Ints, Ints], rows: CSR) -> tuple[Bools, CSR]:
+    """Which rows of conditions can hold, and the rows without what need not be said."""
+    fine, keep = np.ones(len(rows), np.bool_), np.zeros(len(rows.items), np.bool_)
+    stamp = np.full(len(certain), -1, np.int32)
+    tidy_conditions(certain, outer, rows.starts, rows.items, stamp, fine, keep)
+    return fine, filtered(rows, keep)
 
 
 def _drop_dominated(work: _Work, groups: Sequence[Ints], budget: Budget) -> None:
@@ -264,7 +270,8 @@ def _finish(work: _Work, draft: Draft, facts: Facts, goal: Ints, possible: Bools
     renumber[kept] = np.arange(len(kept), dtype=np.int32)
 
     def renumbered(rows: CSR, picked: Ints) -> CSR:
-        return CSR(*select_rows(picked, rows.starts, rows.items, renumber))
+        found = gather(rows, picked)
+        return CSR(found.starts, 2 * renumber[found.items >> 1] + (found.items & 1))
 
     op_number = np.full(len(work.ops), -1, np.int32)
     op_number[chosen] = np.arange(len(chosen), dtype=np.int32)

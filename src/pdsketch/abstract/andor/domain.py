@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, final
 
@@ -10,6 +12,7 @@ import numpy as np
 import torch
 
 from pdsketch.abstract.andor.behaviour import Behaviour
+from pdsketch.abstract.andor.bound import BoundReads, reachable
 from pdsketch.abstract.andor.codebook import Codebook
 from pdsketch.abstract.andor.codebooks import Codebooks
 from pdsketch.abstract.andor.functions import (
@@ -18,6 +21,7 @@ from pdsketch.abstract.andor.functions import (
     NotAbstractableError,
     TooManyCombinationsError,
 )
+from pdsketch.abstract.andor.split import Splitting
 from pdsketch.abstract.andor.symbolic import (
     ENTITY,
     Case,
@@ -111,24 +115,43 @@ def symbolic_domain(model: Model, books: Codebooks) -> SymbolicDomain:
         books, constants_of([*bodies, *effects, *(a.precondition for a in domain.actions.values())])
     )
     with torch.inference_mode():
-        sizes, found = books.sizes, _written(translator)
         for _ in range(MOST_ROUNDS):
             current().check()
+            sizes = books.sizes
+            _write_codes(translator)
             if books.sizes == sizes:
                 break
-            sizes = books.sizes
-            found = _written(translator)
-    return found
+        return _written(translator)
+
+
+def _write_codes(translator: Translator) -> None:
+    """What effects write of the codes that there are; it may make new ones."""
+    translator.symbols = Symbols(translator.domain, translator.books)
+    for action in translator.domain.actions.values():
+        translator.owner = action.name
+        with suppress(NotAbstractableError, TooManyCombinationsError):
+            _, scope = translator.bound(action.parameters, {})
+            for update in action.effects:
+                deque(_effects(translator, update, scope), maxlen=0)
 
 
 def _written(translator: Translator) -> SymbolicDomain:
-    """The domain over the codes that there are; it may make new ones."""
+    """The domain over the codes that there are."""
     translator.symbols = Symbols(translator.domain, translator.books)
     translator.functions.clear()
     left_out: dict[str, str] = {}
     actions = dict(_actions(translator, left_out))
     derived = dict(_derived(translator, left_out))
     translator.owner = ""
+    whole = _domain(translator, actions, derived)
+    parts = frozenset(name for name, _, _ in _parts(translator))
+    bound = BoundReads(whole, translator.symbols, parts)
+    actions = {name: bound.action(action) for name, action in actions.items()}
+    splitting = Splitting(translator.symbols)
+    actions = {name: splitting.action(action) for name, action in actions.items()}
+    derived = {name: splitting.derived(predicate) for name, predicate in derived.items()}
+    for name, predicate in [*translator.symbols.auxiliary.items()]:
+        translator.symbols.auxiliary[name] = splitting.derived(predicate)
     domain = _domain(translator, actions, derived)
     return SymbolicDomain(domain, translator.symbols.facts, translator, left_out)
 
@@ -284,6 +307,15 @@ def _written_rows(table: CodeTable, target: Apply, place: int) -> tuple[list[lis
     return rows.tolist(), out[keep].tolist()
 
 
+def _parts(translator: Translator) -> Iterator[tuple[str, Predicate, Codebook]]:
+    """The predicates over codes, the state variables that they are parts of, and their codebooks."""
+    books = translator.books
+    for predicate in translator.domain.state_predicates:
+        if not predicate.type.is_bool:
+            for place, part in enumerate(books.parts(predicate.type)):
+                yield part_name(books, predicate, place), predicate, part.book
+
+
 def _domain(
     translator: Translator, actions: Mapping[str, Action], derived: Mapping[str, Predicate]
 ) -> Domain:
@@ -291,14 +323,12 @@ def _domain(
     domain, books, symbols = translator.domain, translator.books, translator.symbols
     predicates: dict[str, Predicate] = {}
     for predicate in domain.state_predicates:
-        own = variables_apart(predicate.parameters)
         if predicate.type.is_bool:
+            own = variables_apart(predicate.parameters)
             predicates[predicate.name] = Predicate(predicate.name, own, BOOL, "observed", span=predicate.span)
-            continue
-        for place, part in enumerate(books.parts(predicate.type)):
-            name = part_name(books, predicate, place)
-            code = Variable("?code", sort_of(part.book))
-            predicates[name] = Predicate(name, (*own, code), BOOL, "observed", span=predicate.span)
+    for name, predicate, book in _parts(translator):
+        own = (*variables_apart(predicate.parameters), Variable("?code", sort_of(book)))
+        predicates[name] = Predicate(name, own, BOOL, "observed", span=predicate.span)
     for action in domain.actions.values():
         for _, book in arguments(books, action):
             name = candidate_name(book)
@@ -312,7 +342,11 @@ def _domain(
     hierarchy = Hierarchy({ENTITY: ("object",), **above, **dict.fromkeys(names, ("object",))})
     constants = {name: apart(type_) for name, type_ in domain.constants.items()}
     codes = {code_name(book, i): sort_of(book) for book in books.books() for i in range(len(book))}
-    bodies = {p.name: p.body for p in (*derived.values(), *symbols.auxiliary.values()) if p.body is not None}
+    formulas = [e for a in actions.values() for e in (a.precondition, *(u.condition for u in a.effects))]
+    values = [u.value for a in actions.values() for u in a.effects if u.value is not None]
+    own_bodies = [p.body for p in derived.values() if p.body is not None]
+    auxiliary = reachable([*formulas, *values, *own_bodies], symbols.auxiliary)
+    bodies = {p.name: p.body for p in (*derived.values(), *auxiliary.values()) if p.body is not None}
     reads = {name: [n for n in names_in(body) if n in bodies] for name, body in bodies.items()}
     return Domain(
         name=f"{domain.name}-codes",
@@ -321,7 +355,7 @@ def _domain(
         hierarchy=hierarchy,
         value_types={},
         constants={**constants, **codes},
-        predicates={**predicates, **symbols.relations, **derived, **symbols.auxiliary},
+        predicates={**predicates, **symbols.relations, **derived, **auxiliary},
         actions=actions,
         blanks={},
         components=tuple(components(reads)),

@@ -31,8 +31,8 @@ from pdsketch.tensor.compile.node import Node
 from pdsketch.tensor.detached import Detached
 from pdsketch.tensor.model import Model
 
-MOST_COMBINATIONS: Final = 200_000
-"""Combinations of codes on which an expression is evaluated: a second for a small network. Set by hand."""
+MOST_COMBINATIONS: Final = 500_000
+"""Combinations of codes on which an expression is evaluated: two seconds for a small network. Set by hand."""
 
 _AT_ONCE: Final = 1 << 16
 

@@ -9,7 +9,7 @@ from typing import Any, final, get_args
 from pdsketch.lang.diagnostics import did_you_mean, error
 from pdsketch.lang.steps import Step
 from pdsketch.lang.types import ValueType
-from pdsketch.search.heuristics import find_model_heuristic
+from pdsketch.search.heuristics import HeuristicSource, find_model_heuristic
 from pdsketch.search.keywords import Generator, Sampler, Sources
 from pdsketch.search.latent.margin import CRISP_TRUTH
 from pdsketch.search.options import MODEL_SEARCHES, ModelSearch, SearchOptions, check_search, options_of
@@ -33,7 +33,7 @@ class LatentOptions(SearchOptions):
     """
 
     search: ModelSearch = "portfolio"
-    heuristic: str = "opt"
+    heuristic: str | HeuristicSource = "opt"
     time_limit: float | None = 20.0
     max_depth: int | None = None
     k: int | None = None
