@@ -90,7 +90,7 @@ ROWS: dict[str, tuple[str, str]] = {
 """The rows with what the paper reports of them, in episodes."""
 
 _OWN: dict[str, dict[str, Any]] = {
-    "rob": {"sketch": "rob", "fit_steps": 800},
+    "rob": {"sketch": "rob"},
     "abs": {"sketch": "abs"},
     "abs-warm": {"sketch": "abs", "warm": True},
     "abs-walks": {"sketch": "abs", "subgoals": False},
