@@ -33,6 +33,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "show": ("pdsketch.cli.show", "list what a file holds, blanks with signatures; draw its graph"),
     "plan": ("pdsketch.cli.plan", "find a plan for a problem"),
     "validate": ("pdsketch.cli.validate", "replay a plan and say whether it reaches the goal"),
+    "serve": ("pdsketch.cli.serve", "open a local page: states, goals, plans and the search tree"),
     "data": ("pdsketch.cli.data", "generate episodes to learn from"),
     "train": ("pdsketch.cli.train", "learn a sketch's blanks from episodes"),
     "learn": ("pdsketch.cli.learn", "learn a sketch's blanks by acting in a world"),

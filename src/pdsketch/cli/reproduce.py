@@ -26,8 +26,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "table",
         metavar="TABLE",
-        help="babyai-main, babyai-data, babyai-unseen, babyai-stock, babyai-transitions, babyai-factors, "
-        "babyai-onpolicy, painting-main or painting-unseen",
+        help="babyai-main, babyai-data, babyai-nodes, babyai-curves, babyai-unseen, babyai-stock, "
+        "babyai-transitions, babyai-factors, babyai-onpolicy, painting-main or painting-unseen",
     )
     parser.add_argument(
         "--quick", action="store_true", help="a smoke run: little data, few problems, one seed"

@@ -305,7 +305,8 @@ class _Planning:
         limits = Limits(room, options.max_depth)
         sampled = any(t.choices is None and t.prim != "bool" for t in value_types(self.model.domain))
         exact = all(p.exact for p in space.prints.values()) and not sampled and not options.refused
-        return SearchSettings(options.search, options.k, limits, exact, options.refused, options.watch)
+        watchers = (options.watch, options.trace)
+        return SearchSettings(options.search, options.k, limits, exact, options.refused, *watchers)
 
     def _has_room(self, i: int) -> bool:
         limit = self.options.max_expansions
