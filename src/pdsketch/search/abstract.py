@@ -48,7 +48,7 @@ THEN: Final = 20_000
 
 FIRST_WORK: Final = 20_000_000
 THEN_WORK: Final = 100_000_000
-"""The same in conditions that are looked at, 0.1 and 0.5 seconds: in a large task, A* has fewer expansions."""
+"""The same in conditions that are looked at, 0.1 and 0.5 seconds: in large tasks, A* has fewer expansions."""
 
 _CHILDREN: Final = 2.5
 """States that are evaluated for each that is expanded; measured on rooms."""
