@@ -92,7 +92,7 @@ def spread_relevant(
     relevant: Bools,
     operators: tuple[Bools, Ints, Ints],
     effects: tuple[Bools, Ints, Ints, Ints, Ints, Ints],
-    axioms: tuple[Ints, Ints, Ints],
+    axioms: tuple[Bools, Ints, Ints, Ints],
     averted: Bools,
 ) -> bool:
     """Mark literals that may help the marked ones to come true, and effects; whether there are new ones.
@@ -102,7 +102,7 @@ def spread_relevant(
     """
     helpful, pre_starts, pre = operators
     useful, owners, cond_starts, conds, head_starts, heads = effects
-    ax_heads, body_starts, bodies = axioms
+    alive, ax_heads, body_starts, bodies = axioms
     changed = False
     for effect in range(owners.shape[0] - 1, -1, -1):
         owner = owners[effect]
@@ -118,7 +118,7 @@ def spread_relevant(
                 relevant[conds[i] ^ 1] = True
     for axiom in range(ax_heads.shape[0] - 1, -1, -1):
         for sign in range(2):
-            if relevant[2 * ax_heads[axiom] + sign]:
+            if alive[axiom] and relevant[2 * ax_heads[axiom] + sign]:
                 for i in range(body_starts[axiom], body_starts[axiom + 1]):
                     if not relevant[bodies[i] ^ sign]:
                         relevant[bodies[i] ^ sign] = True
@@ -231,16 +231,72 @@ def _kept(keep: Bools, starts: Ints, items: Ints) -> tuple[Ints, Ints]:
 
 
 @kernel
-def select_rows(rows: Ints, starts: Ints, items: Ints, renumber: Ints) -> tuple[Ints, Ints]:
-    """Some rows, their literals renumbered; those whose fact has no new number are left out."""
-    new_starts = np.zeros(rows.shape[0] + 1, np.int32)
-    new_items = np.empty_like(items)
-    end = 0
-    for k in range(rows.shape[0]):
-        for i in range(starts[rows[k]], starts[rows[k] + 1]):
-            fact = renumber[items[i] >> 1]
-            if fact >= 0:
-                new_items[end] = 2 * fact + (items[i] & 1)
-                end += 1
-        new_starts[k + 1] = end
-    return new_starts, new_items[:end]
+def rows_of(owners: Ints, mask: Bools, n_rows: int) -> tuple[Ints, Ints]:
+    """The marked ones by their owners."""
+    starts = np.zeros(n_rows + 1, np.int32)
+    for i in range(owners.shape[0]):
+        if mask[i]:
+            starts[owners[i] + 1] += 1
+    for row in range(n_rows):
+        starts[row + 1] += starts[row]
+    items = np.empty(starts[n_rows], np.int32)
+    place = starts.copy()
+    for i in range(owners.shape[0]):
+        if mask[i]:
+            items[place[owners[i]]] = i
+            place[owners[i]] += 1
+    return starts, items
+
+
+@kernel
+def merge_unconditional(
+    effects: Bools, owners: Ints, cond_starts: Ints, heads: tuple[Ints, Ints], n_ops: int
+) -> tuple[Ints, Ints]:
+    """The heads, those of effects that have no condition given to the operator's unconditional effect.
+
+    These effects are put out.
+    """
+    head_starts, items = heads
+    n = owners.shape[0]
+    target = np.arange(n)
+    starts = np.zeros(n + 1, np.int32)
+    for effect in range(n):
+        if effect >= n_ops and cond_starts[effect] == cond_starts[effect + 1]:
+            target[effect] = owners[effect]
+        if effects[effect]:
+            starts[target[effect] + 1] += head_starts[effect + 1] - head_starts[effect]
+    for effect in range(n):
+        starts[effect + 1] += starts[effect]
+    found = np.empty(starts[n], np.int32)
+    place = starts.copy()
+    for effect in range(n):
+        if effects[effect]:
+            for i in range(head_starts[effect], head_starts[effect + 1]):
+                found[place[target[effect]]] = items[i]
+                place[target[effect]] += 1
+        if target[effect] != effect:
+            effects[effect] = False
+    return starts, found
+
+
+@kernel
+def drop_irrelevant(
+    relevant: Bools, ops: Bools, effects: tuple[Bools, Ints, Ints, Ints], axioms: tuple[Bools, Ints]
+) -> tuple[Ints, Ints]:
+    """Put out effects and axioms of facts that do not matter; returns the heads that do."""
+    alive, owners, head_starts, heads = effects
+    ax_alive, ax_heads = axioms
+    keep = np.zeros(heads.shape[0], np.bool_)
+    for effect in range(owners.shape[0]):
+        busy = False
+        for i in range(head_starts[effect], head_starts[effect + 1]):
+            literal = heads[i]
+            if relevant[literal] or relevant[literal ^ 1]:
+                keep[i] = busy = True
+        if not busy or not ops[owners[effect]]:
+            alive[effect] = False
+    for axiom in range(ax_heads.shape[0]):
+        head = 2 * ax_heads[axiom]
+        if not relevant[head] and not relevant[head + 1]:
+            ax_alive[axiom] = False
+    return _kept(keep, head_starts, heads)
