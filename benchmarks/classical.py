@@ -8,6 +8,9 @@ other on one core. Peers run under ``--peers PYTHON``, an interpreter that has
 the PyPI packages up-fast-downward, pyperplan and pymimir; those that are missing
 are left out.
 
+With ``--cold``, ours are whole commands, too: a ``pdsketch plan`` for each problem, with the interpreter's
+start, imports and the loading of kernels.
+
 Times are CPU seconds from the text to the plan: parsing, grounding and search. Ours
 are taken in one warm process (a fork of it for each problem, so that the peak of
 memory is the problem's own); Fast Downward's are those of its translator and its
@@ -211,9 +214,17 @@ def name_of(problem: Path) -> str:
     return f"{problem.parent.name} {problem.stem}"
 
 
-def planners(peers: str, searches: Sequence[str]) -> dict[str, Callable[[Path, Path, float], Run]]:
+def whole_command(search: str) -> Callable[[Path, Path, float], Run]:
+    """Plan as a shell would."""
+    plan = [sys.executable, "-m", "pdsketch", "plan", "--search", search, "--memory-limit", "8000"]
+    return script(f"pdsketch {search}", lambda d, p, f: [*plan, str(d), str(p), "-o", str(f)])
+
+
+def planners(
+    peers: str, searches: Sequence[str], *, cold: bool
+) -> dict[str, Callable[[Path, Path, float], Run]]:
     """Ours, and those peers that the interpreter has."""
-    found = {f"pdsketch {search}": ours(search) for search in searches}
+    found = {f"pdsketch {search}": (whole_command if cold else ours)(search) for search in searches}
     homes = {}
     for package in ("up_fast_downward", "pyperplan", "pymimir"):
         done = subprocess.run(
@@ -279,12 +290,13 @@ def main() -> None:
     )
     parser.add_argument("--limit", type=float, default=60, metavar="S", help="CPU seconds for each run")
     parser.add_argument("--searches", default="lazy-gbfs,gbfs")
+    parser.add_argument("--cold", action="store_true", help="time whole commands of ours, too")
     parser.add_argument("--only", default="", metavar="TEXT", help="problems whose name holds TEXT")
     parser.add_argument("--planners", default="", metavar="TEXT", help="planners whose name matches")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures there")
     args = parser.parse_args()
     problems = [p for p in sorted(args.folder.glob("*/p*.pddl")) if args.only in name_of(p)]
-    chosen = planners(args.peers, args.searches.split(","))
+    chosen = planners(args.peers, args.searches.split(","), cold=args.cold)
     chosen = {name: run for name, run in chosen.items() if re.search(args.planners, name)}
     first = problems[0]
     pds.plan(pds.load_problem(first, pds.load_domain(first.parent / "domain.pddl")))  # loads the kernels

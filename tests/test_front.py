@@ -33,8 +33,8 @@ def imported_for_type_checkers() -> dict[str, str]:
 
 
 def test_type_checkers_see_every_public_name_at_the_home_it_is_loaded_from():
-    assert imported_for_type_checkers() == pds._HOMES
-    assert {*pds.__all__} == {*pds._HOMES, "__version__"}
+    assert imported_for_type_checkers() == pds._HOMES | dict.fromkeys(pds._ROOMS, "pdsketch")
+    assert {*pds.__all__} == {*pds._HOMES, *pds._ROOMS, "__version__"}
     assert all(getattr(pds, name) is not None for name in pds.__all__)
 
 

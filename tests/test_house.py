@@ -15,10 +15,10 @@ import pdsketch
 
 ROOT = Path(pdsketch.__file__).parent
 
-LONGEST = 392
+LONGEST = 386
 """Lines of the longest module."""
 
-BY_STRING = {"__init__", "cli/imports", "cli/main", "cli/modules", "envs/registry"}
+BY_STRING = {"learn/__init__", "__init__", "cli/imports", "cli/main", "cli/modules", "envs/registry"}
 """Modules that import others by name: the lazy doors, and modules that users name."""
 
 HOMONYMS = {"Atom", "Logic", "Report", "Signature"}

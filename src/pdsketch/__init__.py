@@ -54,16 +54,23 @@ _HOMES = {
     "record": "pdsketch.act.record",
     "train_baseline": "pdsketch.baselines.training",
     "load_baseline": "pdsketch.baselines.store",
+    "learn": "pdsketch.onpolicy.learn",
+    "Learned": "pdsketch.onpolicy.learn",
+    "LearnOptions": "pdsketch.onpolicy.options",
     "worlds": "pdsketch.envs.registry",
     "make_world": "pdsketch.envs.registry",
     "register_world": "pdsketch.envs.registry",
     "GymWorld": "pdsketch.envs.gym",
 }
 
-__all__ = ["__version__", *_HOMES]  # noqa: PLE0604
+_ROOMS = ("nets",)
+"""Packages whose own ``__init__`` is public: what fills blanks."""
+
+__all__ = ["__version__", *_HOMES, *_ROOMS]  # noqa: PLE0604
 
 
 if TYPE_CHECKING:
+    from pdsketch import nets as nets
     from pdsketch.abstract.andor.readout import ModelRules as ModelRules
     from pdsketch.abstract.andor.readout import rules as rules
     from pdsketch.abstract.export.folder import export as export
@@ -101,6 +108,9 @@ if TYPE_CHECKING:
     from pdsketch.learn.progress import Progress as Progress
     from pdsketch.learn.report import Evaluation as Evaluation
     from pdsketch.learn.report import Report as Report
+    from pdsketch.onpolicy.learn import Learned as Learned
+    from pdsketch.onpolicy.learn import learn as learn
+    from pdsketch.onpolicy.options import LearnOptions as LearnOptions
     from pdsketch.search.plan import plan as plan
     from pdsketch.search.plan import plan_many as plan_many
     from pdsketch.search.result import Result as Result
@@ -112,8 +122,12 @@ if TYPE_CHECKING:
 else:
 
     def __getattr__(name: str) -> object:
+        if name in _ROOMS:
+            return import_module(f"pdsketch.{name}")
         if name not in _HOMES:
             raise AttributeError(f"module 'pdsketch' has no attribute {name!r}")
+        if name == "learn":  # the package of that name, which can be called as the function
+            return import_module("pdsketch.learn")
         value = getattr(import_module(_HOMES[name]), name)
         globals()[name] = value
         return value

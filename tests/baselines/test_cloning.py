@@ -66,7 +66,9 @@ def test_it_learns_the_actions_of_20_towers_by_heart_and_builds_them(towers):
 def test_it_learns_20_episodes_of_babyai_by_heart():
     world = BabyAIWorld(2, 2, "abs")
     episodes = world.demonstrations(20, 0)
-    agent = pds.train_baseline("bc", world.domain, episodes, steps=90, learning_rate=3e-3)
+    agent = pds.train_baseline(
+        "bc", world.domain, episodes, steps=90, learning_rate=3e-3, types=["robot", "item"]
+    )
     assert agent.notes["score"] == 1.0
     reached = [i for i, episode in enumerate(episodes) if episode.success[-1]]
     assert agent.notes["episodes"] == len(reached)  # failures are not cloned
@@ -160,6 +162,26 @@ def test_a_saved_agent_is_the_same_and_a_changed_folder_is_refused(towers, tmp_p
     with pytest.raises(pds.Error) as refused:
         pds.load_baseline(tmp_path / "bc")
     assert refused.value.diagnostics[0].code == "bad-model"
+
+
+def test_actions_are_drawn_with_their_probabilities_and_again_after_a_reset(tmp_path):
+    domain, episodes = demonstrations(2)
+    agent = untrained(domain, episodes)
+    state, goal = start(domain, ["b0", "b1", "b2"]), tower(["b1", "b0"])
+    count = 2000
+    likeliest = agent.act(state, goal)
+    assert agent.act_many([state] * 20, [goal] * 20) == [likeliest] * 20
+    agent.temperature = 0.5
+    agent.save(tmp_path / "bc")
+    assert pds.load_baseline(tmp_path / "bc").temperature == 0.5
+    agent.reset()
+    drawn = agent.act_many([state] * count, [goal] * count)
+    agent.reset()
+    assert agent.act_many([state] * count, [goal] * count) == drawn
+    scores = by_action(agent, state, goal)
+    wanted = torch.tensor([*scores.values()]).div(0.5).softmax(0)
+    found = torch.tensor([drawn.count(step) / count for step in scores])
+    assert float((found - wanted).abs().max()) < 4 * 0.5 / count**0.5
 
 
 def test_what_cannot_be_cloned_is_refused(tmp_path):

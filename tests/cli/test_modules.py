@@ -7,6 +7,7 @@ from argparse import Namespace
 from pathlib import Path
 
 import pytest
+from tests import tabletop
 
 import pdsketch as pds
 from pdsketch.cli.main import main
@@ -114,3 +115,79 @@ def test_rob_is_trained_from_the_command_line(tmp_path, capsys):
     options = [word for one in given for word in ("--module", one)]
     assert main(["train", str(sketch), data, "-o", model, "--steps", "2", *options]) == 0
     assert main(["eval", model, data, *options]) == 0
+
+
+def test_classes_take_their_arguments_in_brackets():
+    given = given_modules(Namespace(module=["left-of=pdsketch.nets:Offset(3)"]))
+    assert isinstance(given["left-of"], pds.nets.Offset)
+    assert given["left-of"].size == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("f=pdsketch.nets:Offset", "cannot be made without arguments"),
+        ("f=pdsketch.nets:Offset(3, 4)", "cannot be made with these arguments"),
+        ("f=pdsketch.nets:Offset(x)", "no plain values"),
+        ("f=pdsketch.nets:Offset(0)", "size of its vectors"),
+        ("f=math:sqrt(2)", "is no class"),
+    ],
+)
+def test_arguments_that_do_not_fit_are_told(text, message):
+    with pytest.raises(pds.Error, match=message):
+        given_modules(Namespace(module=[text]))
+
+
+SHELF = """
+(define (domain shelf)
+  (:types block - object place - float32)
+  (:predicates (at [return_type=place] ?b - block))
+  (:action move :parameters (?b - block ?p - place) :effect (assign (at ?b) ?p)))
+"""
+
+HIGH = """
+(define (problem high) (:domain shelf) (:objects a b - block)
+  (:init (= (at a) 0) (= (at b) 1)) (:goal (> (at a) 2)))
+"""
+
+PROPOSING = """
+def three(model, state, round):
+    return [3.0]
+
+def four(model, state, block):
+    return [4.0] if block == "a" else []
+
+def broken(model, state, *rest):
+    return [[1.0, 2.0]]
+"""
+
+
+def test_functions_that_propose_values_are_named_as_modules_are(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "proposing.py").write_text(PROPOSING)
+    (tmp_path / "shelf.pddl").write_text(SHELF)
+    (tmp_path / "high.pddl").write_text(HIGH)
+    plan = ["plan", "shelf.pddl", "high.pddl", "--json"]
+    for option, value in (("--generator", "place=proposing:three"), ("--sampler", "move.?p=proposing:four")):
+        assert main([*plan, option, value, "--candidates", "generators"]) == 0
+        found = json.loads(capsys.readouterr().out)
+        assert found["plan"] == [["move", "a", 3.0 if option == "--generator" else 4.0]]
+        assert main([*plan, option, value.replace("three", "broken").replace("four", "broken")]) == 31
+        assert "shape-mismatch" in capsys.readouterr().err
+    assert main([*plan, "--candidates", "generators"]) == 12
+    assert main([*plan, "--sampler", "move.?q=proposing:four"]) == 31
+    assert main([*plan, "--candidates", "some"]) == 2
+
+
+def test_an_offset_is_trained_and_planned_with_from_the_command_line(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tabletop.pdsketch").write_text(tabletop.SKETCH)
+    save_episodes(tabletop.demonstrations(6), "data")
+    state = tabletop.Tabletop(3).reset(0)
+    pds.write_problem(state, "(left-of b0 b1)", "p.pddl")
+    given = [w for r in tabletop.OFFSETS for w in ("--module", f"{r}=pdsketch.nets:Offset(3)")]
+    assert main(["train", "tabletop.pdsketch", "data", "-o", "model", "--steps", "150", *given]) == 0
+    capsys.readouterr()
+    plan = ["plan", "tabletop.pdsketch", "p.pddl", "--model", "model", "--candidates", "generators"]
+    assert main([*plan, *given]) == 0
+    assert "(move-to b0 [" in capsys.readouterr().out

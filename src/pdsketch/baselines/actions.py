@@ -8,7 +8,7 @@ from typing import Final, final
 import torch
 from torch import Tensor, nn
 
-from pdsketch.baselines.graph import along
+from pdsketch.baselines.axes import along
 from pdsketch.lang.diagnostics import error
 from pdsketch.lang.domain import Domain
 from pdsketch.lang.steps import Step

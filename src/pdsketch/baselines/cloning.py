@@ -38,23 +38,15 @@ class BehaviourCloning(AgentBaseline):
         scores: Tensor = self.scores(batch, nodes, whole)
         return scores
 
-    def reset(self) -> None:
-        """There is nothing to forget."""
-
     def act(self, state: State, goal: str) -> Step | None:
-        """The likeliest action."""
+        """The action of one state."""
         return self.act_many([state], [goal])[0]
 
     @torch.inference_mode()
     def act_many(self, states: Sequence[State], goals: Sequence[str]) -> list[Step | None]:
-        """The likeliest action in each state; None where there is no action at all."""
+        """An action for each state; None where there is no action at all."""
         batch, trees, goal = self.seen(states, goals)
-        scores = self(batch, trees, goal)
-        if not scores.shape[1]:
-            return [None] * len(states)
-        steps = self.scores.steps(batch, scores.argmax(1))
-        possible = scores.amax(1) > -torch.inf
-        return [step if ok else None for step, ok in zip(steps, possible.tolist(), strict=True)]
+        return self.decided(batch, self(batch, trees, goal), self.scores)
 
     def examples(self, demonstrations: Demonstrations) -> Array:
         """The steps that led to the goal."""

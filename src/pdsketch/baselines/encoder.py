@@ -18,7 +18,7 @@ WIDTH: Final = 128
 """Numbers in the vector of a state, as the paper has them."""
 
 PAIR_WIDTH: Final = 32
-"""Numbers in a message between two objects; set by hand, for steps of a tenth of a second on a CPU."""
+"""Numbers in a message between two objects: 64 are no better and take twice the time (docs/baselines.md)."""
 
 LAYERS: Final = 2
 
@@ -34,7 +34,10 @@ class Layer(nn.Module):
         super().__init__()
         self.receiver = nn.Linear(width, pair_width)
         self.sender = nn.Linear(width, pair_width, bias=False)
-        self.message = nn.Linear(pair_width, pair_width)
+        self.view = nn.Linear(width, pair_width)
+        self.message = nn.Sequential(
+            nn.ReLU(), nn.Linear(pair_width, pair_width), nn.ReLU(), nn.Linear(pair_width, pair_width)
+        )
         self.update = nn.Sequential(
             nn.Linear(width + pair_width, width), nn.ReLU(), nn.Linear(width, width), nn.LayerNorm(width)
         )
@@ -43,9 +46,9 @@ class Layer(nn.Module):
         """The nodes after a round."""
         pairs = self.receiver(nodes)[:, :, None, :] + self.sender(nodes)[:, None, :, :]
         if edges is not None:
-            pairs = pairs + edges
-        messages = self.message(torch.relu(pairs))
-        received = torch.relu(messages.max(2).values)
+            # Products of where the sender is and what the receiver is: what lies ahead depends on both.
+            pairs = pairs + edges + edges * self.view(nodes)[:, :, None, :]
+        received = torch.relu(self.message(pairs).amax(2))
         updated: Tensor = nodes + self.update(torch.cat([nodes, received], -1))
         return updated
 
@@ -76,4 +79,4 @@ class GraphEncoder(nn.Module):
         nodes = nodes + self.first(nodes)
         for layer in self.layers:
             nodes = layer(nodes, edges)
-        return nodes, self.whole(torch.cat([nodes.max(1).values, wanted], -1))
+        return nodes, self.whole(torch.cat([nodes.amax(1), wanted], -1))

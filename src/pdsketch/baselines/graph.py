@@ -9,8 +9,10 @@ from typing import Final, final
 import torch
 from torch import Tensor, nn
 
+from pdsketch.baselines.axes import narrowed, scattered, shared_type
 from pdsketch.baselines.formulas import GoalEncoder, GoalTree, Mention
-from pdsketch.lang.diagnostics import did_you_mean, error
+from pdsketch.baselines.relative import LEAST_SPREAD, Relative, comparable
+from pdsketch.lang.diagnostics import error
 from pdsketch.lang.domain import Domain, Predicate
 from pdsketch.lang.types import OBJECT, ObjectType
 from pdsketch.tensor.states.state import StateBatch
@@ -18,9 +20,6 @@ from pdsketch.tensor.states.values import is_categorical, presented
 
 Shapes = Mapping[str, tuple[int, ...]]
 """The value axes of each predicate that is read."""
-
-_LEAST_SPREAD: Final = 1e-3
-"""A number that varies by less than this is not magnified."""
 
 _FIRST_SCALE: Final = 0.5
 """The spread of the first weights: the same for features and types, so that neither drowns the other."""
@@ -80,7 +79,7 @@ class Presented(nn.Module):
         if values.numel() and self.predicate.type.prim != "bool" and not is_categorical(self.predicate.type):
             features = self._features(values).flatten(0, -2)
             self.mean.copy_(features.mean(0))
-            self.scale.copy_(features.std(0, unbiased=False).clamp_min(_LEAST_SPREAD))
+            self.scale.copy_(features.std(0, unbiased=False).clamp_min(LEAST_SPREAD))
 
 
 @final
@@ -96,6 +95,10 @@ class GraphInput(nn.Module):
         self.types = domain.hierarchy.names
         widths = {p.name: pair_width if len(p.parameters) == 2 else width for p in self.read}
         self.presented = nn.ModuleList(Presented(p, shapes[p.name], widths[p.name]) for p in self.read)
+        self.relative = nn.ModuleList(
+            Relative(group, shapes[group[0].name], pair_width)
+            for group in comparable(domain, self.read, shapes)
+        )
         self.of_type = nn.Embedding(len(self.types), width)
         nn.init.normal_(self.of_type.weight, std=_FIRST_SCALE)
         self.goals = GoalEncoder(domain, width, pair_width)
@@ -112,21 +115,28 @@ class GraphInput(nn.Module):
         nodes = wanted.new_zeros(batch.size, batch.count(self.node_type), wanted.shape[-1])
         edges: Tensor | None = None
         for i, name in enumerate(self.types):
-            type_ = ObjectType((name,))
-            kind = self.of_type.weight[i].expand(batch.size, batch.count(type_), -1)
-            placed = scattered(batch, kind, (type_,), self.node_type)
-            nodes = nodes if placed is None else nodes + placed
+            type_ = shared_type(batch.domain, ObjectType((name,)), self.node_type)
+            if type_ is not None:
+                kind = self.of_type.weight[i].expand(batch.size, batch.count(type_), -1)
+                nodes = nodes + scattered(batch, kind, (type_,), self.node_type)
         for part in self.presented:
             assert isinstance(part, Presented)
             axes = part.predicate.object_types
-            values = part(batch.tensor(part.predicate.name))
+            own = narrowed(batch, batch.tensor(part.predicate.name), axes, self.node_type)
+            if own is None:
+                continue
+            values = part(own[0])
             if not axes:
                 nodes = nodes + values[:, None, :]
                 continue
-            placed = scattered(batch, values, axes, self.node_type)
-            if placed is not None and len(axes) == 1:
+            placed = scattered(batch, values, own[1], self.node_type)
+            if len(axes) == 1:
                 nodes = nodes + placed
-            elif placed is not None:
+            else:
+                edges = placed if edges is None else edges + placed
+        for compared in self.relative:
+            placed = compared(batch, self.node_type)
+            if placed is not None:
                 edges = placed if edges is None else edges + placed
         for names in dict.fromkeys(m.objects for tree in trees for m in tree.mentions):
             marked = self._marked(batch, trees, goal, names)
@@ -162,61 +172,3 @@ class GraphInput(nn.Module):
 
 def _of(mention: Mention, names: tuple[str, ...]) -> bool:
     return mention.objects == names
-
-
-def node_type(domain: Domain, types: Sequence[str] | None) -> ObjectType:
-    """The type of the objects that are nodes: all of them, or those of some types."""
-    for name in types or ():
-        if name not in domain.hierarchy.names:
-            raise error(
-                "unknown-type",
-                f"`{name}` is not an object type of the domain",
-                help=did_you_mean(name, domain.hierarchy.names),
-            )
-    return ObjectType(tuple(types)) if types else OBJECT
-
-
-def shared_type(domain: Domain, type_: ObjectType, nodes: ObjectType) -> ObjectType | None:
-    """The type of the objects of another type that are nodes; None where there are none."""
-    if domain.hierarchy.is_subtype(type_, nodes):
-        return type_
-    below = domain.hierarchy.descendants(type_.names) & domain.hierarchy.descendants(nodes.names)
-    return ObjectType(tuple(sorted(below))) if below else None
-
-
-def scattered(
-    batch: StateBatch, values: Tensor, axes: Sequence[ObjectType], nodes: ObjectType
-) -> Tensor | None:
-    """Values over axes of types, at the nodes of the same objects; 0 elsewhere, None if none is a node."""
-    count = batch.count(nodes)
-    place = torch.zeros((1,) * (1 + len(axes)), dtype=torch.int64, device=values.device)
-    for at, axis in enumerate(axes):
-        type_ = shared_type(batch.domain, axis, nodes)
-        if type_ is None or not batch.count(type_):
-            return None
-        values = along(batch, values, at + 1, type_, axis)
-        shape = [-1, *(1,) * len(axes)]
-        shape[at + 1] = batch.count(type_)
-        mask = batch.mask(type_)
-        if mask is not None:
-            values = values * mask.reshape(shape)[..., None]
-        own = batch.map(type_, nodes)
-        if own is None:
-            own = torch.arange(batch.count(type_), device=values.device)[None]
-        place = place * count + own.reshape(shape)
-    flat = values.flatten(1, -2)
-    index = place.expand(batch.size, *values.shape[1:-1]).flatten(1)[..., None].expand_as(flat)
-    empty = values.new_zeros(batch.size, count ** len(axes), values.shape[-1])
-    return empty.scatter_add(1, index, flat).reshape(batch.size, *(count,) * len(axes), -1)
-
-
-def along(batch: StateBatch, values: Tensor, axis: int, inner: ObjectType, outer: ObjectType) -> Tensor:
-    """Values of the objects of an inner type, taken from the axis of an outer one."""
-    own = batch.map(inner, outer)
-    if own is None:
-        return values
-    shape = [1] * values.dim()
-    shape[0], shape[axis] = own.shape
-    size = list(values.shape)
-    size[axis] = own.shape[1]
-    return values.gather(axis, own.reshape(shape).expand(size))

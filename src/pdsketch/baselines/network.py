@@ -7,13 +7,17 @@ from collections.abc import Sequence
 from os import PathLike
 from typing import Any, ClassVar
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
+from pdsketch.baselines.actions import ActionScores
+from pdsketch.baselines.axes import node_type
 from pdsketch.baselines.demonstrations import Demonstrations
 from pdsketch.baselines.encoder import GraphEncoder
 from pdsketch.baselines.formulas import GoalTree, tree_of
-from pdsketch.baselines.graph import Presented, Shapes, node_type
+from pdsketch.baselines.graph import Presented, Shapes
+from pdsketch.baselines.relative import Relative
 from pdsketch.lang.diagnostics import error
 from pdsketch.lang.domain import Domain
 from pdsketch.lang.steps import Step
@@ -49,6 +53,11 @@ class Baseline(nn.Module, ABC):
     def score(self, demonstrations: Demonstrations, examples: Tensor) -> Tensor:
         """How good the network is on each of some examples: more is better."""
 
+    def shuffled(self, examples: Array, demonstrations: Demonstrations, draw: np.random.Generator) -> Array:
+        """The examples in another order, for one more pass over them."""
+        del demonstrations
+        return draw.permutation(examples)
+
     @property
     def device(self) -> torch.device:
         """Where its weights are."""
@@ -62,6 +71,9 @@ class Baseline(nn.Module, ABC):
         """Take the scale of all numbers from data."""
         for part in self._presented:
             part.standardise(demonstrations.dataset.sample(part.predicate.name))
+        for group in self.encoder.input.relative:
+            assert isinstance(group, Relative)
+            group.standardise([demonstrations.dataset.sample(p.name) for p in group.predicates])
 
     def seen(
         self, states: Sequence[State], goals: Sequence[str]
@@ -92,12 +104,33 @@ class Baseline(nn.Module, ABC):
 
 
 class AgentBaseline(Baseline):
-    """A baseline that acts: an agent in the sense of `pdsketch.Agent`."""
+    """A baseline that acts: an agent in the sense of `pdsketch.Agent`.
 
-    @abstractmethod
+    At a ``temperature`` of 0 it takes the likeliest action. At 1 it draws actions with their
+    probabilities, the same ones after each `reset`: an agent that is stuck gets away again.
+    """
+
+    temperature: float = 0.0
+
+    def __init__(self, domain: Domain, shapes: Shapes, types: Sequence[str] | None = None) -> None:
+        super().__init__(domain, shapes, types)
+        self._draw = np.random.default_rng(0)
+
     def reset(self) -> None:
         """Forget everything about the episodes so far."""
+        self._draw = np.random.default_rng(0)
 
     @abstractmethod
     def act(self, state: State, goal: str) -> Step | None:
         """The next action towards the goal."""
+
+    def decided(self, batch: StateBatch, scores: Tensor, among: ActionScores) -> list[Step | None]:
+        """An action for each state; None where there is no action at all."""
+        if not scores.shape[1]:
+            return [None] * batch.size
+        possible = scores.amax(1) > -torch.inf
+        if self.temperature > 0:  # by Gumbel's trick (1954): the largest of disturbed scores
+            noise = torch.from_numpy(self._draw.gumbel(size=scores.shape)).to(scores)
+            scores = scores / self.temperature + noise
+        steps = among.steps(batch, scores.argmax(1))
+        return [step if ok else None for step, ok in zip(steps, possible.tolist(), strict=True)]

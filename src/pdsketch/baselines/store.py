@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, Final
@@ -36,6 +37,7 @@ def save_baseline(baseline: Baseline, folder: Folder) -> None:
         "types": baseline.types,
         "shapes": {name: list(shape) for name, shape in baseline.shapes.items()},
         "notes": baseline.notes,
+        "temperature": baseline.temperature if isinstance(baseline, AgentBaseline) else 0.0,
     }
     parts: dict[str, Sequence[bytes | memoryview]] = {
         SKETCH: [baseline.domain.source.text.encode()],
@@ -68,6 +70,8 @@ def load_baseline(folder: Folder) -> Baseline:
             raise file.bad(f"its weights are not those of the baseline: {', '.join(wrong[:4])}")
         baseline = make(domain, shapes, types)
         baseline.load_state_dict({name: tensor_of(file.block(name)) for name in stored})
+    if isinstance(baseline, AgentBaseline):
+        baseline.temperature = _temperature(content.get("temperature", 0.0), path)
     baseline.notes = content["notes"] if isinstance(content.get("notes"), dict) else {}
     return baseline.eval()
 
@@ -96,6 +100,12 @@ def _shapes(domain: Domain, given: Any, path: Path) -> dict[str, tuple[int, ...]
             raise _bad(path, f"`{predicate.name}` has another shape than the sketch says")
         found[predicate.name] = tuple(shape)
     return found
+
+
+def _temperature(given: Any, path: Path) -> float:
+    if isinstance(given, bool) or not isinstance(given, int | float) or not 0 <= given < inf:
+        raise _bad(path, "`temperature` is not what it should be")
+    return float(given)
 
 
 def _types(given: Any, path: Path) -> list[str] | None:

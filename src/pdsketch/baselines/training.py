@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final, Literal, Unpack
+from typing import Final, Literal, Unpack, overload
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from pdsketch.baselines.cloning import BehaviourCloning
+from pdsketch.baselines.cost_to_go import CostToGo
+from pdsketch.baselines.decision_transformer import MixedTransformer, SuccessTransformer
 from pdsketch.baselines.demonstrations import Demonstrations, open_demonstrations
+from pdsketch.baselines.dreamer.agent import Dreamer
+from pdsketch.baselines.dreamer.options import BaselineOptions, with_dreamer
+from pdsketch.baselines.dreamer.training import train_dreamer
 from pdsketch.baselines.graph import Shapes
-from pdsketch.baselines.network import Baseline
+from pdsketch.baselines.network import AgentBaseline, Baseline
 from pdsketch.lang.diagnostics import did_you_mean, error
 from pdsketch.lang.domain import Domain
 from pdsketch.learn.data.episode_arrays import Array
@@ -23,10 +28,12 @@ from pdsketch.learn.optimiser import clip, make_optimiser
 from pdsketch.learn.options import Options
 from pdsketch.learn.schedules import learning_rate
 
-Kind = Literal["bc"]
-Maker = Callable[[Domain, Shapes, Sequence[str] | None], BehaviourCloning]
+AgentKind = Literal["bc", "dt-s", "dt-s+f", "dreamer"]
+Maker = Callable[[Domain, Shapes, Sequence[str] | None], Baseline]
 
-BASELINES: Final[Mapping[str, Maker]] = {"bc": BehaviourCloning}
+BASELINES: Final[Mapping[str, Maker]] = {
+    one.KIND: one for one in (BehaviourCloning, SuccessTransformer, MixedTransformer, CostToGo, Dreamer)
+}
 """The baselines by name."""
 
 _ENOUGH_TO_SPLIT: Final = 200
@@ -48,25 +55,49 @@ def find_baseline(kind: object) -> Maker:
     return BASELINES[kind]
 
 
+@overload
 def train_baseline(
-    kind: Kind,
+    kind: AgentKind,
     domain: Domain,
     episodes: Source,
     steps: int = 2000,
     seed: int = 0,
     *,
     types: Sequence[str] | None = None,
-    **settings: Unpack[FitOptions],
-) -> BehaviourCloning:
+    **settings: Unpack[BaselineOptions],
+) -> AgentBaseline: ...
+@overload
+def train_baseline(
+    kind: Literal["gnn"],
+    domain: Domain,
+    episodes: Source,
+    steps: int = 2000,
+    seed: int = 0,
+    *,
+    types: Sequence[str] | None = None,
+    **settings: Unpack[BaselineOptions],
+) -> CostToGo: ...
+def train_baseline(
+    kind: AgentKind | Literal["gnn"],
+    domain: Domain,
+    episodes: Source,
+    steps: int = 2000,
+    seed: int = 0,
+    *,
+    types: Sequence[str] | None = None,
+    **settings: Unpack[BaselineOptions],
+) -> Baseline:
     """A baseline of that kind, trained from the episodes that a model would be fitted to.
 
     ``types`` names the types of the objects that count; the others are not seen, and None sees all.
-    Of the settings of a fit, these count: ``batch`` (64), ``learning_rate`` (1e-3), ``warmup``,
+    Of the settings of a fit, these count: ``batch`` (256), ``learning_rate`` (1e-3), ``warmup``,
     ``weight_decay``, ``clip``, ``validation``, ``evaluate_every``, ``device``. Where episodes are held out,
     the weights that were best on them are kept. ``notes`` of what is returned say how it went.
+    A ``dreamer`` keeps its last weights, and takes more (`BaselineOptions`).
     """
     make = find_baseline(kind)
-    options = Options.of(steps=steps, seed=seed, **{**_DEFAULTS, **settings})
+    given, own = with_dreamer(kind, settings)
+    options = Options.of(steps=steps, seed=seed, **{**_DEFAULTS, **given})
     began = time.perf_counter()
     device = _device(options.device)
     demonstrations = open_demonstrations(episodes, domain, device)
@@ -81,7 +112,10 @@ def train_baseline(
             "no episode shows how a goal is reached",
             help="a baseline learns from the actions before the first state in which a goal held",
         )
-    best = _run(network.train(), demonstrations, options, train, held_out)
+    if isinstance(network, Dreamer):
+        more = train_dreamer(network, demonstrations, options, train, own)
+    else:
+        more = {"best_step": _run(network.train(), demonstrations, options, train, held_out)}
     network.eval()
     network.notes = {
         "steps": options.steps,
@@ -93,13 +127,13 @@ def train_baseline(
         "examples": len(train),
         "score": _mean(network, demonstrations, train),
         "held_out_score": _mean(network, demonstrations, held_out) if len(held_out) else None,
-        "best_step": best,
+        **more,
         "seconds": round(time.perf_counter() - began, 1),
     }
     return network
 
 
-_DEFAULTS: Final[FitOptions] = {"batch": 64, "learning_rate": 1e-3, "clip": 1.0, "weight_decay": 1e-2}
+_DEFAULTS: Final[FitOptions] = {"batch": 256, "learning_rate": 1e-3, "clip": 1.0, "weight_decay": 1e-2}
 
 
 def _run(
@@ -113,7 +147,7 @@ def _run(
     best, best_score, kept = options.steps, -np.inf, None
     for step in range(options.steps):
         if len(queue) < min(options.batch, len(train)):
-            queue = draw.permutation(train)
+            queue = network.shuffled(train, demonstrations, draw)
         some, queue = queue[: options.batch], queue[options.batch :]
         loss = network.loss(demonstrations, demonstrations.dataset.place(some))
         optimiser.zero_grad(set_to_none=True)
@@ -140,7 +174,8 @@ def _mean(network: Baseline, demonstrations: Demonstrations, examples: Array) ->
         network.score(demonstrations, demonstrations.dataset.place(some))
         for some in demonstrations.dataset.parts(examples, _AT_ONCE)
     ]
-    return float(torch.cat(parts).mean())
+    scores = torch.cat(parts)
+    return float(scores.mean()) if len(scores) else 0.0
 
 
 def _split(examples: Array, demonstrations: Demonstrations, options: Options) -> tuple[Array, Array]:

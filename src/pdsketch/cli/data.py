@@ -18,12 +18,13 @@ if TYPE_CHECKING:
 EXAMPLE = """
 pdsketch data babyai --episodes 10000 --objects 4 --doors 4 --seed 0 -o babyai-data
 pdsketch data babyai --world-option objects=8 --world-option doors=6 -o fuller-rooms
+pdsketch data painting --episodes 1000 --seed 0 -o painting-data
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The setting, how much, and where to."""
-    parser.add_argument("world", metavar="WORLD", help="the world that makes the episodes: babyai")
+    parser.add_argument("world", metavar="WORLD", help="the world that makes the episodes: babyai, painting")
     parser.add_argument("--episodes", type=_count, default=1000, metavar="N", help="how many (default: 1000)")
     parser.add_argument("--objects", type=_amount, metavar="N", help="babyai: keys, balls and boxes (4)")
     parser.add_argument("--doors", type=_amount, metavar="N", help="babyai: doors in the room's walls (4)")

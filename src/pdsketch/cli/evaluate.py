@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pdsketch.cli import output
+from pdsketch.cli.heuristic import HELP, given_heuristic
 from pdsketch.cli.imports import ctrl_c_ends, import_large
 from pdsketch.cli.modules import add_module_argument, given_modules
 from pdsketch.cli.worlds import add_world_option, given_options
@@ -37,7 +38,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--device", default="cpu", help="cpu, cuda, … (default: cpu)")
     parser.add_argument("--search", metavar="NAME", help=f"for problems and worlds: {model_searches_help()}")
     parser.add_argument(
-        "--heuristic", metavar="NAME", help=f"of these but the portfolio: {model_heuristics_help()}"
+        "--heuristic",
+        metavar="NAME",
+        help=f"of these but the portfolio: {model_heuristics_help()}; {HELP}",
     )
     parser.add_argument(
         "--max-expansions", type=int, default=500, metavar="N", help="of one plan (default 500)"
@@ -86,7 +89,7 @@ def _in_world(model: Model, name: str, args: argparse.Namespace) -> int:
     policy = Policy(
         model.to(args.device),
         search=args.search,
-        heuristic=args.heuristic,
+        heuristic=given_heuristic(args.heuristic, args.device),
         options={"max_expansions": args.max_expansions, "time_limit": None},
         loop=args.loop,
     )
@@ -120,7 +123,7 @@ def _on_problems(model: Model, files: Sequence[str], args: argparse.Namespace) -
         [problem.state for problem in problems],
         [problem.goal for problem in problems],
         search=args.search,
-        heuristic=args.heuristic,
+        heuristic=given_heuristic(args.heuristic, args.device),
         max_expansions=args.max_expansions,
         time_limit=None,
     )

@@ -6,14 +6,18 @@ Naming one runs code of yours: the package is imported, from the current folder 
 from __future__ import annotations
 
 import argparse
+import ast
 import os
+import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
 from pdsketch.lang.diagnostics import Diagnostic, Error, did_you_mean
+
+_CALL = re.compile(r"([^()]+)\((.*)\)", re.DOTALL)
 
 _FORM = "write --module NAME=package:function, as in --module facing=pdsketch.envs.babyai.modules:facing"
 
@@ -25,22 +29,54 @@ def add_module_argument(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME=PACKAGE:FUNCTION",
-        help="fill a blank or an external function with your own function, nn.Module or class of one",
+        help="fill a blank or an external function with your own function, nn.Module or class of one, as in"
+        " left-of=pdsketch.nets:Offset(3); the name of a predicate or an action stands for its only blank",
     )
+
+
+def add_proposal_arguments(parser: argparse.ArgumentParser) -> None:
+    """Functions that propose values, by the name of a type or of a parameter."""
+    for option, name, what in (
+        ("--generator", "TYPE", "the parameters of a type: FUNCTION(model, state, round)"),
+        ("--sampler", "ACTION.?PARAMETER", "one parameter: FUNCTION(model, state, *objects)"),
+    ):
+        parser.add_argument(
+            option,
+            action="append",
+            default=[],
+            metavar=f"{name}=PACKAGE:FUNCTION",
+            help=f"with a model: propose values for {what}",
+        )
 
 
 def given_modules(args: argparse.Namespace) -> dict[str, Callable[..., Any]]:
     """What the command line gives for blanks and external functions, by name."""
+    return given_functions(args.module)
+
+
+def given_functions(texts: Sequence[str]) -> dict[str, Callable[..., Any]]:
+    """Functions by name, from texts such as ``NAME=package:function``."""
     found: dict[str, Callable[..., Any]] = {}
-    for text in args.module:
+    for text in texts:
         name, equals, place = text.partition("=")
         package, colon, attribute = place.partition(":")
         if not (name and equals and package and colon and attribute):
             raise _bad(f"`{text[:80]}` names no function", _FORM)
         if name.lower() in found:
-            raise _bad(f"`{name}` is given twice", "give each blank one function")
-        found[name.lower()] = _made(_attribute(_package(package), package, attribute), place)
+            raise _bad(f"`{name}` is given twice", "give each name one function")
+        called = _CALL.fullmatch(attribute)
+        plain, given = (called[1], _literals(called[2], text)) if called else (attribute, None)
+        found[name.lower()] = _made(_attribute(_package(package), package, plain), place, given)
     return found
+
+
+def _literals(text: str, option: str) -> tuple[Any, ...]:
+    """The arguments in brackets behind a name: numbers, strings and lists of them."""
+    try:
+        found = ast.literal_eval(f"({text},)" if text.strip() else "()")
+    except (SyntaxError, ValueError):
+        raise _bad(f"`{option[:80]}` has arguments that are no plain values", _FORM) from None
+    return tuple(found)
 
 
 def _package(name: str) -> Any:
@@ -78,8 +114,8 @@ def _attribute(found: Any, package: str, dotted: str) -> Any:
     return found
 
 
-def _made(found: Any, place: str) -> Callable[..., Any]:
-    """A function or a module as it is; of a class of modules an instance."""
+def _made(found: Any, place: str, given: tuple[Any, ...] | None) -> Callable[..., Any]:
+    """A function or a module as it is; of a class of modules an instance, made with these arguments."""
     from torch import nn
 
     if isinstance(found, type):
@@ -88,12 +124,15 @@ def _made(found: Any, place: str) -> Callable[..., Any]:
                 f"`{place[:80]}` is a class, and no nn.Module", "name a function, a module or a class of one"
             )
         try:
-            return found()
+            return found(*given or ())
         except TypeError as why:
+            how = "without arguments" if given is None else "with these arguments"
             raise _bad(
-                f"`{place[:80]}` cannot be made without arguments: {why}",
-                "name an instance, or a class that needs no arguments",
+                f"`{place[:80]}` cannot be made {how}: {why}",
+                "name an instance, or write what it needs in brackets, as in pdsketch.nets:Offset(3)",
             ) from None
+    if given is not None:
+        raise _bad(f"`{place[:80]}` is no class, and takes no arguments here", _FORM)
     if not callable(found):
         raise _bad(f"`{place[:80]}` is a {type(found).__name__}, and no function", _FORM)
     called: Callable[..., Any] = found

@@ -10,11 +10,18 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import get_args
 
 from pdsketch.budget import Budget, LimitError, apart
 from pdsketch.cli import output
+from pdsketch.cli.heuristic import HELP, given_heuristic
 from pdsketch.cli.imports import ctrl_c_ends, import_large
-from pdsketch.cli.modules import add_module_argument, given_modules
+from pdsketch.cli.modules import (
+    add_module_argument,
+    add_proposal_arguments,
+    given_functions,
+    given_modules,
+)
 from pdsketch.cli.progress import Ticker
 from pdsketch.files.writing import check_output, write_output
 from pdsketch.lang.diagnostics import UNPLACED, Diagnostic, Error
@@ -22,11 +29,15 @@ from pdsketch.lang.domain import Problem
 from pdsketch.lang.load import load_domain, load_problem
 from pdsketch.lang.steps import write_plan
 from pdsketch.search.heuristics import heuristics_help
+from pdsketch.search.keywords import Sources
 from pdsketch.search.options import model_searches_help
 from pdsketch.search.result import Result, UntrainedWarning
 
 EXAMPLE = """pdsketch plan examples/blocks/domain.pddl examples/blocks/p01.pddl
 pdsketch plan examples/lights/domain.pddl examples/lights/p01.pddl --search astar --heuristic max -o plan"""
+
+_OF_MODELS = ("k", "snap", "resolution", "confidence", "candidates", "generator", "sampler")
+"""Options that are for models alone."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -43,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--heuristic",
         metavar="NAME",
-        help=heuristics_help(),
+        help=f"{heuristics_help()}; {HELP}",
     )
     parser.add_argument("--weight", type=_number, metavar="W", help="of h in wastar (default 5)")
     parser.add_argument(
@@ -66,8 +77,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--confidence",
         type=_number,
         metavar="P",
-        help="with a model: what the truth of the goal and of preconditions must lie above (default 0.5)",
+        help="with a model: what the truth of goal, preconditions and gates must lie above (default 0.5)",
     )
+    parser.add_argument(
+        "--candidates",
+        choices=get_args(Sources),
+        help="with a model: where values of parameters come from: also the state (all, the default), or only"
+        " the goal and what is proposed (generators)",
+    )
+    add_proposal_arguments(parser)
     parser.add_argument("-o", "--output", metavar="FILE", help="write the plan there, not to stdout")
 
 
@@ -168,12 +186,15 @@ def _plan(args: argparse.Namespace, problem: Problem) -> Result:
 
     classical = args.model is None and classify(problem).classical
     with apart():
-        import_large("numba" if classical else "torch")
+        import_large(*(() if classical else ("torch",)))
     names = ("search", "heuristic", "weight", "memory_limit", "max_expansions")
     options = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
-    of_models = {n: getattr(args, n) for n in ("k", "snap", "resolution", "confidence") if getattr(args, n)}
+    of_models = {n: getattr(args, n) for n in _OF_MODELS if getattr(args, n)}
     if classical and of_models:
         raise output.UsageError(f"--{next(iter(of_models))} is for models, and this problem needs none")
+    for kind in ("generator", "sampler"):
+        if kind in of_models:
+            of_models[f"{kind}s"] = given_functions(of_models.pop(kind))
     options.update(of_models)
     if args.time_limit is not None:
         options["time_limit"] = args.time_limit
@@ -182,6 +203,8 @@ def _plan(args: argparse.Namespace, problem: Problem) -> Result:
             from pdsketch import load_model
         options["costs"] = problem.metric == "cost"
         model = load_model(args.model, given_modules(args))
+        if args.heuristic is not None:
+            options["heuristic"] = given_heuristic(args.heuristic)
         with _quietly():
             return plan(model, problem.state, problem.goal, **options)
     if args.module:

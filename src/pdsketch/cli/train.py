@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from pdsketch.cli import output
+from pdsketch.cli import devices, output
 from pdsketch.cli.imports import import_large
 from pdsketch.cli.modules import add_module_argument, given_modules
+from pdsketch.cli.worlds import add_world_option, check_world, given_options
 from pdsketch.files.lock import is_trace, lock_folder
 from pdsketch.lang.diagnostics import Diagnostic, Error
 
 if TYPE_CHECKING:
+    from pdsketch.baselines.dreamer.options import BaselineOptions
+    from pdsketch.lang.domain import Domain
     from pdsketch.learn.keywords import FitOptions
     from pdsketch.learn.report import Report
     from pdsketch.tensor.model import Model
@@ -21,8 +24,10 @@ EXAMPLE = """pdsketch train babyai.pdsketch DATA -o MODEL --steps 2000 --seed 0
 pdsketch train babyai.pdsketch DATA -o MODEL --resume                  # after an interruption
 pdsketch train babyai.pdsketch DATA -o MODEL --resume --steps 4000     # go on for longer
 pdsketch train babyai.pdsketch MORE -o BETTER --from MODEL             # start from its weights
+pdsketch train babyai.pdsketch DATA -o MODEL --devices 2               # two processes share each batch
 pdsketch train rob.pdsketch DATA -o MODEL --module facing=package:function
-pdsketch train --baseline bc babyai.pdsketch DATA -o BC                # clone the demonstrations instead"""
+pdsketch train --baseline bc babyai.pdsketch DATA -o BC                # clone the demonstrations instead
+pdsketch train --baseline dreamer babyai.pdsketch DATA -o DREAMER --world babyai --environment-steps 5000"""
 
 CHECKPOINT = "checkpoint.safetensors"
 LOG = "log.csv"
@@ -39,12 +44,15 @@ _NUMBERS = {
     "precondition": (float, "weight of the precondition loss"),
     "sparsity": (float, "how much networks prefer to read few of their inputs"),
     "rarity": (float, "how much learned predicates prefer to be false where nothing is known"),
+    "shares": (int, "parts of a batch whose losses are averaged (with --devices: as many)"),
     "validation": (float, "part of the episodes held out"),
     "patience": (int, "stop after so many measurements without improvement"),
     "time-limit": (float, "seconds after which to stop"),
     "evaluate-every": (int, "steps between measurements"),
     "checkpoint-every": (int, "steps between checkpoints"),
 }
+
+_KINDS = "bc, dt-s, dt-s+f, gnn, dreamer"
 
 _OF_BASELINES = ("batch", "learning-rate", "validation", "evaluate-every")
 
@@ -54,13 +62,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("sketch", metavar="SKETCH", help="the sketch whose blanks are to be learned")
     parser.add_argument("data", metavar="DATA", help="a folder of episodes")
     parser.add_argument("-o", "--output", required=True, metavar="DIR", help="the folder for the model")
-    parser.add_argument("--baseline", metavar="NAME", help="train what models are compared with instead: bc")
+    parser.add_argument(
+        "--baseline", metavar="NAME", help=f"train what models are compared with instead: {_KINDS}"
+    )
     parser.add_argument(
         "--types", metavar="T,T", help="of a baseline: the types of the objects that it sees (default: all)"
     )
+    parser.add_argument("--world", metavar="WORLD", help="of dreamer: a world to act in after DATA")
+    add_world_option(parser)
+    parser.add_argument(
+        "--environment-steps", type=int, default=0, metavar="N", help="of dreamer: steps in that world (0)"
+    )
+    parser.add_argument("--cloning", type=float, metavar="W", help="of dreamer: weight of shown actions (1)")
     parser.add_argument("--steps", type=int, default=2000, help="steps to make (default: 2000)")
     parser.add_argument("--seed", type=int, default=0, help="of networks, batches and the split (default: 0)")
     parser.add_argument("--device", help="cpu, cuda, … (default: cpu)")
+    parser.add_argument(
+        "--devices", type=int, default=1, metavar="N", help="processes that share each batch (default: 1)"
+    )
     parser.add_argument(
         "--tnorm", choices=["godel", "product", "lukasiewicz"], help="the logic while training"
     )
@@ -90,7 +109,13 @@ def run(args: argparse.Namespace) -> int:
         return _train_baseline(folder, args)
     if args.types is not None:
         raise output.UsageError("--types is for baselines, and a model sees all objects")
-    report = _fitted(folder, args)
+    _refuse_practice(args)
+    if args.devices < 1:
+        raise output.UsageError("--devices is a number of processes, and at least 1")
+    if args.devices > 1 and not devices.is_member():
+        return devices.launch(args.words, args.devices)
+    with devices.process_group(args.device or "cpu") as args.device:
+        report = _fitted(folder, args) if devices.leads() else _helped(folder, args)
     payload = {"ok": True, "model": str(folder), **report.as_json()}
     return output.finish(output.OK, payload, json=args.json, text=str(report))
 
@@ -111,6 +136,14 @@ def _fitted(folder: Path, args: argparse.Namespace) -> Report:
     return report
 
 
+def _helped(folder: Path, args: argparse.Namespace) -> Report:
+    """The same fit in a process that leads nothing and writes nothing."""
+    from pdsketch.learn.fit import fit, gather
+
+    model = _model(args)
+    return fit(model, gather(args.data, model.domain), args.steps, args.seed, **_settings(folder, args))
+
+
 def _train_baseline(folder: Path, args: argparse.Namespace) -> int:
     """A baseline from the same data; its notes are the report."""
     from pdsketch.baselines.store import save_baseline
@@ -121,15 +154,21 @@ def _train_baseline(folder: Path, args: argparse.Namespace) -> int:
     others = ["tnorm", "paper", "resume", "start", "module", "tensorboard"]
     names = {"start": "from"}
     refused = [names.get(name, name) for name in others if getattr(args, name)]
+    refused += ["devices"] if args.devices != 1 else []
     refused += [name for name in given if name not in _OF_BASELINES]
     if refused:
         raise output.UsageError(f"--{refused[0]} is for models, and --baseline trains none")
+    domain = load_domain(args.sketch)
     named = {name.replace("-", "_"): value for name, value in given.items()}
-    settings = cast("FitOptions", {**named, "device": args.device or "cpu"})
+    if args.baseline == "dreamer":
+        named |= _practice(domain, args)
+    else:
+        _refuse_practice(args)
+    settings = cast("BaselineOptions", {**named, "device": args.device or "cpu"})
     with lock_folder(folder):
         baseline = train_baseline(
             args.baseline,
-            load_domain(args.sketch),
+            domain,
             args.data,
             args.steps,
             args.seed,
@@ -140,6 +179,29 @@ def _train_baseline(folder: Path, args: argparse.Namespace) -> int:
     text = "\n".join(f"{name}: {value}" for name, value in baseline.notes.items())
     payload = {"ok": True, "baseline": args.baseline, "folder": str(folder), **baseline.notes}
     return output.finish(output.OK, payload, json=args.json, text=text)
+
+
+def _refuse_practice(args: argparse.Namespace) -> None:
+    """Acting while training is for one baseline alone."""
+    for name in ("world", "world_option", "environment_steps", "cloning"):
+        if getattr(args, name):
+            raise output.UsageError(f"--{name.replace('_', '-')} is for --baseline dreamer alone")
+
+
+def _practice(domain: Domain, args: argparse.Namespace) -> dict[str, Any]:
+    """The settings of acting while training, in a world that is seen as the sketch sees it."""
+    from pdsketch.envs.registry import make_world, options_of
+
+    if bool(args.environment_steps) != (args.world is not None):
+        raise output.UsageError("--world and --environment-steps go together")
+    found: dict[str, Any] = {} if args.cloning is None else {"cloning": args.cloning}
+    if args.world is not None:
+        name, options = check_world(args.world), given_options(args)
+        if "sketch" in options_of(name):
+            options.setdefault("sketch", domain)
+        found["world"] = lambda: make_world(name, **options)
+        found["environment_steps"] = args.environment_steps
+    return found
 
 
 def _kept(folder: Path, args: argparse.Namespace, step: int | None) -> output.Kept:
@@ -192,6 +254,8 @@ def _settings(folder: Path, args: argparse.Namespace) -> FitOptions:
     """The options that were given on the command line, and what is written into the folder."""
     names = [name.replace("-", "_") for name in _NUMBERS] + ["tnorm", "tensorboard"]
     given = cast("FitOptions", {name: value for name in names if (value := getattr(args, name)) is not None})
+    if args.devices > 1:
+        given.setdefault("shares", args.devices)
     return {
         **given,
         "device": args.device or "cpu",

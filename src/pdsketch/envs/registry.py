@@ -17,6 +17,10 @@ _OWN: dict[str, tuple[str, str]] = {
         "pdsketch.envs.babyai.adapter:BabyAIWorld",
         "Minigrid's rooms with keys, balls, boxes and doors: go to, pick up, open",
     ),
+    "painting": (
+        "pdsketch.envs.painting.adapter:PaintingWorld",
+        "a table with blocks, bowls of paint and a box, in MuJoCo: paint, put beside, stack",
+    ),
 }
 _REGISTERED: dict[str, tuple[Maker, str]] = {}
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-import secrets
 import stat
 from collections.abc import Iterable
 from contextlib import suppress
@@ -179,7 +178,7 @@ def _replace(path: Path, data: Data | Iterable[Data], mode: int | None, name: Na
 
 
 def _beside(folder: int, name: str, data: Data | Iterable[Data], mode: int | None) -> None:
-    draft, claimed = f"{PREFIX}{secrets.token_hex(8)}{PART}", False
+    draft, claimed = f"{PREFIX}{os.urandom(8).hex()}{PART}", False
     try:
         file = os.open(draft, _NEW, 0o666, dir_fd=folder)
         try:

@@ -167,7 +167,9 @@ def explore(relaxation: Relaxation, work: Work, state: Words, maximum: bool) -> 
     uses_starts, uses = relaxation.uses_starts, relaxation.uses
     edges_starts, edges = relaxation.edges_starts, relaxation.edges
     heads_starts, heads, is_goal = relaxation.heads_starts, relaxation.heads, relaxation.is_goal
-    operators[:] = relaxation.initial
+    initial = relaxation.initial
+    for i in range(len(initial)):
+        operators[i] = initial[i]
     cost[:] = UNREACHED
     supporter[:] = -1
     left = len(relaxation.goal)
@@ -244,10 +246,11 @@ def relaxed_plan(relaxation: Relaxation, work: Work, state: Words) -> int:
     counts, stack = work.counts, work.stack
     counts[1] += 1
     mark = counts[1]
-    size = len(relaxation.goal)
-    stack[:size] = relaxation.goal
+    goal, marks = relaxation.goal, work.proposition_marks
+    size = len(goal)
     for i in range(size):
-        work.proposition_marks[stack[i]] = mark
+        stack[i] = goal[i]
+        marks[goal[i]] = mark
     total = 0
     found = 0
     while size > 0:

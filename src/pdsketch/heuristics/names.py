@@ -14,8 +14,9 @@ NAMES: Final = ("ff", "add", "max", "goalcount", "blind")
 def unknown_heuristic(name: object, known: Collection[str], whose: str) -> Error:
     """The error that lists the heuristics that are known ("for problems", "for models")."""
     listed = ", ".join(f"`{other}`" for other in known)
+    shown = name if isinstance(name, str) else f"of the type {type(name).__name__}"
     return error(
         "unknown-heuristic",
-        f"there is no heuristic `{name}` for {whose}; known are {listed}",
+        f"there is no heuristic `{shown}` for {whose}; known are {listed}",
         help=did_you_mean(str(name), known),
     )

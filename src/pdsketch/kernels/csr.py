@@ -9,7 +9,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from pdsketch.kernels.arrays import Ints, Longs
+from pdsketch.kernels.arrays import Bools, Ints, Longs
 
 
 @final
@@ -84,3 +84,14 @@ def distinct(values: NDArray[np.integer]) -> NDArray[np.integer]:
 def invert(rows: CSR, n_items: int) -> CSR:
     """The rows in which each item stands."""
     return group(rows.items, owners_of(rows), n_items)
+
+
+def emptied(rows: CSR, out: Bools) -> CSR:
+    """The rows, those that are out made empty."""
+    lengths = np.diff(rows.starts)
+    return CSR(starts_of(np.where(out, 0, lengths)), rows.items[np.repeat(~out, lengths)])
+
+
+def filtered(rows: CSR, kept: Bools) -> CSR:
+    """The rows with the items that are kept."""
+    return CSR(starts_of(kept.view(np.uint8))[rows.starts], rows.items[kept])

@@ -17,7 +17,6 @@ from types import CodeType
 from typing import Any
 
 import numpy as np
-from numba.core.dispatcher import Dispatcher
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
 
@@ -35,9 +34,9 @@ def digest_of(function: Callable[..., Any]) -> str:
         file, names, scope = _of_class(part) if isinstance(part, type) else _of_function(part)
         found.add(blake2b(Path(file).read_bytes(), digest_size=16).hexdigest())
         for name in names:
-            value = scope.get(name)
-            if isinstance(value, Dispatcher):
-                agenda.append(value.py_func)
+            value: Any = scope.get(name)
+            if hasattr(type(value), "_numba_type_"):  # a kernel; asked of it, numba would be imported
+                agenda.append(value.__wrapped__)
             elif isinstance(value, type) and hasattr(value, "_fields"):
                 agenda.append(value)
             elif isinstance(value, np.ndarray):

@@ -21,6 +21,7 @@ from pdsketch.nets.features import NORM_FLOOR, Argument, Features, membership
 from pdsketch.nets.heads import Head
 from pdsketch.nets.layers import FIRST_WIDTH, SECOND_WIDTH, linear
 from pdsketch.nets.nested import Nested
+from pdsketch.nets.offset import Offset
 from pdsketch.nets.signature import Signature, Spec
 
 FULL_SCALE_INPUTS = 8
@@ -155,14 +156,14 @@ class Network(Nested):
 
 @final
 class Sparsity:
-    """Makes every default network within a module prefer functions of few input factors.
+    """Makes default networks within a module prefer functions of few input factors, and offsets small balls.
 
     The networks are looked for once; Boolean networks of one signature share a few operations.
     """
 
     def __init__(self, module: nn.Module) -> None:
         parts = list(module.modules())
-        self._networks = [part for part in parts if isinstance(part, Network)]
+        self._networks = [part for part in parts if isinstance(part, Network | Offset)]
         alike: dict[Signature, list[BooleanNet]] = {}
         for part in parts:
             if isinstance(part, BooleanNet):

@@ -7,7 +7,7 @@ a heuristic is made, so that names can be listed at once.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from pdsketch.heuristics.names import NAMES, unknown_heuristic
 
@@ -21,6 +21,14 @@ if TYPE_CHECKING:
 
 Factory = Callable[["Searched"], "StateHeuristic"]
 """Makes a heuristic for the problems of a search."""
+
+
+@runtime_checkable
+class HeuristicSource(Protocol):
+    """An object that is given instead of a name: a learned heuristic, say."""
+
+    def for_search(self, searched: Searched) -> StateHeuristic:
+        """The heuristic for the problems of a search."""
 
 
 def over(compile_goal: Compile, heuristic: str = "ff", *, of_state: bool = False) -> Factory:
@@ -57,6 +65,12 @@ def _blind(searched: Searched) -> StateHeuristic:
     return Blind(searched)
 
 
+def _goal_count(searched: Searched) -> StateHeuristic:
+    from pdsketch.search.latent.goal_count import GoalCount
+
+    return GoalCount(searched)
+
+
 MODEL_HEURISTICS: dict[str, Factory] = {
     "opt": over(_optimistic, "ff"),
     "ff": over(_optimistic, "ff"),
@@ -65,13 +79,16 @@ MODEL_HEURISTICS: dict[str, Factory] = {
     "ao": over(_and_or, "ff", of_state=True),
     "ao-add": over(_and_or, "add", of_state=True),
     "ao-max": over(_and_or, "max", of_state=True),
+    "goalcount": _goal_count,
     "blind": _blind,
 }
 """The default first."""
 
 
 def find_model_heuristic(name: object) -> Factory:
-    """The heuristic of that name; an `Error` that lists them all if there is none."""
+    """The heuristic of that name, or that an object makes; an `Error` that lists them if there is none."""
+    if isinstance(name, HeuristicSource):
+        return name.for_search
     if not isinstance(name, str) or name not in MODEL_HEURISTICS:
         raise unknown_heuristic(name, MODEL_HEURISTICS, "models")
     return MODEL_HEURISTICS[name]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from math import isinf
 from typing import Any, Final, final
@@ -13,14 +12,12 @@ from typing import Any, Final, final
 import numpy as np
 import torch
 
-from pdsketch.abstract.abstraction import NoAbstractionError
 from pdsketch.budget import UNLIMITED, Budget, LimitError, current, taken
 from pdsketch.lang.diagnostics import error
 from pdsketch.lang.steps import Step
 from pdsketch.lang.terms import Expr
-from pdsketch.search.abstract import WEIGHT, AbstractAttempt, abstract_searches, paid_for
-from pdsketch.search.heuristics import find_model_heuristic
-from pdsketch.search.latent.candidates import candidates_of
+from pdsketch.search.abstract import AbstractAttempt, abstract_searches, paid_for
+from pdsketch.search.latent.candidates import CandidateSource
 from pdsketch.search.latent.doubts import encoded, looked_at
 from pdsketch.search.latent.engine import BestFirstSearch
 from pdsketch.search.latent.goal_test import GoalTest, hold_at_first
@@ -29,13 +26,15 @@ from pdsketch.search.latent.inputs import checked_goals, checked_states
 from pdsketch.search.latent.instances import Candidates, value_types
 from pdsketch.search.latent.limits import LIMITS, status_of, suppress_limits
 from pdsketch.search.latent.margin import CRISP_TRUTH, Margin, levels_of, lowered, share_of
+from pdsketch.search.latent.missing import never_proposed
 from pdsketch.search.latent.options import LatentOptions, checked_options
-from pdsketch.search.latent.orders import Order, order_of
+from pdsketch.search.latent.orders import Order
 from pdsketch.search.latent.reasons import ending, nothing_trained, runaways, untrained, why_not
 from pdsketch.search.latent.replay import Trail
 from pdsketch.search.latent.settings import LatentOutcome, Limits, SearchSettings
 from pdsketch.search.latent.space import Space
 from pdsketch.search.latent.undecided import undecided
+from pdsketch.search.portfolio import orders_of
 from pdsketch.search.result import Result, Status, UntrainedWarning
 from pdsketch.tensor.experience import Watch
 from pdsketch.tensor.model import Model
@@ -43,9 +42,6 @@ from pdsketch.tensor.states.state import State, StateBatch
 
 MOST_ROUNDS: Final = 8
 """Rounds of candidate values, each with more of them than the last; set by hand."""
-
-PORTFOLIO: Final[Mapping[str, float]] = {"ao": WEIGHT, "opt": 1.0, "blind": 1.0}
-"""The heuristics that take turns, and their weights."""
 
 MOST_ABSTRACT: Final = 50_000
 """Expansions in the abstraction before the portfolio searches in the model itself; set by hand."""
@@ -132,17 +128,19 @@ class _Planning:
         """The result of each problem."""
         found: dict[int, Result] = {}
         pools: list[Candidates | None] = [None] * len(self.states)
-        rounds = MOST_ROUNDS if self.options.generators and value_types(self.model.domain) else 1
         try:
             self.states, self.watch = encoded(self.model, self.states)
+            sources = [
+                CandidateSource(self.model, state, goal, self.options)
+                for state, goal in zip(self.states, self.goals, strict=True)
+            ]
+            rounds = MOST_ROUNDS if any(source.goes_on for source in sources) else 1
             for number in range(rounds):
                 left = [i for i in range(len(self.states)) if i not in found]
                 if not left:
                     break
                 for i in left:
-                    pools[i] = candidates_of(
-                        self.model, self.states[i], self.goals[i], self.options.generators, number, pools[i]
-                    )
+                    pools[i] = sources[i].advance(number)
                 if self.options.search == "portfolio":
                     self._try_abstractly(pools, found)
                 elif self.options.search == "abstract":
@@ -183,7 +181,7 @@ class _Planning:
         budget: Budget,
     ) -> None:
         """Plans from the abstraction that the model accepts; what has none is left to search in the model."""
-        if self.options.refused or self.options.snap:
+        if self.options.refused or self.options.snap or self.options.samplers:
             return
         held = hold_at_first(self.model, self.states, self.goals, self.margin)
         ready = {
@@ -260,7 +258,9 @@ class _Planning:
         searched = Searched(self.model, goals, space.roots, space.universes, self.costs, pools)
         goal_test = GoalTest(self.model, goals, space.universes, self.margin)
         settings = self._settings(space, left, number, last=last)
-        engine = BestFirstSearch(space, goal_test, self._orders(searched), settings)
+        engine = BestFirstSearch(
+            space, goal_test, orders_of(self.options, searched, with_ao=self.with_ao), settings
+        )
         outcomes = engine.run()
         solved = [place for place, outcome in enumerate(outcomes) if outcome.status == "solved"]
         plans = {place: engine.steps(outcomes[place].node) for place in solved}
@@ -277,32 +277,11 @@ class _Planning:
                     cost = float(engine.frontier.g[outcome.node])
                     result = self._solution(i, outcome, plans[place], cost, failed.get(place, _NOT_REPLAYED))
                 else:
-                    result = self._failure(i, place, outcome, engine)
+                    result = self._failure(i, place, outcome, engine, pools[place])
                 left_out = runaways(space.runaways.get(place, {}), self.model.domain.predicates)
                 more = (*left_out, *said.get(place, ()))
                 results.append(replace(result, warnings=(*result.warnings, *more)))
         return results
-
-    def _orders(self, searched: Searched) -> list[Order]:
-        """The orders in which nodes are expanded."""
-        name = self.options.search
-        if name != "portfolio":
-            try:
-                heuristic = find_model_heuristic(self.options.heuristic)(searched)
-            except NoAbstractionError as why:
-                raise error(
-                    "no-abstraction",
-                    f"`{self.options.heuristic}` has no estimate for this goal: {why}",
-                    help="leave search and heuristic out, or name another heuristic",
-                ) from None
-            return [order_of("astar" if name == "abstract" else name, heuristic, self.options.weight)]
-        found = []
-        for heuristic_name, weight in PORTFOLIO.items():
-            with suppress(NoAbstractionError):
-                if heuristic_name != "ao" or self.with_ao:
-                    heuristic = find_model_heuristic(heuristic_name)(searched)
-                    found.append(order_of("wastar", heuristic, weight))
-        return found
 
     def _replayed(
         self, left: Sequence[int], plans: Mapping[int, list[Step]], trail: Trail | None = None
@@ -326,7 +305,8 @@ class _Planning:
         limits = Limits(room, options.max_depth)
         sampled = any(t.choices is None and t.prim != "bool" for t in value_types(self.model.domain))
         exact = all(p.exact for p in space.prints.values()) and not sampled and not options.refused
-        return SearchSettings(options.search, options.k, limits, exact, options.refused, options.watch)
+        watchers = (options.watch, options.trace)
+        return SearchSettings(options.search, options.k, limits, exact, options.refused, *watchers)
 
     def _has_room(self, i: int) -> bool:
         limit = self.options.max_expansions
@@ -360,7 +340,9 @@ class _Planning:
             return replace(result, status=status, best=plan, reasons=(failure,))
         return replace(result, status="gave-up", best=plan, reasons=(failure,))
 
-    def _failure(self, i: int, place: int, outcome: LatentOutcome, engine: BestFirstSearch) -> Result:
+    def _failure(
+        self, i: int, place: int, outcome: LatentOutcome, engine: BestFirstSearch, candidates: Candidates
+    ) -> Result:
         if outcome.status == "unsolvable":
             rests = True  # unless it is seen that it does not: a proof must not rest on a limit, either
             with suppress_limits():
@@ -378,6 +360,10 @@ class _Planning:
             engine.blocked(place),
             place,
         )
+        if outcome.status != "unsolvable":
+            with suppress_limits():
+                missing = never_proposed(self.model, self.states[i], self.goals[i], candidates)
+                reasons = (*reasons[:1], *missing, *reasons[1:])
         return replace(self._result(i, outcome), best=best, reasons=reasons)
 
     def _rests_on_guesses(self, i: int, place: int, outcome: LatentOutcome, orders: Sequence[Order]) -> bool:

@@ -8,7 +8,9 @@ from typing import Any, Final, Literal, TypeVar, get_args
 
 from pdsketch.budget import DEFAULT_MEGABYTES, Budget, current
 from pdsketch.lang.diagnostics import did_you_mean, error
+from pdsketch.search.heuristics import HeuristicSource
 from pdsketch.search.outcome import SearchProgress
+from pdsketch.search.trace import Trace
 
 LatentSearch = Literal["astar", "wastar", "gbfs"]
 ModelSearch = Literal["portfolio", LatentSearch, "abstract"]
@@ -40,12 +42,13 @@ class SearchOptions:
     """
 
     search: Search | ModelSearch
-    heuristic: str
+    heuristic: str | HeuristicSource
     time_limit: float | None = None
     memory_limit: float = DEFAULT_MEGABYTES
     max_expansions: int | None = None
     weight: float = DEFAULT_WEIGHT
     watch: Watch | None = None
+    trace: Trace | None = None
 
     def budget(self, outer: Budget | None = None) -> Budget:
         """The budget of a call, within an outer one: the current one unless another is given."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from html import escape
 from typing import Literal, final
 
 from pdsketch.lang.data import short, show_atom
@@ -65,6 +64,8 @@ class Result:
 
     def _repr_html_(self) -> str:
         """The plan as a numbered list, and what is to be said about it, for notebooks."""
+        from html import escape
+
         cost = "" if self.cost is None else f", cost {self.cost:g}"
         head = f"<b>{self.status}</b>{cost}; {self.expanded} expanded, {self.seconds:.3g} s"
         steps = "".join(

@@ -102,7 +102,9 @@ def evaluate_axioms(axioms: Axioms, state: Words) -> None:
         return
     for fact in range(axioms.n_basic, axioms.n_basic + axioms.n_derived):
         set_false(fact, state)
-    axioms.left[:] = axioms.sizes
+    left, sizes = axioms.left, axioms.sizes
+    for rule in range(len(sizes)):
+        left[rule] = sizes[rule]
     size = 0
     for rule in axioms.empty:
         size = _fire(rule, axioms, state, size)

@@ -11,7 +11,7 @@ import numpy as np
 
 from pdsketch.budget import Budget
 from pdsketch.kernels.arrays import Bools, Floats, Ints, Longs
-from pdsketch.kernels.csr import CSR, gather, group, owners_of, repeated
+from pdsketch.kernels.csr import CSR, distinct, gather, group, owners_of, repeated
 from pdsketch.lang.diagnostics import error
 from pdsketch.lang.domain import LARGEST_COST, Action, Problem
 from pdsketch.task.bodies import Bodies
@@ -124,7 +124,7 @@ class Drafter:
             heads=heads.finish(len(owners)),
             axiom_heads=axiom_heads,
             axiom_bodies=bodies,
-            goal=np.unique(goal.literals).astype(np.int32),
+            goal=distinct(goal.literals).astype(np.int32),
             possible=not goal.dead[0],
             groups=self._groups(_joined(owner_rules), _joined(origins)),
         )

@@ -355,7 +355,7 @@ def rehash(code: Ints, facts: Ints, old: Ints, new: Ints) -> None:
     for slot in range(old.shape[0]):
         if old[slot, 0] >= 0:
             to = _slot_of_fact(code, facts, new, old[slot, 0], old[slot, 1])
-            new[to] = old[slot]
+            new[to, 0], new[to, 1] = old[slot, 0], old[slot, 1]
 
 
 @kernel

@@ -7,8 +7,6 @@ that time limits are kept outside. Each works on literals (``2 * fact`` and its 
 
 from __future__ import annotations
 
-import numpy as np
-
 from pdsketch.kernels.arrays import Bools, Ints
 from pdsketch.kernels.compiled import kernel
 
@@ -92,7 +90,7 @@ def spread_relevant(
     relevant: Bools,
     operators: tuple[Bools, Ints, Ints],
     effects: tuple[Bools, Ints, Ints, Ints, Ints, Ints],
-    axioms: tuple[Bools, Ints, Ints, Ints],
+    axioms: tuple[Ints, Ints, Ints],
     averted: Bools,
 ) -> bool:
     """Mark literals that may help the marked ones to come true, and effects; whether there are new ones.
@@ -102,7 +100,7 @@ def spread_relevant(
     """
     helpful, pre_starts, pre = operators
     useful, owners, cond_starts, conds, head_starts, heads = effects
-    alive, ax_heads, body_starts, bodies = axioms
+    ax_heads, body_starts, bodies = axioms
     changed = False
     for effect in range(owners.shape[0] - 1, -1, -1):
         owner = owners[effect]
@@ -118,7 +116,7 @@ def spread_relevant(
                 relevant[conds[i] ^ 1] = True
     for axiom in range(ax_heads.shape[0] - 1, -1, -1):
         for sign in range(2):
-            if alive[axiom] and relevant[2 * ax_heads[axiom] + sign]:
+            if relevant[2 * ax_heads[axiom] + sign]:
                 for i in range(body_starts[axiom], body_starts[axiom + 1]):
                     if not relevant[bodies[i] ^ sign]:
                         relevant[bodies[i] ^ sign] = True
@@ -128,20 +126,21 @@ def spread_relevant(
 
 @kernel
 def tidy_conditions(
-    drop: Bools, outer: tuple[Ints, Ints, Ints], starts: Ints, items: Ints, stamp: Ints
-) -> tuple[Bools, Ints, Ints]:
-    """Rows without the literals that are dropped, repeated, or among those of the row's owner.
+    drop: Bools,
+    outer: tuple[Ints, Ints, Ints],
+    starts: Ints,
+    items: Ints,
+    stamp: Ints,
+    fine: Bools,
+    keep: Bools,
+) -> None:
+    """Mark the literals to keep: those not dropped, repeated, or among those of the row's owner.
 
-    ``outer`` gives each row an owner, and the owners their literals. Returns
-    which rows can hold (no literal with its negation), and the new rows.
+    ``outer`` gives each row an owner, and the owners their literals. Rows that
+    can never hold (a literal with its negation) are not ``fine``.
     """
     owners, outer_starts, outer_items = outer
-    n = starts.shape[0] - 1
-    fine = np.ones(n, np.bool_)
-    new_starts = np.zeros(n + 1, np.int32)
-    new_items = np.empty_like(items)
-    end = 0
-    for row in range(n):
+    for row in range(starts.shape[0] - 1):
         if owners.shape[0] > 0:
             for i in range(outer_starts[owners[row]], outer_starts[owners[row] + 1]):
                 stamp[outer_items[i]] = row
@@ -151,10 +150,7 @@ def tidy_conditions(
                 fine[row] = False
             if not drop[literal] and stamp[literal] != row:
                 stamp[literal] = row
-                new_items[end] = literal
-                end += 1
-        new_starts[row + 1] = end
-    return fine, new_starts, new_items[:end]
+                keep[i] = True
 
 
 @kernel
@@ -164,8 +160,9 @@ def tidy_heads(
     op_effects: tuple[Ints, Ints],
     effects: tuple[Ints, Ints, Ints, Ints],
     stamps: tuple[Ints, Ints, Ints, Ints, Ints, Ints],
-) -> tuple[Ints, Ints]:
-    """The heads of each effect, without those that change nothing.
+    keep: Bools,
+) -> None:
+    """Mark the heads of each effect to keep: those that change something.
 
     Adding wins over deleting, so a delete goes where the operator adds
     anyway; an add goes where the fact is true before and nothing deletes it. The
@@ -176,7 +173,6 @@ def tidy_heads(
     own_starts, own = op_effects
     cond_starts, conds, head_starts, heads = effects
     before, added, deleted, asked, headed, kept = stamps
-    keep = np.zeros(heads.shape[0], np.bool_)
     for op in range(own_starts.shape[0] - 1):
         for i in range(pre_starts[op], pre_starts[op + 1]):
             before[pre[i]] = op
@@ -212,91 +208,3 @@ def tidy_heads(
                     if (not held or deleted[literal >> 1] == op) and kept[literal] != effect:
                         keep[i] = True
                         kept[literal] = effect
-    return _kept(keep, head_starts, heads)
-
-
-@kernel
-def _kept(keep: Bools, starts: Ints, items: Ints) -> tuple[Ints, Ints]:
-    """Rows with only the items that are kept."""
-    new_starts = np.zeros_like(starts)
-    new_items = np.empty_like(items)
-    end = 0
-    for row in range(starts.shape[0] - 1):
-        for i in range(starts[row], starts[row + 1]):
-            if keep[i]:
-                new_items[end] = items[i]
-                end += 1
-        new_starts[row + 1] = end
-    return new_starts, new_items[:end]
-
-
-@kernel
-def rows_of(owners: Ints, mask: Bools, n_rows: int) -> tuple[Ints, Ints]:
-    """The marked ones by their owners."""
-    starts = np.zeros(n_rows + 1, np.int32)
-    for i in range(owners.shape[0]):
-        if mask[i]:
-            starts[owners[i] + 1] += 1
-    for row in range(n_rows):
-        starts[row + 1] += starts[row]
-    items = np.empty(starts[n_rows], np.int32)
-    place = starts.copy()
-    for i in range(owners.shape[0]):
-        if mask[i]:
-            items[place[owners[i]]] = i
-            place[owners[i]] += 1
-    return starts, items
-
-
-@kernel
-def merge_unconditional(
-    effects: Bools, owners: Ints, cond_starts: Ints, heads: tuple[Ints, Ints], n_ops: int
-) -> tuple[Ints, Ints]:
-    """The heads, those of effects that have no condition given to the operator's unconditional effect.
-
-    These effects are put out.
-    """
-    head_starts, items = heads
-    n = owners.shape[0]
-    target = np.arange(n)
-    starts = np.zeros(n + 1, np.int32)
-    for effect in range(n):
-        if effect >= n_ops and cond_starts[effect] == cond_starts[effect + 1]:
-            target[effect] = owners[effect]
-        if effects[effect]:
-            starts[target[effect] + 1] += head_starts[effect + 1] - head_starts[effect]
-    for effect in range(n):
-        starts[effect + 1] += starts[effect]
-    found = np.empty(starts[n], np.int32)
-    place = starts.copy()
-    for effect in range(n):
-        if effects[effect]:
-            for i in range(head_starts[effect], head_starts[effect + 1]):
-                found[place[target[effect]]] = items[i]
-                place[target[effect]] += 1
-        if target[effect] != effect:
-            effects[effect] = False
-    return starts, found
-
-
-@kernel
-def drop_irrelevant(
-    relevant: Bools, ops: Bools, effects: tuple[Bools, Ints, Ints, Ints], axioms: tuple[Bools, Ints]
-) -> tuple[Ints, Ints]:
-    """Put out effects and axioms of facts that do not matter; returns the heads that do."""
-    alive, owners, head_starts, heads = effects
-    ax_alive, ax_heads = axioms
-    keep = np.zeros(heads.shape[0], np.bool_)
-    for effect in range(owners.shape[0]):
-        busy = False
-        for i in range(head_starts[effect], head_starts[effect + 1]):
-            literal = heads[i]
-            if relevant[literal] or relevant[literal ^ 1]:
-                keep[i] = busy = True
-        if not busy or not ops[owners[effect]]:
-            alive[effect] = False
-    for axiom in range(ax_heads.shape[0]):
-        head = 2 * ax_heads[axiom]
-        if not relevant[head] and not relevant[head + 1]:
-            ax_alive[axiom] = False
-    return _kept(keep, head_starts, heads)

@@ -10,14 +10,10 @@ import numpy as np
 
 from pdsketch.budget import Budget
 from pdsketch.kernels.arrays import Bools, Floats, Ints
-from pdsketch.kernels.csr import CSR
+from pdsketch.kernels.csr import CSR, emptied, filtered, gather, group, owners_of
 from pdsketch.task.draft import Draft
-from pdsketch.task.layout import Left, lay_out
 from pdsketch.task.prune import (
     derive_certain,
-    drop_irrelevant,
-    merge_unconditional,
-    rows_of,
     spread_possible,
     spread_relevant,
     tidy_conditions,
@@ -165,28 +161,36 @@ def _tidy(work: _Work, certain: Bools) -> None:
         return np.full(size, -1, np.int32)
 
     empty = (_NONE, _NONE, _NONE)
-    fine, starts, items = tidy_conditions(certain, empty, work.pre.starts, work.pre.items, stamp())
+    fine, work.pre = _tidied(certain, empty, work.pre)
     work.ops &= fine
-    work.pre = CSR(starts, items)
     if len(work.cond.items) or n_effects > n_ops:
         outer = (work.owners, work.pre.starts, work.pre.items)
-        fine, starts, items = tidy_conditions(certain, outer, work.cond.starts, work.cond.items, stamp())
+        fine, work.cond = _tidied(certain, outer, work.cond)
         work.effects &= fine
-        work.cond = CSR(starts, items)
     work.effects &= work.ops[work.owners]
     _merge_unconditional(work)
-    starts, items = tidy_heads(
+    own = group(work.owners[work.effects], np.flatnonzero(work.effects), n_ops)
+    keep = np.zeros(len(work.heads.items), np.bool_)
+    tidy_heads(
         certain,
         (work.pre.starts, work.pre.items),
-        rows_of(work.owners, work.effects, n_ops),
+        (own.starts, own.items),
         (work.cond.starts, work.cond.items, work.heads.starts, work.heads.items),
         (stamp(), stamp(n_facts), stamp(n_facts), stamp(), stamp(), stamp()),
+        keep,
     )
-    work.heads = CSR(starts, items)
+    work.heads = filtered(work.heads, keep)
     if len(work.ax_heads):
-        fine, starts, items = tidy_conditions(certain, empty, work.bodies.starts, work.bodies.items, stamp())
+        fine, work.bodies = _tidied(certain, empty, work.bodies)
         work.axioms &= fine & ~certain[2 * work.ax_heads]
-        work.bodies = CSR(starts, items)
+
+
+def _tidied(certain: Bools, outer: tuple[Ints, Ints, Ints], rows: CSR) -> tuple[Bools, CSR]:
+    """Which rows of conditions can hold, and the rows without what need not be said."""
+    fine, keep = np.ones(len(rows), np.bool_), np.zeros(len(rows.items), np.bool_)
+    stamp = np.full(len(certain), -1, np.int32)
+    tidy_conditions(certain, outer, rows.starts, rows.items, stamp, fine, keep)
+    return fine, filtered(rows, keep)
 
 
 def _drop_dominated(work: _Work, groups: Sequence[Ints], budget: Budget) -> None:
@@ -210,10 +214,13 @@ def _merge_unconditional(work: _Work) -> None:
     n_ops, n_effects = len(work.ops), len(work.effects)
     if n_effects == n_ops:
         return
-    rows = merge_unconditional(
-        work.effects, work.owners, work.cond.starts, (work.heads.starts, work.heads.items), n_ops
-    )
-    work.heads = CSR(*rows)
+    numbers = np.arange(n_effects, dtype=np.int32)
+    always = (np.diff(work.cond.starts) == 0) & (numbers >= n_ops)
+    target = np.where(always, work.owners, numbers).astype(np.int32)
+    alive = np.repeat(work.effects, np.diff(work.heads.starts))
+    rows = np.repeat(target, np.diff(work.heads.starts))[alive]
+    work.heads = group(rows, work.heads.items[alive], n_effects)
+    work.effects &= ~always
     work.effects[:n_ops] = work.ops
 
 
@@ -222,53 +229,66 @@ def _keep_relevant(work: _Work, goal: Ints, n_facts: int, budget: Budget) -> Non
     relevant = np.zeros(2 * n_facts, np.bool_)
     relevant[goal] = True
     useful, helpful = ~work.effects, np.zeros(len(work.ops), np.bool_)
+    bodies = emptied(work.bodies, ~work.axioms)
     averted = np.zeros(len(work.owners), np.bool_)
     while spread_relevant(
         relevant,
         (helpful, work.pre.starts, work.pre.items),
         (useful, work.owners, work.cond.starts, work.cond.items, work.heads.starts, work.heads.items),
-        (work.axioms, work.ax_heads, work.bodies.starts, work.bodies.items),
+        (work.ax_heads, bodies.starts, bodies.items),
         averted,
     ):
         budget.check()
+    matters = relevant[0::2] | relevant[1::2]
     work.ops &= helpful
-    rows = drop_irrelevant(
-        relevant,
-        work.ops,
-        (work.effects, work.owners, work.heads.starts, work.heads.items),
-        (work.axioms, work.ax_heads),
-    )
-    work.heads = CSR(*rows)
+    busy = np.zeros(len(work.effects), np.bool_)
+    busy[owners_of(work.heads)[matters[work.heads.items >> 1]]] = True
+    work.effects &= work.ops[work.owners] & busy
+    work.axioms &= matters[work.ax_heads]
+    work.heads = filtered(work.heads, matters[work.heads.items >> 1])
 
 
 def _finish(work: _Work, draft: Draft, facts: Facts, goal: Ints, possible: Bools, solvable: bool) -> Small:
     """Number what is left, basic facts first, and lay it out."""
-    left = Left(
-        work.ops,
-        work.effects,
-        work.axioms,
-        work.owners,
-        work.ax_heads,
-        (work.pre.starts, work.pre.items),
-        (work.cond.starts, work.cond.items),
-        (work.heads.starts, work.heads.items),
-        (work.bodies.starts, work.bodies.items),
-    )
-    found = lay_out(left, goal, facts.derived, facts.layer)
+    chosen = np.nonzero(work.ops)[0].astype(np.int32)
+    effects = np.nonzero(work.effects)[0].astype(np.int32)
+    axioms = np.nonzero(work.axioms)[0].astype(np.int32)
+    axioms = axioms[np.argsort(facts.layer[work.ax_heads[axioms]], kind="stable")]
+    n = len(facts.init)
+    used = np.zeros(n, np.bool_)
+    used[goal >> 1] = True
+    used[work.ax_heads[axioms]] = True
+    for rows, picked in (
+        (work.pre, chosen),
+        (work.cond, effects),
+        (work.heads, effects),
+        (work.bodies, axioms),
+    ):
+        used[gather(rows, picked).items >> 1] = True
+    kept = np.concatenate([np.nonzero(used & ~facts.derived)[0], np.nonzero(used & facts.derived)[0]])
+    renumber = np.full(n, -1, np.int32)
+    renumber[kept] = np.arange(len(kept), dtype=np.int32)
+
+    def renumbered(rows: CSR, picked: Ints) -> CSR:
+        found = gather(rows, picked)
+        return CSR(found.starts, 2 * renumber[found.items >> 1] + (found.items & 1))
+
+    op_number = np.full(len(work.ops), -1, np.int32)
+    op_number[chosen] = np.arange(len(chosen), dtype=np.int32)
     return Small(
-        kept=found.kept,
-        n_basic=found.n_basic,
-        init=facts.init[found.kept],
-        goal=found.goal,
-        chosen=found.chosen,
-        costs=draft.costs[found.chosen],
-        preconditions=CSR(*found.preconditions),
-        effects=CSR(*found.effects),
-        conditions=CSR(*found.conditions),
-        heads=CSR(*found.heads),
-        axiom_heads=found.axiom_heads,
-        axiom_bodies=CSR(*found.bodies),
-        axiom_layers=found.layers,
+        kept=kept.astype(np.int32),
+        n_basic=int((used & ~facts.derived).sum()),
+        init=facts.init[kept],
+        goal=(2 * renumber[goal >> 1] + (goal & 1)).astype(np.int32),
+        chosen=chosen,
+        costs=draft.costs[chosen],
+        preconditions=renumbered(work.pre, chosen),
+        effects=group(op_number[work.owners[effects]], np.arange(len(effects)), len(chosen)),
+        conditions=renumbered(work.cond, effects),
+        heads=renumbered(work.heads, effects),
+        axiom_heads=renumber[work.ax_heads[axioms]],
+        axiom_bodies=renumbered(work.bodies, axioms),
+        axiom_layers=facts.layer[work.ax_heads[axioms]].astype(np.int32),
         possible=possible,
         solvable=solvable,
     )

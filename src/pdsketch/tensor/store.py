@@ -37,7 +37,7 @@ from pdsketch.tensor.architecture import (
     check_architecture,
     missing_modules,
 )
-from pdsketch.tensor.compile.blanks import Functions, by_use, key_of, signature_of
+from pdsketch.tensor.compile.blanks import Functions, by_full_name, by_use, key_of, signature_of
 from pdsketch.tensor.model import Model
 from pdsketch.tensor.notes import wrong_note
 
@@ -129,7 +129,6 @@ def load_model(
         raise error("bad-module", f"`modules` maps names of blanks to functions, and is a {found}")
     if not path.is_dir():
         raise error("no-such-folder", "there is no such folder", file=fspath(folder))
-    given = {str(name).lower(): module for name, module in (modules or {}).items()}
     names = [WEIGHTS] if domain is not None else [SKETCH, WEIGHTS]
     try:
         with open_parts(path, ARCHITECTURE, names, "bad-model", format=FORMAT) as (content, parts):
@@ -137,6 +136,7 @@ def load_model(
             if domain is None:
                 domain = _sketch(path / SKETCH, parts[SKETCH].read("bad-model"))
             file = TensorFile(parts[WEIGHTS].file, parts[WEIGHTS].size, path / WEIGHTS, "bad-model")
+            given = by_full_name(domain, modules or {})
             return _model(domain, described, given, file, path)
     except Error as problem:
         if domain is None and problem.diagnostics[0].file == fspath(path / SKETCH):

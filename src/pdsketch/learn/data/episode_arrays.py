@@ -106,10 +106,16 @@ class EpisodeArrays:
         executable = self.executable[steps]
         return Episode(
             states=states,
-            actions=tuple(self._action(i, universe) for i in range(steps.start, steps.stop)),
+            actions=self.actions_of(at),
             goals=self.judged(at),
             executable=tuple(map(bool, executable)) if len(executable) and executable.min() >= 0 else None,
         )
+
+    def actions_of(self, at: int) -> tuple[ActionTuple, ...]:
+        """The actions of an episode, as `Episode` has them."""
+        universe = self.universes[self.universe[at]]
+        first, after = int(self.starts[at]) - at, int(self.starts[at + 1]) - at - 1
+        return tuple(self._action(i, universe) for i in range(first, after))
 
     def judged(self, at: int) -> dict[str, tuple[int | None, ...] | None]:
         """The goals of an episode and whether they held in its states, as `Episode` has them."""

@@ -1,47 +1,146 @@
-"""Values for the value parameters of actions: declared choices, those of state and goal, generators."""
+"""Values for the value parameters of actions: of state, goal, generators, relations and samplers."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
+from itertools import product
+from typing import final
 
 import torch
 from torch import Tensor
 
-from pdsketch.lang.diagnostics import error
+from pdsketch.lang.analysis import effect_expressions
+from pdsketch.lang.domain import Action
 from pdsketch.lang.terms import Expr, Value, walk
-from pdsketch.lang.types import ValueType
-from pdsketch.search.keywords import Generator
+from pdsketch.lang.types import ObjectType, ValueType
 from pdsketch.search.latent.instances import Candidates, value_types
+from pdsketch.search.latent.options import LatentOptions
+from pdsketch.search.latent.proposed import checked_values, proposing
+from pdsketch.search.latent.relations import SamplingRelation, propose, relations_in, same_type
 from pdsketch.tensor.model import Model
 from pdsketch.tensor.states.state import State
 from pdsketch.tensor.states.values import every_choice
 
 
-def candidates_of(
-    model: Model,
-    state: State,
-    goal: Expr,
-    generators: Mapping[str, Generator],
-    number: int,
-    before: Candidates | None,
-) -> Candidates:
-    """The candidates of round ``number``: those before, and what the generators propose now."""
-    found = {}
-    for type_ in value_types(model.domain):
+@final
+class CandidateSource:
+    """Where the candidate values of one problem come from, round by round.
+
+    The choices of a type that declares them; else the constants of the goal, what relations, generators and
+    samplers propose, and, with ``candidates`` ``"all"``, every value of the type in the state.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        state: State,
+        goal: Expr,
+        options: LatentOptions,
+    ) -> None:
+        self._model = model
+        self._state = state
+        self._goal = goal
+        self._generators = options.generators
+        self._samplers = options.samplers
+        self._sources = options.candidates
+        self._types = value_types(model.domain)
+        self._relations = _proposing(relations_in(model, [goal]), self._types)
+        self._others = _proposing(relations_in(model, _conditions(model)), self._types)
+        self._places: dict[tuple[str, str], dict[tuple[str, ...], Tensor]] = {}
+        self.pool: Candidates | None = None
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether another round may propose other values."""
+        return bool(self._types and (self._generators or self._samplers or self._relations or self._others))
+
+    def advance(self, number: int) -> Candidates:
+        """The candidates of round ``number``: those before, and what is proposed now."""
+        proposed = []
+        relations = [*self._relations, *(self._others if number or not self._relations else ())]
+        if relations:
+            proposed = propose(self._model, self._state, relations, number)
+        before = {} if self.pool is None else self.pool.values
+        found = {t: self._values(t, before.get(t), number, proposed) for t in self._types}
+        for name in self._samplers:
+            action, parameter = parameter_of(self._model, name)
+            own = self._places.setdefault((action.name, parameter), {})
+            self._ask(name, action, parameter, own, found)
+        self.pool = Candidates(found, self._places)
+        return self.pool
+
+    def _values(
+        self,
+        type_: ValueType,
+        before: Tensor | None,
+        number: int,
+        proposed: Sequence[tuple[ValueType, Tensor]],
+    ) -> Tensor:
+        own = [] if before is None else [before]
+        given = _given(self._model, self._state, type_)
         if before is None:
-            pool = _with_constants(_given(model, state, type_), goal, type_)
-        else:
-            pool = before.of(type_)
-        generator = None if type_.alias is None else generators.get(type_.alias)
+            own.append(_with_constants(given[:0], self._goal, type_))
+        own += [values.to(given) for other, values in proposed if same_type(other, type_)]
+        generator = None if type_.alias is None else self._generators.get(type_.alias)
         if generator is not None:
-            pool = torch.cat([pool, _proposed(generator, model, state, number, type_).to(pool)])
-        found[type_] = _distinct(pool)
-    return Candidates(found)
+            what = f"the generator of `{type_}`"
+            with proposing(what):
+                returned = generator(self._model, self._state, number)
+            own.append(checked_values(returned, type_, what).to(given))
+        if before is None and (self._sources == "all" or _is_listed(type_)):
+            own.append(given)
+        return _distinct(torch.cat(own))
+
+    def _ask(
+        self,
+        name: str,
+        action: Action,
+        parameter: str,
+        own: dict[tuple[str, ...], Tensor],
+        found: dict[ValueType, Tensor],
+    ) -> None:
+        """Ask a sampler for each combination of the action's objects; what it proposes joins the pool."""
+        (type_,) = (p.type for p in action.parameters if p.name == parameter)
+        assert isinstance(type_, ValueType)
+        universe = self._state.batch.universe(0)
+        members = [universe.members(p.type) for p in action.parameters if isinstance(p.type, ObjectType)]
+        pool = found[type_]
+        for objects in product(*members):
+            what = f"the sampler of `{name}` for {', '.join(objects) or 'no objects'}"
+            with proposing(what):
+                returned = self._samplers[name](self._model, self._state, *objects)
+            pool, places = _joined(pool, checked_values(returned, type_, what).to(pool))
+            own[objects] = torch.cat([own[objects], places]) if objects in own else places
+        found[type_] = pool
+
+
+def parameter_of(model: Model, name: str) -> tuple[Action, str]:
+    """The action and the parameter that ``ACTION.?PARAMETER`` names, known to be there."""
+    action, _, parameter = name.partition(".")
+    return model.domain.actions[action], parameter
+
+
+def _proposing(relations: Sequence[SamplingRelation], types: Sequence[ValueType]) -> list[SamplingRelation]:
+    """The relations that propose values of these types."""
+    return [r for r in relations if any(same_type(r.type, type_) for type_ in types)]
+
+
+def _conditions(model: Model) -> list[Expr]:
+    """What actions ask for, and when they do what."""
+    found: list[Expr] = []
+    for action in model.domain.actions.values():
+        found += [action.precondition, *effect_expressions(action.effects)]
+    return found
+
+
+def _is_listed(type_: ValueType) -> bool:
+    """Whether all values of a type can be listed."""
+    return type_.choices is not None or type_.prim == "bool"
 
 
 def _given(model: Model, state: State, type_: ValueType) -> Tensor:
     """Declared choices, else every value of this type in the state."""
-    if type_.choices is not None or type_.prim == "bool":
+    if _is_listed(type_):
         return every_choice(type_, state.device)
     same = [
         p
@@ -58,7 +157,7 @@ def _given(model: Model, state: State, type_: ValueType) -> Tensor:
 
 def _with_constants(pool: Tensor, goal: Expr, type_: ValueType) -> Tensor:
     """The values and those that stand in the goal and could be of the type."""
-    if type_.choices is not None or type_.prim == "bool":
+    if _is_listed(type_):
         return pool
     kinds = ("int64",) if type_.prim == "int64" else ("int64", "float32")
     own = [
@@ -82,30 +181,24 @@ def _shape(type_: ValueType, state: State, names: list[str]) -> tuple[int, ...]:
     return (0,)
 
 
-def _proposed(generator: Generator, model: Model, state: State, number: int, type_: ValueType) -> Tensor:
-    """What a generator returns, as a tensor, checked; it may have nothing to propose."""
-    returned = generator(model, state, number)
-    try:
-        values = torch.as_tensor(returned)
-    except (TypeError, ValueError, RuntimeError):
-        found = type(returned).__name__
-        raise error(
-            "bad-generator", f"the generator of `{type_}` returned a {found}, and no array of numbers"
-        ) from None
-    wanted = type_.shape
-    if wanted is not None and not values.numel():
-        return values.new_zeros(0, *wanted)
-    if wanted is not None and tuple(values.shape[1:]) != wanted:
-        raise error(
-            "shape-mismatch",
-            f"the generator of `{type_}` returned {tuple(values.shape)}; {('n', *wanted)} was wanted",
-        )
-    if values.is_floating_point() and not bool(torch.isfinite(values).all()):
-        raise error("not-finite", f"the generator of `{type_}` returned values that are not finite")
-    return values.detach()
+def _joined(pool: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+    """A pool with values that it does not have yet, and where each of the values stands in it."""
+    rows = {tuple(row): i for i, row in enumerate(_as_rows(pool))}
+    places, new = [], []
+    for i, row in enumerate(map(tuple, _as_rows(values))):
+        if row not in rows:
+            rows[row] = len(rows)
+            new.append(i)
+        places.append(rows[row])
+    return torch.cat([pool, values[new]]), torch.tensor(sorted(set(places)), dtype=torch.int64)
+
+
+def _as_rows(pool: Tensor) -> list[list[float]]:
+    rows: list[list[float]] = pool.unsqueeze(-1).flatten(1).tolist()
+    return rows
 
 
 def _distinct(pool: Tensor) -> Tensor:
     """Each value once, in the order of first occurrence."""
-    rows = {tuple(row): i for i, row in reversed(list(enumerate(pool.unsqueeze(-1).flatten(1).tolist())))}
+    rows = {tuple(row): i for i, row in reversed(list(enumerate(_as_rows(pool))))}
     return pool[sorted(rows.values())]

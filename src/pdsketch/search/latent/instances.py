@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, final
 
 import numpy as np
@@ -24,9 +24,14 @@ MOST_INSTANCES = 1_000_000
 @final
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """The values that an action's value parameters may take in one problem, by type: ``[n, *shape]``."""
+    """The values that an action's value parameters may take in one problem, by type: ``[n, *shape]``.
+
+    ``places`` says which of them a parameter may take that has a sampler of its own, by the action, the
+    parameter and the action's objects.
+    """
 
     values: Mapping[ValueType, Tensor]
+    places: Mapping[tuple[str, str], Mapping[tuple[str, ...], Tensor]] = field(default_factory=dict)
 
     def of(self, type_: ValueType) -> Tensor:
         """The candidates of a type."""
@@ -54,10 +59,15 @@ class Instances:
         self._candidates = candidates
         self._device = device
         counts = [self._counts(p) for p in range(len(universes))]
-        kinds = {count: i for i, count in enumerate(dict.fromkeys(counts))}
-        self._refuse_too_many(kinds)
-        self.kind = torch.tensor([kinds[count] for count in counts], device=device)
-        tables = [_grid(count) for count in kinds]
+        self._refuse_too_many(counts)
+        sampled = any(action.name == name for c in candidates for name, _ in c.places)
+        if sampled:  # which values there are depends on the objects: each problem has a table of its own
+            tables = [self._chosen(p, _grid(count)) for p, count in enumerate(counts)]
+            self.kind = torch.arange(len(counts), device=device)
+        else:
+            kinds = {count: i for i, count in enumerate(dict.fromkeys(counts))}
+            self.kind = torch.tensor([kinds[count] for count in counts], device=device)
+            tables = [_grid(count) for count in kinds]
         self.count = max(table.shape[0] for table in tables)
         self.index = torch.stack([_padded(table, self.count) for table in tables]).to(device)
         sizes = torch.tensor([table.shape[0] for table in tables], device=device)
@@ -96,6 +106,24 @@ class Instances:
                 args.append(as_data(self._candidates[problem].of(parameter.type)[place]))
         return (self.action.name, *args)
 
+    def _chosen(self, problem: int, table: Tensor) -> Tensor:
+        """The rows whose values the samplers proposed for the objects beside them."""
+        parameters = self.action.parameters
+        own_types = {i: p.type for i, p in enumerate(parameters) if isinstance(p.type, ObjectType)}
+        members = [self._universes[problem].members(type_) for type_ in own_types.values()]
+        keep = torch.ones(len(table), dtype=torch.bool)
+        for i, parameter in enumerate(parameters):
+            own = self._candidates[problem].places.get((self.action.name, parameter.name))
+            if own is None or isinstance(parameter.type, ObjectType):
+                continue
+            sizes = [len(m) for m in members]
+            allowed = torch.zeros(*sizes, len(self._candidates[problem].of(parameter.type)), dtype=torch.bool)
+            for names, places in own.items():
+                at = tuple(m.index(name) for m, name in zip(members, names, strict=True))
+                allowed[at][places] = True
+            keep &= allowed[tuple(table[:, j] for j in (*own_types, i))]
+        return table[keep]
+
     def _counts(self, problem: int) -> tuple[int, ...]:
         counts = []
         for parameter in self.action.parameters:
@@ -110,8 +138,8 @@ class Instances:
         pools = [c.of(type_).to(self._device) for c in self._candidates]
         return torch.stack([_padded(pool, max(p.shape[0] for p in pools)) for pool in pools])
 
-    def _refuse_too_many(self, kinds: Mapping[tuple[int, ...], int]) -> None:
-        most = max(int(torch.Size(count).numel()) for count in kinds)
+    def _refuse_too_many(self, counts: Sequence[tuple[int, ...]]) -> None:
+        most = max(int(torch.Size(count).numel()) for count in {*counts})
         if most > MOST_INSTANCES:
             raise error(
                 "too-many-instances",

@@ -1,24 +1,28 @@
-"""Plans that hold by a margin: goals and preconditions whose truth must lie above a confidence.
+"""Plans that hold by a margin: goals, preconditions and gates of effects whose truth lies above a confidence.
 
 What blanks say is then not cut at 0.5. The truth of a formula is that of Gödel's logic, so that every literal
-that it needs holds by the margin: a blank must say more than 0.9, or of a negated one less than 0.1.
+that it needs holds by the margin: a blank must say more than 0.9, or of a negated one less than 0.1. A gate
+is as surely open, or as surely closed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import isinf
 from typing import Final, final
 
+import torch
 from torch import Tensor
 
 from pdsketch.budget import Budget
+from pdsketch.lang.steps import Step
 from pdsketch.lang.terms import Expr, Variable
 from pdsketch.search.result import Result
 from pdsketch.tensor.compile.logic import Logic, logic_of
-from pdsketch.tensor.compile.node import Node
+from pdsketch.tensor.compile.node import Node, Run
 from pdsketch.tensor.model import Model
+from pdsketch.tensor.states.state import StateBatch
 
 CRISP_TRUTH: Final = 0.5
 """Above it, a blank is taken to be true."""
@@ -29,7 +33,7 @@ _SOFT: Final[Logic] = logic_of("godel")
 @final
 @dataclass(frozen=True, slots=True)
 class Margin:
-    """What the truth of goals and preconditions must lie above."""
+    """What the truth of goals, preconditions and gates must lie above."""
 
     confidence: float = CRISP_TRUTH
 
@@ -37,9 +41,22 @@ class Margin:
         """The truth of an expression, between 0 and 1; None where two-valued truth will do."""
         return None if self.is_crisp else model.engine.grounded(expr, variables, _SOFT)
 
-    def of_action(self, model: Model, action: str) -> Node | None:
-        """The truth of an action's precondition, likewise."""
-        return None if self.is_crisp else model.engine.program(action, _SOFT).precondition
+    def of_action(self, model: Model, action: str) -> Callable[[Run], Tensor] | None:
+        """How surely an action does what it should, likewise: its precondition and its gates."""
+        if self.is_crisp:
+            return None
+        program = model.engine.program(action, _SOFT)
+        return lambda run: torch.minimum(_per_instance(program.precondition(run)), program.decided(run))
+
+    def clear_steps(self, model: Model, batch: StateBatch, steps: Sequence[Step]) -> Tensor:
+        """Which states' steps hold by the margin, ``[state]``."""
+        found = torch.ones(batch.size, dtype=torch.bool, device=batch.device)
+        for action, rows, run in model.grouped(batch, list(steps)):
+            truth = self.of_action(model, action.name)
+            if truth is not None:
+                cleared = self.clears(truth(run)).expand(run.batch.size, 1)[:, 0]
+                found[slice(None) if rows is None else rows] = cleared
+        return found
 
     @property
     def is_crisp(self) -> bool:
@@ -49,6 +66,11 @@ class Margin:
     def clears(self, truth: Tensor) -> Tensor:
         """Which truths are high enough."""
         return truth > self.confidence
+
+
+def _per_instance(truth: Tensor) -> Tensor:
+    """A truth over states and instances, also where it does not depend on the latter."""
+    return truth.unsqueeze(1) if truth.dim() == 1 else truth
 
 
 NO_MARGIN: Final = Margin()
@@ -72,7 +94,7 @@ def lowered(result: Result, wanted: float, level: float) -> Result:
     if not result.solved or level >= wanted:
         return result
     said = (
-        f"no plan was found whose goal and preconditions hold with a truth above {wanted:g}: "
+        f"no plan was found whose goal, preconditions and gates hold with a truth above {wanted:g}: "
         f"those of this one hold with a truth above {level:g}"
     )
     return replace(result, warnings=(*result.warnings, said))

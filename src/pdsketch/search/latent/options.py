@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, final
+from typing import Any, final, get_args
 
 from pdsketch.lang.diagnostics import did_you_mean, error
 from pdsketch.lang.steps import Step
-from pdsketch.search.heuristics import find_model_heuristic
-from pdsketch.search.keywords import Generator
+from pdsketch.lang.types import ValueType
+from pdsketch.search.heuristics import HeuristicSource, find_model_heuristic
+from pdsketch.search.keywords import Generator, Sampler, Sources
 from pdsketch.search.latent.margin import CRISP_TRUTH
 from pdsketch.search.options import MODEL_SEARCHES, ModelSearch, SearchOptions, check_search, options_of
 from pdsketch.tensor.model import Model
@@ -24,14 +25,15 @@ class LatentOptions(SearchOptions):
     the length of plans. ``snap`` rounds floats to their codes after each step.
     Two states are one when their floats' codes agree, or with ``resolution`` when
     they agree in steps of that size.
-    ``generators`` propose values for value parameters, by the name of their
-    type. ``costs``: let actions cost what they say; by default, where some
-    action says so. ``refused`` are not tried as a first step. The truth of goals and preconditions must lie
-    above ``confidence``; where no such plan is found, above less.
+    ``generators`` propose values for value parameters, by the name of their type, ``samplers`` for one
+    parameter, given its action's objects; ``candidates="generators"`` leaves out the values of the state.
+    ``costs``: let actions cost what they say; by default, where some action says so. ``refused`` are not
+    tried as a first step. The truth of goals, preconditions and gates must lie above ``confidence``; where no
+    such plan is found, above less.
     """
 
     search: ModelSearch = "portfolio"
-    heuristic: str = "opt"
+    heuristic: str | HeuristicSource = "opt"
     time_limit: float | None = 20.0
     max_depth: int | None = None
     k: int | None = None
@@ -39,6 +41,8 @@ class LatentOptions(SearchOptions):
     resolution: float | None = None
     costs: bool | None = None
     generators: Mapping[str, Generator] = field(default_factory=dict)
+    samplers: Mapping[str, Sampler] = field(default_factory=dict)
+    candidates: Sources = "all"
     refused: frozenset[Step] = frozenset()
     confidence: float = CRISP_TRUTH
 
@@ -63,7 +67,17 @@ def checked_options(model: Model, given: Mapping[str, Any]) -> LatentOptions:
             "bad-option",
             f"`confidence` is a number from 0.5 on and below 1; {sure!r:.40} is given",
         )
-    return replace(options, generators=_generators(model, options.generators))
+    if options.candidates not in get_args(Sources):
+        raise error(
+            "bad-option",
+            f"`candidates` is `all` or `generators`, and {options.candidates!r:.40} is given",
+            help=did_you_mean(str(options.candidates), get_args(Sources)),
+        )
+    return replace(
+        options,
+        generators=_generators(model, options.generators),
+        samplers=_samplers(model, options.samplers),
+    )
 
 
 def _completed(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -100,4 +114,33 @@ def _generators(model: Model, given: Mapping[str, Generator]) -> dict[str, Gener
         if not callable(generator):
             found = type(generator).__name__
             raise error("bad-generator", f"the generator of `{name}` is a {found}, and no function")
+    return named
+
+
+def _samplers(model: Model, given: Mapping[str, Sampler]) -> dict[str, Sampler]:
+    """The samplers by action and parameter, ``move-to.?p``, in lower case as the domain has them."""
+    if not isinstance(given, Mapping):
+        found = type(given).__name__
+        raise error("bad-generator", f"`samplers` maps parameters of actions to functions, and is a {found}")
+    known = [
+        f"{action.name}.{parameter.name}"
+        for action in model.domain.actions.values()
+        for parameter in action.parameters
+        if isinstance(parameter.type, ValueType)
+    ]
+    named = {}
+    for name, sampler in given.items():
+        action, dot, parameter = str(name).lower().partition(".")
+        full = f"{action}{dot}{parameter if parameter.startswith('?') else f'?{parameter}'}"
+        if full not in known:
+            listed = f"it has {', '.join(known)}" if known else "its actions take no values"
+            raise error(
+                "unknown-parameter",
+                f"a sampler is given for `{name!s:.60}`, and the domain has no such value parameter",
+                help=did_you_mean(full, known) or listed,
+            )
+        if not callable(sampler):
+            found = type(sampler).__name__
+            raise error("bad-generator", f"the sampler of `{name}` is a {found}, and no function")
+        named[full] = sampler
     return named

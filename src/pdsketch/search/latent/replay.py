@@ -77,7 +77,7 @@ def replay(
         number += 1
         able = model.applicable(batch, steps, crisp=True) > 0.5
         if not margin.is_crisp:
-            able &= margin.clears(model.applicable(batch, steps, tnorm="godel"))
+            able &= margin.clear_steps(model, batch, steps)
         may = able.tolist()
         for i, step, allowed in zip(left, steps, may, strict=True):
             if not allowed:

@@ -237,11 +237,10 @@ class Space:
 
     def _allowed(self, number: int, run: Run, existing: Tensor | None) -> Tensor | None:
         """Which instances may be applied, ``[state, instance]``; None: all."""
-        action = self._actions[number]
-        if action.action.precondition == TRUE:
+        action, truth = self._actions[number], self._truths[number]
+        if action.action.precondition == TRUE and truth is None:
             return existing
         held = _spread(action.precondition(run), run)
-        truth = self._truths[number]
         if truth is not None:
             held = held & self._margin.clears(_spread(truth(run), run))
         return held if existing is None else held & existing

@@ -100,7 +100,9 @@ def _add(nodes: Nodes, buffers: Buffers, slot: int, parent: int, operator: int) 
     """A new node for the state in ``buffers.packed``."""
     node = buffers.counters[COUNT]
     buffers.counters[COUNT] += 1
-    nodes.states[node] = buffers.packed
+    states, packed = nodes.states, buffers.packed
+    for word in range(len(packed)):
+        states[node, word] = packed[word]
     nodes.parent[node] = parent
     nodes.operator[node] = operator
     nodes.status[node] = OPEN
@@ -118,7 +120,8 @@ def _enqueue(settings: KernelSettings, nodes: Nodes, queue: Queue, node: int) ->
 @kernel
 def _first(task: CompiledTask, settings: KernelSettings, nodes: Nodes, buffers: Buffers) -> int:
     """Enter the initial state."""
-    buffers.packed[:] = task.init
+    for word in range(len(buffers.packed)):
+        buffers.packed[word] = task.init[word]
     node = _add(nodes, buffers, -find(nodes, buffers.packed) - 1, -1, -1)
     nodes.g[node] = 0.0
     return _met(task, settings, buffers)

@@ -44,7 +44,9 @@ from pdsketch.search.packed.advance import (
     advance,
 )
 from pdsketch.search.packed.successor_generator import make_successor_generator, words_of
+from pdsketch.search.packed.tree import tree
 from pdsketch.search.result import Status
+from pdsketch.search.trace import SearchNode
 from pdsketch.task.axioms import prepare_axioms
 from pdsketch.task.task import Task
 
@@ -153,6 +155,7 @@ class _Run:
         self, task: Task, options: PackedOptions, patience: int, budget: Budget, per_effect: bool
     ) -> None:
         self.options = options
+        self.operators = task.operators
         self.budget = budget
         self.heuristic = find_heuristic(options.heuristic)
         self.settings = _settings(options, self.heuristic, patience)
@@ -184,6 +187,12 @@ class _Run:
         self.preferred = open_list.make_queue(capacity if self.settings.lazy else 1)
 
     def until_done(self) -> PackedOutcome:
+        found = self._until_done()
+        if self.options.trace is not None:
+            self.options.trace(self.tree)
+        return found
+
+    def _until_done(self) -> PackedOutcome:
         started = time.monotonic()
         if not _compiled.is_set():  # the timer of an announcement costs more than a small search
             with announced():
@@ -215,6 +224,15 @@ class _Run:
                 evaluations = max(evaluations // 2, 1)
             if self.options.watch is not None:
                 self.options.watch(self._progress(time.monotonic() - started))
+            if self.options.trace is not None:
+                self.options.trace(self.tree)
+
+    def tree(self, first: int, last: int) -> list[SearchNode]:
+        """Some of the nodes that were met."""
+        counters, settings = self.buffers.counters, self.settings
+        weights = (settings.g_weight, settings.h_weight)
+        last = min(last, int(counters[COUNT]))
+        return tree(self.nodes, first, last, self.operators, weights, int(counters[GOAL]))
 
     def _advance(self, evaluations: int) -> int:
         lists = (self.nodes, self.queue, self.preferred)

@@ -39,6 +39,14 @@ def roomy(queue: Queue, more: int, budget: Budget) -> Queue:
 
 
 @kernel
+def _copy(queue: Queue, source: int, target: int) -> None:
+    """Put an entry at another place."""
+    keys, items = queue.keys, queue.items
+    keys[target, 0], keys[target, 1] = keys[source, 0], keys[source, 1]
+    items[target, 0], items[target, 1] = items[source, 0], items[source, 1]
+
+
+@kernel
 def push(queue: Queue, first: float, second: float, item: int) -> None:
     """Add an entry."""
     keys, items, counts = queue.keys, queue.items, queue.counts
@@ -47,8 +55,7 @@ def push(queue: Queue, first: float, second: float, item: int) -> None:
         above = (at - 1) >> 1
         if keys[above, 0] < first or (keys[above, 0] == first and keys[above, 1] <= second):
             break
-        keys[at] = keys[above]
-        items[at] = items[above]
+        _copy(queue, above, at)
         at = above
     keys[at, 0], keys[at, 1] = first, second
     items[at, 0], items[at, 1] = counts[1], item
@@ -70,7 +77,7 @@ def before(queue: Queue, a: int, b: int) -> bool:
 @kernel
 def pop(queue: Queue) -> int:
     """Remove the first entry and return what it holds."""
-    keys, items, counts = queue.keys, queue.items, queue.counts
+    items, counts = queue.items, queue.counts
     found = items[0, 1]
     counts[0] -= 1
     size = counts[0]
@@ -83,9 +90,7 @@ def pop(queue: Queue) -> int:
             below += 1
         if before(queue, size, below):
             break
-        keys[at] = keys[below]
-        items[at] = items[below]
+        _copy(queue, below, at)
         at = below
-    keys[at] = keys[size]
-    items[at] = items[size]
+    _copy(queue, size, at)
     return found  # type: ignore[no-any-return]

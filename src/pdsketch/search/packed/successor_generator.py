@@ -60,7 +60,8 @@ def make_successor_generator(task: Task, budget: Budget = UNLIMITED) -> Successo
     nodes = np.empty(int(row_starts[-1]), np.int32)
     skips = np.arange(1, len(nodes) + 1, dtype=np.int32)
     literals = np.argsort(rank).astype(np.int32)[rows.items]
-    _fill(rows.starts, literals, order, shared, nodes, skips)
+    open_ = np.empty(int(lengths.max(initial=0)) + 1, np.int32)
+    _fill(rows.starts, literals, order, shared, nodes, skips, open_)
     budget.check()
     roots = np.zeros(task.n_facts, np.int32)
     roots_end = np.zeros(task.n_facts, np.int32)
@@ -155,12 +156,13 @@ def _share(starts: Ints, items: Ints, order: Ints, shared: Ints) -> None:
 
 
 @kernel
-def _fill(starts: Ints, items: Ints, order: Ints, shared: Ints, nodes: Ints, skips: Ints) -> None:
-    """Write the nodes in preorder, and where each jumps to: behind the last row that shares it."""
-    deepest = 0
-    for row in order:
-        deepest = max(deepest, starts[row + 1] - starts[row])
-    open_ = np.empty(deepest + 1, np.int32)
+def _fill(
+    starts: Ints, items: Ints, order: Ints, shared: Ints, nodes: Ints, skips: Ints, open_: Ints
+) -> None:
+    """Write the nodes in preorder, and where each jumps to: behind the last row that shares it.
+
+    ``open_`` has room for the nodes of the longest row and one more.
+    """
     depth, at = 0, 0
     for i in range(len(order)):
         row = order[i]

@@ -44,7 +44,7 @@ class Functions(nn.Module):
         if not isinstance(modules, Mapping):
             found = type(modules).__name__
             raise error("bad-module", f"`modules` maps names of blanks to functions, and is a {found}")
-        self.given = {str(name).lower(): module for name, module in modules.items()}
+        self.given = by_full_name(domain, modules)
         self.gated = _unconditional(domain) - set(self.given)
         self.calls: dict[str, Callable[..., Any]] = {}
         self.weights: dict[Any, float] = {}
@@ -195,17 +195,36 @@ def _type_id(type_: ValueType, shape: tuple[int, ...]) -> str | None:
     return None if type_.prim == "bool" else f"{type_.alias or type_}{list(shape)}"
 
 
+def by_full_name(domain: Domain, modules: Mapping[str, Any]) -> dict[str, Any]:
+    """Modules by the names of what they fill; that of a predicate or an action stands for its only blank."""
+    found: dict[str, Any] = {}
+    for given, module in modules.items():
+        name = str(given).lower()
+        own = [] if name in domain.blanks else _blanks_of(domain, name)
+        full = own[0] if len(own) == 1 else name
+        if full in found:
+            raise error("bad-module", f"`{full}` is given twice", help="give each blank one function")
+        found[full] = module
+    return found
+
+
+def _blanks_of(domain: Domain, name: str) -> list[str]:
+    """The blanks that stand in the definition of a predicate or an action."""
+    return [blank for blank in domain.blanks if blank.split("::")[1:2] == [name]]
+
+
 def _misnamed(domain: Domain, given: Mapping[str, Any]) -> list[Diagnostic]:
     known = [*domain.blanks, *(p.name for p in domain.predicates.values() if p.role == "external")]
     problems = []
     for name, module in given.items():
         if name not in known:
-            listed = f"it has {', '.join(known)}" if known else "it has none"
+            own = _blanks_of(domain, name)
+            listed = f"it has {', '.join(own or known)}" if known else "it has none"
             problems.append(
                 Diagnostic(
                     "unknown-module",
                     f"the domain has no blank and no external predicate `{name}`",
-                    help=did_you_mean(name, known) or listed,
+                    help=listed if own else did_you_mean(name, known) or listed,
                     file=domain.source.name,
                 )
             )

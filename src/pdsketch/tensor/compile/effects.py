@@ -90,6 +90,18 @@ class CompiledAction:
             )
         return found
 
+    def decided(self, run: Run) -> Tensor:
+        """How surely the least sure gate is open or closed, ``[state, instance]``; 1 without any."""
+        least = torch.ones(1, 1, device=run.batch.device)
+        for writer in (w for target in self.targets for w in target.writers if not w.always):
+            gate = writer.gate(run).to(torch.float32)
+            sure, real = torch.maximum(gate, 1.0 - gate), writer.real(run)
+            if real is not None:
+                sure = torch.where(real, sure, 1.0)
+            if sure.numel():
+                least = torch.minimum(least, sure.flatten(2).amin(-1) if sure.dim() > 2 else sure)
+        return least
+
 
 def compile_action(action: Action, lowering: Lowering) -> CompiledAction:
     """The program of an action schema."""

@@ -1,0 +1,203 @@
+"""The agent: a world model of latent states, and an actor that was trained in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar, Final, NamedTuple, final
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+
+from pdsketch.baselines.actions import ActionScores
+from pdsketch.baselines.demonstrations import Demonstrations
+from pdsketch.baselines.dreamer.actor_critic import (
+    NEVER,
+    Actor,
+    ActorCriticLosses,
+    Critic,
+    actor_critic_losses,
+)
+from pdsketch.baselines.dreamer.rssm import LatentState
+from pdsketch.baselines.dreamer.sequences import Sequences, sequences, starts
+from pdsketch.baselines.dreamer.world_model import Observed, Surroundings, WorldModel
+from pdsketch.baselines.encoder import WIDTH
+from pdsketch.baselines.graph import Shapes
+from pdsketch.baselines.network import AgentBaseline
+from pdsketch.lang.domain import Domain
+from pdsketch.lang.steps import Step
+from pdsketch.learn.data.episode_arrays import Array
+from pdsketch.tensor.states.state import State, StateBatch
+
+LENGTH: Final = 16
+"""States in a sequence; DreamerV2 has 50. An expert in BabyAI's rooms takes about ten steps."""
+
+STARTS: Final = 32
+"""Of all states of a batch, so many are starts of imagined steps: set by hand, for the CPU's sake."""
+
+
+class EpisodeMemory(NamedTuple):
+    """What is kept of an episode: the keys of its objects ``[n, width]``, and the recurrent part ``[r]``."""
+
+    keys: Tensor
+    recurrent: Tensor
+
+
+class SequenceLosses(NamedTuple):
+    """The losses of one batch of sequences; ``cloning`` is the actor's on demonstrated actions."""
+
+    world: Tensor
+    dream: ActorCriticLosses
+    cloning: Tensor
+
+    def total(self, cloning: float) -> Tensor:
+        """The sum, with a weight of `cloning`.
+
+        One backward pass serves all: what is imagined reaches the weights of actor and critic alone.
+        """
+        return self.world + self.dream.actor + self.dream.critic + cloning * self.cloning
+
+
+class Followed(NamedTuple):
+    """Sequences that the world model has followed; ``rows`` says whose surroundings each state has."""
+
+    sequences: Sequences
+    batch: StateBatch
+    around: Surroundings
+    rows: Tensor
+    taken: Tensor
+    observed: Observed
+
+
+@final
+class Dreamer(AgentBaseline):
+    """DreamerV2 on graphs of objects: a recurrent state-space model, and an actor-critic in imagination.
+
+    ``cloning`` is the weight of demonstrated actions beside the other losses; their gradient also
+    shapes the world model. 0 is the original. While ``exploring``, actions and latents are sampled;
+    else they are the likeliest.
+    """
+
+    KIND: ClassVar[str] = "dreamer"
+
+    def __init__(self, domain: Domain, shapes: Shapes, types: Sequence[str] | None = None) -> None:
+        super().__init__(domain, shapes, types)
+        scores = ActionScores(domain, WIDTH, self.encoder.input.node_type)
+        self.world = WorldModel(self.encoder, scores, self.shapes)
+        self.actor = Actor(scores)
+        self.critic, self.slow_critic = Critic(), Critic()
+        self.slow_critic.load_state_dict(self.critic.state_dict())
+        self.slow_critic.requires_grad_(False)
+        self.cloning = 1.0
+        self.exploring = False
+        self._memories: dict[int, EpisodeMemory] = {}
+
+    def reset(self) -> None:
+        """Other episodes begin."""
+        self._memories.clear()
+
+    def act(self, state: State, goal: str) -> Step | None:
+        """The next action of the one episode that is acted in."""
+        return self.act_some({0: state}, {0: goal})[0]
+
+    @torch.no_grad()
+    def act_some(self, states: Mapping[int, State], goals: Mapping[int, str]) -> dict[int, Step | None]:
+        """The next action of each episode; None where there is no action at all."""
+        around, latent, logits = self.look(states, goals)
+        if not logits.shape[1]:
+            return dict.fromkeys(states)
+        chosen = torch.multinomial(logits.softmax(-1), 1)[:, 0] if self.exploring else logits.argmax(1)
+        following = self.world.rssm.advance(latent, around.embedding(chosen))
+        self._memories |= {i: EpisodeMemory(around.keys[row], following[row]) for row, i in enumerate(states)}
+        steps = self.actor.scores.steps(around.objects, chosen)
+        possible = (logits.amax(1) > NEVER).tolist()
+        return {i: step if ok else None for i, step, ok in zip(states, steps, possible, strict=True)}
+
+    def look(
+        self, states: Mapping[int, State], goals: Mapping[int, str]
+    ) -> tuple[Surroundings, LatentState, Tensor]:
+        """What is known of each episode once its state is seen, and the scores of its actions ``[s, a]``."""
+        batch, trees, goal = self.seen([*states.values()], [goals[i] for i in states])
+        nodes, seen = self.encoder(batch, trees, goal)
+        memories = [self._memories.get(i) for i in states]
+        keys = [_fitted(m.keys if m else own, nodes.shape[1]) for m, own in zip(memories, nodes, strict=True)]
+        around = self.world.surroundings(batch, torch.stack(keys))
+        begun = self.world.rssm.begin(seen)
+        recurrent = [m.recurrent if m else own for m, own in zip(memories, begun, strict=True)]
+        latent = self.world.rssm.observed(torch.stack(recurrent), seen, likeliest=not self.exploring)
+        logits = self.actor(around.objects, latent.features, self.actor.reader.keys(around.keys))
+        return around, latent, logits
+
+    def examples(self, demonstrations: Demonstrations) -> Array:
+        """Where sequences begin: failures are learned from, too."""
+        return starts(demonstrations)
+
+    def loss(self, demonstrations: Demonstrations, examples: Tensor) -> Tensor:
+        """What a step of training lowers, on the sequences that begin at some examples."""
+        return self.losses(demonstrations, examples).total(self.cloning)
+
+    def losses(self, demonstrations: Demonstrations, examples: Tensor) -> SequenceLosses:
+        """All losses on the sequences that begin at some examples."""
+        followed = self.follow(demonstrations, sequences(demonstrations, _on_host(examples), LENGTH))
+        real, success = followed.sequences.real.flatten(), followed.sequences.success.flatten()
+        losses = self.world.losses(
+            self.encoder, followed.batch, followed.around.keys[followed.rows], followed.observed, success
+        )
+        around = followed.around.detach()
+        usable = (real & ~success).nonzero()[:, 0]
+        some = usable[torch.randperm(len(usable), device=usable.device)[:STARTS]]
+        start = followed.observed.latent.detach().select(some)
+        dream = actor_critic_losses(
+            self.world, self.actor, self.critic, self.slow_critic, start, around.select(followed.rows[some])
+        )
+        logits, targets = self._cloned(demonstrations, followed)
+        cloning = cross_entropy(logits, targets) if len(targets) else logits.sum()
+        return SequenceLosses(losses[real].mean(), dream, cloning)
+
+    @torch.no_grad()
+    def score(self, demonstrations: Demonstrations, examples: Tensor) -> Tensor:
+        """Whether the actor's likeliest action is the one shown, along runs that begin at an example."""
+        begins = _on_host(examples)
+        begins = begins[demonstrations.step[begins] == 0]
+        if not len(begins):
+            return torch.zeros(0, device=self.device)
+        longest = int(np.bincount(demonstrations.run).max())
+        followed = self.follow(demonstrations, sequences(demonstrations, begins, longest), likeliest=True)
+        logits, targets = self._cloned(demonstrations, followed)
+        return (logits.argmax(1) == targets).float()
+
+    def follow(
+        self, demonstrations: Demonstrations, chunk: Sequences, *, likeliest: bool = False
+    ) -> Followed:
+        """The world model along sequences."""
+        count, length = chunk.examples.shape
+        flat = chunk.examples.flatten()
+        batch, trees, goal = demonstrations.states(flat)
+        nodes, seen = self.encoder(batch, trees, goal)
+        first = torch.arange(count, device=flat.device) * length
+        around = self.world.surroundings(batch.with_tensors({}).select(first), nodes[first])
+        taken = self.actor.scores.targets(batch, *demonstrations.actions(flat)).reshape(count, length)
+        observed = self.world.observe(around, seen.reshape(count, length, -1), taken, likeliest=likeliest)
+        rows = torch.arange(count, device=flat.device).repeat_interleave(length)
+        return Followed(chunk, batch, around, rows, taken.flatten(), observed)
+
+    def _cloned(self, demonstrations: Demonstrations, followed: Followed) -> tuple[Tensor, Tensor]:
+        """The actor's scores where a demonstration led to the goal, and the actions that were taken there."""
+        shown = demonstrations.taken & (demonstrations.to_go > 0)
+        cloned = torch.from_numpy(shown[_on_host(followed.sequences.examples)]).to(self.device)
+        at = (cloned & followed.sequences.real).flatten().nonzero()[:, 0]
+        around = followed.around.select(followed.rows[at])
+        features = followed.observed.latent.features[at]
+        logits = self.actor(around.objects, features, self.actor.reader.keys(around.keys))
+        return logits, followed.taken[at]
+
+
+def _on_host(examples: Tensor) -> Array:
+    found: Array = examples.cpu().numpy()
+    return found
+
+
+def _fitted(keys: Tensor, count: int) -> Tensor:
+    """Keys for another number of places: padding, which repeats the first, is added or left out."""
+    return torch.cat([keys[:count], keys[:1].expand(max(0, count - len(keys)), -1)])

@@ -1,0 +1,181 @@
+"""Kernels that were linked before: found on disk and called without numba.
+
+The name of a shared object holds a digest of all that it was made from: the
+sources of the kernel and of those that it calls, the signature, numba, the
+processor and Python. The file ends with a digest of the rest, so that one that
+was cut short is not loaded. Neither is one that others could have written: the
+folder and the file must be the user's or root's, and nobody else's to write.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import stat
+import struct
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
+from hashlib import blake2b
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Final, final
+
+from pdsketch.kernels.flat import Slots
+from pdsketch.kernels.sources import digest_of
+
+SUFFIX: Final = ".so"
+UNLINKED: Final = b""
+"""What is kept of a kernel that cannot be linked, so that it is not tried again."""
+
+_FORM: Final = 1
+"""Counted up when the entries of shared objects change."""
+
+_DIGEST: Final = 16
+_HARMLESS: Final = frozenset({"NUMBA_CACHE_DIR", "NUMBA_NUM_THREADS"})
+
+
+@final
+class Linked:
+    """A kernel of one signature, as a function of its slots."""
+
+    def __init__(self, path: Path, formats: str) -> None:
+        library = ctypes.PyDLL(os.fspath(path))  # it keeps the interpreter's lock, as numba does
+        kind = next(kind for kind in _RETURNED if hasattr(library, f"kernel_{kind}"))
+        entry = getattr(library, f"kernel_{kind}")
+        form, self._convert = _RETURNED[kind]
+        entry.argtypes = (ctypes.c_char_p, ctypes.c_void_p)
+        entry.restype = ctypes.c_int32
+        self._entry: Callable[..., int] = entry
+        self._result = form()
+        self._address = ctypes.addressof(self._result)
+        self._pack = struct.Struct(f"={formats}").pack
+
+    def __call__(self, slots: Slots) -> Any:
+        """Run it; the arrays must live until it returns."""
+        if self._entry(self._pack(*slots), self._address):
+            raise RuntimeError("a compiled kernel failed")
+        return self._convert(self._result.value)
+
+
+_RETURNED: Final[dict[str, tuple[Any, Callable[[Any], Any]]]] = {
+    "none": (ctypes.c_int64, lambda _: None),
+    "int": (ctypes.c_int64, int),
+    "bool": (ctypes.c_int64, bool),
+    "float": (ctypes.c_double, float),
+}
+
+
+@cache
+def available() -> bool:
+    """Whether machine code is linked here: on Linux, and where no setting of numba's may change it."""
+    return sys.platform == "linux" and sys.maxsize > 2**32 and _settings() <= _HARMLESS and _numba() != ""
+
+
+def _settings() -> set[str]:
+    return {name for name in os.environ if name.startswith("NUMBA_")}
+
+
+def load(function: Callable[..., Any], signature: str, formats: str) -> tuple[bool, Linked | None]:
+    """Whether it was tried before to link a kernel of a signature, and the kernel itself.
+
+    The kernel is None where it cannot be linked, or there is none to be trusted.
+    """
+    name = _name(function, signature)
+    for folder in _folders(function):
+        path = folder / name
+        content = _whole(path) if _is_ours(folder) and _is_ours(path) else None
+        if content == UNLINKED:
+            return True, None
+        if content is not None:
+            with suppress(OSError):  # a symbol is missing
+                return True, Linked(path, formats)
+    return False, None
+
+
+def save(function: Callable[..., Any], signature: str, content: bytes) -> bool:
+    """Keep a shared object where `load` looks first and that can be written; False where there is none."""
+    name = _name(function, signature)
+    for folder in _folders(function):
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if _is_ours(folder):
+                _write(folder / name, content + _digest(content))
+                return True
+        except OSError:
+            continue
+    return False
+
+
+def _write(path: Path, content: bytes) -> None:
+    scratch = path.with_name(f"{path.name}.{os.urandom(8).hex()}")
+    try:
+        with open(os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644), "wb") as file:
+            file.write(content)
+        os.replace(scratch, path)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(scratch)
+        raise
+
+
+def _folders(function: Callable[..., Any]) -> list[Path]:
+    """Where shared objects are kept: where numba keeps its own if told, else by the sources or at home."""
+    asked = os.environ.get("NUMBA_CACHE_DIR")
+    if asked:
+        return [Path(asked)]
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return [Path(function.__code__.co_filename).parent / "__pycache__", Path(home) / "pdsketch"]
+
+
+def _is_ours(path: Path) -> bool:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return False
+    return found.st_uid in (0, os.geteuid()) and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+
+
+def _whole(path: Path) -> bytes | None:
+    """What a file holds but for its digest; None if that does not fit."""
+    try:
+        content = path.read_bytes()
+    except OSError:
+        return None
+    return content[:-_DIGEST] if _digest(content[:-_DIGEST]) == content[-_DIGEST:] else None
+
+
+def _name(function: Callable[..., Any], signature: str) -> str:
+    origin = (_FORM, digest_of(function), signature, _numba(), _processor(), os.uname().machine)
+    digest = _digest(repr(origin).encode()).hex()
+    return f"{function.__module__.rpartition('.')[2]}.{function.__name__}.{digest}{SUFFIX}"
+
+
+@cache
+def _numba() -> str:
+    """Which numba is installed, by the file that holds its version: importing it would take too long."""
+    try:
+        spec = find_spec("numba")
+        if spec is None or not spec.origin:
+            return ""
+        found = os.stat(os.path.join(os.path.dirname(spec.origin), "_version.py"))
+    except (OSError, ValueError):
+        return ""
+    return f"{spec.origin} {found.st_size} {found.st_mtime_ns}"
+
+
+@cache
+def _processor() -> bytes:
+    """What this processor is and can do: the first entry of the system's list."""
+    try:
+        with open("/proc/cpuinfo", "rb", buffering=0) as file:
+            first = file.read(8192).split(b"\n\n")[0]
+    except OSError:
+        return b""
+    kept = (b"vendor_id", b"cpu family", b"model", b"stepping", b"flags", b"Features", b"CPU ")
+    return b"\n".join(line for line in first.split(b"\n") if line.startswith(kept))
+
+
+def _digest(content: bytes) -> bytes:
+    return blake2b(content, digest_size=_DIGEST).digest()

@@ -1,0 +1,1 @@
+"""Learning by acting: collect with the current model, explore, train, repeat."""

@@ -1,0 +1,163 @@
+"""Relations that propose values: calls of two arguments whose module can sample one of them, given the other.
+
+Such a module has ``sample(other, n, argument=…, generator=…)``, which returns ``[..., n, *shape]``; its
+``arguments`` says which of the two it samples (without it, the first): `pdsketch.nets.Offset` is one. Values
+are proposed for what a goal or a precondition says of objects: those that stand in the relation to a value of
+the state, then to a value that was proposed, and so on: incremental sampling, as in PDDLStream
+(Garrett et al., 2020).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, final
+
+import torch
+from torch import Tensor
+
+from pdsketch.lang.rewrite import unfold_all
+from pdsketch.lang.terms import Apply, BlankCall, Each, Expr, Variable, free_variables, walk
+from pdsketch.lang.types import ObjectType, ValueType
+from pdsketch.search.latent.proposed import checked_values, proposing
+from pdsketch.tensor.model import Model
+from pdsketch.tensor.states.state import State
+
+MOST_PROPOSED: Final = 256
+"""Values that relations propose in a round, of all types; more are thinned out evenly. Set by hand."""
+
+FIRST_LINKS: Final = 2
+"""How long chains are in the first round: what is proposed to values of the state, and what to those. Each
+round adds a link. Three in a row, and a tower of three, need two."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class SamplingRelation:
+    """A call that proposes values of ``type`` for one of its arguments, given its ``other`` one.
+
+    ``variables`` are those of the other argument that are bound around the call.
+    """
+
+    name: str
+    module: Any
+    argument: int
+    type: ValueType
+    other: Expr
+    other_type: ValueType
+    variables: tuple[Variable, ...]
+
+    def around(self, values: Tensor, n: int, generator: torch.Generator) -> Tensor:
+        """``n`` values for the argument, given each of these, ``[m, *shape]``, as the other one."""
+        what = f"`sample` of the module of `{self.name}`"
+        with proposing(what):
+            found = self.module.sample(values, n, argument=self.argument, generator=generator)
+        if not isinstance(found, Tensor) or found.dim() < 2 or tuple(found.shape[:2]) != (len(values), n):
+            return checked_values(found, self.type, what)
+        return checked_values(found.flatten(0, 1), self.type, what)
+
+
+def can_sample(module: Any) -> bool:
+    """Whether a module proposes values."""
+    return callable(getattr(module, "sample", None))
+
+
+def relations_in(model: Model, expressions: Iterable[Expr]) -> list[SamplingRelation]:
+    """The relations in what expressions say, derived predicates written out, that can propose values."""
+    found: dict[Any, SamplingRelation] = {}
+    for call in pairs_in(model, expressions):
+        module = model.blanks.calls.get(name_of(call))
+        if not can_sample(module):
+            continue
+        types = input_types(model, call)
+        for argument in getattr(module, "arguments", (0,)):
+            other = call.args[1 - argument]
+            bound = {n.name: n for n in walk(other) if isinstance(n, Variable)}
+            variables = tuple(bound[name] for name in free_variables(other))
+            if all(isinstance(v.type, ObjectType) for v in variables) and not isinstance(other, Each):
+                one = SamplingRelation(
+                    name_of(call),
+                    module,
+                    argument,
+                    types[argument],
+                    other,
+                    types[1 - argument],
+                    variables,
+                )
+                found.setdefault((one.name, argument, other), one)
+    return [*found.values()]
+
+
+def pairs_in(model: Model, expressions: Iterable[Expr]) -> list[BlankCall | Apply]:
+    """The Boolean calls of blanks and external functions of two arguments, derived predicates written out."""
+    found: dict[BlankCall | Apply, None] = {}
+    for expr in expressions:
+        for node in walk(unfold_all(expr, model.domain)):
+            if isinstance(node, BlankCall | Apply) and len(node.args) == 2 and node.type.is_bool:
+                external = (
+                    isinstance(node, Apply) and model.domain.predicates[node.predicate].role == "external"
+                )
+                if external or isinstance(node, BlankCall):
+                    found[node] = None
+    return [*found]
+
+
+def name_of(call: BlankCall | Apply) -> str:
+    """The name of what is called, as modules are given."""
+    return call.blank if isinstance(call, BlankCall) else call.predicate
+
+
+def input_types(model: Model, call: BlankCall | Apply) -> list[ValueType]:
+    """The types of what a blank, or an external function, is given."""
+    if isinstance(call, BlankCall):
+        return [i.type for i in model.domain.blanks[call.blank].inputs]
+    own = model.domain.predicates[call.predicate].parameters
+    return [p.type for p in own if isinstance(p.type, ValueType)]
+
+
+def same_type(a: ValueType, b: ValueType) -> bool:
+    """Whether values of one type may stand for those of another: named types must have one name."""
+    return a == b and (a.alias is None or b.alias is None or a.alias == b.alias)
+
+
+def propose(
+    model: Model, state: State, relations: Sequence[SamplingRelation], number: int
+) -> list[tuple[ValueType, Tensor]]:
+    """What relations propose in round ``number``: the surest values and, in later rounds, more around each.
+
+    First to values of the state, then in chains to what was proposed, as far as there is room.
+    """
+    run = model.engine.open(state.batch)
+    generator = torch.Generator().manual_seed(number)
+    roots = [model.engine.table(run, r.other, r.variables) for r in relations]
+    last = [
+        (r.type, r.around(_rows(table, len(r.variables)), number + 1, generator))
+        for r, table in zip(relations, roots, strict=True)
+    ]
+    found: list[tuple[ValueType, Tensor]] = []
+    lifted = {(r.name, r.argument): r for r in relations}.values()
+    room = MOST_PROPOSED
+    for _ in range(FIRST_LINKS + number):
+        last = [(type_, _thinned(values, room // len(last))) for type_, values in last]
+        room -= sum(len(values) for _, values in last)
+        found += last
+        if room < len(last) * len(lifted):
+            break
+        last = [
+            (r.type, r.around(torch.cat(own), 1, generator))
+            for r in lifted
+            if (own := [values for type_, values in last if same_type(type_, r.other_type)])
+        ]
+    return found
+
+
+def _rows(table: Tensor, variables: int) -> Tensor:
+    """The values of all objects in one state, ``[n, *shape]``."""
+    return table.flatten(0, variables).float()
+
+
+def _thinned(values: Tensor, most: int) -> Tensor:
+    """At most so many values, evenly spread."""
+    if len(values) <= most:
+        return values
+    return values[torch.linspace(0, len(values) - 1, most).long()]

@@ -1,0 +1,43 @@
+"""The table of on-policy learning, from runs as small as can be."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import pytest
+
+from pdsketch.experiments.babyai_onpolicy import (
+    ROWS,
+    OnPolicyConfig,
+    measure_onpolicy,
+    onpolicy_plot,
+    onpolicy_runs,
+    onpolicy_table,
+)
+
+
+@pytest.mark.filterwarnings("ignore::pdsketch.search.result.UntrainedWarning")
+def test_a_run_has_a_point_for_each_round_and_both_loops():
+    small = OnPolicyConfig("rob", episodes=3, first=2, fit_steps=2, watched=1, problems=2, max_expansions=4)
+    found = measure_onpolicy(small)
+    assert [point["all_episodes"] for point in found["curve"]] == [2, 3]
+    assert all(0 <= point["held_out"] <= 1 for point in found["curve"])
+    assert found["final"].keys() == {"open", "closed"}
+
+
+def test_the_table_has_a_row_for_each_kind_of_run_and_means_over_seeds(tmp_path):
+    origin = {"commit": "c", "date": "d", "versions": {}}
+    records = []
+    for run in onpolicy_runs(2, quick=False):
+        success = 0.5 + 0.5 * run.config.seed
+        curve = [{"all_episodes": n, "all_steps": 9 * n, "held_out": success} for n in (30, 60)]
+        loops = {loop: {"success": success} for loop in ("open", "closed")}
+        result = {"curve": curve, "final": loops}
+        records.append({"name": run.name, "config": asdict(run.config), "result": result, "origin": origin})
+    table = onpolicy_table(records)
+    assert [row[0] for row in table.rows] == [title for title, _ in ROWS.values()]
+    assert table.head[1:3] == ("30", "60")
+    assert all(row[1] == "0.750 ± 0.250" and row[-2] == "540 ± 0" for row in table.rows)
+    assert "seeds 0, 1" in table.note
+    onpolicy_plot(records, tmp_path / "plot.png")
+    assert (tmp_path / "plot.png").stat().st_size > 1000

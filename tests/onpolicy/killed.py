@@ -1,0 +1,57 @@
+"""Learn in a folder, killed by SIGKILL at ever later renames of a file, and begun again each time."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+
+from tests.onpolicy.lamps import SKETCH, Lamps
+
+import pdsketch as pds
+from pdsketch.files import writing
+from pdsketch.onpolicy.learn import learn
+
+SETTINGS = {
+    "episodes": 16,
+    "first": 4,
+    "max_steps": 6,
+    "fit_steps": 40,
+    "fit": {"batch": 32, "trial": 0.0, "checkpoint_every": 15},
+    "evaluate": 4,
+    "max_expansions": 30,
+    "at_once": 4,
+}
+
+
+def run(folder: str, renames: int | None) -> None:
+    """Learn; end as if killed when a file is about to take its place for the last time that is allowed."""
+    left = renames
+    replace = os.replace
+
+    def counted(*args, **settings):
+        nonlocal left
+        if left is not None:
+            left -= 1
+            if left < 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+        return replace(*args, **settings)
+
+    writing.os.replace = counted
+    domain = pds.parse_domain(SKETCH)
+    learn(lambda: Lamps(domain), domain, folder, **SETTINGS)
+
+
+def main(folder: str, *renames: str) -> None:
+    """Each try in a process of its own, forked before anything is computed; the last one is not killed."""
+    for most in [*map(int, renames), None]:
+        child = os.fork()
+        if child == 0:
+            run(folder, most)
+            os._exit(0)
+        _, status = os.waitpid(child, 0)
+        print(os.WTERMSIG(status) if os.WIFSIGNALED(status) else f"ended {status}", flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
