@@ -20,11 +20,7 @@ from pdsketch.files.writing import make_folder, write_file
 
 TEMPERATURES = (0.0, 0.5, 1.0)
 
-SETTINGS = (
-    {"learning_rate": 1e-3, "weight_decay": 1e-2},
-    {"learning_rate": 2e-3, "weight_decay": 1e-2},
-    {"learning_rate": 2e-3, "weight_decay": 1e-1},
-)
+SETTINGS = ((1e-3, 1e-2), (2e-3, 1e-2), (2e-3, 1e-1))
 """Learning rates and weight decays; the temperatures are tried with each."""
 
 SEED = 100
@@ -44,8 +40,9 @@ def settings_runs(sizes: Sequence[int], quick: bool) -> list[ExperimentRun[Basel
     """A run for each setting and number of demonstrations."""
     runs = []
     for size in sizes:
-        for number, setting in enumerate(SETTINGS):
-            config = BaselineConfig("bc", size, SEED, STEPS[size], problems=200, split="valid", **setting)
+        for number, (rate, decay) in enumerate(SETTINGS):
+            config = BaselineConfig("bc", size, SEED, STEPS[size], problems=200, split="valid")
+            config = replace(config, learning_rate=rate, weight_decay=decay)
             if quick:
                 config = replace(config, episodes=20, steps=3, problems=3)
             runs.append(ExperimentRun(f"settings-bc-{size}-{number}", measure_settings, config))

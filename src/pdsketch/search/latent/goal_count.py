@@ -17,8 +17,8 @@ from torch import Tensor
 from pdsketch.kernels.arrays import Bools, Floats
 from pdsketch.lang.terms import Expr, Logic, Quantified, Variable
 from pdsketch.search.latent.heuristics import Searched
-from pdsketch.tensor.compile.engine import Engine
 from pdsketch.tensor.compile.node import Run
+from pdsketch.tensor.model import Model
 from pdsketch.tensor.states.state import StateBatch
 
 NEVER: Final = 1e6
@@ -32,15 +32,15 @@ class GoalCount:
     infinity_is_proof = False
 
     def __init__(self, searched: Searched) -> None:
-        self._engine, self._goals = searched.model.engine, searched.goals
+        self._model, self._goals = searched.model, searched.goals
 
     def values(self, batch: StateBatch, problems: Tensor, goals: Bools) -> Floats:
         """An estimate for each state."""
         found = np.zeros(len(goals))
         for problem in sorted(set(problems.tolist())):
             rows = (problems == problem).nonzero()[:, 0]
-            run = self._engine.open(batch.select(rows.to(batch.device)))
-            counted = literals_to_go(self._engine, run, self._goals[problem])
+            run = self._model.engine.open(batch.select(rows.to(batch.device)))
+            counted = literals_to_go(self._model, run, self._goals[problem])
             found[rows.cpu().numpy()] = counted.double().cpu().numpy()
         return np.where(goals, 0.0, np.maximum(found, 1.0))
 
@@ -56,7 +56,7 @@ class GoalCount:
 
 
 def literals_to_go(
-    engine: Engine, run: Run, expr: Expr, variables: tuple[Variable, ...] = (), *, wanted: bool = True
+    model: Model, run: Run, expr: Expr, variables: tuple[Variable, ...] = (), *, wanted: bool = True
 ) -> Tensor:
     """How many literals differ from what makes the formula ``wanted``, ``[state, *variables]``.
 
@@ -64,21 +64,21 @@ def literals_to_go(
     """
     match expr:
         case Logic(op="not", args=(negated,)):
-            return literals_to_go(engine, run, negated, variables, wanted=not wanted)
+            return literals_to_go(model, run, negated, variables, wanted=not wanted)
         case Logic(op="implies", args=(given, then)):
             parts = [
-                literals_to_go(engine, run, given, variables, wanted=not wanted),
-                literals_to_go(engine, run, then, variables, wanted=wanted),
+                literals_to_go(model, run, given, variables, wanted=not wanted),
+                literals_to_go(model, run, then, variables, wanted=wanted),
             ]
             return _joined(parts, all_=not wanted)
         case Logic(op=op, args=args) if args:
-            parts = [literals_to_go(engine, run, part, variables, wanted=wanted) for part in args]
+            parts = [literals_to_go(model, run, part, variables, wanted=wanted) for part in args]
             return _joined(parts, all_=(op == "and") == wanted)
         case Quantified(op=op, variables=own, body=body):
-            counts = literals_to_go(engine, run, body, (*variables, *own), wanted=wanted)
+            counts = literals_to_go(model, run, body, (*variables, *own), wanted=wanted)
             return _over_objects(run.batch, counts, own, all_=(op == "forall") == wanted)
         case _:
-            truth = engine.table(run, expr, variables)
+            truth = model.engine.table(run, expr, variables)
             return (truth.bool() != wanted).float()
 
 
