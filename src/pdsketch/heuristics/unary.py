@@ -15,7 +15,7 @@ Rows = tuple[Ints, Ints]
 """Starts and items."""
 
 _FEW = 24
-"""Rows that are sorted by insertion; larger ones are sorted by numpy's way. Set by hand."""
+"""Rows that are sorted by insertion; larger ones are sorted by a heap. Set by hand."""
 
 
 @kernel
@@ -31,10 +31,33 @@ def _with(into: Ints, end: int, starts: Ints, items: Ints, row: int, stamp: Ints
 
 
 @kernel
+def _heap_sort(items: Ints, first: int, size: int) -> None:
+    """Sort a part of an array by a heap with the largest item on top (Williams 1964)."""
+    left = size // 2
+    while size > 1:
+        if left > 0:  # the heap is made, from its end
+            left -= 1
+            item = items[first + left]
+        else:  # its largest item goes behind it
+            size -= 1
+            item = items[first + size]
+            items[first + size] = items[first]
+        at, below = left, 2 * left + 1
+        while below < size:
+            if below + 1 < size and items[first + below + 1] > items[first + below]:
+                below += 1
+            if items[first + below] <= item:
+                break
+            items[first + at] = items[first + below]
+            at, below = below, 2 * below + 1
+        items[first + at] = item
+
+
+@kernel
 def _sort(items: Ints, first: int, end: int) -> None:
     """Sort a part of an array."""
     if end - first > _FEW:
-        items[first:end] = np.sort(items[first:end])
+        _heap_sort(items, first, end - first)
         return
     for i in range(first + 1, end):
         item = items[i]
