@@ -70,7 +70,7 @@ agree: .venv/installed-dev  ## 100,000 random cases of every engine against the 
 
 docs: .venv/installed-dev  ## the documents as a site, in site/; every link is checked
 	$(PIP) --editable '.[docs]'
-	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 browser: .venv/installed-dev  ## the page of `pdsketch serve` in a real browser (needs Chromium)
 	$(PIP) --editable '.[browser]'
