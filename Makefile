@@ -12,7 +12,7 @@ CHECKED := src tests benchmarks examples
 # One thread a process: the tests run in parallel already.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help demo test quick lint format kernels fuzz torture bench clean mutants agree browser docs
+.PHONY: help demo test quick lint format kernels fuzz torture bench clean mutants agree cluster browser docs
 
 help:  ## this list
 	@grep -hE '^[a-z]+: .*##|^[a-z]+:  ##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -71,6 +71,10 @@ agree: .venv/installed-dev  ## 100,000 random cases of every engine against the 
 docs: .venv/installed-dev  ## the documents as a site, in site/; every link is checked
 	$(PIP) --editable '.[docs]'
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+
+cluster: .venv/installed-dev  ## runs on Ray, with two local workers (installs Ray, 80 MB)
+	$(PIP) --editable '.[cluster]'
+	$(BIN)/python -m tests.cluster
 
 browser: .venv/installed-dev  ## the page of `pdsketch serve` in a real browser (needs Chromium)
 	$(PIP) --editable '.[browser]'

@@ -31,8 +31,9 @@ MOST_REPLANS = 8
 POSE_TOLERANCE = 0.06
 """How far a block may be from where it was expected, in poses: half the gap between blocks side by side."""
 
-ANY_PICTURE = 255.0
-"""Pictures of containers change with what lies in them: no deviation that matters."""
+ANYTHING = 1e9
+"""Pictures of containers change with what lies in them, and features of blocks with the light: no deviation
+that matters. A block that was not painted is not where it should be, either."""
 
 
 def new_painting_model(seed: int) -> Model:
@@ -52,6 +53,7 @@ def train_painting(config: PaintingTraining) -> tuple[Model, Report]:
         batch=config.batch,
         learning_rate=config.learning_rate,
         trial=config.trial,
+        lookahead=config.lookahead,
         seed=config.seed,
     )
     return model, report
@@ -63,12 +65,11 @@ def painting_planner(model: Model, search: PaintingSearch, loop: Literal["open",
         model,
         search=search.search,
         heuristic=search.heuristic,
-        tolerance={"item-pose": POSE_TOLERANCE, "container-image": ANY_PICTURE},
+        tolerance={"item-pose": POSE_TOLERANCE, "container-image": ANYTHING, "item-feature": ANYTHING},
         options={
             "max_expansions": search.max_expansions,
             "time_limit": None,
             "candidates": "generators",
-            "confidence": search.confidence,
         },
         loop=loop,
         max_replans=MOST_REPLANS,

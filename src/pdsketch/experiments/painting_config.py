@@ -13,10 +13,11 @@ class PaintingTraining:
 
     episodes: int = 1000
     seed: int = 0
-    steps: int = 1000
-    batch: int = 128
+    steps: int = 800
+    batch: int = 64
     learning_rate: float = 3e-3
     trial: float = 0.0
+    lookahead: float = 0.5
     blocks: int = 4
     bowls: int = 4
 
@@ -26,10 +27,9 @@ class PaintingTraining:
 class PaintingSearch:
     """How plans are found. The limit is on expansions, never on time."""
 
-    search: Literal["gbfs", "wastar", "astar"] = "gbfs"
-    heuristic: str = "opt"
-    max_expansions: int = 300
-    confidence: float = 0.5
+    search: Literal["gbfs", "wastar", "astar"] = "astar"
+    heuristic: str = "goalcount"
+    max_expansions: int = 1000
 
 
 @final

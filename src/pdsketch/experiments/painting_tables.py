@@ -10,11 +10,9 @@ from pdsketch.experiments.runs import ExperimentRun
 from pdsketch.experiments.tables import Records, ResultTable, made_by, spread
 
 SIZES = (100, 1000)
-STEPS = {100: 600, 1000: 1000}
-"""Training steps, by number of demonstrations."""
 
-PROBLEMS = 100
-"""Held-out tables of each kind, for each seed."""
+PROBLEMS, UNSEEN_PROBLEMS = 100, 30
+"""Held-out tables for each seed: of the demonstrated kind of goal, and of each other kind."""
 
 PAPER = {100: "0.91", 1000: "0.99"}
 PAPER_BASELINES = (("BC (paper)", "0.70", "0.95"), ("DT (paper)", "0.56", "0.97"))
@@ -48,11 +46,11 @@ def _run(size: int, seed: int, quick: bool, unseen: bool) -> ExperimentRun[Paint
     name = f"painting-{size}-seed{seed}"
     if quick:
         little = PaintingTraining(4 + size // 500, seed, steps=6, batch=16)
-        tried = {"problems": 2, "unseen": int(unseen)}
-        config = PaintingConfig(little, PaintingSearch(max_expansions=4), **tried)
+        search = PaintingSearch(max_expansions=4)
+        config = PaintingConfig(little, search, problems=2, unseen=int(unseen))
     else:
-        train = PaintingTraining(size, seed, steps=STEPS[size])
-        config = PaintingConfig(train, problems=PROBLEMS, unseen=PROBLEMS if unseen else 0)
+        asked = UNSEEN_PROBLEMS if unseen else 0
+        config = PaintingConfig(PaintingTraining(size, seed), problems=PROBLEMS, unseen=asked)
     return ExperimentRun(name, measure, config)
 
 

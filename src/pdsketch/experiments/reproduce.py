@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, final
 
 from pdsketch.experiments import babyai_tables, painting_tables
+from pdsketch.experiments.cluster import Cluster
 from pdsketch.experiments.experiment import Experiment
 from pdsketch.experiments.runs import ExperimentRun, count_finished, run_all
 from pdsketch.experiments.tables import ResultTable
@@ -34,7 +35,10 @@ def experiment_of(table: str) -> Experiment:
 @final
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Which table, how thoroughly, where to, over how many processes, and options of the training world."""
+    """Which table, how thoroughly, where to, and options of the training world.
+
+    ``jobs`` processes share the runs, of this machine or of a ``cluster``.
+    """
 
     table: str
     folder: Path = Path("results")
@@ -42,6 +46,7 @@ class Request:
     quick: bool = False
     jobs: int = 1
     world: Mapping[str, Any] = field(default_factory=dict)
+    cluster: Cluster | None = None
 
     def all_runs(self) -> list[ExperimentRun[Any]]:
         """The runs of the table, trained in the world that is asked for."""
@@ -66,7 +71,7 @@ def reproduce(request: Request, say: Callable[[str], None] | None = None) -> Res
     runs = request.all_runs()
     # Other tables may be written into the same folder meanwhile.
     with lock_file(folder / f"{request.table}.json"):
-        records = run_all(runs, request.runs, request.jobs, say)
+        records = run_all(runs, request.runs, request.jobs, say, request.cluster)
         table = experiment.table(records)
         write_file(folder / f"{request.table}.md", table.markdown())
         content = {**table.as_json(), "runs": records}

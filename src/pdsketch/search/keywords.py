@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from pdsketch.lang.steps import Step
+from pdsketch.search.heuristics import HeuristicSource
 from pdsketch.search.options import ModelSearch, Search, Watch
 from pdsketch.search.trace import Trace
 
 if TYPE_CHECKING:
-    from pdsketch.search.heuristics import HeuristicSource
     from pdsketch.tensor.model import Model
     from pdsketch.tensor.states.state import State
 

@@ -48,6 +48,11 @@ from pdsketch.tensor.states.universe import Universe
 KEPT: Final = 256
 """How many ground tasks are kept for a model."""
 
+MOST_PASSING: Final = 24
+"""Codes of numbers that states and proposed values may add, where actions take such numbers, before rules
+are made anew: those of earlier problems are of no use, and make rules over all codes large. Set by hand:
+with more, a relation of two places in space is no longer tabulated."""
+
 
 @final
 class ModelAbstraction:
@@ -63,6 +68,15 @@ class ModelAbstraction:
         self._templates: OrderedDict[tuple[ObjectType, ...], Template] = OrderedDict()
         self._tables: dict[tuple[ObjectType, ...], FactTables] = {}
         self._wanted: OrderedDict[Expr, Expr] = OrderedDict()
+        self._own_codes = self._numbers_coded()
+
+    @property
+    def is_overgrown(self) -> bool:
+        """Whether most of the numbers that have codes are likely to be those of other problems."""
+        return self._numbers_coded() - self._own_codes > MOST_PASSING
+
+    def _numbers_coded(self) -> int:
+        return sum(len(book) for book in self.books.books() if not book.whole and not book.fixed)
 
     @property
     def is_current(self) -> bool:
@@ -224,11 +238,18 @@ class Compilations:
         self._goals = goals
         self._states = states
         self._values = values
+        # Vectors whose dimensions only the states know have no codes.
+        self._unsized = next((p.name for p in model.domain.state_predicates if p.type.shape is None), None)
+        if self._unsized is not None:
+            return
         groups: dict[tuple[ObjectType, ...], list[int]] = {}
         for i, own in enumerate(objects):
             groups.setdefault(tuple(own.values()), []).append(i)
         tensors = {types: _joined([states[i] for i in members]) for types, members in groups.items()}
-        self._kept = kept = abstraction_of(model)
+        kept = abstraction_of(model)
+        if kept.is_overgrown and any(t.prim == "float32" for own in values for t in own or ()):
+            kept = _KNOWN[model] = ModelAbstraction(model)
+        self._kept = kept
         kept.learn(tensors.values(), dict.fromkeys(goals), values)
         self._symbolic = kept.symbolic
         self._templates: dict[int, tuple[Template, Bools]] = {}
@@ -240,6 +261,8 @@ class Compilations:
 
     def abstraction(self, i: int, *, read: bool = True) -> Abstraction:
         """Problem ``i``; `NoAbstractionError` where its goal has no form over codes."""
+        if self._unsized is not None:
+            raise NoAbstractionError(f"the sketch does not say the dimensions of `{self._unsized}`")
         model, kept, objects = self._model, self._kept, self._objects[i]
         symbolic = kept.symbolic
         if symbolic is not self._symbolic:  # there are more codes by now

@@ -33,7 +33,7 @@ from pdsketch.tensor.states.state import State, StateBatch
 LENGTH: Final = 16
 """States in a sequence; DreamerV2 has 50. An expert in BabyAI's rooms takes about ten steps."""
 
-STARTS: Final = 64
+STARTS: Final = 32
 """Of all states of a batch, so many are starts of imagined steps: set by hand, for the CPU's sake."""
 
 

@@ -59,15 +59,19 @@ class DreamerTraining:
         self.draw = np.random.default_rng([self.options.seed, 1])
 
     def train(self, steps: int) -> None:
-        """So many steps, each on a batch of one of the sources, in equal shares."""
+        """So many steps, each on a batch of one of the sources, in equal shares.
+
+        The first source are the demonstrations; what the agent did itself is not cloned.
+        """
         self.network.train()
         for _ in range(steps):
-            demonstrations, begins = self.sources[int(self.draw.integers(len(self.sources)))]
+            source = int(self.draw.integers(len(self.sources)))
+            demonstrations, begins = self.sources[source]
             some = self.draw.choice(begins, min(self.options.batch, len(begins)), replace=False)
             losses = self.network.losses(demonstrations, demonstrations.dataset.place(some))
             for optimiser in self.optimisers:
                 optimiser.zero_grad(set_to_none=True)
-            losses.total(self.network.cloning).backward()  # type: ignore[no-untyped-call]
+            losses.total(0.0 if source else self.network.cloning).backward()  # type: ignore[no-untyped-call]
             rate = learning_rate(len(self.returns), self.steps, self.options.warmup)
             for weights, optimiser in zip(self.weights, self.optimisers, strict=True):
                 clip(weights, self.options.clip)
@@ -79,14 +83,19 @@ class DreamerTraining:
         self.network.eval()
 
     def practise(self, worlds: list[World], environment_steps: int) -> None:
-        """Act, add what happened to the sources, train, and again, until the steps are used up."""
+        """Act, add what happened to the sources, train, and again, until the steps are used up.
+
+        It ends early where no action is taken at all.
+        """
         own: list[Episode] = []
         left = environment_steps
         device = self.network.device
         while left:
             done = self._collected(worlds, left)
             taken = sum(len(episode.actions) for episode in done)
-            left -= max(1, taken)
+            if not taken:
+                return
+            left -= taken
             own += done
             demonstrations = open_demonstrations(own, self.network.domain, device)
             begins = self.network.examples(demonstrations)

@@ -66,7 +66,8 @@ def exact_model() -> Model:
 class BabyAIWorld:
     """One of Minigrid's rooms with a mission, observed as states of a sketch.
 
-    ``sketch`` is one that ships with the package (``base``, ``abs`` or ``rob``), or a
+    ``sketch`` is one that ships with the package (``base``, ``abs``, ``rob`` or, for
+    agents that see pictures, ``image``), or a
     domain with predicates of the same names.
     ``level`` names one of Minigrid's own levels (`STOCK_LEVELS`); without it the
     room is the paper's, with ``objects`` things and ``doors``. ``goals`` is
@@ -96,6 +97,8 @@ class BabyAIWorld:
                 )
         self.level, self.goals, self.objects, self.doors = level, goals, objects, doors
         self.domain = sketch if isinstance(sketch, Domain) else load_sketch(sketch)
+        if level is not None and "view" in self.domain.predicates:
+            raise error("bad-setting", "pictures show our own room alone", help="leave out `level`")
         self.env: Any = (
             ActionObjDoor(objects, doors, max_steps=max_steps)
             if level is None

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pdsketch.envs.babyai.observation import Observation
+from pdsketch.envs.babyai.pictures import picture_of
 from pdsketch.lang.domain import Domain
 
 SKETCHES = Path(__file__).parent / "sketches"
@@ -20,7 +21,7 @@ _DOOR, _OPEN = 4, 0
 
 @cache
 def load_sketch(name: str) -> Domain:
-    """One of the sketches that ship with the package: ``base``, ``abs`` or ``rob``."""
+    """One of the sketches that ship with the package: ``base``, ``abs``, ``rob`` or ``image``."""
     from pdsketch.lang.load import load_domain
 
     return load_domain(SKETCHES / f"{name}.pdsketch")
@@ -38,6 +39,8 @@ def values_of(domain: Domain, observation: Observation) -> dict[str, NDArray[Any
     """A value for each predicate that the sketch observes; an axis of time comes first where there is one."""
     pose, code = observation.item_pose, observation.item_code
     robot, direction = observation.robot_pose[..., None, :], observation.robot_direction[..., None]
+    if "view" in domain.predicates:
+        return {"view": picture_of(observation).reshape(*observation.robot_direction.shape, -1)}
     if "robot-feature" in domain.predicates:
         return _undivided(robot, direction, pose, code)
     time, walls = pose.shape[:-2], observation.wall_pose.shape[0]

@@ -1,0 +1,12 @@
+"""The table of Dreamer, small."""
+
+from __future__ import annotations
+
+from pdsketch.experiments.babyai_dreamer import main
+
+
+def test_a_quick_table(tmp_path):
+    table = main(["--quick", "--seeds", "1", "-o", str(tmp_path)])
+    assert [row[:4] for row in table.rows] == [("objects", "10", "20", "1"), ("picture", "10", "0", "1")]
+    assert (tmp_path / "babyai-dreamer" / "table.md").read_text() == table.markdown()
+    assert main(["--quick", "--seeds", "1", "-o", str(tmp_path)]).rows == table.rows  # kept, not run again
