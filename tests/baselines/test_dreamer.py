@@ -31,7 +31,7 @@ def walked():
 def walker(walked):
     """Trained in imagination alone, from random walks."""
     domain = walked[0].states[0].domain
-    return pds.train_baseline("dreamer", domain, [*walked], steps=40, cloning=0.0, learning_rate=2e-3)
+    return pds.train_baseline("dreamer", domain, [*walked], steps=60, cloning=0.0, learning_rate=3e-3)
 
 
 def untrained(domain, episodes):
@@ -176,12 +176,12 @@ def test_practice_takes_the_steps_it_was_given_and_the_same_seed_gives_the_same(
             seed=seed,
             batch=4,
             world=lambda: Corridor(domain),
-            environment_steps=25,
+            environment_steps=13,
         )
 
     one, same, other = trained(1), trained(1), trained(2)
-    assert one.notes["environment_steps"] == 25
-    assert sum(entry["steps"] for entry in one.notes["practice"]) == 25
+    assert one.notes["environment_steps"] == 13
+    assert sum(entry["steps"] for entry in one.notes["practice"]) == 13
     assert not one.exploring
     assert one.notes["practice"] == same.notes["practice"]
     weights = one.state_dict()

@@ -51,12 +51,12 @@ class SequenceLosses(NamedTuple):
     dream: ActorCriticLosses
     cloning: Tensor
 
-    def total(self, cloning: float) -> Tensor:
-        """The sum, with a weight of `cloning`.
+    def total(self, cloning: float, dreaming: float = 1.0) -> Tensor:
+        """The sum, with the weights of `cloning` and of the actor's part in imagination.
 
         One backward pass serves all: what is imagined reaches the weights of actor and critic alone.
         """
-        return self.world + self.dream.actor + self.dream.critic + cloning * self.cloning
+        return self.world + dreaming * self.dream.actor + self.dream.critic + cloning * self.cloning
 
 
 class Followed(NamedTuple):
