@@ -12,7 +12,7 @@ CHECKED := src tests benchmarks examples
 # One thread a process: the tests run in parallel already.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help demo test quick lint format kernels fuzz torture bench clean mutants agree
+.PHONY: help demo test quick lint format kernels fuzz torture bench clean mutants agree cluster browser
 
 help:  ## this list
 	@grep -hE '^[a-z]+: .*##|^[a-z]+:  ##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -67,6 +67,14 @@ mutants: .venv/installed-dev  ## do the tests notice? changes of meaning, one by
 
 agree: .venv/installed-dev  ## 100,000 random cases of every engine against the reference (SEED=0)
 	$(BIN)/python -m tests.agree --cases 100000 --seed $(or $(SEED),0)
+
+cluster: .venv/installed-dev  ## runs on Ray, with two local workers (installs Ray, 80 MB)
+	$(PIP) --editable '.[cluster]'
+	$(BIN)/python -m tests.cluster
+
+browser: .venv/installed-dev  ## the page of `pdsketch serve` in a real browser (needs Chromium)
+	$(PIP) --editable '.[browser]'
+	$(BIN)/python -m tests.serve.browser
 
 bench: .venv/installed-dev  ## loading speed beside other parsers (DIR=a folder of PDDL files)
 	$(BIN)/python benchmarks/parse.py $(if $(DIR),$(DIR),examples)

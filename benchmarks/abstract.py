@@ -195,7 +195,7 @@ def compile_seconds(load, problem):
     model = load()
     kept, started = abstraction_of(model), time.process_time()
     batch = problem.state.batch
-    kept.learn(batch, [model.formula(batch, problem.goal)])
+    kept.learn([batch.tensors], [model.formula(batch, problem.goal)])
     _ = kept.symbolic
     rules, started = time.process_time() - started, time.process_time()
     kept.template(tuple(batch.universe(0).types.values()))

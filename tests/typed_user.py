@@ -97,6 +97,16 @@ def learned() -> tuple[str, float, int]:
     return one.status, 0.0 if cost is None else cost, counted
 
 
+def acted(domain: pds.Domain) -> pds.Model:
+    """Learn by acting."""
+    found: pds.Learned = pds.learn(
+        lambda: Lamps(domain), domain, episodes=4, fit={"batch": 8}, evaluate=[1, 2]
+    )
+    pds.learn(Lamps(domain), domain, episode=4)  # type: ignore[call-arg]
+    pds.learn(Lamps(domain), domain, growth="fast")  # type: ignore[arg-type]
+    return found.model
+
+
 def refused(model: pds.Model, state: pds.State) -> None:
     """What the type checker refuses."""
     pds.plann(model)  # type: ignore[attr-defined]

@@ -62,3 +62,14 @@ def test_what_works_at_the_second_or_third_try_is_not_given_up(jumps: int) -> No
 
 def test_where_nothing_else_leads_to_the_goal_it_goes_on() -> None:
     assert names(House(jumps=9, door=False)).count("jump") == 9
+
+
+def test_how_often_it_is_tried_can_be_said() -> None:
+    assert names(House(jumps=99), tries=1)[:2] == ["jump", "walk"]
+    assert names(House(jumps=5), tries=5) == ["jump"] * 5
+
+
+@pytest.mark.parametrize("tries", [0, -1, 1.5, True, "often"])
+def test_what_is_no_number_of_tries_is_refused(tries: object) -> None:
+    with pytest.raises(pds.Error, match="`tries` is a whole number above 0"):
+        pds.Policy(pds.Model(DOMAIN), tries=tries)  # type: ignore[arg-type]

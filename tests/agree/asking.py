@@ -61,6 +61,8 @@ class Asking:
             case "<" | "<=" | ">" | ">=":
                 a, b = (self.value(part, env) for part in rest)
                 return {"<": a < b, "<=": a <= b, ">": a > b, ">=": a >= b}[head]
+            case "component":
+                return self.value(rest[0], env)[int(rest[1])]
             case _:
                 return calculated(head, [self.value(part, env) for part in rest])
 

@@ -8,6 +8,7 @@ from pdsketch.lang.terms import (
     Arithmetic,
     BlankCall,
     Compare,
+    Component,
     Each,
     Equal,
     Expr,
@@ -117,6 +118,11 @@ def verify(expr: Expr, scope: dict[str, Variable], domain: Domain, objects: dict
             assert all(isinstance(p.type, ValueType) and p.type.is_number for p in children(expr))
         case Logic():
             assert all(part.type == BOOL for part in expr.args)
+        case Component():
+            assert isinstance(expr.vector.type, ValueType)
+            shape = expr.vector.type.shape
+            assert shape is None or (len(shape) == 1 and expr.place < shape[0])
+            assert expr.type.shape == ()
         case Arithmetic() | Value():
             assert expr.type.prim != "bool" or isinstance(expr, Value)
     for child in children(expr):

@@ -64,6 +64,24 @@ def test_a_run_that_was_killed_ends_as_one_that_was_not(tmp_path):
     assert contents(killed) == contents(whole)
 
 
+def test_goals_that_happened_to_be_reached_are_learned_from_where_the_world_says_so(domain):
+    def lit(colour):
+        return lambda state: bool(((state["colour"] == colour) & (state["level"] == 2)).any())
+
+    names = ["red", "blue"]
+    goals = {
+        f"(exists (?l - lamp) (and (is-lit ?l) (is-{name} ?l)))": lit(at) for at, name in enumerate(names)
+    }
+    settings = {**SETTINGS, "episodes": 8, "first": 8, "fit_steps": 5, "evaluate": 0}
+    learned = pds.learn(
+        Lamps(domain), domain, relabel=lambda episodes: pds.hindsight(episodes, goals), **settings
+    )
+    plain = pds.learn(Lamps(domain), domain, **settings)
+    assert all(episode.goals.keys() == goals.keys() for episode in learned.episodes)
+    assert all(len(episode.goals) == 1 for episode in plain.episodes)
+    assert learned.curve[0]["success"] == plain.curve[0]["success"]
+
+
 def test_a_finished_run_is_not_made_again_and_can_be_given_more_episodes(domain, tmp_path):
     settings = {**SETTINGS, "evaluate": 0, "fit_steps": 5, "episodes": 8}
     world = Lamps(domain)

@@ -105,3 +105,33 @@ def test_stray_actions_are_random_and_all_of_them_may_be():
     taken = [action[0] for episode in done for action in episode.actions]
     assert {"press", "shake"} == set(taken)
     assert 0.25 < taken.count("press") / len(taken) < 0.75
+
+
+class Planless:
+    """A policy that has no plan for anything, and keeps what it is asked."""
+
+    def __init__(self) -> None:
+        self.model = exact()
+        self.asked: list[str] = []
+
+    def act_some(self, states, goals):
+        self.asked += goals.values()
+        return dict.fromkeys(states)
+
+    def reset(self) -> None:
+        pass
+
+
+def test_no_subgoal_is_tried_twice_before_all_others():
+    policy = Planless()
+    explorer = Explorer(policy, seed=0, stray=0.0)
+    goal = "(exists (?l - lamp) (is-lit ?l))"
+    for _ in range(3):
+        assert explorer.act(state(), goal) is not None
+    tried = [aim for aim in policy.asked if aim != goal]
+    every = {"(is-lit a)", "(is-lit b)", "(not (= (level a) 2))", "(not (= (level b) 1))"}
+    first = list(dict.fromkeys(tried))[:4]
+    assert set(first) == every
+    # What is pursued is asked about again after a random action, before the next is tried.
+    runs = [aim for at, aim in enumerate(tried) if at == 0 or tried[at - 1] != aim]
+    assert runs[:4] == first

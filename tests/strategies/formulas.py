@@ -148,6 +148,7 @@ def value(chance: Choices, words: Vocabulary, scope: Scope, type_: str, depth: i
     compound = ["literal"]
     if depth > 0:
         compound += ["arithmetic"] if type_ in ("level", "pose", "count", "number") else []
+        compound += ["component"] if type_ == "level" and "pose" in words.values else []
         compound += ["blank"] if words.blanks is not None and type_ != "count" else []
     choice = chance.pick([*plain, *plain, *compound])
     match choice:
@@ -161,6 +162,8 @@ def value(chance: Choices, words: Vocabulary, scope: Scope, type_: str, depth: i
             shapes += [f"(+ {left} {right} {left})"]
             shapes += [] if type_ == "count" else [f"(/ {left} 2)", f"(/ {left} -0.5)"]
             return chance.pick(shapes)
+        case "component":
+            return f"(component {value(chance, words, scope, 'pose', depth - 1)} {chance.number(0, 1)})"
         case "blank":
             return blank(chance, words, scope, type_, depth, stated=True)
         case Signature():

@@ -57,10 +57,6 @@ class _Course:
     in_vain: Counter[Step] = field(default_factory=Counter)
 
 
-MOST_IN_VAIN = 3
-"""So often an action is tried in a state that it does not change, before others are; set by hand."""
-
-
 @final
 @dataclass(slots=True)
 class Policy:
@@ -70,8 +66,8 @@ class Policy:
     model predicted, up to ``tolerance``, and plans anew when it does not. That is
     one number, or numbers by predicate; else the tolerance of each variable's
     type or, of encoded ones, the noise that `fit` recorded, whichever is larger.
-    An action that changes nothing, time and again, is then avoided as long as
-    something else leads to the goal.
+    An action that ``tries`` times changed nothing in a state, against the prediction, is then avoided there
+    as long as something else leads to the goal.
     ``loop="open"`` carries out one plan, whatever happens; ``max_replans`` bounds
     how often an episode is planned for anew.
     ``options`` go to `pdsketch.plan_many`. Where a search or a heuristic is named, 16 nodes are expanded
@@ -90,6 +86,7 @@ class Policy:
     loop: Literal["closed", "open"] = "closed"
     max_replans: int | None = None
     samplers: Mapping[str, Sampler] = field(default_factory=dict)
+    tries: int = 3
     result: Result | None = field(default=None, init=False)
     _courses: dict[int, _Course] = field(default_factory=dict, init=False, repr=False)
 
@@ -100,6 +97,8 @@ class Policy:
         self.controllers = check_controllers(self.controllers, self.model.domain.actions)
         self.tolerance = check_tolerance(self.tolerance, self.model.domain)
         check_loop(self.loop, self.max_replans)
+        if not is_count(self.tries) or not self.tries:
+            raise error("bad-limit", f"`tries` is a whole number above 0; {self.tries!r:.40} is given")
 
     def act(self, state: State, goal: str, *, refused: frozenset[Step] = frozenset()) -> Step | None:
         """The next action towards the goal; None when it holds or no plan was found (see ``result``).
@@ -223,7 +222,7 @@ class Policy:
             course.in_vain.clear()
             return
         course.in_vain[action] += 1
-        futile = {step for step, times in course.in_vain.items() if times >= MOST_IN_VAIN}
+        futile = {step for step, times in course.in_vain.items() if times >= self.tries}
         course.refused = course.refused | futile
 
     def _plan(self, states: Mapping[int, State], goals: Mapping[int, str]) -> None:

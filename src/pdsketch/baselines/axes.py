@@ -33,17 +33,25 @@ def shared_type(domain: Domain, type_: ObjectType, nodes: ObjectType) -> ObjectT
     return ObjectType(tuple(sorted(below))) if below else None
 
 
-def scattered(
+def narrowed(
     batch: StateBatch, values: Tensor, axes: Sequence[ObjectType], nodes: ObjectType
-) -> Tensor | None:
-    """Values over axes of types, at the nodes of the same objects; 0 elsewhere, None if none is a node."""
-    count = batch.count(nodes)
-    place = torch.zeros((1,) * (1 + len(axes)), dtype=torch.int64, device=values.device)
+) -> tuple[Tensor, tuple[ObjectType, ...]] | None:
+    """The values of the objects that are nodes, and the types of their axes; None if none is a node."""
+    found = []
     for at, axis in enumerate(axes):
         type_ = shared_type(batch.domain, axis, nodes)
         if type_ is None or not batch.count(type_):
             return None
         values = along(batch, values, at + 1, type_, axis)
+        found.append(type_)
+    return values, tuple(found)
+
+
+def scattered(batch: StateBatch, values: Tensor, axes: Sequence[ObjectType], nodes: ObjectType) -> Tensor:
+    """Values over axes of types that are nodes, at the nodes of the same objects; 0 elsewhere."""
+    count = batch.count(nodes)
+    place = torch.zeros((1,) * (1 + len(axes)), dtype=torch.int64, device=values.device)
+    for at, type_ in enumerate(axes):
         shape = [-1, *(1,) * len(axes)]
         shape[at + 1] = batch.count(type_)
         mask = batch.mask(type_)

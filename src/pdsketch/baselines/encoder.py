@@ -34,6 +34,7 @@ class Layer(nn.Module):
         super().__init__()
         self.receiver = nn.Linear(width, pair_width)
         self.sender = nn.Linear(width, pair_width, bias=False)
+        self.view = nn.Linear(width, pair_width)
         self.message = nn.Sequential(
             nn.ReLU(), nn.Linear(pair_width, pair_width), nn.ReLU(), nn.Linear(pair_width, pair_width)
         )
@@ -45,7 +46,8 @@ class Layer(nn.Module):
         """The nodes after a round."""
         pairs = self.receiver(nodes)[:, :, None, :] + self.sender(nodes)[:, None, :, :]
         if edges is not None:
-            pairs = pairs + edges
+            # Products of where the sender is and what the receiver is: what lies ahead depends on both.
+            pairs = pairs + edges + edges * self.view(nodes)[:, :, None, :]
         received = torch.relu(self.message(pairs).amax(2))
         updated: Tensor = nodes + self.update(torch.cat([nodes, received], -1))
         return updated

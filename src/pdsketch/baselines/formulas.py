@@ -22,6 +22,7 @@ from pdsketch.lang.terms import (
     Apply,
     Arithmetic,
     Compare,
+    Component,
     Equal,
     Expr,
     Logic,
@@ -96,6 +97,8 @@ def tree_of(goal: Expr) -> GoalTree:
         _mention(rows[at][0], children(node), mentions)
         for i, child in enumerate(children(node)):
             visit(child, at, i if ordered else 0)
+        if isinstance(node, Component):
+            add("number", at, 1, float(node.place))
 
     def _add_value(node: Value, parent: int, place: int) -> None:
         match node.value:
@@ -126,6 +129,8 @@ def _word(node: Expr, bound: Sequence[str]) -> str:
             return node.op
         case Equal():
             return "="
+        case Component():
+            return "vector"
         case _:
             return "blank"
 

@@ -9,7 +9,7 @@ from typing import Final, final
 import torch
 from torch import Tensor, nn
 
-from pdsketch.baselines.axes import scattered
+from pdsketch.baselines.axes import narrowed, scattered, shared_type
 from pdsketch.baselines.formulas import GoalEncoder, GoalTree, Mention
 from pdsketch.baselines.relative import LEAST_SPREAD, Relative, comparable
 from pdsketch.lang.diagnostics import error
@@ -115,21 +115,24 @@ class GraphInput(nn.Module):
         nodes = wanted.new_zeros(batch.size, batch.count(self.node_type), wanted.shape[-1])
         edges: Tensor | None = None
         for i, name in enumerate(self.types):
-            type_ = ObjectType((name,))
-            kind = self.of_type.weight[i].expand(batch.size, batch.count(type_), -1)
-            placed = scattered(batch, kind, (type_,), self.node_type)
-            nodes = nodes if placed is None else nodes + placed
+            type_ = shared_type(batch.domain, ObjectType((name,)), self.node_type)
+            if type_ is not None:
+                kind = self.of_type.weight[i].expand(batch.size, batch.count(type_), -1)
+                nodes = nodes + scattered(batch, kind, (type_,), self.node_type)
         for part in self.presented:
             assert isinstance(part, Presented)
             axes = part.predicate.object_types
-            values = part(batch.tensor(part.predicate.name))
+            own = narrowed(batch, batch.tensor(part.predicate.name), axes, self.node_type)
+            if own is None:
+                continue
+            values = part(own[0])
             if not axes:
                 nodes = nodes + values[:, None, :]
                 continue
-            placed = scattered(batch, values, axes, self.node_type)
-            if placed is not None and len(axes) == 1:
+            placed = scattered(batch, values, own[1], self.node_type)
+            if len(axes) == 1:
                 nodes = nodes + placed
-            elif placed is not None:
+            else:
                 edges = placed if edges is None else edges + placed
         for compared in self.relative:
             placed = compared(batch, self.node_type)

@@ -9,7 +9,7 @@ from typing import Final, final
 import torch
 from torch import Tensor, nn
 
-from pdsketch.baselines.axes import scattered, shared_type
+from pdsketch.baselines.axes import narrowed, scattered, shared_type
 from pdsketch.lang.domain import Domain, Predicate
 from pdsketch.lang.types import ObjectType
 from pdsketch.tensor.states.state import StateBatch
@@ -72,11 +72,12 @@ class Relative(nn.Module):
         values: Tensor | None = None
         present: Tensor | None = None
         for predicate in self.predicates:
-            own = presented(batch.tensor(predicate.name), predicate.type, 2).flatten(2)
-            placed = scattered(batch, own, predicate.object_types, nodes)
-            there = scattered(batch, torch.ones_like(own[..., :1]), predicate.object_types, nodes)
-            if placed is None or there is None:
+            own = narrowed(batch, batch.tensor(predicate.name), predicate.object_types, nodes)
+            if own is None:
                 continue
+            numbers = presented(own[0], predicate.type, 2).flatten(2)
+            placed = scattered(batch, numbers, own[1], nodes)
+            there = scattered(batch, torch.ones_like(numbers[..., :1]), own[1], nodes)
             values = placed if values is None else values + placed
             present = there if present is None else present + there
         if values is None or present is None:

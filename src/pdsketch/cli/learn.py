@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(f"--{name}", type=kind, default=default, metavar="N", help=meaning)
     for name, (kind, meaning) in _OF_FIT.items():
         parser.add_argument(f"--{name}", type=kind, metavar="N", help=meaning)
-    parser.add_argument("--cold", action="store_true", help="train fresh networks in each round")
+    parser.add_argument("--warm", action="store_true", help="train on from the weights of the round before")
     parser.add_argument("--no-subgoals", action="store_true", help="explore by random actions alone")
     parser.add_argument("--search", default="astar", metavar="NAME", help="of plans (default: astar)")
     parser.add_argument("--heuristic", default="blind", metavar="NAME", help="of the search (default: blind)")
@@ -98,7 +98,7 @@ def _settings(args: argparse.Namespace) -> Any:
     return {
         **named,
         "fit": {name: value for name, value in fit.items() if value is not None},
-        "warm": not args.cold,
+        "warm": args.warm,
         "subgoals": not args.no_subgoals,
         "search": args.search,
         "heuristic": args.heuristic,

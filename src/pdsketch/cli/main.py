@@ -33,6 +33,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "show": ("pdsketch.cli.show", "list what a file holds, blanks with signatures; draw its graph"),
     "plan": ("pdsketch.cli.plan", "find a plan for a problem"),
     "validate": ("pdsketch.cli.validate", "replay a plan and say whether it reaches the goal"),
+    "serve": ("pdsketch.cli.serve", "open a local page: states, goals, plans and the search tree"),
     "data": ("pdsketch.cli.data", "generate episodes to learn from"),
     "train": ("pdsketch.cli.train", "learn a sketch's blanks from episodes"),
     "learn": ("pdsketch.cli.learn", "learn a sketch's blanks by acting in a world"),
@@ -159,7 +160,7 @@ def _run(words: list[str]) -> int:
         )
     command = _load(name)
     try:
-        args = parser_of(name, command).parse_args(rest)
+        args = parser_of(name, command).parse_args(rest, argparse.Namespace(words=[name, *rest]))
     except SystemExit:  # argparse has printed the help
         return output.OK
     if output.is_process():

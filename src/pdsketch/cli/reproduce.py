@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from pdsketch.cli import output
 from pdsketch.cli.imports import import_large
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 EXAMPLE = """
 pdsketch reproduce babyai-main --jobs 2
 pdsketch reproduce babyai-data --quick
+pdsketch reproduce painting-main --quick
+pdsketch reproduce babyai-data --cluster ray://head:10001 --jobs 30
 """
 
 
@@ -24,14 +26,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "table",
         metavar="TABLE",
-        help="babyai-main, babyai-data, babyai-unseen, babyai-stock, babyai-transitions, babyai-factors "
-        "or babyai-onpolicy",
+        help="babyai-main, babyai-data, babyai-nodes, babyai-curves, babyai-unseen, babyai-stock, "
+        "babyai-transitions, babyai-factors, babyai-onpolicy, painting-main or painting-unseen",
     )
     parser.add_argument(
         "--quick", action="store_true", help="a smoke run: little data, few problems, one seed"
     )
     parser.add_argument("--seeds", type=int, default=None, metavar="N", help="how many seeds (3; quick: 1)")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes that share the runs (1)")
+    parser.add_argument(
+        "--cluster",
+        nargs="?",
+        const="",
+        metavar="ADDRESS",
+        help="share them over a Ray cluster, of which --jobs workers at a time (the extra `cluster`)",
+    )
     parser.add_argument("-o", "--output", default="results", metavar="DIR", help="where to write (results)")
     add_world_option(parser)
     parser.add_argument("--page", metavar="FILE", help="also put all tables of DIR on one Markdown page")
@@ -40,13 +49,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run, print the table."""
     import_large("torch", "pdsketch.learn.fit")
-    from pdsketch.experiments.reproduce import Request, TrainingWorld, reproduce, write_results
+    from pdsketch.experiments.cluster import Cluster
+    from pdsketch.experiments.reproduce import Request, experiment_of, reproduce, write_results
 
     seeds = args.seeds if args.seeds is not None else (1 if args.quick else 3)
     options = given_options(args)
-    check_options(options, TrainingWorld.__annotations__, "the world of the demonstrations")
-    world = cast(TrainingWorld, options)
-    request = Request(args.table, Path(args.output), max(1, seeds), args.quick, max(1, args.jobs), world)
+    check_options(options, experiment_of(args.table).options, "the world of the demonstrations")
+    cluster = None if args.cluster is None else Cluster(args.cluster or None)
+    request = Request(
+        args.table, Path(args.output), max(1, seeds), args.quick, max(1, args.jobs), options, cluster
+    )
     output.when_interrupted(lambda _: _kept(request))
     table = reproduce(request, output.say)
     if args.page:

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from pdsketch.cli import output
+from pdsketch.cli import devices, output
 from pdsketch.cli.imports import import_large
 from pdsketch.cli.modules import add_module_argument, given_modules
 from pdsketch.cli.worlds import add_world_option, check_world, given_options
@@ -24,6 +24,7 @@ EXAMPLE = """pdsketch train babyai.pdsketch DATA -o MODEL --steps 2000 --seed 0
 pdsketch train babyai.pdsketch DATA -o MODEL --resume                  # after an interruption
 pdsketch train babyai.pdsketch DATA -o MODEL --resume --steps 4000     # go on for longer
 pdsketch train babyai.pdsketch MORE -o BETTER --from MODEL             # start from its weights
+pdsketch train babyai.pdsketch DATA -o MODEL --devices 2               # two processes share each batch
 pdsketch train rob.pdsketch DATA -o MODEL --module facing=package:function
 pdsketch train --baseline bc babyai.pdsketch DATA -o BC                # clone the demonstrations instead
 pdsketch train --baseline dreamer babyai.pdsketch DATA -o DREAMER --world babyai --environment-steps 5000"""
@@ -43,6 +44,7 @@ _NUMBERS = {
     "precondition": (float, "weight of the precondition loss"),
     "sparsity": (float, "how much networks prefer to read few of their inputs"),
     "rarity": (float, "how much learned predicates prefer to be false where nothing is known"),
+    "shares": (int, "parts of a batch whose losses are averaged (with --devices: as many)"),
     "validation": (float, "part of the episodes held out"),
     "patience": (int, "stop after so many measurements without improvement"),
     "time-limit": (float, "seconds after which to stop"),
@@ -76,6 +78,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=0, help="of networks, batches and the split (default: 0)")
     parser.add_argument("--device", help="cpu, cuda, … (default: cpu)")
     parser.add_argument(
+        "--devices", type=int, default=1, metavar="N", help="processes that share each batch (default: 1)"
+    )
+    parser.add_argument(
         "--tnorm", choices=["godel", "product", "lukasiewicz"], help="the logic while training"
     )
     parser.add_argument(
@@ -105,7 +110,12 @@ def run(args: argparse.Namespace) -> int:
     if args.types is not None:
         raise output.UsageError("--types is for baselines, and a model sees all objects")
     _refuse_practice(args)
-    report = _fitted(folder, args)
+    if args.devices < 1:
+        raise output.UsageError("--devices is a number of processes, and at least 1")
+    if args.devices > 1 and not devices.is_member():
+        return devices.launch(args.words, args.devices)
+    with devices.process_group(args.device or "cpu") as args.device:
+        report = _fitted(folder, args) if devices.leads() else _helped(folder, args)
     payload = {"ok": True, "model": str(folder), **report.as_json()}
     return output.finish(output.OK, payload, json=args.json, text=str(report))
 
@@ -126,6 +136,14 @@ def _fitted(folder: Path, args: argparse.Namespace) -> Report:
     return report
 
 
+def _helped(folder: Path, args: argparse.Namespace) -> Report:
+    """The same fit in a process that leads nothing and writes nothing."""
+    from pdsketch.learn.fit import fit, gather
+
+    model = _model(args)
+    return fit(model, gather(args.data, model.domain), args.steps, args.seed, **_settings(folder, args))
+
+
 def _train_baseline(folder: Path, args: argparse.Namespace) -> int:
     """A baseline from the same data; its notes are the report."""
     from pdsketch.baselines.store import save_baseline
@@ -136,6 +154,7 @@ def _train_baseline(folder: Path, args: argparse.Namespace) -> int:
     others = ["tnorm", "paper", "resume", "start", "module", "tensorboard"]
     names = {"start": "from"}
     refused = [names.get(name, name) for name in others if getattr(args, name)]
+    refused += ["devices"] if args.devices != 1 else []
     refused += [name for name in given if name not in _OF_BASELINES]
     if refused:
         raise output.UsageError(f"--{refused[0]} is for models, and --baseline trains none")
@@ -235,6 +254,8 @@ def _settings(folder: Path, args: argparse.Namespace) -> FitOptions:
     """The options that were given on the command line, and what is written into the folder."""
     names = [name.replace("-", "_") for name in _NUMBERS] + ["tnorm", "tensorboard"]
     given = cast("FitOptions", {name: value for name in names if (value := getattr(args, name)) is not None})
+    if args.devices > 1:
+        given.setdefault("shares", args.devices)
     return {
         **given,
         "device": args.device or "cpu",

@@ -95,9 +95,9 @@ def planner(model: Model, search: SearchConfig, loop: Literal["open", "closed"] 
     )
 
 
-def held_out(problems: int, seed: int = 0) -> list[int]:
-    """Seeds of problems that no training set holds."""
-    return [problem_seed(seed, index, "test") for index in range(problems)]
+def held_out(problems: int, seed: int = 0, split: str = "test") -> list[int]:
+    """Seeds of problems that no training set holds; settings are chosen on those of another ``split``."""
+    return [problem_seed(seed, index, split) for index in range(problems)]
 
 
 def fitting(world: BabyAIWorld, seeds: Iterable[int], count: int) -> list[int]:

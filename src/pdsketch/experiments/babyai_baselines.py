@@ -1,106 +1,130 @@
-"""BabyAI without a model of the world: success of behaviour cloning.
-
-``python -m pdsketch.experiments.babyai_baselines -o results --seeds 1`` trains, acts and writes the table.
-"""
+"""BabyAI without a model of the world: agents that learn to act from the same demonstrations."""
 
 from __future__ import annotations
 
-import argparse
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, final
 
 from pdsketch.act.rollout import rollout
-from pdsketch.baselines.training import train_baseline
+from pdsketch.baselines.network import AgentBaseline
+from pdsketch.baselines.training import AgentKind, train_baseline
 from pdsketch.envs.babyai.adapter import BabyAIWorld
 from pdsketch.experiments.babyai import MOST_STEPS, held_out
-from pdsketch.experiments.runs import ExperimentRun, run_all
-from pdsketch.experiments.tables import ResultTable, spread
-from pdsketch.files.writing import make_folder, write_file
+from pdsketch.experiments.runs import ExperimentRun
+from pdsketch.experiments.tables import Records
 
-ROOMS = {"4+4": (4, 4), "8+6": (8, 6)}
-"""Objects and doors: as in training, and more of both."""
+AGENTS: dict[AgentKind, str] = {"bc": "BC", "dt-s": "DT (S)", "dt-s+f": "DT (S+F)"}
 
-AT_ONCE = 50
+SEEN = ("robot", "item")
+"""The types of the objects that are nodes: the walls of a room are always in the same places."""
+
+STEPS = {100: 400, 1000: 1000, 10000: 5000}
+"""Training steps, by number of demonstrations (docs/baselines.md: how they were chosen)."""
+
+AT_ONCE = 100
 """Episodes that are acted in side by side."""
+
+PAPER_ROOMS = {"bc": ("0.93", "0.79"), "dt-s": ("0.91", "0.82"), "dt-s+f": ("0.32", "0.19")}
+"""What the paper reports for rooms as in training and for fuller ones."""
+
+PAPER_SIZES = {
+    "bc": {100: "0.24", 1000: "0.24", 10000: "0.39 (0.93)"},
+    "dt-s": {100: "0.23", 1000: "0.24", 10000: "0.30 (0.91)"},
+}
+"""By number of demonstrations; in brackets what the paper's other table has for the same."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class CloningConfig:
+class BaselineConfig:
     """One trained agent, and on how many held-out problems it is tried."""
 
+    kind: AgentKind = "bc"
     episodes: int = 1000
     seed: int = 0
-    steps: int = 600
-    batch: int = 64
-    learning_rate: float = 1e-3
+    steps: int = 1000
+    batch: int = 256
+    learning_rate: float = 2e-3
     weight_decay: float = 1e-2
-    problems: int = 200
+    temperature: float = 1.0
+    problems: int = 500
+    rooms: tuple[tuple[int, int], ...] = ((4, 4), (8, 6))
+    objects: int = 4
+    doors: int = 4
+    split: str = "test"
+
+    def in_world(self, **options: Any) -> BaselineConfig:
+        """The same with other demonstrations."""
+        return replace(self, **options)
 
 
-def measure_cloning(config: CloningConfig) -> dict[str, Any]:
-    """Train on demonstrations in rooms of 4 objects and 4 doors, then act. Walls are not nodes."""
-    world = BabyAIWorld(*ROOMS["4+4"], "abs")
-    agent = train_baseline(
-        "bc",
+def measure_baseline(config: BaselineConfig) -> dict[str, Any]:
+    """Train on demonstrations, then act: success by room, and how the training went."""
+    agent = trained(config)
+    notes = {name: value for name, value in agent.notes.items() if name != "seconds"}  # of no other machine
+    return {**acted(agent, config, config.temperature), "notes": notes}
+
+
+def trained(config: BaselineConfig) -> AgentBaseline:
+    """The agent of a run."""
+    world = BabyAIWorld(config.objects, config.doors, "abs")
+    return train_baseline(
+        config.kind,
         world.domain,
         world.demonstrations(config.episodes, config.seed),
         config.steps,
         config.seed,
-        types=["robot", "item"],
+        types=SEEN,
         batch=config.batch,
         learning_rate=config.learning_rate,
         weight_decay=config.weight_decay,
     )
-    success = {}
-    for room, (objects, doors) in ROOMS.items():
-        worlds = [BabyAIWorld(objects, doors, world.domain) for _ in range(min(AT_ONCE, config.problems))]
-        done = rollout(agent, worlds, held_out(config.problems, config.seed), MOST_STEPS)
-        success[room] = done.summary["success"]
-    return {"success": success, "notes": agent.notes}
 
 
-def table_of(records: Sequence[dict[str, Any]]) -> ResultTable:
-    """Success by room, with what the training took."""
-    results = [record["result"] for record in records]
-    config = records[0]["config"]
-    row = (
-        "BC",
-        *(spread([result["success"][room] for result in results]) for room in ROOMS),
-        spread([result["notes"]["held_out_score"] or 0.0 for result in results]),
-        spread([record["cpu_seconds"] for record in records], 0),
-        "0.93 / 0.79",
-    )
-    note = (
-        f"{config['episodes']} demonstrations (successes are cloned) in rooms of 4 objects and 4 doors, "
-        f"{config['steps']} steps of {config['batch']}, {config['problems']} problems a seed, "
-        f"{len(records)} seed{'s' if len(records) > 1 else ''}; commit {records[0]['origin']['commit']}, "
-        f"{records[0]['origin']['date']}. The paper's are from 10,000 demonstrations."
-    )
-    head = ("agent", *ROOMS, "held-out accuracy", "CPU seconds, acting included", "paper: 4+4 / 8+6")
-    return ResultTable("BabyAI: behaviour cloning", note, head, (row,))
+def acted(agent: AgentBaseline, config: BaselineConfig, temperature: float) -> dict[str, Any]:
+    """By room: the success of an agent, and how many steps it takes where it succeeds."""
+    agent.temperature = temperature
+    found: dict[str, Any] = {}
+    for objects, doors in config.rooms:
+        worlds = [BabyAIWorld(objects, doors, agent.domain) for _ in range(min(AT_ONCE, config.problems))]
+        done = rollout(agent, worlds, held_out(config.problems, config.seed, config.split), MOST_STEPS)
+        found[f"{objects}+{doors}"] = {"success": done.summary["success"], "steps": done.summary["steps"]}
+    return found
 
 
-def main(words: Sequence[str] | None = None) -> ResultTable:
-    """Make the table, write it beside its runs, and print it."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("-o", "--output", default="results", metavar="DIR", help="where to write (results)")
-    parser.add_argument("--seeds", type=int, default=3, metavar="N", help="how many seeds (3)")
-    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes that share the runs (1)")
-    parser.add_argument("--quick", action="store_true", help="a smoke run: little data, few problems")
-    args = parser.parse_args(words)
-    config = CloningConfig(episodes=20, steps=20, problems=4) if args.quick else CloningConfig()
-    configs = [replace(config, seed=seed) for seed in range(max(1, args.seeds))]
-    runs = [ExperimentRun(f"babyai-bc-{c.episodes}-seed{c.seed}", measure_cloning, c) for c in configs]
-    folder = make_folder(Path(args.output) / "babyai-baselines")
-    table = table_of(run_all(runs, folder, max(1, args.jobs)))
-    write_file(folder / "table.md", table.markdown())
-    sys.stdout.write(table.markdown())
-    return table
+def baseline_runs(
+    sizes: Sequence[int], rooms: Sequence[tuple[tuple[int, int], ...]], seeds: int, quick: bool
+) -> list[ExperimentRun[BaselineConfig]]:
+    """A run per agent, number of demonstrations (with the rooms to act in) and seed."""
+    runs = []
+    for size, own in zip(sizes, rooms, strict=True):
+        for kind in AGENTS:
+            for seed in range(seeds):
+                config = BaselineConfig(kind, size, seed, STEPS[size], rooms=own)
+                if quick:
+                    config = replace(config, episodes=10 + size // 500, steps=10, problems=6)
+                name = f"{kind}-{config.episodes}-seed{seed}"
+                runs.append(ExperimentRun(name, measure_baseline, config))
+    return runs
 
 
-if __name__ == "__main__":
-    main()
+def of_baselines(records: Records) -> Records:
+    """The runs of baselines among those of a table."""
+    return [record for record in records if "kind" in record["config"]]
+
+
+def of_models(records: Records) -> Records:
+    """The others."""
+    return [record for record in records if "kind" not in record["config"]]
+
+
+def success_of(records: Records, kind: str, size: int | None, room: str) -> list[float]:
+    """The success of an agent in a room, by seed."""
+    return [
+        record["result"][room]["success"]
+        for record in of_baselines(records)
+        if record["config"]["kind"] == kind
+        and size in (None, record["config"]["episodes"])
+        and room in record["result"]
+    ]

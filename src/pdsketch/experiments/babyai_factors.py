@@ -124,7 +124,7 @@ def _measure_room(config: FactorsConfig, seen: list[State], seed: int) -> dict[s
     kept, started = abstraction_of(model), time.process_time()
     with torch.inference_mode(), Budget(LIMIT).running():
         try:
-            kept.learn(batch, [goal])
+            kept.learn([batch.tensors], [goal])
             relations = len(kept.symbolic.facts)
         except LimitError:
             return {**_codes(model), "limit": LIMIT}

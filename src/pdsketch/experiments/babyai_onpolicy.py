@@ -36,10 +36,11 @@ class OnPolicyConfig:
     sketch: SketchName = "abs"
     seed: int = 0
     episodes: int = 480
-    first: int = 30
+    first: int = 60
     fit_steps: int = 800
     trial: float = 0.4
     batch: int = 256
+    warm: bool = False
     subgoals: bool = True
     max_expansions: int = 500
     watched: int = 200
@@ -64,6 +65,7 @@ def measure_onpolicy(config: OnPolicyConfig) -> dict[str, Any]:
         max_steps=MOST_STEPS,
         fit_steps=config.fit_steps,
         fit={"batch": config.batch, "trial": config.trial},
+        warm=config.warm,
         subgoals=config.subgoals,
         evaluate=held_out(config.watched, config.seed),
         max_expansions=config.max_expansions,
@@ -81,6 +83,7 @@ def measure_onpolicy(config: OnPolicyConfig) -> dict[str, Any]:
 ROWS: dict[str, tuple[str, str]] = {
     "rob": ("PDS-Rob", "0.99 within 10,000"),
     "abs": ("PDS-Abs", "0.06"),
+    "abs-warm": ("PDS-Abs, warm starts", "0.06"),
     "abs-walks": ("PDS-Abs, no subgoals", "0.06"),
     "base": ("PDS-Base", "0.06"),
 }
@@ -89,6 +92,7 @@ ROWS: dict[str, tuple[str, str]] = {
 _OWN: dict[str, dict[str, Any]] = {
     "rob": {"sketch": "rob", "fit_steps": 600},
     "abs": {"sketch": "abs"},
+    "abs-warm": {"sketch": "abs", "warm": True},
     "abs-walks": {"sketch": "abs", "subgoals": False},
     "base": {"sketch": "base", "fit_steps": 2000, "trial": 0.0, "episodes": 1920},
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import mean, pstdev
@@ -10,9 +10,21 @@ from typing import Any, final
 
 from pdsketch.envs.babyai.modules import SketchName
 from pdsketch.experiments.babyai import SearchConfig, TrainConfig, both_loops, held_out, train
+from pdsketch.experiments.babyai_baselines import (
+    AGENTS,
+    baseline_runs,
+    of_baselines,
+    of_models,
+    success_of,
+)
+from pdsketch.experiments.babyai_baselines import PAPER_ROOMS as BASELINE_ROOMS
+from pdsketch.experiments.babyai_baselines import PAPER_SIZES as BASELINE_SIZES
 from pdsketch.experiments.babyai_checks import measure_stock, measure_transitions, measure_unseen
+from pdsketch.experiments.babyai_curves import curve_plot, curve_runs, curve_table
 from pdsketch.experiments.babyai_factors import factor_runs, factor_table
+from pdsketch.experiments.babyai_nodes import node_plot, node_runs, node_table
 from pdsketch.experiments.babyai_onpolicy import onpolicy_plot, onpolicy_runs, onpolicy_table
+from pdsketch.experiments.experiment import Experiment
 from pdsketch.experiments.runs import ExperimentRun
 from pdsketch.experiments.tables import Records, ResultTable, made_by, plot_bars, plot_lines, spread
 
@@ -112,14 +124,15 @@ def _train(sketch: SketchName, episodes: int, seed: int, quick: bool) -> TrainCo
     return TrainConfig(sketch, episodes, seed, STEPS[sketch][episodes], trial=TRIALS[sketch])
 
 
-def success_runs(sizes: Sequence[int], seeds: int, quick: bool) -> list[ExperimentRun[Config]]:
-    """A run per sketch, number of demonstrations and seed."""
-    return [
+def success_runs(sizes: Sequence[int], seeds: int, quick: bool) -> list[ExperimentRun[Any]]:
+    """A run per sketch or agent, number of demonstrations and seed."""
+    models: list[ExperimentRun[Any]] = [
         run(_train(sketch, size, seed, quick), quick, problems=6 if quick else 500, rooms=_rooms(size))
         for size in sizes
         for sketch in reversed(SKETCHES)
         for seed in range(seeds)
     ]
+    return models + baseline_runs(sizes, [_rooms(size) for size in sizes], seeds, quick)
 
 
 def _rooms(size: int) -> tuple[tuple[int, int], ...]:
@@ -159,18 +172,23 @@ def _trained(records: Records) -> str:
 
 def main_table(records: Records) -> ResultTable:
     """Success in rooms as in training and in fuller ones, acting blindly and with replanning."""
-    rows = tuple(
+    models = of_models(records)
+    rows = [
+        (title, *_without_plan(records, kind), " / ".join(BASELINE_ROOMS[kind]))
+        for kind, title in AGENTS.items()
+    ]
+    rows += [
         (
             title,
             *(
-                spread(_values(records, sketch, None, room, loop))
+                spread(_values(models, sketch, None, room, loop))
                 for room in ("4+4", "8+6")
                 for loop in _LOOPS
             ),
             " / ".join(PAPER_ROOMS[sketch]),
         )
         for sketch, title in SKETCHES.items()
-    )
+    ]
     head = (
         "model",
         "4+4 open loop",
@@ -179,9 +197,22 @@ def main_table(records: Records) -> ResultTable:
         "8+6 closed loop",
         "paper: 4+4 / 8+6",
     )
-    episodes = records[0]["config"]["train"]["episodes"]
-    note = _note(records, f"{episodes} demonstrations in rooms of 4 objects and 4 doors. {_limit(records)}")
-    return ResultTable("BabyAI: planning success", note, head, rows)
+    episodes = models[0]["config"]["train"]["episodes"]
+    trained = f"{episodes} demonstrations in rooms of 4 objects and 4 doors. "
+    note = _note(models, f"{trained}{_limit(models)}{_baseline_note(records)}")
+    return ResultTable("BabyAI: planning success", note, head, tuple(rows))
+
+
+def _without_plan(records: Records, kind: str) -> tuple[str, ...]:
+    """The cells of an agent that has no plan to carry out blindly."""
+    return tuple(
+        cell for room in ("4+4", "8+6") for cell in ("", spread(success_of(records, kind, None, room)))
+    )
+
+
+def _baseline_note(records: Records) -> str:
+    made = of_baselines(records)
+    return f"BC and DT: {made_by(made)} Models: " if made else ""
 
 
 _LOOPS = ("open", "closed")
@@ -189,36 +220,50 @@ _LOOPS = ("open", "closed")
 
 def main_plot(records: Records, path: Path) -> None:
     """Bars of the open-loop success."""
+    rooms = ("4+4", "8+6")
     groups = {
-        title: {room: _centre(_values(records, sketch, None, room, "open")) for room in ("4+4", "8+6")}
+        title: {room: _centre(success_of(records, kind, None, room)) for room in rooms}
+        for kind, title in AGENTS.items()
+    }
+    groups |= {
+        title: {room: _centre(_values(of_models(records), sketch, None, room, "open")) for room in rooms}
         for sketch, title in SKETCHES.items()
     }
-    plot_bars(groups, path, title="BabyAI: planning success, open loop", y="success")
+    plot_bars(groups, path, title="BabyAI: success (models: open loop)", y="success")
 
 
 def data_table(records: Records) -> ResultTable:
     """Success by number of demonstrations."""
-    sizes = sorted({record["config"]["train"]["episodes"] for record in records})
+    models = of_models(records)
+    sizes = sorted({record["config"]["train"]["episodes"] for record in models})
     rows = []
+    for kind, title in AGENTS.items():
+        rows.append((title, "", *(spread(success_of(records, kind, size, "4+4")) for size in sizes)))
+        if kind in BASELINE_SIZES:
+            rows.append((title, "paper", *(BASELINE_SIZES[kind].get(size, "") for size in sizes)))
     for sketch, title in SKETCHES.items():
         for loop in _LOOPS:
-            found = (spread(_values(records, sketch, size, "4+4", loop)) for size in sizes)
+            found = (spread(_values(models, sketch, size, "4+4", loop)) for size in sizes)
             rows.append((title, loop + " loop", *found))
         rows.append((title, "paper", *(PAPER_SIZES[sketch].get(size, "") for size in sizes)))
     head = ("model", "acting", *(f"{size} episodes" for size in sizes))
-    return ResultTable(
-        "BabyAI: success by number of demonstrations", _note(records, _limit(records)), head, tuple(rows)
-    )
+    note = _note(models, f"{_limit(models)}{_baseline_note(records)}")
+    return ResultTable("BabyAI: success by number of demonstrations", note, head, tuple(rows))
 
 
 def data_plot(records: Records, path: Path) -> None:
     """Lines of the open-loop success over the number of demonstrations."""
-    sizes = sorted({record["config"]["train"]["episodes"] for record in records})
+    models = of_models(records)
+    sizes = sorted({record["config"]["train"]["episodes"] for record in models})
     series = {
-        title: [(size, *_centre(_values(records, sketch, size, "4+4", "open"))) for size in sizes]
+        title: [(size, *_centre(success_of(records, kind, size, "4+4"))) for size in sizes]
+        for kind, title in AGENTS.items()
+    }
+    series |= {
+        title: [(size, *_centre(_values(models, sketch, size, "4+4", "open"))) for size in sizes]
         for sketch, title in SKETCHES.items()
     }
-    plot_lines(series, path, title="BabyAI: success, open loop", x="demonstrations", y="success")
+    plot_lines(series, path, title="BabyAI: success (models: open loop)", x="demonstrations", y="success")
 
 
 def _centre(values: Sequence[float]) -> tuple[float, float]:
@@ -304,26 +349,15 @@ def transition_table(records: Records) -> ResultTable:
     return ResultTable("BabyAI: single steps against Minigrid", note, ("action", "steps", *predicates), rows)
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Experiment:
-    """A table: its runs for so many seeds (quick or not), how to print them, and how to draw them.
-
-    A run's config has `in_world`, which gives it the options of the world that a user has set.
-    """
-
-    runs: Callable[[int, bool], Sequence[ExperimentRun[Any]]]
-    table: Callable[[Records], ResultTable]
-    plot: Callable[[Records, Path], None] | None = None
-
-
 EXPERIMENTS: dict[str, Experiment] = {
     "babyai-main": Experiment(lambda n, quick: success_runs(SIZES[-1:], n, quick), main_table, main_plot),
     "babyai-data": Experiment(lambda n, quick: success_runs(SIZES, n, quick), data_table, data_plot),
+    "babyai-nodes": Experiment(node_runs, node_table, node_plot),
+    "babyai-curves": Experiment(curve_runs, curve_table, curve_plot),
     "babyai-unseen": Experiment(check_runs, unseen_table),
     "babyai-stock": Experiment(check_runs, stock_table),
     "babyai-transitions": Experiment(check_runs, transition_table),
     "babyai-factors": Experiment(factor_runs, factor_table),
     "babyai-onpolicy": Experiment(onpolicy_runs, onpolicy_table, onpolicy_plot),
 }
-"""What ``pdsketch reproduce`` knows."""
+"""What ``pdsketch reproduce`` knows of BabyAI."""

@@ -3,37 +3,50 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypedDict, final
+from typing import Any, final
 
-from pdsketch.experiments.babyai_tables import EXPERIMENTS
+from pdsketch.experiments import babyai_tables, painting_tables
+from pdsketch.experiments.cluster import Cluster
+from pdsketch.experiments.experiment import Experiment
 from pdsketch.experiments.runs import ExperimentRun, count_finished, run_all
 from pdsketch.experiments.tables import ResultTable
 from pdsketch.files.lock import lock_file
 from pdsketch.files.writing import make_folder, write_file, write_output
 from pdsketch.lang.diagnostics import did_you_mean, error
 
+EXPERIMENTS: dict[str, Experiment] = {**babyai_tables.EXPERIMENTS, **painting_tables.EXPERIMENTS}
+"""What ``pdsketch reproduce`` knows."""
 
-class TrainingWorld(TypedDict, total=False):
-    """Options of the world of the demonstrations."""
 
-    objects: int
-    doors: int
+def experiment_of(table: str) -> Experiment:
+    """The experiment of this name."""
+    if table not in EXPERIMENTS:
+        raise error(
+            "unknown-table",
+            f"there is no table `{table}`",
+            help=did_you_mean(table, EXPERIMENTS) or f"the tables are {', '.join(EXPERIMENTS)}",
+        )
+    return EXPERIMENTS[table]
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Which table, how thoroughly, where to, over how many processes, and options of the training world."""
+    """Which table, how thoroughly, where to, and options of the training world.
+
+    ``jobs`` processes share the runs, of this machine or of a ``cluster``.
+    """
 
     table: str
     folder: Path = Path("results")
     seeds: int = 3
     quick: bool = False
     jobs: int = 1
-    world: TrainingWorld = field(default_factory=TrainingWorld)
+    world: Mapping[str, Any] = field(default_factory=dict)
+    cluster: Cluster | None = None
 
     def all_runs(self) -> list[ExperimentRun[Any]]:
         """The runs of the table, trained in the world that is asked for."""
@@ -53,18 +66,12 @@ class Request:
 
 def reproduce(request: Request, say: Callable[[str], None] | None = None) -> ResultTable:
     """Run what is not finished yet, then write the table."""
-    if request.table not in EXPERIMENTS:
-        raise error(
-            "unknown-table",
-            f"there is no table `{request.table}`",
-            help=did_you_mean(request.table, EXPERIMENTS) or f"the tables are {', '.join(EXPERIMENTS)}",
-        )
-    experiment = EXPERIMENTS[request.table]
+    experiment = experiment_of(request.table)
     folder = request.place
     runs = request.all_runs()
     # Other tables may be written into the same folder meanwhile.
     with lock_file(folder / f"{request.table}.json"):
-        records = run_all(runs, request.runs, request.jobs, say)
+        records = run_all(runs, request.runs, request.jobs, say, request.cluster)
         table = experiment.table(records)
         write_file(folder / f"{request.table}.md", table.markdown())
         content = {**table.as_json(), "runs": records}
@@ -87,10 +94,10 @@ def write_results(folder: Path, page: Path) -> list[str]:
         "# Results",
         "",
         "Each table is what `pdsketch reproduce NAME` wrote; the command stands above it. Figures are the",
-        "mean and the standard deviation over seeds. Everything happens in Minigrid, and its own verifiers",
-        "say what is a success. *Open loop*: one plan, carried out blindly. *Closed loop*: a new plan",
-        "whenever the world is not as predicted. 4+4: rooms of 4 objects and 4 doors, as in training;",
-        "8+6: fuller rooms.",
+        "mean and the standard deviation over seeds. BabyAI happens in Minigrid, whose own verifiers say",
+        "what is a success; the Painting Factory in MuJoCo, whose positions and colours are the judge.",
+        "*Open loop*: one plan, carried out blindly. *Closed loop*: a new plan whenever the world is not as",
+        "predicted. 4+4: rooms of 4 objects and 4 doors, as in training; 8+6: fuller rooms.",
         "",
     ]
     make_folder(page.parent)

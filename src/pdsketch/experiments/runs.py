@@ -19,13 +19,14 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, TypeVar, final
 
+from pdsketch.experiments.cluster import Cluster, on_cluster
 from pdsketch.experiments.workers import share
 from pdsketch.files.reading import read_json
 from pdsketch.files.writing import make_folder, sweep, write_file
 from pdsketch.lang.diagnostics import Diagnostic, Error, error
 
 _PARTS = {"name", "function", "config", "result", "origin"}
-_PACKAGES = ("pdsketch", "torch", "numpy", "numba", "minigrid", "gymnasium")
+_PACKAGES = ("pdsketch", "torch", "numpy", "numba", "minigrid", "gymnasium", "mujoco")
 
 
 class RunConfig(Protocol):
@@ -60,11 +61,16 @@ class ExperimentRun(Generic[C]):
 
 
 def run_all(
-    runs: Sequence[ExperimentRun[C]], folder: Path, jobs: int = 1, say: Callable[[str], None] | None = None
+    runs: Sequence[ExperimentRun[C]],
+    folder: Path,
+    jobs: int = 1,
+    say: Callable[[str], None] | None = None,
+    cluster: Cluster | None = None,
 ) -> list[dict[str, Any]]:
     """The measurements of all runs in their order, from their files where they are finished.
 
-    A run that fails does not keep the others from being made; an `Error` says at the end which failed.
+    The others are made in ``jobs`` processes, or by as many workers of a ``cluster``. A run that fails does
+    not keep the others from being made; an `Error` says at the end which failed.
     """
     sweep(make_folder(folder))
     tell = say or (lambda _: None)
@@ -73,7 +79,8 @@ def run_all(
         tell(f"{len(runs) - len(left)} of {len(runs)} runs are finished already")
     tasks = [(run, folder) for run in left]
     failures: list[Diagnostic] = []
-    for done, ((run, _), problem) in enumerate(share(tasks, _make, jobs) if jobs > 1 else _alone(tasks), 1):
+    made = share(tasks, _make, jobs) if jobs > 1 else _alone(tasks)
+    for done, ((run, _), problem) in enumerate(_far(tasks, jobs, cluster) if cluster else made, 1):
         if isinstance(problem, Error):
             failures += [replace(d, message=f"run {run.name}: {d.message}") for d in problem.diagnostics]
         elif problem is not None:
@@ -100,6 +107,17 @@ def _alone(
             yield task, problem
         else:
             yield task, None
+
+
+def _far(
+    tasks: Sequence[tuple[ExperimentRun[C], Path]], jobs: int, cluster: Cluster
+) -> Iterator[tuple[tuple[ExperimentRun[C], Path], BaseException | None]]:
+    """`share` over the workers of a cluster; files are written here."""
+    folders = {run.key: folder for run, folder in tasks}
+    for run, measured, problem in on_cluster([run for run, _ in tasks], _execute, cluster.address, jobs):
+        if measured is not None:
+            _write(folders[run.key], run, measured)
+        yield (run, folders[run.key]), problem
 
 
 def _make(task: tuple[ExperimentRun[C], Path]) -> None:

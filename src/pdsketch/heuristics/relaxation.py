@@ -13,26 +13,23 @@ could never be seen to vanish, and infinity would be wrong.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
 
 from pdsketch.budget import UNLIMITED, Budget
 from pdsketch.heuristics.recursion import components
-from pdsketch.kernels.arrays import Bools, Floats, Indices, Ints, Longs
-from pdsketch.kernels.csr import (
-    CSR,
-    csr_of,
-    distinct,
-    filtered,
-    gather,
-    group,
-    invert,
-    owners_of,
-    repeated,
-    stack,
-    unite,
+from pdsketch.heuristics.unary import (
+    Rows,
+    index_uses,
+    number_propositions,
+    of_negations,
+    of_operators,
+    useful,
 )
+from pdsketch.kernels.arrays import Bools, Floats, Indices, Ints, Longs
+from pdsketch.kernels.csr import CSR, distinct, owners_of, stack
 from pdsketch.task.task import Task
 
 COUNT_BITS = 14
@@ -96,115 +93,13 @@ def scale_costs(costs: Floats) -> tuple[Longs, float]:
     return np.floor(costs * scale).astype(np.int64), scale
 
 
-class _Unary(NamedTuple):
-    """Unary operators over literals: one row of conditions and one of heads each."""
-
-    conditions: CSR
-    heads: CSR
-    owner: Longs
-
-
-def _from_operators(task: Task, budget: Budget) -> _Unary:
-    """One unary operator for all unconditional effects of an operator, one for each other effect."""
-    width = 2 * task.n_facts
-    owner = owners_of(task.effects)
-    effect = task.effects.items.astype(np.int64)
-    conditional = np.diff(task.conditions.starts)[effect] > 0
-    plain, place = np.unique(owner[~conditional], return_inverse=True)
-    unary = np.empty(len(owner), np.int64)
-    unary[~conditional] = place
-    unary[conditional] = len(plain) + np.arange(int(conditional.sum()))
-    owners = np.concatenate([plain, owner[conditional]])
-    budget.check()
-    heads = gather(task.heads, effect)
-    heads = unite(unary[owners_of(heads)], heads.items, len(owners), width)
-    budget.check()
-    before = gather(task.preconditions, owners)
-    extra = gather(task.conditions, effect[conditional])
-    conditions = unite(
-        np.concatenate([owners_of(before), len(plain) + owners_of(extra)]),
-        np.concatenate([before.items, extra.items]),
-        len(owners),
-        width,
-    )
-    return _Unary(conditions, heads, owners)
-
-
-def _from_axioms(task: Task) -> _Unary:
-    heads = 2 * task.axiom_heads.astype(np.int64)
-    count = len(heads)
-    return _Unary(task.axiom_bodies, group(np.arange(count), heads, count), np.full(count, -1, np.int64))
-
-
-def _from_negations(task: Task, needed: Ints, budget: Budget) -> _Unary:
-    """How the negations of derived facts come about: those in ``needed``, and those that they need in turn.
-
-    Helper propositions are numbered from ``2 * n_facts`` on, one a rule.
-    """
-    wanted = needed[(needed >= 2 * task.n_basic) & (needed & 1 == 1)] >> 1
-    if not len(wanted):
-        return _Unary(csr_of([]), csr_of([]), np.zeros(0, np.int64))
-    rules = invert(CSR(np.arange(len(task.axiom_heads) + 1, dtype=np.int32), task.axiom_heads), task.n_facts)
+def _recursive_rules(task: Task) -> Bools:
+    """Which rules depend on their own heads."""
     component = components(task)
     owners, items = owners_of(task.axiom_bodies), task.axiom_bodies.items
     recursive = np.zeros(len(task.axiom_heads), np.bool_)
     recursive[owners[component[items >> 1] == component[task.axiom_heads[owners]]]] = True
-    parts: list[tuple[CSR, CSR]] = []
-    seen = np.zeros(task.n_facts, np.bool_)
-    while len(wanted):
-        budget.check()
-        seen[wanted] = True
-        of_fact = gather(rules, wanted)
-        of_fact = filtered(of_fact, ~recursive[of_fact.items])
-        broken = of_fact.items
-        conditions = CSR(of_fact.starts, (2 * task.n_facts + broken).astype(np.int32))
-        parts.append((conditions, group(np.arange(len(wanted)), 2 * wanted + 1, len(wanted))))
-        bodies = gather(task.axiom_bodies, broken)
-        n = np.arange(len(bodies.items))
-        helpers = 2 * task.n_facts + broken[owners_of(bodies)]
-        parts.append((group(n, bodies.items ^ 1, len(n)), group(n, helpers, len(n))))
-        next_ = bodies.items[(bodies.items & 1 == 0) & (bodies.items >> 1 >= task.n_basic)] >> 1
-        wanted = distinct(next_[~seen[next_]]).astype(np.int32)
-    heads = stack([heads for _, heads in parts])
-    return _Unary(stack([c for c, _ in parts]), heads, np.full(len(heads.starts) - 1, -1, np.int64))
-
-
-def _numbered(task: Task, unary: _Unary) -> tuple[Longs, int]:
-    """A number for each literal and helper that some condition or the goal mentions, -1 for the others."""
-    numbers = np.full(2 * task.n_facts + len(task.axiom_heads), -1, np.int64)
-    mentioned = distinct(np.concatenate([unary.conditions.items, task.goal]))
-    numbers[mentioned] = np.arange(len(mentioned))
-    return numbers, len(mentioned)
-
-
-def _useful(unary: _Unary, numbers: Longs, n_propositions: int) -> _Unary:
-    """Over propositions: heads that nobody needs, or that are conditions too, are left out."""
-    owners, heads = owners_of(unary.heads), numbers[unary.heads.items]
-    width = max(n_propositions, 1)
-    conditions = CSR(unary.conditions.starts, numbers[unary.conditions.items].astype(np.int32))
-    own = np.sort(owners_of(conditions) * width + conditions.items)
-    keep = (heads >= 0) & ~_among(owners * width + heads, own)
-    heads_rows = group(owners[keep], heads[keep], len(unary.owner))
-    picks = np.flatnonzero(np.diff(heads_rows.starts) > 0)
-    conditions = gather(conditions, picks)
-    if bool(np.any(np.diff(conditions.starts) > _MOST_CONDITIONS)):
-        conditions = _shortened(conditions)
-    return _Unary(conditions, gather(heads_rows, picks), unary.owner[picks])
-
-
-def _among(values: Longs, ordered: Longs) -> Bools:
-    """Which of the values are among others, which are in order."""
-    if not len(ordered):
-        return np.zeros(len(values), np.bool_)
-    places = np.minimum(np.searchsorted(ordered, values), len(ordered) - 1)
-    found: Bools = ordered[places] == values
-    return found
-
-
-def _shortened(conditions: CSR) -> CSR:
-    """Rows cut to what an operator's counter can hold; fewer conditions relax more, and stay sound."""
-    _, place = repeated(np.diff(conditions.starts))
-    return filtered(conditions, place < _MOST_CONDITIONS)
+    return recursive
 
 
 def relax(
@@ -217,70 +112,39 @@ def relax(
     """
     scaled, scale = scale_costs(task.costs if costs is None else costs)
     budget.reserve(64 * (len(task.heads.items) + len(task.preconditions.items) + len(task.conditions.items)))
-    parts = [_from_operators(task, budget), _from_axioms(task)]
-    budget.check()
-    needed = distinct(np.concatenate([*(p.conditions.items for p in parts), task.goal])).astype(np.int32)
-    budget.check()
-    parts.append(_from_negations(task, needed, budget))
-    budget.reserve(64 * sum(len(p.conditions.items) + len(p.heads.items) for p in parts))
-    unary = _Unary(
-        stack([p.conditions for p in parts]),
-        stack([p.heads for p in parts]),
-        np.concatenate([p.owner for p in parts]),
+    first = of_operators(
+        _rows(task.effects),
+        _rows(task.conditions),
+        _rows(task.heads),
+        _rows(task.preconditions),
+        2 * task.n_facts,
     )
     budget.check()
-    numbers, count = _numbered(task, unary)
+    bodies, axiom_heads = task.axiom_bodies, task.axiom_heads.astype(np.int32, copy=False)
+    needed = _needed((first[1], bodies.items, task.goal), 2 * task.n_facts, 2 * task.n_basic)
+    recursive = _recursive_rules(task) if len(needed) else np.zeros(len(axiom_heads), np.bool_)
     budget.check()
-    unary = _useful(unary, numbers, count)
-    budget.reserve(64 * (len(unary.conditions.items) + len(unary.heads.items)))
-    unary, n_several = _sorted_by_size(unary)
-    budget.check()
-    return _assemble(task, unary, n_several, numbers, count, scaled, scale, per_effect)
-
-
-def _sorted_by_size(unary: _Unary) -> tuple[_Unary, int]:
-    """Operators with several conditions first, then the others; and how many of the first there are."""
-    few = np.diff(unary.conditions.starts) < 2
-    order = np.argsort(few, kind="stable")
-    parts = _Unary(gather(unary.conditions, order), gather(unary.heads, order), unary.owner[order])
-    return parts, int((~few).sum())
-
-
-def _uses(unary: _Unary, n_several: int, count: int) -> tuple[CSR, CSR]:
-    """For each proposition, the operators with several conditions, and the heads it leads to alone."""
-    starts, items = unary.conditions.starts, unary.conditions.items
-    several = CSR(starts[: n_several + 1], items[: starts[n_several]])
-    single = n_several + np.flatnonzero(np.diff(starts[n_several:]) == 1)
-    heads = gather(unary.heads, single)
-    places = unary.heads.starts[single][owners_of(heads)] + (
-        np.arange(len(heads.items)) - heads.starts[:-1][owners_of(heads)]
+    negations = of_negations(needed, axiom_heads, _rows(bodies), recursive, task.n_basic, task.n_facts)
+    parts = [CSR(first[0], first[1]), bodies, CSR(negations[0], negations[1])]
+    single = np.arange(len(axiom_heads) + len(negations[2]) + 1, dtype=np.int32)
+    heads = [CSR(first[2], first[3]), CSR(single, np.concatenate([2 * axiom_heads, negations[2]]))]
+    budget.reserve(128 * sum(len(part.items) for part in (*parts, *heads)))
+    conditions = _rows(stack(parts))
+    numbers, count = number_propositions(
+        conditions[1], task.goal.astype(np.int32, copy=False), 2 * task.n_facts + len(axiom_heads)
     )
-    return invert(several, count), group(items[starts[single]][owners_of(heads)], places, count)
-
-
-def _edge_table(unary: _Unary, edges: CSR, base: Longs) -> Indices:
-    """A row (head, unary operator, cost) for each edge, one after the other."""
-    operators = owners_of(unary.heads)[edges.items]
-    table = np.stack([unary.heads.items[edges.items], operators, base[operators]], axis=1)
-    return table.astype(np.uint32)
-
-
-def _assemble(
-    task: Task,
-    unary: _Unary,
-    n_several: int,
-    numbers: Longs,
-    count: int,
-    scaled: Longs,
-    scale: float,
-    per_effect: bool,
-) -> Relaxation:
-    owner = unary.owner
+    budget.check()
+    *unary, origins, n_several = useful(conditions, _rows(stack(heads)), numbers, count, _MOST_CONDITIONS)
+    budget.check()
+    owner = np.concatenate([first[4], np.full(len(single) - 1, -1, np.int64)])[origins]
+    small, made = (unary[0], unary[1]), (unary[2], unary[3])
     base = np.where(owner >= 0, np.append(scaled, 0)[owner], 0)
-    sizes = np.diff(unary.conditions.starts).astype(np.int64)
-    uses, edges = _uses(unary, n_several, count)
+    uses_starts, uses, edges_starts, edges = index_uses(small, made, base, n_several, count)
+    budget.check()
+    sizes = np.diff(small[0]).astype(np.int64)
     negative = numbers[1 : 2 * task.n_facts : 2].astype(np.int32)
-    goal = numbers[distinct(task.goal)].astype(np.int32)
+    goal_literals = distinct(task.goal).astype(np.int32)
+    goal = numbers[goal_literals]
     is_goal = np.zeros(count, np.bool_)
     is_goal[goal] = True
     groups = np.arange(len(owner)) + len(scaled) if per_effect else owner
@@ -289,14 +153,14 @@ def _assemble(
         positive=numbers[0 : 2 * task.n_facts : 2].astype(np.int32),
         negative=negative,
         negated=np.flatnonzero(negative >= 0).astype(np.int32),
-        uses_starts=uses.starts.astype(np.uint32),
-        uses=uses.items.astype(np.uint32),
-        edges_starts=edges.starts.astype(np.uint32),
-        edges=_edge_table(unary, edges, base),
-        conditions_starts=unary.conditions.starts.astype(np.uint32),
-        conditions=unary.conditions.items.astype(np.uint32),
-        heads_starts=unary.heads.starts.astype(np.uint32),
-        heads=unary.heads.items.astype(np.uint32),
+        uses_starts=uses_starts,
+        uses=uses,
+        edges_starts=edges_starts,
+        edges=edges,
+        conditions_starts=small[0].astype(np.uint32),
+        conditions=small[1].astype(np.uint32),
+        heads_starts=made[0].astype(np.uint32),
+        heads=made[1].astype(np.uint32),
         initial=((base << COUNT_BITS) | sizes)[:n_several],
         free=np.flatnonzero(sizes == 0).astype(np.uint32),
         owner=owner.astype(np.int32),
@@ -306,6 +170,18 @@ def _assemble(
         preconditions=task.preconditions.items.astype(np.int32),
         goal=goal.astype(np.uint32),
         is_goal=is_goal,
-        goal_literals=distinct(task.goal).astype(np.int32),
+        goal_literals=goal_literals,
         cheapest=float(scaled.min(initial=1 << 28)) / scale if len(scaled) else 1.0,
     )
+
+
+def _rows(rows: CSR) -> Rows:
+    return rows.starts.astype(np.int32, copy=False), rows.items.astype(np.int32, copy=False)
+
+
+def _needed(literals: Iterable[Ints], n_literals: int, first: int) -> Ints:
+    """The derived facts whose negations are among some literals; derived ones begin at ``first``."""
+    asked = np.zeros(n_literals, np.bool_)
+    for some in literals:
+        asked[some] = True
+    return (np.flatnonzero(asked[first + 1 :: 2]) + first // 2).astype(np.int32)

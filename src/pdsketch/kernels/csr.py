@@ -81,14 +81,6 @@ def distinct(values: NDArray[np.integer]) -> NDArray[np.integer]:
     return ordered[new]
 
 
-def unite(owners: NDArray[np.integer], items: NDArray[np.integer], n_rows: int, width: int) -> CSR:
-    """Items by their owner, sorted, each once; items are less than ``width``."""
-    keys = distinct(owners.astype(np.int64) * max(width, 1) + items)
-    found = keys // max(width, 1)
-    starts = starts_of(np.bincount(found, minlength=n_rows))
-    return CSR(starts, (keys % max(width, 1)).astype(np.int32))
-
-
 def invert(rows: CSR, n_items: int) -> CSR:
     """The rows in which each item stands."""
     return group(rows.items, owners_of(rows), n_items)

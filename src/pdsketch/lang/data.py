@@ -9,7 +9,7 @@ from operator import add, floordiv, mul, sub, truediv
 from struct import pack, unpack
 from typing import Any
 
-from pdsketch.lang.diagnostics import error
+from pdsketch.lang.diagnostics import Error, error
 from pdsketch.lang.domain import Fact
 from pdsketch.lang.source import Span
 from pdsketch.lang.types import ValueType
@@ -39,6 +39,19 @@ def arithmetic(op: str, args: Sequence[Any], *, whole: bool, span: Span | None =
         return _calculated(op, args, whole=whole)
     except OverflowError:
         raise error("number-too-large", "this number is too large", span) from None
+
+
+def component(vector: Sequence[Any], place: int, span: Span | None = None) -> Any:
+    """One element of a vector."""
+    if place >= len(vector):
+        raise out_of_range(place, len(vector), span)
+    return vector[place]
+
+
+def out_of_range(place: int, size: int, span: Span | None) -> Error:
+    """What to say of a vector, whose size only a state tells, that is too short."""
+    elements = "1 element" if size == 1 else f"{size} elements"
+    return error("index-out-of-range", f"this vector has {elements}, and no element {place}", span)
 
 
 def _calculated(op: str, args: Sequence[Any], *, whole: bool) -> Any:

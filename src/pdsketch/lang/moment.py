@@ -11,7 +11,7 @@ from operator import ge, gt, le, lt
 from typing import Any, final
 
 from pdsketch.budget import current
-from pdsketch.lang.data import arithmetic, near, plain, show_atom
+from pdsketch.lang.data import arithmetic, component, near, plain, show_atom
 from pdsketch.lang.diagnostics import error
 from pdsketch.lang.domain import Data, Domain, Fact
 from pdsketch.lang.rewrite import conjuncts
@@ -21,6 +21,7 @@ from pdsketch.lang.terms import (
     Arithmetic,
     BlankCall,
     Compare,
+    Component,
     Each,
     Equal,
     Expr,
@@ -92,6 +93,8 @@ class Moment:
             case Arithmetic():
                 args = [self.value(a, bindings) for a in expr.args]
                 return arithmetic(expr.op, args, whole=expr.type.prim == "int64", span=expr.span)
+            case Component():
+                return component(self.value(expr.vector, bindings), expr.place, expr.span)
             case BlankCall():
                 return self._call(expr.blank, [self.value(a, bindings) for a in expr.args], expr)
             case Each():

@@ -16,6 +16,7 @@ from pdsketch.lang.terms import (
     Arithmetic,
     BlankCall,
     Compare,
+    Component,
     Each,
     Equal,
     Expr,
@@ -44,6 +45,9 @@ def map_children(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
             left, right = change(expr.left), change(expr.right)
             same = left is expr.left and right is expr.right
             return expr if same else replace(expr, left=left, right=right)
+        case Component():
+            vector = change(expr.vector)
+            return expr if vector is expr.vector else replace(expr, vector=vector)
         case Quantified():
             body = change(expr.body)
             return expr if body is expr.body else replace(expr, body=body)

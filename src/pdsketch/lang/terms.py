@@ -210,8 +210,31 @@ class Arithmetic(_Term):
     span: Span | None = field(default=None, compare=False, repr=False)
 
 
+@final
+@_hashed_once
+@dataclass(frozen=True, slots=True)
+class Component(_Term):
+    """``(component V 0)``: one element of a vector, by its place, from 0 on."""
+
+    vector: Expr
+    place: int
+    type: ValueType
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
 Expr = (
-    Variable | Object | Value | Apply | BlankCall | Logic | Quantified | Each | Equal | Compare | Arithmetic
+    Variable
+    | Object
+    | Value
+    | Apply
+    | BlankCall
+    | Logic
+    | Quantified
+    | Each
+    | Equal
+    | Compare
+    | Arithmetic
+    | Component
 )
 
 TRUE = Value(True, BOOL)
@@ -248,6 +271,8 @@ def children(expr: Expr) -> tuple[Expr, ...]:
             return expr.args
         case Quantified():
             return (expr.body,)
+        case Component():
+            return (expr.vector,)
         case Each():
             return (expr.condition, expr.body)
         case Equal() | Compare():

@@ -20,6 +20,7 @@ from pdsketch.lang.terms import (
     Arithmetic,
     BlankCall,
     Compare,
+    Component,
     Each,
     Equal,
     Expr,
@@ -229,6 +230,8 @@ class _Writer:
                 return self._list(expr.op, (expr.left, expr.right))
             case Arithmetic():
                 return self._list(expr.op, expr.args)
+            case Component():
+                return f"(component {self.text(expr.vector)} {expr.place})"
 
     def effect(self, variables: Iterable[Variable], condition: Expr, updates: Iterable[Update]) -> str:
         """Updates over the same variables, under the same condition."""

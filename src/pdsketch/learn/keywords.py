@@ -34,6 +34,7 @@ class FitOptions(TypedDict, total=False):
     validation: float | None
     evaluate_every: int
     patience: int | None
+    shares: int
     time_limit: float | None
     device: str | None
     resident_gib: float | None

@@ -44,6 +44,8 @@ class Options:
       more). ``evaluate_every`` steps it is measured; after ``patience``
       measurements without a better loss the fit stops. Where anything is held
       out and ``patience`` is given, the best weights are kept.
+    - ``shares``: a batch is computed in so many parts, whose losses are averaged: less memory and, where
+      torch.distributed is initialised, one process for each (or for several), with the same result.
     - ``time_limit`` in seconds. ``device``: None leaves the model where it is.
     - ``resident_gib``: how much of the data is kept on the device, in GiB of padded values
       (None: 2 on a CPU, a quarter of a GPU's memory). The predicates that are too large
@@ -81,6 +83,7 @@ class Options:
     validation: float | None = None
     evaluate_every: int = 250
     patience: int | None = None
+    shares: int = 1
     time_limit: float | None = None
     device: str | None = None
     resident_gib: float | None = None
@@ -150,6 +153,7 @@ _COUNTS = {
     "horizon": 1,
     "evaluate_every": 1,
     "checkpoint_every": 1,
+    "shares": 1,
     "patience": 1,
 }
 _NUMBERS = {

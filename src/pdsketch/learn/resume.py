@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 def save(trainer: Trainer) -> None:
     """Write the checkpoint of a fit that has one."""
-    if trainer.options.checkpoint is None:
+    if trainer.options.checkpoint is None or not trainer.shares.leads:
         return
     stopping = trainer.stopping
     facts = FitProgress(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, Literal, final
 
@@ -24,6 +25,7 @@ from pdsketch.learn.resume import resume, save
 from pdsketch.learn.sampler import Sampler
 from pdsketch.learn.schedules import code_prior_strength, learning_rate, prior_strength, trial_steps
 from pdsketch.learn.setup import setup_of
+from pdsketch.learn.shares import Shares
 from pdsketch.learn.statistics import record_statistics
 from pdsketch.learn.training_set import TrainingSet
 from pdsketch.nets.default import Sparsity
@@ -43,6 +45,9 @@ class Trainer:
     """A fit under way. ``seconds`` are split into data, forward, backward and optimiser."""
 
     def __init__(self, training: TrainingSet, options: Options, train: Array, held_out: Array) -> None:
+        self.shares = Shares(options.shares, training.dataset.device)
+        if not self.shares.leads:
+            options = replace(options, log=None, tensorboard=None, progress=False, callback=None)
         self.training = training
         self.options = options
         self.train = train
@@ -65,6 +70,7 @@ class Trainer:
         self.seconds = dict.fromkeys(("data", "forward", "backward", "optimiser"), 0.0)
         self.history: list[dict[str, float]] = []
         self.synchronise = False
+        self.told_to_stop = False
         self.means = LossMeans()
         self.stopping = EarlyStopping(options.patience)
         # What can be gone back to: during the trial the first weights, afterwards those of the trial.
@@ -79,19 +85,22 @@ class Trainer:
         trial = self.settled_at is None
         states = (self.trial_sampler if trial else self.sampler).draw(self.step)
         clock = self._spent("data", clock)
-        with drawing(self.levels.networks if trial else (), self.step):
-            terms = self.losses.terms(states)
         held = {"rarity": prior_strength(*self._progress), "usage": code_prior_strength(*self._progress)}
-        loss = self.losses.total(terms, held)
-        clock = self._spent("forward", clock)
         for parameter in self.parameters:
             parameter.grad = None
-        if loss is not None and loss.requires_grad:
-            loss.backward()  # type: ignore[no-untyped-call]
-            clock = self._spent("backward", clock)
+        for share in self.shares.of(states):
+            with drawing(self.levels.networks if trial else (), self.step):
+                terms = self.losses.terms(share)
+            loss = self.losses.total(terms, held)
+            clock = self._spent("forward", clock)
+            if loss is not None and loss.requires_grad:
+                (loss / self.shares.count).backward()  # type: ignore[no-untyped-call]
+                clock = self._spent("backward", clock)
+            self.means.add(terms)
+        self.told_to_stop = self.shares.add_up(self.parameters, stop=self.told_to_stop)
+        if any(parameter.grad is not None for parameter in self.parameters):
             self._update()
         self._spent("optimiser", clock)
-        self.means.add(terms)
         self.step += 1
 
     def _update(self) -> None:
@@ -167,25 +176,30 @@ class Trainer:
         if not resume(self):
             record_statistics(self.losses, self.sampler, self.train)
             self.earlier = self.weights() if self.settled_at is None else {}
+        self.shares.begin(self.parameters)
         with Watchers(options, self.history) as watchers, postponed() as interrupted:
             while self.step < options.steps and self.parameters:
-                if interrupted():
-                    return self._stopped("interrupted")
-                if options.time_limit is not None and time.monotonic() - started > options.time_limit:
-                    return self._stopped("out-of-time")
+                late = options.time_limit is not None and time.monotonic() - started > options.time_limit
+                reason: Status = "interrupted" if interrupted() else "out-of-time" if late else "stopped"
+                if reason != "stopped" and self.shares.processes == 1:
+                    return self._stopped(reason)
+                self.told_to_stop |= reason != "stopped"
                 if self.settled_at is None and self.step >= self._trial_steps:
                     self._settle()
                 self.advance()
+                if self.told_to_stop:  # some process wants to, and all have heard it by now
+                    return self._stopped(reason)
                 last = self.step == options.steps
                 if self.step % options.evaluate_every == 0 or last:
                     figures = self._measured()
-                    told_to_stop = watchers.update(self.step, figures)
+                    ends = watchers.update(self.step, figures)
                     self.model.train()  # whatever a callback did with it
                     if self._enough(figures):
                         self._finish()
                         return "stopped-early"
-                    if told_to_stop:
+                    if ends and self.shares.processes == 1:
                         return self._stopped("stopped")
+                    self.told_to_stop = ends
                 elif options.progress and self.step % _BAR_STEPS == 0:
                     watchers.bar(self.step, self.means.figures(self.step))
                 if options.checkpoint and (self.step % options.checkpoint_every == 0 or last):
@@ -195,7 +209,7 @@ class Trainer:
 
     def _measured(self) -> dict[str, float]:
         """The figures of a measurement: losses, and accuracies on training and held-out states."""
-        figures = self.means.figures(self.step)
+        figures = self.shares.means(self.means, self.losses.parts).figures(self.step)
         self.means = LossMeans()
         found = measure(self.training, self.train, _MEASURED)
         figures |= {"accuracy": found.goal_accuracy, "step_accuracy": found.step_accuracy}

@@ -6,7 +6,7 @@ import os
 import shutil
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -22,6 +22,7 @@ from pdsketch.files.writing import make_folder
 from pdsketch.lang.diagnostics import error
 from pdsketch.lang.domain import Domain
 from pdsketch.lang.load import load_domain
+from pdsketch.learn.data.episode import Episode
 from pdsketch.learn.data.episode_arrays import EpisodeArrays
 from pdsketch.learn.data.recorder import arrays_of
 from pdsketch.learn.fit import fit
@@ -34,6 +35,9 @@ from pdsketch.search.result import UntrainedWarning
 from pdsketch.tensor.model import Model
 
 Folder = str | os.PathLike[str]
+
+Relabel = Callable[[list[Episode]], Iterable[Episode]]
+"""From the episodes of a round to the same with further goals."""
 
 
 @final
@@ -71,6 +75,7 @@ def learn(
     folder: Folder | None = None,
     *,
     modules: Modules | None = None,
+    relabel: Relabel | None = None,
     resume: bool = True,
     progress: Callable[[str], None] | None = None,
     world_name: str = "",
@@ -82,6 +87,9 @@ def learn(
     ``sketch`` is a domain or its file, ``modules`` fill blanks and external functions as in `Model`. The
     settings are the fields of `LearnOptions`.
 
+    ``relabel(episodes)`` returns the episodes of a round with the world's word on further goals, where it has
+    one (`pdsketch.hindsight`): goals that happened to be reached then are successes to learn from.
+
     ``folder`` keeps everything, round by round, and in the end is the folder of the model. A run that was
     killed goes on from there (``resume``), and ends as it would have without; one that has ended goes on
     with more ``episodes`` or ``budget``. ``progress`` is called with a line for each round. ``world_name``
@@ -91,6 +99,8 @@ def learn(
     domain = sketch if isinstance(sketch, Domain) else load_domain(sketch)
     with _place(folder, resume) as place:
         run = _Run(open_worlds(worlds, domain, options), domain, modules or {}, options, place, world_name)
+        run.relabel = relabel
+        run.setup["relabel"] = relabel is not None
         return run.whole(progress or (lambda _: None))
 
 
@@ -129,6 +139,7 @@ class _Run:
         self.modules = modules
         self.options = options
         self.replay = Replay(folder, domain, modules)
+        self.relabel: Relabel | None = None
         self.setup: dict[str, Any] = {
             "sketch": digest_of(domain.source.text),
             "modules": sorted(modules),
@@ -201,7 +212,8 @@ class _Run:
             agent = Explorer(planner(model, options), seed, options.explore, subgoals=options.subgoals)
         seeds = [problem_seed(options.seed, so_far + i, "collect") for i in range(wanted)]
         left = None if options.budget is None else options.budget - steps
-        return arrays_of(collect(agent, self.worlds, seeds, options.max_steps, left), self.domain)
+        episodes = collect(agent, self.worlds, seeds, options.max_steps, left)
+        return arrays_of(episodes if self.relabel is None else self.relabel(episodes), self.domain)
 
     def _fresh(self) -> Model:
         return Model(self.domain, self.modules, seed=self.options.seed)

@@ -26,9 +26,8 @@ class LearnOptions:
       ``growth`` times as many episodes as before, with the model of the round before.
     - ``explore``: the part of the actions that is random. ``subgoals``: whether parts of a goal are tried
       where there is no plan for all of it; else the rest of such an episode is a random walk.
-    - ``fit_steps`` are made on all episodes so far: in the first round from fresh networks, later from the
-      weights of the round before (``warm=False``: fresh ones each time). ``fit`` are further options of
-      `pdsketch.fit`.
+    - ``fit_steps`` are made on all episodes so far, with fresh networks (``warm``: from the weights of the
+      round before, which early mistakes may outlast). ``fit`` are further options of `pdsketch.fit`.
     - ``evaluate``: on how many held-out problems each round's model is tried, or the world's seeds of them.
       They are no part of the budget, and nothing is learned from them.
     - ``search``, ``heuristic``, ``max_expansions``, ``tolerance``, ``max_replans``: of the plans, as `Policy`
@@ -46,7 +45,7 @@ class LearnOptions:
     explore: float = 0.1
     subgoals: bool = True
     fit_steps: int = 1000
-    warm: bool = True
+    warm: bool = False
     fit: FitOptions = field(default_factory=FitOptions)
     evaluate: int | Sequence[int] = 0
     search: ModelSearch | None = "astar"

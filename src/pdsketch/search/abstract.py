@@ -7,7 +7,9 @@ the state that the model is in by then. Nothing is returned that the model does 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from math import ceil
 from time import monotonic
 from typing import Final, final
@@ -16,7 +18,7 @@ import numpy as np
 import torch
 
 from pdsketch.abstract.abstraction import Abstraction, NoAbstractionError, Values
-from pdsketch.abstract.andor.compile import compile_and_or
+from pdsketch.abstract.andor.compile import Compilations, compile_and_or
 from pdsketch.abstract.read import FactReader
 from pdsketch.budget import Budget
 from pdsketch.lang.steps import Step
@@ -74,7 +76,10 @@ class AbstractAttempt:
 
 @final
 class AbstractSearch:
-    """The search for one problem's plan, which goes on where the model refuses what was found."""
+    """The search for one problem's plan, which goes on where the model refuses what was found.
+
+    ``compiled`` makes the task of the problem as it is given.
+    """
 
     def __init__(
         self,
@@ -82,6 +87,7 @@ class AbstractSearch:
         state: State,
         goal: Expr,
         values: Values,
+        compiled: Callable[[], Abstraction],
         *,
         costs: bool,
         most: int | None,
@@ -90,6 +96,7 @@ class AbstractSearch:
         self._model = model
         self._goal = goal
         self._values = values
+        self._compiled = compiled
         self._costs = costs
         self._most = most
         self._budget = budget
@@ -103,9 +110,8 @@ class AbstractSearch:
     def find(self) -> list[Step] | None:
         """A plan of which the abstraction says that it reaches the goal; None: it knows of none."""
         attempt, now = self.attempt, monotonic()
-        types = self._here.universe(0).types
         try:
-            abstraction = compile_and_or(self._model, types, self._goal, self._here, self._values, read=False)
+            abstraction = self._compiled()
         except NoAbstractionError as why:
             attempt.why = f"the goal has no form over codes: {why}"
             return None
@@ -139,6 +145,10 @@ class AbstractSearch:
             attempt.why = "the model and its abstraction disagree again and again about one action"
             return None
         self._seen.add(state)
+        types = self._here.universe(0).types
+        self._compiled = lambda: compile_and_or(
+            self._model, types, self._goal, self._here, self._values, read=False
+        )
         return self.find()
 
     def _follow(self) -> None:
@@ -162,6 +172,30 @@ class AbstractSearch:
             facts = reader.facts(self._here, first).cpu().numpy()[0]
             if not np.array_equal(believed, facts[: len(believed)]):
                 return
+
+
+def abstract_searches(
+    model: Model,
+    problems: Mapping[int, tuple[State, Expr, Values]],
+    *,
+    costs: bool,
+    most: int | None,
+    budget: Budget,
+) -> dict[int, AbstractSearch]:
+    """The searches of many problems, whose states are read together."""
+    started = monotonic()
+    states, goals, values = zip(*problems.values(), strict=True)
+    batches = [state.batch for state in states]
+    objects = [batch.universe(0).types for batch in batches]
+    compilations = Compilations(model, objects, goals, batches, values)
+    share = (monotonic() - started) / len(problems)
+    found = {}
+    for place, (i, (state, goal, pools)) in enumerate(problems.items()):
+        compiled = partial(compilations.abstraction, place, read=False)
+        own = AbstractSearch(model, state, goal, pools, compiled, costs=costs, most=most, budget=budget)
+        own.attempt.phases["rules"] += share
+        found[i] = own
+    return found
 
 
 def _searched(abstraction: Abstraction, most: int | None, budget: Budget) -> PackedOutcome:

@@ -65,6 +65,12 @@ def _blind(searched: Searched) -> StateHeuristic:
     return Blind(searched)
 
 
+def _goal_count(searched: Searched) -> StateHeuristic:
+    from pdsketch.search.latent.goal_count import GoalCount
+
+    return GoalCount(searched)
+
+
 MODEL_HEURISTICS: dict[str, Factory] = {
     "opt": over(_optimistic, "ff"),
     "ff": over(_optimistic, "ff"),
@@ -73,6 +79,7 @@ MODEL_HEURISTICS: dict[str, Factory] = {
     "ao": over(_and_or, "ff", of_state=True),
     "ao-add": over(_and_or, "add", of_state=True),
     "ao-max": over(_and_or, "max", of_state=True),
+    "goalcount": _goal_count,
     "blind": _blind,
 }
 """The default first."""

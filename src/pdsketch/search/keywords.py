@@ -9,10 +9,11 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from pdsketch.lang.steps import Step
+from pdsketch.search.heuristics import HeuristicSource
 from pdsketch.search.options import ModelSearch, Search, Watch
+from pdsketch.search.trace import Trace
 
 if TYPE_CHECKING:
-    from pdsketch.search.heuristics import HeuristicSource
     from pdsketch.tensor.model import Model
     from pdsketch.tensor.states.state import State
 
@@ -32,7 +33,7 @@ class SharedOptions(TypedDict, total=False):
     ``time_limit`` is in seconds, ``memory_limit`` in megabytes, ``max_expansions`` a number of nodes,
     ``weight`` that of h in ``wastar``. ``costs``: actions cost what they say, or 1 each; by default, what
     the problem's metric says, and of models, whether some action says what it costs. ``watch`` is called
-    now and then with a `SearchProgress`.
+    now and then with a `SearchProgress`, ``trace`` with the nodes that were met (`pdsketch.search.trace`).
     """
 
     heuristic: str | HeuristicSource | None
@@ -42,6 +43,7 @@ class SharedOptions(TypedDict, total=False):
     weight: float
     costs: bool | None
     watch: Watch | None
+    trace: Trace | None
 
 
 class _ModelOptions(SharedOptions, total=False):

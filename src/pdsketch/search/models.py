@@ -16,7 +16,7 @@ from pdsketch.budget import UNLIMITED, Budget, LimitError, current, taken
 from pdsketch.lang.diagnostics import error
 from pdsketch.lang.steps import Step
 from pdsketch.lang.terms import Expr
-from pdsketch.search.abstract import AbstractAttempt, AbstractSearch, paid_for
+from pdsketch.search.abstract import AbstractAttempt, abstract_searches, paid_for
 from pdsketch.search.latent.candidates import CandidateSource
 from pdsketch.search.latent.doubts import encoded, looked_at
 from pdsketch.search.latent.engine import BestFirstSearch
@@ -184,19 +184,20 @@ class _Planning:
         if self.options.refused or self.options.snap or self.options.samplers:
             return
         held = hold_at_first(self.model, self.states, self.goals, self.margin)
-        searches = {
-            i: AbstractSearch(
-                self.model,
-                state,
-                self.goals[i],
-                pool.values,
-                costs=self.costs,
-                most=most,
-                budget=budget,
-            )
-            for i, (state, pool) in enumerate(zip(self.states, pools, strict=True))
+        ready = {
+            i: pool.values
+            for i, pool in enumerate(pools)
             if i not in found and pool is not None and not held[i]
         }
+        if not ready:
+            return
+        searches = abstract_searches(
+            self.model,
+            {i: (self.states[i], self.goals[i], values) for i, values in ready.items()},
+            costs=self.costs,
+            most=most,
+            budget=budget,
+        )
         plans = {i: plan for i, own in searches.items() if (plan := own.find()) is not None}
         while plans:
             now = time.monotonic()
@@ -304,7 +305,8 @@ class _Planning:
         limits = Limits(room, options.max_depth)
         sampled = any(t.choices is None and t.prim != "bool" for t in value_types(self.model.domain))
         exact = all(p.exact for p in space.prints.values()) and not sampled and not options.refused
-        return SearchSettings(options.search, options.k, limits, exact, options.refused, options.watch)
+        watchers = (options.watch, options.trace)
+        return SearchSettings(options.search, options.k, limits, exact, options.refused, *watchers)
 
     def _has_room(self, i: int) -> bool:
         limit = self.options.max_expansions

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, get_args
+from typing import Any, Final, Literal, TypeVar, get_args
 
 from pdsketch.budget import DEFAULT_MEGABYTES, Budget, current
 from pdsketch.lang.diagnostics import did_you_mean, error
+from pdsketch.search.heuristics import HeuristicSource
 from pdsketch.search.outcome import SearchProgress
-
-if TYPE_CHECKING:
-    from pdsketch.search.heuristics import HeuristicSource
+from pdsketch.search.trace import Trace
 
 LatentSearch = Literal["astar", "wastar", "gbfs"]
 ModelSearch = Literal["portfolio", LatentSearch, "abstract"]
@@ -49,6 +48,7 @@ class SearchOptions:
     max_expansions: int | None = None
     weight: float = DEFAULT_WEIGHT
     watch: Watch | None = None
+    trace: Trace | None = None
 
     def budget(self, outer: Budget | None = None) -> Budget:
         """The budget of a call, within an outer one: the current one unless another is given."""

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
-from types import MappingProxyType
 from typing import Final, final
 
 import numpy as np
 
 from pdsketch.budget import DEFAULT_MEGABYTES, UNLIMITED, Budget, OutOfMemoryError, current
+from pdsketch.kernels.arrays import Ints
 from pdsketch.lang.diagnostics import Error
 from pdsketch.lang.domain import Fact, Problem
 from pdsketch.lang.source import Span
@@ -143,37 +143,23 @@ class Grounding:
         with self._named():
             return self.named(self.small)
 
-    def named(self, small: Small, more: Mapping[int, Fact] = MappingProxyType({})) -> Task:
-        """A simplified draft with its names; ``more`` are those of facts that the draft did not have."""
+    def named(self, small: Small) -> Task:
+        """A simplified draft with its names."""
         # Names take more than what they name.
         _allowed().reserve(_NAME_BYTES * (len(small.kept) + len(small.chosen)))
-        kept = small.kept.tolist()
-        given = iter(self.name([fact for fact in kept if fact not in more]))
-        facts = [more[fact] if fact in more else next(given) for fact in kept]
-        goal, init, n_basic = small.goal, small.init, small.n_basic
-        if not small.solvable:
-            # One fact that nothing makes true stands for whatever part of the goal is out of reach.
-            facts, goal, n_basic = [UNREACHABLE], np.zeros(1, np.int32), 1
-            init = np.zeros(1, np.bool_)
-        return Task(
-            facts=tuple(facts),
-            n_basic=n_basic,
-            init=init,
-            goal=goal,
-            operators=tuple(self._operators(small)),
-            costs=small.costs,
-            preconditions=small.preconditions,
-            effects=small.effects,
-            conditions=small.conditions,
-            heads=small.heads,
-            axiom_heads=small.axiom_heads,
-            axiom_bodies=small.axiom_bodies,
-            axiom_layers=small.axiom_layers,
-        )
+        given = iter(self.name(small.kept.tolist()))
+        return task_of(small, lambda _: next(given), self.operators(small.chosen))
 
-    def _operators(self, small: Small) -> list[tuple[str, ...]]:
+    def residue(self, fact: int, other: Fact) -> Fact:
+        """The name of a fact that grounding invented, or the other one if it did not."""
+        place = fact - self.database.n_facts
+        return self.residues.facts[place] if place < len(self.residues.facts) else other
+
+    def operators(self, chosen: Ints | None = None) -> list[tuple[str, ...]]:
+        """The names of operators of the draft, in their order; of all of them if none are chosen."""
         found: list[tuple[str, ...]] = []
-        rules, origins = self.draft.rules[small.chosen], self.draft.origins[small.chosen]
+        chosen = np.arange(len(self.draft.rules), dtype=np.int32) if chosen is None else chosen
+        rules, origins = self.draft.rules[chosen], self.draft.origins[chosen]
         objects = np.array([*self.words.names, ""], object)
         numbers, starts = np.unique(rules, return_index=True)  # operators stand in the order of their rules
         ends = np.append(starts, len(rules)).tolist()
@@ -185,6 +171,31 @@ class Grounding:
                 columns = [objects[own[:, i]].tolist() for i in range(rule.n_named)]
                 found += zip([rule.name] * len(own), *columns, strict=True)
         return found
+
+
+def task_of(small: Small, name: Callable[[int], Fact], operators: Sequence[tuple[str, ...]]) -> Task:
+    """A simplified draft with the names of its facts and operators."""
+    facts = tuple([name(fact) for fact in small.kept.tolist()])
+    goal, init, n_basic = small.goal, small.init, small.n_basic
+    if not small.solvable:
+        # One fact that nothing makes true stands for whatever part of the goal is out of reach.
+        facts, goal, n_basic = (UNREACHABLE,), np.zeros(1, np.int32), 1
+        init = np.zeros(1, np.bool_)
+    return Task(
+        facts=facts,
+        n_basic=n_basic,
+        init=init,
+        goal=goal,
+        operators=tuple(operators),
+        costs=small.costs,
+        preconditions=small.preconditions,
+        effects=small.effects,
+        conditions=small.conditions,
+        heads=small.heads,
+        axiom_heads=small.axiom_heads,
+        axiom_bodies=small.axiom_bodies,
+        axiom_layers=small.axiom_layers,
+    )
 
 
 def _allowed() -> Budget:

@@ -6,26 +6,41 @@ happen from one state, and what does not matter for one goal, is left out, as gr
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from types import MappingProxyType
-from typing import final
+from typing import Final, final
 
 import numpy as np
 
 from pdsketch.budget import current
-from pdsketch.kernels.arrays import Bools
+from pdsketch.kernels.arrays import Bools, Ints
 from pdsketch.kernels.csr import csr_of, stack
 from pdsketch.lang.domain import Fact, Predicate, Problem
 from pdsketch.lang.terms import Apply, Equal, Expr, Logic, Object, Quantified, Value, Variable
 from pdsketch.lang.types import BOOL, ObjectType
-from pdsketch.task.ground import Grounding
+from pdsketch.task.draft import Draft
+from pdsketch.task.ground import Grounding, task_of
 from pdsketch.task.simplify import Facts, simplify
 from pdsketch.task.task import Task
 
+KEPT: Final = 256
+"""How many goals are kept for a template."""
+
 Condition = tuple[int, ...] | None
 """Literals all of which must hold; None: never."""
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class _Wanted:
+    """A draft with a goal, and what is known of its facts."""
+
+    draft: Draft
+    derived: Bools
+    layer: Ints
 
 
 @final
@@ -38,10 +53,12 @@ class Template:
     def __init__(self, problem: Problem, free: Collection[str]) -> None:
         self.problem = problem
         self._grounding = Grounding(problem, free)
-        names = self._grounding.name(range(self._grounding.database.n_facts))
-        self.numbers: dict[Fact, int] = {fact: i for i, fact in enumerate(names)}
+        self._names = self._grounding.name(range(self._grounding.database.n_facts))
+        self.numbers: dict[Fact, int] = {fact: i for i, fact in enumerate(self._names)}
         self._facts = self._grounding.facts()
         self.fixed: Bools = self._facts.init & ~self._facts.free
+        self._operators = self._grounding.operators()
+        self._goals: OrderedDict[Expr, _Wanted] = OrderedDict()
 
     def task(
         self,
@@ -55,32 +72,43 @@ class Template:
         A goal may name predicates that the problem does not have: static ``relations`` by their facts,
         and derived ones by their ``bodies``.
         """
-        compiler = _Goal(self, len(self._facts.init), relations, bodies)
+        wanted = self._wanted(goal, relations, bodies)
+        start = np.zeros(len(wanted.derived), np.bool_)
+        start[: len(init)] = init
+        none = np.zeros(len(start), np.bool_)
+        small = simplify(wanted.draft, Facts(start, none, wanted.derived, wanted.layer), current())
+        return task_of(small, self._name, [self._operators[i] for i in small.chosen.tolist()])
+
+    def _name(self, fact: int) -> Fact:
+        known = len(self._names)
+        return self._names[fact] if fact < known else self._grounding.residue(fact, ("goal", str(fact)))
+
+    def _wanted(self, goal: Expr, relations: Collection[Fact], bodies: Mapping[str, Predicate]) -> _Wanted:
+        """The draft with a goal; the goals of problems are often the same."""
+        if goal not in self._goals:
+            self._goals[goal] = self._with_goal(_Goal(self, len(self._facts.init), relations, bodies), goal)
+            if len(self._goals) > KEPT:
+                self._goals.popitem(last=False)
+        return self._goals[goal]
+
+    def _with_goal(self, compiler: _Goal, goal: Expr) -> _Wanted:
         literals = compiler.condition(goal, {}, True)
         n_new = len(compiler.rules)
-        none = np.zeros(n_new, np.bool_)
         top = int(self._facts.layer.max(initial=0)) + 1
-        start = np.zeros(len(self._facts.init), np.bool_)
-        start[: len(init)] = init
-        facts = Facts(
-            np.concatenate([start, none]),
-            np.zeros(len(start) + n_new, np.bool_),
-            np.concatenate([self._facts.derived, ~none]),
-            np.concatenate([self._facts.layer, np.full(n_new, top, np.int32)]),
-        )
         axioms = [(head, body) for head, bodies in compiler.rules.items() for body in bodies]
         draft = self._grounding.draft
         heads = np.array([head for head, _ in axioms], np.int32)
-        ways = csr_of([body for _, body in axioms])
-        whole = replace(
-            draft,
-            goal=np.array(literals or (), np.int32),
-            possible=literals is not None,
-            axiom_heads=np.concatenate([draft.axiom_heads, heads]),
-            axiom_bodies=stack([draft.axiom_bodies, ways]),
+        return _Wanted(
+            replace(
+                draft,
+                goal=np.array(literals or (), np.int32),
+                possible=literals is not None,
+                axiom_heads=np.concatenate([draft.axiom_heads, heads]),
+                axiom_bodies=stack([draft.axiom_bodies, csr_of([body for _, body in axioms])]),
+            ),
+            np.concatenate([self._facts.derived, np.ones(n_new, np.bool_)]),
+            np.concatenate([self._facts.layer, np.full(n_new, top, np.int32)]),
         )
-        small = simplify(whole, facts, current())
-        return self._grounding.named(small, {head: ("goal", str(head)) for head in compiler.rules})
 
     def state(self, true: Iterable[Fact]) -> Bools:
         """The initial state in which these of the free facts are true; unknown ones are left out."""

@@ -25,6 +25,9 @@ def test_the_oracle_succeeds_and_its_episodes_say_so():
             (False, False, True, True, True),
             (False, False, False, True, False),
         ]
+        colours = dict(others[8:])
+        assert len(colours) >= 2
+        assert all(success[-1] for success in list(colours.values())[:2])
 
 
 def test_a_data_set_is_the_same_for_the_same_seed_and_holds_bytes():

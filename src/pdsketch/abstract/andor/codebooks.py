@@ -125,17 +125,22 @@ class Codebooks:
 
     def observe(self, name: str, table: Tensor) -> None:
         """Take in the values of a state variable in some states, ``[state, *objects, *value]``."""
-        predicate = self.domain.predicates[name]
-        for part, codes in zip(self.parts(predicate.type), self.split(name, table), strict=True):
-            self.domains[name][self.parts(predicate.type).index(part)].update(dict.fromkeys(codes))
+        for place, codes in enumerate(self.codes(name, table)):
+            known = self.domains[name][place]
+            met = dict.fromkeys(codes.tolist())
+            if met.keys() - known.keys():
+                known.update(met)
 
     def split(self, name: str, table: Tensor) -> list[list[int]]:
         """The codes of known values of a state variable, part by part."""
+        return [codes.tolist() for codes in self.codes(name, table)]
+
+    def codes(self, name: str, table: Tensor) -> list[Longs]:
+        """`split` as arrays."""
         predicate = self.domain.predicates[name]
         size = _size(predicate.type)
         numbers = table.detach().double().cpu().reshape(-1, size).numpy()
-        parts = self.parts(predicate.type)
-        return [part.book.know(numbers[:, list(part.dimensions)]).tolist() for part in parts]
+        return [part.book.know(numbers[:, list(part.dimensions)]) for part in self.parts(predicate.type)]
 
     def value_of(self, type_: ValueType, codes: Sequence[Longs]) -> Tensor:
         """The values of a type that codes of its parts stand for, ``[n, *shape]``."""

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain, product
+from itertools import product
 from typing import Any, Final, final
 from weakref import WeakKeyDictionary
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from pdsketch.abstract.abstraction import Abstraction, CodeReading, NoAbstractionError, Values
 from pdsketch.abstract.andor.codebooks import MOST_CHOICES, Codebooks
@@ -25,8 +27,10 @@ from pdsketch.abstract.andor.domain import (
     symbolic_domain,
 )
 from pdsketch.abstract.andor.explain import explained
+from pdsketch.abstract.andor.facts import FactTables
 from pdsketch.abstract.andor.functions import NotAbstractableError, TooManyCombinationsError
 from pdsketch.abstract.andor.symbolic import apart, candidate_name, code_name, part_name
+from pdsketch.budget import current
 from pdsketch.kernels.arrays import Bools
 from pdsketch.lang.domain import Data, Domain, Fact, Problem
 from pdsketch.lang.rewrite import map_children
@@ -39,9 +43,15 @@ from pdsketch.task.template import Template
 from pdsketch.tensor.model import Model
 from pdsketch.tensor.states.codes import COUNTS
 from pdsketch.tensor.states.state import StateBatch
+from pdsketch.tensor.states.universe import Universe
 
 KEPT: Final = 256
 """How many ground tasks are kept for a model."""
+
+MOST_PASSING: Final = 24
+"""Codes of numbers that states and proposed values may add, where actions take such numbers, before rules
+are made anew: those of earlier problems are of no use, and make rules over all codes large. Set by hand:
+with more, a relation of two places in space is no longer tabulated."""
 
 
 @final
@@ -56,6 +66,17 @@ class ModelAbstraction:
         self._symbolic: SymbolicDomain | None = None
         self._values: dict[str, Any] | None = None
         self._templates: OrderedDict[tuple[ObjectType, ...], Template] = OrderedDict()
+        self._tables: dict[tuple[ObjectType, ...], FactTables] = {}
+        self._wanted: OrderedDict[Expr, Expr] = OrderedDict()
+        self._own_codes = self._numbers_coded()
+
+    @property
+    def is_overgrown(self) -> bool:
+        """Whether most of the numbers that have codes are likely to be those of other problems."""
+        return self._numbers_coded() - self._own_codes > MOST_PASSING
+
+    def _numbers_coded(self) -> int:
+        return sum(len(book) for book in self.books.books() if not book.whole and not book.fixed)
 
     @property
     def is_current(self) -> bool:
@@ -74,29 +95,58 @@ class ModelAbstraction:
             self._symbolic = symbolic_domain(self._model, self.books)
         return self._symbolic
 
-    def learn(self, batch: StateBatch, goals: Iterable[Expr], values: Values | None = None) -> None:
+    def learn(
+        self,
+        tensors: Iterable[Mapping[str, Tensor]],
+        goals: Iterable[Expr],
+        values: Iterable[Values | None] = (),
+    ) -> None:
         """Give the values in some states and goals, and those of arguments, codes where they have none."""
         before = self.books.sizes
-        for name in self.books.domains:
-            if name in batch.tensors:
-                self.books.observe(name, batch.tensors[name])
+        for tables in tensors:
+            for name in self.books.domains:
+                if name in tables:
+                    self.books.observe(name, tables[name])
         know_constants(self.books, constants_of(goals))
-        for type_, pool in (values or {}).items():
-            if not type_.is_bool and (type_.choices or 0) <= MOST_CHOICES:
-                self.books.know_values(type_, pool)
+        for pools in values:
+            for type_, pool in (pools or {}).items():
+                if not type_.is_bool and (type_.choices or 0) <= MOST_CHOICES:
+                    self.books.know_values(type_, pool)
         if self.books.sizes != before:
             self._symbolic = None
             self._values = None
             self._templates.clear()
+            self._tables.clear()
+            self._wanted.clear()
+
+    def wanted(self, goal: Expr) -> Expr:
+        """A goal over numbered objects as a formula over codes."""
+        if goal not in self._wanted:
+            try:
+                self._wanted[goal] = self.symbolic.translator.truth(goal, {})
+            except (NotAbstractableError, TooManyCombinationsError) as why:
+                said = str(why) or "it depends on too many combinations of codes"
+                raise NoAbstractionError(said) from None
+            if len(self._wanted) > KEPT:
+                self._wanted.popitem(last=False)
+        return self._wanted[goal]
 
     def template(self, types: tuple[ObjectType, ...]) -> Template:
         """The ground task for objects of these types, the constants first, named by number."""
         if types not in self._templates:
             self._templates[types] = _template(self.symbolic, types)
             if len(self._templates) > KEPT:
-                self._templates.popitem(last=False)
+                self._tables.pop(self._templates.popitem(last=False)[0], None)
         self._templates.move_to_end(types)
         return self._templates[types]
+
+    def tables(self, types: tuple[ObjectType, ...], universe: Universe) -> FactTables:
+        """How facts of such objects are read off states."""
+        if types not in self._tables:
+            domain, template = self._model.domain, self.template(types)
+            names = numbered(domain, universe.types)
+            self._tables[types] = FactTables(domain, self.books, template, universe, names)
+        return self._tables[types]
 
     @property
     def argument_values(self) -> dict[str, Any]:
@@ -168,37 +218,90 @@ def compile_and_or(
     ``values`` are what arguments of actions may be; if they are not given, all values that have codes.
     ``read``: facts are to be read off other states, too.
     """
-    kept = abstraction_of(model)
-    kept.learn(state, [goal], values)
-    names = numbered(model.domain, objects)
-    template = kept.template(tuple(objects.values()))
-    try:
-        wanted = kept.symbolic.translator.truth(_renamed(goal, names), {})
-    except (NotAbstractableError, TooManyCombinationsError) as why:
-        raise NoAbstractionError(str(why) or "it depends on too many combinations of codes") from None
-    init = template.state(chain(kept.facts(state, names), kept.candidates(values)))
-    symbols = kept.symbolic.translator.symbols
-    task = template.task(init, wanted, symbols.facts, symbols.auxiliary)
+    return Compilations(model, [objects], [goal], [state], [values]).abstraction(0, read=read)
 
-    def reachable(part: Expr) -> bool:
-        wanted = kept.symbolic.translator.truth(_renamed(part, names), {})
-        found = template.task(init, wanted, symbols.facts, symbols.auxiliary)
-        return found.facts[:1] != (UNREACHABLE,)
 
-    def explain(state: Bools) -> Sequence[str]:
-        del state  # the initial one
-        return explained(model.domain, objects, goal, reachable)
+@final
+class Compilations:
+    """The goals of many problems, compiled one by one; what they share is made at once."""
 
-    return Abstraction(
-        task,
-        (),
-        infinity_is_proof=False,
-        explain=explain,
-        objects=objects,
-        codes=readings_of(kept.symbolic, task) if read else (),
-        per_effect=bool(kept.books.domains),
-        values=kept.argument_values,
-    )
+    def __init__(
+        self,
+        model: Model,
+        objects: Sequence[Mapping[str, ObjectType]],
+        goals: Sequence[Expr],
+        states: Sequence[StateBatch],
+        values: Sequence[Values | None],
+    ) -> None:
+        self._model = model
+        self._objects = objects
+        self._goals = goals
+        self._states = states
+        self._values = values
+        # Vectors whose dimensions only the states know have no codes.
+        self._unsized = next((p.name for p in model.domain.state_predicates if p.type.shape is None), None)
+        if self._unsized is not None:
+            return
+        groups: dict[tuple[ObjectType, ...], list[int]] = {}
+        for i, own in enumerate(objects):
+            groups.setdefault(tuple(own.values()), []).append(i)
+        tensors = {types: _joined([states[i] for i in members]) for types, members in groups.items()}
+        kept = abstraction_of(model)
+        if kept.is_overgrown and any(t.prim == "float32" for own in values for t in own or ()):
+            kept = _KNOWN[model] = ModelAbstraction(model)
+        self._kept = kept
+        kept.learn(tensors.values(), dict.fromkeys(goals), values)
+        self._symbolic = kept.symbolic
+        self._templates: dict[int, tuple[Template, Bools]] = {}
+        for types, members in groups.items():
+            current().check()
+            template, tables = kept.template(types), kept.tables(types, states[members[0]].universe(0))
+            inits = tables.states(tensors[types], len(members))
+            self._templates.update({i: (template, init) for i, init in zip(members, inits, strict=True)})
+
+    def abstraction(self, i: int, *, read: bool = True) -> Abstraction:
+        """Problem ``i``; `NoAbstractionError` where its goal has no form over codes."""
+        if self._unsized is not None:
+            raise NoAbstractionError(f"the sketch does not say the dimensions of `{self._unsized}`")
+        model, kept, objects = self._model, self._kept, self._objects[i]
+        symbolic = kept.symbolic
+        if symbolic is not self._symbolic:  # there are more codes by now
+            own = Compilations(model, [objects], [self._goals[i]], [self._states[i]], [self._values[i]])
+            return own.abstraction(0, read=read)
+        names = numbered(model.domain, objects)
+        wanted = kept.wanted(_renamed(self._goals[i], names))
+        template, init = self._templates[i]
+        candidates = [template.numbers.get(fact) for fact in kept.candidates(self._values[i])]
+        init[[fact for fact in candidates if fact is not None]] = True
+        symbols = symbolic.translator.symbols
+        task = template.task(init, wanted, symbols.facts, symbols.auxiliary)
+
+        def reachable(part: Expr) -> bool:
+            wanted = symbolic.translator.truth(_renamed(part, names), {})
+            found = template.task(init, wanted, symbols.facts, symbols.auxiliary)
+            return found.facts[:1] != (UNREACHABLE,)
+
+        def explain(state: Bools) -> Sequence[str]:
+            del state  # the initial one
+            return explained(model.domain, objects, self._goals[i], reachable)
+
+        return Abstraction(
+            task,
+            (),
+            infinity_is_proof=False,
+            explain=explain,
+            objects=objects,
+            codes=readings_of(symbolic, task) if read else (),
+            per_effect=bool(kept.books.domains),
+            values=kept.argument_values,
+        )
+
+
+def _joined(states: Sequence[StateBatch]) -> dict[str, Tensor]:
+    """The tables of states with equal numbers of objects."""
+    if len(states) == 1:
+        return states[0].tensors
+    return {name: torch.cat([state.tensors[name] for state in states]) for name in states[0].tensors}
 
 
 def _plain(value: Any) -> Any:

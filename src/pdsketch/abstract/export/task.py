@@ -69,7 +69,7 @@ def exported(model: Model, state: State, goal: str | Expr, *, costs: bool | None
         batch = model.encode(state, crisp=True).batch
         wanted = model.formula(batch, goal)
         kept = abstraction_of(model)
-        kept.learn(batch, [wanted])
+        kept.learn([batch.tensors], [wanted])
         symbolic = kept.symbolic
         try:
             formula = symbolic.translator.truth(wanted, {})

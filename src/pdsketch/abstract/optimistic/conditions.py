@@ -14,6 +14,7 @@ from pdsketch.lang.terms import (
     Apply,
     BlankCall,
     Compare,
+    Component,
     Equal,
     Expr,
     Logic,
@@ -120,7 +121,7 @@ class ConditionCompiler:
                 return self._predicate(expr, scope, sign)
             case Equal():
                 return self._equal(expr, scope, sign)
-            case BlankCall() | Compare():
+            case BlankCall() | Compare() | Component():
                 return self._expression(expr, scope, sign)
             case _:
                 raise AssertionError(f"{type(expr).__name__} is no formula")

@@ -4,9 +4,10 @@ It paints one of two blocks and puts it into the middle of the box, then paints 
 other and puts it beside or on the first. Only episodes that succeed are kept.
 
 Each episode is judged by its goal and, by the simulator too, by others: near misses,
-goals of the same form that differ in one part, and milestones, whether a block of a
-colour lies in a container. Successes alone cannot tell a goal from its parts: that two
-blocks stand beside each other would explain every success, whatever their colours.
+goals of the same form that differ in one part; milestones, whether a block of a colour
+lies in a container; and whether there is a block of a colour at all. Successes alone
+cannot tell a goal from its parts: that two blocks stand beside each other would
+explain every success, whatever their colours.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import numpy as np
 
 from pdsketch.envs.painting.goals import PAIRS, pair_goal
 from pdsketch.envs.painting.layout import COLOUR_NAMES, SIDE, Array, point, to_pose
-from pdsketch.envs.painting.truth import RELATIONS, holds_each, names_of
+from pdsketch.envs.painting.truth import RELATIONS, judge_states, names_of, true_state
 from pdsketch.lang.diagnostics import error
 from pdsketch.lang.steps import Step
 from pdsketch.learn.data.episode_arrays import EpisodeArrays
@@ -96,7 +97,7 @@ def demonstrate(world: PaintingWorld, seed: int) -> OracleEpisode | None:
     below, above, relation = PAIRS[world.goal]
     first, second = (f"block#{i + 1}" for i in rng.permutation(len(world.simulation.colours))[:2])
     asked = [world.goal, *other_goals(world, rng)]
-    seen, labels, actions = [world.observation], [holds_each(world.simulation, asked)], list[Step]()
+    seen, true, actions = [world.observation], [true_state(world.simulation)], list[Step]()
     choices: list[Callable[[], Step]] = [
         lambda: ("move-into", first, _bowl_of(world, below)),
         lambda: ("move-into", first, "box"),
@@ -109,31 +110,34 @@ def demonstrate(world: PaintingWorld, seed: int) -> OracleEpisode | None:
         if not world.executed or world.ended:
             return None
         seen.append(world.observation)
-        labels.append(holds_each(world.simulation, asked))
+        true.append(true_state(world.simulation))
     if not world.success:
         return None
     values = {name: np.stack([one[name] for one in seen]) for name in seen[0]}
-    judged = {goal: tuple(found[i] for found in labels) for i, goal in enumerate(asked)}
-    return OracleEpisode(names_of(world.simulation), values, tuple(actions), judged)
+    return OracleEpisode(names_of(world.simulation), values, tuple(actions), judge_states(true, asked))
 
 
 def other_goals(world: PaintingWorld, rng: np.random.Generator) -> list[str]:
-    """Near misses, with one part of the goal changed, then milestones, one of them of a wrong colour."""
+    """Near misses, with one part of the goal changed; milestones, some of a wrong colour; colours alone."""
     first, second, relation = PAIRS[world.goal]
-    wrong = _another(COLOUR_NAMES, first, rng)
-    containers = [*names_of(world.simulation)["container"], "box"]
-    anywhere = containers[int(rng.integers(len(containers)))]
+    wrong, other = _another(COLOUR_NAMES, first, rng), _another(COLOUR_NAMES, second, rng)
+    bowl = _bowl_of(world, first)
     milestones = [
-        (first, _bowl_of(world, first)),
+        (first, bowl),
         (first, "box"),
         (second, _bowl_of(world, second)),
-        (wrong, anywhere),
+        (wrong, bowl),
+        (other, "box"),
     ]
     return [
         pair_goal(wrong, second, relation),
-        pair_goal(first, _another(COLOUR_NAMES, second, rng), relation),
+        pair_goal(first, other, relation),
         pair_goal(first, second, _another(RELATIONS, relation, rng)),
         *(f"(exists (?a - item) (and (is-{colour} ?a) (inside ?a {place})))" for colour, place in milestones),
+        *(
+            f"(exists (?a - item) (is-{colour} ?a))"
+            for colour in dict.fromkeys((first, second, wrong, other))
+        ),
     ]
 
 

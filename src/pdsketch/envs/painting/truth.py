@@ -16,7 +16,7 @@ from pdsketch.envs.painting.simulation import Simulation
 from pdsketch.lang.domain import Domain
 from pdsketch.lang.load import parse_domain
 from pdsketch.tensor.model import Model
-from pdsketch.tensor.states.state import State
+from pdsketch.tensor.states.state import State, StateBatch
 
 RELATIONS = ("left-of", "right-of", "on")
 
@@ -93,15 +93,15 @@ def true_state(simulation: Simulation) -> State:
     return State(true_domain(), names_of(simulation), facts(simulation))
 
 
+def judge_states(states: Sequence[State], goals: Sequence[str]) -> dict[str, tuple[bool, ...]]:
+    """Whether each formula over colours and relations is true in each of some true states of one table."""
+    batch = StateBatch.of(states)
+    return {goal: tuple((_judge().holds(batch, goal, crisp=True) > 0.5).tolist()) for goal in goals}
+
+
 def holds(simulation: Simulation, goal: str) -> bool:
     """Whether a formula over colours and relations is true of the table."""
-    return holds_each(simulation, [goal])[0]
-
-
-def holds_each(simulation: Simulation, goals: Sequence[str]) -> tuple[bool, ...]:
-    """Whether each of some formulas is true of the table."""
-    state = true_state(simulation)
-    return tuple(bool(_judge().holds(state, goal, crisp=True) > 0.5) for goal in goals)
+    return judge_states([true_state(simulation)], [goal])[goal][0]
 
 
 def names_of(simulation: Simulation) -> dict[str, list[str]]:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from pdsketch.lang.check.applications import application, check_apply
 from pdsketch.lang.check.blanks import check_blank
+from pdsketch.lang.check.component import check_component
 from pdsketch.lang.check.context import Context, Scope
 from pdsketch.lang.check.fit import fit, unify
 from pdsketch.lang.check.numbers import number_of, prim_of, read_vector
@@ -284,4 +285,5 @@ RULES: dict[str, Rule] = {
     **dict.fromkeys(("=", "eq", "equal"), check_equal),
     **dict.fromkeys(("<", "<=", ">", ">="), check_compare),
     **dict.fromkeys(("+", "-", "*", "/"), check_arithmetic),
+    "component": check_component,
 }

@@ -14,6 +14,7 @@ from pdsketch.lang.terms import (
     Arithmetic,
     BlankCall,
     Compare,
+    Component,
     Each,
     Equal,
     Expr,
@@ -139,6 +140,8 @@ class _Terms:
                 for arg in expr.args:
                     if isinstance(expr, Logic | Arithmetic) or not _is_plain(arg):
                         self.link(arg, number)
+            case Component():
+                self.link(expr.vector, number)
             case Variable() | Object() | Value():
                 pass
         return number
@@ -168,6 +171,8 @@ class _Terms:
                 return GraphNode(_pair(expr.op, expr), "operator")
             case Arithmetic():
                 return GraphNode(expr.op, "operator")
+            case Component():
+                return GraphNode(f"component {expr.place}", "operator")
 
 
 def _pair(op: str, expr: Equal | Compare) -> str:

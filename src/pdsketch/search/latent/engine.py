@@ -33,6 +33,7 @@ from pdsketch.search.latent.settings import LatentOutcome, SearchSettings
 from pdsketch.search.latent.space import Space
 from pdsketch.search.outcome import SearchProgress
 from pdsketch.search.result import Status
+from pdsketch.search.trace import Fate, SearchNode
 from pdsketch.tensor.compile.node import pardoning
 
 Ints = NDArray[np.int64]
@@ -109,6 +110,8 @@ class BestFirstSearch:
                 told = now
                 self.settings.watch(self._progress(now - started, active))
             self._round(active)
+            if self.settings.trace is not None:
+                self.settings.trace(self.tree)
 
     def _progress(self, seconds: float, active: Ints) -> SearchProgress:
         return SearchProgress(
@@ -353,6 +356,25 @@ class BestFirstSearch:
         """The heuristics that saw no way to the goal from any state of a problem."""
         seen = zip(self.orders, self.lowest[:, problem], strict=True)
         return [order.heuristic for order, lowest in seen if np.isinf(lowest)]
+
+    def tree(self, first: int, last: int) -> list[SearchNode]:
+        """Some of the nodes that were met, with h and f of the first order."""
+        frontier, own = self.frontier, self.frontier.lists[0]
+        found = []
+        for node in range(first, min(last, frontier.n)):
+            parent = int(frontier.parent[node])
+            fate: Fate = "expanded" if frontier.is_removed(node) else "open"
+            if self._is_goal[node]:
+                fate = "goal"
+            step = self._step(node) if parent >= 0 else None
+            numbers = (float(frontier.g[node]), float(own.h[node]), float(own.f[node]))
+            found.append(SearchNode(parent, step, *numbers, fate))
+        return found
+
+    def _step(self, node: int) -> Step:
+        code = int(self.frontier.action[node])
+        problem = int(self.frontier.problem[node])
+        return self.space.step(problem, code >> _SHIFT, code & ((1 << _SHIFT) - 1))
 
     def steps(self, node: int) -> list[Step]:
         """The actions that lead to a node."""

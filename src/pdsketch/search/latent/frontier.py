@@ -263,6 +263,10 @@ class Frontier:
         roots = own.root[who]
         return np.where(roots == _NONE, np.inf, own.f[np.maximum(roots, 0)])
 
+    def is_removed(self, node: int) -> bool:
+        """Whether a node was taken out to be expanded."""
+        return bool(self._removed[node])
+
     def trace(self, node: int) -> list[int]:
         """The actions from the root to a node."""
         actions: list[int] = []

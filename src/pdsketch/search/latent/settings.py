@@ -8,6 +8,7 @@ from typing import final
 from pdsketch.lang.steps import Step
 from pdsketch.search.options import ModelSearch, Watch
 from pdsketch.search.outcome import Outcome
+from pdsketch.search.trace import Trace
 
 
 @final
@@ -35,6 +36,7 @@ class SearchSettings:
     exact: bool
     refused: frozenset[Step] = frozenset()
     watch: Watch | None = None
+    trace: Trace | None = None
 
 
 @final

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
+from threading import Event
 from typing import Literal, final, get_args
 
 import numpy as np
@@ -43,9 +44,14 @@ from pdsketch.search.packed.advance import (
     advance,
 )
 from pdsketch.search.packed.successor_generator import make_successor_generator, words_of
+from pdsketch.search.packed.tree import tree
 from pdsketch.search.result import Status
+from pdsketch.search.trace import SearchNode
 from pdsketch.task.axioms import prepare_axioms
 from pdsketch.task.task import Task
+
+_compiled = Event()
+"""Whether the kernels of searches have run, and are compiled."""
 
 HeuristicCosts = Literal["own", "plus-one"]
 
@@ -60,6 +66,12 @@ them has the patience to be complete. Both are set by hand.
 ROUNDS = 4
 
 _FOREVER = 1 << 62
+
+_AT_FIRST = 1_000_000
+"""Conditions of unary operators that are looked at before Python looks at the clock: about 5 ms."""
+
+_MOST_AT_FIRST = 64
+"""Evaluations before that, however small the task: most plans that are found at once take fewer."""
 
 _SLICE = 0.05
 """Seconds that a kernel may run before Python looks at the clock."""
@@ -143,6 +155,7 @@ class _Run:
         self, task: Task, options: PackedOptions, patience: int, budget: Budget, per_effect: bool
     ) -> None:
         self.options = options
+        self.operators = task.operators
         self.budget = budget
         self.heuristic = find_heuristic(options.heuristic)
         self.settings = _settings(options, self.heuristic, patience)
@@ -174,10 +187,18 @@ class _Run:
         self.preferred = open_list.make_queue(capacity if self.settings.lazy else 1)
 
     def until_done(self) -> PackedOutcome:
+        found = self._until_done()
+        if self.options.trace is not None:
+            self.options.trace(self.tree)
+        return found
+
+    def _until_done(self) -> PackedOutcome:
         started = time.monotonic()
-        with announced():
-            self._advance(0)
-        evaluations = 1
+        if not _compiled.is_set():  # the timer of an announcement costs more than a small search
+            with announced():
+                self._advance(0)
+            _compiled.set()
+        evaluations = min(max(1, _AT_FIRST // (1 + len(self.task.relaxation.conditions))), _MOST_AT_FIRST)
         while True:
             before = time.monotonic()
             try:
@@ -203,6 +224,15 @@ class _Run:
                 evaluations = max(evaluations // 2, 1)
             if self.options.watch is not None:
                 self.options.watch(self._progress(time.monotonic() - started))
+            if self.options.trace is not None:
+                self.options.trace(self.tree)
+
+    def tree(self, first: int, last: int) -> list[SearchNode]:
+        """Some of the nodes that were met."""
+        counters, settings = self.buffers.counters, self.settings
+        weights = (settings.g_weight, settings.h_weight)
+        last = min(last, int(counters[COUNT]))
+        return tree(self.nodes, first, last, self.operators, weights, int(counters[GOAL]))
 
     def _advance(self, evaluations: int) -> int:
         lists = (self.nodes, self.queue, self.preferred)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Sequence, Set
 from functools import reduce
 from typing import Any, final
 
@@ -17,6 +17,7 @@ from pdsketch.lang.terms import (
     Arithmetic,
     BlankCall,
     Compare,
+    Component,
     Each,
     Equal,
     Expr,
@@ -29,6 +30,7 @@ from pdsketch.lang.terms import (
 )
 from pdsketch.lang.terms import Logic as Connective
 from pdsketch.lang.types import BOOL, ObjectType, ValueType
+from pdsketch.tensor.compile.calculate import calculated, element
 from pdsketch.tensor.compile.callee import Callee
 from pdsketch.tensor.compile.calls import SetArgument, call, gate
 from pdsketch.tensor.compile.chains import Chains
@@ -39,7 +41,6 @@ from pdsketch.tensor.compile.logic import Logic
 from pdsketch.tensor.compile.node import Axes, Axis, Node, Run, aligned, union
 from pdsketch.tensor.compile.read import Along, Place, axes_of, identity_of, read
 from pdsketch.tensor.compile.scope import NOTHING, Binding, Env, level_of, parameters, place
-from pdsketch.tensor.states import whole
 from pdsketch.tensor.states.values import convert, harden, numbers, soften
 
 MOST_NODES = 50_000
@@ -99,6 +100,8 @@ class Lowering:
                 return self._over(sides, lambda a, b: compare(self.logic, op, a, b))
             case Arithmetic():
                 return self._arithmetic(expr, env)
+            case Component():
+                return element(self.lower(expr.vector, env), expr)
             case Object() | Each():
                 raise TypeError(f"{type(expr).__name__} is no value of its own")
 
@@ -370,23 +373,10 @@ class Lowering:
             most = max(value.dim() for value in values)
             # A scalar beside a vector applies to each of its elements.
             alike = [v.reshape(*v.shape, *(1,) * (most - v.dim())) for v in values]
-            return _calculated(op, alike, of_ints=of_ints)
+            return calculated(op, alike, of_ints=of_ints)
 
         return Node(axes, compute, loop=any(node.loop for node, _ in sides))
 
 
 def _unset(run: Run) -> Tensor:
     raise AssertionError("a recursive predicate was read outside of its fixpoint")
-
-
-def _calculated(op: str, values: list[Tensor], *, of_ints: bool) -> Tensor:
-    if op == "-" and len(values) == 1:
-        return whole.negative(values[0])
-    if op == "/":
-        above, below = values
-        return whole.divide(above, below) if of_ints else above / below
-    operation: Callable[[Tensor, Tensor], Tensor] = _OPERATIONS[op]
-    return reduce(operation, values)
-
-
-_OPERATIONS: Mapping[str, Callable[..., Tensor]] = {"+": whole.add, "-": whole.subtract, "*": whole.multiply}

@@ -31,7 +31,7 @@ def problem_of(state: State, goal: str | Expr, name: str = "problem") -> Problem
         Source(name, ""),
         state.objects,
         state.universe,
-        dict(_facts(state.crisp())),
+        dict(facts_of(state.crisp())),
         checked,
         "cost" if state.domain.has_costs else "unit",
     )
@@ -48,7 +48,7 @@ def write_problem(state: State, goal: str | Expr, path: str | PathLike[str]) -> 
     write_output(path, text)
 
 
-def _facts(state: State) -> Iterator[tuple[Fact, Data]]:
+def facts_of(state: State) -> Iterator[tuple[Fact, Data]]:
     """Every ground atom with its value; Booleans that are false are left out."""
     for name, tensor in state.values.items():
         predicate = state.domain.predicates[name]

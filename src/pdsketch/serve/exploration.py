@@ -1,0 +1,234 @@
+"""What one page is looking at: the goal, the search under way, the plan and where it leads.
+
+Questions come from several threads of the server, the search runs in one of its
+own; what it leaves behind is replaced whole, never changed.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import isfinite
+from typing import TYPE_CHECKING, Any, Final, final
+
+from pdsketch.lang.data import short, show_atom
+from pdsketch.lang.diagnostics import Error, as_json, error
+from pdsketch.lang.graph.build import graph_of
+from pdsketch.lang.graph.svg import to_svg
+from pdsketch.lang.load import parse_goal
+from pdsketch.lang.steps import Step
+from pdsketch.lang.terms import Expr
+from pdsketch.search.result import Result
+from pdsketch.search.trace import Nodes, SearchNode
+from pdsketch.serve.png import png
+from pdsketch.serve.subjects import Subject
+from pdsketch.serve.truths import truths
+
+if TYPE_CHECKING:
+    from pdsketch.act.world import World
+
+MOST_NODES: Final = 2000
+"""Of the search tree: what a page can draw."""
+
+TIME_LIMIT: Final = 30.0
+"""Seconds of a search unless the page asks for another limit; as long as people like to wait."""
+
+
+@final
+@dataclass(frozen=True)
+class Trajectory:
+    """A plan with its predicted states and, in a world, what was observed, drawn and different."""
+
+    steps: Sequence[Step] = ()
+    predicted: Sequence[Any] = ()
+    applicable: Sequence[float] = ()
+    observed: Sequence[Any] = ()
+    pictures: Sequence[bytes] = ()
+    deviations: Sequence[Sequence[str]] = ()
+    success: bool | None = None
+
+
+@final
+@dataclass
+class _Search:
+    """A search while it runs and after it has ended."""
+
+    number: int
+    running: bool = True
+    nodes: list[SearchNode] = field(default_factory=list)
+    result: Result | None = None
+    failure: list[dict[str, Any]] = field(default_factory=list)
+
+
+@final
+class Exploration:
+    """One subject, one goal at a time, one search at a time."""
+
+    def __init__(
+        self, subject: Subject, goal: str, *, world: World | None = None, seed: int = 0, report: str = ""
+    ) -> None:
+        self.subject = subject
+        self.goal = goal
+        self.report = report
+        self._world = world
+        self._seed = seed
+        self._lock = threading.Lock()
+        self._search = _Search(0, running=False)
+        self._trajectory = self._played(())
+
+    # -- questions ------------------------------------------------------------------
+
+    def describe(self) -> dict[str, Any]:
+        """The sketch in names, and what can be asked."""
+        domain = self.subject.domain
+        return {
+            "name": domain.name,
+            "source": domain.source.text,
+            "goal": self.goal,
+            "objects": {name: str(type_) for name, type_ in self.subject.universe.items()},
+            "actions": list(domain.actions),
+            "predicates": {p.name: p.role for p in domain.predicates.values()},
+            "blanks": [str(blank) for blank in domain.blanks.values()],
+            "warnings": [as_json(d) for d in domain.warnings],
+            "searches": list(self.subject.searches),
+            "report": self.report,
+            "world": self._world is not None,
+        }
+
+    def graph(self, name: str | None) -> str:
+        """The computation graph of the sketch, or of a predicate or an action, as SVG."""
+        return to_svg(graph_of(self.subject.domain, name or None))
+
+    def state(self, index: int) -> dict[str, Any]:
+        """The state after so many steps of the plan, predicted and, in a world, observed."""
+        played = self._trajectory
+        at = max(0, min(index, len(played.predicted) - 1))
+        last = self._facts(played.predicted[at - 1]) if at else {}
+        predicted = self._facts(played.predicted[at])
+        observed = self._facts(played.observed[at]) if at < len(played.observed) else None
+        return {
+            "step": at,
+            "steps": [show_atom(short(tuple(step))) for step in played.steps],
+            "applicable": played.applicable[at] if at < len(played.applicable) else None,
+            "facts": [[fact, value] for fact, value in predicted.items()],
+            "changed": sorted(f for f in {*last, *predicted} if at and last.get(f) != predicted.get(f)),
+            "observed": None if observed is None else [[fact, value] for fact, value in observed.items()],
+            "deviations": list(played.deviations[at]) if at < len(played.deviations) else [],
+            "picture": at < len(played.pictures),
+            "success": played.success,
+        }
+
+    def picture(self, index: int) -> bytes:
+        """What the world drew after so many steps, as PNG."""
+        if not 0 <= index < len(self._trajectory.pictures):
+            raise error("no-picture", "there is no picture of this step", help="give a world: --world NAME")
+        return self._trajectory.pictures[index]
+
+    def truths(self, goal: str, index: int) -> dict[str, Any]:
+        """How true a goal is after so many steps."""
+        played = self._trajectory
+        at = max(0, min(index, len(played.predicted) - 1))
+        return truths(self.subject, played.predicted[at], self._parsed(goal))
+
+    def searched(self, first: int) -> dict[str, Any]:
+        """How far the search is, and its nodes from ``first`` on."""
+        search = self._search
+        nodes = search.nodes[first:]
+        found: dict[str, Any] = {
+            "number": search.number,
+            "running": search.running,
+            "count": len(search.nodes),
+            "capped": len(search.nodes) >= MOST_NODES,
+            "nodes": [_shown(node) for node in nodes],
+            "diagnostics": search.failure,
+            "result": None,
+        }
+        if search.result is not None:
+            found["result"] = _told(search.result)
+        return found
+
+    # -- the search -----------------------------------------------------------------
+
+    def plan(self, goal: str, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Begin a search; the one under way must have ended."""
+        parsed = self._parsed(goal)
+        asked = self._options(options)
+        with self._lock:
+            if self._search.running:
+                raise error("search-running", "a search is under way", help="wait until it has ended")
+            search = self._search = _Search(self._search.number + 1)
+            self.goal = goal
+        threading.Thread(target=self._run, args=(search, parsed, asked), daemon=True).start()
+        return {"number": search.number}
+
+    def _options(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        known = {"search", "heuristic", "time_limit", "max_expansions"}
+        options = {name: given[name] for name in known if given.get(name) not in (None, "")}
+        options.setdefault("time_limit", TIME_LIMIT)
+        return options
+
+    def _run(self, search: _Search, goal: Expr, options: dict[str, Any]) -> None:
+        def look(nodes: Nodes) -> None:
+            search.nodes = nodes(0, MOST_NODES)
+
+        try:
+            result = self.subject.plan(goal, {**options, "trace": look})
+            if result.plan is not None:
+                self._trajectory = self._played([tuple(step) for step in result.plan])
+            search.result = result
+        except Error as refused:
+            search.failure = [as_json(d) for d in refused.diagnostics]
+        finally:
+            search.running = False
+
+    def _played(self, steps: Sequence[Step]) -> Trajectory:
+        """The plan step by step: in the model, and in the world if there is one."""
+        states, applicable = [self.subject.start], []
+        for step in steps:
+            applicable.append(self.subject.applicable(states[-1], step))
+            states.append(self.subject.step(states[-1], step))
+        if self._world is None:
+            return Trajectory(tuple(steps), states, applicable)
+        from pdsketch.act.deviation import deviations
+
+        world = self._world
+        observed, pictures = [world.reset(self._seed)], [png(world.render())]
+        different: list[Sequence[str]] = [()]
+        for step, predicted in zip(steps, states[1:], strict=True):
+            observed.append(world.step(step))
+            pictures.append(png(world.render()))
+            different.append(
+                [str(deviation) for deviation in deviations(predicted, self.subject.encoded(observed[-1]))]
+            )
+        success = world.success
+        return Trajectory(tuple(steps), states, applicable, observed, pictures, different, success)
+
+    def _facts(self, state: Any) -> dict[str, Any]:
+        facts = self.subject.facts(state)
+        return {show_atom(fact): short(value) for fact, value in facts.items()}
+
+    def _parsed(self, goal: str) -> Expr:
+        return parse_goal(goal, self.subject.domain, dict(self.subject.universe))
+
+
+def _shown(node: SearchNode) -> list[Any]:
+    """A node as a short row: parent, step, g, h, f, fate; JSON has no infinity."""
+    step = None if node.step is None else show_atom(short(tuple(node.step)))
+    numbers = [value if isfinite(value) else None for value in (node.g, node.h, node.f)]
+    return [node.parent, step, *numbers, node.fate]
+
+
+def _told(result: Result) -> dict[str, Any]:
+    return {
+        "status": result.status,
+        "plan": None if result.plan is None else [show_atom(short(tuple(step))) for step in result.plan],
+        "cost": result.cost,
+        "expanded": result.expanded,
+        "evaluated": result.evaluated,
+        "generated": result.generated,
+        "seconds": result.seconds,
+        "reasons": list(result.reasons),
+        "warnings": list(result.warnings),
+        "refinements": result.refinements,
+    }

@@ -1,0 +1,159 @@
+"""What the page is about: a problem by its reference semantics, or a model with a state.
+
+Both answer the same questions: what is so in a state, how true a formula is there,
+what a step leads to, and what a plan is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Protocol, final
+
+from pdsketch.lang.domain import Data, Domain, Fact, Problem
+from pdsketch.lang.semantics import StaticContext, applicable, apply, evaluate
+from pdsketch.lang.steps import Step
+from pdsketch.lang.terms import Expr
+from pdsketch.lang.types import ObjectType
+from pdsketch.search.options import MODEL_SEARCHES, SEARCHES
+from pdsketch.search.plan import plan
+from pdsketch.search.result import Result
+
+if TYPE_CHECKING:
+    from pdsketch.tensor.model import Model
+    from pdsketch.tensor.states.state import State
+
+
+class Subject(Protocol):
+    """A domain with objects and an initial state; states are whatever it makes them."""
+
+    domain: Domain
+    universe: Mapping[str, ObjectType]
+    searches: tuple[str, ...]
+    start: Any
+
+    def encoded(self, state: Any) -> Any:
+        """An observed state with the variables that are computed from observations."""
+
+    def facts(self, state: Any) -> Mapping[Fact, Data]:
+        """The ground atoms of a state; Booleans that are false are left out."""
+
+    def truth(self, state: Any, formula: Expr) -> float:
+        """How true a closed formula is."""
+
+    def step(self, state: Any, step: Step) -> Any:
+        """The state that is predicted after a step."""
+
+    def applicable(self, state: Any, step: Step) -> float:
+        """How true the precondition of a step is."""
+
+    def plan(self, goal: Expr, options: Mapping[str, Any]) -> Result:
+        """Plan from the initial state."""
+
+
+@final
+class ProblemSubject:
+    """A problem without values or blanks."""
+
+    searches: tuple[str, ...] = SEARCHES
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.domain = problem.domain
+        self.universe = problem.universe
+        self.start: Mapping[Fact, Data] = dict(problem.init)
+        self._context = StaticContext.of(problem)
+
+    def encoded(self, state: Mapping[Fact, Data]) -> Mapping[Fact, Data]:
+        """See `Subject`."""
+        return state
+
+    def facts(self, state: Mapping[Fact, Data]) -> Mapping[Fact, Data]:
+        """See `Subject`."""
+        return {fact: value for fact, value in state.items() if value is not False}
+
+    def truth(self, state: Mapping[Fact, Data], formula: Expr) -> float:
+        """See `Subject`."""
+        return float(evaluate(self._context, state, formula))
+
+    def step(self, state: Mapping[Fact, Data], step: Step) -> Mapping[Fact, Data]:
+        """See `Subject`."""
+        return apply(self._context, state, step)
+
+    def applicable(self, state: Mapping[Fact, Data], step: Step) -> float:
+        """See `Subject`."""
+        return float(applicable(self._context, state, step))
+
+    def plan(self, goal: Expr, options: Mapping[str, Any]) -> Result:
+        """See `Subject`."""
+        return plan(self.problem, goal=goal, **options)
+
+
+@final
+class ModelSubject:
+    """A model, trained or not, and a state."""
+
+    searches: tuple[str, ...] = MODEL_SEARCHES
+
+    def __init__(self, model: Model, state: State) -> None:
+        self.model = model
+        self.domain = model.domain
+        self.universe = state.universe
+        self._observed = state
+        self.start = self.encoded(state)
+
+    def encoded(self, state: State) -> State:
+        """See `Subject`."""
+        import torch
+
+        with torch.no_grad():
+            return self.model.encode(state, crisp=True)
+
+    def facts(self, state: State) -> Mapping[Fact, Data]:
+        """See `Subject`."""
+        from pdsketch.tensor.states.problem import facts_of
+
+        return dict(facts_of(state.crisp()))
+
+    def truth(self, state: State, formula: Expr) -> float:
+        """See `Subject`."""
+        import torch
+
+        with torch.no_grad():
+            return float(self.model.holds(state, formula))
+
+    def step(self, state: State, step: Step) -> State:
+        """See `Subject`."""
+        import torch
+
+        with torch.no_grad():
+            return self.model.step(state, step, crisp=True)
+
+    def applicable(self, state: State, step: Step) -> float:
+        """See `Subject`."""
+        import torch
+
+        with torch.no_grad():
+            return float(self.model.applicable(state, step))
+
+    def plan(self, goal: Expr, options: Mapping[str, Any]) -> Result:
+        """See `Subject`."""
+        import warnings
+
+        from pdsketch.search.result import UntrainedWarning
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UntrainedWarning)
+            return plan(self.model, self._observed, goal, **options)
+
+
+def subject_of(problem: Problem, model: Model | None = None) -> Subject:
+    """The problem itself where it is classical, else through a model: the one given, or a fresh one."""
+    from pdsketch.task.fragment import classify
+
+    if model is None:
+        if classify(problem).classical:
+            return ProblemSubject(problem)
+        from pdsketch.tensor.model import Model
+
+        model = Model(problem.domain, seed=0)
+    return ModelSubject(model, problem.state)

@@ -1,0 +1,51 @@
+"""``pdsketch serve`` as a process: it prints its address, answers, and ends on Ctrl-C."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from pdsketch.cli.main import main
+
+ROOT = Path(__file__).parents[2]
+FILES = [str(ROOT / "examples" / "blocks" / name) for name in ("domain.pddl", "p01.pddl")]
+
+
+def test_the_command_serves_until_ctrl_c():
+    words = [sys.executable, "-m", "pdsketch", "serve", "--json", "--no-browser", *FILES]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        address = json.loads(process.stdout.readline())["url"]
+        with urllib.request.urlopen(address, timeout=30) as page:
+            assert b"pdsketch" in page.read()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 0
+        assert "Traceback" not in process.stderr.read()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([FILES[0]], "one of PROBLEM and --world"),
+        ([*FILES, "--world", "babyai"], "not both"),
+        ([*FILES, "--data", "x"], "folder of a model"),
+        ([*FILES, "--port", "70000"], "wanted a port"),
+    ],
+)
+def test_what_cannot_be_served_is_refused(capsys, words, said):
+    assert main(["serve", "--no-browser", *words]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_port_that_is_taken_is_told(capsys):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        assert main(["serve", "--no-browser", "--port", str(taken.getsockname()[1]), *FILES]) == 2
+    assert "in use" in capsys.readouterr().err
