@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 
+from pdsketch.act.rollout import Rollouts
 from pdsketch.experiments import babyai_settings as settings
 from pdsketch.experiments.babyai_baselines import AGENTS, baseline_runs, measure_baseline
 from pdsketch.experiments.babyai_curves import curve_runs, curve_table, measure_curve
-from pdsketch.experiments.babyai_nodes import HEURISTICS, needed, node_table
+from pdsketch.experiments.babyai_nodes import HEURISTICS, expansions, needed, node_table
 from pdsketch.experiments.babyai_tables import EXPERIMENTS, data_table, main_table
 from pdsketch.experiments.reproduce import Request, reproduce
 
@@ -15,8 +16,6 @@ ORIGIN = {"commit": "0", "date": "today", "versions": {}}
 
 
 def record(run, result):
-    from dataclasses import asdict
-
     return {"config": asdict(run.config), "result": result, "origin": ORIGIN}
 
 
@@ -56,6 +55,11 @@ def test_expansions_that_are_needed():
     assert needed([3, 1, None, 2], 0.75) == 3
     assert needed([3, 1, None, 2], 0.8) is None
     assert needed([5] * 9 + [7], 0.9) == 5
+
+
+def test_plans_that_fail_do_not_count():
+    done = Rollouts((), (), (True, False, None), tuple({"expanded": float(n)} for n in (3, 4, 5)), 0.0)
+    assert expansions(done) == [3, None, None]
 
 
 def test_ratios_are_to_ao():

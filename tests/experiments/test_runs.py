@@ -43,7 +43,7 @@ def test_a_worker_writes_what_it_has_measured(tmp_path):
 @pytest.mark.parametrize("name", ["babyai-main", "babyai-data", "babyai-stock", "babyai-unseen"])
 def test_a_quick_table_says_how_little_was_run(name):
     experiment = EXPERIMENTS[name]
-    loops = {loop: {"success": 1.0} for loop in ("open", "closed")}
+    loops = {"success": 1.0, **{loop: {"success": 1.0} for loop in ("open", "closed")}}
     tried = {"success": 1.0, "length_over_optimum": None, "expanded": 1.0}
     unseen = {"optimum": 1.0, "blind": tried, "abstract": tried}
     result = {"4+4": loops, "8+6": loops, "stock": {}, "unseen": {"all doors open": unseen}}
@@ -65,5 +65,5 @@ def test_an_interrupted_table_says_what_is_kept(tmp_path, capsys, monkeypatch):
     caught = capsys.readouterr()
     told = json.loads(caught.out)
     assert told["status"] == "interrupted"
-    assert told["kept"] == f"0 of 3 runs are kept in {tmp_path / 'quick' / 'runs'}"
+    assert told["kept"] == f"0 of 6 runs are kept in {tmp_path / 'quick' / 'runs'}"
     assert caught.err == f"pdsketch: interrupted; {told['kept']}; {told['resume']}\n"

@@ -57,6 +57,12 @@ class BehaviourCloning(AgentBaseline):
         scores, targets = self._scored(demonstrations, examples)
         return cross_entropy(scores, targets)
 
+    def likelihood(self, demonstrations: Demonstrations, examples: Tensor) -> Tensor:
+        """The log-likelihood of the actions that were taken: actions may be drawn by it."""
+        scores, targets = self._scored(demonstrations, examples)
+        found = -cross_entropy(scores, targets, reduction="none")
+        return found
+
     def score(self, demonstrations: Demonstrations, examples: Tensor) -> Tensor:
         """Whether the likeliest action is the one that was taken."""
         scores, targets = self._scored(demonstrations, examples)

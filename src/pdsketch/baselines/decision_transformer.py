@@ -165,25 +165,33 @@ class DecisionTransformer(AgentBaseline):
         scores, targets = self._scored(demonstrations, examples)
         return cross_entropy(scores, targets)
 
+    def likelihood(self, demonstrations: Demonstrations, examples: Tensor) -> Tensor:
+        """The log-likelihood of the actions that were taken, where the goal is reached."""
+        scores, targets = self._scored(demonstrations, examples)
+        found = -cross_entropy(scores, targets, reduction="none")
+        return found[self._wins(demonstrations, examples)]
+
     def score(self, demonstrations: Demonstrations, examples: Tensor) -> Tensor:
         """Whether the likeliest action is the one that was taken, where the goal is reached."""
         scores, targets = self._scored(demonstrations, examples)
         right = (scores.argmax(1) == targets).float()
-        wins = torch.from_numpy(demonstrations.to_go[examples.cpu().numpy()] > 0).to(right.device)
-        return right[wins]
+        return right[self._wins(demonstrations, examples)]
+
+    def _wins(self, demonstrations: Demonstrations, examples: Tensor) -> Tensor:
+        return torch.from_numpy(demonstrations.to_go[examples.cpu().numpy()] > 0).to(examples.device)
 
     def _scored(self, demonstrations: Demonstrations, examples: Tensor) -> tuple[Tensor, Tensor]:
         batch, trees, goal = demonstrations.states(examples)
         nodes, whole = self.encoder(batch, trees, goal)
         place = examples.cpu().numpy()
         run, at = demonstrations.run[place], demonstrations.step[place]
-        wins = (demonstrations.to_go[place] > 0).astype(np.int64)
+        wins = self._wins(demonstrations, examples).long()
         earlier = examples - torch.from_numpy((at > 0).astype(np.int64)).to(examples.device)
         actions, objects = demonstrations.actions(earlier)
         first = torch.from_numpy((at == 0) | (demonstrations.action[earlier.cpu().numpy()] < 0))
         before = actions.masked_fill(first.to(actions.device), len(self.scores.names))
         device = nodes.device
-        found = self.steps(batch, nodes, whole, torch.from_numpy(wins).to(device), before, objects)
+        found = self.steps(batch, nodes, whole, wins.to(device), before, objects)
         context = self.history(found, torch.from_numpy(run).to(device), torch.from_numpy(at).to(device))
         taken, arguments = demonstrations.actions(examples)
         return self.chosen(batch, nodes, context), self.scores.targets(batch, taken, arguments)

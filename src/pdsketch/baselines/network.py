@@ -53,6 +53,10 @@ class Baseline(nn.Module, ABC):
     def score(self, demonstrations: Demonstrations, examples: Tensor) -> Tensor:
         """How good the network is on each of some examples: more is better."""
 
+    def likelihood(self, demonstrations: Demonstrations, examples: Tensor) -> Tensor:
+        """By what the weights are chosen, on examples held out: more is better."""
+        return self.score(demonstrations, examples)
+
     def shuffled(self, examples: Array, demonstrations: Demonstrations, draw: np.random.Generator) -> Array:
         """The examples in another order, for one more pass over them."""
         del demonstrations

@@ -29,6 +29,7 @@ from pdsketch.learn.options import Options
 from pdsketch.learn.schedules import learning_rate
 
 AgentKind = Literal["bc", "dt-s", "dt-s+f", "dreamer"]
+Measure = Callable[[Demonstrations, Tensor], Tensor]
 Maker = Callable[[Domain, Shapes, Sequence[str] | None], Baseline]
 
 BASELINES: Final[Mapping[str, Maker]] = {
@@ -92,7 +93,7 @@ def train_baseline(
     ``types`` names the types of the objects that count; the others are not seen, and None sees all.
     Of the settings of a fit, these count: ``batch`` (256), ``learning_rate`` (1e-3), ``warmup``,
     ``weight_decay``, ``clip``, ``validation``, ``evaluate_every``, ``device``. Where episodes are held out,
-    the weights that were best on them are kept. ``notes`` of what is returned say how it went.
+    the weights under which they are likeliest are kept. ``notes`` of what is returned say how it went.
     A ``dreamer`` keeps its last weights, and takes more (`BaselineOptions`).
     """
     make = find_baseline(kind)
@@ -125,8 +126,8 @@ def train_baseline(
         "weight_decay": options.weight_decay,
         "episodes": len(np.unique(demonstrations.dataset.episode[train])),
         "examples": len(train),
-        "score": _mean(network, demonstrations, train),
-        "held_out_score": _mean(network, demonstrations, held_out) if len(held_out) else None,
+        "score": _mean(network.score, demonstrations, train),
+        "held_out_score": _mean(network.score, demonstrations, held_out) if len(held_out) else None,
         **more,
         "seconds": round(time.perf_counter() - began, 1),
     }
@@ -157,7 +158,7 @@ def _run(
             group["lr"] = options.learning_rate * learning_rate(step, options.steps, options.warmup)
         optimiser.step()
         if len(held_out) and ((step + 1) % options.evaluate_every == 0 or step + 1 == options.steps):
-            found = _mean(network.eval(), demonstrations, held_out)
+            found = _mean(network.eval().likelihood, demonstrations, held_out)
             network.train()
             if found >= best_score:
                 best, best_score = step + 1, found
@@ -168,10 +169,10 @@ def _run(
 
 
 @torch.no_grad()
-def _mean(network: Baseline, demonstrations: Demonstrations, examples: Array) -> float:
-    """The mean score on some examples."""
+def _mean(measure: Measure, demonstrations: Demonstrations, examples: Array) -> float:
+    """The mean of a measure on some examples."""
     parts: list[Tensor] = [
-        network.score(demonstrations, demonstrations.dataset.place(some))
+        measure(demonstrations, demonstrations.dataset.place(some))
         for some in demonstrations.dataset.parts(examples, _AT_ONCE)
     ]
     scores = torch.cat(parts)

@@ -19,8 +19,11 @@ AGENTS: dict[AgentKind, str] = {"bc": "BC", "dt-s": "DT (S)", "dt-s+f": "DT (S+F
 SEEN = ("robot", "item")
 """The types of the objects that are nodes: the walls of a room are always in the same places."""
 
-STEPS = {100: 400, 1000: 1000, 10000: 5000}
+STEPS = {100: 200, 1000: 400, 10000: 5000}
 """Training steps, by number of demonstrations (docs/baselines.md: how they were chosen)."""
+
+MEASUREMENTS = 20
+"""How often held-out steps are looked at in the course of a training: the best weights may come early."""
 
 AT_ONCE = 100
 """Episodes that are acted in side by side."""
@@ -47,6 +50,7 @@ class BaselineConfig:
     batch: int = 256
     learning_rate: float = 2e-3
     weight_decay: float = 1e-2
+    validation: float = 0.1
     temperature: float = 1.0
     problems: int = 500
     rooms: tuple[tuple[int, int], ...] = ((4, 4), (8, 6))
@@ -79,6 +83,8 @@ def trained(config: BaselineConfig) -> AgentBaseline:
         batch=config.batch,
         learning_rate=config.learning_rate,
         weight_decay=config.weight_decay,
+        validation=config.validation,
+        evaluate_every=max(1, config.steps // MEASUREMENTS),
     )
 
 

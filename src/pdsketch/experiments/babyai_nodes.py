@@ -9,7 +9,7 @@ from statistics import mean, pstdev
 from typing import Any, final
 
 from pdsketch.act.policy import Policy
-from pdsketch.act.rollout import rollout
+from pdsketch.act.rollout import Rollouts, rollout
 from pdsketch.baselines.training import train_baseline
 from pdsketch.envs.babyai.adapter import BabyAIWorld
 from pdsketch.experiments.babyai import MOST_STEPS, TOLERANCE, TrainConfig, held_out, train, worlds_for
@@ -75,13 +75,17 @@ def measure_nodes(config: NodesConfig) -> dict[str, Any]:
                 options={"max_expansions": config.expansions, "time_limit": None, "k": 1},
                 loop="open",
             )
-            done = rollout(policy, worlds, seeds, MOST_STEPS)
-            by_name[name] = [
-                int(account["expanded"]) if success else None
-                for success, account in zip(done.success, done.accounts, strict=True)
-            ]
+            by_name[name] = expansions(rollout(policy, worlds, seeds, MOST_STEPS))
         found[f"{objects}+{doors}"] = by_name
     return found
+
+
+def expansions(done: Rollouts) -> list[int | None]:
+    """Of each episode the expansions; None where the world says that it failed."""
+    return [
+        int(account["expanded"]) if success else None
+        for success, account in zip(done.success, done.accounts, strict=True)
+    ]
 
 
 def needed(expanded: Sequence[int | None], level: float) -> float | None:
