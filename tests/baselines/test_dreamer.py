@@ -154,6 +154,22 @@ def test_episodes_side_by_side_are_acted_in_as_one_by_one():
         torch.testing.assert_close(alone.features[0], together[i], atol=1e-4, rtol=1e-4)
 
 
+def test_at_a_temperature_actions_are_drawn_the_same_after_each_reset():
+    domain, episodes = demonstrations(6, seed=3)
+    network, _ = untrained(domain, episodes)
+    states, goals = [e.states[0] for e in episodes], [e.goal for e in episodes]
+
+    def acted(temperature):
+        network.reset()
+        network.temperature = temperature
+        return network.act_some(dict(enumerate(states)), dict(enumerate(goals)))
+
+    likeliest, drawn = acted(0.0), acted(1.0)
+    assert [*likeliest.values()] == [max(found, key=found.get) for found in by_action(network, states, goals)]
+    assert drawn != likeliest
+    assert drawn == acted(1.0)
+
+
 def test_a_saved_agent_is_the_same(walker, tmp_path):
     walker.save(tmp_path / "dreamer")
     loaded = pds.load_baseline(tmp_path / "dreamer")
