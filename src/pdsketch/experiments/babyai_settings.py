@@ -20,15 +20,7 @@ from pdsketch.files.writing import make_folder, write_file
 
 TEMPERATURES = (0.0, 0.5, 1.0)
 
-<<<<<<< HEAD
-SETTINGS = (
-    (1e-3, 1e-2),
-    (2e-3, 1e-2),
-    (2e-3, 1e-1),
-)
-=======
 SETTINGS = ((1e-3, 1e-2), (2e-3, 1e-2), (2e-3, 1e-1))
->>>>>>> base
 """Learning rates and weight decays; the temperatures are tried with each."""
 
 SEED = 100
@@ -49,21 +41,8 @@ def settings_runs(sizes: Sequence[int], quick: bool) -> list[ExperimentRun[Basel
     runs = []
     for size in sizes:
         for number, (rate, decay) in enumerate(SETTINGS):
-<<<<<<< HEAD
-            config = BaselineConfig(
-                "bc",
-                size,
-                SEED,
-                STEPS[size],
-                problems=200,
-                split="valid",
-                learning_rate=rate,
-                weight_decay=decay,
-            )
-=======
             config = BaselineConfig("bc", size, SEED, STEPS[size], problems=200, split="valid")
             config = replace(config, learning_rate=rate, weight_decay=decay)
->>>>>>> base
             if quick:
                 config = replace(config, episodes=20, steps=3, problems=3)
             runs.append(ExperimentRun(f"settings-bc-{size}-{number}", measure_settings, config))
