@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 import torch
-from pdsketch.lang.parts import MOST_INSTANCES
 
 import pdsketch as pds
+from pdsketch.lang.parts import MOST_INSTANCES
 
 DOMAIN = """
 (define (domain lamps)

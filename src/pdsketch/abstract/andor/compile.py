@@ -236,8 +236,7 @@ class Compilations:
     ) -> None:
         self._model = model
         self._objects = objects
-        self._goals = goals
-        self._states = states
+        self._goals, self._states = goals, states
         self._values = values
         # Vectors whose dimensions only the states know have no codes.
         self._unsized = next((p.name for p in model.domain.state_predicates if p.type.shape is None), None)
