@@ -10,7 +10,8 @@ from pdsketch.experiments.babyai_baselines import AGENTS, baseline_runs, measure
 from pdsketch.experiments.babyai_curves import curve_runs, curve_table, measure_curve
 from pdsketch.experiments.babyai_nodes import HEURISTICS, expansions, needed, node_table
 from pdsketch.experiments.babyai_tables import EXPERIMENTS, data_table, main_table
-from pdsketch.experiments.reproduce import Request, reproduce
+from pdsketch.experiments.remarks import REMARKS
+from pdsketch.experiments.reproduce import Request, reproduce, write_results
 
 ORIGIN = {"commit": "0", "date": "today", "versions": {}}
 
@@ -89,6 +90,14 @@ def test_a_curve_has_a_point_for_each_measurement():
     (row,) = [row for row in table.rows if row[2] != "–"]
     assert row[:2] == ("1 object", "PDS-Abs")
     assert all(0.0 <= float(cell) <= 1.0 for cell in row[2:])
+
+
+def test_the_page_says_where_the_paper_contradicts_itself(tmp_path):
+    (tmp_path / "babyai-data.md").write_text("## a table\n")
+    assert write_results(tmp_path, tmp_path / "page.md") == ["babyai-data"]
+    page = (tmp_path / "page.md").read_text()
+    assert page.index("## a table") < page.index("contradicts itself")
+    assert set(REMARKS) <= set(EXPERIMENTS)
 
 
 def test_settings_are_tried_on_problems_of_no_table(tmp_path, capsys):

@@ -11,6 +11,7 @@ from typing import Any, final
 from pdsketch.experiments import babyai_tables, painting_tables
 from pdsketch.experiments.cluster import Cluster
 from pdsketch.experiments.experiment import Experiment
+from pdsketch.experiments.remarks import REMARKS
 from pdsketch.experiments.runs import ExperimentRun, count_finished, run_all
 from pdsketch.experiments.tables import ResultTable
 from pdsketch.files.lock import lock_file
@@ -108,5 +109,7 @@ def write_results(folder: Path, page: Path) -> list[str]:
             target = page.parent / picture.name
             write_file(target, picture.read_bytes())
             parts += [f"![{name}]({picture.name})", ""]
+        if name in REMARKS:
+            parts += [REMARKS[name], ""]
     write_output(page, "\n".join(parts))
     return found
