@@ -12,7 +12,7 @@ CHECKED := src tests benchmarks examples
 # One thread a process: the tests run in parallel already.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help demo test quick lint format kernels fuzz torture bench clean mutants agree cluster browser
+.PHONY: help demo test quick lint format kernels fuzz torture bench clean mutants agree cluster browser docs
 
 help:  ## this list
 	@grep -hE '^[a-z]+: .*##|^[a-z]+:  ##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -68,6 +68,10 @@ mutants: .venv/installed-dev  ## do the tests notice? changes of meaning, one by
 agree: .venv/installed-dev  ## 100,000 random cases of every engine against the reference (SEED=0)
 	$(BIN)/python -m tests.agree --cases 100000 --seed $(or $(SEED),0)
 
+docs: .venv/installed-dev  ## the documents as a site, in site/; every link is checked
+	$(PIP) --editable '.[docs]'
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+
 cluster: .venv/installed-dev  ## runs on Ray, with two local workers (installs Ray, 80 MB)
 	$(PIP) --editable '.[cluster]'
 	$(BIN)/python -m tests.cluster
@@ -80,4 +84,4 @@ bench: .venv/installed-dev  ## loading speed beside other parsers (DIR=a folder 
 	$(BIN)/python benchmarks/parse.py $(if $(DIR),$(DIR),examples)
 
 clean:  ## remove what the other goals made
-	rm -rf .venv .mutants build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv .mutants build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

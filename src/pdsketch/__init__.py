@@ -29,6 +29,8 @@ _HOMES = {
     "write_problem": "pdsketch.tensor.states.problem",
     "Model": "pdsketch.tensor.model",
     "load_model": "pdsketch.tensor.store",
+    "explain": "pdsketch.tensor.explain",
+    "Explanation": "pdsketch.tensor.explain",
     "Episode": "pdsketch.learn.data.episode",
     "hindsight": "pdsketch.learn.data.hindsight",
     "fit": "pdsketch.learn.fit",
@@ -114,6 +116,8 @@ if TYPE_CHECKING:
     from pdsketch.search.plan import plan as plan
     from pdsketch.search.plan import plan_many as plan_many
     from pdsketch.search.result import Result as Result
+    from pdsketch.tensor.explain import Explanation as Explanation
+    from pdsketch.tensor.explain import explain as explain
     from pdsketch.tensor.model import Model as Model
     from pdsketch.tensor.states.problem import write_problem as write_problem
     from pdsketch.tensor.states.state import State as State

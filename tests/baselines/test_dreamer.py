@@ -31,7 +31,7 @@ def walked():
 def walker(walked):
     """Trained in imagination alone, from random walks."""
     domain = walked[0].states[0].domain
-    return pds.train_baseline("dreamer", domain, [*walked], steps=40, cloning=0.0, learning_rate=2e-3)
+    return pds.train_baseline("dreamer", domain, [*walked], steps=60, cloning=0.0, learning_rate=3e-3)
 
 
 def untrained(domain, episodes):
@@ -154,6 +154,22 @@ def test_episodes_side_by_side_are_acted_in_as_one_by_one():
         torch.testing.assert_close(alone.features[0], together[i], atol=1e-4, rtol=1e-4)
 
 
+def test_at_a_temperature_actions_are_drawn_the_same_after_each_reset():
+    domain, episodes = demonstrations(6, seed=3)
+    network, _ = untrained(domain, episodes)
+    states, goals = [e.states[0] for e in episodes], [e.goal for e in episodes]
+
+    def acted(temperature):
+        network.reset()
+        network.temperature = temperature
+        return network.act_some(dict(enumerate(states)), dict(enumerate(goals)))
+
+    likeliest, drawn = acted(0.0), acted(1.0)
+    assert [*likeliest.values()] == [max(found, key=found.get) for found in by_action(network, states, goals)]
+    assert drawn != likeliest
+    assert drawn == acted(1.0)
+
+
 def test_a_saved_agent_is_the_same(walker, tmp_path):
     walker.save(tmp_path / "dreamer")
     loaded = pds.load_baseline(tmp_path / "dreamer")
@@ -176,12 +192,12 @@ def test_practice_takes_the_steps_it_was_given_and_the_same_seed_gives_the_same(
             seed=seed,
             batch=4,
             world=lambda: Corridor(domain),
-            environment_steps=25,
+            environment_steps=13,
         )
 
     one, same, other = trained(1), trained(1), trained(2)
-    assert one.notes["environment_steps"] == 25
-    assert sum(entry["steps"] for entry in one.notes["practice"]) == 25
+    assert one.notes["environment_steps"] == 13
+    assert sum(entry["steps"] for entry in one.notes["practice"]) == 13
     assert not one.exploring
     assert one.notes["practice"] == same.notes["practice"]
     weights = one.state_dict()

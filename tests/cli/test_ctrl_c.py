@@ -85,6 +85,6 @@ def test_a_fault_of_ours_is_not_taken_for_an_interruption(monkeypatch):
     def broken(*args: object) -> None:
         raise RuntimeError("ours")
 
-    monkeypatch.setattr("pdsketch.cli.plan.load_domain", broken)
+    monkeypatch.setattr("pdsketch.cli.plan.domain_of", broken)
     with pytest.raises(RuntimeError, match="ours"):
         main(PLAN)

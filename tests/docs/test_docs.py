@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+import pdsketch
 from pdsketch.cli.main import main
 from pdsketch.learn.options import Options
 
@@ -75,3 +76,16 @@ def test_the_table_of_options_names_each_with_its_default() -> None:
     rows = re.findall(r"^\| `(\w+)` \| (\S+) \| \S", section, re.MULTILINE)
     wanted = [(field.name, repr(field.default).replace("'", '"')) for field in fields(Options)]
     assert rows == wanted
+
+
+def test_the_reference_lists_every_public_name() -> None:
+    page = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    assert sorted(re.findall(r"^::: (\S+)$", page, re.MULTILINE)) == sorted(
+        f"{home}.{name}" for name, home in pdsketch._HOMES.items()
+    )
+
+
+def test_the_site_has_every_page() -> None:
+    named = set(re.findall(r": (\S+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE))
+    elsewhere = {"security.md", "architecture.md", "changes.md"}
+    assert named - elsewhere == {page.name for page in (ROOT / "docs").glob("*.md")}

@@ -44,7 +44,7 @@ def test_a_full_table_stands_beside_the_papers():
     assert PAPER_UNSEEN.keys() == set(UNSEEN)
 
 
-def test_the_models_of_most_demonstrations_serve_both_tables():
+def test_the_models_of_fewest_demonstrations_serve_both_tables():
     assert {run.key for run in unseen_runs(3, False)} <= {run.key for run in main_runs(3, False)}
 
 

@@ -13,6 +13,7 @@ import numba
 import numpy as np
 import pytest
 
+from pdsketch.budget import resident
 from pdsketch.kernels import linked
 from pdsketch.kernels.compiled import Kernel
 from pdsketch.kernels.flat import flatten
@@ -60,8 +61,22 @@ def is_first(values):
     return values[0] > values[1]
 
 
-def allocating(values):
-    return np.zeros(len(values)).sum() + values[0]
+def printing(values):
+    return str(values[0])
+
+
+def parted(values):
+    low, high, squares = np.empty(len(values), np.int64), np.zeros(len(values)), np.zeros((len(values), 2))
+    n, m = 0, 0
+    for value in values:
+        if value < 2:
+            low[n] = value
+            n += 1
+        else:
+            high[m] = value
+            m += 1
+        squares[n + m - 1, 1] = value * value
+    return low[:n], high[:m], squares, n, m > 0, low
 
 
 def dividing(a, b):
@@ -137,10 +152,37 @@ def test_arrays_of_other_kinds_are_numbas(folder, view):
     assert flatten((values,)) is None
 
 
-def test_a_kernel_that_allocates_stays_with_numba_and_is_not_tried_again(folder, monkeypatch):
+def test_arrays_made_in_a_kernel_are_returned(folder):
+    for trusted in (False, True):
+        kernel = Kernel(parted)
+        for values in (np.array([3, 0, 2, 1]), np.arange(2), np.arange(0)):
+            found, wanted = kernel(values), parted(values)
+            assert len(found) == len(wanted)
+            for a, b in zip(found[:3], wanted[:3], strict=True):
+                np.testing.assert_array_equal(a, b)
+                assert a.dtype == b.dtype
+                assert a.flags.carray
+            assert found[3:5] == wanted[3:5]
+            found[0][:] = 7  # it is nobody else's
+        assert is_linked(kernel) == trusted
+
+
+def test_what_a_kernel_returns_is_given_back(folder):
+    Kernel(parted)(np.arange(2))
+    kernel = Kernel(parted)
+    values = np.arange(1_000_000)
+    kernel(values)
+    before = resident()
+    for _ in range(20):
+        kernel(values)
+    assert is_linked(kernel)
+    assert resident() - before < 100e6  # 20 calls make 800 MB
+
+
+def test_a_kernel_that_needs_more_of_numba_stays_with_it_and_is_not_tried_again(folder, monkeypatch):
     for _ in range(2):
-        kernel = Kernel(allocating)
-        assert kernel(np.array([1.5, 2.0])) == 1.5
+        kernel = Kernel(printing)
+        assert kernel(np.array([15, 2])) == "15"
         assert not is_linked(kernel)
         monkeypatch.setattr("pdsketch.kernels.link.shared_object", lambda _: pytest.fail("tried again"))
 

@@ -30,7 +30,7 @@ _NUMBERS = {
     "growth": (float, 2.0, "how many times as many episodes there are after each round (default: 2)"),
     "explore": (float, 0.1, "part of the actions that is random, beside subgoals (default: 0.1)"),
     "evaluate": (int, 0, "held-out problems on which each round is tried (default: 0)"),
-    "fit-steps": (int, 1000, "training steps of a round (default: 1000)"),
+    "fit-steps": (int, 1200, "training steps of a round (default: 1200)"),
     "max-expansions": (int, 500, "of one plan (default: 500)"),
     "at-once": (int, 64, "episodes side by side (default: 64)"),
     "seed": (int, 0, "of networks, problems and exploration (default: 0)"),

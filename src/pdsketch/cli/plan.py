@@ -16,17 +16,17 @@ from pdsketch.budget import Budget, LimitError, apart
 from pdsketch.cli import output
 from pdsketch.cli.heuristic import HELP, given_heuristic
 from pdsketch.cli.imports import ctrl_c_ends, import_large
+from pdsketch.cli.models import domain_of, loaded_model, without_domain
 from pdsketch.cli.modules import (
     add_module_argument,
     add_proposal_arguments,
     given_functions,
-    given_modules,
 )
 from pdsketch.cli.progress import Ticker
 from pdsketch.files.writing import check_output, write_output
 from pdsketch.lang.diagnostics import UNPLACED, Diagnostic, Error
 from pdsketch.lang.domain import Problem
-from pdsketch.lang.load import load_domain, load_problem
+from pdsketch.lang.load import load_problem
 from pdsketch.lang.steps import write_plan
 from pdsketch.search.heuristics import heuristics_help
 from pdsketch.search.keywords import Sources
@@ -42,8 +42,8 @@ _OF_MODELS = ("k", "snap", "resolution", "confidence", "candidates", "generator"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Files, the search and its limits."""
-    parser.add_argument("domain", metavar="DOMAIN", help="a domain or a sketch")
-    parser.add_argument("problem", metavar="PROBLEM", help="a problem of that domain")
+    parser.add_argument("domain", metavar="DOMAIN", help="a domain or a sketch; not needed with --model")
+    parser.add_argument("problem", metavar="PROBLEM", nargs="?", help="a problem of that domain")
     parser.add_argument("--model", metavar="DIR", help="plan with a trained model")
     add_module_argument(parser)
     parser.add_argument(
@@ -103,9 +103,10 @@ def _run(args: argparse.Namespace) -> int:
     if args.output is not None:
         check_output(args.output)
     found: tuple[Diagnostic, ...] = ()
+    without_domain(args, "problem")
     with Budget(args.time_limit, args.memory_limit).running():
         try:
-            problem = load_problem(args.problem, load_domain(args.domain))
+            problem = load_problem(args.problem, domain_of(args))
         except LimitError as limit:
             parsed = time.monotonic() - started
             result = _unread(limit)
@@ -199,10 +200,8 @@ def _plan(args: argparse.Namespace, problem: Problem) -> Result:
     if args.time_limit is not None:
         options["time_limit"] = args.time_limit
     if args.model is not None:
-        with apart():
-            from pdsketch import load_model
         options["costs"] = problem.metric == "cost"
-        model = load_model(args.model, given_modules(args))
+        model = loaded_model(args)
         if args.heuristic is not None:
             options["heuristic"] = given_heuristic(args.heuristic)
         with _quietly():

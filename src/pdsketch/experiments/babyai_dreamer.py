@@ -13,10 +13,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, Final, final
 
-import torch
-
 from pdsketch.act.rollout import rollout
-from pdsketch.baselines.dreamer.agent import Dreamer
 from pdsketch.baselines.training import train_baseline
 from pdsketch.envs.babyai.adapter import BabyAIWorld
 from pdsketch.experiments.babyai import MOST_STEPS, held_out
@@ -64,7 +61,6 @@ SETTINGS: Final = (
 
 def measure_dreamer(config: DreamerConfig) -> dict[str, Any]:
     """Train in rooms of 4 objects and 4 doors, then act: by the likeliest actions, and by samples."""
-    torch.manual_seed(config.seed)
     world = BabyAIWorld(*ROOMS["4+4"], config.sketch)
     agent = train_baseline(
         "dreamer",
@@ -78,9 +74,8 @@ def measure_dreamer(config: DreamerConfig) -> dict[str, Any]:
         world=lambda: BabyAIWorld(*ROOMS["4+4"], world.domain),
         environment_steps=config.environment_steps,
     )
-    assert isinstance(agent, Dreamer)
     found: dict[str, Any] = {"notes": agent.notes}
-    for key, agent.exploring in (("success", False), ("sampled", True)):
+    for key, agent.temperature in (("success", 0.0), ("sampled", 1.0)):
         found[key] = {}
         for room, (objects, doors) in ROOMS.items():
             worlds = [BabyAIWorld(objects, doors, world.domain) for _ in range(min(AT_ONCE, config.problems))]

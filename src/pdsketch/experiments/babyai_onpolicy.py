@@ -37,7 +37,7 @@ class OnPolicyConfig:
     seed: int = 0
     episodes: int = 480
     first: int = 60
-    fit_steps: int = 800
+    fit_steps: int = 1200
     trial: float = 0.4
     batch: int = 256
     warm: bool = False
@@ -90,13 +90,13 @@ ROWS: dict[str, tuple[str, str]] = {
 """The rows with what the paper reports of them, in episodes."""
 
 _OWN: dict[str, dict[str, Any]] = {
-    "rob": {"sketch": "rob", "fit_steps": 600},
+    "rob": {"sketch": "rob"},
     "abs": {"sketch": "abs"},
     "abs-warm": {"sketch": "abs", "warm": True},
     "abs-walks": {"sketch": "abs", "subgoals": False},
     "base": {"sketch": "base", "fit_steps": 2000, "trial": 0.0, "episodes": 1920},
 }
-"""Training steps as offline, spread over the rounds; PDS-Base needs more of everything there, too."""
+"""Training steps as from demonstrations, in each round; PDS-Base needs more of everything there, too."""
 
 
 def onpolicy_runs(seeds: int, quick: bool) -> list[ExperimentRun[OnPolicyConfig]]:

@@ -13,7 +13,7 @@ class PaintingTraining:
 
     episodes: int = 1000
     seed: int = 0
-    steps: int = 800
+    steps: int = 600
     batch: int = 64
     learning_rate: float = 3e-3
     trial: float = 0.0
@@ -25,11 +25,15 @@ class PaintingTraining:
 @final
 @dataclass(frozen=True, slots=True)
 class PaintingSearch:
-    """How plans are found. The limit is on expansions, never on time."""
+    """How plans are found. The limit is on expansions, never on time.
+
+    ``confidence`` keeps blocks away from the edges of what was learned to be left, right or on.
+    """
 
     search: Literal["gbfs", "wastar", "astar"] = "astar"
     heuristic: str = "goalcount"
-    max_expansions: int = 1000
+    max_expansions: int = 400
+    confidence: float = 0.9
 
 
 @final

@@ -29,7 +29,7 @@ from pdsketch.heuristics.unary import (
     useful,
 )
 from pdsketch.kernels.arrays import Bools, Floats, Indices, Ints, Longs
-from pdsketch.kernels.csr import CSR, distinct, owners_of, stack
+from pdsketch.kernels.csr import CSR, distinct, group, owners_of, stack
 from pdsketch.task.task import Task
 
 COUNT_BITS = 14
@@ -102,6 +102,84 @@ def _recursive_rules(task: Task) -> Bools:
     return recursive
 
 
+class _Unary(NamedTuple):
+    """Unary operators over literals: rows of conditions and of heads, and the operators, -1 for axioms."""
+
+    conditions: Rows
+    heads: Rows
+    owner: Longs
+
+
+def _unary(task: Task, budget: Budget) -> _Unary:
+    """Those of operators, then of axioms, then of the negations of derived facts."""
+    bodies, axiom_heads = _rows(task.axiom_bodies), task.axiom_heads.astype(np.int32, copy=False)
+    first = _of_operators(task)
+    budget.check()
+    needed = _needed((first.conditions[1], bodies[1], task.goal), 2 * task.n_facts, 2 * task.n_basic)
+    row_starts, broken, broken_heads = _of_negations(task, needed, bodies, axiom_heads)
+    budget.check()
+    parts = [CSR(*first.conditions), CSR(*bodies), CSR(row_starts, broken)]
+    single = np.arange(len(axiom_heads) + len(broken_heads) + 1, dtype=np.int32)
+    heads = [CSR(*first.heads), CSR(single, np.concatenate([2 * axiom_heads, broken_heads]))]
+    budget.reserve(128 * sum(len(part.items) for part in (*parts, *heads)))
+    owner = np.concatenate([first.owner, np.full(len(single) - 1, -1, np.int64)])
+    return _Unary(_rows(stack(parts)), _rows(stack(heads)), owner)
+
+
+def _of_operators(task: Task) -> _Unary:
+    pre, effects = np.diff(task.preconditions.starts), np.diff(task.effects.starts)
+    most = len(effects) + len(task.effects.items)
+    room = len(task.conditions.items) + int((pre.astype(np.int64) * (effects + 1)).sum())
+    conditions = (np.empty(most + 1, np.int32), np.empty(room, np.int32))
+    heads = (np.empty(most + 1, np.int32), np.empty(len(task.heads.items), np.int32))
+    owner = np.empty(most, np.int64)
+    count = of_operators(
+        _rows(task.effects),
+        _rows(task.conditions),
+        _rows(task.heads),
+        _rows(task.preconditions),
+        np.full(2 * task.n_facts, -1, np.int32),
+        (conditions, heads, owner),
+    )
+    return _Unary(_first(conditions, count), _first(heads, count), owner[:count])
+
+
+def _of_negations(task: Task, needed: Ints, bodies: Rows, axiom_heads: Ints) -> tuple[Ints, Ints, Ints]:
+    """Rows of conditions, and a head each."""
+    if not len(needed):
+        return np.zeros(1, np.int32), np.zeros(0, np.int32), np.zeros(0, np.int32)
+    rules = group(axiom_heads, np.arange(len(axiom_heads)), task.n_facts)
+    most = task.n_facts - task.n_basic + len(bodies[1])
+    rows = (np.empty(most + 1, np.int32), np.empty(len(axiom_heads) + len(bodies[1]), np.int32))
+    heads = np.empty(most, np.int32)
+    queue = np.empty(task.n_facts, np.int32)
+    queue[: len(needed)] = needed
+    recursive, seen = _recursive_rules(task), np.zeros(task.n_facts, np.bool_)
+    count = of_negations(
+        len(needed), queue, _rows(rules), bodies, recursive, seen, task.n_basic, (rows, heads)
+    )
+    return *_first(rows, count), heads[:count]
+
+
+def _useful(unary: _Unary, numbers: Longs, count: int) -> tuple[Rows, Rows, Longs, int]:
+    """Rows over propositions, conditions and heads; what they were; how many have several conditions."""
+    n = len(unary.owner)
+    conditions = (np.empty(n + 1, np.int32), np.empty(len(unary.conditions[1]), np.int32))
+    heads = (np.empty(n + 1, np.int32), np.empty(len(unary.heads[1]), np.int32))
+    origins, kept = np.empty(n, np.int64), np.zeros(n + 1, np.int32)
+    stamp = np.full(count, -1, np.int32)
+    n_several = useful(
+        unary.conditions, unary.heads, numbers, _MOST_CONDITIONS, stamp, kept, (conditions, heads, origins)
+    )
+    left = int(kept[n])
+    return _first(conditions, left), _first(heads, left), origins[:left], n_several
+
+
+def _first(rows: Rows, count: int) -> Rows:
+    """The first rows, without room that is not used."""
+    return rows[0][: count + 1], rows[1][: rows[0][count]]
+
+
 def relax(
     task: Task, costs: Floats | None = None, *, per_effect: bool = False, budget: Budget = UNLIMITED
 ) -> Relaxation:
@@ -112,34 +190,19 @@ def relax(
     """
     scaled, scale = scale_costs(task.costs if costs is None else costs)
     budget.reserve(64 * (len(task.heads.items) + len(task.preconditions.items) + len(task.conditions.items)))
-    first = of_operators(
-        _rows(task.effects),
-        _rows(task.conditions),
-        _rows(task.heads),
-        _rows(task.preconditions),
-        2 * task.n_facts,
-    )
+    unary = _unary(task, budget)
     budget.check()
-    bodies, axiom_heads = task.axiom_bodies, task.axiom_heads.astype(np.int32, copy=False)
-    needed = _needed((first[1], bodies.items, task.goal), 2 * task.n_facts, 2 * task.n_basic)
-    recursive = _recursive_rules(task) if len(needed) else np.zeros(len(axiom_heads), np.bool_)
+    numbers = np.full(2 * task.n_facts + len(task.axiom_heads), -1, np.int64)
+    count = number_propositions(unary.conditions[1], task.goal.astype(np.int32, copy=False), numbers)
+    small, made, origins, n_several = _useful(unary, numbers, count)
     budget.check()
-    negations = of_negations(needed, axiom_heads, _rows(bodies), recursive, task.n_basic, task.n_facts)
-    parts = [CSR(first[0], first[1]), bodies, CSR(negations[0], negations[1])]
-    single = np.arange(len(axiom_heads) + len(negations[2]) + 1, dtype=np.int32)
-    heads = [CSR(first[2], first[3]), CSR(single, np.concatenate([2 * axiom_heads, negations[2]]))]
-    budget.reserve(128 * sum(len(part.items) for part in (*parts, *heads)))
-    conditions = _rows(stack(parts))
-    numbers, count = number_propositions(
-        conditions[1], task.goal.astype(np.int32, copy=False), 2 * task.n_facts + len(axiom_heads)
-    )
-    budget.check()
-    *unary, origins, n_several = useful(conditions, _rows(stack(heads)), numbers, count, _MOST_CONDITIONS)
-    budget.check()
-    owner = np.concatenate([first[4], np.full(len(single) - 1, -1, np.int64)])[origins]
-    small, made = (unary[0], unary[1]), (unary[2], unary[3])
+    owner = unary.owner[origins]
     base = np.where(owner >= 0, np.append(scaled, 0)[owner], 0)
-    uses_starts, uses, edges_starts, edges = index_uses(small, made, base, n_several, count)
+    uses_starts, edges_starts = np.zeros(count + 1, np.uint32), np.zeros(count + 1, np.uint32)
+    uses = np.empty(small[0][n_several], np.uint32)
+    edges = np.empty((made[0][-1] - made[0][n_several], 3), np.uint32)
+    index_uses(small, made, base, n_several, (uses_starts, uses), (edges_starts, edges))
+    edges = edges[: edges_starts[-1]]
     budget.check()
     sizes = np.diff(small[0]).astype(np.int64)
     negative = numbers[1 : 2 * task.n_facts : 2].astype(np.int32)

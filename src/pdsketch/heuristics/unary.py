@@ -1,7 +1,8 @@
 """Unary operators of the delete relaxation as rows of literals, in compiled kernels.
 
 Rows are written as CSR: starts and items. Literals are those of the task; helper propositions, one a rule,
-are numbered from ``2 * n_facts`` on.
+are numbered from ``2 * n_facts`` on. The kernels allocate nothing, so that they can be linked: who calls them
+gives them arrays that are large enough.
 """
 
 from __future__ import annotations
@@ -13,9 +14,6 @@ from pdsketch.kernels.compiled import kernel
 
 Rows = tuple[Ints, Ints]
 """Starts and items."""
-
-_FEW = 24
-"""Rows that are sorted by insertion; larger ones are sorted by numpy's way. Set by hand."""
 
 
 @kernel
@@ -32,40 +30,38 @@ def _with(into: Ints, end: int, starts: Ints, items: Ints, row: int, stamp: Ints
 
 @kernel
 def _sort(items: Ints, first: int, end: int) -> None:
-    """Sort a part of an array."""
-    if end - first > _FEW:
-        items[first:end] = np.sort(items[first:end])
-        return
-    for i in range(first + 1, end):
-        item = items[i]
-        at = i
-        while at > first and items[at - 1] > item:
-            items[at] = items[at - 1]
-            at -= 1
-        items[at] = item
+    """Sort a part of an array: Shell's sort with Knuth's gaps, which for short rows is insertion."""
+    gap = 1
+    while 3 * gap < end - first:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for i in range(first + gap, end):
+            item = items[i]
+            at = i
+            while at >= first + gap and items[at - gap] > item:
+                items[at] = items[at - gap]
+                at -= gap
+            items[at] = item
+        gap //= 3
 
 
 @kernel
 def of_operators(
-    effects: Rows, conditions: Rows, heads: Rows, preconditions: Rows, n_literals: int
-) -> tuple[Ints, Ints, Ints, Ints, Longs]:
+    effects: Rows,
+    conditions: Rows,
+    heads: Rows,
+    preconditions: Rows,
+    stamp: Ints,
+    unary: tuple[Rows, Rows, Longs],
+) -> int:
     """One unary operator for all unconditional effects of an operator, then one for each other effect.
 
-    Returns rows of conditions, rows of heads, each sorted and without repetition, and the operators.
+    Writes rows of conditions, rows of heads, each sorted and without repetition, and the operators; returns
+    how many there are. ``stamp`` is -1 for each literal.
     """
+    (condition_starts, new_conditions), (head_starts, new_heads), owner = unary
     n_operators = len(effects[0]) - 1
-    n_effects = len(effects[1])
-    most = n_operators + n_effects
-    room = len(conditions[1]) + len(preconditions[1])
-    for operator in range(n_operators):
-        own = preconditions[0][operator + 1] - preconditions[0][operator]
-        room += own * (effects[0][operator + 1] - effects[0][operator])
-    new_conditions = np.empty(room, np.int32)
-    new_heads = np.empty(len(heads[1]), np.int32)
-    condition_starts = np.zeros(most + 1, np.int32)
-    head_starts = np.zeros(most + 1, np.int32)
-    owner = np.empty(most, np.int64)
-    stamp = np.full(max(n_literals, 1), -1, np.int32)
+    condition_starts[0] = head_starts[0] = 0
     count, end, head_end, mark = 0, 0, 0, 0
     for operator in range(n_operators):
         plain = False
@@ -98,60 +94,48 @@ def of_operators(
             owner[count] = operator
             count += 1
             condition_starts[count], head_starts[count] = end, head_end
-    return (
-        condition_starts[: count + 1],
-        new_conditions[:end],
-        head_starts[: count + 1],
-        new_heads[:head_end],
-        owner[:count],
-    )
+    return count
 
 
 @kernel
 def of_negations(
-    wanted: Ints, axiom_heads: Ints, bodies: Rows, recursive: Bools, n_basic: int, n_facts: int
-) -> tuple[Ints, Ints, Ints]:
+    n_wanted: int,
+    queue: Ints,
+    rules: Rows,
+    bodies: Rows,
+    recursive: Bools,
+    seen: Bools,
+    n_basic: int,
+    unary: tuple[Rows, Ints],
+) -> int:
     """How the negations of derived facts come about: those wanted, and those that they need in turn.
 
-    A negation holds where each rule of its fact is broken, unless the rule is ``recursive``. Returns rows
-    of conditions, and one head each.
+    ``queue`` begins with the facts that are wanted; ``rules`` are those of each fact. A negation holds where
+    each rule of its fact is broken, unless the rule is ``recursive``. Writes rows of conditions, and one head
+    each; returns how many there are.
     """
+    (row_starts, conditions), heads = unary
     starts, items = bodies
-    n_rules = len(axiom_heads)
-    rule_starts = np.zeros(n_facts + 1, np.int32)
-    for head in axiom_heads:
-        rule_starts[head + 1] += 1
-    for fact in range(n_facts):
-        rule_starts[fact + 1] += rule_starts[fact]
-    rules = np.empty(n_rules, np.int32)
-    place = rule_starts.copy()
-    for rule in range(n_rules):
-        head = axiom_heads[rule]
-        rules[place[head]] = rule
-        place[head] += 1
-    most = n_facts - n_basic + len(items)
-    row_starts = np.zeros(most + 1, np.int32)
-    conditions = np.empty(n_rules + len(items), np.int32)
-    heads = np.empty(most, np.int32)
-    seen = np.zeros(n_facts, np.bool_)
-    layer = wanted.copy()
-    for fact in layer:
-        seen[fact] = True
-    count, end = 0, 0
-    while len(layer) > 0:
-        for fact in layer:
-            for i in range(rule_starts[fact], rule_starts[fact + 1]):
-                if not recursive[rules[i]]:
-                    conditions[end] = 2 * n_facts + rules[i]
+    n_facts = len(seen)
+    for i in range(n_wanted):
+        seen[queue[i]] = True
+    row_starts[0] = 0
+    count, end, first, last = 0, 0, 0, n_wanted
+    while first < last:
+        for k in range(first, last):
+            fact = queue[k]
+            for i in range(rules[0][fact], rules[0][fact + 1]):
+                if not recursive[rules[1][i]]:
+                    conditions[end] = 2 * n_facts + rules[1][i]
                     end += 1
             heads[count] = 2 * fact + 1
             count += 1
             row_starts[count] = end
-        found = 0
-        after = np.empty(n_facts, np.int32)
-        for fact in layer:
-            for i in range(rule_starts[fact], rule_starts[fact + 1]):
-                rule = rules[i]
+        after = last
+        for k in range(first, last):
+            fact = queue[k]
+            for i in range(rules[0][fact], rules[0][fact + 1]):
+                rule = rules[1][i]
                 if recursive[rule]:
                     continue
                 for j in range(starts[rule], starts[rule + 1]):
@@ -164,43 +148,47 @@ def of_negations(
                     below = literal >> 1
                     if literal & 1 == 0 and below >= n_basic and not seen[below]:
                         seen[below] = True
-                        after[found] = below
-                        found += 1
-        _sort(after, 0, found)
-        layer = after[:found].copy()
-    return row_starts[: count + 1], conditions[:end], heads[:count]
+                        queue[after] = below
+                        after += 1
+        _sort(queue, last, after)
+        first, last = last, after
+    return count
 
 
 @kernel
-def number_propositions(conditions: Ints, goal: Ints, size: int) -> tuple[Longs, int]:
-    """A number for each literal and helper that some condition or the goal mentions, -1 for the others."""
-    numbers = np.full(size, -1, np.int64)
+def number_propositions(conditions: Ints, goal: Ints, numbers: Longs) -> int:
+    """Number the literals and helpers that some condition or the goal mentions; the others stay -1."""
     for literal in conditions:
         numbers[literal] = 0
     for literal in goal:
         numbers[literal] = 0
     count = 0
-    for literal in range(size):
+    for literal in range(len(numbers)):
         if numbers[literal] == 0:
             numbers[literal] = count
             count += 1
-    return numbers, count
+    return count
 
 
 @kernel
 def useful(
-    conditions: Rows, heads: Rows, numbers: Longs, count: int, most_conditions: int
-) -> tuple[Ints, Ints, Ints, Ints, Longs, int]:
+    conditions: Rows,
+    heads: Rows,
+    numbers: Longs,
+    most_conditions: int,
+    stamp: Ints,
+    kept: Ints,
+    unary: tuple[Rows, Rows, Longs],
+) -> int:
     """Over propositions: heads that nobody needs, or that are conditions too, are left out.
 
-    Operators with several conditions come first; returns rows of conditions and of heads, the rows that
-    they were, and how many have several. Rows are cut to what an operator's counter can hold: fewer
-    conditions relax more, and stay sound.
+    Operators with several conditions come first. Writes rows of conditions and of heads, and the rows that
+    they were; returns how many have several. Rows are cut to what an operator's counter can hold: fewer
+    conditions relax more, and stay sound. ``stamp`` is -1 for each proposition, ``kept`` 0 for each row; the
+    last of ``kept`` is the number of rows that are left.
     """
+    (new_starts, new_items), (head_starts, new_heads), rows = unary
     n = len(conditions[0]) - 1
-    stamp = np.full(max(count, 1), -1, np.int32)
-    kept = np.zeros(n, np.int32)
-    n_several, n_kept, n_items, n_heads = 0, 0, 0, 0
     for row in range(n):
         for i in range(conditions[0][row], conditions[0][row + 1]):
             stamp[numbers[conditions[1][i]]] = row
@@ -208,22 +196,14 @@ def useful(
             number = numbers[heads[1][i]]
             if number >= 0 and stamp[number] != row:
                 kept[row] += 1
-        if kept[row] > 0:
-            size = min(conditions[0][row + 1] - conditions[0][row], most_conditions)
-            n_kept += 1
-            n_items += size
-            n_heads += kept[row]
-            if size > 1:
-                n_several += 1
-    new_starts, new_items = np.zeros(n_kept + 1, np.int32), np.empty(n_items, np.int32)
-    head_starts, new_heads = np.zeros(n_kept + 1, np.int32), np.empty(n_heads, np.int32)
-    rows = np.empty(n_kept, np.int64)
-    stamp[:] = -1
-    at, end, head_end = 0, 0, 0
-    for several in (True, False):
+    for i in range(len(stamp)):
+        stamp[i] = -1
+    new_starts[0] = head_starts[0] = 0
+    at, end, head_end, n_several = 0, 0, 0, 0
+    for few in range(2):
         for row in range(n):
             size = min(conditions[0][row + 1] - conditions[0][row], most_conditions)
-            if kept[row] == 0 or (size > 1) != several:
+            if kept[row] == 0 or (size < 2) != (few == 1):
                 continue
             for i in range(conditions[0][row], conditions[0][row + 1]):
                 number = numbers[conditions[1][i]]
@@ -239,40 +219,46 @@ def useful(
             rows[at] = row
             at += 1
             new_starts[at], head_starts[at] = end, head_end
-    return new_starts, new_items, head_starts, new_heads, rows, n_several
+        if few == 0:
+            n_several = at
+    kept[n] = at
+    return n_several
 
 
 @kernel
 def index_uses(
-    conditions: Rows, heads: Rows, base: Longs, n_several: int, count: int
-) -> tuple[Indices, Indices, Indices, Indices]:
-    """By proposition: the operators with several conditions that it is one of, and the heads that it leads to
-    alone, as rows (head, operator, cost); starts and items of each.
+    conditions: Rows,
+    heads: Rows,
+    base: Longs,
+    n_several: int,
+    uses: tuple[Indices, Indices],
+    edges: tuple[Indices, Indices],
+) -> None:
+    """By proposition: the operators with several conditions that it is one of, and what it leads to alone.
+
+    Writes starts and items of each; an edge is a row (head, operator, cost). Starts are 0 before.
     """
-    n = len(conditions[0]) - 1
-    use_starts = np.zeros(count + 1, np.uint32)
-    edge_starts = np.zeros(count + 1, np.uint32)
+    n, count = len(conditions[0]) - 1, len(uses[0]) - 1
+    # Starts are shifted by one while places are given out.
     for row in range(n):
         for i in range(conditions[0][row], conditions[0][row + 1]):
             if row < n_several:
-                use_starts[conditions[1][i] + 1] += 1
+                uses[0][conditions[1][i]] += np.uint32(1)
             else:
-                edge_starts[conditions[1][i] + 1] += heads[0][row + 1] - heads[0][row]
-    for proposition in range(count):
-        use_starts[proposition + 1] += use_starts[proposition]
-        edge_starts[proposition + 1] += edge_starts[proposition]
-    uses = np.empty(use_starts[count], np.uint32)
-    edges = np.empty((edge_starts[count], 3), np.uint32)
-    use_place, edge_place = use_starts.copy(), edge_starts.copy()
-    for row in range(n):
-        for i in range(conditions[0][row], conditions[0][row + 1]):
+                edges[0][conditions[1][i]] += np.uint32(heads[0][row + 1] - heads[0][row])
+    for table in (uses[0], edges[0]):
+        total = np.uint32(0)
+        for proposition in range(count + 1):
+            total += table[proposition]
+            table[proposition] = total
+    for row in range(n - 1, -1, -1):
+        for i in range(conditions[0][row + 1] - 1, conditions[0][row] - 1, -1):
             proposition = conditions[1][i]
             if row < n_several:
-                uses[use_place[proposition]] = row
-                use_place[proposition] += np.uint32(1)
+                uses[0][proposition] -= np.uint32(1)
+                uses[1][uses[0][proposition]] = row
                 continue
-            for j in range(heads[0][row], heads[0][row + 1]):
-                at = edge_place[proposition]
-                edges[at, 0], edges[at, 1], edges[at, 2] = heads[1][j], row, base[row]
-                edge_place[proposition] += np.uint32(1)
-    return use_starts, uses, edge_starts, edges
+            for j in range(heads[0][row + 1] - 1, heads[0][row] - 1, -1):
+                edges[0][proposition] -= np.uint32(1)
+                at = edges[0][proposition]
+                edges[1][at, 0], edges[1][at, 1], edges[1][at, 2] = heads[1][j], row, base[row]

@@ -7,7 +7,7 @@ rows need not be copied, twice there for a while, again and again.
 
 from __future__ import annotations
 
-from math import inf
+from math import inf, prod
 from typing import Any, TypeVar
 
 import numpy as np
@@ -38,7 +38,7 @@ def more_rows(rows: int, needed: int, row_bytes: float, budget: Budget) -> int:
 
 def row_size(*arrays: NDArray[Any]) -> int:
     """The bytes of one row of each of some arrays."""
-    return sum(array.itemsize * int(np.prod(array.shape[1:], dtype=np.int64)) for array in arrays)
+    return sum(array.itemsize * prod(array.shape[1:]) for array in arrays)
 
 
 def enlarged(array: NDArray[Scalar], rows: int) -> NDArray[Scalar]:

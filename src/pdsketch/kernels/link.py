@@ -17,16 +17,13 @@ from pathlib import Path
 from typing import Any
 
 from llvmlite import ir
-from numba.core import types
+from numba.core import cgutils, types
 from numba.core.codegen import AOTCPUCodegen
 from numba.core.compiler_lock import global_compiler_lock
 from numba.np.arrayobj import populate_array
+from numba.np.numpy_support import as_dtype
 
-RETURNED = {types.none: "none", types.int64: "int", types.boolean: "bool", types.float64: "float"}
-"""What a linked kernel may return, as its entry is named."""
-
-_DESTRUCTOR = "NRT_MemInfo_call_dtor"
-"""Of arrays that numba owns. Those of arguments are Python's: it is never called, but must be there."""
+from pdsketch.kernels.runtime import add_runtime
 
 _LINKERS = (("ld", "-shared"), ("cc", "-shared", "-nostdlib"))
 _WORD = ir.IntType(64)
@@ -40,8 +37,6 @@ class UnlinkedError(Exception):
 
 def shared_object(compiled: Any) -> bytes:
     """What numba compiled a kernel to for one signature (a ``CompileResult``), as a shared object."""
-    if compiled.signature.return_type not in RETURNED:
-        raise UnlinkedError(f"it returns {compiled.signature.return_type}")
     with global_compiler_lock:
         content = _object(compiled)
     return _linked(content)
@@ -49,36 +44,72 @@ def shared_object(compiled: Any) -> bytes:
 
 def _object(compiled: Any) -> bytes:
     context, described = compiled.target_context, compiled.fndesc
-    codegen = _Codegen(context.codegen())
-    library = codegen.create_library("pdsketch")  # type: ignore[no-untyped-call]
+    library = _Codegen(context.codegen()).create_library("pdsketch")  # type: ignore[no-untyped-call]
     module = library.create_ir_module("entry")
-    name = RETURNED[described.restype]
-    entry = ir.Function(module, ir.FunctionType(ir.IntType(32), (_BYTES, _BYTES)), f"kernel_{name}")
+    entry = ir.Function(module, ir.FunctionType(ir.IntType(32), (_BYTES, _BYTES)), "kernel")
     builder = ir.IRBuilder(entry.append_basic_block())
     slots = _Slots(context, builder, entry.args[0])
     arguments = [slots.value(of) for of in described.argtypes]
     called = context.declare_function(module, described)
-    convention = context.call_conv
-    status, result = convention.call_function(
+    status, result = context.call_conv.call_function(
         builder, called, described.restype, described.argtypes, arguments
     )
     with builder.if_then(status.is_ok):
-        if name == "float":
-            builder.store(result, builder.bitcast(entry.args[1], result.type.as_pointer()))
-        elif name != "none":
-            wide = builder.zext(result, _WORD) if name == "bool" else result
-            builder.store(wide, builder.bitcast(entry.args[1], _WORD.as_pointer()))
+        kinds = _Results(context, builder, entry.args[1]).write(described.restype, result)
     builder.ret(builder.zext(status.is_error, ir.IntType(32)))
-    destructor = ir.Function(module, ir.FunctionType(ir.VoidType(), (_BYTES,)), _DESTRUCTOR)
-    ir.IRBuilder(destructor.append_basic_block()).ret_void()
+    text = bytearray(kinds.encode() + b"\0")
+    name = ir.GlobalVariable(module, ir.ArrayType(ir.IntType(8), len(text)), "kernel_returns")
+    name.initializer = ir.Constant(name.value_type, text)
+    add_runtime(module)
     library.add_ir_module(module)
     library.add_linking_library(compiled.library)
     library.finalize()
-    outside = {f.name for f in library._final_module.functions if f.is_declaration}
-    if any(name.startswith("NRT_") for name in outside):
-        raise UnlinkedError("it allocates memory, for arrays or for what an exception says")
+    outside = {function.name for function in library._final_module.functions if function.is_declaration}
+    if any(name.startswith(("NRT_", "numba_", "Numba")) for name in outside):
+        raise UnlinkedError("it needs more of numba's runtime than memory")
     content: bytes = library.emit_native_object()
     return content
+
+
+class _Results:
+    """What a kernel returns, written as words one after the other; an array with the memory that holds it."""
+
+    def __init__(self, context: Any, builder: Any, first: Any) -> None:
+        self._context = context
+        self._builder = builder
+        self._words = builder.bitcast(first, _WORD.as_pointer())
+        self._written = 0
+
+    def write(self, of: Any, value: Any) -> str:
+        """Write a value; its kind, as `linked` reads it back."""
+        builder = self._builder
+        if isinstance(of, types.BaseTuple):
+            parts: Any = of
+            each = zip(parts, cgutils.unpack_tuple(builder, value), strict=True)  # type: ignore[no-untyped-call]
+            return "(" + ",".join(self.write(*part) for part in each) + ")"
+        if of == types.none:
+            return "n"
+        if of == types.boolean:
+            self._word(builder.zext(value, _WORD))
+            return "b"
+        if of == types.float64:
+            self._word(builder.bitcast(value, _WORD))
+            return "f"
+        if of in (types.int64, types.uint64):
+            self._word(value)
+            return "i" if of == types.int64 else "u"
+        if isinstance(of, types.Array) and of.layout == "C":
+            array = self._context.make_array(of)(self._context, builder, value=value)
+            self._word(builder.ptrtoint(array.meminfo, _WORD))
+            self._word(builder.ptrtoint(array.data, _WORD))
+            for extent in cgutils.unpack_tuple(builder, array.shape):  # type: ignore[no-untyped-call]
+                self._word(extent)
+            return f"{as_dtype(of.dtype).char}{of.ndim}"
+        raise UnlinkedError(f"it returns {of}")
+
+    def _word(self, value: Any) -> None:
+        self._builder.store(value, self._builder.gep(self._words, [_WORD(self._written)]))
+        self._written += 1
 
 
 class _Codegen(AOTCPUCodegen):

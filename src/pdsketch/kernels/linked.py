@@ -10,6 +10,7 @@ folder and the file must be the user's or root's, and nobody else's to write.
 from __future__ import annotations
 
 import ctypes
+import math
 import os
 import stat
 import struct
@@ -22,6 +23,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final, final
 
+import numpy as np
+
 from pdsketch.kernels.flat import Slots
 from pdsketch.kernels.sources import digest_of
 
@@ -29,7 +32,7 @@ SUFFIX: Final = ".so"
 UNLINKED: Final = b""
 """What is kept of a kernel that cannot be linked, so that it is not tried again."""
 
-_FORM: Final = 1
+_FORM: Final = 2
 """Counted up when the entries of shared objects change."""
 
 _DIGEST: Final = 16
@@ -42,29 +45,54 @@ class Linked:
 
     def __init__(self, path: Path, formats: str) -> None:
         library = ctypes.PyDLL(os.fspath(path))  # it keeps the interpreter's lock, as numba does
-        kind = next(kind for kind in _RETURNED if hasattr(library, f"kernel_{kind}"))
-        entry = getattr(library, f"kernel_{kind}")
-        form, self._convert = _RETURNED[kind]
-        entry.argtypes = (ctypes.c_char_p, ctypes.c_void_p)
-        entry.restype = ctypes.c_int32
+        entry, release = library.kernel, library.kernel_release
+        entry.argtypes, entry.restype = (ctypes.c_char_p, ctypes.c_void_p), ctypes.c_int32
+        release.argtypes, release.restype = (ctypes.c_void_p,), None
         self._entry: Callable[..., int] = entry
-        self._result = form()
-        self._address = ctypes.addressof(self._result)
+        self._release: Callable[[int], None] = release
+        self._kinds = ctypes.string_at(
+            ctypes.addressof(ctypes.c_char.in_dll(library, "kernel_returns"))
+        ).decode()
+        self._words = ctypes.c_uint64 * (1 + sum(map(_size, self._kinds.strip("()").split(","))))
         self._pack = struct.Struct(f"={formats}").pack
 
     def __call__(self, slots: Slots) -> Any:
         """Run it; the arrays must live until it returns."""
-        if self._entry(self._pack(*slots), self._address):
+        words = self._words()
+        if self._entry(self._pack(*slots), ctypes.addressof(words)):
             raise RuntimeError("a compiled kernel failed")
-        return self._convert(self._result.value)
+        if not self._kinds.startswith("("):
+            return self._result(self._kinds, words, 0)
+        found, at = [], 0
+        for kind in self._kinds[1:-1].split(","):
+            found.append(self._result(kind, words, at))
+            at += _size(kind)
+        return tuple(found)
+
+    def _result(self, kind: str, words: Any, at: int) -> Any:
+        """A number, or an array: a copy of it, for the kernel's own is given back."""
+        if len(kind) == 1:
+            return _NUMBERS[kind](words, at)
+        shape = tuple(words[at + 2 : at + _size(kind)])
+        dtype = np.dtype(kind[0])
+        count = math.prod(shape) * dtype.itemsize
+        content = ctypes.string_at(words[at + 1], count) if count else b""
+        self._release(words[at])
+        return np.frombuffer(bytearray(content), dtype).reshape(shape)
 
 
-_RETURNED: Final[dict[str, tuple[Any, Callable[[Any], Any]]]] = {
-    "none": (ctypes.c_int64, lambda _: None),
-    "int": (ctypes.c_int64, int),
-    "bool": (ctypes.c_int64, bool),
-    "float": (ctypes.c_double, float),
+_NUMBERS: Final[dict[str, Callable[[Any, int], Any]]] = {
+    "n": lambda words, at: None,
+    "i": lambda words, at: ctypes.c_int64(words[at]).value,
+    "u": lambda words, at: words[at],
+    "b": lambda words, at: bool(words[at]),
+    "f": lambda words, at: ctypes.c_double.from_buffer(words, 8 * at).value,
 }
+
+
+def _size(kind: str) -> int:
+    """How many words a result takes: an array its memory, its address and its shape."""
+    return 1 if len(kind) == 1 else 2 + int(kind[1:])
 
 
 @cache

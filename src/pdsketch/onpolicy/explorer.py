@@ -10,12 +10,17 @@ from typing import final
 
 from pdsketch.act.policy import Policy
 from pdsketch.act.record import RandomAgent
+from pdsketch.lang.analysis import names_in
 from pdsketch.lang.steps import Step
 from pdsketch.onpolicy.subgoals import Subgoal, subgoals
 from pdsketch.tensor.states.state import State
 
 MOST_IDLE = 3
 """After so many subgoals in a row without a plan, a random action is taken; set by hand."""
+
+
+DEEPER = 1 / 8
+"""The weight of a variable that a goal depends on, beside that of an atom that it names; set by hand."""
 
 
 @final
@@ -45,7 +50,9 @@ class Explorer:
     An episode begins with the policy's plan for the world's goal. Where there is none, or the plan has been
     carried out and the world does not call it a success, subgoals are pursued until the episode ends.
     Predicates are drawn by how often there was a plan for a subgoal of theirs (after Laplace), so that what
-    the model thinks unchangeable is tried now and then; no subgoal is tried twice before all others.
+    the model thinks unchangeable is tried now and then, and those that the goal names before those that they
+    depend on: to change a variable in whatever way may put the goal out of reach (a box that is broken open).
+    No subgoal is tried twice before all others.
     A part ``stray`` of the actions is random. Without ``subgoals`` the rest of the episode is a random walk.
     """
 
@@ -109,7 +116,8 @@ class Explorer:
         """Go on to another subgoal; whether there is one."""
         course.idle += not course.planned
         course.planned = False
-        known = {} if not self._subgoals else subgoals(state.batch.universe(0).formula(goal), state)
+        formula = state.batch.universe(0).formula(goal)
+        named, known = names_in(formula), subgoals(formula, state) if self._subgoals else {}
         fresh = {
             name: left
             for name, every in known.items()
@@ -119,7 +127,10 @@ class Explorer:
             course.tried.clear()
             fresh = {name: list(every) for name, every in known.items()}
         while fresh:
-            weights = [(self._planned[name] + 1) / (self._tried[name] + 2) for name in fresh]
+            weights = [
+                (1.0 if name in named else DEEPER) * (self._planned[name] + 1) / (self._tried[name] + 2)
+                for name in fresh
+            ]
             (name,) = self._random.choices(list(fresh), weights)
             course.subgoal = self._random.choice(fresh[name])
             course.tried.add(course.subgoal)

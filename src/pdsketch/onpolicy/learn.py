@@ -92,8 +92,9 @@ def learn(
 
     ``folder`` keeps everything, round by round, and in the end is the folder of the model. A run that was
     killed goes on from there (``resume``), and ends as it would have without; one that has ended goes on
-    with more ``episodes`` or ``budget``. ``progress`` is called with a line for each round. ``world_name``
-    is kept with the settings, so that a run is not resumed in another world.
+    with more ``episodes`` or ``budget``. ``progress`` is called with a line for each round and what it does;
+    its fits then show theirs on stderr. ``world_name`` is kept with the settings, so that a run is not
+    resumed in another world.
     """
     options = LearnOptions.of(**settings)
     domain = sketch if isinstance(sketch, Domain) else load_domain(sketch)
@@ -101,7 +102,8 @@ def learn(
         run = _Run(open_worlds(worlds, domain, options), domain, modules or {}, options, place, world_name)
         run.relabel = relabel
         run.setup["relabel"] = relabel is not None
-        return run.whole(progress or (lambda _: None))
+        run.shown = progress
+        return run.whole()
 
 
 @contextmanager
@@ -140,6 +142,7 @@ class _Run:
         self.options = options
         self.replay = Replay(folder, domain, modules)
         self.relabel: Relabel | None = None
+        self.shown: Callable[[str], None] | None = None
         self.setup: dict[str, Any] = {
             "sketch": digest_of(domain.source.text),
             "modules": sorted(modules),
@@ -149,21 +152,25 @@ class _Run:
             "at_once": len(worlds),
         }
 
-    def whole(self, say: Callable[[str], None]) -> Learned:
+    def _say(self, line: str) -> None:
+        if self.shown is not None:
+            self.shown(line)
+
+    def whole(self) -> Learned:
         """All rounds, from the first that is not finished on."""
         rows = self.replay.rows(self.setup)
         if rows:
-            say(f"goes on after round {rows[-1]['round']}")
+            self._say(f"goes on after round {rows[-1]['round']}")
         for at, row in enumerate(rows):
             self.replay.episodes(at, lambda at=at: _lost(self.replay, at))  # type: ignore[misc]
-            say(described(row))
+            self._say(described(row))
         while wanted := self._wanted(rows):
             with warnings.catch_warnings():
                 # That early models have blanks without training is why they go exploring.
                 warnings.simplefilter("ignore", UntrainedWarning)
                 rows.append(self._round(rows, wanted))
             self.replay.commit(self.setup, rows)
-            say(described(rows[-1]))
+            self._say(described(rows[-1]))
         model = self.replay.model(len(rows) - 1)
         model.save(str(self.replay.folder))
         return Learned(model, rows, self.replay.all_episodes())
@@ -179,11 +186,14 @@ class _Run:
     def _round(self, rows: list[Row], wanted: int) -> Row:
         at = len(rows)
         before = self.replay.model(at - 1) if rows else None
+        self._say(f"acts in {wanted} episodes")
         arrays = self.replay.episodes(at, lambda: self._collected(rows, wanted, before))
         everything = self.replay.all_episodes()
+        self._say(f"trains on {len(everything)} episodes")
         model = before if before is not None and self.options.warm else self._fresh()
-        kept: FitOptions = {"checkpoint": str(self.replay.checkpoint(at)), "resume": True}
-        settings: FitOptions = {**self.options.fit, **kept}
+        checkpoint = self.replay.checkpoint(at)
+        kept: FitOptions = {"checkpoint": str(checkpoint), "resume": checkpoint.exists()}
+        settings: FitOptions = {**self.options.fit, **kept, "progress": self.shown is not None}
         report = fit(model, everything, self.options.fit_steps, self.options.seed, **settings)
         self.replay.save(at, model)
         train = report.train

@@ -44,7 +44,7 @@ class LearnOptions:
     growth: float = 2.0
     explore: float = 0.1
     subgoals: bool = True
-    fit_steps: int = 1000
+    fit_steps: int = 1200
     warm: bool = False
     fit: FitOptions = field(default_factory=FitOptions)
     evaluate: int | Sequence[int] = 0

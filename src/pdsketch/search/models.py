@@ -153,6 +153,7 @@ class _Planning:
                 for i, result in zip(left, self._search(left, ready, number, last=last), strict=True):
                     if result is not None:
                         found[i] = result
+            self._put_in_order(found, sources)
         except LIMITS as limit:
             status = status_of(limit)
             if status is None:
@@ -160,6 +161,16 @@ class _Planning:
             for i in range(len(self.states)):
                 found.setdefault(i, self._early(i, status))
         return [found[i] for i in range(len(self.states))]
+
+    def _put_in_order(self, found: dict[int, Result], sources: Sequence[CandidateSource]) -> None:
+        """Plans whose proposed values come one after the other, where the model accepts these, too."""
+        solved = {} if self.costs else {i: result.plan for i, result in found.items() if result.plan}
+        plans = {i: new for i, old in solved.items() if (new := sources[i].in_order(old)) != old}
+        with self.budget.grace().running(), suppress_limits():
+            failed, _ = self._replayed(range(len(self.states)), plans) if plans else ({}, {})
+            for i, plan in plans.items():
+                if failed.get(i, _NOT_REPLAYED) is None and plan[0] not in self.options.refused:
+                    found[i] = replace(found[i], plan=plan)
 
     def _try_abstractly(self, pools: Sequence[Candidates | None], found: dict[int, Result]) -> None:
         """Search in the abstraction, with half of what may be spent; the rest is for the model itself."""

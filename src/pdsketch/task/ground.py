@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
@@ -147,13 +147,7 @@ class Grounding:
         """A simplified draft with its names."""
         # Names take more than what they name.
         _allowed().reserve(_NAME_BYTES * (len(small.kept) + len(small.chosen)))
-        given = iter(self.name(small.kept.tolist()))
-        return task_of(small, lambda _: next(given), self.operators(small.chosen))
-
-    def residue(self, fact: int, other: Fact) -> Fact:
-        """The name of a fact that grounding invented, or the other one if it did not."""
-        place = fact - self.database.n_facts
-        return self.residues.facts[place] if place < len(self.residues.facts) else other
+        return task_of(small, tuple(self.name(small.kept.tolist())), self.operators(small.chosen))
 
     def operators(self, chosen: Ints | None = None) -> list[tuple[str, ...]]:
         """The names of operators of the draft, in their order; of all of them if none are chosen."""
@@ -173,9 +167,8 @@ class Grounding:
         return found
 
 
-def task_of(small: Small, name: Callable[[int], Fact], operators: Sequence[tuple[str, ...]]) -> Task:
+def task_of(small: Small, facts: tuple[Fact, ...], operators: Sequence[tuple[str, ...]]) -> Task:
     """A simplified draft with the names of its facts and operators."""
-    facts = tuple([name(fact) for fact in small.kept.tolist()])
     goal, init, n_basic = small.goal, small.init, small.n_basic
     if not small.solvable:
         # One fact that nothing makes true stands for whatever part of the goal is out of reach.

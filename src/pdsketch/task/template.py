@@ -41,6 +41,7 @@ class _Wanted:
     draft: Draft
     derived: Bools
     layer: Ints
+    names: list[Fact]
 
 
 @final
@@ -53,9 +54,10 @@ class Template:
     def __init__(self, problem: Problem, free: Collection[str]) -> None:
         self.problem = problem
         self._grounding = Grounding(problem, free)
-        self._names = self._grounding.name(range(self._grounding.database.n_facts))
-        self.numbers: dict[Fact, int] = {fact: i for i, fact in enumerate(self._names)}
         self._facts = self._grounding.facts()
+        self._names = self._grounding.name(range(len(self._facts.init)))
+        known = self._names[: self._grounding.database.n_facts]
+        self.numbers: dict[Fact, int] = {fact: i for i, fact in enumerate(known)}
         self.fixed: Bools = self._facts.init & ~self._facts.free
         self._operators = self._grounding.operators()
         self._goals: OrderedDict[Expr, _Wanted] = OrderedDict()
@@ -77,11 +79,8 @@ class Template:
         start[: len(init)] = init
         none = np.zeros(len(start), np.bool_)
         small = simplify(wanted.draft, Facts(start, none, wanted.derived, wanted.layer), current())
-        return task_of(small, self._name, [self._operators[i] for i in small.chosen.tolist()])
-
-    def _name(self, fact: int) -> Fact:
-        known = len(self._names)
-        return self._names[fact] if fact < known else self._grounding.residue(fact, ("goal", str(fact)))
+        facts = map(wanted.names.__getitem__, small.kept.tolist())
+        return task_of(small, tuple(facts), [self._operators[i] for i in small.chosen.tolist()])
 
     def _wanted(self, goal: Expr, relations: Collection[Fact], bodies: Mapping[str, Predicate]) -> _Wanted:
         """The draft with a goal; the goals of problems are often the same."""
@@ -108,6 +107,7 @@ class Template:
             ),
             np.concatenate([self._facts.derived, np.ones(n_new, np.bool_)]),
             np.concatenate([self._facts.layer, np.full(n_new, top, np.int32)]),
+            [*self._names, *(("goal", str(head)) for head in compiler.rules)],
         )
 
     def state(self, true: Iterable[Fact]) -> Bools:

@@ -68,6 +68,22 @@ def test_relations_that_were_learned_propose_places_for_goals_that_were_not(goal
         assert result.seconds < 5
 
 
+def test_what_was_proposed_to_another_value_comes_after_it() -> None:
+    """The abstraction knows no gravity: nothing else says that the lower block is to be put first."""
+    result = pds.plan(learned(), Tabletop(4).reset(3), TOWER, search="abstract")
+    assert result.plan is not None
+    assert [step[2][2] for step in result.plan] == pytest.approx([0.06, 0.10], abs=0.01)
+    assert result.refinements == 0
+
+
+def test_problems_one_after_the_other_do_not_grow_slower() -> None:
+    """Codes of numbers that earlier problems had are forgotten: the abstraction finds each plan."""
+    for seed in range(12):
+        result = pds.plan(learned(), Tabletop(4).reset(seed), ROW, candidates="generators")
+        assert result.phases.get("rules") is not None, seed
+        assert result.expanded < 20
+
+
 def test_many_problems_and_policies_have_them_too() -> None:
     worlds = [Tabletop(4, goal) for goal in (ROW, TOWER)]
     results = pds.plan_many(learned(), [w.reset(7) for w in worlds], [w.goal for w in worlds])

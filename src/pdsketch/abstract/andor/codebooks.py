@@ -186,7 +186,7 @@ class Codebooks:
                 yield CodePart(book, tuple(range(size)))
                 return
         steps = self._steps(mine, size, type_)
-        if size == 1 or self._few(mine, size):
+        if size == 1 or self._few(mine, size) or self._is_proposed(name, mine, size):
             yield CodePart(Codebook(name, steps, False, size == 1), tuple(range(size)))
             return
         for i in range(size):
@@ -209,6 +209,15 @@ class Codebooks:
             elif name in self._codes:
                 seen += prod(len(v) or MOST_JOINT + 1 for v in self._codes[name].values)
         return seen <= MOST_JOINT and size <= 64
+
+    def _is_proposed(self, name: str, mine: Sequence[str], size: int) -> bool:
+        """Whether vectors of a type with many values are arguments of actions.
+
+        Then few of them come up in a problem: those of its state, and those that are proposed.
+        """
+        many = any(not values for n in mine if n in self._codes for values in self._codes[n].values)
+        taken = {str(p.type) for action in self.domain.actions.values() for p in action.parameters}
+        return many and name in taken and size <= 64
 
     def _learn(self, predicate: Predicate) -> None:
         """The codes that a fit has recorded."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
+from operator import attrgetter
 from typing import Any, Final, final
 from weakref import WeakKeyDictionary
 
@@ -86,7 +87,7 @@ class ModelAbstraction:
     def _versions(self) -> tuple[object, ...]:
         # Torch counts the changes of a tensor in place; networks may be made when a first state is seen.
         counts = tuple(self._model.notes.get(COUNTS, {}).items())
-        return (counts, len(self._model.blanks.networks), *[p._version for p in self._parameters])
+        return (counts, len(self._model.blanks.networks), *map(attrgetter("_version"), self._parameters))
 
     @property
     def symbolic(self) -> SymbolicDomain:
@@ -235,8 +236,7 @@ class Compilations:
     ) -> None:
         self._model = model
         self._objects = objects
-        self._goals = goals
-        self._states = states
+        self._goals, self._states = goals, states
         self._values = values
         # Vectors whose dimensions only the states know have no codes.
         self._unsized = next((p.name for p in model.domain.state_predicates if p.type.shape is None), None)

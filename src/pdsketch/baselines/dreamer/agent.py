@@ -51,12 +51,12 @@ class SequenceLosses(NamedTuple):
     dream: ActorCriticLosses
     cloning: Tensor
 
-    def total(self, cloning: float) -> Tensor:
-        """The sum, with a weight of `cloning`.
+    def total(self, cloning: float, dreaming: float = 1.0) -> Tensor:
+        """The sum, with the weights of `cloning` and of the actor's part in imagination.
 
         One backward pass serves all: what is imagined reaches the weights of actor and critic alone.
         """
-        return self.world + self.dream.actor + self.dream.critic + cloning * self.cloning
+        return self.world + dreaming * self.dream.actor + self.dream.critic + cloning * self.cloning
 
 
 class Followed(NamedTuple):
@@ -76,7 +76,7 @@ class Dreamer(AgentBaseline):
 
     ``cloning`` is the weight of demonstrated actions beside the other losses; their gradient also
     shapes the world model. 0 is the original. While ``exploring``, actions and latents are sampled;
-    else they are the likeliest.
+    else latents are the likeliest, and actions as the ``temperature`` says.
     """
 
     KIND: ClassVar[str] = "dreamer"
@@ -95,6 +95,7 @@ class Dreamer(AgentBaseline):
 
     def reset(self) -> None:
         """Other episodes begin."""
+        super().reset()
         self._memories.clear()
 
     def act(self, state: State, goal: str) -> Step | None:
@@ -107,12 +108,21 @@ class Dreamer(AgentBaseline):
         around, latent, logits = self.look(states, goals)
         if not logits.shape[1]:
             return dict.fromkeys(states)
-        chosen = torch.multinomial(logits.softmax(-1), 1)[:, 0] if self.exploring else logits.argmax(1)
+        chosen = self._chosen(logits)
         following = self.world.rssm.advance(latent, around.embedding(chosen))
         self._memories |= {i: EpisodeMemory(around.keys[row], following[row]) for row, i in enumerate(states)}
         steps = self.actor.scores.steps(around.objects, chosen)
         possible = (logits.amax(1) > NEVER).tolist()
         return {i: step if ok else None for i, step, ok in zip(states, steps, possible, strict=True)}
+
+    def _chosen(self, logits: Tensor) -> Tensor:
+        """The places of actions ``[s]``: drawn while exploring or at a temperature, else the likeliest."""
+        if self.exploring:
+            return torch.multinomial(logits.softmax(-1), 1)[:, 0]
+        if self.temperature > 0:  # as `decided` draws them
+            noise = torch.from_numpy(self._draw.gumbel(size=logits.shape)).to(logits)
+            logits = logits / self.temperature + noise
+        return logits.argmax(1)
 
     def look(
         self, states: Mapping[int, State], goals: Mapping[int, str]

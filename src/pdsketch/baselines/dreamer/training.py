@@ -32,6 +32,10 @@ STEPS_PER_UPDATE: Final = 4
 SLOW: Final = 0.02
 """The part of the critic that its slow copy takes over at a step; DreamerV2 copies all every 100 steps."""
 
+AWAKE: Final = 0.3
+"""The part of the steps on demonstrations before the actor learns in imagination: else it settles on an
+action while rewards and critic are still noise, and stays there. Set by hand, on a corridor of five cells."""
+
 SAMPLED: Final = 20
 """Training steps over which the curves of the notes are averaged."""
 
@@ -71,7 +75,9 @@ class DreamerTraining:
             losses = self.network.losses(demonstrations, demonstrations.dataset.place(some))
             for optimiser in self.optimisers:
                 optimiser.zero_grad(set_to_none=True)
-            losses.total(0.0 if source else self.network.cloning).backward()  # type: ignore[no-untyped-call]
+            cloning = 0.0 if source else self.network.cloning
+            dreaming = float(len(self.returns) >= AWAKE * self.options.steps)
+            losses.total(cloning, dreaming).backward()  # type: ignore[no-untyped-call]
             rate = learning_rate(len(self.returns), self.steps, self.options.warmup)
             for weights, optimiser in zip(self.weights, self.optimisers, strict=True):
                 clip(weights, self.options.clip)

@@ -28,6 +28,9 @@ try:
 except ImportError as problem:
     raise missing_extra("mujoco", "painting") from problem
 
+# MuJoCo writes its warnings into a file of the working folder; `Simulation.stable` tells of them instead.
+mujoco.set_mju_user_warning(lambda _: None)
+
 MOST_SPEED = 20.0
 """Metres a second: nothing on the table is ever as fast unless the physics has become unstable."""
 

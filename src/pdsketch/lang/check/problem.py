@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
+from pdsketch.lang.analysis import action_reads
 from pdsketch.lang.check.context import Context
 from pdsketch.lang.check.definitions import MAX_ROUNDS
 from pdsketch.lang.check.expressions import check_condition, check_expr
@@ -38,6 +39,7 @@ def check_problem(syntax: ProblemSyntax, domain: Domain, source: Source, report:
         _check_costs(domain, init, places, report)
     if report.has_errors or goal is None:
         return None
+    _warn_of_undefined(syntax, domain, universe, init, report)
     groups: dict[str, list[str]] = {}
     for name, type_ in own.items():
         groups.setdefault(str(type_), []).append(name)
@@ -51,6 +53,30 @@ def check_problem(syntax: ProblemSyntax, domain: Domain, source: Source, report:
         goal,
         metric,
     )
+
+
+def _warn_of_undefined(
+    syntax: ProblemSyntax,
+    domain: Domain,
+    universe: Mapping[str, ObjectType],
+    init: Mapping[Fact, Data],
+    report: Report,
+) -> None:
+    """A number that some action reads and that has no value for any objects: the action is never taken."""
+    given = {fact[0] for fact in init}
+    read = {name for action in domain.actions.values() for name in action_reads(action)}
+    for predicate in domain.predicates.values():
+        if predicate.role != "observed" or not predicate.type.is_number or predicate.name in given:
+            continue
+        members = [domain.hierarchy.members(type_, universe) for type_ in predicate.object_types]
+        if predicate.name in read and all(members):
+            example = " ".join((predicate.name, *(names[0] for names in members)))
+            report.warning(
+                "undefined-value",
+                f"`:init` gives no value of `{predicate.name}`, and actions that read it cannot be taken",
+                syntax.name,
+                help=f"add `(= ({example}) …)` for the objects that have one",
+            )
 
 
 def check_goal(node: Node, domain: Domain, objects: Mapping[str, ObjectType], report: Report) -> Expr | None:

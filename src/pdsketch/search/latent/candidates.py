@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
-from typing import final
+from typing import Any, final
 
 import torch
 from torch import Tensor
 
 from pdsketch.lang.analysis import effect_expressions
 from pdsketch.lang.domain import Action
+from pdsketch.lang.steps import Step
 from pdsketch.lang.terms import Expr, Value, walk
 from pdsketch.lang.types import ObjectType, ValueType
-from pdsketch.search.latent.instances import Candidates, value_types
+from pdsketch.search.latent.instances import Candidates, as_data, value_types
 from pdsketch.search.latent.options import LatentOptions
 from pdsketch.search.latent.proposed import checked_values, proposing
-from pdsketch.search.latent.relations import SamplingRelation, propose, relations_in, same_type
+from pdsketch.search.latent.relations import Proposal, SamplingRelation, propose, relations_in, same_type
 from pdsketch.tensor.model import Model
 from pdsketch.tensor.states.state import State
 from pdsketch.tensor.states.values import every_choice
@@ -47,6 +48,7 @@ class CandidateSource:
         self._relations = _proposing(relations_in(model, [goal]), self._types)
         self._others = _proposing(relations_in(model, _conditions(model)), self._types)
         self._places: dict[tuple[str, str], dict[tuple[str, ...], Tensor]] = {}
+        self._links: dict[Any, int] = {}
         self.pool: Candidates | None = None
 
     @property
@@ -56,10 +58,13 @@ class CandidateSource:
 
     def advance(self, number: int) -> Candidates:
         """The candidates of round ``number``: those before, and what is proposed now."""
-        proposed = []
+        proposed: list[Proposal] = []
         relations = [*self._relations, *(self._others if number or not self._relations else ())]
         if relations:
             proposed = propose(self._model, self._state, relations, number)
+        for one in proposed:
+            for value in one.values:
+                self._links.setdefault(as_data(value), one.link)
         before = {} if self.pool is None else self.pool.values
         found = {t: self._values(t, before.get(t), number, proposed) for t in self._types}
         for name in self._samplers:
@@ -69,18 +74,30 @@ class CandidateSource:
         self.pool = Candidates(found, self._places)
         return self.pool
 
+    def in_order(self, plan: Sequence[Step]) -> list[Step]:
+        """The plan with the steps whose values relations proposed in the order of these, at the same places.
+
+        A value that was proposed to another comes after it: a block is put where another one is already.
+        """
+        links = [min((self._links[a] for a in step[1:] if a in self._links), default=None) for step in plan]
+        places = [i for i, link in enumerate(links) if link is not None]
+        found = list(plan)
+        for i, j in zip(places, sorted(places, key=lambda i: links[i] or 0), strict=True):
+            found[i] = plan[j]
+        return found
+
     def _values(
         self,
         type_: ValueType,
         before: Tensor | None,
         number: int,
-        proposed: Sequence[tuple[ValueType, Tensor]],
+        proposed: Sequence[Proposal],
     ) -> Tensor:
         own = [] if before is None else [before]
         given = _given(self._model, self._state, type_)
         if before is None:
             own.append(_with_constants(given[:0], self._goal, type_))
-        own += [values.to(given) for other, values in proposed if same_type(other, type_)]
+        own += [one.values.to(given) for one in proposed if same_type(one.type, type_)]
         generator = None if type_.alias is None else self._generators.get(type_.alias)
         if generator is not None:
             what = f"the generator of `{type_}`"

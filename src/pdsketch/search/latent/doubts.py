@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import torch
@@ -12,15 +12,11 @@ from pdsketch.lang.steps import Step
 from pdsketch.lang.terms import Expr
 from pdsketch.search.latent.limits import suppress_limits
 from pdsketch.search.latent.margin import Margin
-from pdsketch.search.latent.replay import Move, Trail, Verdicts, replay
+from pdsketch.search.latent.replay import Trail, Verdicts, gathered, joined, replay
 from pdsketch.tensor.compile.node import pardoning
 from pdsketch.tensor.experience import Watch
 from pdsketch.tensor.model import Model
-from pdsketch.tensor.states.state import State, concat
-
-_MOST_STATES: Final = 4096
-"""States of plans that are watched together, to bound memory."""
-
+from pdsketch.tensor.states.state import State
 
 _NOT_LOOKED_AT: Final = (
     "a limit was reached before it was seen whether the plan rests on what the model knows"
@@ -57,33 +53,20 @@ def doubts_of(model: Model, trail: Trail) -> Watch:
     if not model.notes.get("trained"):
         return watch
     with model.blanks.watched(watch):
-        for moves in _gathered(trail.moves):
-            batch = concat([states for states, _, _ in moves])
-            steps = [step for _, taken, _ in moves for step in taken]
-            owners = [plan for _, _, plans in moves for plan in plans]
+        for moves in gathered(trail.moves):
+            batch, steps, owners = joined(moves)
             for schema, rows, run in model.grouped(batch, steps):
                 watch.owners = owners if rows is None else [owners[row] for row in rows.tolist()]
                 model.ask(run, schema)
         watch.untrained = False  # of goals, that was said before the search
-        for batch, goals, plans in trail.ends:
+        for ends in gathered(trail.ends):
+            batch, goals, plans = joined(ends)
             for goal in dict.fromkeys(goals):
                 places = [place for place, other in enumerate(goals) if other == goal]
                 watch.owners = [plans[place] for place in places]
                 some = batch.select(torch.tensor(places, device=batch.device))
                 model.engine.truth(model.engine.open(some), unfold_all(goal, model.domain))
     return watch
-
-
-def _gathered(moves: Sequence[Move]) -> Iterator[list[Move]]:
-    """The moves in groups of not too many states."""
-    group: list[Move] = []
-    for move in moves:
-        if group and sum(states.size for states, _, _ in (*group, move)) > _MOST_STATES:
-            yield group
-            group = []
-        group.append(move)
-    if group:
-        yield group
 
 
 def encoded(model: Model, states: list[State]) -> tuple[list[State], Watch]:

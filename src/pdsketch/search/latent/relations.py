@@ -33,6 +33,16 @@ round adds a link. Three in a row, and a tower of three, need two."""
 
 @final
 @dataclass(frozen=True, slots=True)
+class Proposal:
+    """Values ``[n, *shape]`` of a type; ``link`` 0: to those of the state, 1: to those of link 0, …"""
+
+    type: ValueType
+    values: Tensor
+    link: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class SamplingRelation:
     """A call that proposes values of ``type`` for one of its arguments, given its ``other`` one.
 
@@ -120,9 +130,7 @@ def same_type(a: ValueType, b: ValueType) -> bool:
     return a == b and (a.alias is None or b.alias is None or a.alias == b.alias)
 
 
-def propose(
-    model: Model, state: State, relations: Sequence[SamplingRelation], number: int
-) -> list[tuple[ValueType, Tensor]]:
+def propose(model: Model, state: State, relations: Sequence[SamplingRelation], number: int) -> list[Proposal]:
     """What relations propose in round ``number``: the surest values and, in later rounds, more around each.
 
     First to values of the state, then in chains to what was proposed, as far as there is room.
@@ -134,13 +142,13 @@ def propose(
         (r.type, r.around(_rows(table, len(r.variables)), number + 1, generator))
         for r, table in zip(relations, roots, strict=True)
     ]
-    found: list[tuple[ValueType, Tensor]] = []
+    found: list[Proposal] = []
     lifted = {(r.name, r.argument): r for r in relations}.values()
     room = MOST_PROPOSED
-    for _ in range(FIRST_LINKS + number):
+    for link in range(FIRST_LINKS + number):
         last = [(type_, _thinned(values, room // len(last))) for type_, values in last]
         room -= sum(len(values) for _, values in last)
-        found += last
+        found += [Proposal(type_, values, link) for type_, values in last]
         if room < len(last) * len(lifted):
             break
         last = [

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import final
+from typing import Final, TypeVar, final
 
 import torch
 
@@ -15,10 +15,15 @@ from pdsketch.search.latent.fingerprint import fingerprints
 from pdsketch.search.latent.margin import Margin
 from pdsketch.tensor.model import Model
 from pdsketch.tensor.states.codes import codes_of
-from pdsketch.tensor.states.state import State, StateBatch
+from pdsketch.tensor.states.state import State, StateBatch, concat
 
-Move = tuple[StateBatch, list[Step], list[int]]
-"""States, the step taken in each, and the places of the plans that they belong to."""
+T = TypeVar("T")
+
+Part = tuple[StateBatch, list[T], list[int]]
+"""States, something about each, and the places of the plans that they belong to."""
+
+MOST_STATES: Final = 4096
+"""States of plans that are looked at together, to bound memory."""
 
 
 Verdicts = dict[int, str | None]
@@ -33,8 +38,8 @@ class Trail:
     Each comes with the places of the plans that its states belong to.
     """
 
-    moves: list[Move] = field(default_factory=list)
-    ends: list[tuple[StateBatch, list[Expr], list[int]]] = field(default_factory=list)
+    moves: list[Part[Step]] = field(default_factory=list)
+    ends: list[Part[Expr]] = field(default_factory=list)
 
 
 def replay(
@@ -50,7 +55,8 @@ def replay(
 ) -> None:
     """Find out why each plan does not reach its goal; None: it does. Plans are replayed side by side.
 
-    ``verdicts`` are entered as they are known, and the states on the way left in ``trail``.
+    ``verdicts`` are entered as they are known, those about goals when all plans have been followed; the
+    states on the way are left in ``trail``.
     """
     left = list(range(len(plans)))
     number = 0
@@ -61,15 +67,7 @@ def replay(
         arrived = [place for place, i in enumerate(left) if len(plans[i]) == number]
         if arrived:
             done = [left[place] for place in arrived]
-            there, wanted = _some(batch, arrived), [goals[i] for i in done]
-            trail.ends.append((there, wanted, done))
-            held = model.holds(there, wanted, crisp=True) > 0.5
-            if not margin.is_crisp:
-                held &= margin.clears(model.holds(there, wanted, tnorm="godel"))
-            for i, holds in zip(done, held.tolist(), strict=True):
-                verdicts[i] = (
-                    None if holds else "the goal does not hold when the plan is replayed step by step"
-                )
+            trail.ends.append((_some(batch, arrived), [goals[i] for i in done], done))
         moving = [place for place, i in enumerate(left) if len(plans[i]) > number]
         left = [left[place] for place in moving]
         if not left:
@@ -91,6 +89,34 @@ def replay(
             trail.moves.append((batch, taken, left))
             batch = model.step(batch, taken, crisp=True)
             batch = _snapped(model, batch) if snap else batch
+    for ends in gathered(trail.ends):
+        budget.check()
+        there, wanted, done = joined(ends)
+        held = model.holds(there, wanted, crisp=True) > 0.5
+        if not margin.is_crisp:
+            held &= margin.clears(model.holds(there, wanted, tnorm="godel"))
+        for i, holds in zip(done, held.tolist(), strict=True):
+            verdicts[i] = None if holds else "the goal does not hold when the plan is replayed step by step"
+
+
+def gathered(parts: Sequence[Part[T]]) -> Iterator[list[Part[T]]]:
+    """States of plans in groups of not too many; a goal is asked about all that it is the goal of at once."""
+    group: list[Part[T]] = []
+    size = 0
+    for part in parts:
+        if group and size + part[0].size > MOST_STATES:
+            yield group
+            group, size = [], 0
+        group.append(part)
+        size += part[0].size
+    if group:
+        yield group
+
+
+def joined(parts: Sequence[Part[T]]) -> Part[T]:
+    """Parts as one."""
+    batch = parts[0][0] if len(parts) == 1 else concat([states for states, _, _ in parts])
+    return batch, [one for _, some, _ in parts for one in some], [i for _, _, some in parts for i in some]
 
 
 def _some(batch: StateBatch, places: list[int]) -> StateBatch:

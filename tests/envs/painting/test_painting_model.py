@@ -1,0 +1,48 @@
+"""The sketch with functions by hand: plans for seen and unseen kinds of goals succeed in the physics."""
+
+import numpy as np
+import pytest
+
+import pdsketch as pds
+from pdsketch.envs.painting.layout import COLOUR_NAMES
+from pdsketch.envs.painting.modules import exact_modules
+from pdsketch.envs.painting.states import load_sketch
+
+MODEL = pds.Model(load_sketch(), modules=exact_modules())
+
+
+def test_colours_are_read_off_crops():
+    world = pds.make_world("painting", light=0.3)
+    for seed in range(3):
+        state = world.reset(seed=seed)
+        shown = [
+            [bool(MODEL.holds(state, f"(is-{name} block#{i})", crisp=True)) for name in COLOUR_NAMES]
+            for i in range(1, 5)
+        ]
+        assert np.array_equal(shown, np.eye(8, dtype=bool)[world.simulation.colours])
+
+
+def test_the_model_foresees_paint_and_that_the_box_does_not_paint():
+    world = pds.make_world("painting")
+    state = world.reset(seed=0)
+    before = COLOUR_NAMES[world.simulation.colours[0]]
+    for bowl, paint in enumerate(world.simulation.paints, 1):
+        after = MODEL.step(state, ("move-into", "block#1", f"bowl#{bowl}"), crisp=True)
+        assert MODEL.holds(after, f"(is-{COLOUR_NAMES[paint]} block#1)", crisp=True)
+        assert MODEL.holds(after, f"(inside block#1 bowl#{bowl})", crisp=True)
+    after = MODEL.step(state, ("move-into", "block#1", "box"), crisp=True)
+    assert MODEL.holds(after, f"(and (is-{before} block#1) (inside block#1 box))", crisp=True)
+
+
+@pytest.mark.parametrize("kind", ["pair", "row of three", "all painted"])
+def test_plans_succeed_on_the_table(kind):
+    world = pds.make_world("painting", goals=kind)
+    state = world.reset(seed=50_000)
+    result = pds.plan(
+        MODEL, state, world.goal, search="astar", heuristic="goalcount", candidates="generators"
+    )
+    assert result.solved
+    for action in result.plan:
+        world.step(action)
+        assert world.executed
+    assert world.success
