@@ -6,7 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, final
 
+import torch
+
 from pdsketch.act.rollout import rollout
+from pdsketch.baselines.dreamer.agent import Dreamer
+from pdsketch.baselines.dreamer.options import BATCH
 from pdsketch.baselines.network import AgentBaseline
 from pdsketch.baselines.training import AgentKind, train_baseline
 from pdsketch.envs.babyai.adapter import BabyAIWorld
@@ -14,7 +18,7 @@ from pdsketch.experiments.babyai import MOST_STEPS, held_out
 from pdsketch.experiments.runs import ExperimentRun
 from pdsketch.experiments.tables import Records
 
-AGENTS: dict[AgentKind, str] = {"bc": "BC", "dt-s": "DT (S)", "dt-s+f": "DT (S+F)"}
+AGENTS: dict[AgentKind, str] = {"bc": "BC", "dt-s": "DT (S)", "dt-s+f": "DT (S+F)", "dreamer": "Dreamer"}
 
 SEEN = ("robot", "item")
 """The types of the objects that are nodes: the walls of a room are always in the same places."""
@@ -22,13 +26,21 @@ SEEN = ("robot", "item")
 STEPS = {100: 200, 1000: 400, 10000: 5000}
 """Training steps, by number of demonstrations (docs/baselines.md: how they were chosen)."""
 
+DREAMER_STEPS = {100: 1000, 1000: 2000, 10000: 10000}
+"""The same of a Dreamer, whose batches are smaller."""
+
 MEASUREMENTS = 20
 """How often held-out steps are looked at in the course of a training: the best weights may come early."""
 
 AT_ONCE = 100
 """Episodes that are acted in side by side."""
 
-PAPER_ROOMS = {"bc": ("0.93", "0.79"), "dt-s": ("0.91", "0.82"), "dt-s+f": ("0.32", "0.19")}
+PAPER_ROOMS = {
+    "bc": ("0.93", "0.79"),
+    "dt-s": ("0.91", "0.82"),
+    "dt-s+f": ("0.32", "0.19"),
+    "dreamer": ("0.96", "0.79"),
+}
 """What the paper reports for rooms as in training and for fuller ones."""
 
 PAPER_SIZES = {
@@ -91,10 +103,15 @@ def trained(config: BaselineConfig) -> AgentBaseline:
 def acted(agent: AgentBaseline, config: BaselineConfig, temperature: float) -> dict[str, Any]:
     """By room: the success of an agent, and how many steps it takes where it succeeds."""
     agent.temperature = temperature
+    if isinstance(agent, Dreamer):
+        agent.exploring = temperature > 0
     found: dict[str, Any] = {}
     for objects, doors in config.rooms:
         worlds = [BabyAIWorld(objects, doors, agent.domain) for _ in range(min(AT_ONCE, config.problems))]
-        done = rollout(agent, worlds, held_out(config.problems, config.seed, config.split), MOST_STEPS)
+        problems = held_out(config.problems, config.seed, config.split)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(config.seed)  # a Dreamer draws from torch's own generator
+            done = rollout(agent, worlds, problems, MOST_STEPS)
         found[f"{objects}+{doors}"] = {"success": done.summary["success"], "steps": done.summary["steps"]}
     return found
 
@@ -108,6 +125,8 @@ def baseline_runs(
         for kind in AGENTS:
             for seed in range(seeds):
                 config = BaselineConfig(kind, size, seed, STEPS[size], rooms=own)
+                if kind == "dreamer":
+                    config = replace(config, steps=DREAMER_STEPS[size], batch=BATCH, learning_rate=1e-3)
                 if quick:
                     config = replace(config, episodes=10 + size // 500, steps=10, problems=6)
                 name = f"{kind}-{config.episodes}-seed{seed}"

@@ -212,7 +212,7 @@ def _without_plan(records: Records, kind: str) -> tuple[str, ...]:
 
 def _baseline_note(records: Records) -> str:
     made = of_baselines(records)
-    return f"BC and DT: {made_by(made)} Models: " if made else ""
+    return f"Agents: {made_by(made)} Models: " if made else ""
 
 
 _LOOPS = ("open", "closed")

@@ -6,8 +6,8 @@ from typing import Final
 
 REMARKS: Final[dict[str, str]] = {
     "babyai-main": """\
-The agents BC and DT act at every step by what they see, so that their figures stand with the closed
-loop. Their networks, settings and training are on the page about [baselines](baselines.md).""",
+The agents BC, DT and Dreamer act at every step by what they see, so that their figures stand with the
+closed loop. Their networks, settings and training are on the page about [baselines](baselines.md).""",
     "babyai-data": """\
 **Where the paper contradicts itself.** Its main table has 0.93 for BC and 0.91 for DT (S); its table by
 numbers of demonstrations has 0.39 and 0.30 for them at 10,000, its largest number (in brackets above:
