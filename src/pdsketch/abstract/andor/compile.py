@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pdsketch.abstract.abstraction import Abstraction, CodeReading, NoAbstractionError, Values
+from pdsketch.abstract.abstraction import Abstraction, NoAbstractionError, Values
 from pdsketch.abstract.andor.codebooks import MOST_CHOICES, Codebooks
 from pdsketch.abstract.andor.domain import (
     SymbolicDomain,
@@ -30,16 +30,15 @@ from pdsketch.abstract.andor.domain import (
 from pdsketch.abstract.andor.explain import explained
 from pdsketch.abstract.andor.facts import FactTables
 from pdsketch.abstract.andor.functions import NotAbstractableError, TooManyCombinationsError
-from pdsketch.abstract.andor.symbolic import apart, candidate_name, code_name, part_name
+from pdsketch.abstract.andor.symbolic import candidate_name, code_name, part_name
+from pdsketch.abstract.andor.templates import readings_of, template_of
 from pdsketch.budget import current
 from pdsketch.kernels.arrays import Bools
-from pdsketch.lang.domain import Data, Domain, Fact, Problem
+from pdsketch.lang.domain import Domain, Fact
 from pdsketch.lang.rewrite import map_children
-from pdsketch.lang.source import Source
-from pdsketch.lang.terms import TRUE, Expr, Object
+from pdsketch.lang.terms import Expr, Object
 from pdsketch.lang.types import ObjectType, ValueType
 from pdsketch.task.ground import UNREACHABLE
-from pdsketch.task.task import Task
 from pdsketch.task.template import Template
 from pdsketch.tensor.model import Model
 from pdsketch.tensor.states.codes import COUNTS
@@ -135,7 +134,7 @@ class ModelAbstraction:
     def template(self, types: tuple[ObjectType, ...]) -> Template:
         """The ground task for objects of these types, the constants first, named by number."""
         if types not in self._templates:
-            self._templates[types] = _template(self.symbolic, types)
+            self._templates[types] = template_of(self.symbolic, types)
             if len(self._templates) > KEPT:
                 self._tables.pop(self._templates.popitem(last=False)[0], None)
         self._templates.move_to_end(types)
@@ -318,69 +317,3 @@ def _renamed(expr: Expr, names: Mapping[str, str]) -> Expr:
     if isinstance(expr, Object):
         return Object(names[expr.name], expr.type, expr.span)
     return map_children(expr, lambda part: _renamed(part, names))
-
-
-def _template(symbolic: SymbolicDomain, types: tuple[ObjectType, ...]) -> Template:
-    """A problem in whose initial state every fact is possible that can be read off a state."""
-    domain, books = symbolic.translator.domain, symbolic.books
-    constants = [*domain.constants]
-    own = {constants[i] if i < len(constants) else f"@{i}": type_ for i, type_ in enumerate(types)}
-    codes = {n: t for n, t in symbolic.domain.constants.items() if n not in domain.constants}
-    init: dict[Fact, Data] = {}
-    for predicate in domain.state_predicates:
-        members = [
-            domain.hierarchy.members(p.type, own)
-            for p in predicate.parameters
-            if isinstance(p.type, ObjectType)
-        ]
-        if predicate.type.is_bool:
-            init.update({(predicate.name, *row): True for row in product(*members)})
-            continue
-        for place, part in enumerate(books.parts(predicate.type)):
-            name = part_name(books, predicate, place)
-            named = [code_name(part.book, code) for code in books.domains[predicate.name][place]]
-            init.update({(name, *row, code): True for row in product(*members) for code in named})
-    for action in domain.actions.values():
-        for _, book in arguments(books, action):
-            every = [code_name(book, code) for code in range(len(book))]
-            init.update({(candidate_name(book), code): True for code in every})
-    init.update(symbolic.facts)
-    source, universe = Source("<abstraction>", ""), {**{n: apart(t) for n, t in own.items()}, **codes}
-    problem = Problem("codes", symbolic.domain, source, {}, universe, init, TRUE)
-    return Template(problem, {name for name in problem.domain.predicates if _is_state(symbolic, name)})
-
-
-def _is_state(symbolic: SymbolicDomain, name: str) -> bool:
-    return (
-        symbolic.domain.predicates[name].role == "observed"
-        and name not in symbolic.translator.symbols.relations
-    )
-
-
-def readings_of(symbolic: SymbolicDomain, task: Task) -> tuple[CodeReading, ...]:
-    """How the basic facts of a task are read off a state: by state variable and part."""
-    books, domain = symbolic.books, symbolic.translator.domain
-    sources: dict[str, tuple[str, int]] = {}
-    for predicate in domain.state_predicates:
-        if predicate.type.is_bool:
-            sources[predicate.name] = (predicate.name, -1)
-        else:
-            for place in range(len(books.parts(predicate.type))):
-                sources[part_name(books, predicate, place)] = (predicate.name, place)
-    found: dict[tuple[str, int], list[tuple[int, tuple[str, ...], int]]] = {}
-    for fact, (name, *args) in enumerate(task.facts[: task.n_basic]):
-        if name not in sources:
-            continue  # the one fact of a goal that is out of reach
-        own, place = sources[name]
-        row, code = (args, 1) if place < 0 else (args[:-1], int(args[-1].rsplit("@", 1)[1]))
-        found.setdefault((own, place), []).append((fact, tuple(row), code))
-    return tuple(
-        CodeReading(
-            predicate,
-            None if place < 0 else books.parts(domain.predicates[predicate].type)[place],
-            tuple(row for _, row, _ in facts),
-            tuple(code for _, _, code in facts),
-            tuple(fact for fact, _, _ in facts),
-        )
-        for (predicate, place), facts in found.items()
-    )
