@@ -23,7 +23,7 @@ AGENTS: dict[AgentKind, str] = {"bc": "BC", "dt-s": "DT (S)", "dt-s+f": "DT (S+F
 SEEN = ("robot", "item")
 """The types of the objects that are nodes: the walls of a room are always in the same places."""
 
-STEPS = {100: 200, 1000: 400, 10000: 5000}
+STEPS = {100: 200, 1000: 400, 10000: 2000}
 """Training steps, by number of demonstrations (docs/baselines.md: how they were chosen)."""
 
 DREAMER_STEPS = {100: 1000, 1000: 2000, 10000: 10000}
