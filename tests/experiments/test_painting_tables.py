@@ -7,7 +7,15 @@ import pytest
 from pdsketch.cli.main import main
 from pdsketch.envs.painting.goals import UNSEEN
 from pdsketch.experiments.painting_config import PaintingConfig, PaintingSearch, PaintingTraining
-from pdsketch.experiments.painting_tables import EXPERIMENTS, PAPER_UNSEEN, main_runs, measure, unseen_runs
+from pdsketch.experiments.painting_tables import (
+    EXPERIMENTS,
+    PAPER_UNSEEN,
+    PROBLEMS,
+    UNSEEN_PROBLEMS,
+    main_runs,
+    measure,
+    unseen_runs,
+)
 
 LOOPS = {
     loop: {"success": 0.5, "planned": 1.0, "steps": 4.0, "replans": 1.0, "expanded": 9.0}
@@ -44,8 +52,11 @@ def test_a_full_table_stands_beside_the_papers():
     assert PAPER_UNSEEN.keys() == set(UNSEEN)
 
 
-def test_the_models_of_fewest_demonstrations_serve_both_tables():
-    assert {run.key for run in unseen_runs(3, False)} <= {run.key for run in main_runs(3, False)}
+def test_each_table_asks_for_its_own_kinds_of_goals_alone():
+    assert {(run.config.problems, run.config.unseen) for run in main_runs(3, False)} == {(PROBLEMS, 0)}
+    assert {(run.config.problems, run.config.unseen) for run in unseen_runs(3, False)} == {
+        (0, UNSEEN_PROBLEMS)
+    }
 
 
 def test_a_world_option_is_one_of_the_tables_own_world(tmp_path, capsys):

@@ -6,8 +6,9 @@ from typing import Final
 
 REMARKS: Final[dict[str, str]] = {
     "babyai-main": """\
-The agents BC, DT and Dreamer act at every step by what they see, so that their figures stand with the
-closed loop. Their networks, settings and training are on the page about [baselines](baselines.md).""",
+Agents that act without a model (BC, DT, Dreamer) are described, with their networks, settings and training,
+on the page about [baselines](baselines.md). They choose each action by what they see, so that their
+figures, where a table has them, stand with the closed loop.""",
     "babyai-data": """\
 **Where the paper contradicts itself.** Its main table has 0.93 for BC and 0.91 for DT (S); its table by
 numbers of demonstrations has 0.39 and 0.30 for them at 10,000, its largest number (in brackets above:
