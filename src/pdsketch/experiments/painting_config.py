@@ -13,7 +13,7 @@ class PaintingTraining:
 
     episodes: int = 1000
     seed: int = 0
-    steps: int = 600
+    steps: int = 700
     batch: int = 64
     learning_rate: float = 3e-3
     trial: float = 0.0
