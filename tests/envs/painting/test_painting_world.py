@@ -76,6 +76,8 @@ def test_a_bowl_takes_five_blocks_and_no_more():
     assert executed[-1] is False
     assert world.trouble == "the container is full"
     assert (world.simulation.colours == world.simulation.paints[0]).sum() >= 5
+    world.step(("move-into", "block#5", "bowl#1"))  # it makes room for itself
+    assert world.executed
 
 
 def test_blocks_stand_on_each_other_until_they_are_put_too_far_aside():
@@ -239,6 +241,7 @@ def test_relations_are_what_they_are_called():
     at = np.stack([there, there + point(-0.07, 0, 0), there + point(0, 0, SIDE), there + point(0, 0.07, 0)])
     assert np.argwhere(beside(at)).tolist() == [[1, 0]]
     assert np.argwhere(stacked(at)).tolist() == [[2, 0]]
+    assert not stacked(np.stack([there, there + point(0, 0, 2 * SIDE)])).any()
     containers = np.stack([there + point(0.4, 0, 0), there])
     assert contained(at, containers).tolist() == [[False, True], [False, True], [False, False], [False, True]]
     assert not contained(there[None] + point(BOX_HALF + 0.01, 0, 0), containers).any()
