@@ -197,10 +197,9 @@ def main_table(records: Records) -> ResultTable:
         "8+6 closed loop",
         "paper: 4+4 / 8+6",
     )
-    episodes = models[0]["config"]["train"]["episodes"]
+    (episodes,) = _sizes(records)
     trained = f"{episodes} demonstrations in rooms of 4 objects and 4 doors. "
-    note = _note(models, f"{trained}{_limit(models)}{_baseline_note(records)}")
-    return ResultTable("BabyAI: planning success", note, head, tuple(rows))
+    return ResultTable("BabyAI: planning success", _success_note(records, trained), head, tuple(rows))
 
 
 def _without_plan(records: Records, kind: str) -> tuple[str, ...]:
@@ -210,9 +209,17 @@ def _without_plan(records: Records, kind: str) -> tuple[str, ...]:
     )
 
 
-def _baseline_note(records: Records) -> str:
-    made = of_baselines(records)
-    return f"Agents: {made_by(made)} Models: " if made else ""
+def _success_note(records: Records, trained: str = "") -> str:
+    """The note of a table of models and agents, of which some may not be there."""
+    models, agents = of_models(records), of_baselines(records)
+    made = f"Agents: {made_by(agents)}" if agents else ""
+    return _note(models, f"{trained}{_limit(models)}{made and made + ' Models: '}") if models else made
+
+
+def _sizes(records: Records) -> list[int]:
+    """All numbers of demonstrations."""
+    configs = [record["config"] for record in records]
+    return sorted({config.get("train", config)["episodes"] for config in configs})
 
 
 _LOOPS = ("open", "closed")
@@ -221,21 +228,25 @@ _LOOPS = ("open", "closed")
 def main_plot(records: Records, path: Path) -> None:
     """Bars of the open-loop success."""
     rooms = ("4+4", "8+6")
-    groups = {
-        title: {room: _centre(success_of(records, kind, None, room)) for room in rooms}
+    found = {
+        title: {room: success_of(records, kind, None, room) for room in rooms}
         for kind, title in AGENTS.items()
     }
-    groups |= {
-        title: {room: _centre(_values(of_models(records), sketch, None, room, "open")) for room in rooms}
+    found |= {
+        title: {room: _values(of_models(records), sketch, None, room, "open") for room in rooms}
         for sketch, title in SKETCHES.items()
+    }
+    groups = {
+        title: {room: _centre(values) for room, values in by_room.items()}
+        for title, by_room in found.items()
+        if all(by_room.values())
     }
     plot_bars(groups, path, title="BabyAI: success (models: open loop)", y="success")
 
 
 def data_table(records: Records) -> ResultTable:
     """Success by number of demonstrations."""
-    models = of_models(records)
-    sizes = sorted({record["config"]["train"]["episodes"] for record in models})
+    models, sizes = of_models(records), _sizes(records)
     rows = []
     for kind, title in AGENTS.items():
         rows.append((title, "", *(spread(success_of(records, kind, size, "4+4")) for size in sizes)))
@@ -247,27 +258,31 @@ def data_table(records: Records) -> ResultTable:
             rows.append((title, loop + " loop", *found))
         rows.append((title, "paper", *(PAPER_SIZES[sketch].get(size, "") for size in sizes)))
     head = ("model", "acting", *(f"{size} episodes" for size in sizes))
-    note = _note(models, f"{_limit(models)}{_baseline_note(records)}")
-    return ResultTable("BabyAI: success by number of demonstrations", note, head, tuple(rows))
+    return ResultTable(
+        "BabyAI: success by number of demonstrations", _success_note(records), head, tuple(rows)
+    )
 
 
 def data_plot(records: Records, path: Path) -> None:
     """Lines of the open-loop success over the number of demonstrations."""
-    models = of_models(records)
-    sizes = sorted({record["config"]["train"]["episodes"] for record in models})
-    series = {
-        title: [(size, *_centre(success_of(records, kind, size, "4+4"))) for size in sizes]
+    models, sizes = of_models(records), _sizes(records)
+    found = {
+        title: {size: success_of(records, kind, size, "4+4") for size in sizes}
         for kind, title in AGENTS.items()
     }
-    series |= {
-        title: [(size, *_centre(_values(models, sketch, size, "4+4", "open"))) for size in sizes]
+    found |= {
+        title: {size: _values(models, sketch, size, "4+4", "open") for size in sizes}
         for sketch, title in SKETCHES.items()
+    }
+    series = {
+        title: [(size, *_centre(values)) for size, values in by_size.items() if values]
+        for title, by_size in found.items()
     }
     plot_lines(series, path, title="BabyAI: success (models: open loop)", x="demonstrations", y="success")
 
 
 def _centre(values: Sequence[float]) -> tuple[float, float]:
-    return (mean(values), pstdev(values)) if values else (0.0, 0.0)
+    return mean(values), pstdev(values)
 
 
 def check_runs(seeds: int, quick: bool) -> list[ExperimentRun[Config]]:

@@ -122,6 +122,7 @@ CODES: Final[Mapping[str, str]] = {
     "no-function": "a blank or an external predicate needs a function, and none was given",
     "no-graphics": "MuJoCo finds no graphics driver to draw with",
     "no-picture": "this environment draws nothing, or there is no world that could",
+    "no-runs": "no run of a table is finished",
     "no-such-file": "there is no such file",
     "no-such-folder": "there is no such folder",
     "no-such-room": "no room of a world lends itself to such a goal",
