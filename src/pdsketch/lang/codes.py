@@ -144,6 +144,7 @@ CODES: Final[Mapping[str, str]] = {
     "out-of-range": "an int literal is beyond the choices of its type",
     "repeated-type": "a type is declared again, elsewhere",
     "reserved-name": "this name is a word of the language",
+    "search-debugger": "a search debugger was not there, or did not get all states of a search",
     "search-running": "a search of the local page has not ended yet",
     "shape-mismatch": "an array or a value has another shape than its type and objects ask for",
     "single-colon": "`:assign` and the like are written with two colons",
