@@ -63,6 +63,8 @@ _HOMES = {
     "make_world": "pdsketch.envs.registry",
     "register_world": "pdsketch.envs.registry",
     "GymWorld": "pdsketch.envs.gym",
+    "from_unified_planning": "pdsketch.interchange.unified.problems",
+    "to_unified_planning": "pdsketch.interchange.unified.writing",
 }
 
 _ROOMS = ("nets",)
@@ -90,6 +92,8 @@ if TYPE_CHECKING:
     from pdsketch.envs.registry import make_world as make_world
     from pdsketch.envs.registry import register_world as register_world
     from pdsketch.envs.registry import worlds as worlds
+    from pdsketch.interchange.unified.problems import from_unified_planning as from_unified_planning
+    from pdsketch.interchange.unified.writing import to_unified_planning as to_unified_planning
     from pdsketch.lang.analyse import TextAnalysis as TextAnalysis
     from pdsketch.lang.analyse import analyse as analyse
     from pdsketch.lang.diagnostics import Diagnostic as Diagnostic

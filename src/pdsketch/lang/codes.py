@@ -182,6 +182,7 @@ CODES: Final[Mapping[str, str]] = {
     "unknown-world": "there is no world of this name",
     "unnamed-blank": "a blank has no name",
     "unreachable-goal": "a part of the goal can never hold",
+    "unsupported-feature": "a feature that the language, or unified-planning, does not have",
     "unsupported-init": "this kind of entry of `:init` is not supported",
     "unsupported-metric": "this metric is not supported",
     "unsupported-mission": "a mission of Minigrid is not a condition on one state",
