@@ -36,7 +36,7 @@ class NodesConfig:
     steps: int = 2000
     batch: int = 256
     learning_rate: float = 2e-3
-    problems: int = 200
+    problems: int = 150
     expansions: int = 2000
     rooms: tuple[tuple[int, int], ...] = ((4, 4), (8, 6))
 

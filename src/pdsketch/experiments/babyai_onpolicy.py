@@ -98,9 +98,17 @@ _OWN: dict[str, dict[str, Any]] = {
     "abs": {"sketch": "abs"},
     "abs-warm": {"sketch": "abs", "warm": True},
     "abs-walks": {"sketch": "abs", "subgoals": False},
-    "base": {"sketch": "base", "trial": 0.0, "watched": 100},
+    "base": {
+        "sketch": "base",
+        "trial": 0.0,
+        "episodes": 240,
+        "fit_steps": 800,
+        "watched": 100,
+        "problems": 200,
+    },
 }
-"""What tells the rows apart; PDS-Base has no trial, as from demonstrations, and its searches take long."""
+"""What tells the rows apart; PDS-Base has no trial and as many steps as from 100 demonstrations, and, as its
+searches take long, fewer episodes and problems."""
 
 
 def onpolicy_runs(seeds: int, quick: bool) -> list[ExperimentRun[OnPolicyConfig]]:

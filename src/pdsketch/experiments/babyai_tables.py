@@ -21,6 +21,7 @@ from pdsketch.experiments.babyai_baselines import PAPER_ROOMS as BASELINE_ROOMS
 from pdsketch.experiments.babyai_baselines import PAPER_SIZES as BASELINE_SIZES
 from pdsketch.experiments.babyai_checks import measure_stock, measure_transitions, measure_unseen
 from pdsketch.experiments.babyai_curves import curve_plot, curve_runs, curve_table
+from pdsketch.experiments.babyai_dreamer import PRACTICE, dreamer_runs
 from pdsketch.experiments.babyai_factors import factor_runs, factor_table
 from pdsketch.experiments.babyai_nodes import node_plot, node_runs, node_table
 from pdsketch.experiments.babyai_onpolicy import onpolicy_plot, onpolicy_runs, onpolicy_table
@@ -29,6 +30,7 @@ from pdsketch.experiments.runs import ExperimentRun
 from pdsketch.experiments.tables import Records, ResultTable, made_by, plot_bars, plot_lines, spread
 
 SKETCHES: dict[SketchName, str] = {"base": "PDS-Base", "abs": "PDS-Abs", "rob": "PDS-Rob"}
+ALL_AGENTS = {**AGENTS, "dreamer-online": f"Dreamer, {PRACTICE:,} steps of practice"}
 SIZES = (100, 1000, 10000)
 STEPS: dict[SketchName, dict[int, int]] = {
     "base": {100: 800, 1000: 1500, 10000: 3500},
@@ -132,7 +134,12 @@ def success_runs(sizes: Sequence[int], seeds: int, quick: bool) -> list[Experime
         for sketch in reversed(SKETCHES)
         for seed in range(seeds)
     ]
-    return models + baseline_runs(sizes, [_rooms(size) for size in sizes], seeds, quick)
+    rooms = [_rooms(size) for size in sizes]
+    agents: list[ExperimentRun[Any]] = [
+        *baseline_runs(sizes, rooms, seeds, quick),
+        *dreamer_runs(sizes, rooms, seeds, quick),
+    ]
+    return models + agents
 
 
 def _rooms(size: int) -> tuple[tuple[int, int], ...]:
@@ -175,7 +182,7 @@ def main_table(records: Records) -> ResultTable:
     models = of_models(records)
     rows = [
         (title, *_without_plan(records, kind), " / ".join(BASELINE_ROOMS[kind]))
-        for kind, title in AGENTS.items()
+        for kind, title in ALL_AGENTS.items()
     ]
     rows += [
         (
@@ -230,7 +237,7 @@ def main_plot(records: Records, path: Path) -> None:
     rooms = ("4+4", "8+6")
     found = {
         title: {room: success_of(records, kind, None, room) for room in rooms}
-        for kind, title in AGENTS.items()
+        for kind, title in ALL_AGENTS.items()
     }
     found |= {
         title: {room: _values(of_models(records), sketch, None, room, "open") for room in rooms}
