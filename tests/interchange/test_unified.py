@@ -179,7 +179,7 @@ def test_a_plan_that_only_rounding_allows_is_not_returned(up):
     assert "does not hold exactly" in found.log_messages[0].message
 
 
-@pytest.mark.filterwarnings("ignore:We cannot establish:UserWarning")  # distances that nobody needs
+@pytest.mark.filterwarnings("ignore::UserWarning:unified_planning")  # distances that nobody needs
 @pytest.mark.parametrize("name", ["blocks", "delivery"])
 def test_files_go_there_and_back(up, name):
     domain = pds.load_domain(EXAMPLES / name / "domain.pddl")
