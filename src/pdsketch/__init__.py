@@ -33,6 +33,8 @@ _HOMES = {
     "Explanation": "pdsketch.tensor.explain",
     "Episode": "pdsketch.learn.data.episode",
     "hindsight": "pdsketch.learn.data.hindsight",
+    "read_minari": "pdsketch.learn.data.minari",
+    "write_minari": "pdsketch.learn.data.minari",
     "fit": "pdsketch.learn.fit",
     "evaluate": "pdsketch.learn.fit",
     "Options": "pdsketch.learn.options",
@@ -108,6 +110,8 @@ if TYPE_CHECKING:
     from pdsketch.learn.behaviour import BlankReport as BlankReport
     from pdsketch.learn.data.episode import Episode as Episode
     from pdsketch.learn.data.hindsight import hindsight as hindsight
+    from pdsketch.learn.data.minari import read_minari as read_minari
+    from pdsketch.learn.data.minari import write_minari as write_minari
     from pdsketch.learn.fit import evaluate as evaluate
     from pdsketch.learn.fit import fit as fit
     from pdsketch.learn.options import Options as Options

@@ -116,11 +116,11 @@ def switches(up):
         problem.set_initial_value(lit(where), False)
     problem.add_goal(up.Iff(lit(one), up.Equals(place(r2), two)))
     problem.add_goal(up.Exists(lit(up.Variable("r", room)), up.Variable("r", room)))
-    return problem, power
+    return problem, power, lit
 
 
 def test_names_objects_as_values_and_bounds(up):
-    problem, power = switches(up)
+    problem, power, lit = switches(up)
     with up.OneshotPlanner(name="pdsketch") as planner:
         found = planner.solve(problem)
         assert [action.action.name for action in found.plan.actions] == ["flip", "GO"]
@@ -129,6 +129,11 @@ def test_names_objects_as_values_and_bounds(up):
         none = planner.solve(problem)
         assert none.plan is None
         assert none.status.name == "UNSOLVABLE_INCOMPLETELY"
+        assert "does not hold exactly" not in none.log_messages[0].message
+        problem.set_initial_value(lit(problem.object("ROOM 1")), True)
+        problem.clear_goals()
+        problem.add_goal(up.Not(lit(problem.object("ROOM 1"))))
+        assert judge(problem, planner.solve(problem).plan)
     domain, own = pds.from_unified_planning(problem)
     assert list(domain.predicates) == ["where-at", "and-2", "power"]
     assert own.init[("where-at", "r2", "room-1-2")] is True
@@ -179,7 +184,7 @@ def test_a_plan_that_only_rounding_allows_is_not_returned(up):
     assert "does not hold exactly" in found.log_messages[0].message
 
 
-@pytest.mark.filterwarnings("ignore:We cannot establish:UserWarning")  # distances that nobody needs
+@pytest.mark.filterwarnings("ignore::UserWarning:unified_planning")  # distances that nobody needs
 @pytest.mark.parametrize("name", ["blocks", "delivery"])
 def test_files_go_there_and_back(up, name):
     domain = pds.load_domain(EXAMPLES / name / "domain.pddl")

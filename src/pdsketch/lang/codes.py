@@ -133,7 +133,7 @@ CODES: Final[Mapping[str, str]] = {
     "not-applicable": "the precondition of a step does not hold",
     "not-assignable": "an effect writes what no state carries",
     "not-finite": "a number is NaN, infinite, or too large for a float32",
-    "not-for-minari": "these episodes cannot be written as a Minari data set",
+    "not-for-minari": "episodes cannot be written as a Minari data set, or a data set not be read",
     "not-reset": "a world is used before it was reset",
     "not-utf8": "a byte of a file is not UTF-8",
     "not-yet": "this is planned, and not built yet",

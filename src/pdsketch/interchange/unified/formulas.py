@@ -22,7 +22,7 @@ _JOINS = {"AND": "and", "OR": "or", "NOT": "not", "IMPLIES": "imply"}
 
 @final
 @dataclass(frozen=True, slots=True)
-class Vocabulary:
+class ProblemNames:
     """What things of a unified-planning problem are called in the language.
 
     ``mentioned`` collects the objects that actions name: they are the domain's constants.
@@ -53,7 +53,7 @@ class _Guards(list[tuple[str, str]]):
 class Formulas:
     """Writes the expressions of one definition: an action, or a goal."""
 
-    def __init__(self, vocabulary: Vocabulary, place: str, parameters: Sequence[Any] = ()) -> None:
+    def __init__(self, vocabulary: ProblemNames, place: str, parameters: Sequence[Any] = ()) -> None:
         self._words = vocabulary
         self._place = place
         self._names = Names()

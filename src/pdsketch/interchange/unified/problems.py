@@ -8,7 +8,7 @@ from itertools import product
 from typing import Any, final
 
 from pdsketch.interchange.unified.features import check_features
-from pdsketch.interchange.unified.formulas import Formulas, Vocabulary, conjunction, number
+from pdsketch.interchange.unified.formulas import Formulas, ProblemNames, conjunction, number
 from pdsketch.lang.diagnostics import error
 from pdsketch.lang.domain import Domain, Problem
 from pdsketch.lang.load import parse_domain, parse_problem
@@ -62,7 +62,7 @@ def translate(problem: Any) -> Translation:
     """The problem, with the way back."""
     check_features(problem)
     things = Names()
-    words = Vocabulary(
+    words = ProblemNames(
         types=Names().give_all([t.name for t in problem.user_types]),
         fluents=Names().give_all([f.name for f in problem.fluents]),
         objects=things.give_all([o.name for o in problem.all_objects]),
@@ -85,7 +85,7 @@ def translate(problem: Any) -> Translation:
     )
 
 
-def _domain(problem: Any, title: str, words: Vocabulary, actions: Sequence[str]) -> Iterator[str]:
+def _domain(problem: Any, title: str, words: ProblemNames, actions: Sequence[str]) -> Iterator[str]:
     yield f"(define (domain {title})"
     types = [
         f"{words.types[t.name]} - {'object' if t.father is None else words.types[t.father.name]}"
@@ -113,7 +113,7 @@ def _is_relation(fluent: Any) -> bool:
     return bool(fluent.type.is_bool_type() or fluent.type.is_user_type())
 
 
-def _head(fluent: Any, words: Vocabulary) -> str:
+def _head(fluent: Any, words: ProblemNames) -> str:
     types = [p.type for p in fluent.signature]
     if fluent.type.is_user_type():
         types.append(fluent.type)
@@ -121,7 +121,7 @@ def _head(fluent: Any, words: Vocabulary) -> str:
     return f"({' '.join([words.fluents[fluent.name], *parameters])})"
 
 
-def _action(problem: Any, action: Any, name: str, words: Vocabulary, always: Sequence[str]) -> str:
+def _action(problem: Any, action: Any, name: str, words: ProblemNames, always: Sequence[str]) -> str:
     formulas = Formulas(words, f"action `{action.name}`", action.parameters)
     condition = conjunction([*map(formulas.formula, action.preconditions), *always])
     effects = [formulas.effect(effect) for effect in action.effects]
@@ -148,7 +148,7 @@ def _costs(problem: Any) -> Any:
     return metrics[0] if metrics else None
 
 
-def _invariants(problem: Any, words: Vocabulary) -> list[str]:
+def _invariants(problem: Any, words: ProblemNames) -> list[str]:
     """What holds in every state: asked of each state that is acted in, and of the last one."""
     invariant = Formulas(words, "a state invariant")
     found = [invariant.formula(node) for node in problem.state_invariants]
@@ -168,7 +168,7 @@ def _invariants(problem: Any, words: Vocabulary) -> list[str]:
     return found
 
 
-def _problem(problem: Any, title: str, words: Vocabulary, goals: Sequence[str]) -> Iterator[str]:
+def _problem(problem: Any, title: str, words: ProblemNames, goals: Sequence[str]) -> Iterator[str]:
     yield f"(define (problem {title})\n  (:domain {title})"
     own = [o for o in problem.all_objects if o.name not in words.mentioned]
     yield f"  (:objects {_typed(own, words)})"
@@ -179,11 +179,11 @@ def _problem(problem: Any, title: str, words: Vocabulary, goals: Sequence[str]) 
     yield ")"
 
 
-def _typed(objects: Iterable[Any], words: Vocabulary) -> str:
+def _typed(objects: Iterable[Any], words: ProblemNames) -> str:
     return " ".join(words.typed(words.objects[o.name], o.type) for o in objects)
 
 
-def _initial(problem: Any, words: Vocabulary) -> Iterator[str]:
+def _initial(problem: Any, words: ProblemNames) -> Iterator[str]:
     """The initial values; of Boolean fluents that are false unless said otherwise, what is said."""
     explicit = problem.explicit_initial_values
     for fluent in problem.fluents:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, final
@@ -111,7 +111,7 @@ class _Writer:
         for part in conjuncts(self._unfolded(action.precondition)):
             if part != TRUE:
                 made.add_precondition(self._expr(part, scope))
-        for update in _without_overruled(action.effects):
+        for update in action.effects:
             self._effect(made, update, scope)
         return made
 
@@ -281,12 +281,3 @@ def _parents_first(hierarchy: Hierarchy) -> Iterator[str]:
         yield from ready
         done.update(ready)
         waiting = [name for name in waiting if name not in done]
-
-
-def _without_overruled(effects: Iterable[Update]) -> Iterator[Update]:
-    """Without deletes of what the same action adds under the same condition: adds come last."""
-    several = list(effects)
-    adds = {(u.target, u.condition, u.variables) for u in several if u.op == "add"}
-    for update in several:
-        if update.op != "delete" or (update.target, update.condition, update.variables) not in adds:
-            yield update
