@@ -42,6 +42,6 @@ def test_the_table_has_a_row_for_each_kind_of_run_and_means_over_seeds(tmp_path)
     assert {row[1:5] for row in table.rows[:-1]} == {("0.750 ± 0.250",) * 4}
     assert table.rows[-1][:5] == ("PPO", "–", "–", "–", "0.750 ± 0.250")  # its episodes are far more
     assert "seeds 0, 1" in table.note
-    assert "PDS-Base: 60 random walks first, 800 training steps a round" in table.note
+    assert "PDS-Base, no subgoals: 60 random walks first, 600 training steps a round" in table.note
     onpolicy_plot(records, tmp_path / "plot.png")
     assert (tmp_path / "plot.png").stat().st_size > 1000
