@@ -198,7 +198,7 @@ def _note(records: Records) -> str:
             else:
                 shown.append(
                     f"{title}: {config['first']} random walks first, {config['fit_steps']} training steps a "
-                    f"round, at most {config['max_expansions']} expansions a plan, {how} (curve: closed loop)."
+                    f"round, at most {config['max_expansions']} expansions a plan, {how} (curve: closed)."
                 )
     return " ".join([*shown, made_by(records)])
 
