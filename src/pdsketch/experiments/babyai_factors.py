@@ -194,6 +194,8 @@ def factor_table(records: Records) -> ResultTable:
             if record["config"]["states"] == kind
             for room in record["result"]["rooms"]
         ]
+        if not rooms:
+            continue
         whole = [room for room in rooms if "seconds" in room]
         codes = (f"{median(room[name] for room in rooms):,.0f}" for name in ("codebooks", "codes"))
         rows.append((title, *codes, *_cells(rooms, whole)))

@@ -28,6 +28,7 @@ from pdsketch.lang.terms import Expr
 from pdsketch.search.latent.prices import checked_cost, prices_of
 from pdsketch.search.latent.replay import Trail
 from pdsketch.search.packed.engine import PackedOptions, PackedOutcome, search
+from pdsketch.search.trace import Trace, continued
 from pdsketch.task.simulate import successor
 from pdsketch.tensor.model import Model
 from pdsketch.tensor.states.state import State, StateBatch
@@ -110,6 +111,7 @@ class AbstractSearch:
         self._costs = costs
         self._most = most
         self._budget = budget
+        self.trace: Trace | None = None
         self._start = self._here = state.batch
         self._done: list[Step] = []
         self._seen: set[bytes] = set()
@@ -130,7 +132,7 @@ class AbstractSearch:
         self._abstraction = abstraction
         now = attempt.spend("rules", now)
         left = None if self._most is None else max(0, self._most - attempt.expanded)
-        outcome = _searched(abstraction, left, self._budget)
+        outcome = _searched(abstraction, left, self._budget, self._traced(abstraction))
         attempt.count(outcome)
         attempt.spend("search", now)
         if outcome.plan is None:
@@ -139,6 +141,12 @@ class AbstractSearch:
         self._operators = outcome.plan
         attempt.plan = [*self._done, *(abstraction.step_of(operator) for operator in outcome.plan)]
         return attempt.plan
+
+    def _traced(self, abstraction: Abstraction) -> Trace | None:
+        if self.trace is None:
+            return None
+        steps = dict(zip(abstraction.task.operators, abstraction.steps, strict=True))
+        return continued(self.trace, self._done, steps)
 
     def refine(self) -> list[Step] | None:
         """Another plan, where the model refused the last: by corrected rules, or from where the two part."""
@@ -211,6 +219,7 @@ def abstract_searches(
     costs: bool,
     most: int | None,
     budget: Budget,
+    trace: Trace | None = None,
 ) -> dict[int, AbstractSearch]:
     """The searches of many problems, whose states are read together."""
     started = monotonic()
@@ -223,12 +232,15 @@ def abstract_searches(
     for place, (i, (state, goal, pools)) in enumerate(problems.items()):
         compiled = partial(compilations.abstraction, place, read=False)
         own = AbstractSearch(model, state, goal, pools, compiled, costs=costs, most=most, budget=budget)
+        own.trace = trace
         own.attempt.phases["rules"] += share
         found[i] = own
     return found
 
 
-def _searched(abstraction: Abstraction, most: int | None, budget: Budget) -> PackedOutcome:
+def _searched(
+    abstraction: Abstraction, most: int | None, budget: Budget, trace: Trace | None
+) -> PackedOutcome:
     """A*, and if that takes too long weighted A*, then lazy greedy search; all of them with hFF."""
     spent = PackedOutcome("gave-up")
     task = abstraction.task
@@ -247,6 +259,7 @@ def _searched(abstraction: Abstraction, most: int | None, budget: Budget) -> Pac
             heuristic="ff",
             weight=WEIGHT,
             max_expansions=limit,
+            trace=trace,
         )
         found = search(abstraction.task, options, budget, per_effect=abstraction.per_effect)
         spent = replace(

@@ -202,12 +202,9 @@ class _Planning:
         }
         if not ready:
             return
+        problems = {i: (self.states[i], self.goals[i], values) for i, values in ready.items()}
         searches = abstract_searches(
-            self.model,
-            {i: (self.states[i], self.goals[i], values) for i, values in ready.items()},
-            costs=self.costs,
-            most=most,
-            budget=budget,
+            self.model, problems, costs=self.costs, most=most, budget=budget, trace=self.options.trace
         )
         plans = {i: plan for i, own in searches.items() if (plan := own.find()) is not None}
         while plans:
