@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from math import isinf
 from typing import Any, Final, final
 
 import numpy as np
@@ -34,7 +33,7 @@ from pdsketch.search.latent.replay import Trail
 from pdsketch.search.latent.settings import LatentOutcome, Limits, SearchSettings
 from pdsketch.search.latent.space import Space
 from pdsketch.search.latent.undecided import undecided
-from pdsketch.search.portfolio import orders_of
+from pdsketch.search.portfolio import NOT_GROUND, half_of, orders_of
 from pdsketch.search.result import Result, Status, UntrainedWarning
 from pdsketch.tensor.experience import Watch
 from pdsketch.tensor.model import Model
@@ -117,6 +116,7 @@ class _Planning:
         self.watch = Watch(model.notes, model.blanks.given)
         self.margin = Margin(options.confidence)
         self.with_ao = True
+        self.explains: dict[int, Callable[[], Sequence[str]]] = {}
         self.costs = model.domain.has_costs if options.costs is None else options.costs
         self.spent = np.zeros(len(states), dtype=np.int64)
         self.counts = np.zeros((len(states), 3), dtype=np.int64)
@@ -141,10 +141,8 @@ class _Planning:
                     break
                 for i in left:
                     pools[i] = sources[i].advance(number)
-                if self.options.search == "portfolio":
+                if self.options.search in ("portfolio", "abstract"):
                     self._try_abstractly(pools, found)
-                elif self.options.search == "abstract":
-                    self._search_abstractly(pools, found, self.options.max_expansions, self.budget)
                 left = [i for i in left if i not in found]
                 last = number == rounds - 1
                 if not left:
@@ -174,15 +172,17 @@ class _Planning:
 
     def _try_abstractly(self, pools: Sequence[Candidates | None], found: dict[int, Result]) -> None:
         """Search in the abstraction, with half of what may be spent; the rest is for the model itself."""
-        cap, left = self.options.max_expansions, self.budget.left()
-        most = MOST_ABSTRACT if cap is None else min(MOST_ABSTRACT, cap // 2)
-        half = self.budget.narrowed(None if isinf(left) else left / 2)
+        most = self.options.max_expansions
+        if self.options.search == "portfolio":
+            most = MOST_ABSTRACT if most is None else min(MOST_ABSTRACT, most // 2)
+        half = half_of(self.budget)
         try:
             with half.running():
                 self._search_abstractly(pools, found, most, half)
         except LimitError:
             self.budget.check()
             self.with_ao = False
+            self.doubts = [(*doubts, NOT_GROUND) for doubts in self.doubts]
 
     def _search_abstractly(
         self,
@@ -229,6 +229,7 @@ class _Planning:
         for i, own in searches.items():
             self.counts[i] += (own.attempt.expanded, own.attempt.evaluated, own.attempt.generated)
             self.spent[i] += own.attempt.expanded
+            self.explains[i] = own.attempt.explain
             if i not in found and self.options.search == "abstract":
                 self.doubts[i] = (*self.doubts[i], f"{own.attempt.why}: the model itself was searched")
 
@@ -266,9 +267,8 @@ class _Planning:
         searched = Searched(self.model, goals, space.roots, space.universes, self.costs, pools)
         goal_test = GoalTest(self.model, goals, space.universes, self.margin)
         settings = self._settings(space, left, number, last=last)
-        engine = BestFirstSearch(
-            space, goal_test, orders_of(self.options, searched, with_ao=self.with_ao), settings
-        )
+        orders, less = orders_of(self.options, searched, with_ao=self.with_ao)
+        engine = BestFirstSearch(space, goal_test, orders, settings)
         outcomes = engine.run()
         solved = [place for place, outcome in enumerate(outcomes) if outcome.status == "solved"]
         plans = {place: engine.steps(outcomes[place].node) for place in solved}
@@ -287,7 +287,7 @@ class _Planning:
                 else:
                     result = self._failure(i, place, outcome, engine, pools[place])
                 left_out = runaways(space.runaways.get(place, {}), self.model.domain.predicates)
-                more = (*left_out, *said.get(place, ()))
+                more = (*less, *left_out, *said.get(place, ()))
                 results.append(replace(result, warnings=(*result.warnings, *more)))
         return results
 
@@ -368,6 +368,9 @@ class _Planning:
             engine.blocked(place),
             place,
         )
+        if self.options.search == "abstract" and i in self.explains:
+            with suppress_limits():
+                reasons = tuple(dict.fromkeys((*reasons[:1], *self.explains[i](), *reasons[1:])))
         if outcome.status != "unsolvable":
             with suppress_limits():
                 missing = never_proposed(self.model, self.states[i], self.goals[i], candidates)
