@@ -53,12 +53,16 @@ class OnPolicyConfig:
         return replace(self, **options)
 
 
-def measure_onpolicy(config: OnPolicyConfig) -> dict[str, Any]:
-    """Learn by acting; the curve, and what the last model does on all held-out problems."""
+def measure_onpolicy(config: OnPolicyConfig, folder: Path | None = None) -> dict[str, Any]:
+    """Learn by acting; the curve, and what the last model does on all held-out problems.
+
+    ``folder`` keeps the rounds of a run that is not finished.
+    """
     domain, snap = load_sketch(config.sketch), config.sketch == "base"
     learned = learn(
         partial(BabyAIWorld, config.objects, config.doors, domain),
         domain,
+        folder,
         modules=rob_functions() if config.sketch == "rob" else {},
         episodes=config.episodes,
         first=config.first,
@@ -94,9 +98,17 @@ _OWN: dict[str, dict[str, Any]] = {
     "abs": {"sketch": "abs"},
     "abs-warm": {"sketch": "abs", "warm": True},
     "abs-walks": {"sketch": "abs", "subgoals": False},
-    "base": {"sketch": "base", "fit_steps": 2000, "trial": 0.0, "episodes": 1920},
+    "base": {
+        "sketch": "base",
+        "trial": 0.0,
+        "episodes": 240,
+        "fit_steps": 800,
+        "watched": 100,
+        "problems": 200,
+    },
 }
-"""Training steps as from demonstrations, in each round; PDS-Base needs more of everything there, too."""
+"""What tells the rows apart; PDS-Base has no trial and as many steps as from 100 demonstrations, and, as its
+searches take long, fewer episodes and problems."""
 
 
 def onpolicy_runs(seeds: int, quick: bool) -> list[ExperimentRun[OnPolicyConfig]]:
@@ -107,6 +119,7 @@ def onpolicy_runs(seeds: int, quick: bool) -> list[ExperimentRun[OnPolicyConfig]
             f"onpolicy-{row}-seed{seed}",
             measure_onpolicy,
             OnPolicyConfig(**{**own, **(small if quick else {}), "seed": seed}),
+            resumes=True,
         )
         for row, own in _OWN.items()
         for seed in range(seeds)

@@ -152,6 +152,11 @@ COUNTS: Final = "code_counts"
 RULES: Final = "rules"
 """Where they keep rules that were learned from samples of the model's behaviour, by a digest of these."""
 
+CORRECTIONS: Final = "corrections"
+WEIGHTS: Final = "weights"
+ENTRIES: Final = "entries"
+"""Where they keep which rules over codes were corrected by what the model did, and for which weights."""
+
 SAMPLES: Final = "samples"
 """Where they keep some of the values of float variables that are too many to be recorded."""
 
