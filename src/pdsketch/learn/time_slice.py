@@ -149,6 +149,10 @@ class TimeSlice:
             self._encoded = encode(self.training, self.states, self.logic)
         return self._encoded
 
+    def share_encoded(self, other: TimeSlice) -> None:
+        """Take over what was encoded for the same rows by the same encoders."""
+        self._encoded = other._encoded
+
     @property
     def encoded(self) -> Mapping[str, Tensor]:
         """The variables that were encoded for these rows so far."""

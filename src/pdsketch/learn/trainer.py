@@ -26,6 +26,7 @@ from pdsketch.learn.sampler import Sampler
 from pdsketch.learn.schedules import code_prior_strength, learning_rate, prior_strength, trial_steps
 from pdsketch.learn.setup import setup_of
 from pdsketch.learn.shares import Shares
+from pdsketch.learn.starts import Starts, fresh_offsets
 from pdsketch.learn.statistics import record_statistics
 from pdsketch.learn.training_set import TrainingSet
 from pdsketch.nets.default import Sparsity
@@ -58,6 +59,7 @@ class Trainer:
         self.sampler = Sampler(strata, train, options.batch, options.seed, kind)
         self.levels = Levels(self.losses, train, options.seed)
         rest = np.setdiff1d(train, self.levels.apart)
+        self.starts = Starts(self.losses, train, options.seed)
         self.trial_sampler = Sampler(strata, rest, options.batch, options.seed, kind)
         self.model: nn.Module = training.model
         self.parameters = [p for p in self.model.parameters() if p.requires_grad]
@@ -83,6 +85,10 @@ class Trainer:
         """Make one step."""
         clock = time.perf_counter()
         trial = self.settled_at is None
+        if self.starts.due(*self._progress):
+            for parameter in self.starts.choose():
+                self.optimiser.state.pop(parameter, None)
+            clock = self._spent("forward", clock)
         states = (self.trial_sampler if trial else self.sampler).draw(self.step)
         clock = self._spent("data", clock)
         held = {"rarity": prior_strength(*self._progress), "usage": code_prior_strength(*self._progress)}
@@ -90,7 +96,7 @@ class Trainer:
             parameter.grad = None
         for share in self.shares.of(states):
             with drawing(self.levels.networks if trial else (), self.step):
-                terms = self.losses.terms(share)
+                terms = self.losses.terms(share, held["usage"])
             loss = self.losses.total(terms, held)
             clock = self._spent("forward", clock)
             if loss is not None and loss.requires_grad:
@@ -173,8 +179,12 @@ class Trainer:
         """All steps, from the checkpoint on if there is one to resume from."""
         options = self.options
         started = time.monotonic()
-        if not resume(self):
+        resumed = resume(self)
+        self.starts.find()
+        if not resumed:
+            fresh = fresh_offsets(self.model)
             record_statistics(self.losses, self.sampler, self.train)
+            self.starts.begin(fresh)
             self.earlier = self.weights() if self.settled_at is None else {}
         self.shares.begin(self.parameters)
         with Watchers(options, self.history) as watchers, postponed() as interrupted:
