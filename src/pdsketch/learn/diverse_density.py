@@ -2,8 +2,8 @@
 
 Diverse density (Maron and Lozano-Pérez, 1998): of a state in which a goal held it is known that some pair of
 its objects stands in the relation, and not which. A bag is the differences of all pairs of one state. The
-offset is where every bag of a success has a difference, and most others have none; several places may be alike
-in that (whoever stands left of another has it to the right), so all of them are found, the best first.
+offset is where every bag of a success has a difference, and most others have none; several places may do as
+well (whoever stands left of another has it to the right), so all of them are found, the best first.
 """
 
 from __future__ import annotations
@@ -80,7 +80,8 @@ def _nearest(places: Tensor, differences: Tensor) -> tuple[Tensor, Tensor]:
 def _best_radius(places: Tensor, differences: Tensor, label: Tensor, unit: float) -> tuple[Tensor, Tensor]:
     """The radius within which each place tells most of the labels, and how much that is.
 
-    Of several that tell nearly as much, the greatest: a ball that is too large is soon smaller.
+    Of several that tell nearly as much, the one in the middle: a small ball misses examples, and from
+    far within a large one, other differences than those of the relation count.
     """
     near, _ = _nearest(places, differences)
     radii = torch.tensor([unit * r for r in RADII], device=near.device)
@@ -88,8 +89,9 @@ def _best_radius(places: Tensor, differences: Tensor, label: Tensor, unit: float
     true, false = within[:, label].double().mean(1), within[:, ~label].double().mean(1)
     told = torch.where(true > false, information(true, false), torch.zeros_like(true))
     most = told.amax(1)
-    first = (told >= NEARLY * most.unsqueeze(1)).to(torch.int8).argmax(1)  # the greatest radius comes first
-    return radii[first], most
+    good = (told >= NEARLY * most.unsqueeze(1)).to(radii.dtype)
+    middle = (good * radii.log()).sum(1) / good.sum(1)
+    return middle.exp(), most
 
 
 def information(true: Tensor, false: Tensor) -> Tensor:

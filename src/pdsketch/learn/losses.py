@@ -130,7 +130,7 @@ class Losses:
         return torch.stack(weighted).sum() if weighted else None
 
     def judgement(self, current: TimeSlice) -> Tensor:
-        """The loss of what is said of observed states: of their goals, and of their actions' preconditions."""
+        """The loss of what is said of observed states: their goals, and their actions' preconditions."""
         parts = (self._goal_loss(current), self._precondition_loss(current))
         zero = torch.zeros((), device=current.states.device)
         return torch.stack([zero, *(part for part in parts if part is not None)]).sum()

@@ -9,6 +9,7 @@ goes on, by the loss of the whole model with the offset there.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple, cast, final
 
 import numpy as np
@@ -201,6 +202,19 @@ class Starts:
     def _loss(self, current: TimeSlice) -> float:
         current.prepare(goals=True, step=False)
         return float(self.losses.judgement(current))
+
+
+def rival_warnings(rivals: Iterable[Rival]) -> tuple[str, ...]:
+    """What the report says of offsets without a clear winner."""
+    return tuple(
+        f"the offset of `{one.blank}` is not settled: {_shown(one.other)} explains the examples as well as "
+        f"{_shown(one.chosen)}, which was learned; add episodes, or goals that only one of them explains"
+        for one in rivals
+    )
+
+
+def _shown(vector: Sequence[float]) -> str:
+    return f"[{', '.join(f'{x:.3g}' for x in vector)}]"
 
 
 def fresh_offsets(model: nn.Module) -> list[Offset]:

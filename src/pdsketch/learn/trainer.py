@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from pdsketch.learn.data.episode_arrays import Array
 from pdsketch.learn.early_stopping import EarlyStopping
 from pdsketch.learn.interrupt import postponed
-from pdsketch.learn.levels import Levels
+from pdsketch.learn.levels import Levels, risks, some_of
 from pdsketch.learn.loss_means import LossMeans
 from pdsketch.learn.losses import Losses
 from pdsketch.learn.measure import measure
@@ -156,15 +156,26 @@ class Trainer:
         return status
 
     def _finish(self) -> None:
-        """Leave the best weights: of all measurements, and not worse than those of the trial."""
+        """Leave the best weights: of all measurements, and not worse than those of the trial.
+
+        Without patience the last ones, unless they get more of what is held out wrong than the best ones
+        do: the loss also rises where the model is wrong as before, and surer.
+        """
         if self.settled_at is None and self.step:
             self.levels.choose()
         if self.stopping.best:
+            last, risk = self.weights(), self._held_out_risks()
             self.model.load_state_dict(dict(self.stopping.best))
+            if self.options.patience is None and not is_worse(risk, self._held_out_risks()):
+                self.model.load_state_dict(last)
         if self.earlier_risks and self.settled_at is not None:
             earlier = torch.tensor(self.earlier_risks, dtype=torch.float64)
             if is_worse(self.levels.risks(), earlier):
                 self.model.load_state_dict(self.earlier)
+
+    @torch.no_grad()
+    def _held_out_risks(self) -> Tensor:
+        return risks(self.losses, some_of(self.held_out, self.training)).double().cpu()
 
     def _spent(self, what: str, since: float) -> float:
         if self.synchronise and self.training.dataset.device.type == "cuda":

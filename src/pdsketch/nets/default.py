@@ -100,7 +100,7 @@ class Network(Nested):
         self.head = Head(
             SECOND_WIDTH, signature.output, generator, residual=residual, bounded=signature.bounded
         )
-        # What is seen in images differs from the first step on; else what reads it would see everything alike.
+        # What is seen in images differs from the first step on: else what reads it would find all alike.
         sees = not residual and any(one.spec.is_image for one in signature.inputs)
         self.direct = linear(width, self.head.layer.out_features, generator, zero=not sees)
         # Of many numbers each moves less: together they must not outrun everything else.

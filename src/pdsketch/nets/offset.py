@@ -16,8 +16,8 @@ from pdsketch.lang.diagnostics import error
 from pdsketch.nets.normalise import Normalise
 
 QUICKNESS: Final = 4.0
-"""How much faster these few numbers move than the weights of networks: at a learning rate of 3e-3, a radius by
-1 % a step. At 16 an offset moved by half a block's width from step to step, and was lost."""
+"""How much faster these few numbers move than the weights of networks: at a learning rate of 3e-3, a radius
+by 1 % a step. At 16 an offset moved by half a block's width from step to step, and was lost."""
 
 FIRST_RADIUS: Final = 1.0
 """At first, about half of all pairs of vectors stand in the relation: it holds within one root mean square of
