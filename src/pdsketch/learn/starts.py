@@ -193,8 +193,7 @@ class Starts:
         others = []
         for place in one.places:
             _put(one.network, place)
-            again = TimeSlice(training, self.losses.logic, states)
-            again.share_encoded(first)
+            again = TimeSlice(training, self.losses.logic, states, encoded=first.encoded or None)
             others.append(self._loss(again))
         one.network.load_state_dict(before)
         return own, others
