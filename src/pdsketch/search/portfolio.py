@@ -17,9 +17,14 @@ from pdsketch.search.latent.orders import Order, order_of
 PORTFOLIO: Final[Mapping[str, float]] = {"ao": WEIGHT, "opt": 1.0, "blind": 1.0}
 """The heuristics that take turns, and their weights."""
 
+SAMPLED_PORTFOLIO: Final[Mapping[str, float]] = {"goalorder": WEIGHT, **PORTFOLIO}
+"""The same where values are proposed for parameters: relaxations see every relation one step away there."""
 
-def orders_of(options: LatentOptions, searched: Searched, *, with_ao: bool) -> list[Order]:
-    """The orders in which nodes are expanded; without AO where its rules took too long."""
+
+def orders_of(
+    options: LatentOptions, searched: Searched, *, with_ao: bool, sampled: bool = False
+) -> list[Order]:
+    """The orders in which nodes are expanded; without AO where its rules take too long."""
     name = options.search
     if name != "portfolio":
         try:
@@ -32,7 +37,7 @@ def orders_of(options: LatentOptions, searched: Searched, *, with_ao: bool) -> l
             ) from None
         return [order_of("astar" if name == "abstract" else name, heuristic, options.weight)]
     found = []
-    for heuristic_name, weight in PORTFOLIO.items():
+    for heuristic_name, weight in (SAMPLED_PORTFOLIO if sampled else PORTFOLIO).items():
         with suppress(NoAbstractionError):
             if heuristic_name != "ao" or with_ao:
                 heuristic = find_model_heuristic(heuristic_name)(searched)
