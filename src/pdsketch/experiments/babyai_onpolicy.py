@@ -112,7 +112,7 @@ five seconds), so that it has less of everything."""
 def onpolicy_runs(seeds: int, quick: bool) -> list[ExperimentRun[Any]]:
     """A run per row and seed."""
     small = {"episodes": 8, "first": 4, "fit_steps": 10, "max_expansions": 20, "watched": 4, "problems": 4}
-    tiny = {
+    tiny: dict[str, Any] = {
         "steps": 64,
         "worlds": 4,
         "rollout": 8,
@@ -132,7 +132,9 @@ def onpolicy_runs(seeds: int, quick: bool) -> list[ExperimentRun[Any]]:
         for seed in range(seeds)
     ]
     others: list[ExperimentRun[Any]] = [
-        ExperimentRun(f"onpolicy-ppo-seed{seed}", measure_ppo, PPOConfig(seed, **(tiny if quick else {})))
+        ExperimentRun(
+            f"onpolicy-ppo-seed{seed}", measure_ppo, PPOConfig(seed=seed, **(tiny if quick else {}))
+        )
         for seed in range(seeds)
     ]
     return models + others

@@ -20,8 +20,8 @@ from pdsketch.envs.babyai.expert import ACTION_NAMES
 from pdsketch.envs.babyai.goals import COLOURS, mission_goal
 from pdsketch.envs.babyai.observation import Scene, look, observe
 from pdsketch.envs.babyai.world import ActionObjDoor, problem_seed
-from pdsketch.envs.extras import missing_extra
 from pdsketch.experiments.babyai import MOST_STEPS, held_out
+from pdsketch.extras import missing_extra
 
 WORDS: Final = (
     *("robot-facing", "robot-holding", "is-open"),
@@ -202,8 +202,9 @@ def _extractor() -> type[nn.Module]:
             self.whole = nn.Sequential(nn.Linear(WIDTH + around, WIDTH), nn.ReLU())
 
         def forward(self, seen: Tensor) -> Tensor:
-            around, items = seen.split([ROBOT + len(WORDS), seen.shape[1] - ROBOT - len(WORDS)], 1)
-            items = items.unflatten(1, (-1, ITEM))
+            own = ROBOT + len(WORDS)
+            around, items = seen[:, :own], seen[:, own:]
+            items = items.reshape(len(items), -1, ITEM)
             apart = items[..., :2] - around[:, None, :2]
             beside = torch.cat([items, apart, around[:, None].expand(-1, items.shape[1], -1)], -1)
             found: Tensor = self.whole(torch.cat([self.item(beside).amax(1), around], 1))

@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import mean, pstdev
 from typing import Any, final
 
-from pdsketch.envs.extras import missing_extra
+from pdsketch.extras import missing_extra
 from pdsketch.files.writing import make_folder, write_file
 
 Records = Sequence[dict[str, Any]]
