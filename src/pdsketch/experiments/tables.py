@@ -65,9 +65,11 @@ Series = Mapping[str, Sequence[tuple[float, float, float]]]
 
 
 def plot_lines(series: Series, path: Path, *, title: str, x: str, y: str) -> None:
-    """A line per series with its deviation, x on a logarithmic axis."""
+    """A line per series that has points, with its deviation, x on a logarithmic axis."""
     figure, axes = _axes(title, x, y)
     for name, points in series.items():
+        if not points:
+            continue
         xs, ys, errors = zip(*points, strict=True)
         axes.errorbar(xs, ys, yerr=errors, marker="o", capsize=3, label=name)
     axes.set_xscale("log")
