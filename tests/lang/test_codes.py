@@ -38,9 +38,25 @@ def test_every_code_of_the_table_is_used():
 
 
 def test_the_documents_list_every_code_with_its_meaning():
-    listed = re.findall(r"^\| `([a-z0-9-]+)` \| (.*) \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    table = PAGE.read_text(encoding="utf-8").partition("## Examples")[0]
+    listed = re.findall(r"^\| `([a-z0-9-]+)` \| (.*) \|$", table, re.MULTILINE)
     assert dict(listed) == CODES
     assert [code for code, _ in listed] == sorted(CODES)
+
+
+def test_every_code_has_an_example():
+    examples = PAGE.read_text(encoding="utf-8").partition("## Examples")[2]
+    shown = set()
+    for path, codes in re.findall(r"^- \[.*?\]\((.*?)\): (.*)$", examples, re.MULTILINE):
+        chapter = (PAGE.parent / path).read_text(encoding="utf-8")
+        for code in re.findall(r"`([a-z0-9-]+)`", codes):
+            assert f"[{code}]" in chapter
+            shown.add(code)
+    made = set(re.findall(r"^(?:told|says)\(\"([a-z-]+)\"", examples, re.MULTILINE))  # the page is executed
+    told = set(re.findall(r"^\| `([a-z0-9-]+)` \| \S", examples, re.MULTILINE))
+    assert shown | made | told == CODES.keys()
+    assert len(told) <= 31  # what a page cannot bring about
+    assert told.isdisjoint(shown | made)
 
 
 def test_a_diagnostic_with_another_code_is_refused_in_tests():

@@ -21,6 +21,7 @@ from pdsketch.experiments.babyai_baselines import PAPER_ROOMS as BASELINE_ROOMS
 from pdsketch.experiments.babyai_baselines import PAPER_SIZES as BASELINE_SIZES
 from pdsketch.experiments.babyai_checks import measure_stock, measure_transitions, measure_unseen
 from pdsketch.experiments.babyai_curves import curve_plot, curve_runs, curve_table
+from pdsketch.experiments.babyai_dreamer import PRACTICE, dreamer_runs
 from pdsketch.experiments.babyai_factors import factor_runs, factor_table
 from pdsketch.experiments.babyai_nodes import node_plot, node_runs, node_table
 from pdsketch.experiments.babyai_onpolicy import onpolicy_plot, onpolicy_runs, onpolicy_table
@@ -29,6 +30,7 @@ from pdsketch.experiments.runs import ExperimentRun
 from pdsketch.experiments.tables import Records, ResultTable, made_by, plot_bars, plot_lines, spread
 
 SKETCHES: dict[SketchName, str] = {"base": "PDS-Base", "abs": "PDS-Abs", "rob": "PDS-Rob"}
+ALL_AGENTS = {**AGENTS, "dreamer-online": f"Dreamer, {PRACTICE:,} steps of practice"}
 SIZES = (100, 1000, 10000)
 STEPS: dict[SketchName, dict[int, int]] = {
     "base": {100: 800, 1000: 1500, 10000: 3500},
@@ -132,7 +134,12 @@ def success_runs(sizes: Sequence[int], seeds: int, quick: bool) -> list[Experime
         for sketch in reversed(SKETCHES)
         for seed in range(seeds)
     ]
-    return models + baseline_runs(sizes, [_rooms(size) for size in sizes], seeds, quick)
+    rooms = [_rooms(size) for size in sizes]
+    agents: list[ExperimentRun[Any]] = [
+        *baseline_runs(sizes, rooms, seeds, quick),
+        *dreamer_runs(sizes, rooms, seeds, quick),
+    ]
+    return models + agents
 
 
 def _rooms(size: int) -> tuple[tuple[int, int], ...]:
@@ -175,7 +182,7 @@ def main_table(records: Records) -> ResultTable:
     models = of_models(records)
     rows = [
         (title, *_without_plan(records, kind), " / ".join(BASELINE_ROOMS[kind]))
-        for kind, title in AGENTS.items()
+        for kind, title in ALL_AGENTS.items()
     ]
     rows += [
         (
@@ -197,10 +204,9 @@ def main_table(records: Records) -> ResultTable:
         "8+6 closed loop",
         "paper: 4+4 / 8+6",
     )
-    episodes = models[0]["config"]["train"]["episodes"]
+    (episodes,) = _sizes(records)
     trained = f"{episodes} demonstrations in rooms of 4 objects and 4 doors. "
-    note = _note(models, f"{trained}{_limit(models)}{_baseline_note(records)}")
-    return ResultTable("BabyAI: planning success", note, head, tuple(rows))
+    return ResultTable("BabyAI: planning success", _success_note(records, trained), head, tuple(rows))
 
 
 def _without_plan(records: Records, kind: str) -> tuple[str, ...]:
@@ -210,9 +216,17 @@ def _without_plan(records: Records, kind: str) -> tuple[str, ...]:
     )
 
 
-def _baseline_note(records: Records) -> str:
-    made = of_baselines(records)
-    return f"Agents: {made_by(made)} Models: " if made else ""
+def _success_note(records: Records, trained: str = "") -> str:
+    """The note of a table of models and agents, of which some may not be there."""
+    models, agents = of_models(records), of_baselines(records)
+    made = f"Agents: {made_by(agents)}" if agents else ""
+    return _note(models, f"{trained}{_limit(models)}{made and made + ' Models: '}") if models else made
+
+
+def _sizes(records: Records) -> list[int]:
+    """All numbers of demonstrations."""
+    configs = [record["config"] for record in records]
+    return sorted({config.get("train", config)["episodes"] for config in configs})
 
 
 _LOOPS = ("open", "closed")
@@ -221,21 +235,25 @@ _LOOPS = ("open", "closed")
 def main_plot(records: Records, path: Path) -> None:
     """Bars of the open-loop success."""
     rooms = ("4+4", "8+6")
-    groups = {
-        title: {room: _centre(success_of(records, kind, None, room)) for room in rooms}
-        for kind, title in AGENTS.items()
+    found = {
+        title: {room: success_of(records, kind, None, room) for room in rooms}
+        for kind, title in ALL_AGENTS.items()
     }
-    groups |= {
-        title: {room: _centre(_values(of_models(records), sketch, None, room, "open")) for room in rooms}
+    found |= {
+        title: {room: _values(of_models(records), sketch, None, room, "open") for room in rooms}
         for sketch, title in SKETCHES.items()
+    }
+    groups = {
+        title: {room: _centre(values) for room, values in by_room.items()}
+        for title, by_room in found.items()
+        if all(by_room.values())
     }
     plot_bars(groups, path, title="BabyAI: success (models: open loop)", y="success")
 
 
 def data_table(records: Records) -> ResultTable:
     """Success by number of demonstrations."""
-    models = of_models(records)
-    sizes = sorted({record["config"]["train"]["episodes"] for record in models})
+    models, sizes = of_models(records), _sizes(records)
     rows = []
     for kind, title in AGENTS.items():
         rows.append((title, "", *(spread(success_of(records, kind, size, "4+4")) for size in sizes)))
@@ -247,27 +265,31 @@ def data_table(records: Records) -> ResultTable:
             rows.append((title, loop + " loop", *found))
         rows.append((title, "paper", *(PAPER_SIZES[sketch].get(size, "") for size in sizes)))
     head = ("model", "acting", *(f"{size} episodes" for size in sizes))
-    note = _note(models, f"{_limit(models)}{_baseline_note(records)}")
-    return ResultTable("BabyAI: success by number of demonstrations", note, head, tuple(rows))
+    return ResultTable(
+        "BabyAI: success by number of demonstrations", _success_note(records), head, tuple(rows)
+    )
 
 
 def data_plot(records: Records, path: Path) -> None:
     """Lines of the open-loop success over the number of demonstrations."""
-    models = of_models(records)
-    sizes = sorted({record["config"]["train"]["episodes"] for record in models})
-    series = {
-        title: [(size, *_centre(success_of(records, kind, size, "4+4"))) for size in sizes]
+    models, sizes = of_models(records), _sizes(records)
+    found = {
+        title: {size: success_of(records, kind, size, "4+4") for size in sizes}
         for kind, title in AGENTS.items()
     }
-    series |= {
-        title: [(size, *_centre(_values(models, sketch, size, "4+4", "open"))) for size in sizes]
+    found |= {
+        title: {size: _values(models, sketch, size, "4+4", "open") for size in sizes}
         for sketch, title in SKETCHES.items()
+    }
+    series = {
+        title: [(size, *_centre(values)) for size, values in by_size.items() if values]
+        for title, by_size in found.items()
     }
     plot_lines(series, path, title="BabyAI: success (models: open loop)", x="demonstrations", y="success")
 
 
 def _centre(values: Sequence[float]) -> tuple[float, float]:
-    return (mean(values), pstdev(values)) if values else (0.0, 0.0)
+    return mean(values), pstdev(values)
 
 
 def check_runs(seeds: int, quick: bool) -> list[ExperimentRun[Config]]:

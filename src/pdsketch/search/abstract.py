@@ -1,13 +1,15 @@
 """Plans found in a model's abstraction, and checked in the model.
 
 The AO task is a transition model of its own, which the classical engines search. What they find is played
-through the model; where the model does something else than the abstraction says, the search goes on from
-the state that the model is in by then. Nothing is returned that the model does not accept.
+through the model. Where the model does something else than the abstraction says, the rules that are wrong
+there are corrected, which is remembered with the model, and the search begins again; where no single rule is
+to blame, it goes on from the state that the model is in by then. Nothing is returned that the model does not
+accept.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import ceil
@@ -18,7 +20,7 @@ import numpy as np
 import torch
 
 from pdsketch.abstract.abstraction import Abstraction, NoAbstractionError, Values
-from pdsketch.abstract.andor.compile import Compilations, compile_and_or
+from pdsketch.abstract.andor.compile import Compilations, abstraction_of, compile_and_or
 from pdsketch.abstract.read import FactReader
 from pdsketch.budget import Budget
 from pdsketch.lang.steps import Step
@@ -26,12 +28,13 @@ from pdsketch.lang.terms import Expr
 from pdsketch.search.latent.prices import checked_cost, prices_of
 from pdsketch.search.latent.replay import Trail
 from pdsketch.search.packed.engine import PackedOptions, PackedOutcome, search
+from pdsketch.search.trace import Trace, continued
 from pdsketch.task.simulate import successor
 from pdsketch.tensor.model import Model
-from pdsketch.tensor.states.state import State
+from pdsketch.tensor.states.state import State, StateBatch
 
 MOST_REFINEMENTS: Final = 8
-"""How often the search goes on from where the model and the abstraction differ. Set by hand."""
+"""How often rules are corrected, or the search goes on from where the two differ. Set by hand."""
 
 FIRST: Final = 500
 """Expansions of A* before weighted A* and greedy search are tried; most plans take fewer. Set by hand."""
@@ -59,7 +62,10 @@ WEIGHT: Final = 2.0
 @final
 @dataclass(slots=True)
 class AbstractAttempt:
-    """What came of one problem: a plan that the model accepts, or None; and what it took."""
+    """What came of one problem: a plan that the model accepts, or None; and what it took.
+
+    ``explain`` says what the abstraction cannot reach.
+    """
 
     plan: list[Step] | None = None
     expanded: int = 0
@@ -67,6 +73,7 @@ class AbstractAttempt:
     generated: int = 0
     refinements: int = 0
     phases: dict[str, float] = field(default_factory=lambda: {"rules": 0.0, "search": 0.0, "replay": 0.0})
+    explain: Callable[[], Sequence[str]] = tuple
     why: str = "plans of the abstraction are longer than `max_depth`"
 
     def spend(self, phase: str, since: float) -> float:
@@ -108,7 +115,8 @@ class AbstractSearch:
         self._costs = costs
         self._most = most
         self._budget = budget
-        self._here = state.batch
+        self.trace: Trace | None = None
+        self._start = self._here = state.batch
         self._done: list[Step] = []
         self._seen: set[bytes] = set()
         self._abstraction: Abstraction | None = None
@@ -128,39 +136,64 @@ class AbstractSearch:
         self._abstraction = abstraction
         now = attempt.spend("rules", now)
         left = None if self._most is None else max(0, self._most - attempt.expanded)
-        outcome = _searched(abstraction, left, self._budget)
+        outcome = _searched(abstraction, left, self._budget, self._traced(abstraction))
         attempt.count(outcome)
         attempt.spend("search", now)
         if outcome.plan is None:
             attempt.why = f"the abstraction has no plan ({outcome.status})"
+            attempt.explain = partial(abstraction.explain, abstraction.task.init)
             return None
         self._operators = outcome.plan
         attempt.plan = [*self._done, *(abstraction.step_of(operator) for operator in outcome.plan)]
         return attempt.plan
 
+    def _traced(self, abstraction: Abstraction) -> Trace | None:
+        if self.trace is None:
+            return None
+        steps = dict(zip(abstraction.task.operators, abstraction.steps, strict=True))
+        return continued(self.trace, self._done, steps)
+
     def refine(self) -> list[Step] | None:
-        """Another plan, where the model does not accept the last one: from where the two part."""
+        """Another plan, where the model refused the last: by corrected rules, or from where the two part."""
         attempt, now = self.attempt, monotonic()
         attempt.plan = None
         if attempt.refinements == MOST_REFINEMENTS:
             attempt.why = f"the model and its abstraction still disagree after {MOST_REFINEMENTS} refinements"
             return None
         attempt.refinements += 1
-        self._follow()
+        corrected = self._correct(self._follow())
         attempt.spend("replay", now)
+        if corrected:
+            self._here, self._done = self._start, []
+            return self._find_from_here()
         state = b"".join(t.cpu().numpy().tobytes() for t in self._here.tensors.values())
         if state in self._seen:
             attempt.why = "the model and its abstraction disagree again and again about one action"
             return None
         self._seen.add(state)
+        return self._find_from_here()
+
+    def _find_from_here(self) -> list[Step] | None:
         types = self._here.universe(0).types
         self._compiled = lambda: compile_and_or(
             self._model, types, self._goal, self._here, self._values, read=False
         )
         return self.find()
 
-    def _follow(self) -> None:
-        """Take the steps of the last plan in the model, up to the first that leads elsewhere."""
+    def _correct(self, parted: tuple[StateBatch, Step | None]) -> bool:
+        """Correct the rules that are wrong in a state, and for a step taken there; whether any are."""
+        state, step = parted
+        if step is None:
+            return abstraction_of(self._model).correct(state, None, {})
+        parameters = self._model.domain.actions[step[0]].parameters
+        arguments = {p.name: value for p, value in zip(parameters, step[1:], strict=True)}
+        return abstraction_of(self._model).correct(state, step[0], arguments)
+
+    def _follow(self) -> tuple[StateBatch, Step | None]:
+        """Take the steps of the last plan in the model, up to the first that leads elsewhere.
+
+        Returns the state before that step, and the step; the last state, where all lead to where they should.
+        """
         model = self._model
         assert self._abstraction is not None
         types = self._here.universe(0).types
@@ -172,14 +205,16 @@ class AbstractSearch:
         for operator in self._operators:
             step = abstraction.step_of(operator)
             ((action, _, run),) = model.grouped(self._here, step)
+            before = self._here
             if not bool(model.engine.precondition(run, action.name).all()):
-                return
+                return before, step
             self._here = model.engine.successors(run, action.name)
             self._done.append(step)
             believed = successor(abstraction.task, believed, operator)
             facts = reader.facts(self._here, first).cpu().numpy()[0]
             if not np.array_equal(believed, facts[: len(believed)]):
-                return
+                return before, step
+        return self._here, None
 
 
 def abstract_searches(
@@ -189,6 +224,7 @@ def abstract_searches(
     costs: bool,
     most: int | None,
     budget: Budget,
+    trace: Trace | None = None,
 ) -> dict[int, AbstractSearch]:
     """The searches of many problems, whose states are read together."""
     started = monotonic()
@@ -201,12 +237,15 @@ def abstract_searches(
     for place, (i, (state, goal, pools)) in enumerate(problems.items()):
         compiled = partial(compilations.abstraction, place, read=False)
         own = AbstractSearch(model, state, goal, pools, compiled, costs=costs, most=most, budget=budget)
+        own.trace = trace
         own.attempt.phases["rules"] += share
         found[i] = own
     return found
 
 
-def _searched(abstraction: Abstraction, most: int | None, budget: Budget) -> PackedOutcome:
+def _searched(
+    abstraction: Abstraction, most: int | None, budget: Budget, trace: Trace | None
+) -> PackedOutcome:
     """A*, and if that takes too long weighted A*, then lazy greedy search; all of them with hFF."""
     spent = PackedOutcome("gave-up")
     task = abstraction.task
@@ -225,6 +264,7 @@ def _searched(abstraction: Abstraction, most: int | None, budget: Budget) -> Pac
             heuristic="ff",
             weight=WEIGHT,
             max_expansions=limit,
+            trace=trace,
         )
         found = search(abstraction.task, options, budget, per_effect=abstraction.per_effect)
         spent = replace(

@@ -34,7 +34,8 @@ class Result:
     does not know: untrained blanks, inputs unlike the training data, predictions
     that are not finite. ``best_h`` is the lowest heuristic value that was
     seen, None where nothing was evaluated. ``refinements`` is how often a plan of the model's
-    abstraction was not accepted by the model, and the search went on from where they differ.
+    abstraction was not accepted by the model: then its rules were corrected, or the search went on from
+    where they differ.
     """
 
     status: Status
