@@ -43,6 +43,8 @@ _HOMES = {
     "Evaluation": "pdsketch.learn.report",
     "BlankReport": "pdsketch.learn.behaviour",
     "rules": "pdsketch.abstract.andor.readout",
+    "quantise": "pdsketch.abstract.andor.quantise",
+    "Quantisation": "pdsketch.abstract.andor.quantise",
     "ModelRules": "pdsketch.abstract.andor.readout",
     "plan": "pdsketch.search.plan",
     "plan_many": "pdsketch.search.plan",
@@ -77,6 +79,8 @@ __all__ = ["__version__", *_HOMES, *_ROOMS]  # noqa: PLE0604
 
 if TYPE_CHECKING:
     from pdsketch import nets as nets
+    from pdsketch.abstract.andor.quantise import Quantisation as Quantisation
+    from pdsketch.abstract.andor.quantise import quantise as quantise
     from pdsketch.abstract.andor.readout import ModelRules as ModelRules
     from pdsketch.abstract.andor.readout import rules as rules
     from pdsketch.abstract.export.folder import export as export

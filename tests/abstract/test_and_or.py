@@ -165,6 +165,11 @@ def same_costs(effects, k, seed):
     abstraction = compile_and_or(model, universe.types, universe.formula(goal), state.batch)
     if exhaustive.solved:
         assert found.cost >= exhaustive.cost
+        reached = state
+        for step in found.plan:
+            assert bool(model.applicable(reached, step, crisp=True))
+            reached = model.step(reached, step, crisp=True)
+        assert bool(model.holds(reached, goal, crisp=True))
         best = search(abstraction.task, PackedOptions(search="astar", heuristic="blind"))
         assert best.cost == exhaustive.cost
     return abstraction_of(model).symbolic.translator

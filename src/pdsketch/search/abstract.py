@@ -9,7 +9,7 @@ accept.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import ceil
@@ -62,7 +62,10 @@ WEIGHT: Final = 2.0
 @final
 @dataclass(slots=True)
 class AbstractAttempt:
-    """What came of one problem: a plan that the model accepts, or None; and what it took."""
+    """What came of one problem: a plan that the model accepts, or None; and what it took.
+
+    ``explain`` says what the abstraction cannot reach.
+    """
 
     plan: list[Step] | None = None
     expanded: int = 0
@@ -70,6 +73,7 @@ class AbstractAttempt:
     generated: int = 0
     refinements: int = 0
     phases: dict[str, float] = field(default_factory=lambda: {"rules": 0.0, "search": 0.0, "replay": 0.0})
+    explain: Callable[[], Sequence[str]] = tuple
     why: str = "plans of the abstraction are longer than `max_depth`"
 
     def spend(self, phase: str, since: float) -> float:
@@ -137,6 +141,7 @@ class AbstractSearch:
         attempt.spend("search", now)
         if outcome.plan is None:
             attempt.why = f"the abstraction has no plan ({outcome.status})"
+            attempt.explain = partial(abstraction.explain, abstraction.task.init)
             return None
         self._operators = outcome.plan
         attempt.plan = [*self._done, *(abstraction.step_of(operator) for operator in outcome.plan)]

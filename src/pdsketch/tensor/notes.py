@@ -14,6 +14,7 @@ from typing import Any, Final
 from pdsketch.lang.domain import Domain
 from pdsketch.tensor.experience import NOTE as EXPERIENCE
 from pdsketch.tensor.states.codes import (
+    CODEBOOKS,
     CORRECTIONS,
     COUNTS,
     ENTRIES,
@@ -48,12 +49,18 @@ def wrong_note(notes: Mapping[str, Any], domain: Domain, bound: Mapping[str, Any
         sizes = {None if shape is None else prod(shape)} - {None}
         return _is_list(value, lambda row: _is_list(row, _is_number)) and len(sizes | {*map(len, value)}) <= 1
 
+    def is_codebook(name: str, value: Any) -> bool:
+        sizes = {prod(p.type.shape or ()) for p in domain.predicates.values() if str(p.type) == name}
+        rows = _is_list(value, lambda row: _is_list(row, _is_number)) and len(value) > 0
+        return rows and bool(sizes) and {*map(len, value)} == sizes
+
     checks: dict[str, Callable[[str, Any], bool]] = {
         CODES: is_code,
         ROWS: is_rows,
         SAMPLES: is_rows,
         RULES: lambda _, value: isinstance(value, dict),
         CORRECTIONS: _is_correction,
+        CODEBOOKS: is_codebook,
         COUNTS: lambda _, value: type(value) is int and value > 0,
         NOISE: lambda name, value: name in domain.predicates and _is_number(value) and value >= 0,
         EXPERIENCE: lambda name, value: name in domain.blanks and _is_list(value, _is_record),

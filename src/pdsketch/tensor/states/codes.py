@@ -157,6 +157,9 @@ WEIGHTS: Final = "weights"
 ENTRIES: Final = "entries"
 """Where they keep which rules over codes were corrected by what the model did, and for which weights."""
 
+CODEBOOKS: Final = "codebooks"
+"""Where they keep the codes that encoders were trained with, by type."""
+
 SAMPLES: Final = "samples"
 """Where they keep some of the values of float variables that are too many to be recorded."""
 
