@@ -25,7 +25,7 @@ from pdsketch.experiments.runs import ExperimentRun, run_all
 from pdsketch.experiments.tables import Records, ResultTable, made_by, spread
 from pdsketch.files.writing import make_folder, write_file
 
-STEPS: Final = {100: 500, 1000: 1500, 10000: 4000}
+STEPS: Final = {100: 300, 1000: 800, 10000: 2000}
 """Training steps of 256 sequences, by number of demonstrations (docs/baselines.md: how they were chosen)."""
 
 PRACTICE: Final = 10_000
@@ -118,13 +118,18 @@ def trained_dreamer(config: DreamerConfig) -> AgentBaseline:
 def dreamer_runs(
     sizes: Sequence[int], rooms: Sequence[tuple[tuple[int, int], ...]], seeds: int, quick: bool
 ) -> list[ExperimentRun[DreamerConfig]]:
-    """A run per number of demonstrations (with the rooms to act in) and seed; the last also with practice."""
-    configs = [
-        DreamerConfig(episodes=size, steps=STEPS[size], rooms=own)
+    """A run per number of demonstrations (with the rooms to act in) and seed."""
+    return [
+        _run(DreamerConfig(episodes=size, steps=STEPS[size], rooms=own), seed, quick)
         for size, own in zip(sizes, rooms, strict=True)
+        for seed in range(seeds)
     ]
-    online = replace(configs[-1], kind="dreamer-online", environment_steps=PRACTICE)
-    return [_run(config, seed, quick) for config in (*configs, online) for seed in range(seeds)]
+
+
+def practice_runs(size: int, seeds: int, quick: bool) -> list[ExperimentRun[DreamerConfig]]:
+    """A run per seed with practice after the demonstrations."""
+    config = DreamerConfig("dreamer-online", size, steps=STEPS[size], environment_steps=PRACTICE)
+    return [_run(config, seed, quick) for seed in range(seeds)]
 
 
 def _run(config: DreamerConfig, seed: int, quick: bool) -> ExperimentRun[DreamerConfig]:
