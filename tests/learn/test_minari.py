@@ -148,7 +148,7 @@ def test_data_from_elsewhere_needs_a_reader(walks):
         pds.read_minari("other/line-v0", domain)
     with pytest.raises(pds.Error, match="a reader returns a dictionary"):
         pds.read_minari("other/line-v0", domain, lambda episode: {"actions": []})
-    with pytest.raises(pds.Error, match="shape-mismatch"):
+    with pytest.raises(pds.Error, match="bad-episode"):
         pds.read_minari("other/line-v0", domain, lambda e: {**reader(e), "actions": [("left", "rob")]})
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, final
 
@@ -17,10 +17,10 @@ from pdsketch.experiments.babyai import MOST_STEPS, held_out
 from pdsketch.experiments.runs import ExperimentRun
 from pdsketch.experiments.tables import Records
 
-CLONES: dict[AgentKind, str] = {"bc": "BC", "dt-s": "DT (S)", "dt-s+f": "DT (S+F)"}
+CLONES: Mapping[AgentKind, str] = {"bc": "BC", "dt-s": "DT (S)", "dt-s+f": "DT (S+F)"}
 """Agents that learn demonstrated actions and nothing else."""
 
-AGENTS: dict[str, str] = {**CLONES, "dreamer": "Dreamer"}
+AGENTS: Mapping[str, str] = {**{str(kind): name for kind, name in CLONES.items()}, "dreamer": "Dreamer"}
 
 SEEN = ("robot", "item")
 """The types of the objects that are nodes: the walls of a room are always in the same places."""

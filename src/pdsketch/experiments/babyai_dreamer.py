@@ -118,13 +118,18 @@ def trained_dreamer(config: DreamerConfig) -> AgentBaseline:
 def dreamer_runs(
     sizes: Sequence[int], rooms: Sequence[tuple[tuple[int, int], ...]], seeds: int, quick: bool
 ) -> list[ExperimentRun[DreamerConfig]]:
-    """A run per number of demonstrations (with the rooms to act in) and seed; the last also with practice."""
-    configs = [
-        DreamerConfig(episodes=size, steps=STEPS[size], rooms=own)
+    """A run per number of demonstrations (with the rooms to act in) and seed."""
+    return [
+        _run(DreamerConfig(episodes=size, steps=STEPS[size], rooms=own), seed, quick)
         for size, own in zip(sizes, rooms, strict=True)
+        for seed in range(seeds)
     ]
-    online = replace(configs[-1], kind="dreamer-online", environment_steps=PRACTICE)
-    return [_run(config, seed, quick) for config in (*configs, online) for seed in range(seeds)]
+
+
+def practice_runs(size: int, seeds: int, quick: bool) -> list[ExperimentRun[DreamerConfig]]:
+    """A run per seed with practice after the demonstrations."""
+    config = DreamerConfig("dreamer-online", size, steps=STEPS[size], environment_steps=PRACTICE)
+    return [_run(config, seed, quick) for seed in range(seeds)]
 
 
 def _run(config: DreamerConfig, seed: int, quick: bool) -> ExperimentRun[DreamerConfig]:

@@ -2,7 +2,7 @@
 
 ``python -m pdsketch.experiments.babyai_settings -o results`` trains behaviour cloning with each setting, acts
 at several temperatures, and writes the table. The transformers take the settings that are chosen. With
-``--kind dreamer`` the same number of settings of a Dreamer is tried.
+``--kind dreamer`` and ``--kind ppo`` the same number of settings of a Dreamer and of PPO is tried.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from pdsketch.baselines.network import AgentBaseline
 from pdsketch.experiments.babyai_baselines import STEPS, BaselineConfig, Tried, acted, trained
 from pdsketch.experiments.babyai_dreamer import STEPS as DREAMER_STEPS
 from pdsketch.experiments.babyai_dreamer import DreamerConfig, trained_dreamer
+from pdsketch.experiments.babyai_ppo import PPOConfig, measure_ppo
 from pdsketch.experiments.runs import ExperimentRun, run_all
 from pdsketch.experiments.tables import Records, ResultTable, made_by
 from pdsketch.files.writing import make_folder, write_file
@@ -29,6 +30,12 @@ SETTINGS = ((1e-3, 1e-2), (2e-3, 1e-2), (2e-3, 1e-1))
 
 DREAMER_SETTINGS = ((1e-3, 1.0), (2e-3, 1.0), (1e-3, 0.0))
 """Learning rates and weights of cloning; without cloning it is the original."""
+
+PPO_SETTINGS = ((1e-3, 1e-2), (3e-4, 1e-2), (1e-3, 1e-3))
+"""Learning rates and weights of the entropy; the library's own are 3e-4 and 0."""
+
+PPO_STEPS = 600_000
+"""Environment steps of each."""
 
 SEED = 100
 """Of demonstrations and problems: no table has it."""
@@ -77,6 +84,35 @@ def dreamer_settings_runs(sizes: Sequence[int], quick: bool) -> list[ExperimentR
     return runs
 
 
+def ppo_settings_runs(quick: bool) -> list[ExperimentRun[PPOConfig]]:
+    """The same of PPO, which has no demonstrations."""
+    runs = []
+    for number, (rate, entropy) in enumerate(PPO_SETTINGS):
+        config = PPOConfig(SEED, PPO_STEPS, learning_rate=rate, entropy=entropy, problems=200, split="valid")
+        if quick:
+            config = replace(config, steps=64, worlds=4, rollout=8, batch=16, measurements=2, watched=2)
+            config = replace(config, problems=2)
+        runs.append(ExperimentRun(f"settings-ppo-{number}", measure_ppo, config))
+    return runs
+
+
+def ppo_settings_table(records: Records) -> ResultTable:
+    """Success in the course of the environment steps, by setting."""
+    steps = [point["all_steps"] for point in records[0]["result"]["curve"]]
+    rows = [
+        (
+            f"{record['config']['learning_rate']:g}",
+            f"{record['config']['entropy']:g}",
+            *(f"{point['held_out']:.3f}" for point in record["result"]["curve"]),
+        )
+        for record in records
+    ]
+    config = records[0]["config"]
+    note = f"Seed {SEED}, {config['watched']} validation problems, by environment steps. {made_by(records)}"
+    head = ("learning rate", "entropy", *(f"{step:,}" for step in steps))
+    return ResultTable("BabyAI: settings of PPO", note, head, tuple(rows))
+
+
 def settings_table(records: Records) -> ResultTable:
     """Success at each temperature, by setting and room."""
     second = "cloning" if "cloning" in records[0]["config"] else "weight_decay"
@@ -113,16 +149,19 @@ def main(words: Sequence[str] | None = None) -> ResultTable:
     """Make the table, write it beside its runs, and print it."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("-o", "--output", default="results", metavar="DIR", help="where to write (results)")
-    parser.add_argument("--kind", choices=["bc", "dreamer"], default="bc", help="whose settings (bc)")
+    parser.add_argument("--kind", choices=["bc", "dreamer", "ppo"], default="bc", help="whose settings (bc)")
     parser.add_argument("--sizes", type=int, nargs="+", default=[1000, 10000], choices=[*STEPS], metavar="N")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes that share the runs (1)")
     parser.add_argument("--quick", action="store_true", help="a smoke run: little data, few problems")
     args = parser.parse_args(words)
     folder = make_folder(Path(args.output) / "quick" if args.quick else Path(args.output))
-    runs: list[ExperimentRun[Any]] = [
-        *(settings_runs if args.kind == "bc" else dreamer_settings_runs)(args.sizes, args.quick)
-    ]
-    table = settings_table(run_all(runs, folder / "runs", max(1, args.jobs)))
+    runs: list[ExperimentRun[Any]]
+    if args.kind == "ppo":
+        runs = [*ppo_settings_runs(args.quick)]
+    else:
+        runs = [*(settings_runs if args.kind == "bc" else dreamer_settings_runs)(args.sizes, args.quick)]
+    records = run_all(runs, folder / "runs", max(1, args.jobs))
+    table = (ppo_settings_table if args.kind == "ppo" else settings_table)(records)
     more = "" if args.kind == "bc" else f"-{args.kind}"
     write_file(folder / f"babyai-settings{more}.md", table.markdown())
     sys.stdout.write(table.markdown())

@@ -17,7 +17,7 @@ from pdsketch.envs.painting.layout import SPAN
 from pdsketch.envs.painting.states import load_sketch
 from pdsketch.envs.painting.truth import RELATIONS
 from pdsketch.experiments.painting_config import PaintingSearch, PaintingTraining
-from pdsketch.learn.fit import fit
+from pdsketch.experiments.training import fit_model
 from pdsketch.learn.report import Report
 from pdsketch.nets import Offset
 from pdsketch.tensor.model import Model
@@ -46,17 +46,8 @@ def train_painting(config: PaintingTraining) -> tuple[Model, Report]:
     """A model trained on fresh demonstrations, and the report of its fit."""
     world = PaintingWorld(config.blocks, config.bowls)
     model = new_painting_model(config.seed)
-    report = fit(
-        model,
-        world.demonstrations(config.episodes, config.seed),
-        steps=config.steps,
-        batch=config.batch,
-        learning_rate=config.learning_rate,
-        trial=config.trial,
-        lookahead=config.lookahead,
-        seed=config.seed,
-    )
-    return model, report
+    demonstrations = world.demonstrations(config.episodes, config.seed)
+    return fit_model(model, demonstrations, config, lookahead=config.lookahead)
 
 
 def painting_planner(model: Model, search: PaintingSearch, loop: Literal["open", "closed"]) -> Policy:

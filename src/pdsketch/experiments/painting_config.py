@@ -31,8 +31,8 @@ class PaintingSearch:
     """
 
     search: Literal["gbfs", "wastar", "astar"] = "astar"
-    heuristic: str = "goalcount"
-    max_expansions: int = 400
+    heuristic: str = "goalorder"
+    max_expansions: int = 200
     confidence: float = 0.9
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final, final
 import numpy as np
 import torch
 
-from pdsketch.budget import UNLIMITED, Budget, LimitError, current, taken
+from pdsketch.budget import Budget, LimitError
 from pdsketch.lang.diagnostics import error
 from pdsketch.lang.steps import Step
 from pdsketch.lang.terms import Expr
@@ -26,7 +26,7 @@ from pdsketch.search.latent.instances import Candidates, value_types
 from pdsketch.search.latent.limits import LIMITS, status_of, suppress_limits
 from pdsketch.search.latent.margin import CRISP_TRUTH, Margin, levels_of, lowered, share_of
 from pdsketch.search.latent.missing import never_proposed
-from pdsketch.search.latent.options import LatentOptions, checked_options
+from pdsketch.search.latent.options import LatentOptions, budget_of, checked_options
 from pdsketch.search.latent.orders import Order
 from pdsketch.search.latent.reasons import ending, nothing_trained, runaways, untrained, why_not
 from pdsketch.search.latent.replay import Trail
@@ -67,7 +67,7 @@ def plan_models(
         raise error("bad-model", f"a Model was wanted to plan with, and a {type(model).__name__} was given")
     started = time.monotonic()
     options = checked_options(model, given)
-    with _budget(model, options).running() as budget:
+    with budget_of(model, options).running() as budget:
         listed = checked_states(model, states)
         if not listed:
             return []
@@ -84,14 +84,6 @@ def plan_models(
                     if result.solved or level == CRISP_TRUTH:
                         found[i] = lowered(result, options.confidence, level)
             return [found[i] for i in range(len(listed))]
-
-
-def _budget(model: Model, options: LatentOptions) -> Budget:
-    """The budget of a call; where the model is on a GPU, its memory counts, too."""
-    outer, device = current(), model.device
-    if outer is UNLIMITED and device.type == "cuda":
-        outer = Budget(meter=lambda: taken() + torch.cuda.memory_allocated(device))
-    return options.budget(outer)
 
 
 @final
@@ -115,7 +107,7 @@ class _Planning:
         self.budget = budget
         self.watch = Watch(model.notes, model.blanks.given)
         self.margin = Margin(options.confidence)
-        self.with_ao = True
+        self.with_ao, self.with_rules, self.sampled = True, True, False
         self.explains: dict[int, Callable[[], Sequence[str]]] = {}
         self.costs = model.domain.has_costs if options.costs is None else options.costs
         self.spent = np.zeros(len(states), dtype=np.int64)
@@ -134,14 +126,18 @@ class _Planning:
                 CandidateSource(self.model, state, goal, self.options)
                 for state, goal in zip(self.states, self.goals, strict=True)
             ]
-            rounds = MOST_ROUNDS if any(source.goes_on for source in sources) else 1
+            self.sampled = any(source.goes_on for source in sources)
+            rounds = MOST_ROUNDS if self.sampled else 1
             for number in range(rounds):
                 left = [i for i in range(len(self.states)) if i not in found]
                 if not left:
                     break
                 for i in left:
                     pools[i] = sources[i].advance(number)
-                if self.options.search in ("portfolio", "abstract"):
+                # The rules of values that are proposed take seconds: at first it is tried without.
+                self.with_rules = rounds == 1 or number > 0
+                search = self.options.search
+                if search == "abstract" or (search == "portfolio" and self.with_rules):
                     self._try_abstractly(pools, found)
                 left = [i for i in left if i not in found]
                 last = number == rounds - 1
@@ -264,10 +260,11 @@ class _Planning:
             costs=self.costs,
             resolution=self.options.resolution,
         )
-        searched = Searched(self.model, goals, space.roots, space.universes, self.costs, pools)
+        searched = Searched(self.model, goals, space.roots, space.universes, self.costs, pools, self.margin)
         goal_test = GoalTest(self.model, goals, space.universes, self.margin)
         settings = self._settings(space, left, number, last=last)
-        orders, less = orders_of(self.options, searched, with_ao=self.with_ao)
+        with_ao = self.with_ao and self.with_rules
+        orders, less = orders_of(self.options, searched, with_ao=with_ao, sampled=self.sampled)
         engine = BestFirstSearch(space, goal_test, orders, settings)
         outcomes = engine.run()
         solved = [place for place, outcome in enumerate(outcomes) if outcome.status == "solved"]

@@ -19,6 +19,8 @@ from pdsketch.search.latent.orders import Order, order_of
 PORTFOLIO: Final[Mapping[str, float]] = {"ao": WEIGHT, "opt": 1.0, "blind": 1.0}
 """The heuristics that take turns, and their weights."""
 
+SAMPLED_PORTFOLIO: Final[Mapping[str, float]] = {"goalorder": WEIGHT, **PORTFOLIO}
+"""The same where values are proposed for parameters: relaxations see every relation one step away there."""
 
 NOT_GROUND: Final = (
     "the model's rules over codes took more than half of the time or memory that is allowed: "
@@ -35,11 +37,11 @@ def half_of(budget: Budget) -> Budget:
 
 
 def orders_of(
-    options: LatentOptions, searched: Searched, *, with_ao: bool
+    options: LatentOptions, searched: Searched, *, with_ao: bool, sampled: bool = False
 ) -> tuple[list[Order], tuple[str, ...]]:
     """The orders in which nodes are expanded, and what is to be said of them.
 
-    Without AO where its rules took too long: OPT takes its place.
+    Without AO where its rules took too long: OPT takes its place. ``sampled``: values are proposed.
     """
     name = options.search
     if name != "portfolio":
@@ -53,7 +55,7 @@ def orders_of(
             ) from None
         return [order_of("astar" if name == "abstract" else name, heuristic, options.weight)], said
     found, told = [], list[str]()
-    for heuristic_name, weight in PORTFOLIO.items():
+    for heuristic_name, weight in (SAMPLED_PORTFOLIO if sampled else PORTFOLIO).items():
         with suppress(NoAbstractionError):
             if heuristic_name == "ao" and not with_ao:
                 continue

@@ -28,7 +28,7 @@ from pdsketch.search.latent.frontier import Frontier
 from pdsketch.search.latent.goal_test import GoalTest
 from pdsketch.search.latent.heuristics import StateHeuristic
 from pdsketch.search.latent.limits import LIMITS, status_of
-from pdsketch.search.latent.orders import FAR, Order, are_dead_ends, estimates, priorities
+from pdsketch.search.latent.orders import FAR, Order, are_dead_ends, estimates, priorities, read_by
 from pdsketch.search.latent.settings import LatentOutcome, SearchSettings
 from pdsketch.search.latent.space import Space
 from pdsketch.search.latent.tree import TreeLog, codes_of, step_of
@@ -76,6 +76,7 @@ class BestFirstSearch:
         self._turned = np.full((len(orders), n), np.inf)
         self._width = np.full(n, settings.k or 1, dtype=np.int64)
         self._rounds = 0
+        self._reads = read_by(orders, goal_test.reads)
         self._enough = ENOUGH_SUCCESSORS // space.instances_of_each
         self._patience = np.full(n, np.iinfo(np.int64).max)
         self._is_goal = np.zeros(0, dtype=np.bool_)
@@ -283,7 +284,8 @@ class BestFirstSearch:
         owners = problems.cpu().numpy()
         if entries is None:
             _, entries = self.frontier.admit(self.space.fingerprint(children, problems).cpu().numpy(), g)
-        states = self.space.states({name: children.table(name) for name in children.tables}, problems)
+        tables = {name: children.table(name) for name in children.tables}
+        states = self.space.states(tables, problems, self._reads)
         goals: Bools = self.goal_test.truth(states, problems).cpu().numpy()
         h = estimates(self.orders, states, problems, goals)
         np.add.at(self.evaluated, owners, 1)
