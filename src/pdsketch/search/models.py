@@ -263,7 +263,7 @@ class _Planning:
         searched = Searched(self.model, goals, space.roots, space.universes, self.costs, pools, self.margin)
         goal_test = GoalTest(self.model, goals, space.universes, self.margin)
         settings = self._settings(space, left, number, last=last)
-        with_ao = self.with_ao and self.with_rules
+        with_ao = self.with_ao and (self.with_rules or self.options.search != "portfolio")
         orders, less = orders_of(self.options, searched, with_ao=with_ao, sampled=self.sampled)
         engine = BestFirstSearch(space, goal_test, orders, settings)
         outcomes = engine.run()
