@@ -110,20 +110,27 @@ def test_ctrl_c_after_the_last_step_says_what_is_kept(place, capsys, monkeypatch
 
 
 CHOICE = round(LONGEST_TRIAL * 20)
+MEASURED = {"steps": 20, "batch": 32, "evaluate_every": 1, "validation": 0.2, "patience": 20}
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(rooms):
+    """A model, and the report on its fit."""
+    model = pds.Model(rooms[0], seed=0)
+    return model, pds.fit(model, rooms[1][:20], **MEASURED)
 
 
 @pytest.mark.parametrize("stop", [CHOICE - 3, CHOICE, CHOICE + 1, CHOICE + 5], ids=lambda n: f"step-{n}")
-def test_a_fit_may_be_resumed_in_its_trial_at_the_choice_and_after_it(rooms, tmp_path, stop):
-    domain, episodes = rooms
-    path = str(tmp_path / "fit.safetensors")
-    options = {"steps": 20, "batch": 32, "evaluate_every": 1, "validation": 0.2, "patience": 20}
-    models = [pds.Model(domain, seed=0) for _ in range(3)]
-    whole = pds.fit(models[0], episodes, **options)
-    cut = pds.fit(models[1], episodes, checkpoint=path, callback=lambda now: now.step == stop, **options)
+def test_a_fit_may_be_resumed_in_its_trial_at_the_choice_and_after_it(rooms, uninterrupted, tmp_path, stop):
+    domain, episodes = rooms[0], rooms[1][:20]
+    whole_model, whole = uninterrupted
+    options = {**MEASURED, "checkpoint": str(tmp_path / "fit.safetensors")}
+    cut = pds.fit(pds.Model(domain, seed=0), episodes, callback=lambda now: now.step == stop, **options)
     assert (cut.status, cut.steps) == ("stopped", stop)
-    rest = pds.fit(models[2], episodes, checkpoint=path, resume=True, **options)
+    model = pds.Model(domain, seed=0)
+    rest = pds.fit(model, episodes, resume=True, **options)
     assert rest.history == whole.history
-    wanted, found = (models[at].state_dict() for at in (0, 2))
+    wanted, found = whole_model.state_dict(), model.state_dict()
     assert all(torch.equal(wanted[name], found[name]) for name in wanted)
     assert {name: b.level for name, b in rest.blanks.items()} == {
         name: b.level for name, b in whole.blanks.items()

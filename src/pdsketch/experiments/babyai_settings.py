@@ -66,7 +66,7 @@ def settings_runs(sizes: Sequence[int], quick: bool) -> list[ExperimentRun[Basel
             config = BaselineConfig("bc", size, SEED, STEPS[size], problems=200, split="valid")
             config = replace(config, learning_rate=rate, weight_decay=decay)
             if quick:
-                config = replace(config, episodes=20, steps=3, problems=3)
+                config = replace(config, episodes=10, steps=2, problems=1)
             runs.append(ExperimentRun(f"settings-bc-{size}-{number}", measure_settings, config))
     return runs
 

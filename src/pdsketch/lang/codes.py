@@ -95,7 +95,7 @@ CODES: Final[Mapping[str, str]] = {
     "misplaced-set": "a set of values stands where no blank takes it",
     "misplaced-wildcard": "`??` stands where it cannot stand for all objects of a type",
     "missing-argument": "a call lacks an argument",
-    "missing-extra": "a world, a figure, an editor or a cluster needs a package that is not installed",
+    "missing-extra": "what was asked for needs a package that is not installed",
     "missing-module": "a saved model was filled with a function of yours, which is not given",
     "missing-option": "a world lacks an option that it needs",
     "missing-package": "a command needs a package that is not installed",
