@@ -22,16 +22,20 @@ def is_picture(predicate: Predicate, shape: tuple[int, ...]) -> bool:
 
 @final
 class Convolutions(nn.Module):
-    """Pictures ``[..., h, w, c]``, standardised → ``[..., width]``."""
+    """Pictures ``[..., h, w, c]``, standardised → ``[..., width]``, of the scale of other features.
+
+    Means over pixels have few weights: what a hundred demonstrations show is learned by heart else.
+    """
 
     def __init__(self, shape: tuple[int, ...], width: int) -> None:
         super().__init__()
-        height, breadth, channels = shape
+        channels = shape[-1]
         layers: list[nn.Module] = []
         for outputs in _CHANNELS:
             layers += [nn.Conv2d(channels, outputs, 3, stride=2, padding=1), nn.ReLU()]
-            height, breadth, channels = (height + 1) // 2, (breadth + 1) // 2, outputs
-        self.layers = nn.Sequential(*layers, nn.Flatten(), nn.Linear(height * breadth * channels, width))
+            channels = outputs
+        pooled = [nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(channels, width), nn.LayerNorm(width)]
+        self.layers = nn.Sequential(*layers, *pooled)
 
     def forward(self, pictures: Tensor) -> Tensor:
         """The features of each picture."""

@@ -25,7 +25,7 @@ from pdsketch.experiments.runs import ExperimentRun, run_all
 from pdsketch.experiments.tables import Records, ResultTable, made_by, spread
 from pdsketch.files.writing import make_folder, write_file
 
-STEPS: Final = {100: 500, 1000: 1500, 10000: 4000}
+STEPS: Final = {100: 300, 1000: 800, 10000: 2000}
 """Training steps of 256 sequences, by number of demonstrations (docs/baselines.md: how they were chosen)."""
 
 PRACTICE: Final = 10_000

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -191,18 +191,25 @@ def _note(records: Records) -> str:
         f"in rooms of {records[0]['config']['objects']} objects and {records[0]['config']['doors']} doors; "
         f"{_seeds(records)}."
     ]
+    alike: dict[str, list[str]] = {}
     for row, (title, _) in ROWS.items():
         for record in _of(records, row)[:1]:
-            config = record["config"]
-            how = f"{config['watched']} problems for the curve, {config['problems']} for the last model"
-            if row == "ppo":
-                shown.append(f"{title} acts in the closed loop alone, by drawing its actions: {how}.")
-            else:
-                shown.append(
-                    f"{title}: {config['first']} random walks first, {config['fit_steps']} training steps a "
-                    f"round, at most {config['max_expansions']} expansions a plan, {how} (curve: closed)."
-                )
+            alike.setdefault(_how(row, record["config"]), []).append(title)
+    shown += [f"{'; '.join(titles)}: {how}." for how, titles in alike.items()]
     return " ".join([*shown, made_by(records)])
+
+
+def _how(row: str, config: Mapping[str, Any]) -> str:
+    """How the runs of a row were made."""
+    tried = (
+        f"{config['watched']} problems for the curve (closed loop), {config['problems']} for the last model"
+    )
+    if row == "ppo":
+        return f"actions are drawn, closed loop, {tried}"
+    return (
+        f"{config['first']} random walks first, {config['fit_steps']} training steps a round, at most "
+        f"{config['max_expansions']} expansions a plan, {tried}"
+    )
 
 
 def _seeds(records: Records) -> str:

@@ -25,8 +25,11 @@ from pdsketch.tensor.model import Model
 MOST_STEPS = 24
 """An episode that acts longer than this has failed: three times the longest demonstrated kind of plan."""
 
-MOST_REPLANS = 8
-"""How often closed-loop acting may plan anew."""
+MOST_REPLANS = 20
+"""How often closed-loop acting may plan anew: with noise, about as often as it acts."""
+
+AT_ONCE = 20
+"""Episodes that are acted in side by side; each has a world of its own, and a picture's context with it."""
 
 POSE_TOLERANCE = 0.06
 """How far a block may be from where it was expected, in poses: half the gap between blocks side by side."""
@@ -44,7 +47,7 @@ def new_painting_model(seed: int) -> Model:
 
 def train_painting(config: PaintingTraining) -> tuple[Model, Report]:
     """A model trained on fresh demonstrations, and the report of its fit."""
-    world = PaintingWorld(config.blocks, config.bowls)
+    world = PaintingWorld(config.blocks, config.bowls, images=config.images)
     model = new_painting_model(config.seed)
     demonstrations = world.demonstrations(config.episodes, config.seed)
     return fit_model(model, demonstrations, config, lookahead=config.lookahead)
@@ -78,7 +81,7 @@ def measure_painting(
     model: Model, seeds: Sequence[int], search: PaintingSearch, **options: Any
 ) -> dict[str, dict[str, float]]:
     """Acting blindly and with replanning on the same tables; the options are those of the world."""
-    worlds = [PaintingWorld(**options) for _ in seeds]
+    worlds = [PaintingWorld(**options) for _ in seeds[:AT_ONCE]]
     closed = rollout(painting_planner(model, search, "closed"), worlds, seeds, MOST_STEPS)
     # An episode that was not planned for anew is the same in both loops: its plan need not be found twice.
     others = [i for i, account in enumerate(closed.accounts) if account["replans"]]

@@ -51,6 +51,9 @@ class BooleanNet(Nested):
         drawn = self.drawn(leading, some.device)
         deep = self.reaches("perceptron")
         if deep and drawn is None:
+            moved = None if self.training else features.moved_inside(singles, alone)
+            if moved is not None:
+                parts = [*features.alone(moved), *features.between(moved)]
             return torch.sigmoid(self._perceptron(parts, args, elements, self.reaches("counting"), None))
         odds = self._additive(args, dict(zip(singles, alone, strict=True)), between, elements, drawn)
         if deep and drawn is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from operator import ge, le
 from typing import cast
 
 import torch
@@ -11,6 +12,9 @@ from torch import Tensor, nn
 
 CONSTANT_VARIANCE = 1e-10
 """A number whose variance is no more than this part of its square never varies, but for rounding."""
+
+ROUNDING = 1e-5
+"""In spreads: what training had is still what it had after rounding."""
 
 
 class Normalise(nn.Module):
@@ -31,6 +35,7 @@ class Normalise(nn.Module):
         self.recording = False
         self.bounding = False
         self._moments: tuple[Tensor, Tensor, Tensor] | None = None
+        self._ends: tuple[object, tuple[list[float], list[float]]] | None = None
 
     def forward(self, x: Tensor) -> Tensor:
         """The input with about zero mean and unit spread.
@@ -51,6 +56,32 @@ class Normalise(nn.Module):
         low, high = cast(Tensor, self.low), cast(Tensor, self.high)
         known = low <= high
         return x.clamp(torch.where(known, low, -torch.inf), torch.where(known, high, torch.inf))
+
+    def is_inside(self, x: Tensor) -> bool:
+        """Whether training had numbers as low and as high as these normalised ones."""
+        if not x.numel():
+            return True
+        least, most = x.reshape(-1, x.shape[-1]).aminmax(dim=0)
+        lows, highs = self._known_ends()
+        return all(map(ge, least.tolist(), lows)) and all(map(le, most.tolist(), highs))
+
+    def _known_ends(self) -> tuple[list[float], list[float]]:
+        """The ends in plain numbers, which are read off the buffers once for each change of these."""
+        low, high = cast(Tensor, self.low), cast(Tensor, self.high)
+        version = None if low.is_inference() or high.is_inference() else (low._version, high._version)
+        if version is None or self._ends is None or self._ends[0] != version:
+            ends = (low - ROUNDING).tolist(), (high + ROUNDING).tolist()
+            self._ends = (version, ends)
+        return self._ends[1]
+
+    @property
+    def ends(self) -> tuple[Tensor, Tensor] | None:
+        """The least and the most of each number that training had; None where that is not known."""
+        low, high = cast(Tensor, self.low), cast(Tensor, self.high)
+        if not bool((low <= high).all()):
+            return None
+        mean, spread = cast(Tensor, self.mean), cast(Tensor, self.spread)
+        return (low - ROUNDING) * spread + mean, (high + ROUNDING) * spread + mean
 
     def _bound(self, x: Tensor) -> None:
         low, high = x.reshape(-1, x.shape[-1]).aminmax(dim=0)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, final
 
 from pdsketch.lang.data import short, show_atom
+from pdsketch.lang.records import dataclass
 from pdsketch.lang.steps import Step
 
 Status = Literal["solved", "unsolvable", "out-of-time", "out-of-memory", "gave-up"]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from math import nan
 from typing import Literal, final
 
+from pdsketch.lang.records import dataclass
 from pdsketch.lang.steps import Step
 
 Fate = Literal["open", "expanded", "dead-end", "visited", "goal"]

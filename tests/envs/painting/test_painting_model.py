@@ -49,6 +49,21 @@ def test_plans_succeed_on_the_table(kind):
     assert world.success
 
 
+def test_a_goal_that_no_pose_reaches_is_explained_by_its_relations():
+    state = pds.make_world("painting").reset(seed=50_000)
+    options = {"search": "astar", "heuristic": "goalorder", "candidates": "generators", "max_expansions": 4}
+    goal = "(exists (?a - item ?b - item) (and (on ?a ?b) (left-of ?a ?b)))"
+    result = pds.plan(MODEL, state, goal, **options)
+    assert not result.solved
+    assert any(
+        "that were proposed for `pose` makes `derived::on::f` and `derived::left-of::f` true at once"
+        in reason
+        for reason in result.reasons
+    )
+    other = pds.plan(MODEL, state, goal.replace("left-of ?a ?b", "left-of ?b ?a"), **options)
+    assert not any("at once" in reason for reason in other.reasons)
+
+
 def test_without_any_option_plans_are_found_before_the_abstraction_is_made():
     world = pds.make_world("painting", goals="tower of three")
     result = pds.plan(MODEL, world.reset(seed=50_001), world.goal)
