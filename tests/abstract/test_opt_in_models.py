@@ -13,7 +13,7 @@ from pdsketch.tensor.model import Model
 from pdsketch.tensor.states.state import StateBatch
 
 SETTINGS = settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
 
 

@@ -71,14 +71,14 @@ def test_the_sketches_of_the_book_keep_the_promises(chapter):
                 verify_problem(reader.problem)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=44, deadline=None, suppress_health_check=list(HealthCheck))
 @given(sketch())
 def test_random_sketches_keep_the_promises(sample):
     verify_domain(sample.domain)
     verify_problem(sample.problem)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=44, deadline=None, suppress_health_check=list(HealthCheck))
 @given(classical())
 def test_random_classical_domains_keep_the_promises(sample):
     verify_domain(sample.domain)

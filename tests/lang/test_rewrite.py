@@ -16,7 +16,7 @@ from pdsketch.tensor.states.arguments import bind
 
 
 @given(sketch())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=44, deadline=None)
 def test_a_formula_written_out_has_the_same_truth_and_no_derived_predicate_left(sample):
     model = model_of(sample)
     batch = model.encode(sample.problem.state, crisp=True).batch
@@ -31,7 +31,7 @@ def test_a_formula_written_out_has_the_same_truth_and_no_derived_predicate_left(
 
 
 @given(sketch())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=44, deadline=None)
 def test_an_action_written_out_has_the_same_effects(sample):
     model = model_of(sample)
     batch = model.encode(sample.problem.state, crisp=True).batch

@@ -12,7 +12,7 @@ from pdsketch.lang.types import BOOL
 from pdsketch.lang.validator import validate
 
 SETTINGS = settings(
-    max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    max_examples=37, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
 
 

@@ -107,7 +107,7 @@ def test_a_goal_within_reach_has_no_explanation():
     assert explain(Grounding(problem("(at r1 b)"))) == ()
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=59, deadline=None, suppress_health_check=list(HealthCheck))
 @given(classical())
 def test_explanations_never_fail_and_only_blame_unsolvable_problems(sample):
     grounding = Grounding(sample.problem)

@@ -17,7 +17,7 @@ from pdsketch.lang.validator import validate
 from pdsketch.task.ground import ground
 
 SETTINGS = settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
+    max_examples=111, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
 )
 
 
@@ -35,7 +35,7 @@ def test_optimal_cost_is_that_of_the_reference(sample):
         assert verdict.cost == pytest.approx(cost)
 
 
-@settings(SETTINGS, max_examples=100)
+@settings(SETTINGS, max_examples=74)
 @given(classical())
 def test_tasks_are_tidy_their_axioms_stratified_and_grounding_is_deterministic(sample):
     first, second = ground(sample.problem), ground(sample.problem)
@@ -46,7 +46,7 @@ def test_tasks_are_tidy_their_axioms_stratified_and_grounding_is_deterministic(s
     assert first.heads.items.tolist() == second.heads.items.tolist()
 
 
-@settings(SETTINGS, max_examples=80)
+@SETTINGS
 @given(classical(), st.data())
 def test_any_formula_is_reached_at_the_reference_cost(sample, data):
     reference = reachable(sample, limit=80)

@@ -84,7 +84,7 @@ def shape(task):
     return sorted(operators), sorted(task.facts), literals(task.goal)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
 @given(classical())
 def test_tasks_are_the_same_when_every_rule_is_matched_in_parts(sample):
     whole = ground(sample.problem)

@@ -27,7 +27,7 @@ from pdsketch.tensor.states.state import StateBatch
 
 SAMPLES = st.one_of(sketch(), classical())
 many = settings(
-    max_examples=60,
+    max_examples=44,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
 )

@@ -26,7 +26,7 @@ def settled(sample):
 
 
 @given(sketch(value_parameters=False))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=44, deadline=None)
 def test_blind_search_finds_cheapest_plans_whatever_k(sample):
     found = settled(sample)
     assume(found is not None)
@@ -38,7 +38,7 @@ def test_blind_search_finds_cheapest_plans_whatever_k(sample):
 
 
 @given(sketch(value_parameters=False))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_optimism_is_infinite_only_where_there_is_no_plan(sample):
     found = settled(sample)
     assume(found is not None)
@@ -55,7 +55,7 @@ def test_optimism_is_infinite_only_where_there_is_no_plan(sample):
 
 
 @given(sketch(value_parameters=False))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=11, deadline=None)
 def test_many_problems_together_are_many_problems_alone(sample):
     found = settled(sample)
     assume(found is not None)
@@ -69,7 +69,7 @@ def test_many_problems_together_are_many_problems_alone(sample):
 
 
 @given(sketch())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=22, deadline=None)
 def test_values_from_generators_suffice(sample):
     """Actions over values: what the oracle reaches with its candidates, a generator of them reaches too."""
     found = settled(sample)

@@ -23,7 +23,7 @@ def problem_of(domain, problem):
     return pds.parse_problem(problem, pds.parse_domain(domain))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=44, deadline=None)
 @given(classical())
 def test_costs_are_optimal_where_they_are_promised(sample):
     reached = reachable(sample, limit=300)
