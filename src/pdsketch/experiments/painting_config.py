@@ -86,7 +86,7 @@ class PaintingBaselineConfig:
     learning_rate: float = 2e-3
     weight_decay: float = 1e-2
     validation: float = 0.1
-    temperature: float = 0.0
+    temperature: float = 1.0
     problems: int = 100
     blocks: int = 4
     bowls: int = 4
