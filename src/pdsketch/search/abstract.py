@@ -7,9 +7,8 @@ the state that the model is in by then. Nothing is returned that the model does 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 from math import ceil
 from time import monotonic
 from typing import Final, final
@@ -17,7 +16,7 @@ from typing import Final, final
 import numpy as np
 import torch
 
-from pdsketch.abstract.abstraction import Abstraction, NoAbstractionError, Values
+from pdsketch.abstract.abstraction import Abstraction, NoAbstractionError, Values, step_named
 from pdsketch.abstract.andor.compile import Compilations, compile_and_or
 from pdsketch.abstract.read import FactReader
 from pdsketch.budget import Budget
@@ -25,7 +24,10 @@ from pdsketch.lang.steps import Step
 from pdsketch.lang.terms import Expr
 from pdsketch.search.latent.prices import checked_cost, prices_of
 from pdsketch.search.latent.replay import Trail
-from pdsketch.search.packed.engine import PackedOptions, PackedOutcome, search
+from pdsketch.search.options import Search
+from pdsketch.search.packed.advance import SOLVED
+from pdsketch.search.packed.engine import PackedOptions, PackedOutcome, kernel_settings, search
+from pdsketch.search.packed.whole import search_whole
 from pdsketch.task.simulate import successor
 from pdsketch.tensor.model import Model
 from pdsketch.tensor.states.state import State
@@ -54,6 +56,10 @@ _CHILDREN: Final = 2.5
 """States that are evaluated for each that is expanded; measured on rooms."""
 
 WEIGHT: Final = 2.0
+
+
+AbstractProblem = tuple[State, Expr, Values]
+"""A state, a goal, and the values that arguments of actions may have."""
 
 
 @final
@@ -86,25 +92,24 @@ class AbstractAttempt:
 class AbstractSearch:
     """The search for one problem's plan, which goes on where the model refuses what was found.
 
-    ``compiled`` makes the task of the problem as it is given.
+    ``compilations`` makes the task of the problem as it is given, which is number ``place`` of it.
     """
 
     def __init__(
         self,
         model: Model,
-        state: State,
-        goal: Expr,
-        values: Values,
-        compiled: Callable[[], Abstraction],
+        problem: AbstractProblem,
+        compilations: Compilations,
+        place: int,
         *,
         costs: bool,
         most: int | None,
         budget: Budget,
     ) -> None:
         self._model = model
-        self._goal = goal
-        self._values = values
-        self._compiled = compiled
+        state, self._goal, self._values = problem
+        self._compilations = compilations
+        self._place = place
         self._costs = costs
         self._most = most
         self._budget = budget
@@ -119,24 +124,60 @@ class AbstractSearch:
         """A plan of which the abstraction says that it reaches the goal; None: it knows of none."""
         attempt, now = self.attempt, monotonic()
         try:
-            abstraction = self._compiled()
+            steps = None if self._costs else self._find_whole()
+            if steps is None:
+                self._abstract()
         except NoAbstractionError as why:
             attempt.why = f"the goal has no form over codes: {why}"
             return None
-        if self._costs:
-            abstraction = abstraction.priced(prices_of(self._model, self._here, 0, abstraction.steps))
-        self._abstraction = abstraction
+        if steps is not None:
+            attempt.spend("search", now)
+            attempt.plan = [*self._done, *steps]
+            return attempt.plan
         now = attempt.spend("rules", now)
-        left = None if self._most is None else max(0, self._most - attempt.expanded)
-        outcome = _searched(abstraction, left, self._budget)
+        outcome = self._searched()
         attempt.count(outcome)
         attempt.spend("search", now)
         if outcome.plan is None:
             attempt.why = f"the abstraction has no plan ({outcome.status})"
             return None
-        self._operators = outcome.plan
-        attempt.plan = [*self._done, *(abstraction.step_of(operator) for operator in outcome.plan)]
+        attempt.plan = [*self._done, *map(self._abstract().step_of, outcome.plan)]
         return attempt.plan
+
+    def _abstract(self) -> Abstraction:
+        """The task that is searched."""
+        if self._abstraction is None:
+            found = self._compilations.abstraction(self._place, read=False)
+            if self._costs:
+                found = found.priced(prices_of(self._model, self._here, 0, found.steps))
+            self._abstraction = found
+        return self._abstraction
+
+    def _searched(self) -> PackedOutcome:
+        left = None if self._most is None else max(0, self._most - self.attempt.expanded)
+        outcome = _searched(self._abstract(), left, self._budget)
+        self._operators = outcome.plan or ()
+        return outcome
+
+    def _find_whole(self) -> list[Step] | None:
+        """The plan of A*, where it takes few expansions, from one kernel."""
+        found = self._compilations.narrowing(self._place)
+        if found is None:
+            return None
+        self._budget.check()
+        narrowing, values = found
+        left = None if self._most is None else self._most - self.attempt.expanded
+        limit = FIRST if left is None else min(FIRST, ceil(FIRST_SHARE * left))
+        settings = kernel_settings(_options("astar", limit))
+        per_effect = self._compilations.per_effect
+        whole = search_whole(narrowing.rows, narrowing.init, settings, FIRST_WORK / _CHILDREN, per_effect)
+        if whole.answer != SOLVED:
+            return None
+        attempt, names = self.attempt, [*self._here.universe(0).types]
+        attempt.expanded += whole.expanded
+        attempt.evaluated += whole.evaluated
+        attempt.generated += whole.generated
+        return [step_named(narrowing.operators[op], names, values) for op in whole.plan.tolist()]
 
     def refine(self) -> list[Step] | None:
         """Another plan, where the model does not accept the last one: from where the two part."""
@@ -146,6 +187,8 @@ class AbstractSearch:
             attempt.why = f"the model and its abstraction still disagree after {MOST_REFINEMENTS} refinements"
             return None
         attempt.refinements += 1
+        if not self._operators:
+            self._searched()
         self._follow()
         attempt.spend("replay", now)
         state = b"".join(t.cpu().numpy().tobytes() for t in self._here.tensors.values())
@@ -154,9 +197,8 @@ class AbstractSearch:
             return None
         self._seen.add(state)
         types = self._here.universe(0).types
-        self._compiled = lambda: compile_and_or(
-            self._model, types, self._goal, self._here, self._values, read=False
-        )
+        self._compilations = Compilations(self._model, [types], [self._goal], [self._here], [self._values])
+        self._place, self._abstraction, self._operators = 0, None, ()
         return self.find()
 
     def _follow(self) -> None:
@@ -184,7 +226,7 @@ class AbstractSearch:
 
 def abstract_searches(
     model: Model,
-    problems: Mapping[int, tuple[State, Expr, Values]],
+    problems: Mapping[int, AbstractProblem],
     *,
     costs: bool,
     most: int | None,
@@ -198,9 +240,8 @@ def abstract_searches(
     compilations = Compilations(model, objects, goals, batches, values)
     share = (monotonic() - started) / len(problems)
     found = {}
-    for place, (i, (state, goal, pools)) in enumerate(problems.items()):
-        compiled = partial(compilations.abstraction, place, read=False)
-        own = AbstractSearch(model, state, goal, pools, compiled, costs=costs, most=most, budget=budget)
+    for place, (i, problem) in enumerate(problems.items()):
+        own = AbstractSearch(model, problem, compilations, place, costs=costs, most=most, budget=budget)
         own.attempt.phases["rules"] += share
         found[i] = own
     return found
@@ -210,9 +251,8 @@ def _searched(abstraction: Abstraction, most: int | None, budget: Budget) -> Pac
     """A*, and if that takes too long weighted A*, then lazy greedy search; all of them with hFF."""
     spent = PackedOutcome("gave-up")
     task = abstraction.task
-    # An axiom is a unary operator, and another for the negation of its head, which has its literals, too.
-    size = _CHILDREN * (1 + len(task.conditions.items) + 3 * len(task.axiom_bodies.items))
-    ways = (
+    size = _CHILDREN * (1 + len(task.conditions.items) + 3 * len(task.axiom_bodies.items))  # as `work_for`
+    ways: tuple[tuple[Search, int | None, float], ...] = (
         ("astar", min(FIRST, ceil(FIRST_WORK / size)), FIRST_SHARE),
         ("wastar", min(THEN, ceil(THEN_WORK / size)), 0.5),
         ("lazy-gbfs", None, 1.0),
@@ -220,13 +260,7 @@ def _searched(abstraction: Abstraction, most: int | None, budget: Budget) -> Pac
     for name, own, share in ways:
         left = None if most is None else ceil(share * (most - spent.expanded))
         limit = own if left is None else left if own is None else min(own, left)
-        options = PackedOptions(
-            search=name,  # type: ignore[arg-type]
-            heuristic="ff",
-            weight=WEIGHT,
-            max_expansions=limit,
-        )
-        found = search(abstraction.task, options, budget, per_effect=abstraction.per_effect)
+        found = search(abstraction.task, _options(name, limit), budget, per_effect=abstraction.per_effect)
         spent = replace(
             found,
             expanded=spent.expanded + found.expanded,
@@ -237,6 +271,10 @@ def _searched(abstraction: Abstraction, most: int | None, budget: Budget) -> Pac
         if found.plan is not None or found.status != "gave-up" or out:
             break
     return spent
+
+
+def _options(name: Search, limit: int | None) -> PackedOptions:
+    return PackedOptions(search=name, heuristic="ff", weight=WEIGHT, max_expansions=limit)
 
 
 def paid_for(model: Model, trail: Trail) -> dict[int, float]:
