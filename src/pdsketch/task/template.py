@@ -79,6 +79,7 @@ class Template:
         self.fixed: Bools = self._facts.init & ~self._facts.free
         self._operators = self._grounding.operators()
         self._goals: OrderedDict[Expr, _Wanted] = OrderedDict()
+        self._members: dict[ObjectType, Sequence[str]] = {}
         draft, facts = self._grounding.draft, self._facts
         self._rows = draft_rows(draft, facts.derived, facts.layer)
         self._is_plain = not (
@@ -119,6 +120,13 @@ class Template:
         if not self._is_plain:
             return None
         return Narrowing(self._wanted(goal, relations, bodies).rows, init, self._operators)
+
+    def members(self, type_: ObjectType) -> Sequence[str]:
+        """The objects of a type."""
+        if type_ not in self._members:
+            problem = self.problem
+            self._members[type_] = problem.domain.hierarchy.members(type_, problem.universe)
+        return self._members[type_]
 
     def _narrowed(self, wanted: _Wanted, init: Bools) -> Small:
         budget = current()
@@ -220,9 +228,8 @@ class _Goal:
                 raise AssertionError(f"{type(expr).__name__} is no formula over objects")
 
     def _members(self, variable: Variable) -> Sequence[str]:
-        problem = self.template.problem
         assert isinstance(variable.type, ObjectType)
-        return problem.domain.hierarchy.members(variable.type, problem.universe)
+        return self.template.members(variable.type)
 
     def _atom(self, atom: Apply, scope: Mapping[str, str], positive: bool) -> Condition:
         name, row = atom.predicate, [_name(a, scope) for a in atom.args]

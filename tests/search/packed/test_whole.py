@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.task.drafts import drafts
 from tests.task.test_narrow import simplified
 
+from pdsketch.kernels.csr import csr_of
 from pdsketch.search.packed.advance import ENOUGH, EXHAUSTED, SOLVED
 from pdsketch.search.packed.engine import PackedOptions, kernel_settings, search
 from pdsketch.search.packed.whole import UNSOLVABLE, search_whole
+from pdsketch.task.draft import Draft
 from pdsketch.task.ground import task_of
 from pdsketch.task.reach import draft_rows
 
@@ -32,6 +35,37 @@ def test_a_search_in_one_kernel_is_that_of_the_engine(drawn, name, most, per_eff
         assert (found.expanded, found.evaluated, found.generated) == counts
     plan = [] if expected.plan is None else small.chosen[list(expected.plan)].tolist()
     assert found.plan.tolist() == plan
+
+
+def test_a_search_that_outgrows_its_first_room_begins_anew():
+    """Nine facts to be made true one by one: blind search meets all 512 states."""
+    n = 9
+    draft = Draft(
+        rules=np.arange(n, dtype=np.int32),
+        origins=np.zeros(n, np.int32),
+        costs=np.ones(n),
+        preconditions=csr_of([[2 * i + 1] for i in range(n)]),
+        owners=np.arange(n, dtype=np.int32),
+        conditions=csr_of([[] for _ in range(n)]),
+        heads=csr_of([[2 * i] for i in range(n)]),
+        axiom_heads=np.zeros(0, np.int32),
+        axiom_bodies=csr_of([]),
+        goal=2 * np.arange(n, dtype=np.int32),
+        possible=True,
+        groups=(),
+    )
+    derived, layer = np.zeros(n, np.bool_), np.zeros(n, np.int32)
+    options = PackedOptions(search="astar", heuristic="blind")
+    rows = draft_rows(draft, derived, layer)
+    found = search_whole(rows, derived, kernel_settings(options), 1e9, False)
+    small = simplified(draft, derived, layer, derived)
+    expected = search(task_of(small, tuple(("f", str(i)) for i in range(n)), [("o",)] * n), options)
+    assert expected.states == 2**n
+    assert (found.answer, found.expanded, tuple(found.plan.tolist())) == (
+        SOLVED,
+        expected.expanded,
+        expected.plan,
+    )
 
 
 @given(drafts(unit=True))

@@ -13,7 +13,7 @@ import numpy as np
 
 from pdsketch.heuristics.narrowed import relax_narrowed, work_of
 from pdsketch.heuristics.unary import Rows, sort
-from pdsketch.kernels.arrays import Bools, Ints
+from pdsketch.kernels.arrays import Bools, Ints, Longs
 from pdsketch.kernels.bits import set_true
 from pdsketch.kernels.compiled import announced, kernel
 from pdsketch.search.packed.advance import (
@@ -22,6 +22,9 @@ from pdsketch.search.packed.advance import (
     EXPANDED,
     GENERATED,
     GOAL,
+    GROW_NODES,
+    GROW_QUEUE,
+    GROW_TABLE,
     N_COUNTERS,
     Buffers,
     CompiledTask,
@@ -38,8 +41,10 @@ from pdsketch.task.reach import DraftRows
 UNSOLVABLE: Final = 9
 """An answer beside those of `advance`: the goal is out of reach even in the relaxed task."""
 
-_MOST_ROOM: Final = 1 << 14
-"""States that a search has room for at most; larger ones are for the engine, which can grow."""
+_FIRST_ROOM: Final = 1 << 8
+_MOST_ROOM: Final = 1 << 13
+"""States that a search has room for: enough for most; then, as it begins anew, at most. Larger ones are for
+the engine, which can grow. Set by hand."""
 
 
 _compiled = Event()
@@ -219,27 +224,11 @@ def _plan(task: Narrowed, nodes: Nodes, node: int) -> Ints:
 
 
 @kernel
-def _search_whole(
-    rows: DraftRows, init: Bools, settings: KernelSettings, work: float, per_effect: bool
-) -> Whole:
-    task = narrow(rows, init)
-    if not task.solvable:
-        return Whole(UNSOLVABLE, 0, 0, 0, task.chosen[:0])
-    n_ops, n_facts = len(task.chosen), len(task.kept)
-    most = min(settings.most_expansions, int(np.ceil(work / work_for(task))))
-    room = 64
-    while room < most * n_ops + 2 and room < _MOST_ROOM:
-        room *= 2
-    basic = max(1, (task.n_basic + 63) // 64)
-    full = max(1, (n_facts + 63) // 64)
-    relaxation = relax_narrowed(task, per_effect)
-    start = np.zeros(basic, np.uint64)
-    for fact in range(task.n_basic):
-        if task.init[fact]:
-            set_true(fact, start)
-    compiled = CompiledTask(
-        generator_of(task), axioms_of(task), relaxation, work_of(relaxation, n_ops), start
-    )
+def _run(
+    task: CompiledTask, settings: KernelSettings, room: int, basic: int, full: int
+) -> tuple[int, Nodes, Longs]:
+    """Search with room for so many states: the answer, the states and the counters."""
+    n_ops = len(task.generator.costs)
     counters = np.zeros(N_COUNTERS, np.int64)
     counters[GOAL] = counters[CURRENT] = -1
     buffers = Buffers(
@@ -262,6 +251,28 @@ def _search_whole(
     )
     queue = Queue(np.empty((2 * room, 2)), np.empty((2 * room, 2), np.int64), np.zeros(2, np.int64))
     none = Queue(np.empty((1, 2)), np.empty((1, 2), np.int64), np.zeros(2, np.int64))
+    return advance(task, settings, nodes, queue, none, buffers, 1 << 40), nodes, counters
+
+
+@kernel
+def _search_whole(
+    rows: DraftRows, init: Bools, settings: KernelSettings, work: float, per_effect: bool
+) -> Whole:
+    task = narrow(rows, init)
+    if not task.solvable:
+        return Whole(UNSOLVABLE, 0, 0, 0, task.chosen[:0])
+    n_ops, n_facts = len(task.chosen), len(task.kept)
+    most = min(settings.most_expansions, int(np.ceil(work / work_for(task))))
+    basic = max(1, (task.n_basic + 63) // 64)
+    full = max(1, (n_facts + 63) // 64)
+    relaxation = relax_narrowed(task, per_effect)
+    start = np.zeros(basic, np.uint64)
+    for fact in range(task.n_basic):
+        if task.init[fact]:
+            set_true(fact, start)
+    compiled = CompiledTask(
+        generator_of(task), axioms_of(task), relaxation, work_of(relaxation, n_ops), start
+    )
     limited = KernelSettings(
         settings.heuristic,
         False,
@@ -271,7 +282,12 @@ def _search_whole(
         most,
         settings.patience,
     )
-    answer = advance(compiled, limited, nodes, queue, none, buffers, 1 << 40)
+    room = _FIRST_ROOM
+    while True:
+        answer, nodes, counters = _run(compiled, limited, room, basic, full)
+        if answer not in (GROW_NODES, GROW_TABLE, GROW_QUEUE) or room == _MOST_ROOM:
+            break
+        room = _MOST_ROOM
     return Whole(
         answer,
         counters[EXPANDED],
