@@ -34,8 +34,9 @@ $(BIN)/python:
 demo: .venv/installed  ## see it work: learn a sketch, plan and act with it
 	$(BIN)/pdsketch demo
 
+# Whole files to a worker, long ones first: what the tests of a file share is made once.
 test: .venv/installed-dev  ## all tests, on two cores
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 quick: .venv/installed-dev  ## the tests of the language and of the command line
 	$(BIN)/python -m pytest tests/lang tests/cli

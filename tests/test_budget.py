@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from threading import Thread
 
 import pytest
 
@@ -134,3 +135,40 @@ def test_the_memory_of_kernels_is_not_counted(monkeypatch):
     assert budget.taken() == before
     size[0] += 1e6
     assert budget.taken() == before + 1e6
+
+
+def test_an_end_too_many_does_not_stop_the_clock():
+    now = [0.0]
+    aside = Aside(lambda: now[0])
+    aside.end()
+    now[0] = 5.0
+    assert aside.total == 0.0
+    aside.begin()
+    now[0] = 7.0
+    aside.end()
+    assert aside.total == 2.0
+
+
+def test_limits_hold_after_an_interrupt_in_the_midst_of_a_compilation(monkeypatch):
+    now = [0.0]
+    for name in ("COMPILING", "LOADING"):
+        aside = Aside(lambda: now[0])
+        monkeypatch.setattr(budget, name, aside)
+        aside.begin()  # and no end: a signal came in between
+    monkeypatch.setattr(budget, "monotonic", lambda: now[0])
+    now[0] = 3.0
+    with Budget(seconds=1.0).running() as ours:
+        now[0] = 5.0
+        with pytest.raises(OutOfTimeError):
+            ours.check()
+
+
+def test_what_another_thread_compiles_stays_aside():
+    now = [0.0]
+    aside = Aside(lambda: now[0])
+    other = Thread(target=aside.begin)
+    other.start()
+    other.join()
+    now[0] = 4.0
+    aside.settle()
+    assert aside.total == 4.0

@@ -1,4 +1,4 @@
-"""Learn the lamps' world from 200 walks, then plan for goals that no walk was judged by."""
+"""Learn the lamps' world from 150 walks, then plan for goals that no walk was judged by."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ GOALS = [
 def main() -> None:
     domain = pds.load_domain(Path(__file__).parent / "lamps.pdsketch")
     model = pds.Model(domain, seed=0)
-    pds.fit(model, [demonstration(domain, seed) for seed in range(200)], steps=600, seed=0)
+    pds.fit(model, [demonstration(domain, seed) for seed in range(150)], steps=300, seed=0)
     policy = pds.Policy(model, options={"k": 64, "max_expansions": 20_000, "time_limit": None})
     for goal in GOALS:
         reached = 0

@@ -33,6 +33,8 @@ _HOMES = {
     "Explanation": "pdsketch.tensor.explain",
     "Episode": "pdsketch.learn.data.episode",
     "hindsight": "pdsketch.learn.data.hindsight",
+    "read_minari": "pdsketch.learn.data.minari",
+    "write_minari": "pdsketch.learn.data.minari",
     "fit": "pdsketch.learn.fit",
     "evaluate": "pdsketch.learn.fit",
     "Options": "pdsketch.learn.options",
@@ -41,6 +43,8 @@ _HOMES = {
     "Evaluation": "pdsketch.learn.report",
     "BlankReport": "pdsketch.learn.behaviour",
     "rules": "pdsketch.abstract.andor.readout",
+    "quantise": "pdsketch.abstract.andor.quantise",
+    "Quantisation": "pdsketch.abstract.andor.quantise",
     "ModelRules": "pdsketch.abstract.andor.readout",
     "plan": "pdsketch.search.plan",
     "plan_many": "pdsketch.search.plan",
@@ -63,6 +67,8 @@ _HOMES = {
     "make_world": "pdsketch.envs.registry",
     "register_world": "pdsketch.envs.registry",
     "GymWorld": "pdsketch.envs.gym",
+    "from_unified_planning": "pdsketch.interchange.unified.problems",
+    "to_unified_planning": "pdsketch.interchange.unified.writing",
 }
 
 _ROOMS = ("nets",)
@@ -73,6 +79,8 @@ __all__ = ["__version__", *_HOMES, *_ROOMS]  # noqa: PLE0604
 
 if TYPE_CHECKING:
     from pdsketch import nets as nets
+    from pdsketch.abstract.andor.quantise import Quantisation as Quantisation
+    from pdsketch.abstract.andor.quantise import quantise as quantise
     from pdsketch.abstract.andor.readout import ModelRules as ModelRules
     from pdsketch.abstract.andor.readout import rules as rules
     from pdsketch.abstract.export.folder import export as export
@@ -90,6 +98,8 @@ if TYPE_CHECKING:
     from pdsketch.envs.registry import make_world as make_world
     from pdsketch.envs.registry import register_world as register_world
     from pdsketch.envs.registry import worlds as worlds
+    from pdsketch.interchange.unified.problems import from_unified_planning as from_unified_planning
+    from pdsketch.interchange.unified.writing import to_unified_planning as to_unified_planning
     from pdsketch.lang.analyse import TextAnalysis as TextAnalysis
     from pdsketch.lang.analyse import analyse as analyse
     from pdsketch.lang.diagnostics import Diagnostic as Diagnostic
@@ -104,6 +114,8 @@ if TYPE_CHECKING:
     from pdsketch.learn.behaviour import BlankReport as BlankReport
     from pdsketch.learn.data.episode import Episode as Episode
     from pdsketch.learn.data.hindsight import hindsight as hindsight
+    from pdsketch.learn.data.minari import read_minari as read_minari
+    from pdsketch.learn.data.minari import write_minari as write_minari
     from pdsketch.learn.fit import evaluate as evaluate
     from pdsketch.learn.fit import fit as fit
     from pdsketch.learn.options import Options as Options

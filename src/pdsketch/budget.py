@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from copy import copy
 from math import inf
-from threading import Lock
+from threading import Lock, get_ident
 from time import monotonic
 from typing import Final, Literal, final
 
@@ -63,33 +63,47 @@ class OutOfMemoryError(LimitError):
 
 @final
 class Aside:
-    """Time or memory that is not counted. ``begin`` and ``end`` may be nested, and called by many threads."""
+    """Time or memory that is not counted. ``begin`` and ``end`` may be nested, and called by many threads.
+
+    An interrupt between what numba announces and what it does leaves a ``begin`` without its ``end``, or the
+    other way round: an ``end`` too many is ignored, and `settle` forgets what a thread has left begun.
+    """
 
     def __init__(self, measure: Callable[[], float]) -> None:
         self._measure = measure
         self._lock = Lock()
         self._total = 0.0
-        self._depth = 0
+        self._depths: dict[int, int] = {}
         self._since = 0.0
 
     def begin(self) -> None:
         """From here on, nothing counts."""
         with self._lock:
-            if self._depth == 0:
+            if not self._depths:
                 self._since = self._measure()
-            self._depth += 1
+            self._depths[get_ident()] = self._depths.get(get_ident(), 0) + 1
 
     def end(self) -> None:
         """From here on, it counts again."""
         with self._lock:
-            self._depth -= 1
-            if self._depth == 0:
-                self._total += max(0.0, self._measure() - self._since)
+            self._leave(self._depths.get(get_ident(), 0) - 1)
+
+    def settle(self) -> None:
+        """This thread is at nothing that does not count."""
+        if self._depths:
+            with self._lock:
+                self._leave(0)
+
+    def _leave(self, depth: int) -> None:
+        if depth > 0:
+            self._depths[get_ident()] = depth
+        elif self._depths.pop(get_ident(), 0) and not self._depths:
+            self._total += max(0.0, self._measure() - self._since)
 
     @property
     def total(self) -> float:
         """How much there was, what is under way included."""
-        return self._total + (max(0.0, self._measure() - self._since) if self._depth else 0.0)
+        return self._total + (max(0.0, self._measure() - self._since) if self._depths else 0.0)
 
 
 def resident() -> float:
@@ -180,6 +194,8 @@ class Budget:
     @contextmanager
     def running(self) -> Iterator[Budget]:
         """Within, this is the `current` budget."""
+        COMPILING.settle()
+        LOADING.settle()
         token = _CURRENT.set(self)
         try:
             yield self

@@ -10,7 +10,10 @@ from hypothesis import strategies as st
 
 import pdsketch as pds
 from pdsketch.abstract.andor import tabulate
+from pdsketch.abstract.andor.codebooks import Codebooks
 from pdsketch.abstract.andor.compile import abstraction_of, compile_and_or
+from pdsketch.abstract.andor.corrections import Corrections
+from pdsketch.abstract.andor.domain import symbolic_domain
 from pdsketch.abstract.read import FactReader
 from pdsketch.budget import Budget
 from pdsketch.heuristics.evaluator import KernelEvaluator
@@ -162,6 +165,11 @@ def same_costs(effects, k, seed):
     abstraction = compile_and_or(model, universe.types, universe.formula(goal), state.batch)
     if exhaustive.solved:
         assert found.cost >= exhaustive.cost
+        reached = state
+        for step in found.plan:
+            assert bool(model.applicable(reached, step, crisp=True))
+            reached = model.step(reached, step, crisp=True)
+        assert bool(model.holds(reached, goal, crisp=True))
         best = search(abstraction.task, PackedOptions(search="astar", heuristic="blind"))
         assert best.cost == exhaustive.cost
     return abstraction_of(model).symbolic.translator
@@ -362,3 +370,79 @@ def test_goals_may_compare_what_no_action_compares(goal, cost):
     abstraction = compile_and_or(model, universe.types, universe.formula(goal), state.batch)
     assert search(abstraction.task, PackedOptions(search="astar", heuristic="blind")).cost == cost
     assert pds.plan(model, state, goal, heuristic="blind").cost == cost
+
+
+def test_a_rule_that_a_plan_refutes_is_corrected_and_the_correction_is_saved(tmp_path):
+    model, state = coarse(0.3, short=1.0)
+    goal = "(and (low a) (= (at a) 5.0))"
+    first = pds.plan(model, state, goal, search="abstract")
+    ((key, given, result),) = model.notes["corrections"]["entries"]
+    assert key == "(jumped (at ?o)) -> x"
+    assert (given, result) == ([[pytest.approx(0.3)]], [[1.0]])
+    again = pds.plan(model, state, goal, search="abstract")
+    assert (again.plan, first.refinements, again.refinements) == (first.plan, 1, 0)
+    said = str(pds.rules(model, state))
+    assert "x@1 when (at@0.3 ?o)" in said
+    assert "; corrected in 1 case by what the model did in plans" in said
+    model.save(tmp_path / "m")
+    loaded = pds.load_model(tmp_path / "m", dict(model.blanks.given))
+    assert pds.plan(loaded, state, goal, search="abstract").refinements == 0
+
+
+def test_truths_that_a_plan_refutes_are_corrected():
+    domain = pds.parse_domain("""
+        (define (domain coarse) (:types thing - object x - float32[tolerance=0.4])
+          (:predicates (at [return_type=x] ?o - thing) (done ?o - thing) (high ?x - x) (tried ?o - thing))
+          (:action try :parameters (?o - thing)
+            :effect (and (at::assign ?o (- (at ?o) 0.2)) (tried ?o)))
+          (:action jump :parameters (?o - thing) :effect (at::assign ?o 2.0))
+          (:action finish :parameters (?o - thing) :precondition (and (high (at ?o)) (tried ?o))
+            :effect (done ?o)))
+    """)
+    model = pds.Model(domain, modules={"high": lambda x: (x > 0.2).float()})
+    values = {"at": [0.3], "done": [False], "tried": [False]}
+    state = pds.State(domain, objects={"thing": ["a"]}, values=values)
+    result = pds.plan(model, state, "(done a)", search="abstract")
+    assert result.plan == [("try", "a"), ("jump", "a"), ("finish", "a")]
+    assert result.refinements == 1
+    assert [key for key, _, _ in model.notes["corrections"]["entries"]] == ["(high (at ?o))"]
+
+
+def test_corrections_of_other_weights_are_left_alone():
+    domain = pds.parse_domain("""
+        (define (domain d) (:types o - object n - int64[choices=3])
+          (:predicates (x [return_type=n] ?o - o))
+          (:derived (good ?o - o) (??f (x ?o)))
+          (:action up :parameters (?o - o) :effect (x::assign ?o 1)))
+    """)
+    model = pds.Model(domain, seed=0)
+    books = Codebooks(domain, model.notes)
+    function = symbolic_domain(model, books).translator.functions[
+        "good", domain.predicates["good"].body, None, 0
+    ]
+    before = pds.rules(model).functions[0].rules
+    corrections = Corrections(model, books)
+    for code in range(3):
+        answer = function.network.answers(
+            {function.network.axes[0].input.variable.name: torch.tensor([[code]])}, 1
+        )
+        assert corrections.add(function.network, np.array([code]), 1 - answer[0])
+    assert pds.rules(model).functions[0].rules != before
+    assert pds.rules(model).functions[0].corrected == 3
+    with torch.no_grad():
+        next(iter(model.parameters())).add_(1e-7)
+    assert pds.rules(model).functions[0].rules == before
+
+
+def test_results_that_contradict_each_other_correct_nothing():
+    model, state = coarse(0.3, short=1.0)
+    pds.plan(model, state, "(and (low a) (= (at a) 5.0))", search="abstract")
+    books = Codebooks(model.domain, model.notes)
+    books.observe("at", state.batch.tensors["at"])
+    translator = symbolic_domain(model, books).translator
+    (function,) = {f.network for f in translator.functions.values() if f.owner == "jump"}
+    corrections = translator.corrections
+    high = books.know_values(model.domain.predicates["at"].type, torch.tensor([5.0]))[0]
+    assert corrections.count(function.key) == 1
+    assert not corrections.add(function, np.array([0]), high)
+    assert corrections.count(function.key) == 0

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 import pdsketch as pds
 from pdsketch.abstract.export.formulas import nested
-from pdsketch.abstract.export.names import Names, legal, number_word
+from pdsketch.abstract.export.names import number_word
 from pdsketch.abstract.export.task import exported
 from pdsketch.envs.babyai.modules import exact_modules
+from pdsketch.lang.naming import Names, legal
 from pdsketch.lang.steps import write_plan
 from pdsketch.lang.terms import Apply, Logic, Quantified, Variable
 from pdsketch.lang.types import BOOL, ObjectType

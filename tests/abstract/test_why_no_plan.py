@@ -42,7 +42,7 @@ def opens(x):
 
 def test_what_the_learned_effect_never_brings_about_is_named_with_its_blank_and_line():
     model, state = doors(stays)
-    for options in ({}, {"heuristic": "ao"}):
+    for options in ({}, {"heuristic": "ao"}, {"search": "abstract"}):
         result = pds.plan(model, state, "(forall (?d - door) (is-open ?d))", **options)
         said = " / ".join(result.reasons)
         assert result.plan is None

@@ -78,3 +78,4 @@ def test_reasons_do_not_go_in_circles() -> None:
     reasons = pds.plan(problem).reasons
     assert not any("`unload` would make `(at ?v" in line for line in reasons)  # it moves packages alone
     assert sum("`drive` would make" in line for line in reasons) == 2
+    assert any("needs `(at ?v ?a)`, and none such holds at the start" in line for line in reasons)

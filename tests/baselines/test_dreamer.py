@@ -97,7 +97,7 @@ def test_the_world_model_knows_where_the_reward_is(walker, walked):
 
 def test_it_learns_the_actions_of_20_demonstrations_by_heart(monkeypatch):
     monkeypatch.setattr(actor_critic, "HORIZON", 1)  # imagination is another test's
-    monkeypatch.setattr(agent, "STARTS", 4)
+    monkeypatch.setattr(agent, "STARTS", 1)
     world = BabyAIWorld(2, 2, "abs")
     episodes = world.demonstrations(20, 0, failures=0.0)
     options = {"steps": 100, "batch": 8, "learning_rate": 3e-3, "types": ["robot", "item"]}

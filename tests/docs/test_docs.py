@@ -7,6 +7,7 @@ stderr); a line ``…`` stands for any lines.
 
 from __future__ import annotations
 
+import inspect
 import re
 import shlex
 from dataclasses import fields
@@ -17,6 +18,7 @@ import pytest
 import pdsketch
 from pdsketch.cli.main import main
 from pdsketch.learn.options import Options
+from pdsketch.search.keywords import ModelOptions, ProblemOptions
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")])
@@ -27,6 +29,7 @@ BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder in which the examples stand where the documents say."""
     (tmp_path / "examples").symlink_to(ROOT / "examples")
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path / "minari"))
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -76,6 +79,34 @@ def test_the_table_of_options_names_each_with_its_default() -> None:
     rows = re.findall(r"^\| `(\w+)` \| (\S+) \| \S", section, re.MULTILINE)
     wanted = [(field.name, repr(field.default).replace("'", '"')) for field in fields(Options)]
     assert rows == wanted
+
+
+def test_the_table_of_planning_names_every_option() -> None:
+    page = (ROOT / "docs" / "planning.md").read_text(encoding="utf-8")
+    section = page.partition("`pds.plan(model, state, goal, …)` takes")[2].partition("\n`pds.plan(problem")[0]
+    named = [
+        n for row in re.findall(r"^\| (`.*?) \|", section, re.MULTILINE) for n in re.findall(r"`(\w+)`", row)
+    ]
+    assert len(named) == len(set(named))
+    wanted = ModelOptions.__annotations__ | ProblemOptions.__annotations__
+    assert set(named) == set(wanted)
+
+
+def test_the_table_of_policies_names_every_setting_with_its_default() -> None:
+    page = (ROOT / "docs" / "planning.md").read_text(encoding="utf-8")
+    section = page.partition("| setting | default | meaning |")[2].partition("\n\n")[0]
+    rows = re.findall(r"^\| (`.*?) \| (.*?) \|", section, re.MULTILINE)
+    found = {name: default for names, default in rows for name in re.findall(r"`(\w+)`", names)}
+    settings = list(inspect.signature(pdsketch.Policy).parameters.values())[1:]
+    defaults = {s.name: s.default for s in settings}
+    empty = {n for n, default in defaults.items() if "factory" in repr(default)}
+    assert found == {
+        name: "{}" if name in empty else repr(value).replace("'", '"') for name, value in defaults.items()
+    }
+    run = list(inspect.signature(pdsketch.Policy.run).parameters)[1:]
+    shown = re.search(r"`policy\.run\((.*?)\)`", page)
+    assert shown is not None
+    assert re.findall(r"(\w+)(?:=|,|$)", re.sub(r"=[^,]*", "=", shown[1])) == run
 
 
 def test_the_reference_lists_every_public_name() -> None:

@@ -148,6 +148,31 @@ def test_a_bare_environment_is_told_what_to_write() -> None:
         pds.GymWorld(frozen_lake(), LAKE, observe=see, goal="(= (at e) 15)")
 
 
+def test_every_door_tells_a_bare_environment_what_to_write() -> None:
+    vector = gymnasium.vector.SyncVectorEnv([frozen_lake])
+    for call in (
+        pds.record,
+        lambda env: pds.rollout(Scripted(()), env, seeds=[0]),
+        lambda env: pds.learn(env, LAKE),
+    ):
+        with pytest.raises(pds.Error, match=r"wrap a Gymnasium environment: pds\.GymWorld"):
+            call(frozen_lake())
+        with pytest.raises(pds.Error, match=r"make a world of each: pds\.GymWorld\.each"):
+            call(vector)
+    with pytest.raises(pds.Error, match=r"pds\.learn\(world, domain\)"):
+        pds.learn(frozen_lake(), frozen_lake())  # type: ignore[arg-type]
+
+
+def test_what_is_recorded_in_a_vector_of_environments_is_learned_from() -> None:
+    vector = gymnasium.vector.SyncVectorEnv([frozen_lake] * 3)
+    lakes = pds.GymWorld.each(vector, LAKE, observe=see, act=ACTIONS, goal="(= (at e) 15)", success="reward")
+    walks = pds.record(lakes, episodes=30, max_steps=8)
+    assert {len(episode.states) for episode in walks} - {9}  # holes end a walk
+    assert {name for episode in walks for name, _ in episode.actions} == set(ACTIONS)
+    report = pds.fit(pds.Model(LAKE, seed=0), walks, steps=2, seed=0)
+    assert report.episodes == 30
+
+
 @pytest.mark.parametrize(
     ("act", "code", "words"),
     [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from pdsketch.experiments.runs import ExperimentRun
 from pdsketch.lang.diagnostics import error
@@ -21,3 +22,13 @@ def double(config: Config) -> dict[str, int]:
 
 def runs(*numbers: int) -> list[ExperimentRun]:
     return [ExperimentRun(f"n{n}", double, Config(n)) for n in numbers]
+
+
+def begun(config: Config, folder: Path) -> dict[str, int]:
+    """How often it was called, by what it left in its folder; the first call fails."""
+    folder.mkdir(exist_ok=True)
+    calls = len([*folder.iterdir()]) + 1
+    (folder / str(calls)).touch()
+    if calls == 1:
+        raise error("bad-number", "not the first time")
+    return {"calls": calls}

@@ -9,7 +9,8 @@ from pdsketch.experiments import babyai_settings as settings
 from pdsketch.experiments.babyai_baselines import AGENTS, baseline_runs, measure_baseline
 from pdsketch.experiments.babyai_curves import curve_runs, curve_table, measure_curve
 from pdsketch.experiments.babyai_nodes import HEURISTICS, expansions, needed, node_table
-from pdsketch.experiments.babyai_tables import EXPERIMENTS, data_table, main_table
+from pdsketch.experiments.babyai_success import ALL_AGENTS, data_table, main_table
+from pdsketch.experiments.babyai_tables import EXPERIMENTS
 from pdsketch.experiments.remarks import REMARKS
 from pdsketch.experiments.reproduce import Request, reproduce, write_results
 
@@ -42,7 +43,7 @@ def test_rows_of_baselines_stand_beside_those_of_models():
     assert rows["BC"][2:] == ("0.625 ± 0.125",) * 3
     largest = [r for r in records if "8+6" in r["result"]]
     table = main_table(largest)
-    assert [row[0] for row in table.rows] == [*AGENTS.values(), "PDS-Base", "PDS-Abs", "PDS-Rob"]
+    assert [row[0] for row in table.rows] == [*ALL_AGENTS.values(), "PDS-Base", "PDS-Abs", "PDS-Rob"]
     assert table.rows[0][1:5] == ("", "0.625 ± 0.125", "", "0.625 ± 0.125")
 
 
@@ -108,3 +109,18 @@ def test_settings_are_tried_on_problems_of_no_table(tmp_path, capsys):
         run.config.seed for run in EXPERIMENTS["babyai-data"].runs(3, False) if hasattr(run.config, "seed")
     }
     assert settings.SEED not in used
+
+
+def test_every_agent_has_as_many_settings_tried(tmp_path, capsys):
+    assert len(settings.SETTINGS) == len(settings.DREAMER_SETTINGS) == len(settings.PPO_SETTINGS)
+    table = settings.main(["-o", str(tmp_path), "--quick", "--sizes", "100", "--kind", "dreamer"])
+    assert [row[1:3] for row in table.rows] == [("0.001", "1"), ("0.002", "1"), ("0.001", "0")]
+    assert "settings of a Dreamer" in capsys.readouterr().out
+    seeds = {run.config.seed for run in settings.ppo_settings_runs(False)}
+    assert seeds == {settings.SEED}
+    curve = [{"all_steps": 2048, "held_out": 0.25}, {"all_steps": 4096, "held_out": 0.5}]
+    found = settings.ppo_settings_table(
+        [record(run, {"curve": curve}) for run in settings.ppo_settings_runs(False)]
+    )
+    assert found.head[2:] == ("2,048", "4,096")
+    assert found.rows[1] == ("0.0003", "0.01", "0.250", "0.500")

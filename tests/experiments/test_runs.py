@@ -6,11 +6,12 @@ import json
 from dataclasses import asdict
 
 import pytest
-from tests.experiments.doubles import runs
+from tests.experiments.doubles import Config, begun, runs
 
 from pdsketch.cli.main import main
 from pdsketch.experiments.babyai_tables import EXPERIMENTS, QUICK_EXPANSIONS
-from pdsketch.experiments.runs import run_all
+from pdsketch.experiments.reproduce import Request, reproduce
+from pdsketch.experiments.runs import ExperimentRun, run_all
 from pdsketch.lang.diagnostics import Error
 
 
@@ -68,3 +69,50 @@ def test_an_interrupted_table_says_what_is_kept(tmp_path, capsys, monkeypatch):
     count = len(EXPERIMENTS["babyai-main"].runs(1, True))
     assert told["kept"] == f"0 of {count} runs are kept in {tmp_path / 'quick' / 'runs'}"
     assert caught.err == f"pdsketch: interrupted; {told['kept']}; {told['resume']}\n"
+
+
+def test_a_run_that_resumes_goes_on_in_its_folder_which_ends_with_it(tmp_path):
+    run = ExperimentRun("long", begun, Config(1), resumes=True)
+    with pytest.raises(Error, match="not the first time"):
+        run_all([run], tmp_path)
+    assert (tmp_path / f"{run.key}.begun").is_dir()
+    (found,) = run_all([run], tmp_path)
+    assert found["result"] == {"calls": 2}
+    assert [path.name for path in tmp_path.iterdir()] == [f"{run.key}.json"]
+
+
+def measured(run):
+    """A record of a run of missions, made up."""
+    loops = {"success": 0.5, **{loop: {"success": 0.5} for loop in ("open", "closed")}}
+    origin = {"commit": "c", "date": "d", "python": "p", "versions": {}}
+    return {
+        "name": run.name,
+        "function": run.code,
+        "config": asdict(run.config),
+        "result": {"4+4": loops, "8+6": loops},
+        "origin": origin,
+    }
+
+
+@pytest.mark.parametrize("name", ["babyai-main", "babyai-data"])
+@pytest.mark.parametrize("kinds", [("bc",), ("abs",), ("bc", "abs")])
+def test_a_table_of_finished_runs_says_which_are_not(tmp_path, name, kinds):
+    request = Request(name, tmp_path, seeds=2, quick=True, finished_only=True)
+    request.runs.mkdir(parents=True)
+    every = request.all_runs()
+    here = [run for run in every if run.name.startswith(tuple(f"{kind}-" for kind in kinds))]
+    for run in here:
+        (request.runs / f"{run.key}.json").write_text(json.dumps(measured(run)))
+    table = reproduce(request)
+    _, told = table.note.split("**Not run yet**: ")
+    assert told == ", ".join(run.name for run in every if run not in here) + "."
+    cells = {row[0]: set(row[2:-1]) - {"", "–"} for row in table.rows if "paper" not in row}
+    assert {title for title, found in cells.items() if found} == {
+        {"bc": "BC", "abs": "PDS-Abs"}[kind] for kind in kinds
+    }
+    assert (request.place / f"{name}.png").stat().st_size > 1000
+
+
+def test_a_table_of_no_runs_is_refused(tmp_path, capsys):
+    assert main(["reproduce", "babyai-nodes", "--finished", "-o", str(tmp_path)]) == 31
+    assert "no-runs" in capsys.readouterr().err

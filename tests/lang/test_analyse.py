@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 from pathlib import Path
 
 import pytest
@@ -257,3 +258,24 @@ def test_deep_brackets_and_long_words_are_answered():
     ask_everything("(define (domain d) (:derived (p) " + "(not " * 5000, 100)
     ask_everything("(define (domain d) (:types " + "a" * 5000 + " b", 40)
     ask_everything("(define (domain d) (:types c - vector[float32, " + "9" * 5000 + "]", 40)
+
+
+def test_an_analysis_sets_off_no_garbage_collection_and_leaves_no_garbage():
+    seen: list[str] = []
+    analysis = analyse(KITCHEN)
+    gc.collect()
+    before = gc.get_freeze_count()
+
+    def note(phase: str, _: object) -> None:
+        seen.append(phase)
+
+    gc.callbacks.append(note)
+    try:
+        for _ in range(30):
+            analysis = analyse(KITCHEN)
+    finally:
+        gc.callbacks.remove(note)
+    assert seen == []
+    assert gc.get_freeze_count() == before
+    del analysis
+    assert gc.collect() == 0

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from tests.learn.rooms import GOALS, world
+from tests.learn.rooms import GOALS
 
 import pdsketch as pds
 from pdsketch.learn.data.device_dataset import put_on_device
@@ -128,28 +128,6 @@ def test_goals_survive_the_disk_and_columns(several, rooms, tmp_path):
         assert list(before.goals) == list(after.goals)
         for goal, success in before.goals.items():
             assert success is after.goals[goal] or list(success) == list(after.goals[goal])
-
-
-def test_goals_survive_minari(several, tmp_path, monkeypatch):
-    pytest.importorskip("minari")
-    from pdsketch.learn.data.minari import export_minari, import_minari
-
-    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
-    domain, _ = several
-    _, alike = world(2, seed=3, boxes=(2, 3))
-    episodes = [
-        judged(episode, goals)
-        for episode, goals in (
-            (alike[0], truths(alike[0])),
-            (alike[1], {}),
-            (alike[1], {GOALS[0]: [None] + [1] * 6}),
-        )
-    ]
-    again = import_minari(
-        export_minari(arrays_of(episodes, episodes[0].states[0].domain), "rooms/goals-v0"), domain
-    )
-    for before, after in zip(episodes, again, strict=True):
-        assert {g: list(s) for g, s in before.goals.items()} == {g: list(s) for g, s in after.goals.items()}
 
 
 @pytest.mark.parametrize(

@@ -428,21 +428,3 @@ def test_an_episode_refuses_what_does_not_fit(rooms):
     for change in wrong:
         with pytest.raises(pds.Error):
             pds.Episode(**{**good, **change})
-
-
-def test_minari_and_back(rooms, tmp_path, monkeypatch):
-    pytest.importorskip("minari")
-    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
-    from tests.learn.rooms import world
-
-    from pdsketch.learn.data.minari import export_minari, import_minari
-
-    domain, episodes = world(4, boxes=(2, 3))
-    dataset = export_minari(arrays_of(episodes, domain), "rooms/test-v0")
-    again = import_minari(dataset, domain)
-    assert [e.goal for e in again] == [e.goal for e in episodes]
-    assert all(list(a.actions) == list(b.actions) for a, b in zip(again, episodes, strict=True))
-    assert all((a.states[1]["at"] == b.states[1]["at"]).all() for a, b in zip(again, episodes, strict=True))
-    mixed = arrays_of(rooms[1], rooms[0])
-    with pytest.raises(pds.Error, match="sets of objects"):
-        export_minari(mixed, "rooms/mixed-v0")

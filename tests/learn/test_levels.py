@@ -150,7 +150,7 @@ def test_what_judges_the_trial_does_not_teach_it():
     domain, episodes = judged(60)
     fit = trainer(pds.Model(domain, seed=0), episodes, steps=20, batch=16)
     seen, terms = [], fit.losses.terms
-    fit.losses.terms = lambda states: (seen.append(states), terms(states))[1]
+    fit.losses.terms = lambda states, doubt: (seen.append(states), terms(states, doubt))[1]
     for _ in range(10):
         fit.advance()
     assert not len(np.intersect1d(np.concatenate(seen), fit.levels.apart))

@@ -16,11 +16,13 @@ odds = st.floats(0.01, 0.99)
 errors = st.floats(0.0, 2.0)
 
 
-def loss(gate: float, wrong: float, stale: float, written: bool) -> tuple[float, float, float]:
+def loss(
+    gate: float, wrong: float, stale: float, written: bool, doubt: float = 0.0
+) -> tuple[float, float, float]:
     """The gate's loss, and the gradients of all by the gate and by the new value's error."""
     numbers = [torch.tensor([x], dtype=torch.float64, requires_grad=True) for x in (gate, wrong)]
     before, seen = torch.tensor([stale], dtype=torch.float64), torch.tensor([written])
-    opened, value = mixture_losses(*numbers, before, seen, 1 / WRITE_TOLERANCE)
+    opened, value = mixture_losses(*numbers, before, seen, 1 / WRITE_TOLERANCE, doubt)
     (opened + value).sum().backward()
     return float(opened.detach()), float(numbers[0].grad), float(numbers[1].grad)
 
@@ -50,6 +52,19 @@ def test_what_stayed_while_the_new_value_differs_was_not_written_as_far_as_the_g
     # Where goals hold the gate open all the same, the new value must become the old one.
     assert np.isclose(by_error, gate)
     assert np.isclose(found, -np.log(1 - gate), atol=0.01)
+
+
+@settings(max_examples=60, deadline=None)
+@given(errors, st.floats(20 * WRITE_TOLERANCE, 2.0))
+def test_in_doubt_a_closed_gate_is_no_reason_to_stay_closed(wrong, more):
+    """The new value is learned behind a closed gate, and opens it as soon as it is the better one."""
+    closed = 1e-5
+    _, by_gate, by_error = loss(closed, wrong, wrong + more, False, doubt=1.0)
+    assert by_gate < 0
+    assert np.isclose(by_error, 1.0)
+    _, by_gate, by_error = loss(closed, wrong + more, wrong, False, doubt=1.0)
+    assert by_gate > 0
+    assert np.isclose(by_error, 1.0)
 
 
 KINDS = pds.parse_domain("""

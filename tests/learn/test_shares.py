@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,8 +11,6 @@ from tests.onpolicy.lamps import SKETCH, Lamps
 
 import pdsketch as pds
 from pdsketch.cli.main import main
-
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -29,22 +24,9 @@ def place(tmp_path_factory) -> Path:
 
 
 def words(place: Path, name: str, *more: str) -> list[str]:
-    fit = ["--steps", "60", "--batch", "64", "--evaluate-every", "20", "--checkpoint-every", "20"]
+    fit = ["--steps", "24", "--batch", "64", "--evaluate-every", "8", "--checkpoint-every", "8"]
     files = [str(place / "lamps.pdsketch"), str(place / "data"), "-o", str(place / name)]
     return ["train", *files, *fit, *more]
-
-
-def run(command: list[str]) -> subprocess.CompletedProcess[str]:
-    """In processes of their own, in which warnings are no errors."""
-    kept = {name: value for name, value in os.environ.items() if name not in ("RANK", "WORLD_SIZE")}
-    return subprocess.run(
-        [sys.executable, "-m", "pdsketch", *command],
-        cwd=ROOT,
-        env=kept,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
 
 
 def weights(place: Path, name: str) -> dict[str, torch.Tensor]:
@@ -58,10 +40,9 @@ def furthest(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> fl
     )
 
 
-def test_two_processes_learn_what_one_does_with_as_many_shares(place, capsys):
-    done = run(words(place, "two", "--devices", "2", "--validation", "0.2"))
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.count("finished after 60 steps") == 1
+def test_two_processes_learn_what_one_does_with_as_many_shares(place, capfd):
+    assert main(words(place, "two", "--devices", "2", "--validation", "0.2")) == 0
+    assert capfd.readouterr().out.count("finished after 24 steps") == 1
     assert main(words(place, "one", "--shares", "2", "--validation", "0.2")) == 0
     assert main(words(place, "whole", "--validation", "0.2")) == 0
     two, one, whole = (weights(place, name) for name in ("two", "one", "whole"))
@@ -74,18 +55,17 @@ def test_two_processes_learn_what_one_does_with_as_many_shares(place, capsys):
 
 
 def test_two_processes_go_on_from_a_checkpoint_of_one(place):
-    short = [word if word != "60" else "40" for word in words(place, "half", "--shares", "2")]
+    short = [word if word != "24" else "16" for word in words(place, "half", "--shares", "2")]
     assert main(short) == 0
     shutil.copytree(place / "half", place / "other-half")
-    assert run(words(place, "half", "--devices", "2", "--resume")).returncode == 0
+    assert main(words(place, "half", "--devices", "2", "--resume")) == 0
     assert main(words(place, "other-half", "--shares", "2", "--resume")) == 0
     assert furthest(weights(place, "half"), weights(place, "other-half")) < 1e-4
 
 
-def test_what_is_wrong_is_said_once_with_the_exit_code_of_one_process(place):
-    uneven = run(words(place, "uneven", "--devices", "2", "--shares", "3"))
-    assert uneven.returncode == 31
-    assert uneven.stderr.count("3 shares cannot be dealt out to 2 processes") == 1
+def test_what_is_wrong_is_said_once_with_the_exit_code_of_one_process(place, capfd):
+    assert main(words(place, "uneven", "--devices", "2", "--shares", "3")) == 31
+    assert capfd.readouterr().err.count("3 shares cannot be dealt out to 2 processes") == 1
     assert main(words(place, "none", "--devices", "0")) == 2
 
 

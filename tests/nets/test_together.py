@@ -7,7 +7,7 @@ import torch
 
 from pdsketch.nets.default import Sparsity, make
 from pdsketch.nets.nested import FEWEST_PICKED, Told
-from pdsketch.nets.normalise import Normalise
+from pdsketch.nets.normalise import Normalise, recording
 from pdsketch.nets.seen_values import SeenValues
 from pdsketch.nets.signature import Input, Signature, Spec
 from pdsketch.nets.together import Together, can_join, is_free
@@ -140,3 +140,13 @@ def test_the_price_of_several_is_that_of_each():
     assert all(torch.allclose(a, b) for a, b in zip(together, alone, strict=True))
     assert not all(torch.allclose(a, b) for a, b in zip(together, without, strict=True))
     assert all(parameter.grad is None for parameter in made[-1].parameters())
+
+
+def test_what_is_made_while_statistics_are_recorded_does_not_go_on_recording():
+    made = networks(SIGNATURES["poses"])
+    given = arguments(SIGNATURES["poses"], len(made), 20)
+    with recording(made[0]):
+        together = Together(made[0])
+    with torch.no_grad():
+        alone = torch.stack([network(*(x[at] for x in given)) for at, network in enumerate(made)])
+        assert torch.allclose(alone, together(made, given, None, {}), atol=1e-6)

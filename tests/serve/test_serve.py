@@ -177,10 +177,76 @@ def test_dead_ends_are_told():
         assert found["result"]["plan"] == ["(rest)", "(drink)", "(walk)"]
         fates = {(node[0], node[1]): node[-1] for node in found["nodes"]}
         assert fates[0, "(drink)"] == "dead-end"
-        assert [node[3] for node in found["nodes"] if node[-1] == "dead-end"] == [None]
+        (dead,) = [number for number, node in enumerate(found["nodes"]) if node[-1] == "dead-end"]
+        assert found["nodes"][dead][3] is None
+        reasons = page.ask(f"/api/node?number={dead}")[1]["reasons"]
+        assert any("(strong)" in reason or "(coin)" in reason for reason in reasons)
         unreachable = page.planned("(and (tea) (coin))", search="astar")
         assert unreachable["result"]["status"] == "unsolvable"
         assert unreachable["result"]["reasons"]
+
+
+def test_a_node_of_the_tree_has_facts_and_successors_that_are_not_in_it(blocks):
+    found = blocks.planned("(and (on a b) (on b c))", search="astar")
+    nodes = found["nodes"]
+    states = {}
+    for number, (parent, step, *_, fate) in enumerate(nodes):
+        node = blocks.ask(f"/api/node?number={number}")[1]
+        states[number] = dict(node["facts"])
+        assert node["path"][-1:] == ([] if step is None else [step])
+        assert (node["truth"] == 1.0) is (fate == "goal")
+        if parent >= 0:
+            changed = {
+                f
+                for f in {*states[parent], *states[number]}
+                if (f in states[parent]) != (f in states[number])
+            }
+            assert set(node["changed"]) == changed
+        assert fate == "expanded" or node["left_out"] == []
+    assert len({tuple(sorted(facts)) for facts in states.values()}) == len(states)
+    expanded = [number for number, node in enumerate(nodes) if node[-1] == "expanded"]
+    left = {n: blocks.ask(f"/api/node?number={n}")[1]["left_out"] for n in expanded}
+    back = [(n, step, same) for n in expanded for step, same in left[n]]
+    assert all(same is not None for _, _, same in back)  # A* has a node for each state that it generates
+    number, step, same = back[0]
+    taken = blocks.server.exploration.subject
+    after = taken.step(blocks.server.exploration._tree().state(number), tuple(step[1:-1].split()))
+    assert {pds.lang.data.show_atom(f) for f in taken.facts(after)} == set(states[same])
+    assert sum(map(len, left.values())) + len(nodes) - 1 == found["result"]["generated"]
+
+
+@pytest.mark.parametrize("number", [10_000, -1])
+def test_a_node_that_is_not_there_is_told(blocks, number):
+    status, wrong = blocks.ask(f"/api/node?number={number}")
+    assert (status, wrong["diagnostics"][0]["code"]) == (422, "bad-request")
+
+
+def test_left_out_states_of_a_model_are_in_its_tree():
+    model = pds.Model(pds.parse_domain(LIGHTS), seed=0)
+    state = pds.State(model.domain, {"lamp": ["a", "b"]}, {"lit": [False, False]})
+    for page in served(Exploration(ModelSubject(model, state), "(lit a)")):
+        found = page.planned("(and (lit a) (lit b))", search="astar", heuristic="blind")
+        again = [number for number, node in enumerate(found["nodes"]) if node[-1] == "visited"]
+        assert again
+        node = page.ask(f"/api/node?number={again[0]}")[1]
+        states = [page.ask(f"/api/node?number={n}")[1]["facts"] for n in range(again[0])]
+        assert node["facts"] in states
+        assert found["nodes"][again[0]][3:5] == [None, None]
+
+
+def test_the_report_of_a_fit_with_its_worst_steps():
+    domain = pds.parse_domain(LIGHTS)
+    dark = pds.State(domain, {"lamp": ["a", "b"]}, {"lit": [False, True]})
+    wrong = pds.Episode([dark, dark], [("press", "a")], "(lit b)", [1, 1])  # pressing does nothing here
+    report = pds.evaluate(pds.Model(domain, seed=0), [wrong])
+    problem = pds.parse_problem(
+        "(define (problem p) (:domain lamps) (:objects a - lamp) (:init) (:goal (lit a)))", domain
+    )
+    for page in served(Exploration(subject_of(problem), "(lit a)", report=report)):
+        sketch = page.ask("/api/sketch")[1]
+        assert "Worst steps" in sketch["report"]
+        assert sketch["worst"][0]["action"] == "(press a)"
+        assert (sketch["worst"][0]["predicted"], sketch["worst"][0]["seen"]) == ("true", "false")
 
 
 def test_stepping_through_a_plan(blocks):

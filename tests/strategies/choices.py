@@ -81,9 +81,9 @@ def chosen(draw: Draw, make: Callable[[Choices], T], lively: Callable[[T], bool]
 
     Of what comes from seeds, a few are tried until one is lively.
     """
-    seed = draw(st.none() | st.integers(1, 2**32) | st.integers(1, 2**32))
-    if seed is None:
+    if draw(st.integers(0, 9)) == 0:  # of ten, for Hypothesis takes six times as long
         return make(Drawn(draw))
+    seed = draw(st.integers(1, 2**32))
     made = make(Seeded(seed))
     for attempt in range(1, 5):
         if lively(made):

@@ -40,7 +40,7 @@ def test_the_oracles_plans_are_valid_and_cost_what_it_says(sample):
 
 def test_many_samples_take_several_steps():
     for make in (classical_from, sketch_from):
-        plans = [reachable(make(Seeded(seed)), 60).plan for seed in range(100)]
-        assert sum(plan is None for plan in plans) < 40
-        assert sum(plan is not None and len(plan) >= 1 for plan in plans) > 25
-        assert sum(plan is not None and len(plan) >= 2 for plan in plans) > 5
+        plans = [reachable(make(Seeded(seed)), 60).plan for seed in range(60)]
+        assert sum(plan is None for plan in plans) < 24
+        assert sum(plan is not None and len(plan) >= 1 for plan in plans) > 15
+        assert sum(plan is not None and len(plan) >= 2 for plan in plans) > 3

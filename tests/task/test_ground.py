@@ -37,26 +37,16 @@ def test_optimal_cost_is_that_of_the_reference(sample):
 
 @settings(SETTINGS, max_examples=100)
 @given(classical())
-def test_tasks_are_tidy(sample):
-    assert untidy(ground(sample.problem)) is None
-
-
-@settings(SETTINGS, max_examples=100)
-@given(classical())
-def test_axioms_are_stratified(sample):
-    assert unstratified(ground(sample.problem)) is None
-
-
-@settings(SETTINGS, max_examples=30)
-@given(classical())
-def test_grounding_is_deterministic(sample):
+def test_tasks_are_tidy_their_axioms_stratified_and_grounding_is_deterministic(sample):
     first, second = ground(sample.problem), ground(sample.problem)
+    assert untidy(first) is None
+    assert unstratified(first) is None
     assert first.facts == second.facts
     assert first.operators == second.operators
     assert first.heads.items.tolist() == second.heads.items.tolist()
 
 
-@SETTINGS
+@settings(SETTINGS, max_examples=80)
 @given(classical(), st.data())
 def test_any_formula_is_reached_at_the_reference_cost(sample, data):
     reference = reachable(sample, limit=80)

@@ -262,6 +262,12 @@ def rooms(worlds: Any, count: int) -> list[World]:
                     f"a world has the methods `reset(seed)` and `step(action)`; a {kind} has no `{method}`",
                     help='pds.make_world("babyai") makes one; pds.GymWorld takes a Gymnasium environment',
                 )
+        if hasattr(world, "num_envs"):
+            raise error(
+                "bad-world",
+                f"a {type(world).__name__} is a vector of environments, and no world yet",
+                help="make a world of each: pds.GymWorld.each(envs, domain, observe=fn, act={…}, goal=…)",
+            )
         if not hasattr(world, "goal") or not hasattr(world, "domain"):
             raise error(
                 "bad-world",

@@ -21,13 +21,21 @@ _RANK: Final = 16
 
 @final
 class ActionScores(nn.Module):
-    """One linear layer: on the state, on each argument, and on products of two arguments."""
+    """One linear layer: on the state, on each argument, and on products of two arguments.
 
-    def __init__(self, domain: Domain, width: int, nodes: ObjectType) -> None:
+    Arguments are objects, at ``places`` among an action's parameters. ``with_values``: those that are
+    values are left out, to be predicted (`ValueArguments`); else there must be none.
+    """
+
+    def __init__(self, domain: Domain, width: int, nodes: ObjectType, *, with_values: bool = False) -> None:
         super().__init__()
         self.nodes = nodes
         self.names = tuple(domain.actions)
-        self.types = tuple(_object_types(domain, name, nodes) for name in self.names)
+        self.types = tuple(_object_types(domain, name, nodes, with_values) for name in self.names)
+        self.places = tuple(
+            tuple(i for i, p in enumerate(domain.actions[name].parameters) if isinstance(p.type, ObjectType))
+            for name in self.names
+        )
         self.whole = nn.Linear(width, len(self.names))
         self.objects = nn.ModuleDict()
         self.factors = nn.ModuleDict()
@@ -74,14 +82,14 @@ class ActionScores(nn.Module):
         begin = 0
         for i, sizes in enumerate(self.sizes(batch)):
             place = torch.zeros_like(actions)
-            for at, size in enumerate(sizes):
+            for at, size in zip(self.places[i], sizes, strict=True):
                 place = place * size + arguments[:, at]
             found = torch.where(actions == i, begin + place, found)
             begin += prod(sizes)
         return found
 
     def steps(self, batch: StateBatch, chosen: Tensor) -> list[Step]:
-        """The ground actions at some places among the scores, one a state."""
+        """The ground actions at some places among the scores, one a state, with their objects alone."""
         sizes = self.sizes(batch)
         found: list[Step] = []
         for row, at_scores in enumerate(chosen.tolist()):
@@ -97,14 +105,16 @@ class ActionScores(nn.Module):
         return found
 
 
-def _object_types(domain: Domain, name: str, nodes: ObjectType) -> tuple[ObjectType, ...]:
+def _object_types(domain: Domain, name: str, nodes: ObjectType, with_values: bool) -> tuple[ObjectType, ...]:
     found = []
     for parameter in domain.actions[name].parameters:
         if not isinstance(parameter.type, ObjectType):
+            if with_values:
+                continue
             raise error(
                 "unsupported-type",
-                f"`{parameter.name}` of the action `{name}` is a {parameter.type}, and baselines choose "
-                "among objects alone",
+                f"`{parameter.name}` of the action `{name}` is a {parameter.type}, and this baseline "
+                "chooses among objects alone",
                 parameter.span,
             )
         if not domain.hierarchy.is_subtype(parameter.type, nodes):

@@ -77,3 +77,13 @@ def along(batch: StateBatch, values: Tensor, axis: int, inner: ObjectType, outer
     size = list(values.shape)
     size[axis] = own.shape[1]
     return values.gather(axis, own.reshape(shape).expand(size))
+
+
+def nodes_at(
+    batch: StateBatch, nodes: Tensor, rows: Tensor, inner: ObjectType, at: Tensor, outer: ObjectType
+) -> Tensor:
+    """The vectors of one object in each of some states, by its place on the axis of its type."""
+    own = batch.map(inner, outer)
+    if own is not None:
+        at = own.expand(batch.size, -1)[rows].gather(1, at[:, None])[:, 0]
+    return nodes[rows, at]

@@ -12,6 +12,8 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from pdsketch.baselines.actions import ActionScores
+from pdsketch.baselines.arguments import ValueArguments
+from pdsketch.baselines.axes import nodes_at
 from pdsketch.baselines.demonstrations import Demonstrations
 from pdsketch.baselines.encoder import WIDTH
 from pdsketch.baselines.graph import Shapes
@@ -70,7 +72,8 @@ class DecisionTransformer(AgentBaseline):
     def __init__(self, domain: Domain, shapes: Shapes, types: Sequence[str] | None = None) -> None:
         super().__init__(domain, shapes, types)
         nodes = self.encoder.input.node_type
-        self.scores = ActionScores(domain, WIDTH, nodes)
+        self.scores = ActionScores(domain, WIDTH, nodes, with_values=True)
+        self.values = ValueArguments(domain, WIDTH, self.scores)
         self.returns = nn.Embedding(2, WIDTH)
         self.before = nn.Embedding(len(domain.actions) + 1, WIDTH)
         places = max((len(a.parameters) for a in domain.actions.values()), default=0)
@@ -90,19 +93,20 @@ class DecisionTransformer(AgentBaseline):
             rows = (before == action).nonzero()[:, 0]
             if not len(rows):
                 continue
-            for place, type_ in enumerate(types):
-                own = batch.map(type_, self.scores.nodes)
-                at = objects[rows, place]
-                if own is not None:
-                    nodes_of = own.expand(batch.size, -1)[rows]
-                    at = nodes_of.gather(1, at[:, None])[:, 0]
-                found = found.index_add(0, rows, self.arguments[place](nodes[rows, at]))
+            for place, type_ in zip(self.scores.places[action], types, strict=True):
+                own = nodes_at(batch, nodes, rows, type_, objects[rows, place], self.scores.nodes)
+                found = found.index_add(0, rows, self.arguments[place](own))
         return found
 
-    def chosen(self, batch: StateBatch, nodes: Tensor, context: Tensor) -> Tensor:
-        """A score for each ground action ``[s, a]``, of states whose history is known."""
-        scores: Tensor = self.scores(batch, nodes + nodes * self.bearing(context)[:, None, :], context)
-        return scores
+    def standardise(self, demonstrations: Demonstrations) -> None:
+        """Take the scale of all numbers from data."""
+        super().standardise(demonstrations)
+        self.values.standardise(demonstrations)
+
+    def scaled(self, nodes: Tensor, context: Tensor) -> Tensor:
+        """The vectors of objects in states whose history is known."""
+        scaled: Tensor = nodes + nodes * self.bearing(context)[:, None, :]
+        return scaled
 
     def reset(self) -> None:
         """Forget all episodes."""
@@ -131,7 +135,9 @@ class DecisionTransformer(AgentBaseline):
         together = torch.cat([torch.stack(self._steps[i]) for i in episodes])
         last = torch.tensor(np.cumsum(lengths) - 1, device=self.device)
         context = self.history(together, run, at)[last]
-        chosen = self.decided(batch, self.chosen(batch, nodes, context), self.scores)
+        nodes = self.scaled(nodes, context)
+        steps = self.decided(batch, self.scores(batch, nodes, context), self.scores)
+        chosen = self.values.completed(batch, nodes, context, steps)
         self._taken.update({i: step for i, step in zip(episodes, chosen, strict=True) if step is not None})
         return dict(zip(episodes, chosen, strict=True))
 
@@ -142,9 +148,10 @@ class DecisionTransformer(AgentBaseline):
         number = {name: i for i, name in enumerate(self.scores.names)}
         objects = torch.zeros((len(episodes), len(self.arguments)), dtype=torch.int64)
         for row, (name, *names) in enumerate(taken):
-            for place, object_ in enumerate(names):
-                type_ = self.scores.types[number[name]][place]
-                objects[row, place] = batch.universe(row).members(type_).index(object_)
+            if name in number:
+                types, places = self.scores.types[number[name]], self.scores.places[number[name]]
+                for type_, place in zip(types, places, strict=True):
+                    objects[row, place] = batch.universe(row).members(type_).index(names[place])
         before = torch.tensor([number.get(step[0], len(number)) for step in taken])
         return before.to(self.device), objects.to(self.device)
 
@@ -161,26 +168,27 @@ class DecisionTransformer(AgentBaseline):
         ]
 
     def loss(self, demonstrations: Demonstrations, examples: Tensor) -> Tensor:
-        """The cross-entropy of the actions that were taken."""
-        scores, targets = self._scored(demonstrations, examples)
-        return cross_entropy(scores, targets)
+        """The cross-entropy of the actions that were taken, and how far off their values are."""
+        scores, targets, errors = self._scored(demonstrations, examples)
+        return cross_entropy(scores, targets) + errors.mean()
 
     def likelihood(self, demonstrations: Demonstrations, examples: Tensor) -> Tensor:
         """The log-likelihood of the actions that were taken, where the goal is reached."""
-        scores, targets = self._scored(demonstrations, examples)
-        found = -cross_entropy(scores, targets, reduction="none")
+        scores, targets, errors = self._scored(demonstrations, examples)
+        found = -cross_entropy(scores, targets, reduction="none") - errors
         return found[self._wins(demonstrations, examples)]
 
     def score(self, demonstrations: Demonstrations, examples: Tensor) -> Tensor:
         """Whether the likeliest action is the one that was taken, where the goal is reached."""
-        scores, targets = self._scored(demonstrations, examples)
+        scores, targets, _ = self._scored(demonstrations, examples)
         right = (scores.argmax(1) == targets).float()
         return right[self._wins(demonstrations, examples)]
 
     def _wins(self, demonstrations: Demonstrations, examples: Tensor) -> Tensor:
         return torch.from_numpy(demonstrations.to_go[examples.cpu().numpy()] > 0).to(examples.device)
 
-    def _scored(self, demonstrations: Demonstrations, examples: Tensor) -> tuple[Tensor, Tensor]:
+    def _scored(self, demonstrations: Demonstrations, examples: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Scores, the places of the actions that were taken, and how far their values are off."""
         batch, trees, goal = demonstrations.states(examples)
         nodes, whole = self.encoder(batch, trees, goal)
         place = examples.cpu().numpy()
@@ -194,7 +202,10 @@ class DecisionTransformer(AgentBaseline):
         found = self.steps(batch, nodes, whole, wins.to(device), before, objects)
         context = self.history(found, torch.from_numpy(run).to(device), torch.from_numpy(at).to(device))
         taken, arguments = demonstrations.actions(examples)
-        return self.chosen(batch, nodes, context), self.scores.targets(batch, taken, arguments)
+        nodes = self.scaled(nodes, context)
+        done = taken, arguments, demonstrations.numbers(examples)
+        errors = self.values.errors(batch, nodes, context, done)
+        return self.scores(batch, nodes, context), self.scores.targets(batch, taken, arguments), errors
 
 
 @final

@@ -64,6 +64,10 @@ class Demonstrations:
         chosen = torch.from_numpy(self.action[examples.cpu().numpy()]).to(examples.device)
         return chosen, self.dataset.arguments[self.dataset.rows(examples)]
 
+    def numbers(self, examples: Tensor) -> Tensor:
+        """The numbers of the value arguments of their actions, side by side."""
+        return self.dataset.numbers[self.dataset.rows(examples)]
+
 
 def open_demonstrations(episodes: Source, domain: Domain, device: torch.device) -> Demonstrations:
     """Episodes, wherever they are, as demonstrations of a domain."""

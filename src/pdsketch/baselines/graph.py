@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from pdsketch.baselines.axes import narrowed, scattered, shared_type
 from pdsketch.baselines.formulas import GoalEncoder, GoalTree, Mention
+from pdsketch.baselines.pictures import Convolutions, is_picture
 from pdsketch.baselines.relative import LEAST_SPREAD, Relative, comparable
 from pdsketch.lang.diagnostics import error
 from pdsketch.lang.domain import Domain, Predicate
@@ -26,12 +27,8 @@ _FIRST_SCALE: Final = 0.5
 
 
 def read_predicates(domain: Domain) -> tuple[Predicate, ...]:
-    """What a graph is made from: the predicates that are observed and carried from step to step.
-
-    A sketch without any is read by what its encoder sees.
-    """
-    given = [p for p in domain.predicates.values() if p.role == "observed"]
-    chosen = given or [p for p in domain.predicates.values() if p.role == "raw"]
+    """What a graph is made from: the predicates that are observed, those that only encoders see included."""
+    chosen = [p for p in domain.predicates.values() if p.role in ("observed", "raw")]
     for predicate in chosen:
         if len(predicate.parameters) > 2:
             raise error(
@@ -44,7 +41,9 @@ def read_predicates(domain: Domain) -> tuple[Predicate, ...]:
 
 
 def feature_width(predicate: Predicate, shape: tuple[int, ...]) -> int:
-    """How many features a value of a predicate is presented as."""
+    """How many features a value of a predicate is presented as; of a picture, those of a pixel."""
+    if is_picture(predicate, shape):
+        return shape[-1]
     choices = predicate.type.choices or 1 if is_categorical(predicate.type) else 1
     return prod(shape) * choices
 
@@ -62,8 +61,13 @@ class Presented(nn.Module):
         size = feature_width(predicate, shape)
         self.register_buffer("mean", torch.zeros(size))
         self.register_buffer("scale", torch.ones(size))
-        self.project = nn.Linear(size, width, bias=False)
-        nn.init.normal_(self.project.weight, std=_FIRST_SCALE)
+        self.project: nn.Module
+        if is_picture(predicate, shape):
+            self.project = Convolutions(shape, width)
+        else:
+            self.project = nn.Linear(size, width, bias=False)
+            nn.init.normal_(self.project.weight, std=_FIRST_SCALE)
+        self.pictures = isinstance(self.project, Convolutions)
 
     def forward(self, values: Tensor) -> Tensor:
         """``[state, *objects, *value]`` → ``[state, *objects, width]``."""
@@ -71,6 +75,8 @@ class Presented(nn.Module):
         return projected
 
     def _features(self, values: Tensor) -> Tensor:
+        if self.pictures:
+            return values.float()
         leading = 1 + len(self.predicate.parameters)
         return presented(values, self.predicate.type, leading).flatten(leading)
 

@@ -19,6 +19,7 @@ EXAMPLE = """
 pdsketch data babyai --episodes 10000 --objects 4 --doors 4 --seed 0 -o babyai-data
 pdsketch data babyai --world-option objects=8 --world-option doors=6 -o fuller-rooms
 pdsketch data painting --episodes 1000 --seed 0 -o painting-data
+pdsketch data babyai --episodes 1000 --minari babyai/demos-v0
 """
 
 
@@ -38,12 +39,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="babyai: whose predicates to write; those of `rob` (the default) serve `abs` too",
     )
     add_world_option(parser)
-    parser.add_argument("-o", "--output", required=True, metavar="DIR", help="the folder to write")
+    parser.add_argument("-o", "--output", metavar="DIR", help="the folder to write")
+    parser.add_argument("--minari", metavar="ID", help="a Minari data set to write, such as rooms/demos-v0")
 
 
 def run(args: argparse.Namespace) -> int:
     """Generate and save."""
     name = check_world(args.world)
+    if args.output is None and args.minari is None:
+        raise output.UsageError("say where to: -o DIR, --minari ID, or both")
     output.when_interrupted(lambda _: ("nothing is kept", None))
     import_large("torch", "pdsketch.learn.data.files")
     from pdsketch.envs.registry import make_world
@@ -55,19 +59,28 @@ def run(args: argparse.Namespace) -> int:
         world = make_world(name, **options)
         settings = _settings(name, world, args)
         episodes = world.demonstrations(**settings)  # type: ignore[attr-defined]
-    output.when_interrupted(lambda _: (f"{args.output} is as it was, or holds all new episodes", None))
-    save_episodes(episodes, args.output, options={"world": name, **options, **settings})
+    places = [place for place in (args.output, args.minari) if place is not None]
+    if args.output is not None:
+        output.when_interrupted(lambda _: (f"{args.output} is as it was, or holds all new episodes", None))
+        save_episodes(episodes, args.output, options={"world": name, **options, **settings})
+    if args.minari is not None:
+        from pdsketch.learn.data.minari import write_minari
+
+        output.when_interrupted(lambda _: (f"the data set {args.minari} may be incomplete", None))
+        write_minari(episodes, args.minari, description=f"demonstrations of the world {name}, {settings}")
     seconds = time.perf_counter() - begin
     states = int(episodes.length.sum())
     speed = f"{len(episodes) / seconds:.0f} episodes/s"
-    text = f"{len(episodes)} episodes with {states} states in {args.output} ({speed})"
+    text = f"{len(episodes)} episodes with {states} states in {' and '.join(places)} ({speed})"
     payload = {
         "ok": True,
         "episodes": len(episodes),
         "states": states,
-        "folder": str(args.output),
+        "folder": args.output,
         "seconds": seconds,
     }
+    if args.minari is not None:
+        payload["minari"] = args.minari
     return output.finish(output.OK, payload, json=args.json, text=text)
 
 

@@ -6,7 +6,7 @@ import argparse
 from importlib.util import find_spec
 
 from pdsketch.cli import output
-from pdsketch.envs.extras import missing_extra
+from pdsketch.extras import missing_extra
 
 EXAMPLE = "pdsketch lsp --stdio"
 

@@ -12,7 +12,6 @@ import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from json import dumps
 from typing import Any, Final, NoReturn, TextIO, cast, final
 
 from pdsketch.lang.diagnostics import Diagnostic, as_json, render
@@ -178,6 +177,8 @@ def _checked(operation: Callable[..., Any], *args: str) -> None:
 
 def to_json(payload: Mapping[str, Any]) -> str:
     """One line of strict JSON: infinities and NaN become null, arrays become lists."""
+    from json import dumps
+
     return dumps(_plain(payload), allow_nan=False)
 
 

@@ -8,9 +8,9 @@ import sys
 import time
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
-from typing import get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from pdsketch.budget import Budget, LimitError, apart
 from pdsketch.cli import output
@@ -32,6 +32,9 @@ from pdsketch.search.heuristics import heuristics_help
 from pdsketch.search.keywords import Sources
 from pdsketch.search.options import model_searches_help
 from pdsketch.search.result import Result, UntrainedWarning
+
+if TYPE_CHECKING:
+    from pdsketch.serve.search_debugger import SearchDebugger
 
 EXAMPLE = """pdsketch plan examples/blocks/domain.pddl examples/blocks/p01.pddl
 pdsketch plan examples/lights/domain.pddl examples/lights/p01.pddl --search astar --heuristic max -o plan"""
@@ -86,6 +89,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         " the goal and what is proposed (generators)",
     )
     add_proposal_arguments(parser)
+    parser.add_argument(
+        "--search-debugger",
+        "--search-tree-dump",
+        metavar="PORT",
+        help="post the states of the search to the search debugger of VS Code's PDDL extension: its port,"
+        " or its URL",
+    )
     parser.add_argument("-o", "--output", metavar="FILE", help="write the plan there, not to stdout")
 
 
@@ -104,6 +114,7 @@ def _run(args: argparse.Namespace) -> int:
         check_output(args.output)
     found: tuple[Diagnostic, ...] = ()
     without_domain(args, "problem")
+    debugger = _debugger(args)
     with Budget(args.time_limit, args.memory_limit).running():
         try:
             problem = load_problem(args.problem, domain_of(args))
@@ -113,8 +124,9 @@ def _run(args: argparse.Namespace) -> int:
         else:
             parsed = time.monotonic() - started
             found = (*problem.domain.warnings, *problem.warnings)
-            with ctrl_c_ends():
-                result = _chosen(args, problem)
+            with ctrl_c_ends(), debugger or nullcontext():
+                result = _chosen(args, problem, debugger)
+            found += () if debugger is None else debugger.warnings
     seconds = {
         "parse": parsed,
         "ground": result.phases.get("ground", 0.0),
@@ -164,10 +176,26 @@ def _unread(limit: LimitError) -> Result:
     return Result(limit.status, reasons=(f"the {what} limit was reached while the files were read",))
 
 
-def _chosen(args: argparse.Namespace, problem: Problem) -> Result:
+def _debugger(args: argparse.Namespace) -> SearchDebugger | None:
+    if args.search_debugger is None:
+        return None
+    from pdsketch.serve.search_debugger import SearchDebugger, address_of
+
+    url = address_of(args.search_debugger)
+    if url is None:
+        raise output.UsageError(
+            f"--search-debugger wants a port, 1 to 65535, or http://HOST:PORT, found {args.search_debugger}"
+        )
+    return SearchDebugger(url)
+
+
+def _chosen(args: argparse.Namespace, problem: Problem, debugger: SearchDebugger | None) -> Result:
     """Plan; a search or a heuristic that is not there is the command line's fault, all else the problem's."""
     try:
-        return _plan(args, problem)
+        result = _plan(args, problem, {} if debugger is None else {"trace": debugger})
+        if debugger is not None and result.plan is not None:
+            debugger.found(result.plan)
+        return result
     except Error as refused:
         first = refused.diagnostics[0]
         if first.code in ("unknown-search", "unknown-heuristic", "bad-option", "bad-limit"):
@@ -181,7 +209,7 @@ def _at_problem(diagnostic: Diagnostic, file: str) -> Diagnostic:
     return diagnostic
 
 
-def _plan(args: argparse.Namespace, problem: Problem) -> Result:
+def _plan(args: argparse.Namespace, problem: Problem, options: dict[str, Any]) -> Result:
     from pdsketch.search.plan import plan
     from pdsketch.task.fragment import classify
 
@@ -189,7 +217,7 @@ def _plan(args: argparse.Namespace, problem: Problem) -> Result:
     with apart():
         import_large(*(() if classical else ("torch",)))
     names = ("search", "heuristic", "weight", "memory_limit", "max_expansions")
-    options = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
+    options |= {name: getattr(args, name) for name in names if getattr(args, name) is not None}
     of_models = {n: getattr(args, n) for n in _OF_MODELS if getattr(args, n)}
     if classical and of_models:
         raise output.UsageError(f"--{next(iter(of_models))} is for models, and this problem needs none")

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 EXAMPLE = """
 pdsketch reproduce babyai-main --jobs 2
 pdsketch reproduce babyai-data --quick
+pdsketch reproduce babyai-data --finished
 pdsketch reproduce painting-main --quick
 pdsketch reproduce babyai-data --cluster ray://head:10001 --jobs 30
 """
@@ -41,6 +42,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="ADDRESS",
         help="share them over a Ray cluster, of which --jobs workers at a time (the extra `cluster`)",
     )
+    parser.add_argument(
+        "--finished", action="store_true", help="make no runs: the table of those that are finished"
+    )
     parser.add_argument("-o", "--output", default="results", metavar="DIR", help="where to write (results)")
     add_world_option(parser)
     parser.add_argument("--page", metavar="FILE", help="also put all tables of DIR on one Markdown page")
@@ -57,7 +61,14 @@ def run(args: argparse.Namespace) -> int:
     check_options(options, experiment_of(args.table).options, "the world of the demonstrations")
     cluster = None if args.cluster is None else Cluster(args.cluster or None)
     request = Request(
-        args.table, Path(args.output), max(1, seeds), args.quick, max(1, args.jobs), options, cluster
+        args.table,
+        Path(args.output),
+        max(1, seeds),
+        args.quick,
+        max(1, args.jobs),
+        options,
+        cluster,
+        args.finished,
     )
     output.when_interrupted(lambda _: _kept(request))
     table = reproduce(request, output.say)

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
 from pdsketch.cli import output
 from pdsketch.cli.imports import ctrl_c_ends, import_large
 from pdsketch.cli.modules import add_module_argument, given_modules
+from pdsketch.lang.diagnostics import error
+
+if TYPE_CHECKING:
+    from pdsketch.tensor.model import Model
 
 EXAMPLE = """pdsketch rules MODEL
 pdsketch rules MODEL --codes --code-count pose=64
+pdsketch rules MODEL --quantise data -o QUANTISED
 pdsketch rules MODEL --state problem.pddl --full"""
 
 
@@ -32,6 +38,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--save", action="store_true", help="keep what took long to learn, and --code-count, with the model"
     )
+    parser.add_argument(
+        "--quantise",
+        metavar="DATA",
+        help="train a copy on for one epoch with codes in the place of latent vectors; -o says where it goes",
+    )
+    parser.add_argument("-o", "--output", metavar="DIR", help="the folder of the copy of --quantise")
     add_module_argument(parser)
 
 
@@ -45,7 +57,12 @@ def run(args: argparse.Namespace) -> int:
     model = load_model(args.model, given_modules(args))
     state = load_problem(args.state, model.domain).state if args.state is not None else None
     counts = dict(args.code_count)
+    if (args.quantise is None) != (args.output is None):
+        raise error("bad-option", "--quantise needs -o DIR for the copy, and -o is for --quantise alone")
     with ctrl_c_ends():
+        if args.quantise is not None:
+            model = _quantised(model, args.quantise, counts, args.output)
+            counts = {}
         found = rules(model, state, codes=counts)
     if args.save:
         keep_counts(model, counts)
@@ -59,6 +76,20 @@ def run(args: argparse.Namespace) -> int:
         json=args.json,
         text=found.text(full=args.full, codes=args.codes),
     )
+
+
+def _quantised(model: Model, data: str, counts: dict[str, int], folder: str) -> Model:
+    """The copy of a model that was trained with codes, written to its folder; what came of it is said."""
+    from pdsketch.abstract.andor.quantise import quantise
+
+    found = quantise(model, data, codes=counts)
+    found.model.save(folder)
+    kept = "written" if found.helps else "no better: a copy as the model was is written"
+    output.say(
+        f"{folder}: codes agree with {100 * found.agreement:.1f} % of values recorded, by k-means with "
+        f"{100 * found.agreement_before:.1f} %; {kept}"
+    )
+    return found.model
 
 
 def _count(text: str) -> tuple[str, int]:

@@ -14,6 +14,7 @@ from pdsketch.cli.worlds import add_world_option, check_world, given_options
 from pdsketch.lang.load import load_domain, load_problem
 
 if TYPE_CHECKING:
+    from pdsketch.learn.report import Findings
     from pdsketch.serve.exploration import Exploration
 
 EXAMPLE = """pdsketch serve examples/blocks/domain.pddl examples/blocks/p01.pddl
@@ -77,7 +78,7 @@ def _exploration(args: argparse.Namespace) -> Exploration:
         from pdsketch.tensor.store import load_model
 
         model = load_model(args.subject, given_modules(args))
-    report = _report(args) if args.data else ""
+    report = _report(args) if args.data else None
     if args.world is None:
         domain = model.domain if model is not None else load_domain(args.subject)
         problem = load_problem(args.problem, domain)
@@ -95,11 +96,11 @@ def _exploration(args: argparse.Namespace) -> Exploration:
     return Exploration(ModelSubject(model, state), world.goal, world=world, seed=args.seed, report=report)
 
 
-def _report(args: argparse.Namespace) -> str:
+def _report(args: argparse.Namespace) -> Findings:
     from pdsketch.learn.fit import evaluate
     from pdsketch.tensor.store import load_model
 
-    return str(evaluate(load_model(args.subject, given_modules(args)), args.data))
+    return evaluate(load_model(args.subject, given_modules(args)), args.data)
 
 
 def _port(text: str) -> int:

@@ -13,7 +13,7 @@ from pdsketch.envs.babyai.adapter import BabyAIWorld
 from pdsketch.envs.babyai.modules import SketchName, rob_functions
 from pdsketch.envs.babyai.states import load_sketch
 from pdsketch.envs.babyai.world import problem_seed
-from pdsketch.learn.fit import fit
+from pdsketch.experiments.training import fit_model
 from pdsketch.learn.report import Report
 from pdsketch.search.options import ModelSearch
 from pdsketch.tensor.model import Model
@@ -60,16 +60,7 @@ def train(config: TrainConfig) -> tuple[Model, Report]:
     """A model trained on fresh demonstrations, and the report of its fit."""
     world = BabyAIWorld(config.objects, config.doors, config.sketch)
     model = new_model(config.sketch, config.seed)
-    report = fit(
-        model,
-        world.demonstrations(config.episodes, config.seed),
-        steps=config.steps,
-        batch=config.batch,
-        learning_rate=config.learning_rate,
-        trial=config.trial,
-        seed=config.seed,
-    )
-    return model, report
+    return fit_model(model, world.demonstrations(config.episodes, config.seed), config)
 
 
 def new_model(sketch: SketchName, seed: int) -> Model:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, final
+from typing import Any, Protocol, final
 
 import torch
 
 from pdsketch.act.rollout import rollout
 from pdsketch.baselines.dreamer.agent import Dreamer
-from pdsketch.baselines.dreamer.options import BATCH
 from pdsketch.baselines.network import AgentBaseline
 from pdsketch.baselines.training import AgentKind, train_baseline
 from pdsketch.envs.babyai.adapter import BabyAIWorld
@@ -18,16 +17,16 @@ from pdsketch.experiments.babyai import MOST_STEPS, held_out
 from pdsketch.experiments.runs import ExperimentRun
 from pdsketch.experiments.tables import Records
 
-AGENTS: dict[AgentKind, str] = {"bc": "BC", "dt-s": "DT (S)", "dt-s+f": "DT (S+F)", "dreamer": "Dreamer"}
+CLONES: Mapping[AgentKind, str] = {"bc": "BC", "dt-s": "DT (S)", "dt-s+f": "DT (S+F)"}
+"""Agents that learn demonstrated actions and nothing else."""
+
+AGENTS: Mapping[str, str] = {**{str(kind): name for kind, name in CLONES.items()}, "dreamer": "Dreamer"}
 
 SEEN = ("robot", "item")
 """The types of the objects that are nodes: the walls of a room are always in the same places."""
 
 STEPS = {100: 200, 1000: 400, 10000: 2000}
 """Training steps, by number of demonstrations (docs/baselines.md: how they were chosen)."""
-
-DREAMER_STEPS = {100: 1000, 1000: 2000, 10000: 10000}
-"""The same of a Dreamer, whose batches are smaller."""
 
 MEASUREMENTS = 20
 """How often held-out steps are looked at in the course of a training: the best weights may come early."""
@@ -40,6 +39,7 @@ PAPER_ROOMS = {
     "dt-s": ("0.91", "0.82"),
     "dt-s+f": ("0.32", "0.19"),
     "dreamer": ("0.96", "0.79"),
+    "dreamer-online": ("0.96", "0.79"),
 }
 """What the paper reports for rooms as in training and for fuller ones."""
 
@@ -75,6 +75,26 @@ class BaselineConfig:
         return replace(self, **options)
 
 
+class Tried(Protocol):
+    """On which problems an agent is tried."""
+
+    @property
+    def rooms(self) -> tuple[tuple[int, int], ...]:
+        """Objects and doors of each kind of room."""
+
+    @property
+    def problems(self) -> int:
+        """How many a room."""
+
+    @property
+    def seed(self) -> int:
+        """Of the problems."""
+
+    @property
+    def split(self) -> str:
+        """Of the seeds of problems."""
+
+
 def measure_baseline(config: BaselineConfig) -> dict[str, Any]:
     """Train on demonstrations, then act: success by room, and how the training went."""
     agent = trained(config)
@@ -100,7 +120,7 @@ def trained(config: BaselineConfig) -> AgentBaseline:
     )
 
 
-def acted(agent: AgentBaseline, config: BaselineConfig, temperature: float) -> dict[str, Any]:
+def acted(agent: AgentBaseline, config: Tried, temperature: float) -> dict[str, Any]:
     """By room: the success of an agent, and how many steps it takes where it succeeds."""
     agent.temperature = temperature
     if isinstance(agent, Dreamer):
@@ -122,11 +142,9 @@ def baseline_runs(
     """A run per agent, number of demonstrations (with the rooms to act in) and seed."""
     runs = []
     for size, own in zip(sizes, rooms, strict=True):
-        for kind in AGENTS:
+        for kind in CLONES:
             for seed in range(seeds):
                 config = BaselineConfig(kind, size, seed, STEPS[size], rooms=own)
-                if kind == "dreamer":
-                    config = replace(config, steps=DREAMER_STEPS[size], batch=BATCH, learning_rate=1e-3)
                 if quick:
                     config = replace(config, episodes=10 + size // 500, steps=10, problems=6)
                 name = f"{kind}-{config.episodes}-seed{seed}"

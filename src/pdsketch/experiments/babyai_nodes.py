@@ -33,10 +33,10 @@ class NodesConfig:
     """A model, a learned heuristic from the same demonstrations, and the problems to plan for."""
 
     train: TrainConfig = field(default_factory=TrainConfig)
-    steps: int = 4000
+    steps: int = 2000
     batch: int = 256
     learning_rate: float = 2e-3
-    problems: int = 300
+    problems: int = 150
     expansions: int = 2000
     rooms: tuple[tuple[int, int], ...] = ((4, 4), (8, 6))
 

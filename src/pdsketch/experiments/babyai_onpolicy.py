@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -20,6 +20,7 @@ from pdsketch.experiments.babyai import (
     both_loops,
     held_out,
 )
+from pdsketch.experiments.babyai_ppo import PPOConfig, measure_ppo
 from pdsketch.experiments.runs import ExperimentRun
 from pdsketch.experiments.tables import Records, ResultTable, made_by, plot_lines, spread
 from pdsketch.onpolicy.learn import learn
@@ -53,12 +54,16 @@ class OnPolicyConfig:
         return replace(self, **options)
 
 
-def measure_onpolicy(config: OnPolicyConfig) -> dict[str, Any]:
-    """Learn by acting; the curve, and what the last model does on all held-out problems."""
+def measure_onpolicy(config: OnPolicyConfig, folder: Path | None = None) -> dict[str, Any]:
+    """Learn by acting; the curve, and what the last model does on all held-out problems.
+
+    ``folder`` keeps the rounds of a run that is not finished.
+    """
     domain, snap = load_sketch(config.sketch), config.sketch == "base"
     learned = learn(
         partial(BabyAIWorld, config.objects, config.doors, domain),
         domain,
+        folder,
         modules=rob_functions() if config.sketch == "rob" else {},
         episodes=config.episodes,
         first=config.first,
@@ -85,7 +90,8 @@ ROWS: dict[str, tuple[str, str]] = {
     "abs": ("PDS-Abs", "0.06"),
     "abs-warm": ("PDS-Abs, warm starts", "0.06"),
     "abs-walks": ("PDS-Abs, no subgoals", "0.06"),
-    "base": ("PDS-Base", "0.06"),
+    "base": ("PDS-Base, no subgoals", "0.06"),
+    "ppo": ("PPO", "0.99 within 200,000"),
 }
 """The rows with what the paper reports of them, in episodes."""
 
@@ -94,23 +100,44 @@ _OWN: dict[str, dict[str, Any]] = {
     "abs": {"sketch": "abs"},
     "abs-warm": {"sketch": "abs", "warm": True},
     "abs-walks": {"sketch": "abs", "subgoals": False},
-    "base": {"sketch": "base", "fit_steps": 2000, "trial": 0.0, "episodes": 1920},
+    "base": {
+        **{"sketch": "base", "subgoals": False, "trial": 0.0, "episodes": 240, "fit_steps": 600},
+        **{"max_expansions": 200, "watched": 50, "problems": 200},
+    },
 }
-"""Training steps as from demonstrations, in each round; PDS-Base needs more of everything there, too."""
+"""What tells the rows apart. The searches of PDS-Base fail and take long (an episode with subgoals more than
+five seconds), so that it has less of everything."""
 
 
-def onpolicy_runs(seeds: int, quick: bool) -> list[ExperimentRun[OnPolicyConfig]]:
+def onpolicy_runs(seeds: int, quick: bool) -> list[ExperimentRun[Any]]:
     """A run per row and seed."""
     small = {"episodes": 8, "first": 4, "fit_steps": 10, "max_expansions": 20, "watched": 4, "problems": 4}
-    return [
+    tiny: dict[str, Any] = {
+        "steps": 64,
+        "worlds": 4,
+        "rollout": 8,
+        "batch": 16,
+        "measurements": 2,
+        "watched": 4,
+        "problems": 4,
+    }
+    models: list[ExperimentRun[Any]] = [
         ExperimentRun(
             f"onpolicy-{row}-seed{seed}",
             measure_onpolicy,
             OnPolicyConfig(**{**own, **(small if quick else {}), "seed": seed}),
+            resumes=True,
         )
         for row, own in _OWN.items()
         for seed in range(seeds)
     ]
+    others: list[ExperimentRun[Any]] = [
+        ExperimentRun(
+            f"onpolicy-ppo-seed{seed}", measure_ppo, PPOConfig(seed=seed, **(tiny if quick else {}))
+        )
+        for seed in range(seeds)
+    ]
+    return models + others
 
 
 def _of(records: Records, row: str) -> list[dict[str, Any]]:
@@ -128,7 +155,7 @@ def _curve(records: Records, row: str) -> dict[int, list[float]]:
 
 def onpolicy_table(records: Records) -> ResultTable:
     """Success by the number of episodes, and of the last model in both loops."""
-    curves = {row: _curve(records, row) for row in ROWS}
+    curves = {row: _curve(records, row) for row in _OWN}
     sizes = sorted({size for curve in curves.values() for size in curve})
     rows = []
     for row, (title, paper) in ROWS.items():
@@ -136,24 +163,53 @@ def onpolicy_table(records: Records) -> ResultTable:
         rows.append(
             (
                 title,
-                *(spread(curves[row].get(size, [])) for size in sizes),
+                *(spread(curves.get(row, {}).get(size, [])) for size in sizes),
                 *(
-                    spread([result["final"][loop]["success"] for result in results])
+                    spread(
+                        [result["final"][loop]["success"] for result in results if loop in result["final"]]
+                    )
                     for loop in ("open", "closed")
                 ),
-                spread([float(result["curve"][-1]["all_steps"]) for result in results], 0),
+                *(
+                    spread([float(result["curve"][-1][name]) for result in results], 0)
+                    for name in ("all_episodes", "all_steps")
+                ),
                 paper,
             )
         )
-    head = ("model", *map(str, sizes), "last, open loop", "last, closed loop", "environment steps", "paper")
-    config = records[0]["config"]
-    note = (
-        "Success on held-out problems after so many episodes of learning by acting, the first "
-        f"{config['first']} of which are random walks; no demonstrations. Rooms of "
-        f"{config['objects']} objects and {config['doors']} doors, {_seeds(records)}; {config['watched']} "
-        f"problems for the curve (closed loop), {config['problems']} for the last model. {made_by(records)}"
+    head = (
+        *("model", *map(str, sizes), "last, open loop", "last, closed loop"),
+        *("episodes", "environment steps", "paper"),
     )
-    return ResultTable("BabyAI: on-policy learning", note, head, tuple(rows))
+    return ResultTable("BabyAI: on-policy learning", _note(records), head, tuple(rows))
+
+
+def _note(records: Records) -> str:
+    """How the runs were made that are there."""
+    shown = [
+        "Success on held-out problems after so many episodes of learning by acting, without demonstrations, "
+        f"in rooms of {records[0]['config']['objects']} objects and {records[0]['config']['doors']} doors; "
+        f"{_seeds(records)}."
+    ]
+    alike: dict[str, list[str]] = {}
+    for row, (title, _) in ROWS.items():
+        for record in _of(records, row)[:1]:
+            alike.setdefault(_how(row, record["config"]), []).append(title)
+    shown += [f"{'; '.join(titles)}: {how}." for how, titles in alike.items()]
+    return " ".join([*shown, made_by(records)])
+
+
+def _how(row: str, config: Mapping[str, Any]) -> str:
+    """How the runs of a row were made."""
+    tried = (
+        f"{config['watched']} problems for the curve (closed loop), {config['problems']} for the last model"
+    )
+    if row == "ppo":
+        return f"actions are drawn, closed loop, {tried}"
+    return (
+        f"{config['first']} random walks first, {config['fit_steps']} training steps a round, at most "
+        f"{config['max_expansions']} expansions a plan, {tried}"
+    )
 
 
 def _seeds(records: Records) -> str:

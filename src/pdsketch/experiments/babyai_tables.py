@@ -4,32 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from statistics import mean, pstdev
+from statistics import mean
 from typing import Any, final
 
 from pdsketch.envs.babyai.modules import SketchName
 from pdsketch.experiments.babyai import SearchConfig, TrainConfig, both_loops, held_out, train
-from pdsketch.experiments.babyai_baselines import (
-    AGENTS,
-    baseline_runs,
-    of_baselines,
-    of_models,
-    success_of,
-)
-from pdsketch.experiments.babyai_baselines import PAPER_ROOMS as BASELINE_ROOMS
-from pdsketch.experiments.babyai_baselines import PAPER_SIZES as BASELINE_SIZES
+from pdsketch.experiments.babyai_baselines import baseline_runs
 from pdsketch.experiments.babyai_checks import measure_stock, measure_transitions, measure_unseen
 from pdsketch.experiments.babyai_curves import curve_plot, curve_runs, curve_table
+from pdsketch.experiments.babyai_dreamer import dreamer_runs, practice_runs
 from pdsketch.experiments.babyai_factors import factor_runs, factor_table
 from pdsketch.experiments.babyai_nodes import node_plot, node_runs, node_table
+from pdsketch.experiments.babyai_notes import LOOPS, SIZES, SKETCHES, note_on, trained_from
 from pdsketch.experiments.babyai_onpolicy import onpolicy_plot, onpolicy_runs, onpolicy_table
+from pdsketch.experiments.babyai_success import data_plot, data_table, main_plot, main_table
 from pdsketch.experiments.experiment import Experiment
 from pdsketch.experiments.runs import ExperimentRun
-from pdsketch.experiments.tables import Records, ResultTable, made_by, plot_bars, plot_lines, spread
+from pdsketch.experiments.tables import Records, ResultTable, spread
 
-SKETCHES: dict[SketchName, str] = {"base": "PDS-Base", "abs": "PDS-Abs", "rob": "PDS-Rob"}
-SIZES = (100, 1000, 10000)
 STEPS: dict[SketchName, dict[int, int]] = {
     "base": {100: 800, 1000: 1500, 10000: 3500},
     "abs": {100: 1200, 1000: 1200, 10000: 1600},
@@ -39,20 +31,6 @@ STEPS: dict[SketchName, dict[int, int]] = {
 
 TRIALS: dict[SketchName, float] = {"base": 0.0, "abs": 0.4, "rob": 0.4}
 """How much of the steps chooses how flexible each network is; without structure, all must be."""
-
-PAPER_ROOMS: dict[str, tuple[str, str]] = {
-    "base": ("0.82", "0.62"),
-    "abs": ("0.99", "0.98"),
-    "rob": ("1.00", "1.00"),
-}
-"""What the paper reports for rooms as in training and for fuller ones."""
-
-PAPER_SIZES: dict[str, dict[int, str]] = {
-    "base": {100: "0.04", 1000: "0.11", 10000: "0.80"},
-    "abs": {100: "0.04", 1000: "0.98", 10000: "0.99"},
-    "rob": {100: "0.72", 1000: "0.99", 10000: "0.99"},
-}
-"""What the paper reports by number of demonstrations."""
 
 UNSEEN_EXPANSIONS = 500
 """As for missions, though goals over several things need longer plans."""
@@ -132,142 +110,22 @@ def success_runs(sizes: Sequence[int], seeds: int, quick: bool) -> list[Experime
         for sketch in reversed(SKETCHES)
         for seed in range(seeds)
     ]
-    return models + baseline_runs(sizes, [_rooms(size) for size in sizes], seeds, quick)
+    rooms = [_rooms(size) for size in sizes]
+    agents: list[ExperimentRun[Any]] = [
+        *baseline_runs(sizes, rooms, seeds, quick),
+        *dreamer_runs(sizes, rooms, seeds, quick),
+    ]
+    return models + agents
+
+
+def main_runs(seeds: int, quick: bool) -> list[ExperimentRun[Any]]:
+    """Those of all demonstrations, and a Dreamer that practises after them."""
+    return [*success_runs(SIZES[-1:], seeds, quick), *practice_runs(SIZES[-1], seeds, quick)]
 
 
 def _rooms(size: int) -> tuple[tuple[int, int], ...]:
     """Fuller rooms are for the models of all demonstrations."""
     return ((4, 4), (8, 6)) if size == SIZES[-1] else ((4, 4),)
-
-
-def _values(records: Records, sketch: str, size: int | None, room: str, loop: str) -> list[float]:
-    return [
-        record["result"][room][loop]["success"]
-        for record in records
-        if record["config"]["train"]["sketch"] == sketch
-        and size in (None, record["config"]["train"]["episodes"])
-    ]
-
-
-def _note(records: Records, more: str = "") -> str:
-    seeds = sorted({record["config"]["train"]["seed"] for record in records})
-    problems = records[0]["config"]["problems"]
-    held_out_note = f"{problems} held-out problems a seed. " if problems else ""
-    return f"Seeds {', '.join(map(str, seeds))}; {held_out_note}{more}{made_by(records)}"
-
-
-def _limit(records: Records) -> str:
-    """How plans were searched for, as the runs have it."""
-    search = records[0]["config"]["search"]
-    kind = f"{search['search']}, heuristic {search['heuristic']}"
-    kind = "Blind A*" if kind == "astar, heuristic blind" else kind
-    return f"{kind}, at most {search['max_expansions']} expansions a plan. "
-
-
-def _trained(records: Records) -> str:
-    """What was learned from how much, as the runs have it."""
-    train = records[0]["config"]["train"]
-    return f"{SKETCHES[train['sketch']]} from {train['episodes']:,} demonstrations"
-
-
-def main_table(records: Records) -> ResultTable:
-    """Success in rooms as in training and in fuller ones, acting blindly and with replanning."""
-    models = of_models(records)
-    rows = [
-        (title, *_without_plan(records, kind), " / ".join(BASELINE_ROOMS[kind]))
-        for kind, title in AGENTS.items()
-    ]
-    rows += [
-        (
-            title,
-            *(
-                spread(_values(models, sketch, None, room, loop))
-                for room in ("4+4", "8+6")
-                for loop in _LOOPS
-            ),
-            " / ".join(PAPER_ROOMS[sketch]),
-        )
-        for sketch, title in SKETCHES.items()
-    ]
-    head = (
-        "model",
-        "4+4 open loop",
-        "4+4 closed loop",
-        "8+6 open loop",
-        "8+6 closed loop",
-        "paper: 4+4 / 8+6",
-    )
-    episodes = models[0]["config"]["train"]["episodes"]
-    trained = f"{episodes} demonstrations in rooms of 4 objects and 4 doors. "
-    note = _note(models, f"{trained}{_limit(models)}{_baseline_note(records)}")
-    return ResultTable("BabyAI: planning success", note, head, tuple(rows))
-
-
-def _without_plan(records: Records, kind: str) -> tuple[str, ...]:
-    """The cells of an agent that has no plan to carry out blindly."""
-    return tuple(
-        cell for room in ("4+4", "8+6") for cell in ("", spread(success_of(records, kind, None, room)))
-    )
-
-
-def _baseline_note(records: Records) -> str:
-    made = of_baselines(records)
-    return f"Agents: {made_by(made)} Models: " if made else ""
-
-
-_LOOPS = ("open", "closed")
-
-
-def main_plot(records: Records, path: Path) -> None:
-    """Bars of the open-loop success."""
-    rooms = ("4+4", "8+6")
-    groups = {
-        title: {room: _centre(success_of(records, kind, None, room)) for room in rooms}
-        for kind, title in AGENTS.items()
-    }
-    groups |= {
-        title: {room: _centre(_values(of_models(records), sketch, None, room, "open")) for room in rooms}
-        for sketch, title in SKETCHES.items()
-    }
-    plot_bars(groups, path, title="BabyAI: success (models: open loop)", y="success")
-
-
-def data_table(records: Records) -> ResultTable:
-    """Success by number of demonstrations."""
-    models = of_models(records)
-    sizes = sorted({record["config"]["train"]["episodes"] for record in models})
-    rows = []
-    for kind, title in AGENTS.items():
-        rows.append((title, "", *(spread(success_of(records, kind, size, "4+4")) for size in sizes)))
-        if kind in BASELINE_SIZES:
-            rows.append((title, "paper", *(BASELINE_SIZES[kind].get(size, "") for size in sizes)))
-    for sketch, title in SKETCHES.items():
-        for loop in _LOOPS:
-            found = (spread(_values(models, sketch, size, "4+4", loop)) for size in sizes)
-            rows.append((title, loop + " loop", *found))
-        rows.append((title, "paper", *(PAPER_SIZES[sketch].get(size, "") for size in sizes)))
-    head = ("model", "acting", *(f"{size} episodes" for size in sizes))
-    note = _note(models, f"{_limit(models)}{_baseline_note(records)}")
-    return ResultTable("BabyAI: success by number of demonstrations", note, head, tuple(rows))
-
-
-def data_plot(records: Records, path: Path) -> None:
-    """Lines of the open-loop success over the number of demonstrations."""
-    models = of_models(records)
-    sizes = sorted({record["config"]["train"]["episodes"] for record in models})
-    series = {
-        title: [(size, *_centre(success_of(records, kind, size, "4+4"))) for size in sizes]
-        for kind, title in AGENTS.items()
-    }
-    series |= {
-        title: [(size, *_centre(_values(models, sketch, size, "4+4", "open"))) for size in sizes]
-        for sketch, title in SKETCHES.items()
-    }
-    plot_lines(series, path, title="BabyAI: success (models: open loop)", x="demonstrations", y="success")
-
-
-def _centre(values: Sequence[float]) -> tuple[float, float]:
-    return (mean(values), pstdev(values)) if values else (0.0, 0.0)
 
 
 def check_runs(seeds: int, quick: bool) -> list[ExperimentRun[Config]]:
@@ -302,10 +160,10 @@ def unseen_table(records: Records) -> ResultTable:
     head = ("goal", "optimal length", *(f"{m}, {search}" for m in measures for search in _SEARCHES))
     config = records[0]["config"]
     note = (
-        f"{_trained(records)}, {config['unseen']} problems a kind and seed, open loop, at most "
+        f"{trained_from(records)}, {config['unseen']} problems a kind and seed, open loop, at most "
         f'{config["unseen_expansions"]} expansions: blind A* in the model, and `search="abstract"`. '
     )
-    return ResultTable("BabyAI: goals of unseen kinds", _note(records, note), head, rows)
+    return ResultTable("BabyAI: goals of unseen kinds", note_on(records, note), head, rows)
 
 
 _SEARCHES = ("blind", "abstract")
@@ -316,17 +174,17 @@ def stock_table(records: Records) -> ResultTable:
     rows = tuple(
         (
             f"BabyAI-{level}-v0",
-            *(spread([record["result"]["stock"][level][loop] for record in records]) for loop in _LOOPS),
+            *(spread([record["result"]["stock"][level][loop] for record in records]) for loop in LOOPS),
         )
         for level in records[0]["result"]["stock"]
     )
     config = records[0]["config"]
     note = (
-        f"{_trained(records)} in the 7×7 room, {config['stock']} problems a level and seed, "
+        f"{trained_from(records)} in the 7×7 room, {config['stock']} problems a level and seed, "
         f"at most {config['stock_expansions']} expansions. "
     )
     return ResultTable(
-        "BabyAI: Minigrid's own levels", _note(records, note), ("level", "open loop", "closed loop"), rows
+        "BabyAI: Minigrid's own levels", note_on(records, note), ("level", "open loop", "closed loop"), rows
     )
 
 
@@ -345,12 +203,12 @@ def transition_table(records: Records) -> ResultTable:
         )
         for action in actions
     )
-    note = _note(records, f"{_trained(records)}; whole tables compared after each step. ")
+    note = note_on(records, f"{trained_from(records)}; whole tables compared after each step. ")
     return ResultTable("BabyAI: single steps against Minigrid", note, ("action", "steps", *predicates), rows)
 
 
 EXPERIMENTS: dict[str, Experiment] = {
-    "babyai-main": Experiment(lambda n, quick: success_runs(SIZES[-1:], n, quick), main_table, main_plot),
+    "babyai-main": Experiment(main_runs, main_table, main_plot),
     "babyai-data": Experiment(lambda n, quick: success_runs(SIZES, n, quick), data_table, data_plot),
     "babyai-nodes": Experiment(node_runs, node_table, node_plot),
     "babyai-curves": Experiment(curve_runs, curve_table, curve_plot),

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from traceback import format_exception
 from typing import Any, TypeVar, final
 
-from pdsketch.envs.extras import missing_extra
+from pdsketch.extras import missing_extra
 from pdsketch.lang.diagnostics import Error, error
 
 T = TypeVar("T")

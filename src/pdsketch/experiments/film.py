@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, final
 
 from pdsketch.act.world import World
-from pdsketch.envs.extras import missing_extra
+from pdsketch.extras import missing_extra
 from pdsketch.files.writing import make_folder, write_file
 from pdsketch.lang.steps import Step
 

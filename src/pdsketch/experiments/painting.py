@@ -17,7 +17,7 @@ from pdsketch.envs.painting.layout import SPAN
 from pdsketch.envs.painting.states import load_sketch
 from pdsketch.envs.painting.truth import RELATIONS
 from pdsketch.experiments.painting_config import PaintingSearch, PaintingTraining
-from pdsketch.learn.fit import fit
+from pdsketch.experiments.training import fit_model
 from pdsketch.learn.report import Report
 from pdsketch.nets import Offset
 from pdsketch.tensor.model import Model
@@ -25,8 +25,11 @@ from pdsketch.tensor.model import Model
 MOST_STEPS = 24
 """An episode that acts longer than this has failed: three times the longest demonstrated kind of plan."""
 
-MOST_REPLANS = 8
-"""How often closed-loop acting may plan anew."""
+MOST_REPLANS = 20
+"""How often closed-loop acting may plan anew: with noise, about as often as it acts."""
+
+AT_ONCE = 20
+"""Episodes that are acted in side by side; each has a world of its own, and a picture's context with it."""
 
 POSE_TOLERANCE = 0.06
 """How far a block may be from where it was expected, in poses: half the gap between blocks side by side."""
@@ -44,19 +47,10 @@ def new_painting_model(seed: int) -> Model:
 
 def train_painting(config: PaintingTraining) -> tuple[Model, Report]:
     """A model trained on fresh demonstrations, and the report of its fit."""
-    world = PaintingWorld(config.blocks, config.bowls)
+    world = PaintingWorld(config.blocks, config.bowls, images=config.images)
     model = new_painting_model(config.seed)
-    report = fit(
-        model,
-        world.demonstrations(config.episodes, config.seed),
-        steps=config.steps,
-        batch=config.batch,
-        learning_rate=config.learning_rate,
-        trial=config.trial,
-        lookahead=config.lookahead,
-        seed=config.seed,
-    )
-    return model, report
+    demonstrations = world.demonstrations(config.episodes, config.seed)
+    return fit_model(model, demonstrations, config, lookahead=config.lookahead)
 
 
 def painting_planner(model: Model, search: PaintingSearch, loop: Literal["open", "closed"]) -> Policy:
@@ -87,7 +81,7 @@ def measure_painting(
     model: Model, seeds: Sequence[int], search: PaintingSearch, **options: Any
 ) -> dict[str, dict[str, float]]:
     """Acting blindly and with replanning on the same tables; the options are those of the world."""
-    worlds = [PaintingWorld(**options) for _ in seeds]
+    worlds = [PaintingWorld(**options) for _ in seeds[:AT_ONCE]]
     closed = rollout(painting_planner(model, search, "closed"), worlds, seeds, MOST_STEPS)
     # An episode that was not planned for anew is the same in both loops: its plan need not be found twice.
     others = [i for i, account in enumerate(closed.accounts) if account["replans"]]

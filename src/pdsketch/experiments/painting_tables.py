@@ -2,123 +2,257 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from statistics import mean, pstdev
 from typing import Any
 
 from pdsketch.experiments.experiment import Experiment
-from pdsketch.experiments.painting_config import PaintingConfig, PaintingSearch, PaintingTraining
+from pdsketch.experiments.painting_config import (
+    AgentKind,
+    PaintingBaselineConfig,
+    PaintingConfig,
+    PaintingSearch,
+    PaintingTraining,
+)
 from pdsketch.experiments.runs import ExperimentRun
-from pdsketch.experiments.tables import Records, ResultTable, made_by, spread
+from pdsketch.experiments.tables import Records, ResultTable, made_by, plot_lines, spread
 
 SIZES = (100, 1000)
 
-PROBLEMS, UNSEEN_PROBLEMS = 100, 10
-"""Held-out tables for each seed: of the demonstrated kind of goal, and of each other kind."""
+PROBLEMS, NOISY_PROBLEMS = 100, 50
+"""Held-out tables for each kind of goal and seed; fewer where there are many settings of noise."""
+
+PAIR = "pair"
+UNSEEN = ("row of three", "all painted", "tower of three")
+"""The kind of goal that is demonstrated, and three others, as `envs.painting.goals` names them: that module
+needs MuJoCo, which a list of tables does not."""
+
+AGENTS: dict[AgentKind, str] = {"bc": "BC", "dt-s": "DT"}
+
+AGENT_STEPS = {100: 300, 1000: 1000}
+"""Training steps of agents, by number of demonstrations: the best weights of held-out steps come earlier."""
 
 PAPER = {100: "0.91", 1000: "0.99"}
 PAPER_BASELINES = (("BC (paper)", "0.70", "0.95"), ("DT (paper)", "0.56", "0.97"))
 PAPER_UNSEEN = {"row of three": "0.99", "all painted": "0.98", "tower of three": "0.87"}
 """What the paper reports, for three kinds of goals that its figure shows: more objects, `forall`, stacks."""
 
+FULLER = 5
+"""Blocks and bowls of the tables of unseen kinds of goals: one of each more than in demonstrations."""
+
+PLACEMENT_NOISES = (0.002, 0.01, 0.02, 0.03)
+LOST_GRIPS = (0.0, 0.15)
+"""The settings of noise: metres of placement, and the part of lifts whose grip is lost."""
+
+MODES = ("rasterised", "rendered")
+
 _LOOPS = ("open", "closed")
 
 
 def measure(config: PaintingConfig) -> dict[str, Any]:
-    """Train one model and try it on everything that the config asks for."""
-    from pdsketch.envs.painting.goals import PAIR, UNSEEN
+    """Train one model and try it on each kind of goal."""
     from pdsketch.experiments.painting import measure_painting, painting_seeds, train_painting
 
     model, _ = train_painting(config.train)
-    found: dict[str, Any] = {}
-    train = config.train
-    if config.problems:
-        seeds = painting_seeds(config.problems, train.seed)
-        found[PAIR] = measure_painting(model, seeds, config.search, blocks=train.blocks, bowls=train.bowls)
-    if config.unseen:
-        seeds = painting_seeds(config.unseen, train.seed)
-        fuller = {"blocks": config.unseen_blocks, "bowls": config.unseen_bowls}
-        found["unseen"] = {
-            kind: measure_painting(model, seeds, config.search, goals=kind, **fuller) for kind in UNSEEN
-        }
-    return found
+    seeds = painting_seeds(config.problems, config.train.seed)
+    options = config.tried_in()
+    return {
+        kind: measure_painting(model, seeds, config.search, goals=kind, **options) for kind in config.goals
+    }
 
 
-def _run(size: int, seed: int, quick: bool, unseen: bool) -> ExperimentRun[PaintingConfig]:
-    name = f"painting-{size}-seed{seed}"
+def measure_baseline(config: PaintingBaselineConfig) -> dict[str, Any]:
+    """Train one agent and let it act."""
+    from pdsketch.experiments.painting_baselines import measure_agent
+
+    return measure_agent(config)
+
+
+def _run(name: str, config: PaintingConfig, quick: bool) -> ExperimentRun[PaintingConfig]:
     if quick:
-        little = PaintingTraining(4 + size // 500, seed, steps=6, batch=16)
-        search = PaintingSearch(max_expansions=4)
-        config = PaintingConfig(little, search, problems=2, unseen=int(unseen))
-    else:
-        asked = UNSEEN_PROBLEMS if unseen else 0
-        config = PaintingConfig(
-            PaintingTraining(size, seed), problems=0 if unseen else PROBLEMS, unseen=asked
+        train = replace(config.train, episodes=4 + config.train.episodes // 500, steps=6, batch=16)
+        config = replace(config, train=train, search=PaintingSearch(max_expansions=4), problems=1)
+    return ExperimentRun(f"painting-{name}-seed{config.train.seed}", measure, config)
+
+
+def main_runs(seeds: int, quick: bool) -> list[ExperimentRun[Any]]:
+    """A run per number of demonstrations and seed, of models and of agents."""
+    runs: list[ExperimentRun[Any]] = [
+        _run(f"{size}", PaintingConfig(PaintingTraining(size, seed), (PAIR,), PROBLEMS), quick)
+        for size in SIZES
+        for seed in range(seeds)
+    ]
+    for size in SIZES:
+        for kind in AGENTS:
+            for seed in range(seeds):
+                config = PaintingBaselineConfig(kind, size, seed, AGENT_STEPS[size], problems=PROBLEMS)
+                if quick:
+                    config = replace(config, episodes=4 + size // 500, steps=4, batch=8, problems=1)
+                runs.append(ExperimentRun(f"painting-{kind}-{size}-seed{seed}", measure_baseline, config))
+    return runs
+
+
+def unseen_runs(seeds: int, quick: bool) -> list[ExperimentRun[Any]]:
+    """A run per kind of goal and seed, of the model of fewest demonstrations."""
+    return [
+        _run(
+            kind.replace(" ", "-"),
+            PaintingConfig(PaintingTraining(SIZES[0], seed), (kind,), PROBLEMS, blocks=FULLER, bowls=FULLER),
+            quick,
         )
-    return ExperimentRun(name, measure, config)
+        for kind in UNSEEN
+        for seed in range(seeds)
+    ]
 
 
-def main_runs(seeds: int, quick: bool) -> list[ExperimentRun[PaintingConfig]]:
-    """A run per number of demonstrations and seed."""
-    return [_run(size, seed, quick, False) for size in SIZES for seed in range(seeds)]
+def noise_runs(seeds: int, quick: bool) -> list[ExperimentRun[Any]]:
+    """A run per setting of noise and seed: pairs, and towers, which noise topples."""
+    return [
+        _run(
+            f"noise-{placement * 1000:g}mm-{lost:g}",
+            PaintingConfig(
+                PaintingTraining(SIZES[0], seed),
+                (PAIR, "tower of three"),
+                NOISY_PROBLEMS,
+                placement_noise=placement,
+                lost_grips=lost,
+            ),
+            quick,
+        )
+        for lost in LOST_GRIPS
+        for placement in PLACEMENT_NOISES
+        for seed in range(seeds)
+    ]
 
 
-def unseen_runs(seeds: int, quick: bool) -> list[ExperimentRun[PaintingConfig]]:
-    """A run per seed, of the model of fewest demonstrations, which takes minutes to train."""
-    return [_run(SIZES[0], seed, quick, True) for seed in range(seeds)]
+def image_runs(seeds: int, quick: bool) -> list[ExperimentRun[Any]]:
+    """A run per way in which pictures are made, and seed."""
+    return [
+        _run(mode, PaintingConfig(PaintingTraining(SIZES[0], seed, images=mode), (PAIR,), PROBLEMS), quick)
+        for mode in MODES
+        for seed in range(seeds)
+    ]
+
+
+def _models(records: Records) -> Records:
+    return [record for record in records if "train" in record["config"]]
 
 
 def _note(records: Records, more: str) -> str:
-    seeds = sorted({record["config"]["train"]["seed"] for record in records})
-    search = records[0]["config"]["search"]
+    models = _models(records)
+    seeds = sorted({record["config"]["train"]["seed"] for record in models})
+    search = models[0]["config"]["search"]
     how = f"{search['search']} with `{search['heuristic']}`, at most {search['max_expansions']} expansions"
     return f"Seeds {', '.join(map(str, seeds))}; {more} {how} a plan. {made_by(records)}"
 
 
+def _tried(records: Records) -> str:
+    config = _models(records)[0]["config"]
+    blocks, bowls = (config[what] or config["train"][what] for what in ("blocks", "bowls"))
+    return f"{config['problems']} held-out tables a goal and seed, with {blocks} blocks and {bowls} bowls."
+
+
+def _values(records: Sequence[dict[str, Any]], kind: str, loop: str, what: str = "success") -> list[float]:
+    return [record["result"][kind][loop][what] for record in records if kind in record["result"]]
+
+
 def main_table(records: Records) -> ResultTable:
     """Success on the demonstrated kind of goal, by number of demonstrations."""
-    sizes = sorted({record["config"]["train"]["episodes"] for record in records})
+    models = _models(records)
+    agents = [record for record in records if "kind" in record["config"]]
+    sizes = sorted({record["config"]["train"]["episodes"] for record in models})
 
-    def values(size: int, loop: str) -> list[float]:
-        here = [record for record in records if record["config"]["train"]["episodes"] == size]
-        return [record["result"]["pair"][loop]["success"] for record in here]
+    def of_size(size: int) -> Records:
+        return [record for record in models if record["config"]["train"]["episodes"] == size]
 
-    rows = [(f"PDS, {loop} loop", *(spread(values(size, loop)) for size in sizes)) for loop in _LOOPS]
+    def of_agent(kind: str, size: int) -> list[float]:
+        own = [r for r in agents if r["config"]["kind"] == kind and r["config"]["episodes"] == size]
+        return [record["result"]["success"] for record in own]
+
+    rows = [
+        (f"PDS, {loop} loop", *(spread(_values(of_size(size), PAIR, loop)) for size in sizes))
+        for loop in _LOOPS
+    ]
+    rows += [(name, *(spread(of_agent(kind, size)) for size in sizes)) for kind, name in AGENTS.items()]
     rows.append(("PDS (paper, open loop)", *(PAPER.get(size, "–") for size in sizes)))
     if tuple(sizes) == SIZES:
         rows += PAPER_BASELINES
-    config = records[0]["config"]
-    more = (
-        f"{config['problems']} held-out tables a seed, with {config['train']['blocks']} blocks and "
-        f"{config['train']['bowls']} bowls as in the demonstrations."
-    )
     head = ("model", *(f"@{size}" for size in sizes))
-    return ResultTable("Painting Factory: planning success", _note(records, more), head, tuple(rows))
+    note = _note(records, f"{_tried(records)} Agents see the world after each action.")
+    return ResultTable("Painting Factory: planning success", note, head, tuple(rows))
 
 
 def unseen_table(records: Records) -> ResultTable:
     """By kind of goal that was never demonstrated: success, lengths and expansions."""
-
-    def values(kind: str, loop: str, what: str) -> list[float]:
-        return [record["result"]["unseen"][kind][loop][what] for record in records]
-
     rows = tuple(
         (
             kind,
-            *(spread(values(kind, loop, "success")) for loop in _LOOPS),
+            *(spread(_values(records, kind, loop)) for loop in _LOOPS),
             PAPER_UNSEEN[kind],
-            spread(values(kind, "open", "planned")),
-            spread(values(kind, "closed", "steps"), 1),
-            spread(values(kind, "closed", "replans"), 1),
-            spread(values(kind, "open", "expanded"), 0),
+            spread(_values(records, kind, "open", "planned")),
+            spread(_values(records, kind, "closed", "steps"), 1),
+            spread(_values(records, kind, "closed", "replans"), 1),
+            spread(_values(records, kind, "open", "expanded"), 0),
         )
-        for kind in records[0]["result"]["unseen"]
+        for kind in UNSEEN
     )
-    config = records[0]["config"]
-    more = (
-        f"learned from {config['train']['episodes']:,} demonstrations of pairs; {config['unseen']} tables a "
-        f"kind and seed, with {config['unseen_blocks']} blocks and {config['unseen_bowls']} bowls."
-    )
+    episodes = records[0]["config"]["train"]["episodes"]
+    more = f"learned from {episodes:,} demonstrations of pairs; {_tried(records)}"
     head = ("goal", "open loop", "closed loop", "paper, open", "plans found", "steps", "replans", "expanded")
     return ResultTable("Painting Factory: goals of unseen kinds", _note(records, more), head, rows)
+
+
+def _with_noise(records: Records, placement: float, lost: float) -> Records:
+    wanted = (placement, lost)
+    return [r for r in records if (r["config"]["placement_noise"], r["config"]["lost_grips"]) == wanted]
+
+
+def noise_table(records: Records) -> ResultTable:
+    """By noise of the controller: success of pairs and towers in both loops."""
+    kinds = records[0]["config"]["goals"]
+    rows = []
+    for lost in LOST_GRIPS:
+        for placement in PLACEMENT_NOISES:
+            own = _with_noise(records, placement, lost)
+            cells = [spread(_values(own, kind, loop)) for kind in kinds for loop in _LOOPS]
+            again = spread(_values(own, kinds[-1], "closed", "replans"), 1)
+            rows.append((f"{placement * 100:g} cm", f"{lost:.0%}", *cells, again))
+    head = (
+        "placement noise",
+        "lost grips",
+        *(f"{kind}, {loop} loop" for kind in kinds for loop in _LOOPS),
+        f"replans, {kinds[-1]}",
+    )
+    more = f"learned from demonstrations without such noise; {_tried(records)}"
+    return ResultTable("Painting Factory: noise of the controller", _note(records, more), head, tuple(rows))
+
+
+def noise_plot(records: Records, path: Path) -> None:
+    """Success against placement noise, a line per kind of goal, loop and part of lost grips."""
+    series = {}
+    for kind in records[0]["config"]["goals"]:
+        for loop in _LOOPS:
+            for lost in LOST_GRIPS:
+                points = []
+                for placement in PLACEMENT_NOISES:
+                    found = _values(_with_noise(records, placement, lost), kind, loop)
+                    points.append((placement * 100, mean(found), pstdev(found)))
+                series[f"{kind}, {loop}" + (f", {lost:.0%} lost" if lost else "")] = points
+    plot_lines(series, path, title="Painting Factory", x="placement noise (cm)", y="success")
+
+
+def image_table(records: Records) -> ResultTable:
+    """Trained and tried on pictures of either kind: success and what it takes."""
+    rows = []
+    for mode in MODES:
+        own = [record for record in records if record["config"]["train"]["images"] == mode]
+        values = [spread(_values(own, PAIR, loop)) for loop in _LOOPS]
+        rows.append((mode, *values, spread(_values(own, PAIR, "open", "planned"))))
+    head = ("pictures", "open loop", "closed loop", "plans found")
+    title = "Painting Factory: pictures of MuJoCo's and of our own"
+    return ResultTable(title, _note(records, _tried(records)), head, tuple(rows))
 
 
 _WORLD = ("blocks", "bowls")
@@ -126,5 +260,7 @@ _WORLD = ("blocks", "bowls")
 EXPERIMENTS: dict[str, Experiment] = {
     "painting-main": Experiment(main_runs, main_table, options=_WORLD),
     "painting-unseen": Experiment(unseen_runs, unseen_table, options=_WORLD),
+    "painting-noise": Experiment(noise_runs, noise_table, noise_plot, options=_WORLD),
+    "painting-images": Experiment(image_runs, image_table, options=_WORLD),
 }
 """What ``pdsketch reproduce`` knows of the Painting Factory."""

@@ -12,7 +12,7 @@ from pdsketch.experiments import babyai_tables, painting_tables
 from pdsketch.experiments.cluster import Cluster
 from pdsketch.experiments.experiment import Experiment
 from pdsketch.experiments.remarks import REMARKS
-from pdsketch.experiments.runs import ExperimentRun, count_finished, run_all
+from pdsketch.experiments.runs import ExperimentRun, count_finished, finished_runs, run_all
 from pdsketch.experiments.tables import ResultTable
 from pdsketch.files.lock import lock_file
 from pdsketch.files.writing import make_folder, write_file, write_output
@@ -38,7 +38,8 @@ def experiment_of(table: str) -> Experiment:
 class Request:
     """Which table, how thoroughly, where to, and options of the training world.
 
-    ``jobs`` processes share the runs, of this machine or of a ``cluster``.
+    ``jobs`` processes share the runs, of this machine or of a ``cluster``. With ``finished_only`` none are
+    made: the table has what is finished, and says what is not.
     """
 
     table: str
@@ -48,6 +49,7 @@ class Request:
     jobs: int = 1
     world: Mapping[str, Any] = field(default_factory=dict)
     cluster: Cluster | None = None
+    finished_only: bool = False
 
     def all_runs(self) -> list[ExperimentRun[Any]]:
         """The runs of the table, trained in the world that is asked for."""
@@ -68,18 +70,36 @@ class Request:
 def reproduce(request: Request, say: Callable[[str], None] | None = None) -> ResultTable:
     """Run what is not finished yet, then write the table."""
     experiment = experiment_of(request.table)
-    folder = request.place
-    runs = request.all_runs()
+    folder = make_folder(request.place)
     # Other tables may be written into the same folder meanwhile.
     with lock_file(folder / f"{request.table}.json"):
-        records = run_all(runs, request.runs, request.jobs, say, request.cluster)
+        records, missing = _records(request, say)
         table = experiment.table(records)
+        if missing:
+            listed = f"**Not run yet**: {', '.join(missing)}."
+            table = replace(table, note=f"{table.note} {listed}")
         write_file(folder / f"{request.table}.md", table.markdown())
         content = {**table.as_json(), "runs": records}
         write_file(folder / f"{request.table}.json", json.dumps(content, indent=1))
         if experiment.plot is not None:
             experiment.plot(records, folder / f"{request.table}.png")
     return table
+
+
+def _records(request: Request, say: Callable[[str], None] | None) -> tuple[list[dict[str, Any]], list[str]]:
+    """The measurements that the table is made of, and the names of runs that are not finished."""
+    runs = request.all_runs()
+    if not request.finished_only:
+        return run_all(runs, request.runs, request.jobs, say, request.cluster), []
+    found = finished_runs(runs, request.runs)
+    records = [record for record in found if record is not None]
+    if not records:
+        raise error(
+            "no-runs",
+            f"none of the {len(runs)} runs of `{request.table}` is finished in {request.runs}",
+            help="the command without --finished makes them",
+        )
+    return records, [run.name for run, record in zip(runs, found, strict=True) if record is None]
 
 
 def finished(request: Request) -> tuple[int, int]:

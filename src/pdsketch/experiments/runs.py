@@ -1,5 +1,7 @@
 """Runs: a frozen config in, one JSON file out; finished ones are skipped, so that a table can be resumed.
 
+Long ones keep what they have done so far in a folder beside their file to be, and go on from there.
+
 A file holds the config, what was measured, and where it came from: versions,
 commit, date and machine time. Everything measured depends on the config alone;
 times stand apart, so that two runs of one config can be compared.
@@ -10,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
+import shutil
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -17,7 +20,7 @@ from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Protocol, TypeVar, final
+from typing import Any, ClassVar, Concatenate, Generic, Protocol, TypeVar, final
 
 from pdsketch.experiments.cluster import Cluster, on_cluster
 from pdsketch.experiments.workers import share
@@ -41,11 +44,15 @@ C = TypeVar("C", bound=RunConfig)
 @final
 @dataclass(frozen=True, slots=True)
 class ExperimentRun(Generic[C]):
-    """One run: a ``function`` of one frozen ``config``, under a name that people read."""
+    """One run: a ``function`` of one frozen ``config``, under a name that people read.
+
+    Where it ``resumes``, the function takes a folder, too, and goes on from what it finds there.
+    """
 
     name: str
-    function: Callable[[C], dict[str, Any]]
+    function: Callable[Concatenate[C, ...], dict[str, Any]]
     config: C
+    resumes: bool = False
 
     @property
     def code(self) -> str:
@@ -91,9 +98,14 @@ def run_all(
     return [_finished(folder, run) for run in runs]
 
 
+def finished_runs(runs: Sequence[ExperimentRun[C]], folder: Path) -> list[dict[str, Any] | None]:
+    """The measurements of the runs in their order; None where a run is not finished."""
+    return [_read(folder, run, lambda _: None) for run in runs]
+
+
 def count_finished(runs: Sequence[ExperimentRun[C]], folder: Path) -> int:
     """How many of the runs are finished."""
-    return sum(_read(folder, run, lambda _: None) is not None for run in runs)
+    return sum(record is not None for record in finished_runs(runs, folder))
 
 
 def _alone(
@@ -123,15 +135,17 @@ def _far(
 def _make(task: tuple[ExperimentRun[C], Path]) -> None:
     """Make one run and write its file."""
     run, folder = task
-    _write(folder, run, _execute(run))
+    begun = folder / f"{run.key}.begun"
+    _write(folder, run, _execute(run, begun))
+    shutil.rmtree(begun, ignore_errors=True)
 
 
-def _execute(run: ExperimentRun[C]) -> dict[str, Any]:
+def _execute(run: ExperimentRun[C], begun: Path | None = None) -> dict[str, Any]:
     import torch
 
     torch.set_num_threads(1)
     begin, cpu = time.perf_counter(), time.process_time()
-    result = run.function(run.config)
+    result = run.function(run.config, begun) if run.resumes else run.function(run.config)
     return {
         "result": result,
         "seconds": round(time.perf_counter() - begin, 2),

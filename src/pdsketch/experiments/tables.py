@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import mean, pstdev
 from typing import Any, final
 
-from pdsketch.envs.extras import missing_extra
+from pdsketch.extras import missing_extra
 from pdsketch.files.writing import make_folder, write_file
 
 Records = Sequence[dict[str, Any]]
@@ -65,9 +65,11 @@ Series = Mapping[str, Sequence[tuple[float, float, float]]]
 
 
 def plot_lines(series: Series, path: Path, *, title: str, x: str, y: str) -> None:
-    """A line per series with its deviation, x on a logarithmic axis."""
+    """A line per series that has points, with its deviation, x on a logarithmic axis."""
     figure, axes = _axes(title, x, y)
     for name, points in series.items():
+        if not points:
+            continue
         xs, ys, errors = zip(*points, strict=True)
         axes.errorbar(xs, ys, yerr=errors, marker="o", capsize=3, label=name)
     axes.set_xscale("log")

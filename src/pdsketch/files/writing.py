@@ -15,10 +15,12 @@ import stat
 from collections.abc import Iterable
 from contextlib import suppress
 from os import PathLike, fspath
-from pathlib import Path
-from typing import Final, Self, final
+from typing import TYPE_CHECKING, Final, Self, final
 
 from pdsketch.lang.diagnostics import Error, error
+
+if TYPE_CHECKING:
+    from pathlib import Path  # takes 3 ms to import, and most commands write nothing
 
 Name = str | PathLike[str]
 Data = str | bytes | bytearray | memoryview
@@ -37,6 +39,8 @@ def write_file(path: Name, data: Data | Iterable[Data], *, known_as: Name | None
 
     ``known_as`` is the name that the user is told if it cannot be written.
     """
+    from pathlib import Path
+
     _replace(Path(path), data, None, known_as)
 
 
@@ -85,6 +89,8 @@ def make_folder(path: Name) -> Path:
         if isinstance(problem, FileExistsError):
             problem = NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
         raise cannot_write(path, problem) from None
+    from pathlib import Path
+
     return Path(path)
 
 
@@ -160,6 +166,8 @@ class Lines:
 
 def _target(path: Name) -> Path:
     """What a name stands for, links followed."""
+    from pathlib import Path
+
     return Path(os.path.realpath(path))
 
 
@@ -238,7 +246,10 @@ def cannot_write(path: Name, problem: OSError, *, parent: bool = False) -> Error
     """What to say when a file cannot be written: why, and what helps."""
     number = problem.errno or 0
     if parent and number in (errno.ENOENT, errno.ENOTDIR):
-        reason, fix = "there is no such folder", f"make it first: mkdir -p {Path(path).parent}"
+        reason, fix = (
+            "there is no such folder",
+            f"make it first: mkdir -p {os.path.dirname(path) or os.curdir}",
+        )
     elif number in _REASONS:
         reason, fix = _REASONS[number]
     else:

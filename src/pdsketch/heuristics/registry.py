@@ -12,7 +12,6 @@ plan. ``add`` and ``ff`` also name preferred operators.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import final
 
 import numpy as np
@@ -22,6 +21,7 @@ from pdsketch.heuristics.names import unknown_heuristic
 from pdsketch.heuristics.relaxation import Relaxation
 from pdsketch.kernels.bits import Words, holds
 from pdsketch.kernels.compiled import kernel
+from pdsketch.lang.records import dataclass
 
 BLIND, GOALCOUNT, MAX, ADD, FF = range(5)
 

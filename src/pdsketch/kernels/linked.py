@@ -18,15 +18,13 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
-from hashlib import blake2b
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any, Final, final
 
 import numpy as np
 
 from pdsketch.kernels.flat import Slots
-from pdsketch.kernels.sources import digest_of
+from pdsketch.kernels.sources import DIGEST, digest, digest_of
 
 SUFFIX: Final = ".so"
 UNLINKED: Final = b""
@@ -35,7 +33,6 @@ UNLINKED: Final = b""
 _FORM: Final = 2
 """Counted up when the entries of shared objects change."""
 
-_DIGEST: Final = 16
 _HARMLESS: Final = frozenset({"NUMBA_CACHE_DIR", "NUMBA_NUM_THREADS"})
 
 
@@ -43,8 +40,8 @@ _HARMLESS: Final = frozenset({"NUMBA_CACHE_DIR", "NUMBA_NUM_THREADS"})
 class Linked:
     """A kernel of one signature, as a function of its slots."""
 
-    def __init__(self, path: Path, formats: str) -> None:
-        library = ctypes.PyDLL(os.fspath(path))  # it keeps the interpreter's lock, as numba does
+    def __init__(self, path: str, formats: str) -> None:
+        library = ctypes.PyDLL(path)  # it keeps the interpreter's lock, as numba does
         entry, release = library.kernel, library.kernel_release
         entry.argtypes, entry.restype = (ctypes.c_char_p, ctypes.c_void_p), ctypes.c_int32
         release.argtypes, release.restype = (ctypes.c_void_p,), None
@@ -112,7 +109,7 @@ def load(function: Callable[..., Any], signature: str, formats: str) -> tuple[bo
     """
     name = _name(function, signature)
     for folder in _folders(function):
-        path = folder / name
+        path = os.path.join(folder, name)
         content = _whole(path) if _is_ours(folder) and _is_ours(path) else None
         if content == UNLINKED:
             return True, None
@@ -127,17 +124,17 @@ def save(function: Callable[..., Any], signature: str, content: bytes) -> bool:
     name = _name(function, signature)
     for folder in _folders(function):
         try:
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            os.makedirs(folder, mode=0o700, exist_ok=True)
             if _is_ours(folder):
-                _write(folder / name, content + _digest(content))
+                _write(os.path.join(folder, name), content + digest(content))
                 return True
         except OSError:
             continue
     return False
 
 
-def _write(path: Path, content: bytes) -> None:
-    scratch = path.with_name(f"{path.name}.{os.urandom(8).hex()}")
+def _write(path: str, content: bytes) -> None:
+    scratch = f"{path}.{os.urandom(8).hex()}"
     try:
         with open(os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644), "wb") as file:
             file.write(content)
@@ -148,16 +145,17 @@ def _write(path: Path, content: bytes) -> None:
         raise
 
 
-def _folders(function: Callable[..., Any]) -> list[Path]:
+def _folders(function: Callable[..., Any]) -> list[str]:
     """Where shared objects are kept: where numba keeps its own if told, else by the sources or at home."""
     asked = os.environ.get("NUMBA_CACHE_DIR")
     if asked:
-        return [Path(asked)]
+        return [asked]
     home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    return [Path(function.__code__.co_filename).parent / "__pycache__", Path(home) / "pdsketch"]
+    beside = os.path.dirname(function.__code__.co_filename)
+    return [os.path.join(beside, "__pycache__"), os.path.join(home, "pdsketch")]
 
 
-def _is_ours(path: Path) -> bool:
+def _is_ours(path: str) -> bool:
     try:
         found = os.stat(path)
     except OSError:
@@ -165,19 +163,20 @@ def _is_ours(path: Path) -> bool:
     return found.st_uid in (0, os.geteuid()) and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
-def _whole(path: Path) -> bytes | None:
+def _whole(path: str) -> bytes | None:
     """What a file holds but for its digest; None if that does not fit."""
     try:
-        content = path.read_bytes()
+        with open(path, "rb") as file:
+            content = file.read()
     except OSError:
         return None
-    return content[:-_DIGEST] if _digest(content[:-_DIGEST]) == content[-_DIGEST:] else None
+    return content[:-DIGEST] if digest(content[:-DIGEST]) == content[-DIGEST:] else None
 
 
 def _name(function: Callable[..., Any], signature: str) -> str:
     origin = (_FORM, digest_of(function), signature, _numba(), _processor(), os.uname().machine)
-    digest = _digest(repr(origin).encode()).hex()
-    return f"{function.__module__.rpartition('.')[2]}.{function.__name__}.{digest}{SUFFIX}"
+    made_from = digest(repr(origin).encode()).hex()
+    return f"{function.__module__.rpartition('.')[2]}.{function.__name__}.{made_from}{SUFFIX}"
 
 
 @cache
@@ -203,7 +202,3 @@ def _processor() -> bytes:
         return b""
     kept = (b"vendor_id", b"cpu family", b"model", b"stepping", b"flags", b"Features", b"CPU ")
     return b"\n".join(line for line in first.split(b"\n") if line.startswith(kept))
-
-
-def _digest(content: bytes) -> bytes:
-    return blake2b(content, digest_size=_DIGEST).digest()

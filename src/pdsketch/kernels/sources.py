@@ -8,15 +8,23 @@ any other file leaves it alone.
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from hashlib import blake2b
-from pathlib import Path
+from functools import cache
 from types import CodeType
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
+
+try:  # `hashlib` has the same, and loads OpenSSL first
+    from _blake2 import blake2b
+except ImportError:
+    from hashlib import blake2b
+
+DIGEST: Final = 16
+"""Bytes of a digest."""
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
 
@@ -32,7 +40,8 @@ def digest_of(function: Callable[..., Any]) -> str:
             continue
         seen.add(id(part))
         file, names, scope = _of_class(part) if isinstance(part, type) else _of_function(part)
-        found.add(blake2b(Path(file).read_bytes(), digest_size=16).hexdigest())
+        state = os.stat(file)
+        found.add(_digest_of_file(file, state.st_mtime_ns, state.st_size))
         for name in names:
             value: Any = scope.get(name)
             if hasattr(type(value), "_numba_type_"):  # a kernel; asked of it, numba would be imported
@@ -43,7 +52,19 @@ def digest_of(function: Callable[..., Any]) -> str:
                 found.add(f"{name} {value.dtype} {value.tobytes().hex()}")
             elif isinstance(value, int | float | str | tuple | np.generic):
                 found.add(f"{name} {value!r}")
-    return blake2b("\n".join(sorted(found)).encode(), digest_size=16).hexdigest()
+    return digest("\n".join(sorted(found)).encode()).hex()
+
+
+@cache
+def _digest_of_file(file: str, _changed: int, _size: int) -> str:
+    """Kernels share files; one that was changed is read again."""
+    with open(file, "rb") as content:
+        return digest(content.read()).hex()
+
+
+def digest(content: bytes) -> bytes:
+    """What tells contents apart, in `DIGEST` bytes."""
+    return blake2b(content, digest_size=DIGEST).digest()
 
 
 def _of_function(function: Any) -> tuple[str, set[str], Mapping[str, Any]]:

@@ -78,13 +78,20 @@ def analyse(text: str, name: str = "<text>", domain: TextAnalysis | None = None)
 
 @contextmanager
 def _without_collections() -> Iterator[None]:
-    """Garbage is not collected inside: of the many small nodes none is garbage, and looking takes a third."""
+    """Garbage is not collected inside: of the many small nodes none is garbage, and looking takes a third.
+
+    Nor is it right afterwards, for the nodes are old by then: freezing and unfreezing moves all objects into
+    the oldest generation without looking at them. Analyses have no cycles, so that nothing is kept by this.
+    """
     was_enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
         if was_enabled:
+            if not gc.get_freeze_count():  # else a program has frozen its own
+                gc.freeze()
+                gc.unfreeze()
             gc.enable()
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, final
 
 from pdsketch.lang.analysis import Analysis
 from pdsketch.lang.diagnostics import Diagnostic
+from pdsketch.lang.records import dataclass
 from pdsketch.lang.source import Source, Span
 from pdsketch.lang.terms import Expr, Update, Variable
 from pdsketch.lang.types import Hierarchy, ObjectType, ValueType
@@ -28,6 +29,9 @@ Role = Literal["observed", "raw", "external", "derived", "encoded", "cost"]
 - ``cost``: ``total-cost``; not part of the state.
 """
 
+
+_MOST_FACTS = 50
+"""Values of an initial state that notebooks show; set by hand."""
 
 LARGEST_COST = 1e100
 """What an action may cost at most: so many of them that no plan is as long add up to a number."""
@@ -146,6 +150,17 @@ class Domain:
         held = ", ".join(f"{len(them)} {word}{'s' * (len(them) != 1)}" for word, them in counts.items())
         return f"Domain({self.name}: {held})"
 
+    def _repr_html_(self) -> str:
+        """Its declarations, for notebooks."""
+        from pdsketch.lang.html import html_table
+
+        rows: list[tuple[str, str]] = [
+            (p.role, f"{p.name}({_types(p.parameters)}) -> {p.type}") for p in self.predicates.values()
+        ]
+        rows += [("action", f"{a.name}({_types(a.parameters)})") for a in self.actions.values()]
+        rows += [("blank", blank.signature) for blank in self.blanks.values()]
+        return html_table(repr(self), rows)
+
     @cached_property
     def analysis(self) -> Analysis:
         """What its expressions and actions read and write."""
@@ -160,6 +175,10 @@ class Domain:
     def has_costs(self) -> bool:
         """Whether some action says what it costs."""
         return any(action.cost is not None for action in self.actions.values())
+
+
+def _types(parameters: tuple[Variable, ...]) -> str:
+    return ", ".join(str(parameter.type) for parameter in parameters)
 
 
 Fact = tuple[str, ...]
@@ -197,6 +216,18 @@ class Problem:
         objects, facts = len(self.universe), len(self.init)
         held = f"{objects} object{'s' * (objects != 1)}, {facts} value{'s' * (facts != 1)}"
         return f"Problem({self.name} of {self.domain.name}: {held})"
+
+    def _repr_html_(self) -> str:
+        """The goal and the initial state, for notebooks."""
+        from pdsketch.lang.data import show_atom, shown
+        from pdsketch.lang.html import html_table
+        from pdsketch.lang.unparse import formula_text
+
+        facts = list(self.init.items())
+        rows = [("goal", formula_text(self.goal))]
+        rows += [(show_atom(fact), shown(value)) for fact, value in facts[:_MOST_FACTS]]
+        rows += [("…", f"{len(facts)} values")] if len(facts) > _MOST_FACTS else []
+        return html_table(repr(self), rows)
 
     @property
     def state(self) -> State:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import product
 from typing import Any, final
 
 from pdsketch.budget import current
 from pdsketch.lang.data import choices_of
 from pdsketch.lang.domain import Domain, Predicate, Problem
+from pdsketch.lang.records import dataclass
 from pdsketch.lang.terms import Expr, Variable, children
 from pdsketch.lang.types import ObjectType, Type
 

@@ -13,7 +13,10 @@ from torch import Tensor
 @final
 @dataclass
 class EarlyStopping:
-    """After ``patience`` measurements without a better loss it is enough; None: never."""
+    """After ``patience`` measurements without a better loss it is enough; None: never.
+
+    The best weights are kept all the same.
+    """
 
     patience: int | None
     best: Mapping[str, Tensor] = field(default_factory=dict)
@@ -22,10 +25,8 @@ class EarlyStopping:
 
     def enough(self, loss: float, weights: Callable[[], dict[str, Tensor]]) -> bool:
         """Take in a measurement; ``weights`` copies those that it is of."""
-        if self.patience is None:
-            return False
         if loss < self.best_loss:
             self.best_loss, self.waited, self.best = loss, 0, weights()
             return False
         self.waited += 1
-        return self.waited >= self.patience
+        return self.patience is not None and self.waited >= self.patience

@@ -27,6 +27,7 @@ from pdsketch.learn.notes import note_verdicts, take_notes
 from pdsketch.learn.options import Options
 from pdsketch.learn.report import Evaluation, Report
 from pdsketch.learn.setup import NOTE as MADE_FROM
+from pdsketch.learn.starts import rival_warnings
 from pdsketch.learn.trainer import Trainer
 from pdsketch.learn.training_set import TrainingSet
 from pdsketch.tensor.model import Model
@@ -184,7 +185,7 @@ def _report(trainer: Trainer, status: str, total: float) -> Report:
         train=found.measures,
         held_out=found.held_out,
         blanks=found.blanks,
-        warnings=found.warnings,
+        warnings=(*found.warnings, *rival_warnings(trainer.starts.rivals())),
         wrong_steps=found.wrong_steps,
         wrong_goals=found.wrong_goals,
         seconds={**trainer.seconds, "total": total},

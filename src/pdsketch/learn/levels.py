@@ -73,11 +73,13 @@ class Levels:
     @cached_property
     def _examples(self) -> Array:
         """At most `MOST_JUDGED` of those that were kept apart, or of all where none was, of every stratum."""
-        states = self.apart if len(self.apart) else self._all
-        states = states[np.argsort(self.losses.training.dataset.strata[states], kind="stable")]
-        return np.sort(
-            states[np.linspace(0, len(states) - 1, min(len(states), MOST_JUDGED)).astype(np.int64)]
-        )
+        return some_of(self.apart if len(self.apart) else self._all, self.losses.training)
+
+
+def some_of(states: Array, training: TrainingSet) -> Array:
+    """At most `MOST_JUDGED` examples, of every stratum."""
+    ordered = states[np.argsort(training.dataset.strata[states], kind="stable")]
+    return np.sort(ordered[np.linspace(0, len(ordered) - 1, min(len(ordered), MOST_JUDGED)).astype(np.int64)])
 
 
 def _nested(training: TrainingSet) -> list[Nested]:

@@ -53,7 +53,7 @@ def distance(found: Tensor, target: Tensor, predicate: Predicate) -> Tensor:
 
 
 def mixture_losses(
-    gate: Tensor, wrong: Tensor, stale: Tensor, written: Tensor, sharpness: float
+    gate: Tensor, wrong: Tensor, stale: Tensor, written: Tensor, sharpness: float, doubt: float = 0.0
 ) -> tuple[Tensor, Tensor]:
     """The losses of a conditional assignment: a step of expectation maximisation (Dempster et al., 1977).
 
@@ -65,12 +65,17 @@ def mixture_losses(
     it is responsible and wherever the gate holds: what a goal says of the gate thereby
     reaches a value that was written over an equal one. Blending the two values instead
     would let half a gate and twice the change pass for the truth.
+
+    ``doubt``, from 1 to 0 in the course of a fit: how little the errors say so far (deterministic annealing,
+    Ueda and Nakano, 1998). While an encoder still sees everything alike, the old value is right everywhere:
+    gates would close, and behind closed gates no new value is learned. In doubt the new value is fitted
+    wherever there may be one.
     """
     gate = gate.clamp(LOG_MARGIN, 1.0 - LOG_MARGIN)
     with torch.no_grad():
-        odds = torch.logit(gate) + sharpness * (stale - wrong)
+        odds = (1.0 - doubt) * torch.logit(gate) + sharpness * (stale - wrong)
         responsibility = torch.where(written, torch.ones_like(gate), torch.sigmoid(odds))
-        asked = torch.maximum(responsibility, gate)
+        asked = torch.maximum(responsibility, gate).clamp_min(doubt)
     return -responsibility * gate.log() - (1.0 - responsibility) * (1.0 - gate).log(), asked * wrong
 
 

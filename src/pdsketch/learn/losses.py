@@ -44,10 +44,14 @@ Mean = Callable[..., Tensor]
 
 @final
 class Rollout:
-    """The observed slice of a batch, and the slice that is predicted after it, if a term asks for it."""
+    """The observed slice of a batch, and the slice that is predicted after it, if a term asks for it.
 
-    def __init__(self, current: TimeSlice) -> None:
+    ``doubt``: how little is known yet of what encodings mean (`mixture_losses`).
+    """
+
+    def __init__(self, current: TimeSlice, doubt: float) -> None:
         self.current = current
+        self.doubt = doubt
 
     @cached_property
     def after(self) -> TimeSlice:
@@ -94,7 +98,7 @@ class Losses:
             LossTerm(
                 "transition",
                 options.transition,
-                lambda batch: self._transition_loss(batch.current, batch.after, variable_loss),
+                lambda batch: self._transition_loss(batch, variable_loss),
             ),
             LossTerm("lookahead", options.lookahead, lambda batch: self._lookahead_loss(batch.after)),
         ]
@@ -105,14 +109,14 @@ class Losses:
         """What the errors of observed float variables are divided by, by action and predicate."""
         return change_scales(self.training)
 
-    def terms(self, states: Array) -> dict[str, Tensor]:
+    def terms(self, states: Array, doubt: float = 0.0) -> dict[str, Tensor]:
         """The loss terms, not yet weighted; those without any example are left out."""
         current = TimeSlice(self.training, self.logic, self.training.dataset.place(states))
         current.prepare(
             goals=not self.parts.keys().isdisjoint(("goal", "lookahead")),
             step=not self.parts.keys().isdisjoint(("transition", "lookahead")),
         )
-        batch = Rollout(current)
+        batch = Rollout(current, doubt)
         computed = {name: term.compute(batch) for name, term in self.parts.items()}
         return {name: value for name, value in computed.items() if value is not None}
 
@@ -124,6 +128,12 @@ class Losses:
             held = (priors or {}).get(name, 0.0) if term.prior else 1.0
             weighted.append(value * (term.weight * held))
         return torch.stack(weighted).sum() if weighted else None
+
+    def judgement(self, current: TimeSlice) -> Tensor:
+        """The loss of what is said of observed states: their goals, and their actions' preconditions."""
+        parts = (self._goal_loss(current), self._precondition_loss(current))
+        zero = torch.zeros((), device=current.states.device)
+        return torch.stack([zero, *(part for part in parts if part is not None)]).sum()
 
     # -- goals ------------------------------------------------------------------------
 
@@ -195,19 +205,18 @@ class Losses:
 
     # -- transitions ------------------------------------------------------------------
 
-    def _transition_loss(
-        self, current: TimeSlice, after: TimeSlice, variable_loss: Callable[..., Tensor]
-    ) -> Tensor | None:
+    def _transition_loss(self, batch: Rollout, variable_loss: Callable[..., Tensor]) -> Tensor | None:
         """What actions were predicted to write against what came about.
 
         Balanced: changed and unchanged variables weigh alike, and so do actions.
         Plain: the mean over all variables that were written.
         """
         parts, counts = [], []
+        after = batch.after
         for transition in after.transitions:
             targets = self.targets(after, transition)
             for name in transition.new:
-                parts.append(variable_loss(current, transition, name, targets[name]))
+                parts.append(variable_loss(batch, transition, name, targets[name]))
                 counts.append(1.0 if self.options.balanced else float(len(transition.rows)))
         if not parts:
             return None
@@ -224,8 +233,9 @@ class Losses:
                 found |= encode(self.training, states, self.logic)
         return found
 
-    def _distance_loss(self, current: TimeSlice, transition: Transition, name: str, target: Tensor) -> Tensor:
+    def _distance_loss(self, batch: Rollout, transition: Transition, name: str, target: Tensor) -> Tensor:
         """The mean distance of what one action wrote to one predicate, however it was written."""
+        current = batch.current
         predicate = self.training.domain.predicates[name]
         changed = differs(current.value(name, transition.rows), target, predicate)
         mean = self._mean(changed, current, transition, name)
@@ -237,10 +247,9 @@ class Losses:
         real = real_entries(self.training, current.states.index_select(0, transition.rows), predicate)
         return partial(combined, changed=changed, real=real, balanced=self.options.balanced)
 
-    def _likelihood_loss(
-        self, current: TimeSlice, transition: Transition, name: str, target: Tensor
-    ) -> Tensor:
+    def _likelihood_loss(self, batch: Rollout, transition: Transition, name: str, target: Tensor) -> Tensor:
         """The negative log-likelihood of what one action wrote to one predicate."""
+        current = batch.current
         predicate = self.training.domain.predicates[name]
         before = current.value(name, transition.rows)
         changed = differs(before, target, predicate)
@@ -251,14 +260,16 @@ class Losses:
         gate, value = transition.writes[name]
         wrong = unlikelihood(value, target, predicate, scale)
         stale = unlikelihood(before, target, predicate, scale).detach()
-        sharpness = 1.0
-        seen = changed if predicate.role == "observed" else torch.zeros_like(changed)
+        sharpness, observed = 1.0, predicate.role == "observed"
+        seen = changed if observed else torch.zeros_like(changed)
         if predicate.type.prim == "float32":
             # The errors of a vector are means, and whether it was written is a question to all its numbers.
-            count = target[0].numel() / max(1, changed[0].numel())
+            # Those of an encoding say much the same: together they count as one.
+            count = target[0].numel() / max(1, changed[0].numel()) if observed else 1.0
             sharpness = count / WRITE_TOLERANCE
             seen = seen & (stale * count > WRITE_TOLERANCE)
-        opened, written = mixture_losses(gate, wrong, stale, seen, sharpness)
+        doubt = 0.0 if observed else batch.doubt
+        opened, written = mixture_losses(gate, wrong, stale, seen, sharpness, doubt)
         # A state's gates are right together: their losses add up.
         return mean(opened, whole=True) + mean(written)
 

@@ -24,7 +24,7 @@ from pdsketch.learn.verdicts import Verdict
 from pdsketch.nets.normalise import bounding
 from pdsketch.tensor.compile.logic import CRISP
 from pdsketch.tensor.experience import ExperienceRecorder
-from pdsketch.tensor.states.codes import NOISE, Codes, note_codes, note_rows, note_samples
+from pdsketch.tensor.states.codes import CODEBOOKS, NOISE, Codes, note_codes, note_rows, note_samples
 
 MOST_SEEN: Final = 50_000
 """States whose values make codes; set by hand."""
@@ -65,6 +65,7 @@ def take_notes(training: TrainingSet, states: Array, reached: Iterable[str]) -> 
     note_codes(notes, codes)
     note_rows(notes, every, codes)
     note_samples(notes, seen)
+    notes.pop(CODEBOOKS, None)  # encoders are others now
     notes[NOISE] = {
         name: min(float(noise[name].max()), MOST_NOISE * float(seen[name].std(0, correction=0).max()))
         for name in noise

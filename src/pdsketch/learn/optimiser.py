@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from inspect import unwrap
+from typing import Any, final
 
 import torch
 from torch import nn
+from torch.optim import Optimizer
 
 from pdsketch.learn.options import Options
+
+
+@final
+class AdamW(torch.optim.AdamW):
+    """torch's, which without this imports its compiler: that takes longer than a small fit."""
+
+    add_param_group = unwrap(Optimizer.add_param_group)
+    zero_grad = unwrap(Optimizer.zero_grad)
+    state_dict = unwrap(Optimizer.state_dict)
+    load_state_dict = unwrap(Optimizer.load_state_dict)
+    step = torch.no_grad()(unwrap(torch.optim.AdamW.step))
 
 
 @torch.no_grad()
@@ -34,4 +47,4 @@ def make_optimiser(parameters: list[Any], options: Options) -> torch.optim.Optim
     ]
     fused = all(p.dtype == torch.float32 for p in parameters)
     chosen = [g for g in groups if g["params"]] or [{"params": [torch.zeros(1, requires_grad=True)]}]
-    return torch.optim.AdamW(chosen, lr=options.learning_rate, fused=fused)
+    return AdamW(chosen, lr=options.learning_rate, fused=fused)

@@ -42,8 +42,8 @@ class Options:
     - ``latent_gradient``: whether the encoded target of a transition is trained too.
     - ``validation``: the part of the episodes held out (None: a tenth, of 200 or
       more). ``evaluate_every`` steps it is measured; after ``patience``
-      measurements without a better loss the fit stops. Where anything is held
-      out and ``patience`` is given, the best weights are kept.
+      measurements without a better loss the fit stops, with the best weights. Without ``patience``
+      they are gone back to where the last ones get more of what is held out wrong.
     - ``shares``: a batch is computed in so many parts, whose losses are averaged: less memory and, where
       torch.distributed is initialised, one process for each (or for several), with the same result.
     - ``time_limit`` in seconds. ``device``: None leaves the model where it is.

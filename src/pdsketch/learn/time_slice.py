@@ -54,11 +54,10 @@ class Transition:
 class TimeSlice:
     """Rows of states under one logic.
 
-    ``states`` are the examples of the data that the rows are, or that they
-    predict. ``before`` and ``transitions`` say how predicted rows came about.
-    ``judged`` are the rows whose goal is known to hold or not. Rows are given as
-    ascending indices; they are tensors on the device of the data, because on the host the
-    arithmetic on them takes longer than the networks do on a GPU.
+    ``states`` are the examples that the rows are, or that they predict. ``before`` and ``transitions`` say
+    how predicted rows came about, ``encoded`` what encoders say of rows, where it is known. ``judged`` are
+    the rows whose goal is known to hold or not. Rows are ascending indices, as tensors on the data's device:
+    on the host the arithmetic on them takes longer than the networks do on a GPU.
     """
 
     def __init__(
@@ -68,6 +67,7 @@ class TimeSlice:
         states: Tensor,
         before: TimeSlice | None = None,
         transitions: tuple[Transition, ...] = (),
+        encoded: dict[str, Tensor] | None = None,
     ) -> None:
         self.training = training
         self.logic = logic
@@ -85,7 +85,7 @@ class TimeSlice:
         self._plain = set[int]()
         self._joined: dict[Hashable, tuple[Tensor, Tensor]] = {}
         self._split: tuple[Tensor, list[tuple[Transition, Tensor | None]]] | None = None
-        self._encoded: dict[str, Tensor] | None = None
+        self._encoded = encoded
         self.shared: Shared = {} if before is None else before.shared
 
     def __len__(self) -> int:
@@ -150,7 +150,7 @@ class TimeSlice:
         return self._encoded
 
     @property
-    def encoded(self) -> Mapping[str, Tensor]:
+    def encoded(self) -> dict[str, Tensor]:
         """The variables that were encoded for these rows so far."""
         return self._encoded or {}
 

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from pdsketch.learn.data.episode_arrays import Array
 from pdsketch.learn.early_stopping import EarlyStopping
 from pdsketch.learn.interrupt import postponed
-from pdsketch.learn.levels import Levels
+from pdsketch.learn.levels import Levels, risks, some_of
 from pdsketch.learn.loss_means import LossMeans
 from pdsketch.learn.losses import Losses
 from pdsketch.learn.measure import measure
@@ -26,6 +26,7 @@ from pdsketch.learn.sampler import Sampler
 from pdsketch.learn.schedules import code_prior_strength, learning_rate, prior_strength, trial_steps
 from pdsketch.learn.setup import setup_of
 from pdsketch.learn.shares import Shares
+from pdsketch.learn.starts import Starts, fresh_offsets
 from pdsketch.learn.statistics import record_statistics
 from pdsketch.learn.training_set import TrainingSet
 from pdsketch.nets.default import Sparsity
@@ -58,6 +59,7 @@ class Trainer:
         self.sampler = Sampler(strata, train, options.batch, options.seed, kind)
         self.levels = Levels(self.losses, train, options.seed)
         rest = np.setdiff1d(train, self.levels.apart)
+        self.starts = Starts(self.losses, train, options.seed)
         self.trial_sampler = Sampler(strata, rest, options.batch, options.seed, kind)
         self.model: nn.Module = training.model
         self.parameters = [p for p in self.model.parameters() if p.requires_grad]
@@ -83,6 +85,10 @@ class Trainer:
         """Make one step."""
         clock = time.perf_counter()
         trial = self.settled_at is None
+        if self.starts.due(*self._progress):
+            for parameter in self.starts.choose():
+                self.optimiser.state.pop(parameter, None)
+            clock = self._spent("forward", clock)
         states = (self.trial_sampler if trial else self.sampler).draw(self.step)
         clock = self._spent("data", clock)
         held = {"rarity": prior_strength(*self._progress), "usage": code_prior_strength(*self._progress)}
@@ -90,7 +96,7 @@ class Trainer:
             parameter.grad = None
         for share in self.shares.of(states):
             with drawing(self.levels.networks if trial else (), self.step):
-                terms = self.losses.terms(share)
+                terms = self.losses.terms(share, held["usage"])
             loss = self.losses.total(terms, held)
             clock = self._spent("forward", clock)
             if loss is not None and loss.requires_grad:
@@ -150,15 +156,26 @@ class Trainer:
         return status
 
     def _finish(self) -> None:
-        """Leave the best weights: of all measurements, and not worse than those of the trial."""
+        """Leave the best weights: of all measurements, and not worse than those of the trial.
+
+        Without patience the last ones, unless they get more of what is held out wrong than the best ones
+        do: the loss also rises where the model is wrong as before, and surer.
+        """
         if self.settled_at is None and self.step:
             self.levels.choose()
         if self.stopping.best:
+            last, risk = self.weights(), self._held_out_risks()
             self.model.load_state_dict(dict(self.stopping.best))
+            if self.options.patience is None and not is_worse(risk, self._held_out_risks()):
+                self.model.load_state_dict(last)
         if self.earlier_risks and self.settled_at is not None:
             earlier = torch.tensor(self.earlier_risks, dtype=torch.float64)
             if is_worse(self.levels.risks(), earlier):
                 self.model.load_state_dict(self.earlier)
+
+    @torch.no_grad()
+    def _held_out_risks(self) -> Tensor:
+        return risks(self.losses, some_of(self.held_out, self.training)).double().cpu()
 
     def _spent(self, what: str, since: float) -> float:
         if self.synchronise and self.training.dataset.device.type == "cuda":
@@ -173,8 +190,12 @@ class Trainer:
         """All steps, from the checkpoint on if there is one to resume from."""
         options = self.options
         started = time.monotonic()
-        if not resume(self):
+        resumed = resume(self)
+        self.starts.find()
+        if not resumed:
+            fresh = fresh_offsets(self.model)
             record_statistics(self.losses, self.sampler, self.train)
+            self.starts.begin(fresh)
             self.earlier = self.weights() if self.settled_at is None else {}
         self.shares.begin(self.parameters)
         with Watchers(options, self.history) as watchers, postponed() as interrupted:

@@ -135,7 +135,7 @@ class AdditiveLogistic(nn.Module):
         count = sum(self.inputs[i].spec.size for i in self.multiplied)
         count += sum(self.inputs[features.pairs[at][0]].spec.size for at in self.compared)
         count = 0 if count > MOST_PAIRED else count
-        first, second = torch.triu_indices(count, count, 1)
+        first, second = torch.triu_indices(count, count, 1, device="cpu")
         self.register_buffer("first", first, persistent=False)
         self.register_buffer("second", second, persistent=False)
         if not count:
@@ -315,7 +315,7 @@ def _queries(width: int, generator: torch.Generator | None) -> nn.Linear:
     questions = linear(width, SET_QUERIES, generator)
     with torch.no_grad():
         questions.weight.mul_(QUERY_SCALE)
-        questions.bias.copy_(QUERY_BIAS * torch.tensor([1.0, -1.0]).repeat(SET_QUERIES // 2))
+        questions.bias.copy_(torch.tensor([QUERY_BIAS, -QUERY_BIAS] * (SET_QUERIES // 2)))
     return questions
 
 

@@ -100,7 +100,9 @@ class Network(Nested):
         self.head = Head(
             SECOND_WIDTH, signature.output, generator, residual=residual, bounded=signature.bounded
         )
-        self.direct = linear(width, self.head.layer.out_features, generator, zero=True)
+        # What is seen in images differs from the first step on: else what reads it would find all alike.
+        sees = not residual and any(one.spec.is_image for one in signature.inputs)
+        self.direct = linear(width, self.head.layer.out_features, generator, zero=not sees)
         # Of many numbers each moves less: together they must not outrun everything else.
         numbers = sum(one.spec.size for one in signature.inputs if not one.is_set)
         self.direct_scale = max(1.0, DIRECT_SCALE * min(1.0, FULL_SCALE_INPUTS / max(1, numbers)))

@@ -52,6 +52,7 @@ class Image(nn.Module):
             height, width, channels = (height + 1) // 2, (width + 1) // 2, outputs
             outputs = min(2 * outputs, FIRST_WIDTH)
         self.convolutions = nn.Sequential(*layers)
+        self.centre = Normalise(height * width * channels)
         self.project = linear(height * width * channels, FIRST_WIDTH, generator)
         self.factors = (FIRST_WIDTH,)
 
@@ -59,7 +60,8 @@ class Image(nn.Module):
         """``[..., h, w, c]`` → ``[..., features]``."""
         leading = x.shape[:-3]
         pixels = self.normalise(x).reshape(-1, *x.shape[-3:]).permute(0, 3, 1, 2)
-        features: Tensor = torch.relu(self.project(self.convolutions(pixels).flatten(1)))
+        found = self.project(self.centre(self.convolutions(pixels).flatten(1)))
+        features = torch.relu(nn.functional.layer_norm(found, found.shape[-1:]))
         return features.reshape(*leading, FIRST_WIDTH)
 
 

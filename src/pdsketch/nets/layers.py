@@ -18,9 +18,19 @@ SECOND_WIDTH = 64
 class Affine(nn.Linear):
     """A linear layer that can also hold several layers' weights, one after the other on a first axis."""
 
+    def reset_parameters(self) -> None:
+        """`linear` fills them."""
+
     def forward(self, input: Tensor) -> Tensor:
         """``[..., inputs]`` → ``[..., outputs]``; of several layers, ``[layer, n, inputs]``."""
         return affine(input, self.weight, self.bias)
+
+
+class Convolution(nn.Conv2d):
+    """A convolution without first weights of its own."""
+
+    def reset_parameters(self) -> None:
+        """`convolution` fills them."""
 
 
 def affine(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
@@ -38,9 +48,7 @@ def linear(
     inputs: int, outputs: int, generator: torch.Generator | None, *, zero: bool = False, bias: bool = True
 ) -> nn.Linear:
     """A linear layer, uniform in ±1/√inputs as PyTorch's own, or all zero."""
-    layer: Affine = nn.utils.skip_init(  # type: ignore[no-untyped-call]
-        Affine, inputs, outputs, bias=bias, device=_place()
-    )
+    layer = Affine(inputs, outputs, bias=bias, device=_place())
     bound = 0.0 if zero else 1.0 / math.sqrt(max(1, inputs))
     _fill(layer.weight, bound, generator)
     if bias:
@@ -50,9 +58,7 @@ def linear(
 
 def convolution(inputs: int, outputs: int, generator: torch.Generator | None) -> nn.Conv2d:
     """A 3×3 convolution that halves height and width."""
-    layer: nn.Conv2d = nn.utils.skip_init(  # type: ignore[no-untyped-call]
-        nn.Conv2d, inputs, outputs, 3, stride=2, padding=1, device=_place()
-    )
+    layer = Convolution(inputs, outputs, 3, stride=2, padding=1, device=_place())
     _fill(layer.weight, math.sqrt(6.0 / (9 * inputs)), generator)
     if layer.bias is not None:
         nn.init.zeros_(layer.bias)

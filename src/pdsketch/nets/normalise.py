@@ -33,9 +33,14 @@ class Normalise(nn.Module):
         self._moments: tuple[Tensor, Tensor, Tensor] | None = None
 
     def forward(self, x: Tensor) -> Tensor:
-        """The input with about zero mean and unit spread."""
-        if self.recording:
+        """The input with about zero mean and unit spread.
+
+        While recording, by what was recorded so far: what others record behind it is then what they will get.
+        """
+        if self.recording and x.numel():
             self._record(x.detach())
+            mean, spread = self._so_far()
+            return (x - mean.to(x)) / spread.to(x)
         found = (x - cast(Tensor, self.mean)) / cast(Tensor, self.spread)
         if self.bounding and found.numel():
             self._bound(found.detach())
@@ -68,20 +73,24 @@ class Normalise(nn.Module):
             )
         self._moments = moments
 
-    def settle(self) -> None:
-        """Take over what was recorded, if anything was."""
-        moments, self._moments = self._moments, None
-        if moments is None or moments[0] == 0:
-            return
-        count, total, squares = moments
+    def _so_far(self) -> tuple[Tensor, Tensor]:
+        """The mean and the spread of what was recorded."""
+        assert self._moments is not None
+        count, total, squares = self._moments
         mean = total / count
         variance = (squares / count - mean.square()).clamp_min(0.0)
         # A dimension that never varies says nothing; it is left at its own scale.
         varies = variance > CONSTANT_VARIANCE * (1.0 + mean.square())
-        spread = torch.where(varies, variance.sqrt(), torch.ones_like(mean))
-        cast(Tensor, self.mean).copy_(mean)
-        cast(Tensor, self.spread).copy_(spread)
-        cast(Tensor, self.seen).fill_(int(count))
+        return mean, torch.where(varies, variance.sqrt(), torch.ones_like(mean))
+
+    def settle(self) -> None:
+        """Take over what was recorded, if anything was."""
+        if self._moments is not None and self._moments[0] > 0:
+            mean, spread = self._so_far()
+            cast(Tensor, self.mean).copy_(mean)
+            cast(Tensor, self.spread).copy_(spread)
+            cast(Tensor, self.seen).fill_(int(self._moments[0]))
+        self._moments = None
 
 
 @contextmanager

@@ -64,6 +64,8 @@ class Together:
         self._slots = _emptied(self._frame)
         self._statistics = _statistics(self._frame)
         for part in self._statistics:
+            if isinstance(part, Normalise):  # the network may be recording by now, its frame never does
+                part.recording = part.bounding = False
             for name in _BUFFERS[type(part)]:
                 del part._buffers[name]
         self._weights: dict[BooleanNet, list[Tensor]] = {}

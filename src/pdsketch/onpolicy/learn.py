@@ -97,6 +97,12 @@ def learn(
     resumed in another world.
     """
     options = LearnOptions.of(**settings)
+    if not isinstance(sketch, Domain | str | os.PathLike):
+        raise error(
+            "bad-domain",
+            f"`learn` takes worlds, then a Domain or its file; a {type(sketch).__name__} was given",
+            help="pds.learn(world, domain)",
+        )
     domain = sketch if isinstance(sketch, Domain) else load_domain(sketch)
     with _place(folder, resume) as place:
         run = _Run(open_worlds(worlds, domain, options), domain, modules or {}, options, place, world_name)

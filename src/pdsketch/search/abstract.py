@@ -1,14 +1,17 @@
 """Plans found in a model's abstraction, and checked in the model.
 
 The AO task is a transition model of its own, which the classical engines search. What they find is played
-through the model; where the model does something else than the abstraction says, the search goes on from
-the state that the model is in by then. Nothing is returned that the model does not accept.
+through the model. Where the model does something else than the abstraction says, the rules that are wrong
+there are corrected, which is remembered with the model, and the search begins again; where no single rule is
+to blame, it goes on from the state that the model is in by then. Nothing is returned that the model does not
+accept.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from math import ceil
 from time import monotonic
 from typing import Final, final
@@ -17,7 +20,7 @@ import numpy as np
 import torch
 
 from pdsketch.abstract.abstraction import Abstraction, NoAbstractionError, Values, step_named
-from pdsketch.abstract.andor.compile import Compilations, compile_and_or
+from pdsketch.abstract.andor.compile import Compilations, abstraction_of, compile_and_or
 from pdsketch.abstract.read import FactReader
 from pdsketch.budget import Budget
 from pdsketch.lang.steps import Step
@@ -28,12 +31,13 @@ from pdsketch.search.options import Search
 from pdsketch.search.packed.advance import SOLVED
 from pdsketch.search.packed.engine import PackedOptions, PackedOutcome, kernel_settings, search
 from pdsketch.search.packed.whole import search_whole
+from pdsketch.search.trace import Trace, continued
 from pdsketch.task.simulate import successor
 from pdsketch.tensor.model import Model
-from pdsketch.tensor.states.state import State
+from pdsketch.tensor.states.state import State, StateBatch
 
 MOST_REFINEMENTS: Final = 8
-"""How often the search goes on from where the model and the abstraction differ. Set by hand."""
+"""How often rules are corrected, or the search goes on from where the two differ. Set by hand."""
 
 FIRST: Final = 500
 """Expansions of A* before weighted A* and greedy search are tried; most plans take fewer. Set by hand."""
@@ -65,7 +69,10 @@ AbstractProblem = tuple[State, Expr, Values]
 @final
 @dataclass(slots=True)
 class AbstractAttempt:
-    """What came of one problem: a plan that the model accepts, or None; and what it took."""
+    """What came of one problem: a plan that the model accepts, or None; and what it took.
+
+    ``explain`` says what the abstraction cannot reach.
+    """
 
     plan: list[Step] | None = None
     expanded: int = 0
@@ -73,6 +80,7 @@ class AbstractAttempt:
     generated: int = 0
     refinements: int = 0
     phases: dict[str, float] = field(default_factory=lambda: {"rules": 0.0, "search": 0.0, "replay": 0.0})
+    explain: Callable[[], Sequence[str]] = tuple
     why: str = "plans of the abstraction are longer than `max_depth`"
 
     def spend(self, phase: str, since: float) -> float:
@@ -113,7 +121,8 @@ class AbstractSearch:
         self._costs = costs
         self._most = most
         self._budget = budget
-        self._here = state.batch
+        self.trace: Trace | None = None
+        self._start = self._here = state.batch
         self._done: list[Step] = []
         self._seen: set[bytes] = set()
         self._abstraction: Abstraction | None = None
@@ -124,7 +133,7 @@ class AbstractSearch:
         """A plan of which the abstraction says that it reaches the goal; None: it knows of none."""
         attempt, now = self.attempt, monotonic()
         try:
-            steps = None if self._costs else self._find_whole()
+            steps = None if self._costs or self.trace is not None else self._find_whole()
             if steps is None:
                 self._abstract()
         except NoAbstractionError as why:
@@ -140,6 +149,8 @@ class AbstractSearch:
         attempt.spend("search", now)
         if outcome.plan is None:
             attempt.why = f"the abstraction has no plan ({outcome.status})"
+            abstraction = self._abstract()
+            attempt.explain = partial(abstraction.explain, abstraction.task.init)
             return None
         attempt.plan = [*self._done, *map(self._abstract().step_of, outcome.plan)]
         return attempt.plan
@@ -155,7 +166,7 @@ class AbstractSearch:
 
     def _searched(self) -> PackedOutcome:
         left = None if self._most is None else max(0, self._most - self.attempt.expanded)
-        outcome = _searched(self._abstract(), left, self._budget)
+        outcome = _searched(self._abstract(), left, self._budget, self._traced(self._abstract()))
         self._operators = outcome.plan or ()
         return outcome
 
@@ -179,8 +190,14 @@ class AbstractSearch:
         attempt.generated += whole.generated
         return [step_named(narrowing.operators[op], names, values) for op in whole.plan.tolist()]
 
+    def _traced(self, abstraction: Abstraction) -> Trace | None:
+        if self.trace is None:
+            return None
+        steps = dict(zip(abstraction.task.operators, abstraction.steps, strict=True))
+        return continued(self.trace, self._done, steps)
+
     def refine(self) -> list[Step] | None:
-        """Another plan, where the model does not accept the last one: from where the two part."""
+        """Another plan, where the model refused the last: by corrected rules, or from where the two part."""
         attempt, now = self.attempt, monotonic()
         attempt.plan = None
         if attempt.refinements == MOST_REFINEMENTS:
@@ -189,20 +206,38 @@ class AbstractSearch:
         attempt.refinements += 1
         if not self._operators:
             self._searched()
-        self._follow()
+        corrected = self._correct(self._follow())
         attempt.spend("replay", now)
+        if corrected:
+            self._here, self._done = self._start, []
+            return self._find_from_here()
         state = b"".join(t.cpu().numpy().tobytes() for t in self._here.tensors.values())
         if state in self._seen:
             attempt.why = "the model and its abstraction disagree again and again about one action"
             return None
         self._seen.add(state)
+        return self._find_from_here()
+
+    def _find_from_here(self) -> list[Step] | None:
         types = self._here.universe(0).types
         self._compilations = Compilations(self._model, [types], [self._goal], [self._here], [self._values])
         self._place, self._abstraction, self._operators = 0, None, ()
         return self.find()
 
-    def _follow(self) -> None:
-        """Take the steps of the last plan in the model, up to the first that leads elsewhere."""
+    def _correct(self, parted: tuple[StateBatch, Step | None]) -> bool:
+        """Correct the rules that are wrong in a state, and for a step taken there; whether any are."""
+        state, step = parted
+        if step is None:
+            return abstraction_of(self._model).correct(state, None, {})
+        parameters = self._model.domain.actions[step[0]].parameters
+        arguments = {p.name: value for p, value in zip(parameters, step[1:], strict=True)}
+        return abstraction_of(self._model).correct(state, step[0], arguments)
+
+    def _follow(self) -> tuple[StateBatch, Step | None]:
+        """Take the steps of the last plan in the model, up to the first that leads elsewhere.
+
+        Returns the state before that step, and the step; the last state, where all lead to where they should.
+        """
         model = self._model
         assert self._abstraction is not None
         types = self._here.universe(0).types
@@ -214,14 +249,16 @@ class AbstractSearch:
         for operator in self._operators:
             step = abstraction.step_of(operator)
             ((action, _, run),) = model.grouped(self._here, step)
+            before = self._here
             if not bool(model.engine.precondition(run, action.name).all()):
-                return
+                return before, step
             self._here = model.engine.successors(run, action.name)
             self._done.append(step)
             believed = successor(abstraction.task, believed, operator)
             facts = reader.facts(self._here, first).cpu().numpy()[0]
             if not np.array_equal(believed, facts[: len(believed)]):
-                return
+                return before, step
+        return self._here, None
 
 
 def abstract_searches(
@@ -231,6 +268,7 @@ def abstract_searches(
     costs: bool,
     most: int | None,
     budget: Budget,
+    trace: Trace | None = None,
 ) -> dict[int, AbstractSearch]:
     """The searches of many problems, whose states are read together."""
     started = monotonic()
@@ -242,12 +280,15 @@ def abstract_searches(
     found = {}
     for place, (i, problem) in enumerate(problems.items()):
         own = AbstractSearch(model, problem, compilations, place, costs=costs, most=most, budget=budget)
+        own.trace = trace
         own.attempt.phases["rules"] += share
         found[i] = own
     return found
 
 
-def _searched(abstraction: Abstraction, most: int | None, budget: Budget) -> PackedOutcome:
+def _searched(
+    abstraction: Abstraction, most: int | None, budget: Budget, trace: Trace | None
+) -> PackedOutcome:
     """A*, and if that takes too long weighted A*, then lazy greedy search; all of them with hFF."""
     spent = PackedOutcome("gave-up")
     task = abstraction.task
@@ -260,7 +301,8 @@ def _searched(abstraction: Abstraction, most: int | None, budget: Budget) -> Pac
     for name, own, share in ways:
         left = None if most is None else ceil(share * (most - spent.expanded))
         limit = own if left is None else left if own is None else min(own, left)
-        found = search(abstraction.task, _options(name, limit), budget, per_effect=abstraction.per_effect)
+        options = replace(_options(name, limit), trace=trace)
+        found = search(abstraction.task, options, budget, per_effect=abstraction.per_effect)
         spent = replace(
             found,
             expanded=spent.expanded + found.expanded,

@@ -71,6 +71,12 @@ def _goal_count(searched: Searched) -> StateHeuristic:
     return GoalCount(searched)
 
 
+def _goal_orders(searched: Searched) -> StateHeuristic:
+    from pdsketch.search.latent.goal_count import GoalCount
+
+    return GoalCount(searched, ordered=True)
+
+
 MODEL_HEURISTICS: dict[str, Factory] = {
     "opt": over(_optimistic, "ff"),
     "ff": over(_optimistic, "ff"),
@@ -80,6 +86,7 @@ MODEL_HEURISTICS: dict[str, Factory] = {
     "ao-add": over(_and_or, "add", of_state=True),
     "ao-max": over(_and_or, "max", of_state=True),
     "goalcount": _goal_count,
+    "goalorder": _goal_orders,
     "blind": _blind,
 }
 """The default first."""

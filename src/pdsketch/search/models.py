@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from math import isinf
 from typing import Any, Final, final
 
 import numpy as np
 import torch
 
-from pdsketch.budget import UNLIMITED, Budget, LimitError, current, taken
+from pdsketch.budget import Budget, LimitError
 from pdsketch.lang.diagnostics import error
 from pdsketch.lang.steps import Step
 from pdsketch.lang.terms import Expr
@@ -27,14 +26,14 @@ from pdsketch.search.latent.instances import Candidates, value_types
 from pdsketch.search.latent.limits import LIMITS, status_of, suppress_limits
 from pdsketch.search.latent.margin import CRISP_TRUTH, Margin, levels_of, lowered, share_of
 from pdsketch.search.latent.missing import never_proposed
-from pdsketch.search.latent.options import LatentOptions, checked_options
+from pdsketch.search.latent.options import LatentOptions, budget_of, checked_options
 from pdsketch.search.latent.orders import Order
 from pdsketch.search.latent.reasons import ending, nothing_trained, runaways, untrained, why_not
 from pdsketch.search.latent.replay import Trail
 from pdsketch.search.latent.settings import LatentOutcome, Limits, SearchSettings
 from pdsketch.search.latent.space import Space
 from pdsketch.search.latent.undecided import undecided
-from pdsketch.search.portfolio import orders_of
+from pdsketch.search.portfolio import NOT_GROUND, half_of, orders_of
 from pdsketch.search.result import Result, Status, UntrainedWarning
 from pdsketch.tensor.experience import Watch
 from pdsketch.tensor.model import Model
@@ -68,7 +67,7 @@ def plan_models(
         raise error("bad-model", f"a Model was wanted to plan with, and a {type(model).__name__} was given")
     started = time.monotonic()
     options = checked_options(model, given)
-    with _budget(model, options).running() as budget:
+    with budget_of(model, options).running() as budget:
         listed = checked_states(model, states)
         if not listed:
             return []
@@ -85,14 +84,6 @@ def plan_models(
                     if result.solved or level == CRISP_TRUTH:
                         found[i] = lowered(result, options.confidence, level)
             return [found[i] for i in range(len(listed))]
-
-
-def _budget(model: Model, options: LatentOptions) -> Budget:
-    """The budget of a call; where the model is on a GPU, its memory counts, too."""
-    outer, device = current(), model.device
-    if outer is UNLIMITED and device.type == "cuda":
-        outer = Budget(meter=lambda: taken() + torch.cuda.memory_allocated(device))
-    return options.budget(outer)
 
 
 @final
@@ -116,7 +107,8 @@ class _Planning:
         self.budget = budget
         self.watch = Watch(model.notes, model.blanks.given)
         self.margin = Margin(options.confidence)
-        self.with_ao = True
+        self.with_ao, self.with_rules, self.sampled = True, True, False
+        self.explains: dict[int, Callable[[], Sequence[str]]] = {}
         self.costs = model.domain.has_costs if options.costs is None else options.costs
         self.spent = np.zeros(len(states), dtype=np.int64)
         self.counts = np.zeros((len(states), 3), dtype=np.int64)
@@ -134,17 +126,19 @@ class _Planning:
                 CandidateSource(self.model, state, goal, self.options)
                 for state, goal in zip(self.states, self.goals, strict=True)
             ]
-            rounds = MOST_ROUNDS if any(source.goes_on for source in sources) else 1
+            self.sampled = any(source.goes_on for source in sources)
+            rounds = MOST_ROUNDS if self.sampled else 1
             for number in range(rounds):
                 left = [i for i in range(len(self.states)) if i not in found]
                 if not left:
                     break
                 for i in left:
                     pools[i] = sources[i].advance(number)
-                if self.options.search == "portfolio":
+                # The rules of values that are proposed take seconds: at first it is tried without.
+                self.with_rules = rounds == 1 or number > 0
+                search = self.options.search
+                if search == "abstract" or (search == "portfolio" and self.with_rules):
                     self._try_abstractly(pools, found)
-                elif self.options.search == "abstract":
-                    self._search_abstractly(pools, found, self.options.max_expansions, self.budget)
                 left = [i for i in left if i not in found]
                 last = number == rounds - 1
                 if not left:
@@ -174,15 +168,17 @@ class _Planning:
 
     def _try_abstractly(self, pools: Sequence[Candidates | None], found: dict[int, Result]) -> None:
         """Search in the abstraction, with half of what may be spent; the rest is for the model itself."""
-        cap, left = self.options.max_expansions, self.budget.left()
-        most = MOST_ABSTRACT if cap is None else min(MOST_ABSTRACT, cap // 2)
-        half = self.budget.narrowed(None if isinf(left) else left / 2)
+        most = self.options.max_expansions
+        if self.options.search == "portfolio":
+            most = MOST_ABSTRACT if most is None else min(MOST_ABSTRACT, most // 2)
+        half = half_of(self.budget)
         try:
             with half.running():
                 self._search_abstractly(pools, found, most, half)
         except LimitError:
             self.budget.check()
             self.with_ao = False
+            self.doubts = [(*doubts, NOT_GROUND) for doubts in self.doubts]
 
     def _search_abstractly(
         self,
@@ -202,12 +198,9 @@ class _Planning:
         }
         if not ready:
             return
+        problems = {i: (self.states[i], self.goals[i], values) for i, values in ready.items()}
         searches = abstract_searches(
-            self.model,
-            {i: (self.states[i], self.goals[i], values) for i, values in ready.items()},
-            costs=self.costs,
-            most=most,
-            budget=budget,
+            self.model, problems, costs=self.costs, most=most, budget=budget, trace=self.options.trace
         )
         plans = {i: plan for i, own in searches.items() if (plan := own.find()) is not None}
         while plans:
@@ -232,6 +225,7 @@ class _Planning:
         for i, own in searches.items():
             self.counts[i] += (own.attempt.expanded, own.attempt.evaluated, own.attempt.generated)
             self.spent[i] += own.attempt.expanded
+            self.explains[i] = own.attempt.explain
             if i not in found and self.options.search == "abstract":
                 self.doubts[i] = (*self.doubts[i], f"{own.attempt.why}: the model itself was searched")
 
@@ -266,12 +260,12 @@ class _Planning:
             costs=self.costs,
             resolution=self.options.resolution,
         )
-        searched = Searched(self.model, goals, space.roots, space.universes, self.costs, pools)
+        searched = Searched(self.model, goals, space.roots, space.universes, self.costs, pools, self.margin)
         goal_test = GoalTest(self.model, goals, space.universes, self.margin)
         settings = self._settings(space, left, number, last=last)
-        engine = BestFirstSearch(
-            space, goal_test, orders_of(self.options, searched, with_ao=self.with_ao), settings
-        )
+        with_ao = self.with_ao and self.with_rules
+        orders, less = orders_of(self.options, searched, with_ao=with_ao, sampled=self.sampled)
+        engine = BestFirstSearch(space, goal_test, orders, settings)
         outcomes = engine.run()
         solved = [place for place, outcome in enumerate(outcomes) if outcome.status == "solved"]
         plans = {place: engine.steps(outcomes[place].node) for place in solved}
@@ -290,7 +284,7 @@ class _Planning:
                 else:
                     result = self._failure(i, place, outcome, engine, pools[place])
                 left_out = runaways(space.runaways.get(place, {}), self.model.domain.predicates)
-                more = (*left_out, *said.get(place, ()))
+                more = (*less, *left_out, *said.get(place, ()))
                 results.append(replace(result, warnings=(*result.warnings, *more)))
         return results
 
@@ -371,6 +365,9 @@ class _Planning:
             engine.blocked(place),
             place,
         )
+        if self.options.search == "abstract" and i in self.explains:
+            with suppress_limits():
+                reasons = tuple(dict.fromkeys((*reasons[:1], *self.explains[i](), *reasons[1:])))
         if outcome.status != "unsolvable":
             with suppress_limits():
                 missing = never_proposed(self.model, self.states[i], self.goals[i], candidates)

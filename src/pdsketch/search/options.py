@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any, Final, Literal, TypeVar, get_args
 
 from pdsketch.budget import DEFAULT_MEGABYTES, Budget, current
 from pdsketch.lang.diagnostics import did_you_mean, error
+from pdsketch.lang.records import dataclass
 from pdsketch.search.heuristics import HeuristicSource
 from pdsketch.search.outcome import SearchProgress
 from pdsketch.search.trace import Trace

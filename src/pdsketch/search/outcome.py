@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import inf, isinf
 from typing import final
 
+from pdsketch.lang.records import dataclass
 from pdsketch.search.result import Status
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, final
 
 from pdsketch.lang.data import short, show_atom
+from pdsketch.lang.records import dataclass
 from pdsketch.lang.steps import Step
 
 Status = Literal["solved", "unsolvable", "out-of-time", "out-of-memory", "gave-up"]
@@ -34,7 +35,8 @@ class Result:
     does not know: untrained blanks, inputs unlike the training data, predictions
     that are not finite. ``best_h`` is the lowest heuristic value that was
     seen, None where nothing was evaluated. ``refinements`` is how often a plan of the model's
-    abstraction was not accepted by the model, and the search went on from where they differ.
+    abstraction was not accepted by the model: then its rules were corrected, or the search went on from
+    where they differ.
     """
 
     status: Status

@@ -23,10 +23,12 @@ from pdsketch.search.result import Result
 from pdsketch.search.trace import Nodes, SearchNode
 from pdsketch.serve.png import png
 from pdsketch.serve.subjects import Subject
+from pdsketch.serve.tree import Tree
 from pdsketch.serve.truths import truths
 
 if TYPE_CHECKING:
     from pdsketch.act.world import World
+    from pdsketch.learn.report import Findings
 
 MOST_NODES: Final = 2000
 """Of the search tree: what a page can draw."""
@@ -57,6 +59,8 @@ class _Search:
     number: int
     running: bool = True
     nodes: list[SearchNode] = field(default_factory=list)
+    goal: Expr | None = None
+    tree: Tree | None = None
     result: Result | None = None
     failure: list[dict[str, Any]] = field(default_factory=list)
 
@@ -66,7 +70,13 @@ class Exploration:
     """One subject, one goal at a time, one search at a time."""
 
     def __init__(
-        self, subject: Subject, goal: str, *, world: World | None = None, seed: int = 0, report: str = ""
+        self,
+        subject: Subject,
+        goal: str,
+        *,
+        world: World | None = None,
+        seed: int = 0,
+        report: Findings | None = None,
     ) -> None:
         self.subject = subject
         self.goal = goal
@@ -92,7 +102,8 @@ class Exploration:
             "blanks": [str(blank) for blank in domain.blanks.values()],
             "warnings": [as_json(d) for d in domain.warnings],
             "searches": list(self.subject.searches),
-            "report": self.report,
+            "report": "" if self.report is None else str(self.report),
+            "worst": [] if self.report is None else [step.as_json() for step in self.report.wrong_steps],
             "world": self._world is not None,
         }
 
@@ -148,6 +159,33 @@ class Exploration:
             found["result"] = _told(search.result)
         return found
 
+    def node(self, number: int) -> dict[str, Any]:
+        """A node of the search tree: its facts, the truth of the goal, and what of it is not in the tree."""
+        tree = self._tree()
+        if tree is None or not 0 <= number < len(tree.nodes):
+            raise error("bad-request", "there is no such node", help="plan first")
+        node, state = tree.nodes[number], tree.state(number)
+        facts = self._facts(state)
+        before = self._facts(tree.state(node.parent)) if node.parent >= 0 else facts
+        return {
+            "number": number,
+            "fate": node.fate,
+            "path": [show_atom(short(tuple(step))) for step in tree.path(number)],
+            "facts": [[fact, value] for fact, value in facts.items()],
+            "changed": sorted(f for f in {*before, *facts} if before.get(f) != facts.get(f)),
+            "truth": self.subject.truth(state, tree.goal),
+            "left_out": [[show_atom(short(tuple(step))), same] for step, same in tree.left_out(number)],
+            "reasons": list(tree.why_dead(number)),
+        }
+
+    def _tree(self) -> Tree | None:
+        """The tree as it is now; one that does not grow is kept."""
+        search = self._search
+        nodes, tree = search.nodes, search.tree
+        if search.goal is not None and (tree is None or tree.nodes is not nodes):
+            tree = search.tree = Tree(self.subject, search.goal, nodes)
+        return tree
+
     # -- the search -----------------------------------------------------------------
 
     def plan(self, goal: str, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -157,7 +195,7 @@ class Exploration:
         with self._lock:
             if self._search.running:
                 raise error("search-running", "a search is under way", help="wait until it has ended")
-            search = self._search = _Search(self._search.number + 1)
+            search = self._search = _Search(self._search.number + 1, goal=parsed)
             self.goal = goal
         threading.Thread(target=self._run, args=(search, parsed, asked), daemon=True).start()
         return {"number": search.number}

@@ -3,7 +3,7 @@
 
 const token = document.body.dataset.token;
 const $ = (id) => document.getElementById(id);
-const page = { step: 0, length: 0, nodes: [], number: -1, follow: true };
+const page = { step: 0, length: 0, nodes: [], number: -1, follow: true, node: -1 };
 
 async function ask(path, body) {
   const options = { headers: { "X-Token": token } };
@@ -134,7 +134,11 @@ function showTree() {
     const [, step, g, h, f, fate] = page.nodes[number];
     const line = element("div", "  ".repeat(depth));
     line.append(element("span", step || "the beginning", fate));
-    const show = (value) => (value === null ? "∞" : Number(value.toFixed(3)));
+    const unknown = fate === "dead-end" ? "∞" : "–";
+    const show = (value) => (value === null ? unknown : Number(value.toFixed(3)));
+    line.dataset.number = number;
+    line.className = number === page.node ? "now" : "";
+    line.onclick = () => showNode(number);
     line.append(element("span", `  #${number} g ${show(g)} h ${show(h)} f ${show(f)}`, "numbers"));
     box.append(line);
     for (const child of (children.get(number) || []).slice().reverse()) agenda.push([child, depth + 1]);
@@ -142,11 +146,40 @@ function showTree() {
   $("tree").replaceChildren(box);
 }
 
+async function showNode(number) {
+  page.node = number;
+  showTree();
+  const found = await ask(`/api/node?number=${number}`);
+  if (page.node !== number) return; // the reader has gone on
+  const box = $("node");
+  box.hidden = false;
+  if (found.diagnostics) {
+    box.replaceChildren(element("pre", told(found.diagnostics)));
+    return;
+  }
+  const goal = element("p", `node ${number}, ${found.fate}, after ${found.path.length} steps; the goal: `);
+  goal.append(element("b", found.truth === 1 ? "true" : found.truth === 0 ? "false" : found.truth.toFixed(3)));
+  box.replaceChildren(goal, ...found.reasons.map((reason) => element("p", reason, "no")));
+  if (found.left_out.length) {
+    const list = element("ul", undefined, "mono");
+    for (const [step, same] of found.left_out) {
+      list.append(element("li", same === null ? `${step}: not looked at yet` : `${step}: the state of #${same}`));
+    }
+    const part = element("details");
+    part.append(element("summary", `applicable, and not in the tree (${found.left_out.length})`), list);
+    part.open = true;
+    box.append(part);
+  }
+  box.append(factTable(found.facts, new Set(found.changed)));
+}
+
 async function watch() {
   const found = await ask("/api/search?from=0");
   if (found.number !== page.number) {
     page.number = found.number;
     page.follow = true;
+    page.node = -1;
+    $("node").hidden = true;
   }
   page.nodes = found.nodes;
   $("upto").max = Math.max(1, found.count);
@@ -161,7 +194,7 @@ async function watch() {
     const repeats = r.generated - found.count;
     const lines = [
       `${r.status}${cost}: ${r.expanded} expanded, ${r.evaluated} evaluated, ${r.generated} generated, ${r.seconds.toFixed(3)} s`,
-      ...(repeats > 0 && !found.capped ? [`${repeats} successors were states met before, or dead ends`] : []),
+      ...(repeats > 0 && !found.capped ? [`${repeats} successors have no node: states met before, or not looked at`] : []),
       ...(r.refinements ? [`the model and its abstraction differed ${r.refinements} times`] : []),
       ...r.reasons, ...r.warnings,
     ];
@@ -206,6 +239,12 @@ async function begin() {
   $("source").textContent = sketch.source;
   $("report").textContent = sketch.report;
   $("report-part").hidden = !sketch.report;
+  for (const wrong of sketch.worst) {
+    const row = element("tr");
+    const names = ["episode", "step", "action", "variable", "before", "predicted", "seen"];
+    row.append(...names.map((name) => element("td", String(wrong[name]), "atom")));
+    $("worst").tBodies[0].append(row);
+  }
   const first = element("option", "default");
   first.value = "";
   $("search-name").append(first, ...sketch.searches.map((name) => element("option", name)));

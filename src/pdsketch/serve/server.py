@@ -75,6 +75,7 @@ class _Handler(BaseHTTPRequestHandler):
                 "/api/graph": lambda: (exploration.graph(asked.get("of")), "image/svg+xml"),
                 "/api/state": lambda: exploration.state(_whole(asked, "step")),
                 "/api/picture": lambda: (exploration.picture(_whole(asked, "step")), "image/png"),
+                "/api/node": lambda: exploration.node(_whole(asked, "number")),
                 "/api/search": lambda: exploration.searched(_whole(asked, "from")),
                 **{path: partial(self._part, *file) for path, file in _PAGE.items()},
             }

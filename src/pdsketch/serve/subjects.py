@@ -6,8 +6,9 @@ what a step leads to, and what a plan is.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Protocol, final
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, Protocol, final
 
 from pdsketch.lang.domain import Data, Domain, Fact, Problem
 from pdsketch.lang.semantics import StaticContext, applicable, apply, evaluate
@@ -21,6 +22,9 @@ from pdsketch.search.result import Result
 if TYPE_CHECKING:
     from pdsketch.tensor.model import Model
     from pdsketch.tensor.states.state import State
+
+_TO_EXPLAIN: Final = 2.0
+"""Seconds that the reason for a dead end may take: a reader waits for it."""
 
 
 class Subject(Protocol):
@@ -48,6 +52,12 @@ class Subject(Protocol):
 
     def plan(self, goal: Expr, options: Mapping[str, Any]) -> Result:
         """Plan from the initial state."""
+
+    def steps(self, goal: Expr) -> Sequence[Step]:
+        """The ground actions of a search that has no node for successors that were met before; else none."""
+
+    def why_dead(self, state: Any, goal: Expr) -> Sequence[str]:
+        """Why there is no way from a state to a goal, as far as that can be told."""
 
 
 @final
@@ -86,6 +96,18 @@ class ProblemSubject:
     def plan(self, goal: Expr, options: Mapping[str, Any]) -> Result:
         """See `Subject`."""
         return plan(self.problem, goal=goal, **options)
+
+    def steps(self, goal: Expr) -> Sequence[Step]:
+        """See `Subject`."""
+        from pdsketch.task.ground import ground
+
+        return ground(replace(self.problem, goal=goal)).operators
+
+    def why_dead(self, state: Mapping[Fact, Data], goal: Expr) -> Sequence[str]:
+        """See `Subject`."""
+        asked = replace(self.problem, init=dict(state), goal=goal)
+        found = plan(asked, max_expansions=1, time_limit=_TO_EXPLAIN)
+        return found.reasons if found.status == "unsolvable" else ()
 
 
 @final
@@ -144,6 +166,14 @@ class ModelSubject:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UntrainedWarning)
             return plan(self.model, self._observed, goal, **options)
+
+    def steps(self, goal: Expr) -> Sequence[Step]:
+        """See `Subject`."""
+        return ()
+
+    def why_dead(self, state: State, goal: Expr) -> Sequence[str]:
+        """See `Subject`."""
+        return ()
 
 
 def subject_of(problem: Problem, model: Model | None = None) -> Subject:

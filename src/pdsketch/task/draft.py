@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import final
 
 import numpy as np
@@ -14,6 +14,7 @@ from pdsketch.kernels.arrays import Bools, Floats, Ints, Longs
 from pdsketch.kernels.csr import CSR, distinct, gather, group, owners_of, repeated
 from pdsketch.lang.diagnostics import error
 from pdsketch.lang.domain import LARGEST_COST, Action, Problem
+from pdsketch.lang.records import dataclass
 from pdsketch.task.bodies import Bodies
 from pdsketch.task.database import Database
 from pdsketch.task.formula import Atom, Same

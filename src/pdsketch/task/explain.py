@@ -176,12 +176,19 @@ class _Explainer:
         for action, update, scope in able[:BREADTH]:
             condition = Logic("and", (action.precondition, update.condition))
             opening = f"`{action.name}` would make `{words}` {truth}, but"
-            self._blocked(opening, condition, scope, depth, action)
+            made = _UNBOUND.sub("?", words) if wanted else ""
+            self._blocked(opening, condition, scope, depth, action, made)
 
     def _blocked(
-        self, opening: str, condition: Expr, scope: Bindings, depth: int, action: Action | None = None
+        self,
+        opening: str,
+        condition: Expr,
+        scope: Bindings,
+        depth: int,
+        action: Action | None = None,
+        made: str = "",
     ) -> None:
-        """Note the conditions that can never hold, and go on behind them."""
+        """Note the conditions that can never hold, and go on behind them; ``made`` is what they are for."""
         blocked = [
             (part, inner)
             for part, inner in self.parts(condition, scope)
@@ -194,8 +201,9 @@ class _Explainer:
             self._note(span, f"{opening} {self._lack(action, scope)}")
         for part, inner in blocked[:BREADTH]:
             words = self._words(part, inner)
-            self._note(part.span, f"{opening} it needs `{words}`, which can never hold")
             kind = _UNBOUND.sub("?", words)  # the same under other names of variables explains nothing more
+            lack = "which can never hold" if kind != made else "and none such holds at the start"
+            self._note(part.span, f"{opening} it needs `{words}`, {lack}")
             if depth > 1 and kind not in self._seen:
                 self._seen.add(kind)
                 self._why(part, inner, depth - 1)

@@ -8,9 +8,10 @@ out, and comparisons of numbers that no action changes are `Test`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import final
 
+from pdsketch.lang.records import dataclass
 from pdsketch.lang.terms import Compare, Equal, Value
 
 Term = str | int

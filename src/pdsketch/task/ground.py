@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, final
 
@@ -14,6 +13,7 @@ from pdsketch.budget import DEFAULT_MEGABYTES, UNLIMITED, Budget, OutOfMemoryErr
 from pdsketch.kernels.arrays import Ints
 from pdsketch.lang.diagnostics import Error
 from pdsketch.lang.domain import Fact, Problem
+from pdsketch.lang.records import dataclass
 from pdsketch.lang.source import Span
 from pdsketch.task.bodies import Bodies, bodies_of
 from pdsketch.task.compiler import compile_rules

@@ -7,11 +7,12 @@ quantifiers are moved; `Vocabulary` remembers the type of each.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import final
 
 from pdsketch.lang.domain import Problem
+from pdsketch.lang.records import dataclass
 from pdsketch.lang.terms import (
     Apply,
     Compare,

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import inf
 from typing import final
 
 from pdsketch.kernels.arrays import Ints
+from pdsketch.lang.records import dataclass
 from pdsketch.lang.types import ObjectType
 from pdsketch.task.normal import Vocabulary
 

@@ -9,13 +9,14 @@ where that would multiply operators, a new derived predicate is invented.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import product
 from math import prod
 from typing import Literal as OneOf
 from typing import final
 
 from pdsketch.lang.domain import Action, Problem
+from pdsketch.lang.records import dataclass
 from pdsketch.lang.terms import TRUE as ALWAYS
 from pdsketch.lang.terms import Expr, Logic, Update, Value
 from pdsketch.task.assign import agreeing

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import final
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from pdsketch.budget import Budget
 from pdsketch.kernels.arrays import Bools, Floats, Ints
 from pdsketch.kernels.csr import CSR, emptied, filtered, gather, group, owners_of
+from pdsketch.lang.records import dataclass
 from pdsketch.task.draft import Draft
 from pdsketch.task.prune import (
     derive_certain,

@@ -7,12 +7,12 @@ operators; derived facts follow and are computed from them by the axioms.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import final
 
 from pdsketch.kernels.arrays import Bools, Floats, Ints
 from pdsketch.kernels.csr import CSR
 from pdsketch.lang.domain import Fact
+from pdsketch.lang.records import dataclass
 
 
 @final

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from pdsketch.lang.diagnostics import error
 from pdsketch.lang.domain import Action, Domain
+from pdsketch.lang.html import html_table
 from pdsketch.lang.rewrite import unfold_all
 from pdsketch.lang.steps import Step, action_of, is_step
 from pdsketch.lang.terms import Expr
@@ -21,6 +22,7 @@ from pdsketch.tensor.compile.engine import Engine
 from pdsketch.tensor.compile.logic import CRISP, Logic, TNorm, logic_of
 from pdsketch.tensor.compile.node import Run
 from pdsketch.tensor.experience import Watch
+from pdsketch.tensor.notes import TRAINED, VERDICTS
 from pdsketch.tensor.states import whole
 from pdsketch.tensor.states.arguments import bind
 from pdsketch.tensor.states.state import State, StateBatch, concat, difference, same_domain
@@ -62,6 +64,20 @@ class Model(nn.Module):
         self.bound: dict[str, tuple[int, ...]] = {}
         self._open = [p.name for p in domain.predicates.values() if p.type.shape is None and p.body is None]
         self.register_buffer("_anchor", torch.zeros(0), persistent=False)
+
+    def __repr__(self) -> str:
+        """Its domain, and how much was learned; the modules are those of ``model.blanks``."""
+        trained = len(self.notes.get(TRAINED, ()))
+        count = sum(parameter.numel() for parameter in self.parameters())
+        blanks = len(self.domain.blanks)
+        held = f"{blanks} blank{'s' * (blanks != 1)}, {trained} trained, {count:,} parameters"
+        return f"Model({self.domain.name}: {held})"
+
+    def _repr_html_(self) -> str:
+        """Its blanks and what training said of each, for notebooks."""
+        verdicts = self.notes.get(VERDICTS, {})
+        rows = [(b.signature, verdicts.get(name, "")) for name, b in self.domain.blanks.items()]
+        return html_table(repr(self), rows)
 
     @property
     def device(self) -> torch.device:

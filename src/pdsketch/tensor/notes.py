@@ -13,7 +13,18 @@ from typing import Any, Final
 
 from pdsketch.lang.domain import Domain
 from pdsketch.tensor.experience import NOTE as EXPERIENCE
-from pdsketch.tensor.states.codes import COUNTS, MOST_VALUES, NOISE, ROWS, RULES, SAMPLES
+from pdsketch.tensor.states.codes import (
+    CODEBOOKS,
+    CORRECTIONS,
+    COUNTS,
+    ENTRIES,
+    MOST_VALUES,
+    NOISE,
+    ROWS,
+    RULES,
+    SAMPLES,
+    WEIGHTS,
+)
 from pdsketch.tensor.states.codes import NOTE as CODES
 
 TRAINED: Final = "trained"
@@ -38,11 +49,18 @@ def wrong_note(notes: Mapping[str, Any], domain: Domain, bound: Mapping[str, Any
         sizes = {None if shape is None else prod(shape)} - {None}
         return _is_list(value, lambda row: _is_list(row, _is_number)) and len(sizes | {*map(len, value)}) <= 1
 
+    def is_codebook(name: str, value: Any) -> bool:
+        sizes = {prod(p.type.shape or ()) for p in domain.predicates.values() if str(p.type) == name}
+        rows = _is_list(value, lambda row: _is_list(row, _is_number)) and len(value) > 0
+        return rows and bool(sizes) and {*map(len, value)} == sizes
+
     checks: dict[str, Callable[[str, Any], bool]] = {
         CODES: is_code,
         ROWS: is_rows,
         SAMPLES: is_rows,
         RULES: lambda _, value: isinstance(value, dict),
+        CORRECTIONS: _is_correction,
+        CODEBOOKS: is_codebook,
         COUNTS: lambda _, value: type(value) is int and value > 0,
         NOISE: lambda name, value: name in domain.predicates and _is_number(value) and value >= 0,
         EXPERIENCE: lambda name, value: name in domain.blanks and _is_list(value, _is_record),
@@ -58,6 +76,26 @@ def wrong_note(notes: Mapping[str, Any], domain: Domain, bound: Mapping[str, Any
             if not is_right(name, value):
                 return f"`{key}` of `{name:.80}` is not what it should be"
     return None
+
+
+def _is_correction(name: str, value: Any) -> bool:
+    """Whether this is the digest of some weights, or cases of functions, each with its result."""
+    if name == WEIGHTS:
+        return isinstance(value, str)
+
+    def is_values(values: Any) -> bool:
+        return _is_list(values, lambda numbers: _is_list(numbers, _is_number))
+
+    def is_entry(entry: Any) -> bool:
+        return (
+            isinstance(entry, list)
+            and len(entry) == 3
+            and isinstance(entry[0], str)
+            and is_values(entry[1])
+            and (entry[2] is None or is_values(entry[2]))
+        )
+
+    return name == ENTRIES and _is_list(value, is_entry)
 
 
 def _is_number(value: Any) -> bool:

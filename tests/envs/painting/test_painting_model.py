@@ -34,15 +34,24 @@ def test_the_model_foresees_paint_and_that_the_box_does_not_paint():
     assert MODEL.holds(after, f"(and (is-{before} block#1) (inside block#1 box))", crisp=True)
 
 
-@pytest.mark.parametrize("kind", ["pair", "row of three", "all painted"])
+@pytest.mark.parametrize("kind", ["pair", "row of three", "all painted", "tower of three"])
 def test_plans_succeed_on_the_table(kind):
     world = pds.make_world("painting", goals=kind)
     state = world.reset(seed=50_000)
     result = pds.plan(
-        MODEL, state, world.goal, search="astar", heuristic="goalcount", candidates="generators"
+        MODEL, state, world.goal, search="astar", heuristic="goalorder", candidates="generators"
     )
     assert result.solved
+    assert result.expanded <= len(result.plan) + 4
     for action in result.plan:
         world.step(action)
         assert world.executed
     assert world.success
+
+
+def test_without_any_option_plans_are_found_before_the_abstraction_is_made():
+    world = pds.make_world("painting", goals="tower of three")
+    result = pds.plan(MODEL, world.reset(seed=50_001), world.goal)
+    assert result.solved
+    assert result.phases == {}
+    assert result.expanded <= 40

@@ -79,7 +79,7 @@ def test_what_was_proposed_to_another_value_comes_after_it() -> None:
 def test_problems_one_after_the_other_do_not_grow_slower() -> None:
     """Codes of numbers that earlier problems had are forgotten: the abstraction finds each plan."""
     for seed in range(12):
-        result = pds.plan(learned(), Tabletop(4).reset(seed), ROW, candidates="generators")
+        result = pds.plan(learned(), Tabletop(4).reset(seed), ROW, search="abstract")
         assert result.phases.get("rules") is not None, seed
         assert result.expanded < 20
 

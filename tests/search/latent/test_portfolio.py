@@ -6,6 +6,7 @@ import pytest
 import torch
 
 import pdsketch as pds
+from pdsketch.budget import OutOfMemoryError, OutOfTimeError
 
 TILES = """
 (define (domain tiles)
@@ -205,3 +206,44 @@ def test_what_is_kept_of_a_model_outlives_the_time_limit_of_the_call_that_made_i
     time.sleep(3.1)
     kept = pds.plan(model, state, GOALS[1], search="abstract", time_limit=3.0)
     assert (kept.status, "rules" in kept.phases) == ("solved", True)
+
+
+@pytest.mark.parametrize("limit", [OutOfTimeError, OutOfMemoryError])
+@pytest.mark.parametrize(
+    "given", [{}, {"search": "abstract"}, {"heuristic": "ao"}, {"search": "abstract", "heuristic": "ao"}]
+)
+def test_where_grounding_explodes_opt_takes_the_place_of_ao_and_that_is_said(monkeypatch, limit, given):
+    def explode(*_):
+        raise limit
+
+    model, state = tiles()
+    monkeypatch.setattr("pdsketch.abstract.andor.compile.template_of", explode)
+    result = pds.plan(model, state, GOALS[2], **given)
+    assert result.solved
+    assert sum("OPT guides the search in the place of AO" in said for said in result.warnings) == 1
+    if given:
+        best = pds.plan(model, state, GOALS[2], heuristic="opt")
+        assert (result.plan, result.expanded) == (best.plan, best.expanded)
+
+
+@pytest.mark.parametrize("given", [{}, {"search": "abstract"}, {"heuristic": "ao"}])
+def test_networks_that_return_nan_neither_stop_the_search_nor_count_as_true(given):
+    broken = {**MODULES, "is-even": lambda n: torch.where(n == 2, torch.nan, (n % 2 == 0).float())}
+    model, state = tiles((1, 1, 1), broken)
+    result = pds.plan(model, state, "(forall (?t - tile) (even ?t))", **given)
+    assert result.cost == 12
+    assert sum(step[0] == "step" for step in result.plan) == 9  # from 1 to 4: 2 is NaN
+
+
+@pytest.mark.parametrize("given", [{}, {"search": "abstract"}, {"heuristic": "ao"}])
+def test_goals_over_blanks_that_were_never_trained_are_warned_of_by_name(given):
+    domain = pds.parse_domain("""
+        (define (domain d) (:types o - object n - int64[choices=3])
+          (:predicates (x [return_type=n] ?o - o))
+          (:derived (good ?o - o) (??f (x ?o)))
+          (:action up :parameters (?o - o) :effect (x::assign ?o 1)))
+    """)
+    state = pds.State(domain, objects={"o": ["a"]}, values={"x": [0]})
+    with pytest.warns(UserWarning, match="`derived::good::f`, which was never trained"):
+        result = pds.plan(pds.Model(domain, seed=0), state, "(good a)", max_expansions=20, **given)
+    assert any("`derived::good::f`, which was never trained" in said for said in result.warnings)

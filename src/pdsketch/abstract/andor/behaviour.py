@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final
 
+from pdsketch.abstract.andor.corrections import NetworkFunction
 from pdsketch.abstract.andor.functions import CodeAxis, CodeTable
 from pdsketch.abstract.rules.decision_list import DecisionList
 from pdsketch.lang.terms import Apply, Each, Expr
@@ -36,6 +37,7 @@ class Behaviour:
     - ``not_finite``: combinations for which a network returned NaN: they are false, or write nothing.
     - ``off``: combinations whose value is off every code: the nearest stands for it.
     - ``unseen``: combinations whose value no data had: nothing is written.
+    - ``corrected``: combinations whose result is what the model did in a plan (`Corrections`).
     - ``conflicts``: examples of which rules with different results hold: the first counts.
     """
 
@@ -47,6 +49,7 @@ class Behaviour:
     off: int = 0
     unseen: int = 0
     conflicts: int = 0
+    corrected: int = 0
     counter_example: CounterExample | None = None
 
 
@@ -69,6 +72,7 @@ class CodeFunction:
     - ``target`` is what its value is written to, of ``type``, at ``place``; None: it is a truth.
     - ``table`` says its results; of a set, those of the empty one, and ``elements`` how one element changes
       them (`AS_EMPTY`: not at all). ``sampled`` says them where there are no tables.
+    - ``network`` is what a table was made of, without a set.
     """
 
     owner: str
@@ -81,3 +85,4 @@ class CodeFunction:
     elements: CodeTable | None = None
     set: Each | None = None
     sampled: SampledRules | None = None
+    network: NetworkFunction | None = None

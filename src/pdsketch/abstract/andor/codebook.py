@@ -58,9 +58,16 @@ class Codebook:
         return self.kind == "k-means"
 
     @staticmethod
-    def clustered(name: str, sample: Floats, tolerance: float, k: int | None) -> Codebook:
-        """The codes of values by k-means over some that were seen; as many as they ask for, or ``k``."""
+    def clustered(
+        name: str, sample: Floats, tolerance: float, k: int | None, trained: Floats | None = None
+    ) -> Codebook:
+        """The codes of values by k-means over some that were seen; as many as they ask for, or ``k``.
+
+        ``trained`` are centroids that an encoder was trained with.
+        """
         centroids = fitted(sample) if k is None else kmeans(sample, k)
+        if trained is not None:
+            centroids = trained[np.unique(closest(sample, trained))]
         off = np.abs(sample - centroids[closest(sample, centroids)]).max(0)
         book = Codebook(name, np.maximum(off, tolerance), False, False, "k-means")
         book.values = centroids

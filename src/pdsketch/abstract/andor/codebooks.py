@@ -23,7 +23,7 @@ from pdsketch.abstract.andor.kmeans import fitted
 from pdsketch.kernels.arrays import Bools, Floats, Longs
 from pdsketch.lang.domain import Domain, Predicate
 from pdsketch.lang.types import ValueType
-from pdsketch.tensor.states.codes import COUNTS, Codes, codes_of, rows_of, samples_of
+from pdsketch.tensor.states.codes import CODEBOOKS, COUNTS, Codes, codes_of, rows_of, samples_of
 
 MOST_JOINT: Final = 512
 """A vector of floats is one part if no more combinations of its numbers are known.
@@ -58,6 +58,7 @@ class Codebooks:
         self._codes = codes_of(notes)
         self._rows = rows_of(notes)
         self._samples = samples_of(notes)
+        self._trained = {} if counts else dict(notes.get(CODEBOOKS, {}))
         self._counts = {**notes.get(COUNTS, {}), **(counts or {})}
         self._bins = bins
         check_counts(domain, self._counts, {*self._rows, *self._samples})
@@ -87,7 +88,7 @@ class Codebooks:
 
     def error(self, name: str, place: int) -> float | None:
         """How far the values that a fit has recorded of a part are from their codes, in deviations."""
-        seen = self._recorded(name)
+        seen = self.recorded(name)
         part = self.parts(self.domain.predicates[name].type)[place]
         if seen is None or not len(part.book):
             return None
@@ -96,7 +97,7 @@ class Codebooks:
         spread = float(((own - own.mean(0)) ** 2).mean())
         return (float(((own - values) ** 2).mean()) / spread) ** 0.5 if spread > 0 else 0.0
 
-    def _recorded(self, name: str) -> Floats | None:
+    def recorded(self, name: str) -> Floats | None:
         """The values that a fit has recorded of a state variable, ``[n, d]``."""
         listed = self._rows.get(name) or self._samples.get(name)
         if not listed:
@@ -178,11 +179,12 @@ class Codebooks:
             return
         mine = [p.name for p in self.domain.state_predicates if str(p.type) == name]
         encoded = any(self.domain.predicates[n].role == "encoded" for n in mine)
-        if name in self._counts or (size > 1 and encoded and not self._few(mine, size)):
-            recorded = [seen for n in mine if (seen := self._recorded(n)) is not None]
+        if name in {*self._counts, *self._trained} or (size > 1 and encoded and not self._few(mine, size)):
+            recorded = [seen for n in mine if (seen := self.recorded(n)) is not None]
             if recorded:
                 every = np.concatenate(recorded)
-                book = Codebook.clustered(name, every, type_.tolerance, self._counts.get(name))
+                trained = np.array(self._trained[name]) if name in self._trained else None
+                book = Codebook.clustered(name, every, type_.tolerance, self._counts.get(name), trained)
                 yield CodePart(book, tuple(range(size)))
                 return
         steps = self._steps(mine, size, type_)
@@ -229,7 +231,7 @@ class Codebooks:
             return
         codes = self._codes.get(name)
         if any(part.book.fixed for part in self.parts(type_)):
-            seen = self._recorded(name)
+            seen = self.recorded(name)
             if seen is not None:
                 self.observe(name, torch.from_numpy(seen).reshape(-1, *(type_.shape or ())))
             return
@@ -245,7 +247,7 @@ class Codebooks:
         else:
             for place, part in enumerate(parts):
                 numbers = _listed(codes, part.dimensions[0])
-                recorded = self._recorded(name)
+                recorded = self.recorded(name)
                 if self._bins and not len(numbers) and recorded is not None:
                     part.book.kind = "bins"
                     numbers = fitted(recorded[:, list(part.dimensions)])

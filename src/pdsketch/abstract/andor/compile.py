@@ -32,6 +32,7 @@ from pdsketch.abstract.andor.facts import FactTables
 from pdsketch.abstract.andor.functions import NotAbstractableError, TooManyCombinationsError
 from pdsketch.abstract.andor.symbolic import candidate_name, code_name, part_name
 from pdsketch.abstract.andor.templates import readings_of, template_of
+from pdsketch.abstract.andor.wrong_cases import wrong_cases
 from pdsketch.budget import current
 from pdsketch.kernels.arrays import Bools
 from pdsketch.lang.domain import Domain, Fact
@@ -113,11 +114,32 @@ class ModelAbstraction:
                 if not type_.is_bool and (type_.choices or 0) <= MOST_CHOICES:
                     self.books.know_values(type_, pool)
         if self.books.sizes != before:
-            self._symbolic = None
-            self._values = None
-            self._templates.clear()
-            self._tables.clear()
-            self._wanted.clear()
+            self._forget()
+
+    def _forget(self) -> None:
+        """All of it is made anew when it is asked for."""
+        self._symbolic = None
+        self._values = None
+        self._templates.clear()
+        self._tables.clear()
+        self._wanted.clear()
+
+    def correct(self, state: StateBatch, action: str | None, arguments: Mapping[str, Any]) -> bool:
+        """Correct rules by what the model does in one state; whether any were wrong there.
+
+        These are the rules of an action, taken with ``arguments``, of derived predicates, and of goals.
+        """
+        domain, before, translator = self._model.domain, self.books.sizes, self.symbolic.translator
+        objects = state.universe(0).types
+        names = {number: name for name, number in numbered(domain, objects).items()}
+        owners = {"", *domain.predicates, *([] if action is None else [action])}
+        cases = wrong_cases(translator, state, owners, arguments, names)
+        corrected = [translator.corrections.add(*case) for case in cases]
+        if cases or self.books.sizes != before:
+            self._forget()
+            translator.correct()
+            self._symbolic = symbolic_domain(self._model, self.books, translator)
+        return any(corrected)
 
     def wanted(self, goal: Expr) -> Expr:
         """A goal over numbered objects as a formula over codes."""

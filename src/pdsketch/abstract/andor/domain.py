@@ -105,10 +105,13 @@ def know_constants(books: Codebooks, values: Iterable[Value]) -> None:
                     part.book.know(numbers[None, list(part.dimensions)])
 
 
-def symbolic_domain(model: Model, books: Codebooks) -> SymbolicDomain:
-    """The symbolic domain of a model, with all codes that come about from those of the codebooks."""
+def symbolic_domain(model: Model, books: Codebooks, translator: Translator | None = None) -> SymbolicDomain:
+    """The symbolic domain of a model, with all codes that come about from those of the codebooks.
+
+    A ``translator`` knows tables already, of the same codebooks.
+    """
     domain = model.domain
-    translator = Translator(model, books)
+    translator = translator or Translator(model, books)
     bodies = [p.body for p in domain.predicates.values() if p.body is not None]
     effects = [e for a in domain.actions.values() for u in a.effects for e in (u.condition, u.value) if e]
     know_constants(

@@ -7,7 +7,7 @@ the expression's truth, or the codes of its value, over all axes; axes on which 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from math import prod
@@ -186,13 +186,19 @@ class CodeEvaluator:
             some = rows[first : first + _AT_ONCE]
             given = {name: values[None, first : first + _AT_ONCE] for name, values in more.items()}
             parameters = {**self.parameters(axes, some), **given}
-            watch = _NotFinite(len(some))
-            with self._functions.watched(watch):
-                parts.append(self.programs.run(node, parameters, len(some)).cpu())
-            broken.append(watch.rows)
+            parts.append(self.run_on(parameters, len(some), node))
+            broken.append(self.broken)
         self.broken = np.concatenate(broken)
-        self.not_finite += int(self.broken.sum())
         return torch.cat(parts)
+
+    def run_on(self, parameters: Mapping[str, Tensor], n: int, node: Node) -> Tensor:
+        """The values of a program on values of its inputs, ``[1, n, *shape]`` each."""
+        watch = _NotFinite(n)
+        with self._functions.watched(watch):
+            found = self.programs.run(node, parameters, n).cpu()
+        self.broken = watch.rows
+        self.not_finite += int(self.broken.sum())
+        return found
 
     def truths(
         self, axes: Sequence[CodeAxis], rows: Longs, node: Node, more: Mapping[str, Tensor] = NOTHING
@@ -200,6 +206,18 @@ class CodeEvaluator:
         """`run` of a truth: false where a network returned NaN."""
         truths: Bools = self.run(axes, rows, node, more).numpy().astype(np.bool_)
         return truths & ~self.broken
+
+    def truths_on(self, parameters: Mapping[str, Tensor], n: int, node: Node) -> Bools:
+        """`run_on` of a truth."""
+        truths: Bools = self.run_on(parameters, n, node).numpy().astype(np.bool_)
+        return truths & ~self.broken
+
+    def portions(self, axes: Sequence[CodeAxis], rows: Longs) -> Iterator[tuple[dict[str, Tensor], int]]:
+        """The values of inputs on rows of codes, not too many at a time, and how many they are."""
+        for first in range(0, max(1, len(rows)), _AT_ONCE):
+            current().check()
+            some = rows[first : first + _AT_ONCE]
+            yield self.parameters(axes, some), len(some)
 
     def parameters(self, axes: Sequence[CodeAxis], rows: Longs) -> dict[str, Tensor]:
         """The values of inputs on rows of codes, ``[1, n, *shape]`` each."""

@@ -55,6 +55,7 @@ class FunctionRules:
     off: int = 0
     unseen: int = 0
     conflicts: int = 0
+    corrected: int = 0
     counter_example: str | None = None
 
     def lines(self, most: int | None = None) -> list[str]:
@@ -87,6 +88,8 @@ class FunctionRules:
             lines.append(f"agrees with {_percent(self.agreement)} of {self.cases:,} {self.compared_on}")
         if self.counter_example is not None:
             lines.append(f"counter-example: {self.counter_example}")
+        if self.corrected:
+            lines.append(f"corrected in {_cases(self.corrected)} by what the model did in plans")
         if self.conflicts:
             lines.append(f"in {self.conflicts:,} cases rules with different results hold: the first counts")
         if self.not_finite:
@@ -114,6 +117,7 @@ class FunctionRules:
             "off": self.off,
             "unseen": self.unseen,
             "conflicts": self.conflicts,
+            "corrected": self.corrected,
             "counter_example": self.counter_example,
         }
 
@@ -123,6 +127,10 @@ def _cut(text: str, most: int | None) -> str:
     if most is None or len(text) <= _WIDE:
         return text
     return f"{text[: text.rindex(' ', 0, _WIDE)]} …"
+
+
+def _cases(count: int) -> str:
+    return "1 case" if count == 1 else f"{count:,} cases"
 
 
 def _when(condition: str) -> str:
@@ -184,6 +192,7 @@ class RuleWriter:
             behaviour.off,
             behaviour.unseen,
             behaviour.conflicts,
+            behaviour.corrected,
             self._counter_example(function, behaviour.counter_example),
         )
 

@@ -42,6 +42,7 @@ class Tabulated:
     not_finite: int = 0
     off: int = 0
     unseen: int = 0
+    corrected: int = 0
     counter_example: CounterExample | None = None
 
 

@@ -7,15 +7,17 @@ own answers fill.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import final
 
 import numpy as np
+from torch import Tensor
 
 from pdsketch.abstract.andor import sets
 from pdsketch.abstract.andor.behaviour import UNCHANGED, Behaviour, CodeFunction, SampledRules
 from pdsketch.abstract.andor.codebooks import Codebooks
+from pdsketch.abstract.andor.corrections import Corrections, NetworkFunction, key_of
 from pdsketch.abstract.andor.functions import (
     CodeAxis,
     CodeEvaluator,
@@ -73,6 +75,7 @@ class Translator:
         self.books = books
         self.symbols = Symbols(model.domain, books)
         self.evaluator = CodeEvaluator(model, books)
+        self.corrections = Corrections(model, books)
         self.owner = ""
         self.functions: dict[tuple[str, Expr, Apply | None, int], CodeFunction] = {}
         self.behaviours: dict[str, Behaviour] = {}
@@ -154,15 +157,18 @@ class Translator:
         node = self.evaluator.programs.value(replaced, BOOL, inputs.variables)
         hint = hint_of(expr)
 
-        def evaluate(rows: Longs) -> Longs:
-            return self.evaluator.truths(axes, rows, node).astype(np.int64)[:, None]
+        def answers(parameters: Mapping[str, Tensor], n: int) -> Longs:
+            return self.evaluator.truths_on(parameters, n, node).astype(np.int64)[:, None]
 
+        network = NetworkFunction(key_of(expr, None), tuple(axes), None, answers)
+        evaluate = self.corrected(network)
         try:
-            found = self.tabulated((expr, "truth"), axes, evaluate)
+            found = self.tabulated((expr, "truth"), axes, evaluate, network.key)
         except TooManyCombinationsError:
             return self._sampled_truth(expr, inputs, axes, evaluate, scope)
         (table,) = found.tables
-        self.note(CodeFunction(self.owner, expr, None, None, 0, behaviour_of(hint, found, table), table))
+        behaviour = behaviour_of(hint, found, table)
+        self.note(CodeFunction(self.owner, expr, None, None, 0, behaviour, table, network=network))
         return self.symbols.holds(table, scope, hint, self.formulas(inputs, scope))
 
     def _sampled_truth(
@@ -192,10 +198,23 @@ class Translator:
         """The formulas of Boolean inputs, over codes."""
         return {e: self.truth(e, scope) for e, each in inputs.found.items() if each.type.is_bool}
 
+    def corrected(self, network: NetworkFunction) -> Callable[[Longs], Longs]:
+        """A function on rows of codes, with what is known to be otherwise."""
+
+        def evaluate(rows: Longs) -> Longs:
+            parts = [network.answers(*given) for given in self.evaluator.portions(network.axes, rows)]
+            return self.corrections.applied(network, rows, np.concatenate(parts))
+
+        return evaluate
+
+    def correct(self) -> None:
+        """Functions are to be asked again, because some were corrected."""
+        self._tables.clear()
+
     def tabulated(
-        self, key: object, axes: Sequence[CodeAxis], evaluate: Callable[[Longs], Longs]
+        self, key: object, axes: Sequence[CodeAxis], evaluate: Callable[[Longs], Longs], name: str = ""
     ) -> Tabulated:
-        """`tabulate`, computed once for each number of codes."""
+        """`tabulate`, computed once for each number of codes; ``name`` is that of its corrections."""
         whole = (key, _sizes(axes))
         if whole not in self._tables:
             evaluator = self.evaluator
@@ -206,7 +225,13 @@ class Translator:
                 self._tables[whole] = None
                 raise
             counted = (evaluator.not_finite, evaluator.off, evaluator.unseen)
-            made = replace(made, not_finite=counted[0], off=counted[1], unseen=counted[2])
+            made = replace(
+                made,
+                not_finite=counted[0],
+                off=counted[1],
+                unseen=counted[2],
+                corrected=self.corrections.count(name),
+            )
             self._tables[whole] = made
             return made
         found = self._tables[whole]
@@ -257,21 +282,24 @@ class Translator:
         if update.condition == TRUE:
             gate = self.evaluator.programs.gate(update, replaced, inputs.variables)
 
-        def evaluate(rows: Longs) -> Longs:
-            values = self.evaluator.run(axes, rows, node)
+        def answers(parameters: Mapping[str, Tensor], n: int) -> Longs:
+            values = self.evaluator.run_on(parameters, n, node)
             codes = self.evaluator.coded(values, predicate.type, constant=not axes)
             if gate is not None:
-                codes[~self.evaluator.truths(axes, rows, gate)] = UNCHANGED
+                codes[~self.evaluator.truths_on(parameters, n, gate)] = UNCHANGED
             return codes
 
+        network = NetworkFunction(key_of(value, predicate.type), tuple(axes), predicate.type, answers)
+        evaluate = self.corrected(network)
         key = (value, "value", predicate.type, gate is None)
         try:
-            found = self.tabulated(key, axes, evaluate)
+            found = self.tabulated(key, axes, evaluate, network.key)
         except TooManyCombinationsError:
             return self._sampled_cases(update, key, inputs, axes, evaluate, scope)
         for place, table in enumerate(found.tables):
             behaviour = behaviour_of(hint, found, table)
-            self.note(CodeFunction(self.owner, value, update.target, predicate.type, place, behaviour, table))
+            written = (update.target, predicate.type, place)
+            self.note(CodeFunction(self.owner, value, *written, behaviour, table, network=network))
         return [self.cases(table, self.formulas(inputs, scope)) for table in found.tables]
 
     def _sampled_cases(
@@ -342,6 +370,7 @@ def behaviour_of(name: str, found: Tabulated, table: CodeTable) -> Behaviour:
         found.not_finite,
         found.off,
         found.unseen,
+        corrected=found.corrected,
         counter_example=found.counter_example,
     )
 

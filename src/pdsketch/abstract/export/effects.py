@@ -11,8 +11,8 @@ from typing import final
 
 from pdsketch.abstract.andor.symbolic import conjoined
 from pdsketch.abstract.export.formulas import nested
-from pdsketch.abstract.export.names import Names
 from pdsketch.lang.domain import Predicate
+from pdsketch.lang.naming import Names
 from pdsketch.lang.rewrite import conjuncts
 from pdsketch.lang.terms import Apply, Expr, Update, Variable, free_variables, walk
 from pdsketch.lang.types import BOOL

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import final
 
 from pdsketch.abstract.andor.symbolic import conjoined, disjoined, negated
-from pdsketch.abstract.export.names import Names
+from pdsketch.lang.naming import Names
 from pdsketch.lang.rewrite import conjuncts, map_children
 from pdsketch.lang.terms import (
     FALSE,

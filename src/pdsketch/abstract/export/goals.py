@@ -12,8 +12,8 @@ from math import prod
 from typing import Final
 
 from pdsketch.abstract.andor.symbolic import conjoined
-from pdsketch.abstract.export.names import Names
 from pdsketch.lang.domain import Predicate
+from pdsketch.lang.naming import Names
 from pdsketch.lang.rewrite import conjuncts
 from pdsketch.lang.terms import Apply, Expr, Object, Quantified
 from pdsketch.lang.types import BOOL, ObjectType

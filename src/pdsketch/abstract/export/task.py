@@ -14,12 +14,13 @@ from pdsketch.abstract.andor.symbolic import ENTITY, apart, code_name
 from pdsketch.abstract.export.effects import NamedConditions
 from pdsketch.abstract.export.formulas import Renaming, written
 from pdsketch.abstract.export.goals import by_object
-from pdsketch.abstract.export.names import Names, code_word, legal
+from pdsketch.abstract.export.names import code_word
 from pdsketch.abstract.export.requirements import requirements_of
 from pdsketch.lang.analysis import action_reads, closure, names_in
 from pdsketch.lang.diagnostics import error
 from pdsketch.lang.domain import Action, Data, Domain, Fact, Predicate, Problem
 from pdsketch.lang.load import parse_domain, parse_problem
+from pdsketch.lang.naming import Names, legal
 from pdsketch.lang.source import Source
 from pdsketch.lang.terms import FALSE, Expr, Object, Value, walk
 from pdsketch.lang.types import BOOL, FLOAT, Hierarchy, ObjectType

@@ -33,8 +33,8 @@ from pdsketch.tensor.states.state import State, StateBatch
 LENGTH: Final = 16
 """States in a sequence; DreamerV2 has 50. An expert in BabyAI's rooms takes about ten steps."""
 
-STARTS: Final = 32
-"""Of all states of a batch, so many are starts of imagined steps: set by hand, for the CPU's sake."""
+STARTS: Final = 2
+"""So many states a sequence are starts of imagined steps: set by hand, for the CPU's sake."""
 
 
 class EpisodeMemory(NamedTuple):
@@ -156,7 +156,7 @@ class Dreamer(AgentBaseline):
         )
         around = followed.around.detach()
         usable = (real & ~success).nonzero()[:, 0]
-        some = usable[torch.randperm(len(usable), device=usable.device)[:STARTS]]
+        some = usable[torch.randperm(len(usable), device=usable.device)[: STARTS * len(examples)]]
         start = followed.observed.latent.detach().select(some)
         dream = actor_critic_losses(
             self.world, self.actor, self.critic, self.slow_critic, start, around.select(followed.rows[some])

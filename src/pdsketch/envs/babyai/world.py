@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from pdsketch.envs.extras import missing_extra
+from pdsketch.extras import missing_extra
 from pdsketch.lang.diagnostics import error
 
 try:

@@ -59,11 +59,16 @@ class OracleEpisode:
     goals: Mapping[str, tuple[bool, ...]]
 
 
-def generate(world: PaintingWorld, episodes: int, seed: int, split: str = "train") -> EpisodeArrays:
-    """A data set of the world's sketch."""
+def generate(
+    world: PaintingWorld, episodes: int, seed: int, split: str = "train", *, judged: bool = True
+) -> EpisodeArrays:
+    """A data set of the world's sketch; without being ``judged``, episodes have their own goal alone."""
     recorder = Recorder(world.domain)
     for one in demonstrations(world, episodes, seed, split):
-        recorder.add(one.objects, one.values, one.actions, goals=one.goals)
+        own = next(iter(one.goals))
+        recorder.add(
+            one.objects, one.values, one.actions, goals=one.goals if judged else {own: one.goals[own]}
+        )
     return recorder.arrays()
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from math import log
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from torch import Tensor, nn
 
 from pdsketch.envs.painting.data import BESIDE
 from pdsketch.envs.painting.layout import BROWN, COLOUR_NAMES, PALETTE, SIDE, SPAN, point
-from pdsketch.nets.offset import FIRST_RADIUS, QUICKNESS, Offset
+from pdsketch.nets.offset import Offset
 
 FEATURES = 128
 """Numbers of a feature, as the sketch declares them; most of ours are 0."""
@@ -68,10 +67,7 @@ def coloured(feature: Tensor) -> Tensor:
 def exact_offset(centre: Any, radius: float) -> Offset:
     """A relation that holds within ``radius`` of an offset, in metres."""
     module = Offset(len(SPAN))
-    with torch.no_grad():
-        module.shift.copy_(torch.as_tensor(centre / SPAN) / QUICKNESS)
-        module.log_radius.fill_(log(radius / FIRST_RADIUS) / QUICKNESS)
-        module.log_softness.fill_(log(radius**2 / 10) / (2 * QUICKNESS))
+    module.place(torch.as_tensor(centre / SPAN), radius, sharpness=10.0)
     return module
 
 

@@ -7,7 +7,6 @@ from typing import Any, final
 import numpy as np
 import torch as _torch  # noqa: F401 - before MuJoCo: in the other order the interpreter crashes when it ends
 
-from pdsketch.envs.extras import missing_extra
 from pdsketch.envs.painting.camera import HEIGHT, WIDTH
 from pdsketch.envs.painting.layout import (
     BLOCK_JITTER,
@@ -22,6 +21,7 @@ from pdsketch.envs.painting.layout import (
     Array,
 )
 from pdsketch.envs.painting.mjcf import PARKED, scene_xml
+from pdsketch.extras import missing_extra
 
 try:
     import mujoco

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple, final
 
 from pdsketch.lang.check.applications import (
@@ -21,6 +21,7 @@ from pdsketch.lang.check.tables import Signature
 from pdsketch.lang.diagnostics import Note
 from pdsketch.lang.domain import LARGEST_COST
 from pdsketch.lang.reader import Atom, Group, Node
+from pdsketch.lang.records import dataclass
 from pdsketch.lang.report import here
 from pdsketch.lang.terms import (
     TRUE,

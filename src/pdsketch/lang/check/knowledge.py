@@ -6,10 +6,11 @@ round's diagnostics count. Everything here only grows, so this ends.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import final
 
 from pdsketch.lang.check.tables import UNKNOWN, Slot
+from pdsketch.lang.records import dataclass
 from pdsketch.lang.source import Span
 from pdsketch.lang.types import OBJECT, Hierarchy, ObjectType, Type, ValueType
 

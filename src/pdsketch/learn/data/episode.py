@@ -24,7 +24,7 @@ Success = Sequence[float | None] | None
 
 
 @final
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Episode:
     """States, the actions between them, goals, and whether each goal held in each state.
 
@@ -43,6 +43,15 @@ class Episode:
     success: Success = None
     executable: Sequence[bool] | None = None
     goals: Mapping[str, Success] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        """Its domain, length and goals; whether the pursued one held in the end, where that is known."""
+        end = None if self.success is None else self.success[-1]
+        word = "" if end is None else (": reached" if end > 0.5 else ": not reached")
+        more = f" and {len(self.goals) - 1} more" if len(self.goals) > 1 else ""
+        about = f"; {self.goal:.80}{word}{more}" if self.goal is not None else ""
+        steps = len(self.actions)
+        return f"Episode({self.states[0].domain.name}: {steps} step{'s' * (steps != 1)}{about})"
 
     def __post_init__(self) -> None:
         """Refuse what cannot be an episode."""

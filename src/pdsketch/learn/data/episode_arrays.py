@@ -49,7 +49,7 @@ DTYPES: Mapping[str, Any] = {"bool": np.bool_, "int64": np.int64, "float32": np.
 
 
 @final
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class EpisodeArrays:
     """Episodes of one domain, in arrays.
 
@@ -84,6 +84,10 @@ class EpisodeArrays:
     values: Mapping[str, Array]
     shapes: Mapping[str, tuple[int, ...]]
     fixed: frozenset[str]
+
+    def __repr__(self) -> str:
+        """How many episodes and states, of which domain."""
+        return f"EpisodeArrays({self.domain.name}: {len(self)} episodes, {int(self.length.sum())} states)"
 
     def __len__(self) -> int:
         return len(self.length)

@@ -17,7 +17,14 @@ from pdsketch.lang.types import ObjectType, ValueType
 from pdsketch.search.latent.instances import Candidates, as_data, value_types
 from pdsketch.search.latent.options import LatentOptions
 from pdsketch.search.latent.proposed import checked_values, proposing
-from pdsketch.search.latent.relations import Proposal, SamplingRelation, propose, relations_in, same_type
+from pdsketch.search.latent.relations import (
+    Proposal,
+    SamplingRelation,
+    propose,
+    propose_along,
+    relations_in,
+    same_type,
+)
 from pdsketch.tensor.model import Model
 from pdsketch.tensor.states.state import State
 from pdsketch.tensor.states.values import every_choice
@@ -62,9 +69,10 @@ class CandidateSource:
     def advance(self, number: int) -> Candidates:
         """The candidates of round ``number``: those before, and what is proposed now."""
         proposed: list[Proposal] = []
-        relations = [*self._relations, *(self._others if number or not self._relations else ())]
-        if relations:
-            proposed = propose(self._model, self._state, relations, number)
+        if self._relations and number == 0:
+            proposed = propose_along(self._model, self._state, self._relations)
+        elif self._relations or self._others:
+            proposed = propose(self._model, self._state, [*self._relations, *self._others], number)
         for one in proposed:
             for value in one.values:
                 self._links.setdefault(as_data(value), one.link)

@@ -28,20 +28,18 @@ from pdsketch.search.latent.frontier import Frontier
 from pdsketch.search.latent.goal_test import GoalTest
 from pdsketch.search.latent.heuristics import StateHeuristic
 from pdsketch.search.latent.limits import LIMITS, status_of
-from pdsketch.search.latent.orders import FAR, Order, are_dead_ends, estimates, priorities
+from pdsketch.search.latent.orders import FAR, Order, are_dead_ends, estimates, priorities, read_by
 from pdsketch.search.latent.settings import LatentOutcome, SearchSettings
 from pdsketch.search.latent.space import Space
+from pdsketch.search.latent.tree import TreeLog, codes_of, step_of
 from pdsketch.search.outcome import SearchProgress
 from pdsketch.search.result import Status
-from pdsketch.search.trace import Fate, SearchNode
+from pdsketch.search.trace import SearchNode
 from pdsketch.tensor.compile.node import pardoning
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
-
-_SHIFT: Final = 40
-"""Bits of an instance in the code of a ground action; the action stands above them."""
 
 ENOUGH_SUCCESSORS: Final = 2048
 """Successors of one problem in a batch from which on a node costs what it costs; below, most of the time goes
@@ -78,6 +76,7 @@ class BestFirstSearch:
         self._turned = np.full((len(orders), n), np.inf)
         self._width = np.full(n, settings.k or 1, dtype=np.int64)
         self._rounds = 0
+        self._reads = read_by(orders, goal_test.reads)
         self._enough = ENOUGH_SUCCESSORS // space.instances_of_each
         self._patience = np.full(n, np.iinfo(np.int64).max)
         self._is_goal = np.zeros(0, dtype=np.bool_)
@@ -85,11 +84,13 @@ class BestFirstSearch:
         self._cut = np.zeros(n, dtype=np.bool_)
         self._status: list[Status | None] = [None] * n
         self._limit = [""] * n
+        self._log = None if settings.trace is None else TreeLog(space, self.frontier)
 
     def run(self) -> list[LatentOutcome]:
         """Search until every problem has an answer or a limit is hit."""
         try:
             self._begin()
+            self._show()
             with pardoning():
                 self._search()
         except LIMITS as limit:
@@ -110,8 +111,11 @@ class BestFirstSearch:
                 told = now
                 self.settings.watch(self._progress(now - started, active))
             self._round(active)
-            if self.settings.trace is not None:
-                self.settings.trace(self.tree)
+            self._show()
+
+    def _show(self) -> None:
+        if self.settings.trace is not None:
+            self.settings.trace(self.tree)
 
     def _progress(self, seconds: float, active: Ints) -> SearchProgress:
         return SearchProgress(
@@ -228,6 +232,8 @@ class BestFirstSearch:
             cost = g[parent] + some.cost.cpu().numpy()
             prints = self.space.fingerprint(some, problems).cpu().numpy()
             keep, entry = self.frontier.admit(prints, cost)
+            if self._log is not None and not keep.all():
+                self._log.left_out(nodes[parent[~keep]], codes_of(some)[~keep], cost[~keep], "visited")
             index = np.flatnonzero(keep)
             if index.size:
                 kept = some.select(torch.from_numpy(index).to(self.space.device)).completed(batch)
@@ -278,7 +284,8 @@ class BestFirstSearch:
         owners = problems.cpu().numpy()
         if entries is None:
             _, entries = self.frontier.admit(self.space.fingerprint(children, problems).cpu().numpy(), g)
-        states = self.space.states({name: children.table(name) for name in children.tables}, problems)
+        tables = {name: children.table(name) for name in children.tables}
+        states = self.space.states(tables, problems, self._reads)
         goals: Bools = self.goal_test.truth(states, problems).cpu().numpy()
         h = estimates(self.orders, states, problems, goals)
         np.add.at(self.evaluated, owners, 1)
@@ -287,16 +294,25 @@ class BestFirstSearch:
             self._dead_at_root = dead
             self._guide = np.isfinite(h).argmax(0)
         elif dead.any():
+            if self._log is not None:
+                self._log.left_out(parents[dead], codes_of(children)[dead], g[dead], "dead-end")
             alive = np.flatnonzero(~dead)
             index = torch.from_numpy(alive).to(self.space.device)
             children, problems = children.select(index), problems.index_select(0, index)
             owners, parents, depth, entries = owners[alive], parents[alive], depth[alive], entries[alive]
             g, h, goals = g[alive], h[:, alive], goals[alive]
-        codes: Ints = (children.action << _SHIFT | children.instance).cpu().numpy()
         first = self.frontier.n
-        columns = {"problem": owners, "parent": parents, "action": codes, "entry": entries, "depth": depth}
+        columns = {
+            "problem": owners,
+            "parent": parents,
+            "action": codes_of(children),
+            "entry": entries,
+            "depth": depth,
+        }
         self.frontier.add(**columns, g=g, h=h, f=priorities(self.orders, g, h))
         self.space.store(children, problems)
+        if self._log is not None:
+            self._log.opened()
         for lowest, own in zip(self.lowest, h, strict=True):
             np.minimum.at(lowest, owners, own)
         self._remember(first, owners, g, h[self._guide[owners], np.arange(len(owners))], goals)
@@ -358,27 +374,10 @@ class BestFirstSearch:
         return [order.heuristic for order, lowest in seen if np.isinf(lowest)]
 
     def tree(self, first: int, last: int) -> list[SearchNode]:
-        """Some of the nodes that were met, with h and f of the first order."""
-        frontier, own = self.frontier, self.frontier.lists[0]
-        found = []
-        for node in range(first, min(last, frontier.n)):
-            parent = int(frontier.parent[node])
-            fate: Fate = "expanded" if frontier.is_removed(node) else "open"
-            if self._is_goal[node]:
-                fate = "goal"
-            step = self._step(node) if parent >= 0 else None
-            numbers = (float(frontier.g[node]), float(own.h[node]), float(own.f[node]))
-            found.append(SearchNode(parent, step, *numbers, fate))
-        return found
-
-    def _step(self, node: int) -> Step:
-        code = int(self.frontier.action[node])
-        problem = int(self.frontier.problem[node])
-        return self.space.step(problem, code >> _SHIFT, code & ((1 << _SHIFT) - 1))
+        """Some of what was met; for who gave a trace."""
+        return [] if self._log is None else self._log.nodes(first, last, self._is_goal)
 
     def steps(self, node: int) -> list[Step]:
         """The actions that lead to a node."""
         problem = int(self.frontier.problem[node])
-        mask = (1 << _SHIFT) - 1
-        codes = self.frontier.trace(node)
-        return [self.space.step(problem, code >> _SHIFT, code & mask) for code in codes]
+        return [step_of(self.space, problem, code) for code in self.frontier.trace(node)]

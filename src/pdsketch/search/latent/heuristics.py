@@ -16,6 +16,7 @@ from pdsketch.heuristics.evaluator import Evaluator, KernelEvaluator
 from pdsketch.kernels.arrays import Bools, Floats
 from pdsketch.lang.terms import Expr
 from pdsketch.search.latent.instances import Candidates
+from pdsketch.search.latent.margin import NO_MARGIN, Margin
 from pdsketch.search.latent.prices import prices_of
 from pdsketch.search.latent.undecided import UNDECIDED_FROM, UNDECIDED_TO, known_blanks
 from pdsketch.tensor.model import Model
@@ -29,7 +30,7 @@ class Searched:
     """What a heuristic is made for: the problems of a search, each with its goal, root and objects.
 
     ``costs``: actions cost what they say; otherwise each costs 1. ``candidates`` are the values that
-    arguments may have, of each problem; None where no action takes values.
+    arguments may have, of each problem; None where no action takes values. Goals must hold by the ``margin``.
     """
 
     model: Model
@@ -38,13 +39,15 @@ class Searched:
     universes: Sequence[Universe]
     costs: bool
     candidates: Sequence[Candidates] | None = None
+    margin: Margin = NO_MARGIN
 
 
 class StateHeuristic(Protocol):
     """What is left to do, by estimate.
 
     Where ``infinity_is_proof``, there is no plan from a state whose value is infinite, and it is left out
-    of the search. Otherwise such a state is looked at after all others.
+    of the search. Otherwise such a state is looked at after all others. One that has ``reads`` is given
+    states with the values of these predicates, and of those that goals read, alone.
     """
 
     @property
@@ -66,6 +69,7 @@ class Blind:
     """0 where the goal holds, else the cost of the cheapest action."""
 
     infinity_is_proof = True
+    reads = frozenset[str]()
 
     def __init__(self, searched: Searched) -> None:
         self._cheapest = 0.0 if searched.costs else 1.0

@@ -48,6 +48,13 @@ class Margin:
         program = model.engine.program(action, _SOFT)
         return lambda run: torch.minimum(_per_instance(program.precondition(run)), program.decided(run))
 
+    def table(self, model: Model, batch: StateBatch, atom: Expr, variables: Sequence[Variable]) -> Tensor:
+        """The truth of an atom for all objects, ``[state, *variables]``: Boolean where that will do."""
+        run = model.engine.open(batch)
+        if self.is_crisp:
+            return model.engine.table(run, atom, variables).bool()
+        return model.engine.table(run, atom, variables, _SOFT)
+
     def clear_steps(self, model: Model, batch: StateBatch, steps: Sequence[Step]) -> Tensor:
         """Which states' steps hold by the margin, ``[state]``."""
         found = torch.ones(batch.size, dtype=torch.bool, device=batch.device)

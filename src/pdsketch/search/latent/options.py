@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, final, get_args
 
+import torch
+
+from pdsketch.budget import UNLIMITED, Budget, current, taken
 from pdsketch.lang.diagnostics import did_you_mean, error
 from pdsketch.lang.steps import Step
 from pdsketch.lang.types import ValueType
@@ -144,3 +147,11 @@ def _samplers(model: Model, given: Mapping[str, Sampler]) -> dict[str, Sampler]:
             raise error("bad-generator", f"the sampler of `{name}` is a {found}, and no function")
         named[full] = sampler
     return named
+
+
+def budget_of(model: Model, options: LatentOptions) -> Budget:
+    """The budget of a call; where the model is on a GPU, its memory counts, too."""
+    outer, device = current(), model.device
+    if outer is UNLIMITED and device.type == "cuda":
+        outer = Budget(meter=lambda: taken() + torch.cuda.memory_allocated(device))
+    return options.budget(outer)

@@ -57,3 +57,14 @@ def are_dead_ends(orders: Sequence[Order], h: Floats) -> Bools:
     proves = np.array([order.heuristic.infinity_is_proof for order in orders])
     dead: Bools = np.isinf(h[proves]).any(0)
     return dead
+
+
+def read_by(orders: Sequence[Order], goals: frozenset[str]) -> frozenset[str] | None:
+    """The predicates that heuristics and goals read; None where some heuristic does not say."""
+    found = goals
+    for order in orders:
+        own: frozenset[str] | None = getattr(order.heuristic, "reads", None)
+        if own is None:
+            return None
+        found |= own
+    return found

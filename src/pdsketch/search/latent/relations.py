@@ -27,8 +27,8 @@ MOST_PROPOSED: Final = 256
 """Values that relations propose in a round, of all types; more are thinned out evenly. Set by hand."""
 
 FIRST_LINKS: Final = 2
-"""How long chains are in the first round: what is proposed to values of the state, and what to those. Each
-round adds a link. Three in a row, and a tower of three, need two."""
+"""How long chains of any relations are, to which each round after the first adds a link: what is proposed to
+values of the state, and what to those. Three in a row, and a tower of three, need two."""
 
 
 @final
@@ -44,7 +44,7 @@ class Proposal:
 @final
 @dataclass(frozen=True, slots=True)
 class SamplingRelation:
-    """A call that proposes values of ``type`` for one of its arguments, given its ``other`` one.
+    """A call that proposes values of ``type`` for one argument, its ``target``, given the ``other`` one.
 
     ``variables`` are those of the other argument that are bound around the call.
     """
@@ -53,6 +53,7 @@ class SamplingRelation:
     module: Any
     argument: int
     type: ValueType
+    target: Expr
     other: Expr
     other_type: ValueType
     variables: tuple[Variable, ...]
@@ -90,11 +91,12 @@ def relations_in(model: Model, expressions: Iterable[Expr]) -> list[SamplingRela
                     module,
                     argument,
                     types[argument],
+                    call.args[argument],
                     other,
                     types[1 - argument],
                     variables,
                 )
-                found.setdefault((one.name, argument, other), one)
+                found.setdefault((one.name, argument, one.target, other), one)
     return [*found.values()]
 
 
@@ -130,18 +132,40 @@ def same_type(a: ValueType, b: ValueType) -> bool:
     return a == b and (a.alias is None or b.alias is None or a.alias == b.alias)
 
 
+def propose_along(model: Model, state: State, relations: Sequence[SamplingRelation]) -> list[Proposal]:
+    """What the relations of a goal propose at first: the surest values, in chains as the goal has them.
+
+    Where *c* shall be on *b* and *b* on *a*, places on those of *b* are proposed for *c*, and no others.
+    """
+    generator = torch.Generator().manual_seed(0)
+    last = list(zip(relations, _to_state(model, state, relations, 1, generator), strict=True))
+    found: list[Proposal] = []
+    room = MOST_PROPOSED
+    for link in range(len(relations)):
+        share = max(1, room // max(1, len(last)))
+        last = [(r, _thinned(values, share)) for r, values in last]
+        room -= sum(len(values) for _, values in last)
+        found += [Proposal(r.type, values, link) for r, values in last]
+        if room < len(last):
+            break
+        last = [
+            (r, r.around(values, 1, generator))
+            for r in relations
+            for before, values in last
+            if r.other == before.target and same_type(r.other_type, before.type) and r.target != before.other
+        ]
+    return found
+
+
 def propose(model: Model, state: State, relations: Sequence[SamplingRelation], number: int) -> list[Proposal]:
     """What relations propose in round ``number``: the surest values and, in later rounds, more around each.
 
     First to values of the state, then in chains to what was proposed, as far as there is room.
     """
-    run = model.engine.open(state.batch)
     generator = torch.Generator().manual_seed(number)
-    roots = [model.engine.table(run, r.other, r.variables) for r in relations]
-    last = [
-        (r.type, r.around(_rows(table, len(r.variables)), number + 1, generator))
-        for r, table in zip(relations, roots, strict=True)
-    ]
+    apart = list({(r.name, r.argument, r.other): r for r in relations}.values())
+    rooted = _to_state(model, state, apart, number + 1, generator)
+    last = [(r.type, values) for r, values in zip(apart, rooted, strict=True)]
     found: list[Proposal] = []
     lifted = {(r.name, r.argument): r for r in relations}.values()
     room = MOST_PROPOSED
@@ -157,6 +181,18 @@ def propose(model: Model, state: State, relations: Sequence[SamplingRelation], n
             if (own := [values for type_, values in last if same_type(type_, r.other_type)])
         ]
     return found
+
+
+def _to_state(
+    model: Model, state: State, relations: Sequence[SamplingRelation], n: int, generator: torch.Generator
+) -> list[Tensor]:
+    """What each relation proposes to the values of the state, ``n`` values to each."""
+    run = model.engine.open(state.batch)
+    roots = [model.engine.table(run, r.other, r.variables) for r in relations]
+    return [
+        r.around(_rows(table, len(r.variables)), n, generator)
+        for r, table in zip(relations, roots, strict=True)
+    ]
 
 
 def _rows(table: Tensor, variables: int) -> Tensor:

@@ -126,11 +126,16 @@ class Space:
         tables = {name: table.index_select(0, nodes) for name, table in self._tables.items()}
         return self.states(tables, self._problem.index_select(0, nodes))
 
-    def states(self, tables: Tables, problems: Tensor) -> StateBatch:
-        """Whole states from what changes: the rest is that of each problem's root."""
+    def states(self, tables: Tables, problems: Tensor, reads: frozenset[str] | None = None) -> StateBatch:
+        """Whole states from what changes: the rest is that of each problem's root.
+
+        ``reads`` leaves out what is not among these predicates: a picture of each state is a lot to copy.
+        """
         alone = self.roots.size == 1
         tensors = {}
         for name, root in self.roots.tensors.items():
+            if reads is not None and name not in reads:
+                continue
             if name in tables:
                 tensors[name] = tables[name]
             elif self.domain.predicates[name].is_state:

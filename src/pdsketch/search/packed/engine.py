@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from threading import Event
 from typing import Literal, final, get_args
 
@@ -19,6 +19,7 @@ from pdsketch.kernels.compiled import announced
 from pdsketch.kernels.csr import gather
 from pdsketch.kernels.growing import row_size
 from pdsketch.lang.diagnostics import error
+from pdsketch.lang.records import dataclass
 from pdsketch.search.options import SEARCHES, Search, SearchOptions, check_search
 from pdsketch.search.outcome import Outcome, SearchProgress
 from pdsketch.search.packed import nodes as closed_list

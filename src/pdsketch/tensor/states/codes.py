@@ -152,6 +152,14 @@ COUNTS: Final = "code_counts"
 RULES: Final = "rules"
 """Where they keep rules that were learned from samples of the model's behaviour, by a digest of these."""
 
+CORRECTIONS: Final = "corrections"
+WEIGHTS: Final = "weights"
+ENTRIES: Final = "entries"
+"""Where they keep which rules over codes were corrected by what the model did, and for which weights."""
+
+CODEBOOKS: Final = "codebooks"
+"""Where they keep the codes that encoders were trained with, by type."""
+
 SAMPLES: Final = "samples"
 """Where they keep some of the values of float variables that are too many to be recorded."""
 

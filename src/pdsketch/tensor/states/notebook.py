@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from html import escape
 from itertools import islice, product
 from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
 from pdsketch.lang.data import plain, short, show_atom, shown
+from pdsketch.lang.html import html_table
 
 if TYPE_CHECKING:
     from pdsketch.tensor.states.state import State
@@ -28,10 +28,10 @@ def html_of(state: State) -> str:
         values = tensor.reshape(-1, *tensor.shape[len(axes) :])
         atoms = ((name, *objects) for objects in product(*axes))
         for atom, value in islice(zip(atoms, values, strict=True), MOST_ROWS):
-            rows.append(_row(show_atom(atom), _text(value)))
+            rows.append((show_atom(atom), _text(value)))
         if len(values) > MOST_ROWS:
-            rows.append(_row(f"{name} …", f"{len(values)} values"))
-    return f"<div>State of <b>{escape(state.domain.name)}</b></div><table>{''.join(rows)}</table>"
+            rows.append((f"{name} …", f"{len(values)} values"))
+    return html_table(f"State of {state.domain.name}", rows)
 
 
 def _text(value: Tensor) -> str:
@@ -39,7 +39,3 @@ def _text(value: Tensor) -> str:
         return f"{' × '.join(map(str, value.shape))} numbers"
     given: Any = value.tolist()
     return shown(short(plain(given)))
-
-
-def _row(*cells: str) -> str:
-    return f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>"

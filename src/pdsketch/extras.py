@@ -1,4 +1,4 @@
-"""Packages that only the environments and experiments need, and the error where one is not installed."""
+"""Packages that only some rooms need, and the error where one is not installed."""
 
 from __future__ import annotations
 

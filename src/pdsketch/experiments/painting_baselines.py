@@ -1,0 +1,48 @@
+"""The Painting Factory without a model of the world: agents that learn to act from the same demonstrations.
+
+As in the paper's appendix: a score for each pair of block and container, one for moving each block, and
+where to.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pdsketch.act.rollout import rollout
+from pdsketch.baselines.network import AgentBaseline
+from pdsketch.baselines.training import train_baseline
+from pdsketch.envs.painting.adapter import PaintingWorld
+from pdsketch.envs.painting.data import generate
+from pdsketch.experiments.painting import AT_ONCE, MOST_STEPS, painting_seeds
+from pdsketch.experiments.painting_config import PaintingBaselineConfig
+
+MEASUREMENTS = 20
+"""How often held-out steps are looked at in the course of a training: the best weights may come early."""
+
+
+def train_agent(config: PaintingBaselineConfig) -> AgentBaseline:
+    """The agent of a run, trained from the episodes that a model of the same seed is fitted to."""
+    world = PaintingWorld(config.blocks, config.bowls)
+    return train_baseline(
+        config.kind,
+        world.domain,
+        generate(world, config.episodes, config.seed),
+        config.steps,
+        config.seed,
+        batch=config.batch,
+        learning_rate=config.learning_rate,
+        weight_decay=config.weight_decay,
+        validation=config.validation,
+        evaluate_every=max(1, config.steps // MEASUREMENTS),
+    )
+
+
+def measure_agent(config: PaintingBaselineConfig) -> dict[str, Any]:
+    """Train on demonstrations, then act on held-out tables; success is the simulator's word."""
+    agent = train_agent(config)
+    agent.temperature = config.temperature
+    seeds = painting_seeds(config.problems, config.seed)
+    worlds = [PaintingWorld(config.blocks, config.bowls) for _ in seeds[:AT_ONCE]]
+    done = rollout(agent, worlds, seeds, MOST_STEPS)
+    notes = {name: value for name, value in agent.notes.items() if name != "seconds"}  # of no other machine
+    return {"success": done.summary["success"], "steps": done.summary["steps"], "notes": notes}

@@ -1,0 +1,1 @@
+"""Problems and plans of other planning frameworks."""

@@ -1,0 +1,1 @@
+"""Problems and plans of `unified-planning`, and an engine for it."""

@@ -1,0 +1,182 @@
+"""Expressions and effects of unified-planning as text of the language.
+
+The language has no fluents that return objects: ``place(r)`` becomes the predicate ``(place r p)``.
+Where such a fluent stands inside an atom, a variable stands for its value, guarded by that predicate:
+``free(place(r))`` is ``(exists (?o - room) (and (place r ?o) (free ?o)))``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, final
+
+from pdsketch.interchange.unified.features import unsupported
+from pdsketch.lang.naming import Names
+
+_ARITHMETIC = {"PLUS": "+", "MINUS": "-", "TIMES": "*", "DIV": "/"}
+_COMPARISONS = {"LE": "<=", "LT": "<"}
+_JOINS = {"AND": "and", "OR": "or", "NOT": "not", "IMPLIES": "imply"}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ProblemNames:
+    """What things of a unified-planning problem are called in the language.
+
+    ``mentioned`` collects the objects that actions name: they are the domain's constants.
+    """
+
+    types: dict[str, str]
+    fluents: dict[str, str]
+    objects: dict[str, str]
+    mentioned: set[str] = field(default_factory=set)
+
+    def typed(self, variable: str, type_: Any) -> str:
+        """A variable with its type."""
+        return f"{variable} - {self.types[type_.name]}"
+
+
+class _Guards(list[tuple[str, str]]):
+    """Variables for values of object fluents (with their types), each with the atom that defines it."""
+
+    def around(self, text: str) -> str:
+        """A formula that holds for these values."""
+        if not self:
+            return text
+        variables, atoms = zip(*self, strict=True)
+        return f"(exists ({' '.join(variables)}) {conjunction([*atoms, text])})"
+
+
+@final
+class Formulas:
+    """Writes the expressions of one definition: an action, or a goal."""
+
+    def __init__(self, vocabulary: ProblemNames, place: str, parameters: Sequence[Any] = ()) -> None:
+        self._words = vocabulary
+        self._place = place
+        self._names = Names()
+        self._variables: dict[tuple[str, str], str] = {}
+        self.parameters = [self._declared("PARAM_EXP", p) for p in parameters]
+
+    def formula(self, node: Any) -> str:
+        """A Boolean expression."""
+        kind = node.node_type.name
+        if kind in _JOINS:
+            return f"({_JOINS[kind]} {' '.join(map(self.formula, node.args))})"
+        if kind == "IFF":
+            left, right = map(self.formula, node.args)
+            return f"(and (imply {left} {right}) (imply {right} {left}))"
+        if kind in ("EXISTS", "FORALL"):
+            declared = [self._declared("VARIABLE_EXP", variable) for variable in node.variables()]
+            return f"({kind.lower()} ({' '.join(declared)}) {self.formula(node.arg(0))})"
+        if kind == "BOOL_CONSTANT":
+            return "(and)" if node.bool_constant_value() else "(or)"
+        guards = _Guards()
+        return guards.around(self._atom(node, kind, guards))
+
+    def cost(self, node: Any) -> str:
+        """What an action costs."""
+        guards = _Guards()
+        text = self._number(node, guards)
+        if guards:
+            raise unsupported("a fluent that returns an object, inside a cost", self._place)
+        return text
+
+    def effect(self, effect: Any) -> str:
+        """One effect, with its variables and its condition."""
+        guards = _Guards()
+        bound = [self._declared("VARIABLE_EXP", variable) for variable in effect.forall]
+        fluent = effect.fluent.fluent()
+        arguments = [self._object(argument, guards) for argument in effect.fluent.args]
+        name = self._words.fluents[fluent.name]
+        target = _list(name, arguments)
+        if fluent.type.is_bool_type():
+            text = self._boolean(target, effect.value)
+        elif fluent.type.is_user_type():
+            value = self._object(effect.value, guards)
+            other = f"?{self._names.give('other')}"
+            old = _list(name, [*arguments, other])
+            # Deletes come before adds, so that the new value stays.
+            text = (
+                f"(and (forall ({self._words.typed(other, fluent.type)}) (not {old}))"
+                f" {_list(name, [*arguments, value])})"
+            )
+        else:
+            word = effect.kind.name.lower()
+            text = f"({word} {target} {self._number(effect.value, guards)})"
+        conditions = [atom for _, atom in guards]
+        if effect.is_conditional():
+            conditions.append(self.formula(effect.condition))
+        if conditions:
+            text = f"(when {conjunction(conditions)} {text})"
+        bound += [variable for variable, _ in guards]
+        return f"(forall ({' '.join(bound)}) {text})" if bound else text
+
+    def _boolean(self, target: str, value: Any) -> str:
+        if value.is_bool_constant():
+            return target if value.bool_constant_value() else f"(not {target})"
+        condition = self.formula(value)
+        return f"(and (when {condition} {target}) (when (not {condition}) (not {target})))"
+
+    def _atom(self, node: Any, kind: str, guards: _Guards) -> str:
+        if kind in _COMPARISONS:
+            return _list(_COMPARISONS[kind], [self._number(part, guards) for part in node.args])
+        if kind == "EQUALS":
+            write = self._object if node.arg(0).type.is_user_type() else self._number
+            return _list("=", [write(part, guards) for part in node.args])
+        if kind == "FLUENT_EXP":
+            return self._applied(node, guards)
+        raise unsupported(f"`{node}` ({kind.lower().replace('_', ' ')})", self._place)
+
+    def _applied(self, node: Any, guards: _Guards, *more: str) -> str:
+        arguments = [self._object(argument, guards) for argument in node.args]
+        return _list(self._words.fluents[node.fluent().name], [*arguments, *more])
+
+    def _number(self, node: Any, guards: _Guards) -> str:
+        kind = node.node_type.name
+        if kind in _ARITHMETIC:
+            return _list(_ARITHMETIC[kind], [self._number(part, guards) for part in node.args])
+        if kind in ("INT_CONSTANT", "REAL_CONSTANT"):
+            return number(node.constant_value())
+        if kind == "FLUENT_EXP":
+            return self._applied(node, guards)
+        raise unsupported(f"`{node}` ({kind.lower().replace('_', ' ')})", self._place)
+
+    def _object(self, node: Any, guards: _Guards) -> str:
+        kind = node.node_type.name
+        if kind == "OBJECT_EXP":
+            self._words.mentioned.add(node.object().name)
+            return self._words.objects[node.object().name]
+        if kind in ("PARAM_EXP", "VARIABLE_EXP"):
+            thing = node.parameter() if kind == "PARAM_EXP" else node.variable()
+            return self._variables[kind, thing.name]
+        if kind == "FLUENT_EXP":
+            value = f"?{self._names.give('value')}"
+            atom = self._applied(node, guards, value)
+            guards.append((self._words.typed(value, node.fluent().type), atom))
+            return value
+        raise unsupported(f"`{node}` as an object ({kind.lower().replace('_', ' ')})", self._place)
+
+    def _declared(self, kind: str, thing: Any) -> str:
+        """A parameter or a variable; the two may share a name there, and have two here."""
+        key = kind, thing.name
+        if key not in self._variables:
+            self._variables[key] = f"?{self._names.give(thing.name)}"
+        return self._words.typed(self._variables[key], thing.type)
+
+
+def number(value: int | Fraction) -> str:
+    """A number as it is read; fractions are as near as a float is."""
+    return str(int(value)) if value == int(value) else repr(float(value))
+
+
+def conjunction(parts: Iterable[str]) -> str:
+    """All of some formulas."""
+    several = list(parts)
+    return several[0] if len(several) == 1 else _list("and", several)
+
+
+def _list(head: str, parts: Iterable[str]) -> str:
+    return f"({' '.join([head, *parts])})"
