@@ -376,7 +376,7 @@ def main():
     record("kitchen, exact", compare(*kitchen(args.problems), together=batches))
     record("table, learned", compare(*table(args.problems), together=batches))
     record("rooms, learned", compare(*rooms(args.problems), together=batches))
-    for objects, doors in () if args.small else ((2, 2), (4, 4)):
+    for objects, doors in () if args.small else ((2, 2), (4, 4), (8, 6)):
         rng = random.Random(4)
         made = [room(domain, objects, doors, rng) for _ in range(args.many)]
         problems = [Problem(state, mission(things, rng)) for state, things in made]

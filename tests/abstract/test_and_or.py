@@ -262,6 +262,20 @@ def test_where_the_model_does_something_else_the_search_goes_on_from_there():
     assert result.refinements == 1
 
 
+def test_problems_planned_together_get_the_plans_that_each_gets_alone():
+    model, state = coarse(0.3, short=1.0)
+    states = [state, *(coarse(at, short=1.0)[1] for at in (0.0, 0.7, 1.4))]
+    goals = ["(and (low a) (= (at a) 5.0))", "(low a)", "(= (at a) 5.0)", "(not (low a))"]
+    pairs = [(one, goal) for one in states for goal in goals]
+    options = {"search": "abstract", "max_expansions": 200}
+    pds.plan_many(model, *map(list, zip(*pairs, strict=True)), **options)  # now all numbers have codes
+    together = pds.plan_many(model, *map(list, zip(*pairs, strict=True)), **options)
+    alone = [pds.plan(model, one, goal, **options) for one, goal in pairs]
+    assert [(r.plan, r.expanded, r.refinements) for r in together] == [
+        (r.plan, r.expanded, r.refinements) for r in alone
+    ]
+
+
 def test_where_the_abstraction_sees_no_plan_the_model_is_searched():
     model, state = coarse(0.0, short=0.0)
     goal = "(and (= (at a) 5.0) (not (low a)))"

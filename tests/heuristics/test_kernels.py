@@ -10,7 +10,7 @@ from tests.heuristics.tasks import chain, make_task
 
 from pdsketch.heuristics.evaluator import KernelEvaluator
 from pdsketch.heuristics.registry import HEURISTICS, find_heuristic
-from pdsketch.heuristics.unary import _sort
+from pdsketch.heuristics.unary import sort
 from pdsketch.lang.diagnostics import Error
 
 RELAXED = [name for name, heuristic in HEURISTICS.items() if heuristic.relaxed]
@@ -267,5 +267,5 @@ def test_rows_are_sorted_in_place(size):
     items = rng.integers(0, max(size // 2, 1), size + 7).astype(np.int32)
     wanted = items.copy()
     wanted[3 : 3 + size].sort()
-    _sort(items, 3, 3 + size)
+    sort(items, 3, 3 + size)
     np.testing.assert_array_equal(items, wanted)

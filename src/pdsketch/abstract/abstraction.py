@@ -104,16 +104,11 @@ class Abstraction:
     def steps(self) -> list[Step]:
         """The ground action of each operator."""
         names = [*self.objects]
-        return [self._step(operator, names) for operator in self.task.operators]
+        return [step_named(operator, names, self.values) for operator in self.task.operators]
 
     def step_of(self, operator: int) -> Step:
         """The step that an operator is, in the model's own terms: names of objects, and values."""
-        return self._step(self.task.operators[operator], [*self.objects])
-
-    def _step(self, operator: tuple[str, ...], names: Sequence[str]) -> Step:
-        values = self.values
-        given = [values[o] if o in values else names[int(o[1:])] if o[0] == "@" else o for o in operator[1:]]
-        return (operator[0], *given)
+        return step_named(self.task.operators[operator], [*self.objects], self.values)
 
     def states(self, facts: Bools) -> Bools:
         """The basic facts of states of which those that are read, ``[state, fact]``, are given."""
@@ -124,6 +119,12 @@ class Abstraction:
     def priced(self, costs: Sequence[float]) -> Abstraction:
         """The same where the operators cost so much; problems with the same costs share a task, too."""
         return replace(self, task=_priced(self.task, tuple(costs)))
+
+
+def step_named(operator: tuple[str, ...], names: Sequence[str], values: Mapping[str, Any]) -> Step:
+    """An operator whose arguments are numbers of objects and codes, in the model's own terms."""
+    given = [values[o] if o in values else names[int(o[1:])] if o[0] == "@" else o for o in operator[1:]]
+    return (operator[0], *given)
 
 
 Values = Mapping[ValueType, Tensor]

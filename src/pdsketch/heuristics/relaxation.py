@@ -35,7 +35,7 @@ from pdsketch.task.task import Task
 COUNT_BITS = 14
 """An operator's state is ``cost << COUNT_BITS | unreached conditions``."""
 
-_MOST_CONDITIONS = (1 << COUNT_BITS) - 1
+MOST_CONDITIONS = (1 << COUNT_BITS) - 1
 _LARGEST_COST = float(1 << 28)
 
 
@@ -169,7 +169,7 @@ def _useful(unary: _Unary, numbers: Longs, count: int) -> tuple[Rows, Rows, Long
     origins, kept = np.empty(n, np.int64), np.zeros(n + 1, np.int32)
     stamp = np.full(count, -1, np.int32)
     n_several = useful(
-        unary.conditions, unary.heads, numbers, _MOST_CONDITIONS, stamp, kept, (conditions, heads, origins)
+        unary.conditions, unary.heads, numbers, MOST_CONDITIONS, stamp, kept, (conditions, heads, origins)
     )
     left = int(kept[n])
     return _first(conditions, left), _first(heads, left), origins[:left], n_several

@@ -8,6 +8,7 @@ gives them arrays that are large enough.
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pdsketch.kernels.arrays import Bools, Indices, Ints, Longs
 from pdsketch.kernels.compiled import kernel
@@ -29,7 +30,7 @@ def _with(into: Ints, end: int, starts: Ints, items: Ints, row: int, stamp: Ints
 
 
 @kernel
-def _sort(items: Ints, first: int, end: int) -> None:
+def sort(items: NDArray[np.signedinteger], first: int, end: int) -> None:
     """Sort a part of an array: Shell's sort with Knuth's gaps, which for short rows is insertion."""
     gap = 1
     while 3 * gap < end - first:
@@ -71,10 +72,10 @@ def of_operators(
                 plain = True
                 head_end = _with(new_heads, head_end, heads[0], heads[1], effect, stamp, mark)
         if plain:
-            _sort(new_heads, head_starts[count], head_end)
+            sort(new_heads, head_starts[count], head_end)
             mark += 1
             end = _with(new_conditions, end, preconditions[0], preconditions[1], operator, stamp, mark)
-            _sort(new_conditions, condition_starts[count], end)
+            sort(new_conditions, condition_starts[count], end)
             mark += 1
             owner[count] = operator
             count += 1
@@ -85,11 +86,11 @@ def of_operators(
             if conditions[0][effect] == conditions[0][effect + 1]:
                 continue
             head_end = _with(new_heads, head_end, heads[0], heads[1], effect, stamp, mark)
-            _sort(new_heads, head_starts[count], head_end)
+            sort(new_heads, head_starts[count], head_end)
             mark += 1
             end = _with(new_conditions, end, preconditions[0], preconditions[1], operator, stamp, mark)
             end = _with(new_conditions, end, conditions[0], conditions[1], effect, stamp, mark)
-            _sort(new_conditions, condition_starts[count], end)
+            sort(new_conditions, condition_starts[count], end)
             mark += 1
             owner[count] = operator
             count += 1
@@ -150,7 +151,7 @@ def of_negations(
                         seen[below] = True
                         queue[after] = below
                         after += 1
-        _sort(queue, last, after)
+        sort(queue, last, after)
         first, last = last, after
     return count
 

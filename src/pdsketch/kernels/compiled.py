@@ -17,9 +17,10 @@ from typing import Any, TypeVar, cast, final
 
 from pdsketch.budget import apart
 from pdsketch.kernels import linked
-from pdsketch.kernels.flat import flatten
+from pdsketch.kernels.flat import Fixed, flatten, unfixed
 
 F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T", bound=tuple[Any, ...])
 
 ANNOUNCED_AFTER = 1.5
 """Seconds after which a first call can only be compiling, and the user is told so."""
@@ -28,6 +29,11 @@ ANNOUNCED_AFTER = 1.5
 def kernel(function: F) -> F:
     """Compile a function over flat arrays; it may call kernels of any room."""
     return cast(F, Kernel(function))
+
+
+def fixed(value: T) -> T:
+    """A tuple of arrays that many calls of kernels are given; only as an argument of one is it still that."""
+    return cast(T, Fixed(value))
 
 
 @final
@@ -59,7 +65,7 @@ class Kernel:
         """Run it."""
         flat = flatten(args) if linked.available() else None
         if flat is None:
-            return self.compiled(*args)
+            return self.compiled(*unfixed(args))
         signature, formats, slots = flat
         try:
             run = self._linked[signature]
@@ -67,8 +73,8 @@ class Kernel:
             known, run = linked.load(self.function, signature, formats)
             self._linked[signature] = run
             if not known:
-                return self._first(signature, args)
-        return self.compiled(*args) if run is None else run(slots)
+                return self._first(signature, unfixed(args))
+        return self.compiled(*unfixed(args)) if run is None else run(slots)
 
     def _first(self, signature: str, args: tuple[Any, ...]) -> Any:
         """Run numba's machine code, and link it for later processes."""

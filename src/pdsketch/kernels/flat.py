@@ -7,13 +7,38 @@ one string of what kinds they are: two calls with the same signature run the sam
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Any, Final, Generic, TypeVar, final
 
 import numpy as np
 
 Slots = list[Any]
+T = TypeVar("T", bound=tuple[Any, ...])
 
 ENDED: Final = ")"
+
+
+@final
+class Fixed(Generic[T]):
+    """A tuple of arrays that many calls are given: its slots are found once."""
+
+    def __init__(self, value: T) -> None:
+        self.value = value
+        self._kinds: list[str] = []
+        self._formats: list[str] = []
+        self._slots: Slots = []
+        self._fits = _take((value,), self._kinds, self._formats, self._slots)
+
+    def take(self, kinds: list[str], formats: list[str], slots: Slots) -> bool:
+        """Add its slots to those of a call; False if numba must take it."""
+        kinds += self._kinds
+        formats += self._formats
+        slots += self._slots
+        return self._fits
+
+
+def unfixed(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Arguments as numba takes them."""
+    return tuple([arg.value if isinstance(arg, Fixed) else arg for arg in args])
 
 
 def flatten(args: tuple[Any, ...]) -> tuple[str, str, Slots] | None:
@@ -54,6 +79,9 @@ def _take(args: Iterable[Any], kinds: list[str], formats: list[str], slots: Slot
             kinds.append("u")
             formats.append("Q")
             slots.append(value)
+        elif kind is Fixed:
+            if not value.take(kinds, formats, slots):
+                return False
         elif isinstance(value, tuple):
             kinds.append(f"{kind.__qualname__}(")
             if not _take(value, kinds, formats, slots):

@@ -143,10 +143,13 @@ class Form:
 def lift_objects(expressions: Iterable[Expr], domain: Domain) -> tuple[Form, ...]:
     """The expressions with variables in the place of objects; each is in one form."""
     found: dict[tuple[Expr, tuple[Variable, ...]], list[tuple[tuple[str, ...], int]]] = {}
+    lifted: dict[Expr, tuple[tuple[Expr, tuple[Variable, ...]], tuple[str, ...]]] = {}
     for place, expr in enumerate(expressions):
-        variables = _variables(expr, domain)
-        key = (_lift(expr, variables), tuple(variables.values()))
-        found.setdefault(key, []).append((tuple(variables), place))
+        if expr not in lifted:
+            variables = _variables(expr, domain)
+            lifted[expr] = ((_lift(expr, variables), tuple(variables.values())), tuple(variables))
+        key, names = lifted[expr]
+        found.setdefault(key, []).append((names, place))
     return tuple(
         Form(expr, variables, tuple(row for row, _ in members), tuple(place for _, place in members))
         for (expr, variables), members in found.items()

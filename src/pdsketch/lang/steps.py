@@ -21,6 +21,8 @@ Step = tuple[Any, ...]
 
 def is_step(given: Any) -> bool:
     """Whether this is one step, and not a list of them."""
+    if type(given) is tuple:  # as most are: it is found out sooner
+        return len(given) > 0 and isinstance(given[0], str)
     return isinstance(given, str) or (
         isinstance(given, Sequence) and len(given) > 0 and isinstance(given[0], str)
     )

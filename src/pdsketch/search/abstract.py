@@ -19,7 +19,7 @@ from typing import Final, final
 import numpy as np
 import torch
 
-from pdsketch.abstract.abstraction import Abstraction, NoAbstractionError, Values
+from pdsketch.abstract.abstraction import Abstraction, NoAbstractionError, Values, step_named
 from pdsketch.abstract.andor.compile import Compilations, abstraction_of, compile_and_or
 from pdsketch.abstract.read import FactReader
 from pdsketch.budget import Budget
@@ -27,7 +27,10 @@ from pdsketch.lang.steps import Step
 from pdsketch.lang.terms import Expr
 from pdsketch.search.latent.prices import checked_cost, prices_of
 from pdsketch.search.latent.replay import Trail
-from pdsketch.search.packed.engine import PackedOptions, PackedOutcome, search
+from pdsketch.search.options import Search
+from pdsketch.search.packed.advance import SOLVED
+from pdsketch.search.packed.engine import PackedOptions, PackedOutcome, kernel_settings, search
+from pdsketch.search.packed.whole import search_whole
 from pdsketch.search.trace import Trace, continued
 from pdsketch.task.simulate import successor
 from pdsketch.tensor.model import Model
@@ -57,6 +60,10 @@ _CHILDREN: Final = 2.5
 """States that are evaluated for each that is expanded; measured on rooms."""
 
 WEIGHT: Final = 2.0
+
+
+AbstractProblem = tuple[State, Expr, Values]
+"""A state, a goal, and the values that arguments of actions may have."""
 
 
 @final
@@ -93,25 +100,24 @@ class AbstractAttempt:
 class AbstractSearch:
     """The search for one problem's plan, which goes on where the model refuses what was found.
 
-    ``compiled`` makes the task of the problem as it is given.
+    ``compilations`` makes the task of the problem as it is given, which is number ``place`` of it.
     """
 
     def __init__(
         self,
         model: Model,
-        state: State,
-        goal: Expr,
-        values: Values,
-        compiled: Callable[[], Abstraction],
+        problem: AbstractProblem,
+        compilations: Compilations,
+        place: int,
         *,
         costs: bool,
         most: int | None,
         budget: Budget,
     ) -> None:
         self._model = model
-        self._goal = goal
-        self._values = values
-        self._compiled = compiled
+        state, self._goal, self._values = problem
+        self._compilations = compilations
+        self._place = place
         self._costs = costs
         self._most = most
         self._budget = budget
@@ -127,25 +133,62 @@ class AbstractSearch:
         """A plan of which the abstraction says that it reaches the goal; None: it knows of none."""
         attempt, now = self.attempt, monotonic()
         try:
-            abstraction = self._compiled()
+            steps = None if self._costs or self.trace is not None else self._find_whole()
+            if steps is None:
+                self._abstract()
         except NoAbstractionError as why:
             attempt.why = f"the goal has no form over codes: {why}"
             return None
-        if self._costs:
-            abstraction = abstraction.priced(prices_of(self._model, self._here, 0, abstraction.steps))
-        self._abstraction = abstraction
+        if steps is not None:
+            attempt.spend("search", now)
+            attempt.plan = [*self._done, *steps]
+            return attempt.plan
         now = attempt.spend("rules", now)
-        left = None if self._most is None else max(0, self._most - attempt.expanded)
-        outcome = _searched(abstraction, left, self._budget, self._traced(abstraction))
+        outcome = self._searched()
         attempt.count(outcome)
         attempt.spend("search", now)
         if outcome.plan is None:
             attempt.why = f"the abstraction has no plan ({outcome.status})"
+            abstraction = self._abstract()
             attempt.explain = partial(abstraction.explain, abstraction.task.init)
             return None
-        self._operators = outcome.plan
-        attempt.plan = [*self._done, *(abstraction.step_of(operator) for operator in outcome.plan)]
+        attempt.plan = [*self._done, *map(self._abstract().step_of, outcome.plan)]
         return attempt.plan
+
+    def _abstract(self) -> Abstraction:
+        """The task that is searched."""
+        if self._abstraction is None:
+            found = self._compilations.abstraction(self._place, read=False)
+            if self._costs:
+                found = found.priced(prices_of(self._model, self._here, 0, found.steps))
+            self._abstraction = found
+        return self._abstraction
+
+    def _searched(self) -> PackedOutcome:
+        left = None if self._most is None else max(0, self._most - self.attempt.expanded)
+        outcome = _searched(self._abstract(), left, self._budget, self._traced(self._abstract()))
+        self._operators = outcome.plan or ()
+        return outcome
+
+    def _find_whole(self) -> list[Step] | None:
+        """The plan of A*, where it takes few expansions, from one kernel."""
+        found = self._compilations.narrowing(self._place)
+        if found is None:
+            return None
+        self._budget.check()
+        narrowing, values = found
+        left = None if self._most is None else self._most - self.attempt.expanded
+        limit = FIRST if left is None else min(FIRST, ceil(FIRST_SHARE * left))
+        settings = kernel_settings(_options("astar", limit))
+        per_effect = self._compilations.per_effect
+        whole = search_whole(narrowing.rows, narrowing.init, settings, FIRST_WORK / _CHILDREN, per_effect)
+        if whole.answer != SOLVED:
+            return None
+        attempt, names = self.attempt, [*self._here.universe(0).types]
+        attempt.expanded += whole.expanded
+        attempt.evaluated += whole.evaluated
+        attempt.generated += whole.generated
+        return [step_named(narrowing.operators[op], names, values) for op in whole.plan.tolist()]
 
     def _traced(self, abstraction: Abstraction) -> Trace | None:
         if self.trace is None:
@@ -161,6 +204,8 @@ class AbstractSearch:
             attempt.why = f"the model and its abstraction still disagree after {MOST_REFINEMENTS} refinements"
             return None
         attempt.refinements += 1
+        if not self._operators:
+            self._searched()
         corrected = self._correct(self._follow())
         attempt.spend("replay", now)
         if corrected:
@@ -175,9 +220,8 @@ class AbstractSearch:
 
     def _find_from_here(self) -> list[Step] | None:
         types = self._here.universe(0).types
-        self._compiled = lambda: compile_and_or(
-            self._model, types, self._goal, self._here, self._values, read=False
-        )
+        self._compilations = Compilations(self._model, [types], [self._goal], [self._here], [self._values])
+        self._place, self._abstraction, self._operators = 0, None, ()
         return self.find()
 
     def _correct(self, parted: tuple[StateBatch, Step | None]) -> bool:
@@ -219,7 +263,7 @@ class AbstractSearch:
 
 def abstract_searches(
     model: Model,
-    problems: Mapping[int, tuple[State, Expr, Values]],
+    problems: Mapping[int, AbstractProblem],
     *,
     costs: bool,
     most: int | None,
@@ -234,9 +278,8 @@ def abstract_searches(
     compilations = Compilations(model, objects, goals, batches, values)
     share = (monotonic() - started) / len(problems)
     found = {}
-    for place, (i, (state, goal, pools)) in enumerate(problems.items()):
-        compiled = partial(compilations.abstraction, place, read=False)
-        own = AbstractSearch(model, state, goal, pools, compiled, costs=costs, most=most, budget=budget)
+    for place, (i, problem) in enumerate(problems.items()):
+        own = AbstractSearch(model, problem, compilations, place, costs=costs, most=most, budget=budget)
         own.trace = trace
         own.attempt.phases["rules"] += share
         found[i] = own
@@ -249,9 +292,8 @@ def _searched(
     """A*, and if that takes too long weighted A*, then lazy greedy search; all of them with hFF."""
     spent = PackedOutcome("gave-up")
     task = abstraction.task
-    # An axiom is a unary operator, and another for the negation of its head, which has its literals, too.
-    size = _CHILDREN * (1 + len(task.conditions.items) + 3 * len(task.axiom_bodies.items))
-    ways = (
+    size = _CHILDREN * (1 + len(task.conditions.items) + 3 * len(task.axiom_bodies.items))  # as `work_for`
+    ways: tuple[tuple[Search, int | None, float], ...] = (
         ("astar", min(FIRST, ceil(FIRST_WORK / size)), FIRST_SHARE),
         ("wastar", min(THEN, ceil(THEN_WORK / size)), 0.5),
         ("lazy-gbfs", None, 1.0),
@@ -259,13 +301,7 @@ def _searched(
     for name, own, share in ways:
         left = None if most is None else ceil(share * (most - spent.expanded))
         limit = own if left is None else left if own is None else min(own, left)
-        options = PackedOptions(
-            search=name,  # type: ignore[arg-type]
-            heuristic="ff",
-            weight=WEIGHT,
-            max_expansions=limit,
-            trace=trace,
-        )
+        options = replace(_options(name, limit), trace=trace)
         found = search(abstraction.task, options, budget, per_effect=abstraction.per_effect)
         spent = replace(
             found,
@@ -277,6 +313,10 @@ def _searched(
         if found.plan is not None or found.status != "gave-up" or out:
             break
     return spent
+
+
+def _options(name: Search, limit: int | None) -> PackedOptions:
+    return PackedOptions(search=name, heuristic="ff", weight=WEIGHT, max_expansions=limit)
 
 
 def paid_for(model: Model, trail: Trail) -> dict[int, float]:

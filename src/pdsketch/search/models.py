@@ -112,7 +112,7 @@ class _Planning:
         self.costs = model.domain.has_costs if options.costs is None else options.costs
         self.spent = np.zeros(len(states), dtype=np.int64)
         self.counts = np.zeros((len(states), 3), dtype=np.int64)
-        self.doubts = [untrained(model, goal) for goal in goals]
+        self.doubts = untrained(model, goals)
         for doubt in dict.fromkeys(doubt for doubts in self.doubts for doubt in doubts):
             warnings.warn(doubt, UntrainedWarning, stacklevel=2)
 

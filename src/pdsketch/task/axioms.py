@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pdsketch.kernels.arrays import Ints
+from pdsketch.kernels.arrays import Bools, Ints
 from pdsketch.kernels.bits import Words, holds, set_false, set_true
 from pdsketch.kernels.compiled import kernel
-from pdsketch.kernels.csr import distinct, invert, starts_of
+from pdsketch.kernels.csr import CSR, distinct, invert, owners_of, starts_of
 from pdsketch.task.task import Task
 
 
@@ -62,6 +62,21 @@ def prepare_axioms(task: Task) -> Axioms:
         left=np.zeros(len(sizes), np.int32),
         queue=np.zeros(2 * task.n_facts + 1, np.int32),
     )
+
+
+def depends_on_itself(heads: Ints, bodies: CSR, derived: Bools) -> bool:
+    """Whether some derived fact does, over positive literals: those that wait for no other are taken away."""
+    owners, items = owners_of(bodies), bodies.items
+    positive = (items & 1 == 0) & derived[items >> 1]
+    above, below = heads[owners[positive]], items[positive] >> 1
+    while len(above):
+        waits = np.zeros(len(derived), np.bool_)
+        waits[above] = True
+        left = waits[below]
+        if left.all():
+            return True
+        above, below = above[left], below[left]
+    return False
 
 
 @kernel

@@ -17,17 +17,24 @@ import numpy as np
 
 from pdsketch.budget import current
 from pdsketch.kernels.arrays import Bools, Ints
+from pdsketch.kernels.compiled import fixed
 from pdsketch.kernels.csr import csr_of, stack
 from pdsketch.lang.domain import Fact, Predicate, Problem
 from pdsketch.lang.terms import Apply, Equal, Expr, Logic, Object, Quantified, Value, Variable
 from pdsketch.lang.types import BOOL, ObjectType
+from pdsketch.task.axioms import depends_on_itself
 from pdsketch.task.draft import Draft
 from pdsketch.task.ground import Grounding, task_of
-from pdsketch.task.simplify import Facts, simplify
+from pdsketch.task.narrow import narrow, small_of
+from pdsketch.task.reach import DraftRows, draft_rows, with_goal
+from pdsketch.task.simplify import Facts, Small, simplify
 from pdsketch.task.task import Task
 
 KEPT: Final = 256
 """How many goals are kept for a template."""
+
+_COPIES: Final = 8
+"""How often narrowing a task takes the memory of its rows, at most."""
 
 Condition = tuple[int, ...] | None
 """Literals all of which must hold; None: never."""
@@ -42,6 +49,17 @@ class _Wanted:
     derived: Bools
     layer: Ints
     names: list[Fact]
+    rows: DraftRows
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Narrowing:
+    """A draft with a goal, and an initial state to narrow it to; ``operators`` are the draft's."""
+
+    rows: DraftRows
+    init: Bools
+    operators: Sequence[tuple[str, ...]]
 
 
 @final
@@ -61,6 +79,14 @@ class Template:
         self.fixed: Bools = self._facts.init & ~self._facts.free
         self._operators = self._grounding.operators()
         self._goals: OrderedDict[Expr, _Wanted] = OrderedDict()
+        self._members: dict[ObjectType, Sequence[str]] = {}
+        draft, facts = self._grounding.draft, self._facts
+        self._rows = draft_rows(draft, facts.derived, facts.layer)
+        self._is_plain = not (
+            draft.groups
+            or (draft.costs != 1).any()
+            or depends_on_itself(draft.axiom_heads, draft.axiom_bodies, facts.derived)
+        )
 
     def task(
         self,
@@ -75,12 +101,42 @@ class Template:
         and derived ones by their ``bodies``.
         """
         wanted = self._wanted(goal, relations, bodies)
+        small = self._narrowed(wanted, init)
+        facts = map(wanted.names.__getitem__, small.kept.tolist())
+        return task_of(small, tuple(facts), [self._operators[i] for i in small.chosen.tolist()])
+
+    def narrowing(
+        self,
+        init: Bools,
+        goal: Expr,
+        relations: Collection[Fact] = (),
+        bodies: Mapping[str, Predicate] = MappingProxyType({}),
+    ) -> Narrowing | None:
+        """What `task` is narrowed from, for kernels that go on with it; None: they do not know such tasks.
+
+        These are tasks with several ways to meet a precondition, derived facts that depend on themselves,
+        or costs other than 1.
+        """
+        if not self._is_plain:
+            return None
+        return Narrowing(self._wanted(goal, relations, bodies).rows, init, self._operators)
+
+    def members(self, type_: ObjectType) -> Sequence[str]:
+        """The objects of a type."""
+        if type_ not in self._members:
+            problem = self.problem
+            self._members[type_] = problem.domain.hierarchy.members(type_, problem.universe)
+        return self._members[type_]
+
+    def _narrowed(self, wanted: _Wanted, init: Bools) -> Small:
+        budget = current()
+        if not wanted.draft.groups:
+            budget.reserve(_COPIES * sum(rows.nbytes for rows in (*self._rows.watch, wanted.layer)))
+            return small_of(narrow(wanted.rows, init))
         start = np.zeros(len(wanted.derived), np.bool_)
         start[: len(init)] = init
         none = np.zeros(len(start), np.bool_)
-        small = simplify(wanted.draft, Facts(start, none, wanted.derived, wanted.layer), current())
-        facts = map(wanted.names.__getitem__, small.kept.tolist())
-        return task_of(small, tuple(facts), [self._operators[i] for i in small.chosen.tolist()])
+        return simplify(wanted.draft, Facts(start, none, wanted.derived, wanted.layer), budget)
 
     def _wanted(self, goal: Expr, relations: Collection[Fact], bodies: Mapping[str, Predicate]) -> _Wanted:
         """The draft with a goal; the goals of problems are often the same."""
@@ -97,18 +153,17 @@ class Template:
         axioms = [(head, body) for head, bodies in compiler.rules.items() for body in bodies]
         draft = self._grounding.draft
         heads = np.array([head for head, _ in axioms], np.int32)
-        return _Wanted(
-            replace(
-                draft,
-                goal=np.array(literals or (), np.int32),
-                possible=literals is not None,
-                axiom_heads=np.concatenate([draft.axiom_heads, heads]),
-                axiom_bodies=stack([draft.axiom_bodies, csr_of([body for _, body in axioms])]),
-            ),
-            np.concatenate([self._facts.derived, np.ones(n_new, np.bool_)]),
-            np.concatenate([self._facts.layer, np.full(n_new, top, np.int32)]),
-            [*self._names, *(("goal", str(head)) for head in compiler.rules)],
+        derived = np.concatenate([self._facts.derived, np.ones(n_new, np.bool_)])
+        layer = np.concatenate([self._facts.layer, np.full(n_new, top, np.int32)])
+        wanted = replace(
+            draft,
+            goal=np.array(literals or (), np.int32),
+            possible=literals is not None,
+            axiom_heads=np.concatenate([draft.axiom_heads, heads]),
+            axiom_bodies=stack([draft.axiom_bodies, csr_of([body for _, body in axioms])]),
         )
+        names = [*self._names, *(("goal", str(head)) for head in compiler.rules)]
+        return _Wanted(wanted, derived, layer, names, fixed(with_goal(self._rows, wanted, derived, layer)))
 
     def state(self, true: Iterable[Fact]) -> Bools:
         """The initial state in which these of the free facts are true; unknown ones are left out."""
@@ -173,9 +228,8 @@ class _Goal:
                 raise AssertionError(f"{type(expr).__name__} is no formula over objects")
 
     def _members(self, variable: Variable) -> Sequence[str]:
-        problem = self.template.problem
         assert isinstance(variable.type, ObjectType)
-        return problem.domain.hierarchy.members(variable.type, problem.universe)
+        return self.template.members(variable.type)
 
     def _atom(self, atom: Apply, scope: Mapping[str, str], positive: bool) -> Condition:
         name, row = atom.predicate, [_name(a, scope) for a in atom.args]

@@ -40,7 +40,7 @@ from pdsketch.lang.rewrite import map_children
 from pdsketch.lang.terms import Expr, Object
 from pdsketch.lang.types import ObjectType, ValueType
 from pdsketch.task.ground import UNREACHABLE
-from pdsketch.task.template import Template
+from pdsketch.task.template import Narrowing, Template
 from pdsketch.tensor.model import Model
 from pdsketch.tensor.states.codes import COUNTS
 from pdsketch.tensor.states.state import StateBatch
@@ -259,6 +259,7 @@ class Compilations:
         self._objects = objects
         self._goals, self._states = goals, states
         self._values = values
+        self._wanted: dict[tuple[Any, ...], Expr] = {}
         # Vectors whose dimensions only the states know have no codes.
         self._unsized = next((p.name for p in model.domain.state_predicates if p.type.shape is None), None)
         if self._unsized is not None:
@@ -280,6 +281,11 @@ class Compilations:
             inits = tables.states(tensors[types], len(members))
             self._templates.update({i: (template, init) for i, init in zip(members, inits, strict=True)})
 
+    @property
+    def per_effect(self) -> bool:
+        """Whether hFF counts each conditional effect as an operator of its own."""
+        return bool(self._kept.books.domains)
+
     def abstraction(self, i: int, *, read: bool = True) -> Abstraction:
         """Problem ``i``; `NoAbstractionError` where its goal has no form over codes."""
         if self._unsized is not None:
@@ -289,12 +295,8 @@ class Compilations:
         if symbolic is not self._symbolic:  # there are more codes by now
             own = Compilations(model, [objects], [self._goals[i]], [self._states[i]], [self._values[i]])
             return own.abstraction(0, read=read)
-        names = numbered(model.domain, objects)
-        wanted = kept.wanted(_renamed(self._goals[i], names))
-        template, init = self._templates[i]
-        candidates = [template.numbers.get(fact) for fact in kept.candidates(self._values[i])]
-        init[[fact for fact in candidates if fact is not None]] = True
-        symbols = symbolic.translator.symbols
+        template, init, wanted = self._posed(i)
+        symbols, names = symbolic.translator.symbols, numbered(model.domain, objects)
         task = template.task(init, wanted, symbols.facts, symbols.auxiliary)
 
         def reachable(part: Expr) -> bool:
@@ -313,9 +315,29 @@ class Compilations:
             explain=explain,
             objects=objects,
             codes=readings_of(symbolic, task) if read else (),
-            per_effect=bool(kept.books.domains),
+            per_effect=self.per_effect,
             values=kept.argument_values,
         )
+
+    def narrowing(self, i: int) -> tuple[Narrowing, Mapping[str, Any]] | None:
+        """Problem ``i`` before it is narrowed, and what arguments stand for, or None as its template says."""
+        if self._unsized is not None or self._kept.symbolic is not self._symbolic:
+            return None
+        template, init, wanted = self._posed(i)
+        symbols = self._symbolic.translator.symbols
+        found = template.narrowing(init, wanted, symbols.facts, symbols.auxiliary)
+        return None if found is None else (found, self._kept.argument_values)
+
+    def _posed(self, i: int) -> tuple[Template, Bools, Expr]:
+        """The template, the initial state and the goal over codes of problem ``i``."""
+        key = (self._goals[i], *self._objects[i])
+        if key not in self._wanted:
+            names = numbered(self._model.domain, self._objects[i])
+            self._wanted[key] = self._kept.wanted(_renamed(self._goals[i], names))
+        template, init = self._templates[i]
+        candidates = [template.numbers.get(fact) for fact in self._kept.candidates(self._values[i])]
+        init[[fact for fact in candidates if fact is not None]] = True
+        return template, init, self._wanted[key]
 
 
 def _joined(states: Sequence[StateBatch]) -> dict[str, Tensor]:

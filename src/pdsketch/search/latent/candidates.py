@@ -52,8 +52,11 @@ class CandidateSource:
         self._samplers = options.samplers
         self._sources = options.candidates
         self._types = value_types(model.domain)
-        self._relations = _proposing(relations_in(model, [goal]), self._types)
-        self._others = _proposing(relations_in(model, _conditions(model)), self._types)
+        self._relations: list[SamplingRelation] = []
+        self._others: list[SamplingRelation] = []
+        if self._types:
+            self._relations = _proposing(relations_in(model, [goal]), self._types)
+            self._others = _proposing(relations_in(model, _conditions(model)), self._types)
         self._places: dict[tuple[str, str], dict[tuple[str, ...], Tensor]] = {}
         self._links: dict[Any, int] = {}
         self.pool: Candidates | None = None

@@ -61,8 +61,10 @@ def doubts_of(model: Model, trail: Trail) -> Watch:
         watch.untrained = False  # of goals, that was said before the search
         for ends in gathered(trail.ends):
             batch, goals, plans = joined(ends)
-            for goal in dict.fromkeys(goals):
-                places = [place for place, other in enumerate(goals) if other == goal]
+            groups: dict[Expr, list[int]] = {}
+            for place, goal in enumerate(goals):
+                groups.setdefault(goal, []).append(place)
+            for goal, places in groups.items():
                 watch.owners = [plans[place] for place in places]
                 some = batch.select(torch.tensor(places, device=batch.device))
                 model.engine.truth(model.engine.open(some), unfold_all(goal, model.domain))

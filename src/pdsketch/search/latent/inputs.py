@@ -32,8 +32,13 @@ def checked_goals(
     if len(each) != len(states):
         raise error("bad-goals", f"{len(each)} goals were given for {len(states)} states")
     found = []
+    seen: set[Expr] = set()
     for state, goal in zip(states, each, strict=True):
         checked = model.formula(state.batch, goal)  # type: ignore[arg-type]
+        found.append(checked)
+        if checked in seen:
+            continue
+        seen.add(checked)
         absent = model.domain.analysis.absent_reads(checked)
         if absent:
             raise error(
@@ -42,5 +47,4 @@ def checked_goals(
                 checked.span,
                 help="read an encoded predicate instead",
             )
-        found.append(checked)
     return found

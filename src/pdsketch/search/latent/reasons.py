@@ -51,7 +51,7 @@ def why_not(
         if outcome.status != "unsolvable":
             reasons += undecided(model, state.batch, goal)
             reasons += _at_best(model, state, goal, best, snap=options.snap)
-    reasons += [*untrained(model, goal), *nothing_trained(model)]
+    reasons += [*untrained(model, [goal])[0], *nothing_trained(model)]
     doubted = [name for name in model.domain.blanks if any(f"`{name}`" in reason for reason in reasons)]
     stuck = [reason for reason in stuck if not any(f"`{name}`" in reason for name in doubted)]
     reasons += _verdicts(model, goal, reasons)
@@ -106,13 +106,17 @@ def ending(outcome: LatentOutcome, options: LatentOptions) -> str:
             )
 
 
-def untrained(model: Model, goal: Expr) -> tuple[str, ...]:
-    """What to say of each blank that the goal reads and no training reached; given modules need none."""
+def untrained(model: Model, goals: Sequence[Expr]) -> list[tuple[str, ...]]:
+    """What to say of each blank that a goal reads and no training reached; given modules need none."""
     known = known_blanks(model)
-    read = [name for name in model.domain.analysis.blanks(goal) if name not in known]
-    return tuple(
-        f"the goal reads the blank `{name}`, which was never trained{_first(model, name)}" for name in read
-    )
+    said: dict[Expr, tuple[str, ...]] = {}
+    for goal in dict.fromkeys(goals):
+        read = [name for name in model.domain.analysis.blanks(goal) if name not in known]
+        said[goal] = tuple(
+            f"the goal reads the blank `{name}`, which was never trained{_first(model, name)}"
+            for name in read
+        )
+    return [said[goal] for goal in goals]
 
 
 def _verdicts(model: Model, goal: Expr, said: Sequence[str]) -> list[str]:

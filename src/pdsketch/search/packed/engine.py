@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from pdsketch.budget import Budget, LimitError, current
 from pdsketch.heuristics.explore import UNREACHED, make_work
-from pdsketch.heuristics.registry import Heuristic, find_heuristic
+from pdsketch.heuristics.registry import find_heuristic
 from pdsketch.heuristics.relaxation import relax
 from pdsketch.kernels.bits import pack
 from pdsketch.kernels.compiled import announced
@@ -159,7 +159,7 @@ class _Run:
         self.operators = task.operators
         self.budget = budget
         self.heuristic = find_heuristic(options.heuristic)
-        self.settings = _settings(options, self.heuristic, patience)
+        self.settings = kernel_settings(options, patience)
         basic, full = words_of(task)
         costs = task.costs + 1.0 if options.heuristic_costs == "plus-one" else None
         relaxation = relax(task, costs, per_effect=per_effect, budget=budget)
@@ -343,7 +343,8 @@ def _together(spent: PackedOutcome, found: PackedOutcome, order: NDArray[np.int6
     )
 
 
-def _settings(options: PackedOptions, heuristic: Heuristic, patience: int) -> KernelSettings:
+def kernel_settings(options: PackedOptions, patience: int = _FOREVER) -> KernelSettings:
+    """The options as kernels read them."""
     weights = {
         "astar": (1.0, 1.0),
         "wastar": (1.0, float(options.weight)),
@@ -353,7 +354,7 @@ def _settings(options: PackedOptions, heuristic: Heuristic, patience: int) -> Ke
     g_weight, h_weight = weights[options.search]
     most = options.max_expansions
     return KernelSettings(
-        heuristic=heuristic.code,
+        heuristic=find_heuristic(options.heuristic).code,
         lazy=options.search == "lazy-gbfs",
         reopen=g_weight > 0,
         g_weight=g_weight,

@@ -55,13 +55,13 @@ def make_successor_generator(task: Task, budget: Budget = UNLIMITED) -> Successo
     order = _sorted_rows(rows, budget)
     lengths = np.diff(rows.starts)[order]
     shared = np.zeros(len(order), np.int32)
-    _share(rows.starts, rows.items, order, shared)
+    share(rows.starts, rows.items, order, shared)
     row_starts = np.concatenate([[0], np.cumsum(lengths.astype(np.int64) - shared + 1)])
     nodes = np.empty(int(row_starts[-1]), np.int32)
     skips = np.arange(1, len(nodes) + 1, dtype=np.int32)
     literals = np.argsort(rank).astype(np.int32)[rows.items]
     open_ = np.empty(int(lengths.max(initial=0)) + 1, np.int32)
-    _fill(rows.starts, literals, order, shared, nodes, skips, open_)
+    fill(rows.starts, literals, order, shared, nodes, skips, open_)
     budget.check()
     roots = np.zeros(task.n_facts, np.int32)
     roots_end = np.zeros(task.n_facts, np.int32)
@@ -107,7 +107,7 @@ def _sorted_rows(rows: CSR, budget: Budget) -> Ints:
     spare = np.empty_like(order)
     width = 1
     while width < len(order):
-        _merge(rows.starts, rows.items, order, spare, width)
+        merge(rows.starts, rows.items, order, spare, width)
         order, spare = spare, order
         width *= 2
         budget.check()
@@ -128,7 +128,7 @@ def _before(starts: Ints, items: Ints, a: int, b: int) -> bool:
 
 
 @kernel
-def _merge(starts: Ints, items: Ints, order: Ints, into: Ints, width: int) -> None:
+def merge(starts: Ints, items: Ints, order: Ints, into: Ints, width: int) -> None:
     """Merge neighbouring runs of ``width`` rows."""
     n = len(order)
     for first in range(0, n, 2 * width):
@@ -144,7 +144,7 @@ def _merge(starts: Ints, items: Ints, order: Ints, into: Ints, width: int) -> No
 
 
 @kernel
-def _share(starts: Ints, items: Ints, order: Ints, shared: Ints) -> None:
+def share(starts: Ints, items: Ints, order: Ints, shared: Ints) -> None:
     """How many items each row shares with the one before it, from the front."""
     for i in range(1, len(order)):
         a, b = order[i - 1], order[i]
@@ -156,9 +156,7 @@ def _share(starts: Ints, items: Ints, order: Ints, shared: Ints) -> None:
 
 
 @kernel
-def _fill(
-    starts: Ints, items: Ints, order: Ints, shared: Ints, nodes: Ints, skips: Ints, open_: Ints
-) -> None:
+def fill(starts: Ints, items: Ints, order: Ints, shared: Ints, nodes: Ints, skips: Ints, open_: Ints) -> None:
     """Write the nodes in preorder, and where each jumps to: behind the last row that shares it.
 
     ``open_`` has room for the nodes of the longest row and one more.

@@ -1,0 +1,76 @@
+"""A search in one kernel does what the engine does."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.task.drafts import drafts
+from tests.task.test_narrow import simplified
+
+from pdsketch.kernels.csr import csr_of
+from pdsketch.search.packed.advance import ENOUGH, EXHAUSTED, SOLVED
+from pdsketch.search.packed.engine import PackedOptions, kernel_settings, search
+from pdsketch.search.packed.whole import UNSOLVABLE, search_whole
+from pdsketch.task.draft import Draft
+from pdsketch.task.ground import task_of
+from pdsketch.task.reach import draft_rows
+
+ANSWERS = {"solved": (SOLVED,), "unsolvable": (EXHAUSTED, UNSOLVABLE), "gave-up": (ENOUGH,)}
+
+
+@given(drafts(unit=True), st.sampled_from(["astar", "wastar", "gbfs"]), st.integers(0, 20), st.booleans())
+def test_a_search_in_one_kernel_is_that_of_the_engine(drawn, name, most, per_effect):
+    draft, derived, layer, init = drawn
+    small = simplified(draft, derived, layer, init)
+    options = PackedOptions(search=name, heuristic="ff", max_expansions=most)
+    rows = draft_rows(draft, derived, layer)
+    found = search_whole(rows, init, kernel_settings(options), 1e9, per_effect)
+    facts = tuple(("f", str(i)) for i in small.kept.tolist())
+    task = task_of(small, facts, [("o", str(i)) for i in small.chosen.tolist()])
+    expected = search(task, options, per_effect=per_effect)
+    assert found.answer in ANSWERS[expected.status]
+    if small.solvable:
+        counts = (expected.expanded, expected.evaluated, expected.generated)
+        assert (found.expanded, found.evaluated, found.generated) == counts
+    plan = [] if expected.plan is None else small.chosen[list(expected.plan)].tolist()
+    assert found.plan.tolist() == plan
+
+
+def test_a_search_that_outgrows_its_first_room_begins_anew():
+    """Nine facts to be made true one by one: blind search meets all 512 states."""
+    n = 9
+    draft = Draft(
+        rules=np.arange(n, dtype=np.int32),
+        origins=np.zeros(n, np.int32),
+        costs=np.ones(n),
+        preconditions=csr_of([[2 * i + 1] for i in range(n)]),
+        owners=np.arange(n, dtype=np.int32),
+        conditions=csr_of([[] for _ in range(n)]),
+        heads=csr_of([[2 * i] for i in range(n)]),
+        axiom_heads=np.zeros(0, np.int32),
+        axiom_bodies=csr_of([]),
+        goal=2 * np.arange(n, dtype=np.int32),
+        possible=True,
+        groups=(),
+    )
+    derived, layer = np.zeros(n, np.bool_), np.zeros(n, np.int32)
+    options = PackedOptions(search="astar", heuristic="blind")
+    rows = draft_rows(draft, derived, layer)
+    found = search_whole(rows, derived, kernel_settings(options), 1e9, False)
+    small = simplified(draft, derived, layer, derived)
+    expected = search(task_of(small, tuple(("f", str(i)) for i in range(n)), [("o",)] * n), options)
+    assert expected.states == 2**n
+    assert (found.answer, found.expanded, tuple(found.plan.tolist())) == (
+        SOLVED,
+        expected.expanded,
+        expected.plan,
+    )
+
+
+@given(drafts(unit=True))
+def test_work_bounds_expansions(drawn):
+    draft, derived, layer, init = drawn
+    settings = kernel_settings(PackedOptions(search="astar", heuristic="ff"))
+    found = search_whole(draft_rows(draft, derived, layer), init, settings, 0.5, False)
+    assert found.expanded <= 1
