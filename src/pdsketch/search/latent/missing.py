@@ -104,5 +104,5 @@ def _may_hold(model: Model, calls: Sequence[BlankCall | Apply], first: Tensor, s
     held = torch.ones(len(a), len(b), dtype=torch.bool, device=a.device)
     for module in modules:
         assert module is not None
-        held &= module(*pairs) > CRISP_TRUTH
+        held &= (module(*pairs) > CRISP_TRUTH).reshape(held.shape)  # modules may keep a last axis of one
     return bool(held.any())
