@@ -61,7 +61,6 @@ class Image(nn.Module):
             height, width, channels = (height + 1) // 2, (width + 1) // 2, outputs
             outputs = min(2 * outputs, FIRST_WIDTH)
         self.convolutions = nn.Sequential(*layers)
-        self.centre = Normalise(height * width * channels)
         self.project = linear(height * width * channels, FIRST_WIDTH, generator)
         self.factors = (FIRST_WIDTH,)
 
@@ -69,7 +68,8 @@ class Image(nn.Module):
         """``[..., h, w, c]`` → ``[..., features]``."""
         leading = x.shape[:-3]
         pixels = self.normalise(x).reshape(-1, *x.shape[-3:]).permute(0, 3, 1, 2)
-        found = self.project(self.centre(self.convolutions(pixels).flatten(1)))
+        found = self.project(self.convolutions(pixels).flatten(1))
+        # Normalised by example: else all units fell silent in some fits where effects had to predict features.
         features = torch.relu(nn.functional.layer_norm(found, found.shape[-1:]))
         return features.reshape(*leading, FIRST_WIDTH)
 
