@@ -69,7 +69,7 @@ class Image(nn.Module):
         leading = x.shape[:-3]
         pixels = self.normalise(x).reshape(-1, *x.shape[-3:]).permute(0, 3, 1, 2)
         found = self.project(self.convolutions(pixels).flatten(1))
-        # Normalised by example: else all units fell silent in some fits where effects had to predict features.
+        # Normalised by example: else all units fell silent in fits whose effects predict features.
         features = torch.relu(nn.functional.layer_norm(found, found.shape[-1:]))
         return features.reshape(*leading, FIRST_WIDTH)
 
