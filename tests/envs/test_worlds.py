@@ -20,7 +20,8 @@ def code_of(refused) -> str:
     return refused.value.diagnostics[0].code
 
 
-def test_worlds_are_known_by_name_with_a_line_each():
+def test_worlds_are_known_by_name_with_a_line_each(monkeypatch):
+    monkeypatch.setattr(registry, "_REGISTERED", {})
     assert "babyai" in pds.worlds()
     assert all(line for line in pds.worlds().values())
 

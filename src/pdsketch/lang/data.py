@@ -90,7 +90,7 @@ def plain(value: Any) -> Any:
 
 
 def short(value: Any) -> Any:
-    """A value with the shortest decimals that are the same float32: 0.1 for 0.10000000149011612."""
+    """A value with decimals that are the same float32 and no longer: 0.1 for 0.10000000149011612."""
     if isinstance(value, tuple):
         return tuple(map(short, value))
     if not isinstance(value, float) or not math.isfinite(value) or abs(value) > LARGEST_FLOAT32:
@@ -98,7 +98,8 @@ def short(value: Any) -> Any:
     bits = pack("f", value)
     if unpack("f", bits)[0] != value:  # a float64 that is no float32 stays as it is
         return value
-    return next(found for digits in range(1, 10) if pack("f", found := float(f"{value:.{digits}g}")) == bits)
+    found = next(v for digits in range(1, 10) if pack("f", v := float(f"{value:.{digits}g}")) == bits)
+    return found if len(repr(found)) < len(repr(value)) else value
 
 
 def flat(value: Any) -> Iterator[Any]:

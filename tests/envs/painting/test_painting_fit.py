@@ -10,7 +10,7 @@ from pdsketch.envs.painting.modules import hues
 from pdsketch.experiments.painting import new_painting_model
 from pdsketch.learn.fit import fit
 
-FEW, STEPS = 24, 50
+FEW, STEPS = 24, 100
 
 
 @pytest.fixture(scope="module")
