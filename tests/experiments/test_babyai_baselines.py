@@ -10,9 +10,8 @@ from pdsketch.experiments.babyai_baselines import AGENTS, baseline_runs, measure
 from pdsketch.experiments.babyai_curves import curve_runs, curve_table, measure_curve
 from pdsketch.experiments.babyai_nodes import HEURISTICS, expansions, needed, node_table
 from pdsketch.experiments.babyai_success import ALL_AGENTS, data_table, main_table
-from pdsketch.experiments.babyai_tables import EXPERIMENTS
 from pdsketch.experiments.remarks import REMARKS
-from pdsketch.experiments.reproduce import Request, reproduce, write_results
+from pdsketch.experiments.reproduce import EXPERIMENTS, Request, reproduce, write_results
 
 ORIGIN = {"commit": "0", "date": "today", "versions": {}}
 
