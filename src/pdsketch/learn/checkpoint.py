@@ -26,7 +26,7 @@ from pdsketch.files.writing import make_folder, write_file
 from pdsketch.lang.diagnostics import Error, error
 from pdsketch.learn.setup import differences
 
-_FORMAT = "pdsketch-checkpoint-4"
+_FORMAT = "pdsketch-checkpoint-5"
 _MOMENTS = ("step", "exp_avg", "exp_avg_sq")
 _CODE = "bad-checkpoint"
 

@@ -44,7 +44,8 @@ from pdsketch.tensor.notes import wrong_note
 SKETCH = "sketch.pdsketch"
 ARCHITECTURE = "model.json"
 WEIGHTS = "weights.safetensors"
-FORMAT = 4
+FORMAT = 5
+"""Raised with every change of what weights mean: those of other formats are refused, not misread."""
 
 Folder = str | PathLike[str]
 
