@@ -68,8 +68,7 @@ class ActionScores(nn.Module):
         score = score.reshape(*score.shape, *(1,) * len(types))
         if not types:
             return score
-        weight = self._joined(self.objects, actions)
-        weight = weight.unflatten(0, (len(actions), len(types)))
+        weight = self._joined(self.objects, actions).reshape(len(actions), len(types), -1)
         factors: list[Tensor] = []
         for at, type_ in enumerate(types):
             objects = along(batch, nodes, 1, type_, self.nodes)
@@ -78,9 +77,10 @@ class ActionScores(nn.Module):
             own = linear(objects, weight[:, at]).transpose(1, 2)
             score = score + own.reshape(len(own), len(actions), *shape)
             if len(types) > 1:
-                ranked = self._joined(self.factors, actions).unflatten(0, (len(actions), len(types), _RANK))
-                part = linear(objects, ranked[:, at].flatten(0, 1)).unflatten(-1, (len(actions), _RANK))
-                factor = part.transpose(1, 2).reshape(len(own), len(actions), *shape, _RANK)
+                ranked = self._joined(self.factors, actions).reshape(len(actions), len(types), _RANK, -1)
+                part = linear(objects, ranked[:, at].flatten(0, 1))
+                part = part.reshape(*objects.shape[:2], len(actions), _RANK).transpose(1, 2)
+                factor = part.reshape(len(own), len(actions), *shape, _RANK)
                 for other in factors:
                     score = score + (factor * other).sum(-1) / _RANK
                 factors.append(factor)
@@ -92,8 +92,8 @@ class ActionScores(nn.Module):
     @staticmethod
     def _joined(layers: nn.ModuleDict, actions: Sequence[int]) -> Tensor:
         """The weights of some actions' layers under each other: one product instead of many."""
-        found = [layers[str(action)].weight for action in actions]
-        return torch.cat(found)
+        found = [layers[str(action)] for action in actions]
+        return torch.cat([layer.weight for layer in found if isinstance(layer, nn.Linear)])
 
     def sizes(self, batch: StateBatch) -> list[tuple[int, ...]]:
         """The object axes of each action."""

@@ -9,7 +9,7 @@ places in the graph are marked (`Mention`), so that the names themselves mean no
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import Any, Final, NamedTuple, final
@@ -149,6 +149,7 @@ class _Forest(NamedTuple):
     """Trees side by side: their words and numbers, their roots, and their levels, the deepest first.
 
     Of each node of a level: its place, that of its parent (None: it is a root), and its place below it.
+    By objects that are named: which goals do, and the numbers of the ways.
     """
 
     trees: Sequence[GoalTree]
@@ -156,6 +157,7 @@ class _Forest(NamedTuple):
     numbers: Tensor
     roots: Tensor
     levels: Sequence[tuple[Tensor, Tensor | None, Tensor]]
+    mentions: Mapping[tuple[str, ...], Sequence[Tensor]]
 
 
 @final
@@ -179,9 +181,7 @@ class GoalEncoder(nn.Module):
 
     def forward(self, trees: Sequence[GoalTree]) -> Tensor:
         """An embedding of each goal ``[g, width]``; all nodes of one depth at a time, the deepest first."""
-        forest = self._forest
-        if forest is None or forest.trees is not trees or forest.words.device != self.words.weight.device:
-            forest = self._forest = self._planted(trees)
+        forest = self._laid_out(trees)
         own = self.words(forest.words) + self.amount(forest.numbers)
         below = torch.zeros_like(own)
         meaning: Tensor = own
@@ -193,6 +193,21 @@ class GoalEncoder(nn.Module):
                 below = below.index_add(0, parents, told)
         found: Tensor = self.scale(meaning[forest.roots])
         return found
+
+    def mentions(self, trees: Sequence[GoalTree]) -> dict[tuple[str, ...], Tensor]:
+        """By objects that are named, the embeddings of how each goal mentions them ``[g, width]``."""
+        found = {}
+        for names, (goals, marks) in self._laid_out(trees).mentions.items():
+            table = self.marks if len(names) == 1 else self.pair_marks
+            embedded = table(marks)
+            found[names] = embedded.new_zeros(len(trees), embedded.shape[-1]).index_add(0, goals, embedded)
+        return found
+
+    def _laid_out(self, trees: Sequence[GoalTree]) -> _Forest:
+        forest = self._forest
+        if forest is None or forest.trees is not trees or forest.words.device != self.words.weight.device:
+            forest = self._forest = self._planted(trees)
+        return forest
 
     def _planted(self, trees: Sequence[GoalTree]) -> _Forest:
         """The words of all trees in one row, and the levels of the trees as places in it."""
@@ -209,14 +224,19 @@ class GoalEncoder(nn.Module):
             here = [i for i, own in enumerate(depths) if own == depth]
             above = placed([parents[i] for i in here]) if depth else None
             levels.append((placed(here), above, placed([places[i] for i in here])))
+        mentions: dict[tuple[str, ...], list[tuple[int, int]]] = {}
+        for goal, tree in enumerate(trees):
+            for mention in tree.mentions:
+                mentions.setdefault(mention.objects, []).append((goal, self._mark(mention)))
         return _Forest(
             trees,
             placed([self.number_of[word] for tree in trees for word in tree.words]),
             placed([number for tree in trees for number in tree.numbers])[:, None],
             placed(begins[:-1]),
             levels,
+            {names: placed(pairs).unbind(1) for names, pairs in mentions.items()},
         )
 
-    def mark(self, mention: Mention) -> int:
+    def _mark(self, mention: Mention) -> int:
         """The number of a way to be mentioned."""
         return self.number_of[mention.word] * _PLACES + mention.place

@@ -128,7 +128,7 @@ def actor_critic_losses(
     value = critic(seen, around.keys)
     again = around.objects.select(torch.arange(seen.shape[1], device=seen.device).repeat(len(seen)))
     log_probabilities = actor(again, seen, actor.reader.keys(around.keys)).log_softmax(-1)
-    log_probabilities = log_probabilities.unflatten(0, seen.shape[:2])
+    log_probabilities = log_probabilities.reshape(*seen.shape[:2], -1)
     log_chosen = log_probabilities.gather(-1, dream.actions[..., None])[..., 0]
     entropy = -(log_probabilities.exp() * log_probabilities).sum(-1)
     advantage = returns - value.detach()

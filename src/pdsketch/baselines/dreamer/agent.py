@@ -83,7 +83,7 @@ class Dreamer(AgentBaseline):
     def __init__(self, domain: Domain, shapes: Shapes, types: Sequence[str] | None = None) -> None:
         super().__init__(domain, shapes, types)
         scores = ActionScores(domain, WIDTH, self.encoder.input.node_type)
-        self.world = WorldModel(self.encoder, scores, self.shapes)
+        self.world = WorldModel(domain, self.encoder, scores, self.shapes)
         self.actor = Actor(scores)
         self.critic, self.slow_critic = Critic(), Critic()
         self.slow_critic.load_state_dict(self.critic.state_dict())
@@ -128,7 +128,8 @@ class Dreamer(AgentBaseline):
     ) -> tuple[Surroundings, LatentState, Tensor]:
         """What is known of each episode once its state is seen, and the scores of its actions ``[s, a]``."""
         batch, trees, goal = self.seen([*states.values()], [goals[i] for i in states])
-        nodes, seen = self.encoder(batch, trees, goal)
+        nodes, whole = self.encoder(batch, trees, goal)
+        seen = self.world.seen(batch, nodes, whole)
         memories = [self._memories.get(i) for i in states]
         keys = [_fitted(m.keys if m else own, nodes.shape[1]) for m, own in zip(memories, nodes, strict=True)]
         around = self.world.surroundings(batch, torch.stack(keys))
@@ -179,7 +180,8 @@ class Dreamer(AgentBaseline):
     ) -> Followed:
         """The world model along sequences."""
         batch, trees, goal = demonstrations.states(chunk.examples)
-        nodes, seen = self.encoder(batch, trees, goal)
+        nodes, whole = self.encoder(batch, trees, goal)
+        seen = self.world.seen(batch, nodes, whole)
         around = self.world.surroundings(batch.with_tensors({}).select(chunk.first), nodes[chunk.first])
         taken = self.actor.scores.targets(batch, *demonstrations.actions(chunk.examples))
         observed = self.world.observe(

@@ -76,10 +76,12 @@ class RSSM(nn.Module):
         ``actions`` are the embeddings of those in between ``[t - 1, s, action]``. As `advance` and `observed`
         step by step, but what does not depend on the latent state is computed for all steps at once.
         """
-        inner, outer = self.posterior[0], self.posterior[2]
-        join = self.joined[0]
-        by_recurrent, by_seen = inner.weight.split([RECURRENT, seen.shape[-1]], 1)
-        by_sample, by_action = join.weight.split([VARIABLES * CLASSES, actions.shape[-1]], 1)
+        inner, outer, join = self.posterior[0], self.posterior[2], self.joined[0]
+        assert isinstance(inner, nn.Linear)
+        assert isinstance(join, nn.Linear)
+        stochastic = VARIABLES * CLASSES
+        by_recurrent, by_seen = inner.weight[:, :RECURRENT], inner.weight[:, RECURRENT:]
+        by_sample, by_action = join.weight[:, :stochastic], join.weight[:, stochastic:]
         seen_parts = linear(seen, by_seen, inner.bias).unbind()
         action_parts = linear(actions, by_action, join.bias).unbind()
         shape = (*seen.shape[:-1], VARIABLES, CLASSES)
@@ -92,7 +94,7 @@ class RSSM(nn.Module):
                 joined = elu(torch.addmm(action_parts[t - 1], before, by_sample.t()))
                 recurrent = self.cell(joined, recurrent)
             logits = _by_variable(outer(elu(torch.addmm(part, recurrent, by_recurrent.t()))))
-            found.append(LatentState(recurrent, _StraightThrough.apply(logits, noise), logits))
+            found.append(LatentState(recurrent, _one_hot(logits, noise), logits))
         return LatentState(*(torch.stack(parts) for parts in zip(*found, strict=True)))
 
     def imagined(self, recurrent: Tensor) -> LatentState:
@@ -132,7 +134,11 @@ class _StraightThrough(torch.autograd.Function):
 
 def straight_through(logits: Tensor, *, likeliest: bool = False) -> Tensor:
     """A one-hot sample whose gradient is that of its probabilities (Bengio et al., 2013)."""
-    found: Tensor = _StraightThrough.apply(logits, None if likeliest else gumbel(logits))
+    return _one_hot(logits, None if likeliest else gumbel(logits))
+
+
+def _one_hot(logits: Tensor, noise: Tensor | None) -> Tensor:
+    found: Tensor = _StraightThrough.apply(logits, noise)  # type: ignore[no-untyped-call]
     return found
 
 

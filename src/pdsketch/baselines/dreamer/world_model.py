@@ -10,9 +10,10 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 
 from pdsketch.baselines.actions import ActionScores
 from pdsketch.baselines.dreamer.decoder import GraphDecoder
-from pdsketch.baselines.dreamer.reading import ActionEmbeddings, ObjectReader
+from pdsketch.baselines.dreamer.reading import ActionEmbeddings, ObjectReader, SeenState
 from pdsketch.baselines.dreamer.rssm import RSSM, LatentState, balanced_kl
 from pdsketch.baselines.encoder import WIDTH, GraphEncoder
+from pdsketch.lang.domain import Domain
 from pdsketch.tensor.states.state import StateBatch
 
 ACTION_WIDTH: Final = 32
@@ -60,10 +61,15 @@ class WorldModel(nn.Module):
     """Latent dynamics, and its readings."""
 
     def __init__(
-        self, encoder: GraphEncoder, scores: ActionScores, shapes: dict[str, tuple[int, ...]]
+        self,
+        domain: Domain,
+        encoder: GraphEncoder,
+        scores: ActionScores,
+        shapes: dict[str, tuple[int, ...]],
     ) -> None:
         super().__init__()
         self.rssm = RSSM(WIDTH, ACTION_WIDTH)
+        self.seen = SeenState(domain, scores.nodes)
         self.actions = ActionEmbeddings(scores, ACTION_WIDTH)
         self.reader = ObjectReader()
         self.decoder = GraphDecoder(encoder.input, shapes)
