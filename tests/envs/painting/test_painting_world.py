@@ -65,7 +65,7 @@ def test_only_bowls_paint_and_each_gives_its_own_colour():
     assert (world.simulation.colours[1:] == before[1:]).all()
 
 
-@pytest.mark.parametrize("seed", [0, 3, 8])  # in two of them, blocks in the bowl are pushed aside
+@pytest.mark.parametrize("seed", [0, 6, 9])  # in two of them, blocks in the bowl are pushed aside
 def test_a_bowl_takes_five_blocks_and_no_more(seed):
     world = blind_world(blocks=7, bowls=2)
     world.reset(seed=seed)
