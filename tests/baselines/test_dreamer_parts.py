@@ -12,8 +12,12 @@ import pdsketch as pds
 from pdsketch.baselines.demonstrations import open_demonstrations
 from pdsketch.baselines.dreamer.actor_critic import LAMBDA, lambda_returns
 from pdsketch.baselines.dreamer.agent import Dreamer
+from pdsketch.baselines.dreamer.reading import SeenState
 from pdsketch.baselines.dreamer.rssm import BALANCE, RSSM, balanced_kl, straight_through
 from pdsketch.baselines.dreamer.sequences import ends, sequences, starts
+from pdsketch.baselines.encoder import WIDTH
+from pdsketch.lang.types import OBJECT
+from pdsketch.tensor.states.state import StateBatch
 
 CPU = torch.device("cpu")
 
@@ -83,6 +87,29 @@ def test_a_sequence_is_followed_as_step_by_step():
     drawn = rssm.follow(seen, actions)
     assert not torch.equal(drawn.sample, found.sample)
     assert torch.equal(drawn.sample.sum(-1), torch.ones(4, 3, 16))
+
+
+def test_of_each_type_the_maximum_is_seen_and_nothing_where_there_is_no_object():
+    domain = pds.parse_domain(
+        """(define (domain d) (:types robot box - object) (:predicates (near ?r - robot) (heavy ?b - box))
+        (:action go :parameters (?r - robot) :precondition (and) :effect (near ?r)))"""
+    )
+    torch.manual_seed(0)
+    seen = SeenState(domain, OBJECT)
+    full = pds.State(domain, {"robot": ["r"], "box": ["a", "b"]}, {"near": [1], "heavy": [1, 0]})
+    empty = pds.State(domain, {"robot": ["r"]}, {"near": [1], "heavy": []})
+    both = StateBatch.of([full, empty])
+    nodes, whole = torch.randn(2, 3, WIDTH), torch.randn(2, WIDTH)
+    nodes[1, 1:] = nodes[1, 0]  # as the encoder pads
+    found = seen(both, nodes, whole)
+    torch.testing.assert_close(seen(StateBatch.of([empty]), nodes[1:, :1], whole[1:]), found[1:])
+    less = nodes.clone()
+    less[0, 0] -= 100.0  # the robot has the maximum of nothing but its own type
+    changed = seen(both, less, whole)[0]
+    less[0, 0] -= 100.0
+    assert not torch.equal(seen(both, less, whole)[0], changed)
+    swapped = nodes[:, [0, 2, 1]]
+    torch.testing.assert_close(seen(both, swapped, whole), found)
 
 
 @pytest.fixture(scope="module")
