@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from hypothesis import given
 from tests.task.drafts import drafts
 
 import pdsketch as pds
 from pdsketch.budget import current
+from pdsketch.kernels.csr import csr_of
 from pdsketch.task.ground import ground
 from pdsketch.task.mutexes import possible_pairs, without_mutexes
 from pdsketch.task.narrow import narrow, small_of
@@ -124,11 +127,59 @@ def test_a_thing_that_is_held_is_not_near_and_a_robot_is_in_one_place():
     assert all(tuple(sorted(pair)) not in bodies for pair in zip(held, near, strict=True))
 
 
+P, Q, C = 0, 2, 4
+"""Literals of the first three facts; their negations are the next numbers."""
+
+
+def small_task(init, operators, axioms=(), layers=()):
+    """A task of operators, each a list of effects ``(conditions, heads)``, and axioms ``(head, body)``."""
+    effects = [effect for own in operators for effect in own]
+    ends = np.cumsum([0, *(len(own) for own in operators)]).tolist()
+    n_facts = max([len(init), *(head + 1 for head, _ in axioms)])
+    return Task(
+        tuple((f"f{i}",) for i in range(n_facts)),
+        len(init),
+        np.array([*init, *[False] * (n_facts - len(init))]),
+        np.array([], np.int32),
+        tuple((f"o{i}",) for i in range(len(operators))),
+        np.ones(len(operators)),
+        csr_of([[] for _ in operators]),
+        csr_of([[*range(start, end)] for start, end in pairwise(ends)]),
+        csr_of([conditions for conditions, _ in effects]),
+        csr_of([heads for _, heads in effects]),
+        np.array([head for head, _ in axioms], np.int32),
+        csr_of([body for _, body in axioms]),
+        np.array(layers, np.int32),
+    )
+
+
+def test_what_is_taken_away_on_a_condition_may_stay_beside_what_is_made():
+    found = together(small_task([False, True, False], [[([], [P]), ([C], [Q + 1])], [([], [C])]]))
+    assert found[P, Q]
+    assert not together(small_task([False, True, False], [[([], [P, Q + 1])], [([], [C])]]))[P, Q]
+
+
+def test_effects_of_an_operator_that_fire_together_make_both_true():
+    either = [[([C], [P]), ([C], [Q])]]
+    assert together(small_task([False, False, True], either))[P, Q]
+    one = [[([C], [P, C + 1]), ([C + 1], [Q, P + 1])]]
+    assert not together(small_task([False, False, True], one))[P, Q]
+
+
 def test_facts_of_a_group_never_hold_together():
-    task = walk()
-    groups = np.full(task.n_facts, -1, np.int32)
-    lies = [i for i, fact in enumerate(task.facts) if fact[:2] == ("lies", "s")]
-    free = together(task)[np.ix_([2 * i for i in lies], [2 * i for i in lies])]
-    groups[lies] = 0
-    grouped = together(task, groups)[np.ix_([2 * i for i in lies], [2 * i for i in lies])]
-    assert grouped.sum() == len(lies) <= free.sum()
+    task = small_task([False, False], [[([], [P])], [([], [Q])]])
+    assert together(task)[P, Q]
+    found = together(task, np.array([0, 0], np.int32))
+    assert not found[P, Q]
+    assert found[P, P]
+    assert together(task, np.array([0, 1], np.int32))[P, Q]
+
+
+def test_axioms_that_are_left_keep_their_layers():
+    # The first can never hold; the third needs that the second does not.
+    axioms = [(2, [P, Q]), (3, [P]), (4, [3 * 2 + 1])]
+    task = small_task([True, False], [[([], [P + 1])]], axioms, layers=[0, 0, 1])
+    less = without_mutexes(task, np.full(5, -1, np.int32), current())
+    assert less.axiom_heads.tolist() == [3, 4]
+    assert less.axiom_layers.tolist() == [0, 1]
+    assert [less.axiom_bodies[i].tolist() for i in range(2)] == [[P], [7]]
