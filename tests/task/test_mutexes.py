@@ -160,7 +160,7 @@ def test_what_is_taken_away_on_a_condition_may_stay_beside_what_is_made():
 
 
 def test_effects_of_an_operator_that_fire_together_make_both_true():
-    either = [[([C], [P]), ([C], [Q])]]
+    either = [[([C], [P, C + 1]), ([C], [Q, C + 1])]]
     assert together(small_task([False, False, True], either))[P, Q]
     one = [[([C], [P, C + 1]), ([C + 1], [Q, P + 1])]]
     assert not together(small_task([False, False, True], one))[P, Q]
