@@ -34,7 +34,7 @@ AGENTS: dict[AgentKind, str] = {"bc": "BC", "dt-s": "DT"}
 
 AGENT_STEPS = 1000
 """Training steps of agents: from 100 demonstrations, the bowl that the goal means is the likeliest in 0.92 to
-1.00 of the held-out steps after 600 and in 0.97 to 1.00 after 1,000; from 1,000, in all of them after 600."""
+1.00 of the held-out steps after 600 and in 0.95 to 1.00 after 1,000; from 1,000, in all of them after 600."""
 
 PAPER = {100: "0.91", 1000: "0.99"}
 PAPER_BASELINES = (("BC (paper)", "0.70", "0.95"), ("DT (paper)", "0.56", "0.97"))
