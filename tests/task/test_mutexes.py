@@ -1,0 +1,134 @@
+"""Pairs of literals that no state holds both of."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from tests.task.drafts import drafts
+
+import pdsketch as pds
+from pdsketch.budget import current
+from pdsketch.task.ground import ground
+from pdsketch.task.mutexes import possible_pairs, without_mutexes
+from pdsketch.task.narrow import narrow, small_of
+from pdsketch.task.reach import draft_rows
+from pdsketch.task.simulate import successor, with_derived
+from pdsketch.task.task import Task
+
+
+def task_of(drawn):
+    draft, derived, layer, init = drawn
+    small = small_of(narrow(draft_rows(draft, derived, layer), init))
+    return Task(
+        tuple((f"f{i}",) for i in small.kept),
+        small.n_basic,
+        small.init,
+        small.goal,
+        tuple((f"o{i}",) for i in small.chosen),
+        small.costs,
+        small.preconditions,
+        small.effects,
+        small.conditions,
+        small.heads,
+        small.axiom_heads,
+        small.axiom_bodies,
+        small.axiom_layers,
+    )
+
+
+def literals(task, state):
+    return 2 * np.arange(task.n_facts) + ~with_derived(task, state)
+
+
+def reachable(task):
+    """The basic facts of all states that can be reached."""
+    start = task.init[: task.n_basic]
+    seen, waiting = {start.tobytes()}, [start]
+    while waiting:
+        state = waiting.pop()
+        yield state
+        held = set(literals(task, state).tolist())
+        for operator in range(len(task.operators)):
+            if held.issuperset(task.preconditions[operator].tolist()):
+                after = successor(task, state, operator)
+                if after.tobytes() not in seen:
+                    seen.add(after.tobytes())
+                    waiting.append(after)
+
+
+def together(task, groups=None):
+    none = np.full(task.n_facts, -1, np.int32)
+    pairs = possible_pairs(task, none if groups is None else groups, current())
+    return np.unpackbits(pairs.view(np.uint8), axis=1, bitorder="little")[:, : 2 * task.n_facts].astype(bool)
+
+
+@given(drafts(recursive=True))
+def test_what_holds_together_in_some_state_is_possible(drawn):
+    task = task_of(drawn)
+    found = together(task)
+    assert (found == found.T).all()
+    assert not found[np.arange(len(found)), np.arange(len(found)) ^ 1].any()
+    for state in reachable(task):
+        held = literals(task, state)
+        assert found[np.ix_(held, held)].all()
+
+
+@given(drafts(recursive=True))
+def test_states_and_what_is_derived_in_them_are_the_same_without_them(drawn):
+    task = task_of(drawn)
+    less = without_mutexes(task, np.full(task.n_facts, -1, np.int32), current())
+    assert less.operators == task.operators
+    for state in reachable(task):
+        assert (with_derived(less, state) == with_derived(task, state)).all()
+
+
+WALK = """
+(define (domain walk)
+  (:requirements :strips :typing :conditional-effects :derived-predicates :disjunctive-preconditions)
+  (:types place thing)
+  (:predicates (at ?p - place) (next ?p - place ?q - place) (lies ?t - thing ?p - place) (held ?t - thing)
+    (near ?t - thing) (done))
+  (:derived (near ?t - thing) (exists (?p - place) (and (at ?p) (lies ?t ?p))))
+  (:derived (done) (exists (?t - thing ?u - thing) (and (held ?t) (near ?u))))
+  (:action go :parameters (?p - place ?q - place) :precondition (and (at ?p) (next ?p ?q))
+    :effect (and (at ?q) (not (at ?p))))
+  (:action take :parameters (?t - thing) :precondition (near ?t)
+    :effect (and (held ?t) (forall (?p - place) (when (lies ?t ?p) (not (lies ?t ?p))))))
+  (:action put :parameters (?t - thing) :precondition (held ?t)
+    :effect (and (not (held ?t)) (forall (?p - place) (when (at ?p) (lies ?t ?p))))))
+"""
+PROBLEM = """
+(define (problem one) (:domain walk) (:objects a b c - place s t - thing)
+  (:init (at a) (next a b) (next b c) (next c b) (next b a) (lies s a) (lies t c)) (:goal (done)))
+"""
+
+
+def walk():
+    domain = pds.parse_domain(WALK)
+    return ground(pds.parse_problem(PROBLEM, domain))
+
+
+def test_a_thing_that_is_held_is_not_near_and_a_robot_is_in_one_place():
+    task = walk()
+    found = together(task)
+    number = {fact: 2 * i for i, fact in enumerate(task.facts)}
+    at = [number["at", place] for place in "abc"]
+    assert found[np.ix_(at, at)].sum() == 3
+    held, near = ([number[name, thing] for thing in "st"] for name in ("held", "near"))
+    assert not found[held, near].any()
+    assert found[held[0], near[1]]
+    assert found[held[1], near[0]]
+    less = without_mutexes(task, np.full(task.n_facts, -1, np.int32), current())
+    assert len(task.axiom_heads) - len(less.axiom_heads) == 2
+    bodies = {tuple(sorted(less.axiom_bodies[i].tolist())) for i in range(len(less.axiom_bodies))}
+    assert all(tuple(sorted(pair)) not in bodies for pair in zip(held, near, strict=True))
+
+
+def test_facts_of_a_group_never_hold_together():
+    task = walk()
+    groups = np.full(task.n_facts, -1, np.int32)
+    lies = [i for i, fact in enumerate(task.facts) if fact[:2] == ("lies", "s")]
+    free = together(task)[np.ix_([2 * i for i in lies], [2 * i for i in lies])]
+    groups[lies] = 0
+    grouped = together(task, groups)[np.ix_([2 * i for i in lies], [2 * i for i in lies])]
+    assert grouped.sum() == len(lies) <= free.sum()
