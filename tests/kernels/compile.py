@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 from tests.heuristics.tasks import chain
 
+from pdsketch.budget import UNLIMITED
 from pdsketch.heuristics.evaluator import KernelEvaluator
 from pdsketch.kernels.csr import csr_of
 from pdsketch.lang.load import load_domain, load_problem
@@ -21,6 +22,7 @@ from pdsketch.search.packed.engine import PackedOptions, kernel_settings, search
 from pdsketch.search.packed.whole import search_whole
 from pdsketch.task.draft import Draft
 from pdsketch.task.ground import ground
+from pdsketch.task.mutexes import possible_pairs
 from pdsketch.task.narrow import narrow
 from pdsketch.task.reach import draft_rows
 
@@ -36,6 +38,7 @@ def problems() -> None:
     frontier.least_f(one)
     frontier.pop(one, one + 1)
     KernelEvaluator(chain(2), "ff").values(np.eye(3, dtype=np.bool_))
+    possible_pairs(chain(2), np.full(3, -1), UNLIMITED)
     ground(load_problem(EXAMPLES / "p01.pddl", load_domain(EXAMPLES / "domain.pddl")))
 
 
