@@ -9,10 +9,10 @@ places in the graph are marked (`Mention`), so that the names themselves mean no
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import Final, final
+from itertools import accumulate, pairwise
+from typing import Any, Final, NamedTuple, final
 
 import torch
 from torch import Tensor, nn
@@ -145,6 +145,21 @@ def _mention(word: str, args: Sequence[Expr], found: list[Mention]) -> None:
             found.append(Mention(word, min(place, _PLACES - 1), (one, other)))
 
 
+class _Forest(NamedTuple):
+    """Trees side by side: their words and numbers, their roots, and their levels, the deepest first.
+
+    Of each node of a level: its place, that of its parent (None: it is a root), and its place below it.
+    By objects that are named: which goals do, and the numbers of the ways.
+    """
+
+    trees: Sequence[GoalTree]
+    words: Tensor
+    numbers: Tensor
+    roots: Tensor
+    levels: Sequence[tuple[Tensor, Tensor | None, Tensor]]
+    mentions: Mapping[tuple[str, ...], Sequence[Tensor]]
+
+
 @final
 class GoalEncoder(nn.Module):
     """Embeddings of goals, and of how goals mention objects."""
@@ -162,37 +177,66 @@ class GoalEncoder(nn.Module):
         self.pair_marks = nn.Embedding(count * _PLACES, pair_width)
         for table in (self.words, self.places, self.marks, self.pair_marks):
             nn.init.normal_(table.weight, std=0.1)
+        self._forest: _Forest | None = None  # of the trees that were asked about last: mostly the same
 
     def forward(self, trees: Sequence[GoalTree]) -> Tensor:
         """An embedding of each goal ``[g, width]``; all nodes of one depth at a time, the deepest first."""
-        device = self.words.weight.device
-        begins = [0]
-        for tree in trees:
-            begins.append(begins[-1] + len(tree.words))
-        words = _joined([[self.number_of[w] for w in tree.words] for tree in trees], device)
-        parents = _joined(
-            [[p + b for p in tree.parents] for tree, b in zip(trees, begins, strict=False)], device
-        )
-        places = _joined([tree.places for tree in trees], device)
-        depths = _joined([tree.depths for tree in trees], device)
-        numbers = torch.tensor([n for tree in trees for n in tree.numbers], device=device)
-        own = self.words(words) + self.amount(numbers[:, None])
+        forest = self._laid_out(trees)
+        own = self.words(forest.words) + self.amount(forest.numbers)
         below = torch.zeros_like(own)
         meaning: Tensor = own
-        for depth in range(int(depths.max()), -1, -1):
+        for here, parents, places in forest.levels:
             summed = own + below
             meaning = summed + torch.tanh(self.inner(summed))
-            here = (depths == depth).nonzero()[:, 0]
-            if depth:
-                told = meaning[here] + self.places(places[here])
-                below = below.index_add(0, parents[here], told)
-        found: Tensor = self.scale(meaning[torch.tensor(begins[:-1], device=device)])
+            if parents is not None:
+                told = meaning[here] + self.places(places)
+                below = below.index_add(0, parents, told)
+        found: Tensor = self.scale(meaning[forest.roots])
         return found
 
-    def mark(self, mention: Mention) -> int:
+    def mentions(self, trees: Sequence[GoalTree]) -> dict[tuple[str, ...], Tensor]:
+        """By objects that are named, the embeddings of how each goal mentions them ``[g, width]``."""
+        found = {}
+        for names, (goals, marks) in self._laid_out(trees).mentions.items():
+            table = self.marks if len(names) == 1 else self.pair_marks
+            embedded = table(marks)
+            found[names] = embedded.new_zeros(len(trees), embedded.shape[-1]).index_add(0, goals, embedded)
+        return found
+
+    def _laid_out(self, trees: Sequence[GoalTree]) -> _Forest:
+        forest = self._forest
+        if forest is None or forest.trees is not trees or forest.words.device != self.words.weight.device:
+            forest = self._forest = self._planted(trees)
+        return forest
+
+    def _planted(self, trees: Sequence[GoalTree]) -> _Forest:
+        """The words of all trees in one row, and the levels of the trees as places in it."""
+
+        def placed(values: Sequence[Any]) -> Tensor:
+            return torch.tensor(values, device=self.words.weight.device)
+
+        begins = [*accumulate((len(tree.words) for tree in trees), initial=0)]
+        parents = [p + b for tree, b in zip(trees, begins, strict=False) for p in tree.parents]
+        places = [place for tree in trees for place in tree.places]
+        depths = [depth for tree in trees for depth in tree.depths]
+        levels: list[tuple[Tensor, Tensor | None, Tensor]] = []
+        for depth in range(max(depths), -1, -1):
+            here = [i for i, own in enumerate(depths) if own == depth]
+            above = placed([parents[i] for i in here]) if depth else None
+            levels.append((placed(here), above, placed([places[i] for i in here])))
+        mentions: dict[tuple[str, ...], list[tuple[int, int]]] = {}
+        for goal, tree in enumerate(trees):
+            for mention in tree.mentions:
+                mentions.setdefault(mention.objects, []).append((goal, self._mark(mention)))
+        return _Forest(
+            trees,
+            placed([self.number_of[word] for tree in trees for word in tree.words]),
+            placed([number for tree in trees for number in tree.numbers])[:, None],
+            placed(begins[:-1]),
+            levels,
+            {names: placed(pairs).unbind(1) for names, pairs in mentions.items()},
+        )
+
+    def _mark(self, mention: Mention) -> int:
         """The number of a way to be mentioned."""
         return self.number_of[mention.word] * _PLACES + mention.place
-
-
-def _joined(lists: Sequence[Sequence[int]], device: torch.device) -> Tensor:
-    return torch.tensor([i for some in lists for i in some], device=device)

@@ -94,3 +94,17 @@ class PaintingBaselineConfig:
     def in_world(self, **options: Any) -> PaintingBaselineConfig:
         """The same with other demonstrations."""
         return replace(self, **options)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PaintingLightConfig:
+    """One trained model, and how many tables it sees in each ``light``, as `PaintingWorld` has it."""
+
+    train: PaintingTraining
+    tables: int
+    lights: tuple[float, ...]
+
+    def in_world(self, **options: Any) -> PaintingLightConfig:
+        """The same with other demonstrations."""
+        return replace(self, train=replace(self.train, **options))
