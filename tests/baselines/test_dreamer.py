@@ -31,7 +31,7 @@ def walked():
 def walker(walked):
     """Trained in imagination alone, from random walks."""
     domain = walked[0].states[0].domain
-    return pds.train_baseline("dreamer", domain, [*walked], steps=48, cloning=0.0, learning_rate=3e-3)
+    return pds.train_baseline("dreamer", domain, [*walked], steps=60, cloning=0.0, learning_rate=3e-3)
 
 
 def untrained(domain, episodes):
@@ -96,9 +96,9 @@ def test_the_world_model_knows_where_the_reward_is(walker, walked):
 def test_it_learns_the_actions_of_20_demonstrations_by_heart(monkeypatch):
     monkeypatch.setattr(actor_critic, "HORIZON", 1)  # imagination is another test's
     monkeypatch.setattr(agent, "STARTS", 1)
-    world = BabyAIWorld(1, 1, "abs")
+    world = BabyAIWorld(2, 2, "abs")
     episodes = world.demonstrations(20, 0, failures=0.0)
-    options = {"steps": 70, "batch": 8, "learning_rate": 3e-3, "types": ["robot", "item"]}
+    options = {"steps": 100, "batch": 8, "learning_rate": 3e-3, "types": ["robot", "item"]}
     clone = pds.train_baseline("dreamer", world.domain, episodes, **options)
     assert clone.notes["score"] == 1.0
     for episode in episodes:
