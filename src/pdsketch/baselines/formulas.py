@@ -36,7 +36,7 @@ from pdsketch.lang.terms import (
 _VARIABLES: Final = 8
 """So many variables of a goal have words of their own; later ones share the last."""
 
-_PLACES: Final = 4
+PLACES: Final = 4
 """So many arguments are told apart by their place."""
 
 _WORDS: Final = ("and", "or", "not", "implies", "forall", "exists", "=", "<", "<=", ">", ">=")
@@ -55,6 +55,16 @@ class Mention:
 
 @final
 @dataclass(frozen=True, slots=True)
+class Role:
+    """A variable of a goal, by its number, is one argument of a predicate."""
+
+    word: str
+    place: int
+    variable: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class GoalTree:
     """A goal as words in the order of a walk; ``parents`` by index, −1 for the root."""
 
@@ -64,6 +74,7 @@ class GoalTree:
     depths: tuple[int, ...]
     numbers: tuple[float, ...]
     mentions: tuple[Mention, ...]
+    roles: tuple[Role, ...]
 
 
 def words_of(domain: Domain) -> tuple[str, ...]:
@@ -77,11 +88,12 @@ def tree_of(goal: Expr) -> GoalTree:
     """The words of a goal, its variables numbered in the order in which they are bound."""
     rows: list[tuple[str, int, int, int, float]] = []
     mentions: list[Mention] = []
+    roles: list[Role] = []
     bound: list[str] = []
 
     def add(word: str, parent: int, place: int, number: float = 0.0) -> int:
         depth = 0 if parent < 0 else rows[parent][3] + 1
-        rows.append((word, parent, min(place, _PLACES - 1), depth, number))
+        rows.append((word, parent, min(place, PLACES - 1), depth, number))
         return len(rows) - 1
 
     def visit(node: Expr, parent: int, place: int) -> None:
@@ -95,6 +107,9 @@ def tree_of(goal: Expr) -> GoalTree:
                 add(f"type:{str(variable.type).split()[-1].strip(')')}", at, 0)
         ordered = not isinstance(node, Logic) or node.op == "implies"
         _mention(rows[at][0], children(node), mentions)
+        for i, child in enumerate(children(node)):
+            if isinstance(child, Variable) and child.name in bound:
+                roles.append(Role(rows[at][0], min(i, PLACES - 1), bound.index(child.name)))
         for i, child in enumerate(children(node)):
             visit(child, at, i if ordered else 0)
         if isinstance(node, Component):
@@ -113,7 +128,7 @@ def tree_of(goal: Expr) -> GoalTree:
 
     visit(goal, -1, 0)
     words, parents, places, depths, numbers = zip(*rows, strict=True)
-    return GoalTree(words, parents, places, depths, numbers, tuple(mentions))
+    return GoalTree(words, parents, places, depths, numbers, tuple(mentions), tuple(roles))
 
 
 def _word(node: Expr, bound: Sequence[str]) -> str:
@@ -139,10 +154,10 @@ def _mention(word: str, args: Sequence[Expr], found: list[Mention]) -> None:
     named = [arg.name if isinstance(arg, Object) else None for arg in args]
     for place, name in enumerate(named):
         if name is not None:
-            found.append(Mention(word, min(place, _PLACES - 1), (name,)))
+            found.append(Mention(word, min(place, PLACES - 1), (name,)))
     for place, (one, other) in enumerate(pairwise(named)):
         if one is not None and other is not None:
-            found.append(Mention(word, min(place, _PLACES - 1), (one, other)))
+            found.append(Mention(word, min(place, PLACES - 1), (one, other)))
 
 
 class _Forest(NamedTuple):
@@ -169,12 +184,12 @@ class GoalEncoder(nn.Module):
         self.number_of = {word: i for i, word in enumerate(words_of(domain))}
         count = len(self.number_of)
         self.words = nn.Embedding(count, width)
-        self.places = nn.Embedding(_PLACES, width)
+        self.places = nn.Embedding(PLACES, width)
         self.amount = nn.Linear(1, width, bias=False)
         self.inner = nn.Linear(width, width, bias=False)
         self.scale = nn.LayerNorm(width)
-        self.marks = nn.Embedding(count * _PLACES, width)
-        self.pair_marks = nn.Embedding(count * _PLACES, pair_width)
+        self.marks = nn.Embedding(count * PLACES, width)
+        self.pair_marks = nn.Embedding(count * PLACES, pair_width)
         for table in (self.words, self.places, self.marks, self.pair_marks):
             nn.init.normal_(table.weight, std=0.1)
         self._forest: _Forest | None = None  # of the trees that were asked about last: mostly the same
@@ -239,4 +254,4 @@ class GoalEncoder(nn.Module):
 
     def _mark(self, mention: Mention) -> int:
         """The number of a way to be mentioned."""
-        return self.number_of[mention.word] * _PLACES + mention.place
+        return self.number_of[mention.word] * PLACES + mention.place

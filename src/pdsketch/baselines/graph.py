@@ -14,6 +14,7 @@ from pdsketch.baselines.axes import narrowed, scattered, shared_type
 from pdsketch.baselines.formulas import GoalEncoder, GoalTree
 from pdsketch.baselines.pictures import Convolutions, is_picture
 from pdsketch.baselines.relative import LEAST_SPREAD, Relative, comparable
+from pdsketch.baselines.variables import GoalVariables
 from pdsketch.lang.diagnostics import error
 from pdsketch.lang.domain import Domain, Predicate
 from pdsketch.lang.types import OBJECT, ObjectType
@@ -114,6 +115,8 @@ class GraphInput(nn.Module):
         nn.init.normal_(self.of_type.weight, std=_FIRST_SCALE)
         self.goals = GoalEncoder(domain, width, pair_width)
         self.of_goal = nn.Linear(width, 2 * width)
+        with torch.random.fork_rng(devices=[]):  # goals of one variable: weights as they would be without
+            self.variables = GoalVariables(domain, width)
 
     def forward(
         self, batch: StateBatch, trees: Sequence[GoalTree], goal: Tensor
@@ -154,7 +157,11 @@ class GraphInput(nn.Module):
                 edges = marked if edges is None else edges + marked
         # Products of features and goal (FiLM; Perez et al., 2018): is this what the goal describes?
         scale, shift = self.of_goal(wanted)[:, None, :].chunk(2, -1)
-        return nodes + nodes * scale + shift, edges, wanted
+        of_variables = self.variables(nodes, trees, goal)
+        nodes = nodes + nodes * scale + shift
+        if of_variables is not None:
+            nodes, wanted = nodes + of_variables[0], wanted + of_variables[1]
+        return nodes, edges, wanted
 
     def _described(self, batch: StateBatch, like: Tensor) -> Tensor:
         """What is observed of single objects, and their types, at the nodes; all is projected together."""
