@@ -24,7 +24,7 @@ CPU = torch.device("cpu")
 @pytest.fixture(scope="module")
 def towers():
     domain, episodes = demonstrations(20)
-    return pds.train_baseline("bc", domain, episodes, steps=250, learning_rate=3e-3)
+    return pds.train_baseline("bc", domain, episodes, steps=150, learning_rate=3e-3, batch=64)
 
 
 def untrained(domain, episodes, seed=0):
@@ -67,7 +67,7 @@ def test_it_learns_20_episodes_of_babyai_by_heart():
     world = BabyAIWorld(2, 2, "abs")
     episodes = world.demonstrations(20, 0)
     agent = pds.train_baseline(
-        "bc", world.domain, episodes, steps=90, learning_rate=3e-3, types=["robot", "item"]
+        "bc", world.domain, episodes, steps=70, learning_rate=3e-3, types=["robot", "item"]
     )
     assert agent.notes["score"] == 1.0
     reached = [i for i, episode in enumerate(episodes) if episode.success[-1]]

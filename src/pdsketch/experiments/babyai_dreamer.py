@@ -141,7 +141,7 @@ def _run(config: DreamerConfig, seed: int, quick: bool) -> ExperimentRun[Dreamer
     if quick:
         few = 20 if config.environment_steps else 0
         size = 10 + config.episodes // 500
-        config = replace(config, episodes=size, steps=2, batch=8, problems=4, environment_steps=few)
+        config = replace(config, episodes=size, steps=2, batch=4, problems=1, environment_steps=few)
     return ExperimentRun(f"{config.name}-seed{seed}", measure_dreamer, replace(config, seed=seed))
 
 

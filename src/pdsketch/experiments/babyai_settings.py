@@ -80,7 +80,7 @@ def dreamer_settings_runs(sizes: Sequence[int], quick: bool) -> list[ExperimentR
             config = DreamerConfig("dreamer", size, SEED, DREAMER_STEPS[size], DREAMER_BATCH[size])
             config = replace(config, learning_rate=rate, cloning=cloning, problems=200, split="valid")
             if quick:
-                config = replace(config, episodes=20, steps=2, batch=8, problems=2)
+                config = replace(config, episodes=10, steps=2, batch=4, problems=1)
             runs.append(ExperimentRun(f"settings-dreamer-{size}-{number}", measure_dreamer_settings, config))
     return runs
 
