@@ -49,7 +49,10 @@ else:
         """A function from an instance to the values of some fields."""
         if len(names) > 1:
             return attrgetter(*names)
-        return lambda self: tuple(getattr(self, name) for name in names)
+        if names:
+            get = attrgetter(*names)
+            return lambda self: (get(self),)
+        return lambda _: ()
 
     def _equality(values: Callable[[Any], tuple[Any, ...]]) -> Callable[[Any, Any], Any]:
         def equals(self: Any, other: Any) -> Any:

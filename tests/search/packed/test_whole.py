@@ -25,7 +25,7 @@ def test_a_search_in_one_kernel_is_that_of_the_engine(drawn, name, most, per_eff
     small = simplified(draft, derived, layer, init)
     options = PackedOptions(search=name, heuristic="ff", max_expansions=most)
     rows = draft_rows(draft, derived, layer)
-    found = search_whole(rows, init, kernel_settings(options), 1e9, per_effect)
+    (found,) = search_whole(rows, init[None], kernel_settings(options), 1e9, per_effect)
     facts = tuple(("f", str(i)) for i in small.kept.tolist())
     task = task_of(small, facts, [("o", str(i)) for i in small.chosen.tolist()])
     expected = search(task, options, per_effect=per_effect)
@@ -34,7 +34,7 @@ def test_a_search_in_one_kernel_is_that_of_the_engine(drawn, name, most, per_eff
         counts = (expected.expanded, expected.evaluated, expected.generated)
         assert (found.expanded, found.evaluated, found.generated) == counts
     plan = [] if expected.plan is None else small.chosen[list(expected.plan)].tolist()
-    assert found.plan.tolist() == plan
+    assert found.plan == plan
 
 
 def test_a_search_that_outgrows_its_first_room_begins_anew():
@@ -57,11 +57,11 @@ def test_a_search_that_outgrows_its_first_room_begins_anew():
     derived, layer = np.zeros(n, np.bool_), np.zeros(n, np.int32)
     options = PackedOptions(search="astar", heuristic="blind")
     rows = draft_rows(draft, derived, layer)
-    found = search_whole(rows, derived, kernel_settings(options), 1e9, False)
+    (found,) = search_whole(rows, derived[None], kernel_settings(options), 1e9, False)
     small = simplified(draft, derived, layer, derived)
     expected = search(task_of(small, tuple(("f", str(i)) for i in range(n)), [("o",)] * n), options)
     assert expected.states == 2**n
-    assert (found.answer, found.expanded, tuple(found.plan.tolist())) == (
+    assert (found.answer, found.expanded, tuple(found.plan)) == (
         SOLVED,
         expected.expanded,
         expected.plan,
@@ -72,5 +72,17 @@ def test_a_search_that_outgrows_its_first_room_begins_anew():
 def test_work_bounds_expansions(drawn):
     draft, derived, layer, init = drawn
     settings = kernel_settings(PackedOptions(search="astar", heuristic="ff"))
-    found = search_whole(draft_rows(draft, derived, layer), init, settings, 0.5, False)
+    (found,) = search_whole(draft_rows(draft, derived, layer), init[None], settings, 0.5, False)
     assert found.expanded <= 1
+
+
+@given(drafts(unit=True), st.data(), st.sampled_from([1e9, 0.5]))
+def test_many_states_are_searched_as_each_alone(drawn, data, work):
+    """Also where each call of the kernel stops after one state, as all work is spent by then."""
+    draft, derived, layer, init = drawn
+    others = data.draw(st.lists(st.lists(st.booleans(), min_size=len(init), max_size=len(init)), max_size=3))
+    inits = np.array([init, *others], np.bool_).reshape(-1, len(init))
+    settings = kernel_settings(PackedOptions(search="astar", heuristic="ff"))
+    rows = draft_rows(draft, derived, layer)
+    together = search_whole(rows, inits, settings, work, True)
+    assert together == [search_whole(rows, one[None], settings, work, True)[0] for one in inits]
