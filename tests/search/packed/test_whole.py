@@ -37,9 +37,8 @@ def test_a_search_in_one_kernel_is_that_of_the_engine(drawn, name, most, per_eff
     assert found.plan == plan
 
 
-def test_a_search_that_outgrows_its_first_room_begins_anew():
-    """Nine facts to be made true one by one: blind search meets all 512 states."""
-    n = 9
+def row_of(n):
+    """Facts to be made true one by one, in any order."""
     draft = Draft(
         rules=np.arange(n, dtype=np.int32),
         origins=np.zeros(n, np.int32),
@@ -54,18 +53,29 @@ def test_a_search_that_outgrows_its_first_room_begins_anew():
         possible=True,
         groups=(),
     )
-    derived, layer = np.zeros(n, np.bool_), np.zeros(n, np.int32)
+    return draft, np.zeros(n, np.bool_), np.zeros(n, np.int32)
+
+
+def test_a_search_that_outgrows_its_first_room_begins_anew():
+    """Nine facts to be made true one by one: blind search meets all 512 states."""
+    n = 9
+    draft, derived, layer = row_of(n)
     options = PackedOptions(search="astar", heuristic="blind")
     rows = draft_rows(draft, derived, layer)
     (found,) = search_whole(rows, derived[None], kernel_settings(options), 1e9, False)
     small = simplified(draft, derived, layer, derived)
     expected = search(task_of(small, tuple(("f", str(i)) for i in range(n)), [("o",)] * n), options)
     assert expected.states == 2**n
-    assert (found.answer, found.expanded, tuple(found.plan)) == (
-        SOLVED,
-        expected.expanded,
-        expected.plan,
-    )
+    assert (found.answer, found.expanded, tuple(found.plan)) == (SOLVED, expected.expanded, expected.plan)
+
+
+def test_plans_that_are_longer_than_there_is_room_for_are_kept_beside_others():
+    n = 30
+    draft, derived, layer = row_of(n)
+    inits = np.stack([np.arange(n) >= 14, derived, np.arange(n) >= 3])
+    settings = kernel_settings(PackedOptions(search="astar", heuristic="ff"))
+    found = search_whole(draft_rows(draft, derived, layer), inits, settings, 1e9, False)
+    assert [sorted(one.plan) for one in found] == [[*range(14)], [*range(n)], [*range(3)]]
 
 
 @given(drafts(unit=True))
