@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from operator import le
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -30,9 +32,11 @@ def test_a_search_in_one_kernel_is_that_of_the_engine(drawn, name, most, per_eff
     task = task_of(small, facts, [("o", str(i)) for i in small.chosen.tolist()])
     expected = search(task, options, per_effect=per_effect)
     assert found.answer in ANSWERS[expected.status]
-    if small.solvable:
-        counts = (expected.expanded, expected.evaluated, expected.generated)
-        assert (found.expanded, found.evaluated, found.generated) == counts
+    counts = (expected.expanded, expected.evaluated, expected.generated)
+    if found.answer == SOLVED:  # the goal and siblings of it are left out
+        assert all(map(le, found[1:4], counts))
+    elif small.solvable:
+        assert found[1:4] == counts
     plan = [] if expected.plan is None else small.chosen[list(expected.plan)].tolist()
     assert found.plan == plan
 
@@ -66,7 +70,7 @@ def test_a_search_that_outgrows_its_first_room_begins_anew():
     small = simplified(draft, derived, layer, derived)
     expected = search(task_of(small, tuple(("f", str(i)) for i in range(n)), [("o",)] * n), options)
     assert expected.states == 2**n
-    assert (found.answer, found.expanded, tuple(found.plan)) == (SOLVED, expected.expanded, expected.plan)
+    assert (found.answer, found.expanded + 1, tuple(found.plan)) == (SOLVED, expected.expanded, expected.plan)
 
 
 def test_plans_that_are_longer_than_there_is_room_for_are_kept_beside_others():

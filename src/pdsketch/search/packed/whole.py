@@ -1,7 +1,8 @@
 """Narrowed tasks searched in one call: what a search reads is made, and A* runs, in one compiled kernel.
 
 For small tasks, making arrays ready one by one from Python takes longer than the search. What is made here
-is what `prepare_axioms`, `make_successor_generator` and `relax` make, and the search is that of `advance`.
+is what `prepare_axioms`, `make_successor_generator` and `relax` make, and the search is that of `advance`,
+which ends as soon as it meets the goal that it would expand next.
 """
 
 from __future__ import annotations
@@ -294,6 +295,7 @@ def _search_whole(
         settings.h_weight,
         most,
         settings.patience,
+        True,
     )
     room = _FIRST_ROOM
     while True:
@@ -325,7 +327,8 @@ def _search_each(
         one = _search_whole(rows, inits[count], settings, work, per_effect)
         if end + len(one.plan) > len(plans):
             longer = np.empty(2 * (end + len(one.plan)), np.int32)
-            longer[:end] = plans[:end]
+            for i in range(end):
+                longer[i] = plans[i]
             plans = longer
         for operator in one.plan:
             plans[end] = operator
