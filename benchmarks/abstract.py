@@ -37,6 +37,8 @@ WALL = (2, 5, 0)
 EXAMPLES = Path(__file__).parents[1] / "examples"
 sys.path.insert(0, str(EXAMPLES.parent))  # the tests' own worlds
 LIMIT = 500
+BESIDE = 50
+"""Problems that `plan_many` is compared on with other ways."""
 MOST_HARM = 1.2
 """AO may expand so many times what blind search does, in the mean over problems."""
 WAYS = {
@@ -208,14 +210,30 @@ def compile_seconds(load, problem):
 
 
 def throughput(model, problems):
-    """Problems a second of `plan_many`."""
-    states, goals = [p.state for p in problems], [p.goal for p in problems]
+    """Problems a second of `plan_many`, and how many times that of `plan` one by one and of blind A*."""
     options = {"search": "abstract", "heuristic": "ao", "max_expansions": LIMIT, "time_limit": None}
-    pds.plan_many(model, states[:8], goals[:8], **options)
-    started = time.process_time()
-    results = pds.plan_many(model, states, goals, **options)
-    seconds = time.process_time() - started
-    return {"problems/s": len(problems) / seconds, "solved": sum(r.solved for r in results) / len(problems)}
+    blind = {"heuristic": "blind", "k": 1, "max_expansions": LIMIT, "time_limit": None}
+    few = problems[:BESIDE]
+
+    def together(some, given):
+        started = time.process_time()
+        results = pds.plan_many(model, [p.state for p in some], [p.goal for p in some], **given)
+        return len(some) / (time.process_time() - started), results
+
+    def alone(some):
+        started = time.process_time()
+        for problem in some:
+            pds.plan(model, problem.state, problem.goal, **options)
+        return len(some) / (time.process_time() - started)
+
+    together(few, options)
+    rate, results = together(problems, options)
+    return {
+        "problems/s": rate,
+        "solved": sum(r.solved for r in results) / len(problems),
+        "× one by one": rate / alone(few),
+        "× blind": rate / together(few, blind)[0],
+    }
 
 
 def lamps(worlds):
@@ -383,7 +401,9 @@ def main():
         name = f"plan_many, {objects + doors} items"
         found[name] = throughput(model, problems)
         print(
-            f"{name}: {found[name]['problems/s']:.0f} problems/s, solved {found[name]['solved']:.3f}",
+            f"{name}: {found[name]['problems/s']:.0f} problems/s, solved {found[name]['solved']:.3f};"
+            f" {found[name]['× one by one']:.1f} times one by one,"
+            f" {found[name]['× blind']:.1f} times blind A* of {BESIDE} in a batch",
             flush=True,
         )
     if args.json:

@@ -1,13 +1,16 @@
 """What blanks were trained on, and what is outside of it."""
 
 import json
+import math
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from torch import nn
 
 import pdsketch as pds
-from pdsketch.tensor.experience import NOTE, ExperienceRecorder
+from pdsketch.tensor.experience import NOTE, ExperienceRecorder, Feature, is_familiar, strange
 
 SKETCH = """
 (define (domain things)
@@ -86,6 +89,31 @@ def test_a_blank_says_what_is_outside_its_experience(model, state, question, sai
     else:
         assert len(found) == 1
         assert said in found[0]
+
+
+@given(st.data(), st.integers(1, 3), st.booleans())
+def test_what_is_familiar_at_a_glance_is_nowhere_strange(data, n, masked):
+    """And what is not is strange somewhere; choices of which nothing is known are not familiar."""
+    held = torch.tensor(data.draw(st.lists(st.booleans(), min_size=n, max_size=n))) if masked else None
+    if data.draw(st.booleans()):
+        ends = data.draw(st.tuples(st.integers(-2, 2), st.integers(-2, 2)))
+        record = {"low": [0.0], "high": [0.0], "least": [min(ends)], "most": [max(ends)]}
+        values = data.draw(
+            st.lists(st.sampled_from([-3.0, -1.0, 0.0, 2.0, math.nan]), min_size=n, max_size=n)
+        )
+        feature = Feature("numbers", "it", torch.tensor(values)[:, None], held)
+        nowhere = not any(math.isnan(v) for v in values)  # NaN is let pass, but not at a glance
+    else:
+        record = {
+            "seen": data.draw(st.lists(st.lists(st.integers(0, 2), unique=True), min_size=2, max_size=2))
+        }
+        chosen = data.draw(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), min_size=n, max_size=n))
+        feature = Feature("choices", "it", nn.functional.one_hot(torch.tensor(chosen), 3).float(), held)
+        nowhere = True
+    outside = bool(strange(record, feature, "b").any())
+    familiar = is_familiar(record, feature)
+    assert not (familiar and outside)
+    assert familiar or outside or not nowhere
 
 
 def test_an_untrained_model_and_a_batch(model):

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from math import ceil
 from time import monotonic
-from typing import Final, final
+from typing import Any, Final, final
 
 import numpy as np
 import torch
@@ -26,16 +26,16 @@ from pdsketch.budget import Budget
 from pdsketch.kernels.arrays import Ints
 from pdsketch.lang.steps import Step
 from pdsketch.lang.terms import Expr
-from pdsketch.search.latent.prices import checked_cost, prices_of
-from pdsketch.search.latent.replay import Trail
+from pdsketch.search.latent.prices import prices_of
 from pdsketch.search.options import Search
 from pdsketch.search.packed.advance import SOLVED
 from pdsketch.search.packed.engine import PackedOptions, PackedOutcome, kernel_settings, search
-from pdsketch.search.packed.whole import search_whole
+from pdsketch.search.packed.whole import Whole, search_whole
 from pdsketch.search.trace import Trace, continued
 from pdsketch.task.mutexes import without_mutexes
 from pdsketch.task.simulate import successor
 from pdsketch.task.task import Task
+from pdsketch.task.template import Narrowing
 from pdsketch.tensor.model import Model
 from pdsketch.tensor.states.state import State, StateBatch
 
@@ -118,14 +118,14 @@ class AbstractSearch:
         budget: Budget,
     ) -> None:
         self._model = model
-        state, self._goal, self._values = problem
+        self.state, self.goal, self._values = problem
         self._compilations = compilations
         self._place = place
         self._costs = costs
         self._most = most
         self._budget = budget
         self.trace: Trace | None = None
-        self._start = self._here = state.batch
+        self._start = self._here = self.state.batch
         self._done: list[Step] = []
         self._seen: set[bytes] = set()
         self._abstraction: Abstraction | None = None
@@ -136,16 +136,10 @@ class AbstractSearch:
         """A plan of which the abstraction says that it reaches the goal; None: it knows of none."""
         attempt, now = self.attempt, monotonic()
         try:
-            steps = None if self._costs or self.trace is not None else self._find_whole()
-            if steps is None:
-                self._abstract()
+            self._abstract()
         except NoAbstractionError as why:
             attempt.why = f"the goal has no form over codes: {why}"
             return None
-        if steps is not None:
-            attempt.spend("search", now)
-            attempt.plan = [*self._done, *steps]
-            return attempt.plan
         now = attempt.spend("rules", now)
         outcome = self._searched()
         attempt.count(outcome)
@@ -174,25 +168,37 @@ class AbstractSearch:
         self._operators = outcome.plan or ()
         return outcome
 
-    def _find_whole(self) -> list[Step] | None:
-        """The plan of A*, where it takes few expansions, from one kernel."""
-        found = self._compilations.narrowing(self._place)
-        if found is None:
+    def posed(self) -> tuple[Narrowing, Mapping[str, Any]] | None:
+        """What a kernel searches at once, and what arguments stand for; None: it does not know such tasks."""
+        if self._costs or self.trace is not None:
             return None
-        self._budget.check()
-        narrowing, values = found
+        try:
+            return self._compilations.narrowing(self._place)
+        except NoAbstractionError:
+            return None  # which a longer search meets, too
+
+    @property
+    def per_effect(self) -> bool:
+        """Whether hFF counts each conditional effect as an operator of its own."""
+        return self._compilations.per_effect
+
+    @property
+    def first(self) -> int:
+        """How many expansions a first search by A* may take."""
         left = None if self._most is None else self._most - self.attempt.expanded
-        limit = FIRST if left is None else min(FIRST, ceil(FIRST_SHARE * left))
-        settings = kernel_settings(_options("astar", limit))
-        per_effect = self._compilations.per_effect
-        whole = search_whole(narrowing.rows, narrowing.init, settings, FIRST_WORK / _CHILDREN, per_effect)
+        return FIRST if left is None else min(FIRST, ceil(FIRST_SHARE * left))
+
+    def take(self, whole: Whole, narrowing: Narrowing, values: Mapping[str, Any]) -> list[Step] | None:
+        """The plan of a kernel, if it found one."""
         if whole.answer != SOLVED:
             return None
         attempt, names = self.attempt, [*self._here.universe(0).types]
         attempt.expanded += whole.expanded
         attempt.evaluated += whole.evaluated
         attempt.generated += whole.generated
-        return [step_named(narrowing.operators[op], names, values) for op in whole.plan.tolist()]
+        steps = [step_named(narrowing.operators[op], names, values) for op in whole.plan]
+        attempt.plan = [*self._done, *steps]
+        return attempt.plan
 
     def _traced(self, abstraction: Abstraction) -> Trace | None:
         if self.trace is None:
@@ -224,9 +230,10 @@ class AbstractSearch:
 
     def _find_from_here(self) -> list[Step] | None:
         types = self._here.universe(0).types
-        self._compilations = Compilations(self._model, [types], [self._goal], [self._here], [self._values])
+        self._compilations = Compilations(self._model, [types], [self.goal], [self._here], [self._values])
         self._place, self._abstraction, self._operators = 0, None, ()
-        return self.find()
+        (plan,) = find_at_once([self])
+        return self.find() if plan is None else plan
 
     def _correct(self, parted: tuple[StateBatch, Step | None]) -> bool:
         """Correct the rules that are wrong in a state, and for a step taken there; whether any are."""
@@ -245,7 +252,7 @@ class AbstractSearch:
         model = self._model
         assert self._abstraction is not None
         types = self._here.universe(0).types
-        readings = compile_and_or(model, types, self._goal, self._here).codes
+        readings = compile_and_or(model, types, self.goal, self._here).codes
         abstraction = replace(self._abstraction, codes=readings)
         believed = abstraction.task.init[: abstraction.task.n_basic]
         reader = FactReader(model, [abstraction], [self._here.universe(0)])
@@ -265,28 +272,31 @@ class AbstractSearch:
         return self._here, None
 
 
-def abstract_searches(
-    model: Model,
-    problems: Mapping[int, AbstractProblem],
-    *,
-    costs: bool,
-    most: int | None,
-    budget: Budget,
-    trace: Trace | None = None,
-) -> dict[int, AbstractSearch]:
-    """The searches of many problems, whose states are read together."""
-    started = monotonic()
-    states, goals, values = zip(*problems.values(), strict=True)
-    batches = [state.batch for state in states]
-    objects = [batch.universe(0).types for batch in batches]
-    compilations = Compilations(model, objects, goals, batches, values)
-    share = (monotonic() - started) / len(problems)
-    found = {}
-    for place, (i, problem) in enumerate(problems.items()):
-        own = AbstractSearch(model, problem, compilations, place, costs=costs, most=most, budget=budget)
-        own.trace = trace
-        own.attempt.phases["rules"] += share
-        found[i] = own
+def find_at_once(searches: Sequence[AbstractSearch]) -> list[list[Step] | None]:
+    """The plans of A*, where it takes few expansions; None: a longer search may find one.
+
+    Problems that share a goal and the types of their objects are one call of a kernel.
+    """
+    found: list[list[Step] | None] = [None] * len(searches)
+    groups: dict[tuple[int, int], list[tuple[int, Narrowing, Mapping[str, Any]]]] = {}
+    for place, own in enumerate(searches):
+        now = monotonic()
+        posed = own.posed()
+        own.attempt.spend("rules", now)
+        if posed is not None:
+            groups.setdefault((id(posed[0].rows), own.first), []).append((place, *posed))
+    for (_, limit), group in groups.items():
+        now = monotonic()
+        settings = kernel_settings(_options("astar", limit))
+        inits, per_effect = (
+            np.stack([narrowing.init for _, narrowing, _ in group]),
+            searches[group[0][0]].per_effect,
+        )
+        wholes = search_whole(group[0][1].rows, inits, settings, FIRST_WORK / _CHILDREN, per_effect)
+        share = (monotonic() - now) / len(group)
+        for (place, narrowing, values), whole in zip(group, wholes, strict=True):
+            found[place] = searches[place].take(whole, narrowing, values)
+            searches[place].attempt.phases["search"] += share
     return found
 
 
@@ -330,16 +340,3 @@ def _searched(
 
 def _options(name: Search, limit: int | None) -> PackedOptions:
     return PackedOptions(search=name, heuristic="ff", weight=WEIGHT, max_expansions=limit)
-
-
-def paid_for(model: Model, trail: Trail) -> dict[int, float]:
-    """What each of the replayed plans costs, by its place, as the model's actions say."""
-    found: dict[int, float] = {}
-    for batch, steps, places in trail.moves:
-        for action, index, run in model.grouped(batch, steps):
-            own = places if index is None else [places[i] for i in index.tolist()]
-            cost = model.engine.cost(run, action.name)
-            amounts = [0.0] * len(own) if cost is None else checked_cost(action, cost[:, 0]).tolist()
-            for place, amount in zip(own, amounts, strict=True):
-                found[place] = found.get(place, 0.0) + amount
-    return found

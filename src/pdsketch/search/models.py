@@ -6,6 +6,7 @@ import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final, final
 
 import numpy as np
@@ -15,11 +16,12 @@ from pdsketch.budget import Budget, LimitError
 from pdsketch.lang.diagnostics import error
 from pdsketch.lang.steps import Step
 from pdsketch.lang.terms import Expr
-from pdsketch.search.abstract import AbstractAttempt, abstract_searches, paid_for
+from pdsketch.search.abstract import AbstractAttempt
+from pdsketch.search.abstract_many import abstract_searches, accepted_plans
 from pdsketch.search.latent.candidates import CandidateSource
 from pdsketch.search.latent.doubts import encoded, looked_at
 from pdsketch.search.latent.engine import BestFirstSearch
-from pdsketch.search.latent.goal_test import GoalTest, hold_at_first
+from pdsketch.search.latent.goal_test import GoalTest
 from pdsketch.search.latent.heuristics import Searched
 from pdsketch.search.latent.inputs import checked_goals, checked_states
 from pdsketch.search.latent.instances import Candidates, value_types
@@ -190,38 +192,24 @@ class _Planning:
         """Plans from the abstraction that the model accepts; what has none is left to search in the model."""
         if self.options.refused or self.options.snap or self.options.samplers:
             return
-        held = hold_at_first(self.model, self.states, self.goals, self.margin)
-        ready = {
-            i: pool.values
-            for i, pool in enumerate(pools)
-            if i not in found and pool is not None and not held[i]
-        }
+        ready = {i: pool.values for i, pool in enumerate(pools) if i not in found and pool is not None}
         if not ready:
             return
         problems = {i: (self.states[i], self.goals[i], values) for i, values in ready.items()}
         searches = abstract_searches(
             self.model, problems, costs=self.costs, most=most, budget=budget, trace=self.options.trace
         )
-        plans = {i: plan for i, own in searches.items() if (plan := own.find()) is not None}
-        while plans:
-            now = time.monotonic()
-            with self.budget.grace().running():
-                trail = Trail()
-                failed, said = self._replayed(range(len(self.states)), plans, trail)
-                costs = paid_for(self.model, trail) if self.costs else {}
-                # The trail counts plans, and not problems.
-                paid = {i: costs.get(number, 0.0) for number, i in enumerate(plans)} if self.costs else {}
-            share = (time.monotonic() - now) / len(plans)
-            again = {}
-            for i, plan in plans.items():
-                attempt = searches[i].attempt
-                attempt.phases["replay"] += share
-                deep = self.options.max_depth is not None and len(plan) > self.options.max_depth
-                if failed.get(i, _NOT_REPLAYED) is None and not deep:
-                    found[i] = self._abstract_result(i, attempt, plan, paid.get(i), said.get(i, ()))
-                elif not deep and (other := searches[i].refine()) is not None:
-                    again[i] = other
-            plans = again
+        accepted = accepted_plans(
+            searches,
+            self.model,
+            partial(self._replayed, range(len(self.states)), at_first=True),
+            self.budget.grace(),
+            margin=self.margin,
+            costs=self.costs,
+            max_depth=self.options.max_depth,
+        )
+        for i, (plan, cost, said) in accepted.items():
+            found[i] = self._abstract_result(i, searches[i].attempt, plan, cost, said)
         for i, own in searches.items():
             self.counts[i] += (own.attempt.expanded, own.attempt.evaluated, own.attempt.generated)
             self.spent[i] += own.attempt.expanded
@@ -230,13 +218,13 @@ class _Planning:
                 self.doubts[i] = (*self.doubts[i], f"{own.attempt.why}: the model itself was searched")
 
     def _abstract_result(
-        self, i: int, attempt: AbstractAttempt, plan: list[Step], cost: float | None, said: Sequence[str]
+        self, i: int, attempt: AbstractAttempt, plan: list[Step], cost: float, said: Sequence[str]
     ) -> Result:
         result = self._result(i, LatentOutcome("solved"))
         return replace(
             result,
             plan=plan,
-            cost=float(len(plan)) if cost is None else cost,
+            cost=cost,
             expanded=attempt.expanded,
             evaluated=attempt.evaluated,
             generated=attempt.generated,
@@ -289,14 +277,26 @@ class _Planning:
         return results
 
     def _replayed(
-        self, left: Sequence[int], plans: Mapping[int, list[Step]], trail: Trail | None = None
+        self,
+        left: Sequence[int],
+        plans: Mapping[int, list[Step]],
+        trail: Trail | None = None,
+        *,
+        at_first: bool = False,
     ) -> tuple[dict[int, str | None], dict[int, tuple[str, ...]]]:
         """Why each plan fails when it is replayed (None: it does not), and what is to be said of it."""
         states = [self.states[left[place]] for place in plans]
         goals = [self.goals[left[place]] for place in plans]
         steps, trail = list(plans.values()), trail or Trail()
         failed, said = looked_at(
-            self.model, states, goals, steps, snap=self.options.snap, trail=trail, margin=self.margin
+            self.model,
+            states,
+            goals,
+            steps,
+            snap=self.options.snap,
+            trail=trail,
+            margin=self.margin,
+            at_first=at_first,
         )
         places = [*plans]
         return {places[n]: why for n, why in failed.items()}, {places[n]: t for n, t in said.items()}

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
+from operator import ge, le
 from typing import Any, Final, Literal, final
 
 import numpy as np
@@ -212,6 +213,27 @@ def strange(record: Mapping[str, Any], feature: Feature, blank: str) -> Tensor:
     return found if feature.held is None else found & feature.held
 
 
+def is_familiar(record: Mapping[str, Any], feature: Feature) -> bool:
+    """Whether a feature is seen at a glance to be nowhere `strange`: by its extremes over all entries."""
+    if not _fits(record, feature):
+        return False
+    entries = feature.entries()
+    if not len(entries):
+        return True
+    if feature.is_choice:
+        highest = entries.amax(0).tolist()
+        return len(highest) == len(record["seen"]) and all(
+            choice in seen
+            for chosen, seen in zip(highest, record["seen"], strict=True)
+            for choice, held in enumerate(chosen)
+            if not held <= 0.5
+        )
+    if not record["low"]:
+        return False
+    least, most = torch.aminmax(entries, dim=0)
+    return all(map(ge, least.tolist(), record["least"])) and all(map(le, most.tolist(), record["most"]))
+
+
 def _fits(record: Mapping[str, Any], feature: Feature) -> bool:
     rows, width = feature.values.shape[-2:] if feature.is_choice else (0, feature.values.shape[-1])
     if feature.is_choice:
@@ -245,6 +267,8 @@ class Watch:
                 self._said.setdefault(owner, {}).setdefault(callee.name, sentence)
         records = self._records.get(callee.name, ())
         for record, feature in zip(records, features(callee, given, len(leading)), strict=False):
+            if is_familiar(record, feature):
+                continue
             outside = strange(record, feature, callee.name)
             if bool(outside.any()):
                 self._say(callee.name, record, feature, outside)

@@ -138,7 +138,7 @@ class Model(nn.Module):
         after = concat(parts)
         if len(parts) > 1:
             after = after.select(torch.cat([p for p in places if p is not None]).argsort())
-        self._check_numbers(after)
+        self.check_numbers(after)
         return _like(state, after)
 
     def applicable(
@@ -316,7 +316,8 @@ class Model(nn.Module):
                 self.engine.precondition(ground, action.name, self.logic)
                 self.engine.successors(ground, action.name, self.logic)
 
-    def _check_numbers(self, batch: StateBatch) -> None:
+    def check_numbers(self, batch: StateBatch) -> None:
+        """Refuse states after a step that hold NaN, or ints of more than 64 bits."""
         for name, tensor in batch.tensors.items():
             if tensor.is_floating_point() and tensor.numel() and bool(torch.isnan(tensor.detach().sum())):
                 raise error(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 import torch
@@ -12,7 +13,7 @@ from pdsketch.lang.steps import Step
 from pdsketch.lang.terms import Expr
 from pdsketch.search.latent.limits import suppress_limits
 from pdsketch.search.latent.margin import Margin
-from pdsketch.search.latent.replay import Trail, Verdicts, gathered, joined, replay
+from pdsketch.search.latent.replay import PlanReplay, Trail, Verdicts, gathered, joined
 from pdsketch.tensor.compile.node import pardoning
 from pdsketch.tensor.experience import Watch
 from pdsketch.tensor.model import Model
@@ -32,19 +33,26 @@ def looked_at(
     snap: bool,
     trail: Trail,
     margin: Margin,
+    at_first: bool = False,
 ) -> tuple[Verdicts, dict[int, tuple[str, ...]]]:
     """Why each plan fails when it is replayed (None: it does not), and what is to be said of it.
 
-    A plan that no time was left for has no verdict.
+    A plan that no time was left for has no verdict. ``at_first``: the trail says which goals held before.
     """
+    way = PlanReplay(model, snap, margin, at_first=at_first)
+    said: tuple[str, ...] = ()
+    if model.notes.get("trained"):
+        verdicts, watch = Verdicts(), Watch(model.notes, model.blanks.given)
+        with suppress_limits(), pardoning():
+            replace(way, watch=watch).run(states, goals, plans, trail, verdicts)
+            return verdicts, {number: watch.sentences(number) for number in range(len(plans))}
+        # Derived predicates that are written out may take more memory than their tables.
+        trail.clear()
+        said = (_NOT_LOOKED_AT,)
     verdicts = Verdicts()
     with suppress_limits(), pardoning():
-        replay(model, states, goals, plans, snap=snap, trail=trail, verdicts=verdicts, margin=margin)
-    said: dict[int, tuple[str, ...]] = dict.fromkeys(range(len(plans)), (_NOT_LOOKED_AT,))
-    with suppress_limits(), pardoning():
-        watch = doubts_of(model, trail)
-        said = {number: tuple(watch.sentences(number)) for number in range(len(plans))}
-    return verdicts, said
+        way.run(states, goals, plans, trail, verdicts)
+    return verdicts, dict.fromkeys(range(len(plans)), said)
 
 
 def doubts_of(model: Model, trail: Trail) -> Watch:

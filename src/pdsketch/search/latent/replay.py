@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Final, TypeVar, final
 
 import torch
 
 from pdsketch.budget import current
+from pdsketch.lang.rewrite import unfold_all
 from pdsketch.lang.steps import Step
 from pdsketch.lang.terms import Expr
 from pdsketch.search.latent.fingerprint import fingerprints
 from pdsketch.search.latent.margin import Margin
+from pdsketch.tensor.experience import Watch
 from pdsketch.tensor.model import Model
 from pdsketch.tensor.states.codes import codes_of
 from pdsketch.tensor.states.state import State, StateBatch, concat
@@ -26,6 +29,8 @@ MOST_STATES: Final = 4096
 """States of plans that are looked at together, to bound memory."""
 
 
+_MISSED: Final = "the goal does not hold when the plan is replayed step by step"
+
 Verdicts = dict[int, str | None]
 """What came of plans, by their places."""
 
@@ -35,68 +40,155 @@ Verdicts = dict[int, str | None]
 class Trail:
     """What plans passed through: states with the step taken there, and states with the goal that holds.
 
-    Each comes with the places of the plans that its states belong to.
+    Each comes with the places of the plans that its states belong to. ``held_at_first`` are plans whose goals
+    hold before their first step, if that was asked for.
     """
 
     moves: list[Part[Step]] = field(default_factory=list)
     ends: list[Part[Expr]] = field(default_factory=list)
+    held_at_first: set[int] = field(default_factory=set)
+
+    def clear(self) -> None:
+        """Begin anew."""
+        self.moves.clear()
+        self.ends.clear()
+        self.held_at_first.clear()
 
 
-def replay(
-    model: Model,
-    states: Sequence[State],
-    goals: Sequence[Expr],
-    plans: Sequence[Sequence[Step]],
-    *,
-    snap: bool,
-    trail: Trail,
-    verdicts: Verdicts,
-    margin: Margin,
-) -> None:
-    """Find out why each plan does not reach its goal; None: it does. Plans are replayed side by side.
+@final
+@dataclass(frozen=True, slots=True)
+class PlanReplay:
+    """Takes the steps of plans in the model, those of many plans side by side.
 
-    ``verdicts`` are entered as they are known, those about goals when all plans have been followed; the
-    states on the way are left in ``trail``.
+    With a ``watch``, derived predicates are written out, so that blanks are asked about what plans are about
+    alone, and it is shown these calls; its owners are places of plans. ``at_first``: goals are asked for
+    before the first step, too.
     """
-    left = list(range(len(plans)))
-    number = 0
-    batch = StateBatch.of(states) if states else None
-    budget = current()
-    while left and batch is not None:
-        budget.check()
-        arrived = [place for place, i in enumerate(left) if len(plans[i]) == number]
-        if arrived:
-            done = [left[place] for place in arrived]
-            trail.ends.append((_some(batch, arrived), [goals[i] for i in done], done))
-        moving = [place for place, i in enumerate(left) if len(plans[i]) > number]
-        left = [left[place] for place in moving]
-        if not left:
-            break
-        batch = _some(batch, moving)
-        steps = [plans[i][number] for i in left]
-        number += 1
-        able = model.applicable(batch, steps, crisp=True) > 0.5
-        if not margin.is_crisp:
-            able &= margin.clear_steps(model, batch, steps)
-        may = able.tolist()
-        for i, step, allowed in zip(left, steps, may, strict=True):
-            if not allowed:
-                verdicts[i] = f"step {number} of the plan, {step}, is not applicable when it is replayed"
-        going = [place for place, allowed in enumerate(may) if allowed]
-        left = [left[place] for place in going]
-        if left:
-            batch, taken = _some(batch, going), [steps[place] for place in going]
-            trail.moves.append((batch, taken, left))
-            batch = model.step(batch, taken, crisp=True)
-            batch = _snapped(model, batch) if snap else batch
-    for ends in gathered(trail.ends):
-        budget.check()
-        there, wanted, done = joined(ends)
-        held = model.holds(there, wanted, crisp=True) > 0.5
-        if not margin.is_crisp:
-            held &= margin.clears(model.holds(there, wanted, tnorm="godel"))
-        for i, holds in zip(done, held.tolist(), strict=True):
-            verdicts[i] = None if holds else "the goal does not hold when the plan is replayed step by step"
+
+    model: Model
+    snap: bool
+    margin: Margin
+    watch: Watch | None = None
+    at_first: bool = False
+
+    def run(
+        self,
+        states: Sequence[State],
+        goals: Sequence[Expr],
+        plans: Sequence[Sequence[Step]],
+        trail: Trail,
+        verdicts: Verdicts,
+    ) -> None:
+        """Find out why each plan does not reach its goal; None: it does.
+
+        ``verdicts`` are entered as they are known, those about goals when all plans have been followed; the
+        states on the way are left in ``trail``.
+        """
+        left = list(range(len(plans)))
+        number = 0
+        start = batch = StateBatch.of(states) if states else None
+        budget = current()
+        while left and batch is not None:
+            budget.check()
+            arrived = [place for place, i in enumerate(left) if len(plans[i]) == number]
+            if arrived:
+                done = [left[place] for place in arrived]
+                trail.ends.append((_some(batch, arrived), [goals[i] for i in done], done))
+            moving = [place for place, i in enumerate(left) if len(plans[i]) > number]
+            left = [left[place] for place in moving]
+            if not left:
+                break
+            batch = _some(batch, moving)
+            steps = [plans[i][number] for i in left]
+            number += 1
+            may, after = self._advanced(batch, steps, left)
+            for i, step, allowed in zip(left, steps, may, strict=True):
+                if not allowed:
+                    verdicts[i] = f"step {number} of the plan, {step}, is not applicable when it is replayed"
+            going = [place for place, allowed in enumerate(may) if allowed]
+            left = [left[place] for place in going]
+            if after is not None:
+                trail.moves.append((_some(batch, going), [steps[place] for place in going], left))
+                batch = _snapped(self.model, after) if self.snap else after
+        parts = trail.ends
+        if self.at_first and start is not None:
+            parts = [*parts, (start, list(goals), [-1 - i for i in range(start.size)])]
+        for ends in gathered(parts):
+            budget.check()
+            there, wanted, done = joined(ends)
+            for i, holds in zip(done, self._held(there, wanted, done), strict=True):
+                if i >= 0:
+                    verdicts[i] = None if holds else _MISSED
+                elif holds:
+                    trail.held_at_first.add(-1 - i)
+
+    def _advanced(
+        self, batch: StateBatch, steps: Sequence[Step], owners: Sequence[int]
+    ) -> tuple[list[bool], StateBatch | None]:
+        """Which of the steps can be taken, and the states after those, in their order; None: none can."""
+        model, margin = self.model, self.margin
+        clear = None if margin.is_crisp else margin.clear_steps(model, batch, steps)
+        may = [False] * batch.size
+        parts: list[StateBatch] = []
+        places: list[int] = []
+        program_of = model.engine.program if self.watch is None else model.engine.plain_program
+        with self._watched():
+            for action, index, run in model.grouped(batch, steps):
+                program = program_of(action.name)
+                rows = list(range(batch.size)) if index is None else index.tolist()
+                self._own([owners[row] for row in rows])
+                able = model.engine.per_instance(run, program.precondition)[:, 0]
+                if clear is not None:
+                    able = able & (clear if index is None else clear[index])
+                if not bool(able.all()):  # what effects ask is asked only where the precondition holds
+                    rows = [row for row, allowed in zip(rows, able.tolist(), strict=True) if allowed]
+                    if not rows:
+                        continue
+                    self._own([owners[row] for row in rows])
+                    ((_, _, own),) = model.grouped(_some(batch, rows), [steps[row] for row in rows])
+                    parts.append(model.engine.after(own, program))
+                else:
+                    parts.append(model.engine.after(run, program))
+                places += rows
+        if not places:
+            return may, None
+        for row in places:
+            may[row] = True
+        after = concat(parts)
+        if len(parts) > 1:
+            after = after.select(torch.tensor(places, device=batch.device).argsort())
+        model.check_numbers(after)
+        return may, after
+
+    def _held(self, batch: StateBatch, goals: Sequence[Expr], owners: Sequence[int]) -> list[bool]:
+        """Which states' goals hold."""
+        model = self.model
+        if self.watch is None:
+            held = model.holds(batch, list(goals), crisp=True) > 0.5
+        else:
+            groups: dict[Expr, list[int]] = {}
+            for place, goal in enumerate(goals):
+                groups.setdefault(goal, []).append(place)
+            held = torch.zeros(batch.size, dtype=torch.bool, device=batch.device)
+            self.watch.untrained = False  # of goals, that was said before the search
+            with self._watched():
+                for goal, places in groups.items():
+                    self._own([owners[place] for place in places])
+                    run = model.engine.open(_some(batch, places))
+                    truth = model.engine.truth(run, unfold_all(goal, model.domain))
+                    held[torch.tensor(places, device=batch.device)] = truth
+        if not self.margin.is_crisp:
+            held &= self.margin.clears(model.holds(batch, list(goals), tnorm="godel"))
+        found: list[bool] = held.tolist()
+        return found
+
+    def _watched(self) -> AbstractContextManager[None]:
+        return nullcontext() if self.watch is None else self.model.blanks.watched(self.watch)
+
+    def _own(self, owners: Sequence[int]) -> None:
+        """Say to whom the states of the next calls belong."""
+        if self.watch is not None:
+            self.watch.owners = owners
 
 
 def gathered(parts: Sequence[Part[T]]) -> Iterator[list[Part[T]]]:

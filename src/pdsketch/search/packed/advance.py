@@ -47,7 +47,8 @@ N_COUNTERS = 11
 class KernelSettings(NamedTuple):
     """Which search: the heuristic's code, lazy or not, whether to open improved states again, the weights.
 
-    After ``patience`` evaluations without a lower h the search is stuck.
+    After ``patience`` evaluations without a lower h the search is stuck. ``early``: a goal that would be the
+    next to be expanded, whatever its siblings are, is not put into the open list first.
     """
 
     heuristic: int
@@ -57,6 +58,7 @@ class KernelSettings(NamedTuple):
     h_weight: float
     most_expansions: int
     patience: int
+    early: bool
 
 
 class CompiledTask(NamedTuple):
@@ -239,6 +241,22 @@ def _lazy_step(
 
 
 @kernel
+def _is_last(
+    task: CompiledTask, settings: KernelSettings, nodes: Nodes, queue: Queue, buffers: Buffers, node: int
+) -> bool:
+    """Whether the newest node, in ``buffers.after``, is a goal that comes before all that may be open."""
+    if buffers.counters[EXPANDED] >= settings.most_expansions or not is_goal(task.relaxation, buffers.after):
+        return False
+    operator = nodes.operator[node]
+    if operator >= 0 and task.generator.costs[operator] > task.relaxation.cheapest:
+        return False  # a sibling may cost less
+    key = settings.g_weight * nodes.g[node]
+    if queue.counts[0] == 0 or key < queue.keys[0, 0]:
+        return True
+    return key == queue.keys[0, 0] and queue.keys[0, 1] > 0  # type: ignore[no-any-return]
+
+
+@kernel
 def advance(  # noqa: PLR0912
     task: CompiledTask,
     settings: KernelSettings,
@@ -280,6 +298,9 @@ def advance(  # noqa: PLR0912
                 counters[CURRENT] = -1
         if answer == NEW:
             node = counters[COUNT] - 1
+            if settings.early and _is_last(task, settings, nodes, queue, buffers, node):
+                counters[GOAL] = node
+                return SOLVED
             h = evaluate(settings.heuristic, task.relaxation, task.work, buffers.after)
             counters[EVALUATED] += 1
             nodes.h[node] = h

@@ -361,4 +361,5 @@ def kernel_settings(options: PackedOptions, patience: int = _FOREVER) -> KernelS
         h_weight=h_weight,
         most_expansions=_FOREVER if most is None else max(int(most), 0),
         patience=patience,
+        early=False,
     )

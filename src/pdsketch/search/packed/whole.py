@@ -1,16 +1,19 @@
-"""A narrowed task searched in one call: what a search reads is made, and A* runs, in one compiled kernel.
+"""Narrowed tasks searched in one call: what a search reads is made, and A* runs, in one compiled kernel.
 
 For small tasks, making arrays ready one by one from Python takes longer than the search. What is made here
-is what `prepare_axioms`, `make_successor_generator` and `relax` make, and the search is that of `advance`.
+is what `prepare_axioms`, `make_successor_generator` and `relax` make, and the search is that of `advance`,
+which ends as soon as it meets the goal that it would expand next.
 """
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from threading import Event
 from typing import Final, NamedTuple
 
 import numpy as np
 
+from pdsketch.budget import current
 from pdsketch.heuristics.narrowed import relax_narrowed, work_of
 from pdsketch.heuristics.unary import Rows, sort
 from pdsketch.kernels.arrays import Bools, Ints, Longs
@@ -58,7 +61,18 @@ class Whole(NamedTuple):
     expanded: int
     evaluated: int
     generated: int
+    plan: list[int]
+
+
+class _Searched(NamedTuple):
+    """The same in arrays, and the conditions that were looked at."""
+
+    answer: int
+    expanded: int
+    evaluated: int
+    generated: int
     plan: Ints
+    spent: float
 
 
 @kernel
@@ -258,10 +272,10 @@ def _run(
 @kernel
 def _search_whole(
     rows: DraftRows, init: Bools, settings: KernelSettings, work: float, per_effect: bool
-) -> Whole:
+) -> _Searched:
     task = narrow(rows, init)
     if not task.solvable:
-        return Whole(UNSOLVABLE, 0, 0, 0, task.chosen[:0])
+        return _Searched(UNSOLVABLE, 0, 0, 0, task.chosen[:0], 0.0)
     n_ops, n_facts = len(task.chosen), len(task.kept)
     most = min(settings.most_expansions, int(np.ceil(work / work_for(task))))
     basic = max(1, (task.n_basic + 63) // 64)
@@ -282,6 +296,7 @@ def _search_whole(
         settings.h_weight,
         most,
         settings.patience,
+        True,
     )
     room = _FIRST_ROOM
     while True:
@@ -289,25 +304,59 @@ def _search_whole(
         if answer not in (GROW_NODES, GROW_TABLE, GROW_QUEUE) or room == _MOST_ROOM:
             break
         room = _MOST_ROOM
-    return Whole(
+    return _Searched(
         answer,
         counters[EXPANDED],
         counters[EVALUATED],
         counters[GENERATED],
         _plan(task, nodes, counters[GOAL]),
+        float(counters[EVALUATED] * work_for(task)),
     )
 
 
-def search_whole(
-    rows: DraftRows, init: Bools, settings: KernelSettings, work: float, per_effect: bool
-) -> Whole:
-    """Narrow a draft to an initial state, and search it eagerly; what there is no room for is not finished.
+@kernel
+def _search_each(
+    rows: DraftRows, inits: Bools, settings: KernelSettings, work: float, per_effect: bool
+) -> tuple[Longs, Ints]:
+    """Search from one initial state after the other, until they have taken ``work`` together.
 
-    ``work`` bounds the expansions, too: those times the conditions of unary operators.
+    Returns for each that it came to the answer, what it took, and where its plan ends among all operators.
     """
-    if _compiled.is_set():
-        return Whole(*_search_whole(rows, init, settings, work, per_effect))
-    with announced():
-        found = Whole(*_search_whole(rows, init, settings, work, per_effect))
+    found = np.empty((len(inits), 5), np.int64)
+    plans, end, spent, count = np.empty(16 * len(inits), np.int32), 0, 0.0, 0
+    while count < len(inits) and spent < work:
+        one = _search_whole(rows, inits[count], settings, work, per_effect)
+        if end + len(one.plan) > len(plans):
+            longer = np.empty(2 * (end + len(one.plan)), np.int32)
+            for i in range(end):
+                longer[i] = plans[i]
+            plans = longer
+        for operator in one.plan:
+            plans[end] = operator
+            end += 1
+        found[count, 0], found[count, 1], found[count, 2] = one.answer, one.expanded, one.evaluated
+        found[count, 3], found[count, 4] = one.generated, end
+        spent += one.spent
+        count += 1
+    return found[:count], plans[:end]
+
+
+def search_whole(
+    rows: DraftRows, inits: Bools, settings: KernelSettings, work: float, per_effect: bool
+) -> list[Whole]:
+    """Narrow a draft to initial states, ``[state, fact]``, and search each eagerly.
+
+    What there is no room for is not finished. ``work`` bounds the expansions, too: those times the conditions
+    of unary operators. The budget is asked whenever as much has been spent, on however many states.
+    """
+    budget, answers = current(), list[Whole]()
+    with nullcontext() if _compiled.is_set() else announced():
+        while len(answers) < len(inits):
+            budget.check()
+            found, plans = _search_each(rows, inits[len(answers) :], settings, work, per_effect)
+            at = 0
+            for answer, expanded, evaluated, generated, end in found.tolist():
+                answers.append(Whole(answer, expanded, evaluated, generated, plans[at:end].tolist()))
+                at = end
     _compiled.set()
-    return found
+    return answers

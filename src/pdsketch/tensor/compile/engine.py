@@ -156,14 +156,15 @@ class Engine:
 
     def precondition(self, run: Run, action: str, logic: Logic = CRISP) -> Tensor:
         """The precondition of each ground instance of a run, ``[state, instance]``."""
-        return self._per_instance(run, self.program(action, logic).precondition)
+        return self.per_instance(run, self.program(action, logic).precondition)
 
     def cost(self, run: Run, action: str) -> Tensor | None:
         """What each ground instance costs, ``[state, instance]``; None: the action does not say."""
         node = self.program(action, CRISP).cost
-        return None if node is None else self._per_instance(run, node)
+        return None if node is None else self.per_instance(run, node)
 
-    def _per_instance(self, run: Run, node: Node) -> Tensor:
+    def per_instance(self, run: Run, node: Node) -> Tensor:
+        """The value of a node of a program for each ground instance of a run, ``[state, instance]``."""
         value = node(run)
         if not node.axes:
             value = value.unsqueeze(1)
@@ -176,8 +177,12 @@ class Engine:
 
         The batch must be encoded. ``keep``: places among these ``state · n + instance`` to return alone.
         """
+        return self.after(run, self.program(action, logic), keep)
+
+    def after(self, run: Run, program: CompiledAction, keep: Tensor | None = None) -> StateBatch:
+        """The same for a program of an action."""
         batch = run.batch
-        new = self.program(action, logic).written(run)
+        new = program.written(run)
         rest = {name: t for name, t in _carried(batch).items() if name not in new}
         if keep is not None:
             new = {name: tensor.index_select(0, keep) for name, tensor in new.items()}
