@@ -11,12 +11,15 @@ from tests.baselines.blocks import demonstrations, start, tower
 from tests.learn.rooms import world as rooms_world
 
 import pdsketch as pds
+from pdsketch.baselines.axes import scattered
 from pdsketch.baselines.cloning import BehaviourCloning
 from pdsketch.baselines.demonstrations import open_demonstrations
 from pdsketch.baselines.formulas import tree_of
 from pdsketch.cli.main import main
 from pdsketch.envs.babyai.adapter import BabyAIWorld
 from pdsketch.lang.load import parse_goal
+from pdsketch.lang.types import OBJECT
+from pdsketch.tensor.states.state import StateBatch
 
 CPU = torch.device("cpu")
 
@@ -120,6 +123,15 @@ def test_states_with_other_numbers_of_objects_in_the_batch_change_no_score(tower
         real = together[row][torch.isfinite(together[row])]
         torch.testing.assert_close(real, torch.tensor([*alone.values()]), atol=1e-4, rtol=1e-4)
     assert towers.act_many(states, goals) == [towers.act(s, g) for s, g in zip(states, goals, strict=True)]
+
+
+def test_objects_that_a_state_does_not_have_have_no_features(towers):
+    names = (["b0", "b1"], ["b0", "b1", "b2", "b3"])
+    batch = StateBatch.of([start(towers.domain, some) for some in names])
+    for axes in (1, 2):
+        ones = torch.ones(2, *(4,) * axes, 1)
+        found = scattered(batch, ones, (OBJECT,) * axes, OBJECT)[..., 0]
+        assert [int(part.sum()) for part in found] == [2**axes, 4**axes]
 
 
 def test_a_goal_is_its_words_not_the_names_of_its_variables():
