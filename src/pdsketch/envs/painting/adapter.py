@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, final
 
 import numpy as np
@@ -77,6 +78,15 @@ class PaintingWorld:
     def trouble(self) -> str:
         """Why the last action was not carried out, or the episode ended; nothing where all is well."""
         return self.controller.trouble
+
+    @property
+    def watcher(self) -> Callable[[], None] | None:
+        """Called every few hundredths of a second while an action goes on: to `render`, for films."""
+        return self.controller.watcher
+
+    @watcher.setter
+    def watcher(self, function: Callable[[], None] | None) -> None:
+        self.controller.watcher = function
 
     def reset(self, seed: int | None = None) -> State:
         """A new table. Where it does not lend itself to the goals, others are drawn from the same seed."""

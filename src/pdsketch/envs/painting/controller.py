@@ -6,6 +6,7 @@ refused, and nothing happens. What it tries may still go wrong: `Noise` says how
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil
 from typing import final
@@ -79,11 +80,15 @@ class Noise:
 
 @final
 class Controller:
-    """The two actions on a simulation; ``trouble`` says why the last one was not carried out."""
+    """The two actions on a simulation; ``trouble`` says why the last one was not carried out.
+
+    The ``watcher`` is called at every target of the gantry on its way.
+    """
 
     def __init__(self, simulation: Simulation, noise: Noise) -> None:
         self.simulation, self.noise = simulation, noise
         self.trouble = ""
+        self.watcher: Callable[[], None] | None = None
 
     def move_into(self, block: int, container: int, rng: np.random.Generator) -> bool:
         """Put a block into a container: at its centre, or beside what lies there."""
@@ -174,6 +179,8 @@ class Controller:
         for part in np.linspace(0.0, 1.0, winks + 1)[1:]:
             simulation.drive(start + (target - start) * part * part * (3 - 2 * part))
             simulation.pass_time(WINK)
+            if self.watcher is not None:
+                self.watcher()
             if until_contact is not None and simulation.touches(until_contact):
                 simulation.drive(simulation.cup)
                 return
