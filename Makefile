@@ -11,6 +11,8 @@ CHECKED := src tests benchmarks examples
 
 # One thread a process: the tests run in parallel already.
 export OMP_NUM_THREADS ?= 1
+# Byte code is kept whatever the environment says: of the tests, too, whose assertions pytest rewrites.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: help demo test quick lint format kernels fuzz torture bench clean mutants agree cluster browser docs
 
@@ -34,8 +36,10 @@ $(BIN)/python:
 demo: .venv/installed  ## see it work: learn a sketch, plan and act with it
 	$(BIN)/pdsketch demo
 
-# Whole files to a worker, long ones first: what the tests of a file share is made once.
+# Kernels first, else each worker compiles them. Whole files to a worker, long ones first: what the tests of a
+# file share is made once.
 test: .venv/installed-dev  ## all tests, on two cores
+	$(BIN)/python -m tests.kernels.compile
 	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 quick: .venv/installed-dev  ## the tests of the language and of the command line
@@ -54,7 +58,8 @@ format: .venv/installed-dev  ## put the code and the examples into canonical lay
 # Cached kernels ignore NUMBA_BOUNDSCHECK, hence the fresh cache.
 kernels: .venv/installed-dev  ## the tests of the compiled kernels, with array bounds checked
 	cache=$$(mktemp -d) && trap 'rm -rf "$$cache"' EXIT && \
-	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR="$$cache" $(BIN)/python -m pytest -n 2 \
+	export NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR="$$cache" && $(BIN)/python -m tests.kernels.compile && \
+	$(BIN)/python -m pytest -n 2 \
 		$(wildcard tests/kernels tests/task tests/heuristics tests/search/packed tests/search/latent/test_frontier.py)
 
 fuzz: .venv/installed-dev  ## 100,000 mutated files through the language; no crash, no hang

@@ -33,6 +33,7 @@ LONG = (
     "abstract/test_and_or.py",
     "learn/test_shares.py",
     "learn/test_everyday.py",
+    "examples/test_lamps.py",
     "learn/test_resume.py",
     "search/latent/test_plan.py",
     "baselines/test_dreamer.py",

@@ -16,7 +16,7 @@ from pdsketch.lang.terms import Object
 from pdsketch.task.ground import ground
 
 SETTINGS = settings(
-    max_examples=44, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    max_examples=28, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from tests.agree.case import Case, DifferError, near
 from tests.agree.plain import Plain
 from tests.agree.sexpr import read
-from tests.strategies.oracle import key
+from tests.strategies.exploration import key
 
 from pdsketch.lang.domain import Domain, Problem
 from pdsketch.lang.load import parse_domain, parse_goal, parse_problem

@@ -9,7 +9,7 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import Any
 
-from tests.strategies.oracle import changing_numbers, is_small, key
+from tests.strategies.exploration import changing_numbers, is_small, key
 from tests.strategies.sample import Sample
 
 from pdsketch.lang.diagnostics import Error
@@ -110,7 +110,7 @@ def explore(sample: Sample, limit: int) -> Graph:
     queue: list[tuple[float, int, int]] = [(0.0, next(ties), 0)]
     steps = [(step, sample.domain.actions[step[0]], bind(world, step)) for step in sample.steps]
     cut = refused = False
-    changing = changing_numbers(sample)
+    changing = changing_numbers(sample.domain)
     while queue and len(order) < limit:
         so_far, _, i = heappop(queue)
         if i in edges:

@@ -17,7 +17,7 @@ from pdsketch.cli.main import main
 @pytest.fixture(scope="module")
 def learned():
     domain, episodes = demonstrations(20)
-    return pds.train_baseline("gnn", domain, episodes, steps=200, learning_rate=3e-3, batch=64)
+    return pds.train_baseline("gnn", domain, episodes, steps=140, learning_rate=3e-3, batch=64)
 
 
 def test_it_learns_the_steps_that_are_left(learned):

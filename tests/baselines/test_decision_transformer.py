@@ -17,7 +17,7 @@ from pdsketch.envs.babyai.adapter import BabyAIWorld
 @pytest.fixture(scope="module")
 def towers():
     domain, episodes = demonstrations(20)
-    agent = pds.train_baseline("dt-s", domain, episodes, steps=200, learning_rate=3e-3, batch=64)
+    agent = pds.train_baseline("dt-s", domain, episodes, steps=140, learning_rate=3e-3, batch=64)
     return agent, episodes
 
 

@@ -12,8 +12,12 @@ import pdsketch as pds
 from pdsketch.baselines.demonstrations import open_demonstrations
 from pdsketch.baselines.dreamer.actor_critic import LAMBDA, lambda_returns
 from pdsketch.baselines.dreamer.agent import Dreamer
-from pdsketch.baselines.dreamer.rssm import BALANCE, balanced_kl, straight_through
+from pdsketch.baselines.dreamer.reading import SeenState
+from pdsketch.baselines.dreamer.rssm import BALANCE, RSSM, balanced_kl, straight_through
 from pdsketch.baselines.dreamer.sequences import ends, sequences, starts
+from pdsketch.baselines.encoder import WIDTH
+from pdsketch.lang.types import OBJECT
+from pdsketch.tensor.states.state import StateBatch
 
 CPU = torch.device("cpu")
 
@@ -67,6 +71,47 @@ def test_lambda_returns_are_the_weighted_mean_of_returns_of_all_lengths():
         assert found[t] == pytest.approx(wanted)
 
 
+def test_a_sequence_is_followed_as_step_by_step():
+    torch.manual_seed(0)
+    rssm = RSSM(6, 5)
+    seen, actions = torch.randn(4, 3, 6), torch.randn(3, 3, 5)
+    found = rssm.follow(seen, actions, likeliest=True)
+    latent = rssm.observed(rssm.begin(seen[0]), seen[0], likeliest=True)
+    wanted = [latent]
+    for action, observed in zip(actions, seen[1:], strict=True):
+        latent = rssm.observed(rssm.advance(latent, action), observed, likeliest=True)
+        wanted.append(latent)
+    for mine, theirs in zip(found, zip(*wanted, strict=True), strict=True):
+        torch.testing.assert_close(mine, torch.stack(theirs))
+    torch.manual_seed(1)
+    drawn = rssm.follow(seen, actions)
+    assert not torch.equal(drawn.sample, found.sample)
+    assert torch.equal(drawn.sample.sum(-1), torch.ones(4, 3, 16))
+
+
+def test_of_each_type_the_maximum_is_seen_and_nothing_where_there_is_no_object():
+    domain = pds.parse_domain(
+        """(define (domain d) (:types robot box - object) (:predicates (near ?r - robot) (heavy ?b - box))
+        (:action go :parameters (?r - robot) :precondition (and) :effect (near ?r)))"""
+    )
+    torch.manual_seed(0)
+    seen = SeenState(domain, OBJECT)
+    full = pds.State(domain, {"robot": ["r"], "box": ["a", "b"]}, {"near": [1], "heavy": [1, 0]})
+    empty = pds.State(domain, {"robot": ["r"]}, {"near": [1], "heavy": []})
+    both = StateBatch.of([full, empty])
+    nodes, whole = torch.randn(2, 3, WIDTH), torch.randn(2, WIDTH)
+    nodes[1, 1:] = nodes[1, 0]  # as the encoder pads
+    found = seen(both, nodes, whole)
+    torch.testing.assert_close(seen(StateBatch.of([empty]), nodes[1:, :1], whole[1:]), found[1:])
+    less = nodes.clone()
+    less[0, 0] -= 100.0  # the robot has the maximum of nothing but its own type
+    changed = seen(both, less, whole)[0]
+    less[0, 0] -= 100.0
+    assert not torch.equal(seen(both, less, whole)[0], changed)
+    swapped = nodes[:, [0, 2, 1]]
+    torch.testing.assert_close(seen(both, swapped, whole), found)
+
+
 @pytest.fixture(scope="module")
 def towers():
     domain, episodes = demonstrations(4)
@@ -116,10 +161,13 @@ def test_sequences_end_with_the_first_success_and_before_what_is_unknown():
     assert lengths[3] < 0
     assert set(demos.run[starts(demos)].tolist()) == {0, 1, 2}
     chunk = sequences(demos, last[:1] - 1, 4)  # a late start: earlier states fill the sequence
-    assert chunk.examples[0].tolist() == list(range(int(last[0]) - 3, int(last[0]) + 1))
-    assert chunk.success[0].tolist() == [False, False, False, True]
+    assert chunk.examples.tolist() == list(range(int(last[0]) - 3, int(last[0]) + 1))
+    assert chunk.success.tolist() == [False, False, False, True]
     short = sequences(demos, first[2:3], 10)
-    assert short.examples.shape == (1, 3)
+    assert len(short.examples) == 3
     both = sequences(demos, first[1:3], 5)
-    assert both.real.tolist() == [[True] * 5, [True] * 3 + [False] * 2]
-    assert both.examples[1].tolist() == [first[2], first[2] + 1, first[2] + 2, first[2] + 2, first[2] + 2]
+    assert both.examples.tolist() == [*range(first[1], first[1] + 5), *range(first[2], first[2] + 3)]
+    assert both.sequence.tolist() == [0] * 5 + [1] * 3
+    assert both.first.tolist() == [0, 5]
+    assert both.grid.T.tolist() == [[0, 1, 2, 3, 4], [5, 6, 7, 7, 7]]
+    assert both.grid.flatten()[both.place].tolist() == [*range(8)]

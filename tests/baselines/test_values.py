@@ -48,7 +48,7 @@ def episodes(count, seed=0):
 
 @pytest.mark.parametrize("kind", ["bc", "dt-s"])
 def test_the_value_of_an_action_and_the_object_in_a_picture_are_learned(kind, tmp_path):
-    agent = pds.train_baseline(kind, DOMAIN, episodes(60), steps=150, batch=60, learning_rate=3e-3, seed=0)
+    agent = pds.train_baseline(kind, DOMAIN, episodes(60), steps=110, batch=60, learning_rate=3e-3, seed=0)
     agent.save(tmp_path / "agent")
     agent = pds.load_baseline(tmp_path / "agent")
     rng, right, off = np.random.default_rng(1), 0, []

@@ -26,7 +26,7 @@ from pdsketch.tensor.model import Model
 def test_exact_modules_solve_every_problem_within_the_limit(sketch, room):
     model = Model(load_sketch(sketch), modules=exact_modules(sketch))
     objects, doors = room
-    measured = both_loops(model, held_out(12), SearchConfig(), objects=objects, doors=doors)["open"]
+    measured = both_loops(model, held_out(6), SearchConfig(), objects=objects, doors=doors)["open"]
     assert measured["success"] == measured["planned"] == 1.0
 
 

@@ -113,7 +113,7 @@ def test_settings_are_tried_on_problems_of_no_table(tmp_path, capsys):
 def test_every_agent_has_as_many_settings_tried(tmp_path, capsys):
     assert len(settings.SETTINGS) == len(settings.DREAMER_SETTINGS) == len(settings.PPO_SETTINGS)
     table = settings.main(["-o", str(tmp_path), "--quick", "--sizes", "100", "--kind", "dreamer"])
-    assert [row[1:3] for row in table.rows] == [("0.001", "1"), ("0.002", "1"), ("0.001", "0")]
+    assert [row[1:3] for row in table.rows] == [("0.001", "1"), ("0.002", "1"), ("0.002", "10")]
     assert "settings of a Dreamer" in capsys.readouterr().out
     seeds = {run.config.seed for run in settings.ppo_settings_runs(False)}
     assert seeds == {settings.SEED}

@@ -60,6 +60,18 @@ def test_a_kernel_is_compiled_once(folder, tmp_path, capsys):
     assert capsys.readouterr().err == ""
 
 
+def test_what_is_kept_for_another_kernel_is_not_taken_for_what_python_calls(folder, tmp_path):
+    for _ in range(2):
+        after = in_a_new_process(tmp_path)
+        scope = {"after": after, "__name__": "callers"}
+        exec(compile("def twice(x):\n    return after(after(x))", tmp_path / "kernels.py", "exec"), scope)
+        assert kernel(scope["twice"])(1) == 3
+        assert sorted(".inner." in path.name for path in folder.rglob("*.nbc")) == [False, True]
+    after = in_a_new_process(tmp_path)
+    assert after(1) == 2
+    assert not was_loaded(after)
+
+
 @pytest.mark.parametrize(
     "damage",
     [

@@ -279,3 +279,12 @@ def test_an_analysis_sets_off_no_garbage_collection_and_leaves_no_garbage():
     assert gc.get_freeze_count() == before
     del analysis
     assert gc.collect() == 0
+
+
+def test_what_a_program_has_frozen_stays_frozen_and_is_counted_once_at_most(monkeypatch):
+    asked = []
+    monkeypatch.setattr(gc, "get_freeze_count", lambda: asked.append("count") or 1)
+    monkeypatch.setattr(gc, "unfreeze", lambda: asked.append("unfreeze"))
+    for _ in range(3):
+        analyse(KITCHEN)
+    assert asked in ([], ["count"])

@@ -82,7 +82,7 @@ def test_time_slices_of_several_goals_say_what_each_goal_says_alone(several):
 def test_several_goals_are_learned_and_each_transition_counts_once(several):
     domain, episodes = several
     model = pds.Model(domain, seed=0)
-    report = pds.fit(model, episodes, steps=150, batch=128, learning_rate=6e-3)
+    report = pds.fit(model, episodes, steps=110, batch=96, learning_rate=6e-3)
     assert report.train.goal_accuracy > 0.97
     assert report.train.steps == sum(len(e.actions) for e in episodes)
     assert report.train.positives + report.train.negatives == 3 * sum(len(e.states) for e in episodes)

@@ -16,7 +16,7 @@ from pdsketch.learn.schedules import LONGEST_TRIAL
 def trained(rooms):
     domain, episodes = rooms
     model = pds.Model(domain, seed=0)
-    return model, pds.fit(model, episodes, steps=200, batch=128, learning_rate=6e-3)
+    return model, pds.fit(model, episodes, steps=140, batch=128, learning_rate=6e-3)
 
 
 def test_three_rooms_are_learned_perfectly_from_goal_labels(trained):
@@ -93,10 +93,10 @@ def test_early_stopping_keeps_the_best_weights(rooms):
     domain, episodes = rooms
     model = pds.Model(domain, seed=0)
     report = pds.fit(
-        model, episodes, steps=240, batch=32, learning_rate=0.3, validation=0.3, evaluate_every=3, patience=2
+        model, episodes, steps=120, batch=32, learning_rate=0.3, validation=0.3, evaluate_every=3, patience=2
     )
     # Of the trial, which compares levels, no weights are kept.
-    losses = [row["held_out_loss"] for row in report.history if row["step"] > LONGEST_TRIAL * 240]
+    losses = [row["held_out_loss"] for row in report.history if row["step"] > LONGEST_TRIAL * 120]
     assert report.status == "stopped-early"
     assert len(losses) == losses.index(min(losses)) + 3
 
@@ -141,7 +141,7 @@ def lifts(executable: bool):
 def test_preconditions_are_learned_from_the_controllers_word_alone():
     domain, episodes = lifts(executable=True)
     model = pds.Model(domain, seed=0)
-    pds.fit(model, episodes, steps=200)
+    pds.fit(model, episodes, steps=100)
     for weight, could in ((1.0, True), (9.0, False)):
         state = pds.State(domain, {"box": ["a"]}, {"weight": [weight], "up": [False]})
         assert bool(model.applicable(state, ("lift", "a"), crisp=True)) is could

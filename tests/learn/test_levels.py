@@ -43,7 +43,7 @@ def trainer(model: pds.Model, episodes: list[pds.Episode], **options: object) ->
 def test_each_network_gets_the_level_that_it_needs_and_keeps_it_when_saved(tmp_path):
     domain, episodes = judged()
     model = pds.Model(domain, seed=0)
-    report = pds.fit(model, episodes, steps=400, batch=256)
+    report = pds.fit(model, episodes, steps=300, batch=128)
     levels = {name.split("::")[1]: blank.level for name, blank in report.blanks.items()}
     assert levels == {"red": "linear", "odd": "perceptron"}
     model.save(tmp_path / "model")

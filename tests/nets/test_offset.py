@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from tests.tabletop import DOMAIN, OFFSETS, Tabletop, learned
 import pdsketch as pds
 from pdsketch.nets.normalise import recording
 from pdsketch.nets.offset import QUICKNESS
+from pdsketch.tensor.architecture import check_architecture
 
 
 def sharp(size: int = 2) -> pds.nets.Offset:
@@ -101,12 +103,32 @@ def test_false_examples_do_not_push_the_offset_away() -> None:
 def test_it_is_saved_and_loaded_with_the_model(tmp_path: Path) -> None:
     model = learned()
     model.save(str(tmp_path / "model"))
-    again = pds.load_model(tmp_path / "model", modules={name: pds.nets.Offset(3) for name in OFFSETS})
     state = Tabletop().reset(1)
     goal = "(exists (?a - block ?b - block) (or (on ?a ?b) (left-of ?a ?b)))"
-    torch.testing.assert_close(again.holds(state, goal), model.holds(state, goal))
+    given = {name: pds.nets.Offset(3) for name in OFFSETS}
+    for again in (pds.load_model(tmp_path / "model"), pds.load_model(tmp_path / "model", modules=given)):
+        torch.testing.assert_close(again.holds(state, goal), model.holds(state, goal))
     with pytest.raises(pds.Error, match="weights"):
         pds.load_model(tmp_path / "model", modules={name: pds.nets.Offset(2) for name in OFFSETS})
+
+
+@pytest.mark.parametrize("arguments", [(1,), (0, 1)])
+def test_a_loaded_one_proposes_the_same_arguments(tmp_path: Path, arguments: tuple[int, ...]) -> None:
+    offset = pds.nets.Offset(3, arguments=arguments)
+    pds.Model(DOMAIN, modules={"left-of": offset}).save(str(tmp_path / "model"))
+    again = pds.load_model(tmp_path / "model").blanks.network("derived::left-of::f")
+    assert isinstance(again, pds.nets.Offset)
+    assert again.arguments == arguments
+
+
+@pytest.mark.parametrize("arguments", [[2], None, "a", []])
+def test_one_that_was_tampered_with_is_refused(tmp_path: Path, arguments: object) -> None:
+    pds.Model(DOMAIN, modules={"left-of": pds.nets.Offset(3)}).save(str(tmp_path / "model"))
+    described = json.loads((tmp_path / "model" / "model.json").read_text())
+    check_architecture(described, tmp_path)
+    described["blanks"]["derived::left-of::f"]["arguments"] = arguments
+    with pytest.raises(pds.Error, match="left-of"):
+        check_architecture(described, tmp_path)
 
 
 def test_a_predicate_stands_for_its_only_blank() -> None:

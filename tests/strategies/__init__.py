@@ -6,7 +6,8 @@
 """
 
 from .classical import classical
-from .oracle import Reached, key, reachable
+from .exploration import key
+from .oracle import Reached, reachable
 from .sample import Sample
 from .sketches import sketch
 

@@ -11,7 +11,7 @@ from pdsketch.lang.types import Hierarchy, ObjectType
 
 from .choices import Choices, Draw, chosen
 from .formulas import Scope, applied, formula, literal_list, quantify
-from .oracle import far_goal, reachable
+from .oracle import far_goal
 from .sample import Sample
 from .vocabulary import BOOL, Signature, Vocabulary
 
@@ -47,7 +47,7 @@ def classical(draw: Draw, *, axioms: bool = True, costs: bool = True) -> Sample:
 
 def lively(sample: Sample) -> bool:
     """Whether there is something to search."""
-    return len(reachable(sample, 8).states) == 8
+    return len(sample.explored.until(8)) == 8
 
 
 def classical_from(
@@ -91,14 +91,13 @@ def classical_from(
         for atom in _wish(chance, whole, header, need)
     ]
     problem = _problem_text(chance, whole, wishes, constants, charge)
-    if goal is None:
-        far = chance.number(0, 2) > 0
-        goal = (
-            far_goal(Sample(domain, problem.format(goal="(and)"))) if far else formula(chance, whole, {}, 2)
-        )
+    far = goal is None and chance.number(0, 2) > 0
+    if not far and goal is None:
+        goal = formula(chance, whole, {}, 2)
     others = tuple(formula(chance, whole, {}, 3) for _ in range(formulas))
     roles = {p.name: p.role for p in known}
-    return Sample(domain, problem.format(goal=goal), others, roles=roles)
+    sample = Sample(domain, problem.format(goal="(and)" if goal is None else goal), others, roles=roles)
+    return sample.with_goal(problem.format(goal=far_goal(sample))) if far else sample
 
 
 def _objects(chance: Choices, hierarchy: Hierarchy) -> dict[str, ObjectType]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
 from typing import Any
@@ -13,6 +13,7 @@ from pdsketch.lang.semantics import StaticContext
 from pdsketch.lang.steps import Step
 from pdsketch.lang.types import ObjectType
 
+from .exploration import Exploration
 from .functions import Linear
 
 
@@ -51,6 +52,17 @@ class Sample:
             ranges = [self._range(parameter.type) for parameter in action.parameters]
             found += [(action.name, *args) for args in product(*ranges)]
         return found
+
+    @cached_property
+    def explored(self) -> Exploration:
+        """Its states, as far as they are known."""
+        return Exploration(self.world, self.problem, self.steps)
+
+    def with_goal(self, problem_text: str) -> Sample:
+        """The same but for the goal: what is known of the domain and of the states stays known."""
+        other = replace(self, problem_text=problem_text)
+        vars(other).update({name: getattr(self, name) for name in ("domain", "explored")})
+        return other
 
     def _range(self, type_: Any) -> tuple[Any, ...]:
         if isinstance(type_, ObjectType) or type_.choices is not None:

@@ -112,13 +112,12 @@ def sketch_from(
     candidates = {"pose": DATA["pose"], "level": DATA["level"]}
     roles = {p.name: p.role for p in (*author.words.predicates, *raw)}
 
-    def sample(goal: str) -> Sample:
-        return Sample(domain, problem.format(goal=goal), others, author.functions, candidates, roles)
-
-    if goal is not None:
-        return sample(goal)
-    far = chance.number(0, 2) > 0
-    return sample(far_goal(sample("(and)")) if far else formula(chance, whole, {}, 2))
+    far = goal is None and chance.number(0, 2) > 0
+    if not far and goal is None:
+        goal = formula(chance, whole, {}, 2)
+    first = problem.format(goal="(and)" if goal is None else goal)
+    sample = Sample(domain, first, others, author.functions, candidates, roles)
+    return sample.with_goal(problem.format(goal=far_goal(sample))) if far else sample
 
 
 def _objects(chance: Choices) -> dict[str, ObjectType]:

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.strategies.classical import classical
-from tests.strategies.oracle import key, reachable
+from tests.strategies.exploration import key
+from tests.strategies.oracle import reachable
 from tests.task.interpreter import optimum
 from tests.task.tidy import unstratified, untidy
 

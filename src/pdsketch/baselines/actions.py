@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 from typing import Final, final
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import linear
 
 from pdsketch.baselines.axes import along
 from pdsketch.lang.diagnostics import error
@@ -32,6 +34,10 @@ class ActionScores(nn.Module):
         self.nodes = nodes
         self.names = tuple(domain.actions)
         self.types = tuple(_object_types(domain, name, nodes, with_values) for name in self.names)
+        self.alike = tuple(
+            tuple(i for i, other in enumerate(self.types) if other == types)
+            for types in dict.fromkeys(self.types)
+        )
         self.places = tuple(
             tuple(i for i, p in enumerate(domain.actions[name].parameters) if isinstance(p.type, ObjectType))
             for name in self.names
@@ -48,29 +54,46 @@ class ActionScores(nn.Module):
     def forward(self, batch: StateBatch, nodes: Tensor, whole: Tensor) -> Tensor:
         """Scores ``[s, ground actions]`` in the order of `steps`; −∞ where there are no such objects."""
         scores = self.whole(whole)
-        found = [self._scores(batch, nodes, scores[:, i], i).flatten(1) for i in range(len(self.types))]
-        return torch.cat(found, 1)
+        if len(self.alike) == 1:
+            return self._scores(batch, nodes, scores, self.alike[0]).flatten(1)
+        found: dict[int, Tensor] = {}
+        for actions in self.alike:
+            some = self._scores(batch, nodes, scores[:, list(actions)], actions)
+            found |= {action: some[:, i].flatten(1) for i, action in enumerate(actions)}
+        return torch.cat([found[i] for i in range(len(self.types))], 1)
 
-    def _scores(self, batch: StateBatch, nodes: Tensor, score: Tensor, action: int) -> Tensor:
-        """The scores of one action over the axes of its parameters."""
-        types, key = self.types[action], str(action)
-        score = score.reshape(-1, *(1,) * len(types))
+    def _scores(self, batch: StateBatch, nodes: Tensor, score: Tensor, actions: Sequence[int]) -> Tensor:
+        """The scores ``[s, k, *axes]`` of ``k`` actions with parameters of the same types."""
+        types = self.types[actions[0]]
+        score = score.reshape(*score.shape, *(1,) * len(types))
+        if not types:
+            return score
+        weight = self._joined(self.objects, actions).reshape(len(actions), len(types), -1)
         factors: list[Tensor] = []
         for at, type_ in enumerate(types):
             objects = along(batch, nodes, 1, type_, self.nodes)
             shape = [1] * len(types)
             shape[at] = objects.shape[1]
-            score = score + self.objects[key](objects)[..., at].reshape(-1, *shape)
+            own = linear(objects, weight[:, at]).transpose(1, 2)
+            score = score + own.reshape(len(own), len(actions), *shape)
             if len(types) > 1:
-                part = self.factors[key](objects).unflatten(-1, (len(types), _RANK))[..., at, :]
-                factor = part.reshape(-1, *shape, _RANK)
+                ranked = self._joined(self.factors, actions).reshape(len(actions), len(types), _RANK, -1)
+                part = linear(objects, ranked[:, at].flatten(0, 1))
+                part = part.reshape(*objects.shape[:2], len(actions), _RANK).transpose(1, 2)
+                factor = part.reshape(len(own), len(actions), *shape, _RANK)
                 for other in factors:
                     score = score + (factor * other).sum(-1) / _RANK
                 factors.append(factor)
             mask = batch.mask(type_)
             if mask is not None:
-                score = score.masked_fill(~mask.reshape(-1, *shape), -torch.inf)
+                score = score.masked_fill(~mask.reshape(-1, 1, *shape), -torch.inf)
         return score
+
+    @staticmethod
+    def _joined(layers: nn.ModuleDict, actions: Sequence[int]) -> Tensor:
+        """The weights of some actions' layers under each other: one product instead of many."""
+        found = [layers[str(action)] for action in actions]
+        return torch.cat([layer.weight for layer in found if isinstance(layer, nn.Linear)])
 
     def sizes(self, batch: StateBatch) -> list[tuple[int, ...]]:
         """The object axes of each action."""

@@ -11,9 +11,11 @@ from torch import Tensor, nn
 from torch.nn.functional import smooth_l1_loss
 
 from pdsketch.baselines.actions import ActionScores
+from pdsketch.baselines.anchors import Anchor
 from pdsketch.baselines.axes import nodes_at
 from pdsketch.baselines.demonstrations import Demonstrations
-from pdsketch.baselines.relative import LEAST_SPREAD
+from pdsketch.baselines.graph import Shapes, read_predicates
+from pdsketch.baselines.relative import LEAST_SPREAD, comparable
 from pdsketch.lang.diagnostics import error
 from pdsketch.lang.domain import Action, Domain
 from pdsketch.lang.steps import Step
@@ -27,14 +29,19 @@ _BETA: Final = 0.1
 
 @final
 class ValueArguments(nn.Module):
-    """Numbers for the value parameters of each action that has some, given its objects and the state."""
+    """Numbers for the value parameters of each action that has some, given its objects and the state.
 
-    def __init__(self, domain: Domain, width: int, scores: ActionScores) -> None:
+    Where objects have values of a parameter's type, it is predicted relative to one of them (`Anchor`).
+    """
+
+    def __init__(self, domain: Domain, shapes: Shapes, width: int, scores: ActionScores) -> None:
         super().__init__()
         self._scores = [scores]  # not a part: its weights are the agent's
         self.actions = [domain.actions[name] for name in scores.names]
         self.widths = [sum(map(width_of, _value_types(action))) for action in self.actions]
         self.heads = nn.ModuleDict()
+        self.anchors = nn.ModuleDict()
+        groups = comparable(domain, read_predicates(domain), shapes)
         for i, (size, types) in enumerate(zip(self.widths, scores.types, strict=True)):
             if size:
                 self.heads[str(i)] = nn.Sequential(
@@ -42,6 +49,10 @@ class ValueArguments(nn.Module):
                 )
                 self.register_buffer(f"mean{i}", torch.zeros(size))
                 self.register_buffer(f"scale{i}", torch.ones(size))
+                for at, type_ in enumerate(_value_types(self.actions[i])):
+                    group = next((group for group in groups if group[0].type == type_), None)
+                    if group is not None:
+                        self.anchors[f"{i}-{at}"] = Anchor(group, (1 + len(types)) * width, width)
 
     def standardise(self, demonstrations: Demonstrations) -> None:
         """Take the mean and the spread of the numbers from what was demonstrated."""
@@ -111,8 +122,22 @@ class ValueArguments(nn.Module):
         parts = [whole[rows]]
         for place, type_ in zip(scores.places[action], scores.types[action], strict=True):
             parts.append(nodes_at(batch, nodes, rows, type_, arguments[:, place], scores.nodes))
-        predicted: Tensor = self.heads[str(action)](torch.cat(parts, -1))
-        return predicted
+        question = torch.cat(parts, -1)
+        predicted: Tensor = self.heads[str(action)](question)
+        if not any(key.startswith(f"{action}-") for key in self.anchors):
+            return predicted
+        mean, scale = self._units(action)
+        begins, used = [], 0
+        for at, wanted in enumerate(_value_types(self.actions[action])):
+            otherwise = mean[used : used + width_of(wanted)]
+            used += len(otherwise)
+            key = f"{action}-{at}"
+            begins.append(
+                self.anchors[key](batch, nodes, rows, question, otherwise, scores.nodes)
+                if key in self.anchors
+                else otherwise.expand(len(rows), -1)
+            )
+        return predicted + (torch.cat(begins, 1) - mean) / scale
 
 
 def _value_types(action: Action) -> list[ValueType]:

@@ -32,7 +32,7 @@ class BehaviourCloning(AgentBaseline):
     def __init__(self, domain: Domain, shapes: Shapes, types: Sequence[str] | None = None) -> None:
         super().__init__(domain, shapes, types)
         self.scores = ActionScores(domain, WIDTH, self.encoder.input.node_type, with_values=True)
-        self.values = ValueArguments(domain, WIDTH, self.scores)
+        self.values = ValueArguments(domain, shapes, WIDTH, self.scores)
 
     def forward(self, batch: StateBatch, trees: Sequence[GoalTree], goal: Tensor) -> Tensor:
         """A score for each ground action ``[s, a]``."""

@@ -73,7 +73,7 @@ class DecisionTransformer(AgentBaseline):
         super().__init__(domain, shapes, types)
         nodes = self.encoder.input.node_type
         self.scores = ActionScores(domain, WIDTH, nodes, with_values=True)
-        self.values = ValueArguments(domain, WIDTH, self.scores)
+        self.values = ValueArguments(domain, shapes, WIDTH, self.scores)
         self.returns = nn.Embedding(2, WIDTH)
         self.before = nn.Embedding(len(domain.actions) + 1, WIDTH)
         places = max((len(a.parameters) for a in domain.actions.values()), default=0)

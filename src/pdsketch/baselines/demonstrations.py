@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import final
 
 import numpy as np
@@ -46,7 +47,7 @@ class Demonstrations:
         """The value axes of each predicate."""
         return self.dataset.arrays.shapes
 
-    @property
+    @cached_property
     def taken(self) -> Array:
         """Where an action was taken, and not refused, for a goal that did not yet hold ``[e]``."""
         dataset = self.dataset
@@ -56,7 +57,10 @@ class Demonstrations:
     def states(self, examples: Tensor) -> tuple[StateBatch, Sequence[GoalTree], Tensor]:
         """The states of some examples, their goals, and which of these each has."""
         batch = self.dataset.batch(self.dataset.rows(examples))
-        goals, which = torch.unique(self.dataset.examples.goal[examples], return_inverse=True)
+        of = self.dataset.examples.goal[examples]
+        if len(self.trees) <= len(examples):  # to look for those that occur takes longer
+            return batch, self.trees, of
+        goals, which = torch.unique(of, return_inverse=True)
         return batch, [self.trees[i] for i in goals.tolist()], which
 
     def actions(self, examples: Tensor) -> tuple[Tensor, Tensor]:

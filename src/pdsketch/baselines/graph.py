@@ -8,11 +8,13 @@ from typing import Final, final
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import linear
 
 from pdsketch.baselines.axes import narrowed, scattered, shared_type
-from pdsketch.baselines.formulas import GoalEncoder, GoalTree, Mention
+from pdsketch.baselines.formulas import GoalEncoder, GoalTree
 from pdsketch.baselines.pictures import Convolutions, is_picture
 from pdsketch.baselines.relative import LEAST_SPREAD, Relative, comparable
+from pdsketch.baselines.variables import GoalVariables
 from pdsketch.lang.diagnostics import error
 from pdsketch.lang.domain import Domain, Predicate
 from pdsketch.lang.types import OBJECT, ObjectType
@@ -71,8 +73,12 @@ class Presented(nn.Module):
 
     def forward(self, values: Tensor) -> Tensor:
         """``[state, *objects, *value]`` → ``[state, *objects, width]``."""
-        projected: Tensor = self.project((self._features(values) - self.mean) / self.scale)
+        projected: Tensor = self.project(self.scaled(values))
         return projected
+
+    def scaled(self, values: Tensor) -> Tensor:
+        """The features before they are projected."""
+        return (self._features(values) - self.mean) / self.scale
 
     def _features(self, values: Tensor) -> Tensor:
         if self.pictures:
@@ -109,6 +115,8 @@ class GraphInput(nn.Module):
         nn.init.normal_(self.of_type.weight, std=_FIRST_SCALE)
         self.goals = GoalEncoder(domain, width, pair_width)
         self.of_goal = nn.Linear(width, 2 * width)
+        with torch.random.fork_rng(devices=[]):  # goals of one variable: weights as they would be without
+            self.variables = GoalVariables(domain, width)
 
     def forward(
         self, batch: StateBatch, trees: Sequence[GoalTree], goal: Tensor
@@ -118,16 +126,13 @@ class GraphInput(nn.Module):
         ``goal`` says which of the trees each state has.
         """
         wanted = self.goals(trees)[goal]
-        nodes = wanted.new_zeros(batch.size, batch.count(self.node_type), wanted.shape[-1])
+        nodes = self._described(batch, wanted)
         edges: Tensor | None = None
-        for i, name in enumerate(self.types):
-            type_ = shared_type(batch.domain, ObjectType((name,)), self.node_type)
-            if type_ is not None:
-                kind = self.of_type.weight[i].expand(batch.size, batch.count(type_), -1)
-                nodes = nodes + scattered(batch, kind, (type_,), self.node_type)
         for part in self.presented:
             assert isinstance(part, Presented)
             axes = part.predicate.object_types
+            if len(axes) == 1 and not part.pictures:
+                continue
             own = narrowed(batch, batch.tensor(part.predicate.name), axes, self.node_type)
             if own is None:
                 continue
@@ -144,25 +149,44 @@ class GraphInput(nn.Module):
             placed = compared(batch, self.node_type)
             if placed is not None:
                 edges = placed if edges is None else edges + placed
-        for names in dict.fromkeys(m.objects for tree in trees for m in tree.mentions):
-            marked = self._marked(batch, trees, goal, names)
+        for names, marks in self.goals.mentions(trees).items():
+            marked = self._marked(batch, marks[goal], names)
             if len(names) == 1:
                 nodes = nodes + marked
             else:
                 edges = marked if edges is None else edges + marked
         # Products of features and goal (FiLM; Perez et al., 2018): is this what the goal describes?
         scale, shift = self.of_goal(wanted)[:, None, :].chunk(2, -1)
-        return nodes + nodes * scale + shift, edges, wanted
+        of_variables = self.variables(nodes, trees, goal)
+        nodes = nodes + nodes * scale + shift
+        if of_variables is not None:
+            nodes, wanted = nodes + of_variables[0], wanted + of_variables[1]
+        return nodes, edges, wanted
 
-    def _marked(
-        self, batch: StateBatch, trees: Sequence[GoalTree], goal: Tensor, names: tuple[str, ...]
-    ) -> Tensor:
-        """How the goals mention these objects, at the objects' places."""
-        table = self.goals.marks if len(names) == 1 else self.goals.pair_marks
-        rows = [[self.goals.mark(m) for m in tree.mentions if _of(m, names)] for tree in trees]
-        embedded = torch.stack(
-            [table.weight[row].sum(0) if row else torch.zeros_like(table.weight[0]) for row in rows]
-        )[goal]
+    def _described(self, batch: StateBatch, like: Tensor) -> Tensor:
+        """What is observed of single objects, and their types, at the nodes; all is projected together."""
+        features: list[Tensor] = []
+        weights: list[Tensor] = []
+        for i, name in enumerate(self.types):
+            type_ = shared_type(batch.domain, ObjectType((name,)), self.node_type)
+            if type_ is not None:
+                there = like.new_ones(batch.size, batch.count(type_), 1)
+                features.append(scattered(batch, there, (type_,), self.node_type))
+                weights.append(self.of_type.weight[i][:, None])
+        for part in self.presented:
+            assert isinstance(part, Presented)
+            axes = part.predicate.object_types
+            if len(axes) != 1 or part.pictures:
+                continue
+            own = narrowed(batch, batch.tensor(part.predicate.name), axes, self.node_type)
+            if own is not None:
+                assert isinstance(part.project, nn.Linear)
+                features.append(scattered(batch, part.scaled(own[0]), own[1], self.node_type))
+                weights.append(part.project.weight)
+        return linear(torch.cat(features, -1), torch.cat(weights, 1))
+
+    def _marked(self, batch: StateBatch, embedded: Tensor, names: tuple[str, ...]) -> Tensor:
+        """How the goals mention these objects ``[s, width]``, at the objects' places."""
         count = batch.count(self.node_type)
         place = torch.zeros((batch.size, 1), dtype=torch.int64, device=batch.device)
         for name in names:
@@ -174,7 +198,3 @@ class GraphInput(nn.Module):
         index = place[:, :, None].expand(-1, -1, embedded.shape[-1])
         placed = empty.scatter_add(1, index, embedded[:, None, :])
         return placed.reshape(batch.size, *(count,) * len(names), -1)
-
-
-def _of(mention: Mention, names: tuple[str, ...]) -> bool:
-    return mention.objects == names

@@ -50,6 +50,27 @@ def _apart(domain: Domain, one: Predicate, other: Predicate) -> bool:
     return shared_type(domain, one.object_types[0], other.object_types[0]) is None
 
 
+def placed_values(
+    batch: StateBatch, predicates: Sequence[Predicate], nodes: ObjectType
+) -> tuple[Tensor, Tensor] | None:
+    """The values of a group at its nodes ``[s, n, numbers]``, and 1 where there is one ``[s, n, 1]``.
+
+    None if no node has a value.
+    """
+    values: Tensor | None = None
+    present: Tensor | None = None
+    for predicate in predicates:
+        own = narrowed(batch, batch.tensor(predicate.name), predicate.object_types, nodes)
+        if own is None:
+            continue
+        numbers = presented(own[0], predicate.type, 2).flatten(2)
+        placed = scattered(batch, numbers, own[1], nodes)
+        there = scattered(batch, torch.ones_like(numbers[..., :1]), own[1], nodes)
+        values = placed if values is None else values + placed
+        present = there if present is None else present + there
+    return None if values is None or present is None else (values, present)
+
+
 @final
 class Relative(nn.Module):
     """The difference between what two nodes have of one type, and waves over it, projected.
@@ -69,19 +90,10 @@ class Relative(nn.Module):
 
     def forward(self, batch: StateBatch, nodes: ObjectType) -> Tensor | None:
         """Edges ``[s, receiver, sender, width]``, 0 where a node has no such value; None if none has."""
-        values: Tensor | None = None
-        present: Tensor | None = None
-        for predicate in self.predicates:
-            own = narrowed(batch, batch.tensor(predicate.name), predicate.object_types, nodes)
-            if own is None:
-                continue
-            numbers = presented(own[0], predicate.type, 2).flatten(2)
-            placed = scattered(batch, numbers, own[1], nodes)
-            there = scattered(batch, torch.ones_like(numbers[..., :1]), own[1], nodes)
-            values = placed if values is None else values + placed
-            present = there if present is None else present + there
-        if values is None or present is None:
+        found = placed_values(batch, self.predicates, nodes)
+        if found is None:
             return None
+        values, present = found
         scaled = values / self.scale
         difference = scaled[:, None, :, :] - scaled[:, :, None, :]
         waves = [

@@ -22,7 +22,8 @@ from pdsketch.lang.load import decode_source, parse_domain
 from pdsketch.tensor.store import SKETCH, WEIGHTS, Folder
 
 MANIFEST: Final = "baseline.json"
-FORMAT: Final = 1
+FORMAT: Final = 2
+"""1: without weights for the variables of goals."""
 
 _LARGEST: Final = 1 << 24
 """No axis of a value is longer."""

@@ -6,10 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, final
 
-import torch
-
 from pdsketch.act.rollout import rollout
-from pdsketch.baselines.dreamer.agent import Dreamer
 from pdsketch.baselines.network import AgentBaseline
 from pdsketch.baselines.training import AgentKind, train_baseline
 from pdsketch.envs.babyai.adapter import BabyAIWorld
@@ -123,15 +120,11 @@ def trained(config: BaselineConfig) -> AgentBaseline:
 def acted(agent: AgentBaseline, config: Tried, temperature: float) -> dict[str, Any]:
     """By room: the success of an agent, and how many steps it takes where it succeeds."""
     agent.temperature = temperature
-    if isinstance(agent, Dreamer):
-        agent.exploring = temperature > 0
     found: dict[str, Any] = {}
     for objects, doors in config.rooms:
         worlds = [BabyAIWorld(objects, doors, agent.domain) for _ in range(min(AT_ONCE, config.problems))]
         problems = held_out(config.problems, config.seed, config.split)
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(config.seed)  # a Dreamer draws from torch's own generator
-            done = rollout(agent, worlds, problems, MOST_STEPS)
+        done = rollout(agent, worlds, problems, MOST_STEPS)
         found[f"{objects}+{doors}"] = {"success": done.summary["success"], "steps": done.summary["steps"]}
     return found
 

@@ -25,10 +25,13 @@ from pdsketch.experiments.runs import ExperimentRun, run_all
 from pdsketch.experiments.tables import Records, ResultTable, made_by, spread
 from pdsketch.files.writing import make_folder, write_file
 
-STEPS: Final = {100: 300, 1000: 800, 10000: 2000}
-"""Training steps of 256 sequences, by number of demonstrations (docs/baselines.md: how they were chosen)."""
+STEPS: Final = {100: 300, 1000: 500, 10000: 1200}
+"""Training steps, by number of demonstrations (docs/baselines.md: how they were chosen)."""
 
-PRACTICE: Final = 10_000
+BATCH: Final = {100: 32, 1000: 32, 10000: 256}
+"""Sequences in a batch: with few demonstrations they are soon known by heart, and small ones do on a CPU."""
+
+PRACTICE: Final = 3_000
 """Environment steps of the row with practice, after all demonstrations."""
 
 BOTH: Final = ((4, 4), (8, 6))
@@ -44,8 +47,8 @@ class DreamerConfig:
     episodes: int = 1000
     seed: int = 0
     steps: int = STEPS[1000]
-    batch: int = 256
-    learning_rate: float = 1e-3
+    batch: int = BATCH[1000]
+    learning_rate: float = 2e-3
     weight_decay: float = 1e-2
     environment_steps: int = 0
     cloning: float = 1.0
@@ -72,7 +75,7 @@ class DreamerConfig:
 
 
 SETTINGS: Final = (
-    DreamerConfig(episodes=100, steps=STEPS[100], environment_steps=PRACTICE),
+    DreamerConfig(episodes=100, steps=STEPS[100], batch=BATCH[100], environment_steps=PRACTICE),
     DreamerConfig(environment_steps=PRACTICE),
     DreamerConfig(cloning=0.0),
     DreamerConfig(sketch="image"),
@@ -120,7 +123,7 @@ def dreamer_runs(
 ) -> list[ExperimentRun[DreamerConfig]]:
     """A run per number of demonstrations (with the rooms to act in) and seed."""
     return [
-        _run(DreamerConfig(episodes=size, steps=STEPS[size], rooms=own), seed, quick)
+        _run(DreamerConfig(episodes=size, steps=STEPS[size], batch=BATCH[size], rooms=own), seed, quick)
         for size, own in zip(sizes, rooms, strict=True)
         for seed in range(seeds)
     ]
@@ -128,7 +131,9 @@ def dreamer_runs(
 
 def practice_runs(size: int, seeds: int, quick: bool) -> list[ExperimentRun[DreamerConfig]]:
     """A run per seed with practice after the demonstrations."""
-    config = DreamerConfig("dreamer-online", size, steps=STEPS[size], environment_steps=PRACTICE)
+    config = DreamerConfig(
+        "dreamer-online", size, steps=STEPS[size], batch=BATCH[size], environment_steps=PRACTICE
+    )
     return [_run(config, seed, quick) for seed in range(seeds)]
 
 
@@ -136,7 +141,7 @@ def _run(config: DreamerConfig, seed: int, quick: bool) -> ExperimentRun[Dreamer
     if quick:
         few = 20 if config.environment_steps else 0
         size = 10 + config.episodes // 500
-        config = replace(config, episodes=size, steps=2, batch=8, problems=4, environment_steps=few)
+        config = replace(config, episodes=size, steps=2, batch=4, problems=1, environment_steps=few)
     return ExperimentRun(f"{config.name}-seed{seed}", measure_dreamer, replace(config, seed=seed))
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from statistics import median
 from typing import Any, Final, Literal, final, get_args
 
@@ -83,8 +84,9 @@ def measure_factors(config: FactorsConfig) -> dict[str, Any]:
     return {"rooms": [_measure_room(config, seen, seed) for seed in seeds]}
 
 
+@cache
 def _warm_up() -> None:
-    """Ground and search something small, so that no room is measured while kernels are compiled."""
+    """Ground and search something small, once a process: no room is measured while kernels are compiled."""
     config = FactorsConfig("factored", 0, demonstrations=1, objects=1, doors=1)
     _measure_room(config, _demonstrated(config), 0)
 

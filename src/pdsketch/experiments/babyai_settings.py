@@ -16,6 +16,7 @@ from typing import Any
 
 from pdsketch.baselines.network import AgentBaseline
 from pdsketch.experiments.babyai_baselines import STEPS, BaselineConfig, Tried, acted, trained
+from pdsketch.experiments.babyai_dreamer import BATCH as DREAMER_BATCH
 from pdsketch.experiments.babyai_dreamer import STEPS as DREAMER_STEPS
 from pdsketch.experiments.babyai_dreamer import DreamerConfig, trained_dreamer
 from pdsketch.experiments.babyai_ppo import PPOConfig, measure_ppo
@@ -28,8 +29,8 @@ TEMPERATURES = (0.0, 0.5, 1.0)
 SETTINGS = ((1e-3, 1e-2), (2e-3, 1e-2), (2e-3, 1e-1))
 """Learning rates and weight decays; the temperatures are tried with each."""
 
-DREAMER_SETTINGS = ((1e-3, 1.0), (2e-3, 1.0), (1e-3, 0.0))
-"""Learning rates and weights of cloning; without cloning it is the original."""
+DREAMER_SETTINGS = ((1e-3, 1.0), (2e-3, 1.0), (2e-3, 10.0))
+"""Learning rates and weights of cloning."""
 
 PPO_SETTINGS = ((1e-3, 1e-2), (3e-4, 1e-2), (1e-3, 1e-3))
 """Learning rates and weights of the entropy; the library's own are 3e-4 and 0."""
@@ -76,10 +77,10 @@ def dreamer_settings_runs(sizes: Sequence[int], quick: bool) -> list[ExperimentR
     runs = []
     for size in sizes:
         for number, (rate, cloning) in enumerate(DREAMER_SETTINGS):
-            config = DreamerConfig("dreamer", size, SEED, DREAMER_STEPS[size], problems=200, split="valid")
-            config = replace(config, learning_rate=rate, cloning=cloning)
+            config = DreamerConfig("dreamer", size, SEED, DREAMER_STEPS[size], DREAMER_BATCH[size])
+            config = replace(config, learning_rate=rate, cloning=cloning, problems=200, split="valid")
             if quick:
-                config = replace(config, episodes=20, steps=2, batch=8, problems=2)
+                config = replace(config, episodes=10, steps=2, batch=4, problems=1)
             runs.append(ExperimentRun(f"settings-dreamer-{size}-{number}", measure_dreamer_settings, config))
     return runs
 

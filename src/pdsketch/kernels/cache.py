@@ -30,10 +30,10 @@ from pdsketch.kernels.sources import digest_of
 _SIZE = 16
 
 
-def keep(compiled: Any, function: Callable[..., Any]) -> Any:
-    """Let a compiled function keep its machine code."""
+def keep(compiled: Any, function: Callable[..., Any], variant: str = "") -> Any:
+    """Let a compiled function keep its machine code, in files of its own for each ``variant`` of it."""
     try:
-        compiled._cache = _Kept(function)
+        compiled._cache = _Kept(function, variant)
     except (RuntimeError, OSError):  # neither the package's folder nor the user's cache can be written
         compiled._cache = _Nowhere()
     return compiled
@@ -43,10 +43,10 @@ def keep(compiled: Any, function: Callable[..., Any]) -> Any:
 class _Kept(FunctionCache):
     """What numba asks for machine code, and gives it to."""
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[..., Any], variant: str) -> None:
         super().__init__(function)  # type: ignore[no-untyped-call]
         folder = self._impl.locator.get_cache_path()
-        self._cache_file: Any = _Files(folder, self._impl.filename_base, function)
+        self._cache_file: Any = _Files(folder, self._impl.filename_base + variant, function)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The machine code for a signature; None: it must be compiled."""

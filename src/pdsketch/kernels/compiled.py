@@ -48,18 +48,27 @@ class Kernel:
     @cached_property
     def compiled(self) -> Any:
         """What numba makes of the function, with its machine code on disk."""
+        return self._made(inner=False)
+
+    @cached_property
+    def _inner(self) -> Any:
+        """The same for other kernels to call: without what Python would call, which takes long to compile."""
+        return self._made(inner=True)
+
+    @property
+    def _numba_type_(self) -> Any:
+        """numba's type of this kernel where another one calls it."""
+        return self._inner._numba_type_
+
+    def _made(self, *, inner: bool) -> Any:
         with apart():
             from numba import njit
 
             import pdsketch.kernels.aside  # noqa: F401 - what numba takes is not counted
             from pdsketch.kernels.cache import keep
 
-            return keep(njit(self.function), self.function)
-
-    @property
-    def _numba_type_(self) -> Any:
-        """numba's type of this kernel where another one calls it."""
-        return self.compiled._numba_type_
+            options: dict[str, Any] = {"no_cpython_wrapper": inner, "no_cfunc_wrapper": True}
+            return keep(njit(self.function, **options), self.function, ".inner" if inner else "")
 
     def __call__(self, *args: Any) -> Any:
         """Run it."""

@@ -11,6 +11,7 @@ import gc
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from threading import Event
 from typing import NamedTuple, final
 
 from pdsketch.lang.check.domain import check_domain
@@ -76,6 +77,10 @@ def analyse(text: str, name: str = "<text>", domain: TextAnalysis | None = None)
         return _analysed(Source(name, text.removeprefix(BOM)), domain)
 
 
+_frozen = Event()
+"""Whether the program has frozen objects of its own, which stay so; counting them each time takes long."""
+
+
 @contextmanager
 def _without_collections() -> Iterator[None]:
     """Garbage is not collected inside: of the many small nodes none is garbage, and looking takes a third.
@@ -89,7 +94,9 @@ def _without_collections() -> Iterator[None]:
         yield
     finally:
         if was_enabled:
-            if not gc.get_freeze_count():  # else a program has frozen its own
+            if not _frozen.is_set() and gc.get_freeze_count():
+                _frozen.set()
+            if not _frozen.is_set():
                 gc.freeze()
                 gc.unfreeze()
             gc.enable()

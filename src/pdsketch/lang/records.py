@@ -49,10 +49,10 @@ else:
         """A function from an instance to the values of some fields."""
         if len(names) > 1:
             return attrgetter(*names)
-        if names:
-            get = attrgetter(*names)
-            return lambda self: (get(self),)
-        return lambda _: ()
+        if not names:
+            return lambda self: ()
+        value = attrgetter(*names)  # of one field, the value alone
+        return lambda self: (value(self),)
 
     def _equality(values: Callable[[Any], tuple[Any, ...]]) -> Callable[[Any, Any], Any]:
         def equals(self: Any, other: Any) -> Any:

@@ -23,6 +23,7 @@ from pdsketch.abstract.abstraction import Abstraction, NoAbstractionError, Value
 from pdsketch.abstract.andor.compile import Compilations, abstraction_of, compile_and_or
 from pdsketch.abstract.read import FactReader
 from pdsketch.budget import Budget
+from pdsketch.kernels.arrays import Ints
 from pdsketch.lang.steps import Step
 from pdsketch.lang.terms import Expr
 from pdsketch.search.latent.prices import prices_of
@@ -31,7 +32,9 @@ from pdsketch.search.packed.advance import SOLVED
 from pdsketch.search.packed.engine import PackedOptions, PackedOutcome, kernel_settings, search
 from pdsketch.search.packed.whole import Whole, search_whole
 from pdsketch.search.trace import Trace, continued
+from pdsketch.task.mutexes import without_mutexes
 from pdsketch.task.simulate import successor
+from pdsketch.task.task import Task
 from pdsketch.task.template import Narrowing
 from pdsketch.tensor.model import Model
 from pdsketch.tensor.states.state import State, StateBatch
@@ -160,7 +163,8 @@ class AbstractSearch:
 
     def _searched(self) -> PackedOutcome:
         left = None if self._most is None else max(0, self._most - self.attempt.expanded)
-        outcome = _searched(self._abstract(), left, self._budget, self._traced(self._abstract()))
+        found, groups = self._abstract(), self._compilations.groups
+        outcome = _searched(found, groups, left, self._budget, self._traced(found))
         self._operators = outcome.plan or ()
         return outcome
 
@@ -297,9 +301,16 @@ def find_at_once(searches: Sequence[AbstractSearch]) -> list[list[Step] | None]:
 
 
 def _searched(
-    abstraction: Abstraction, most: int | None, budget: Budget, trace: Trace | None
+    abstraction: Abstraction,
+    groups: Callable[[Task], Ints],
+    most: int | None,
+    budget: Budget,
+    trace: Trace | None,
 ) -> PackedOutcome:
-    """A*, and if that takes too long weighted A*, then lazy greedy search; all of them with hFF."""
+    """A*, and if that takes too long weighted A*, then lazy greedy search; all of them with hFF.
+
+    What is slow to find may be so because hFF counts on what can never be: that is left out then.
+    """
     spent = PackedOutcome("gave-up")
     task = abstraction.task
     size = _CHILDREN * (1 + len(task.conditions.items) + 3 * len(task.axiom_bodies.items))  # as `work_for`
@@ -312,7 +323,7 @@ def _searched(
         left = None if most is None else ceil(share * (most - spent.expanded))
         limit = own if left is None else left if own is None else min(own, left)
         options = replace(_options(name, limit), trace=trace)
-        found = search(abstraction.task, options, budget, per_effect=abstraction.per_effect)
+        found = search(task, options, budget, per_effect=abstraction.per_effect)
         spent = replace(
             found,
             expanded=spent.expanded + found.expanded,
@@ -322,6 +333,8 @@ def _searched(
         out = most is not None and spent.expanded >= most
         if found.plan is not None or found.status != "gave-up" or out:
             break
+        if name == "astar":
+            task = without_mutexes(task, groups(task), budget)
     return spent
 
 

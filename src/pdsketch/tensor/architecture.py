@@ -52,6 +52,7 @@ def _is_blank(blank: Any) -> bool:
         and isinstance(blank.get("calls"), list)
         and all(isinstance(call, str) for call in blank["calls"])
         and isinstance(blank.get("shapes", []), list)
+        and (blank["module"] != "offset" or blank.get("arguments") in ([0], [1], [0, 1], [1, 0]))
     )
 
 

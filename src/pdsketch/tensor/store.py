@@ -1,9 +1,10 @@
 """Models on disk: the sketch, the architecture and the weights in one folder. Nothing in it is code.
 
 ``sketch.pdsketch`` is the domain's text, ``model.json`` what each blank was
-filled with, ``weights.safetensors`` all parameters and buffers. Modules that the
-user wrote are recorded by name alone; their weights are kept, and given back to
-the modules passed to `load_model`. ``model.json`` knows the digests of the other
+filled with, ``weights.safetensors`` all parameters and buffers. An `Offset` is made
+again from what ``model.json`` says. Modules that the user wrote are recorded by
+name alone; their weights are kept, and given back to the modules passed to
+`load_model`. ``model.json`` knows the digests of the other
 two (`files.parts`); all of it is compared before a network is made.
 """
 
@@ -29,6 +30,7 @@ from pdsketch.lang.domain import Blank, Domain
 from pdsketch.lang.load import decode_source, parse_domain
 from pdsketch.nets.boolean_net import BooleanNet
 from pdsketch.nets.default import Constant, Network, least_weights, outline
+from pdsketch.nets.offset import Offset
 from pdsketch.nets.signature import Signature
 from pdsketch.tensor.architecture import (
     bad_model,
@@ -90,6 +92,8 @@ def _filled(blank: Blank, functions: Functions) -> dict[str, Any]:
     if described["module"] == "default" and isinstance(network, Network | BooleanNet | Constant):
         inputs = () if isinstance(network, Constant) else network.signature.inputs
         described["shapes"] = [list(i.spec.shape) for i in inputs]
+    if isinstance(network, Offset):
+        described |= {"module": "offset", "arguments": list(network.arguments)}
     return described
 
 
@@ -159,12 +163,13 @@ def _other_sketch(path: Path, problem: Error) -> Error:
 
 
 def _model(
-    domain: Domain, described: Mapping[str, Any], given: Mapping[str, Any], file: TensorFile, path: Path
+    domain: Domain, described: Mapping[str, Any], given: dict[str, Any], file: TensorFile, path: Path
 ) -> Model:
     """The model of a sketch, with its weights from an open file; nothing is made that does not fit."""
     problems = changed_blanks(domain, described, path) or missing_modules(domain, described, given, path)
     if problems:
         raise Error(problems)
+    given = _offsets(described, file, path) | given
     wrong = wrong_note(described["notes"], domain, described["bound"])
     if wrong is not None:
         raise bad_model(path / ARCHITECTURE, f"its notes are not those of a model: {wrong}")
@@ -180,6 +185,19 @@ def _model(
     model.bound = {name: tuple(shape) for name, shape in described["bound"].items()}
     model.notes = dict(described["notes"])
     return model.eval()
+
+
+def _offsets(described: Mapping[str, Any], file: TensorFile, path: Path) -> dict[str, Any]:
+    """The relations that are offsets, each of the size that its weights have."""
+    found = {}
+    for name, blank in described["blanks"].items():
+        if blank["module"] != "offset":
+            continue
+        shift = _stored(file, key_of(name)).get("shift")
+        if shift is None or len(shift.shape) != 1 or shift.shape[0] < 1:
+            raise bad_model(path, f"the weights of `{name}` are not those of an Offset")
+        found[name] = Offset(shift.shape[0], arguments=blank["arguments"])
+    return found
 
 
 def _signatures(

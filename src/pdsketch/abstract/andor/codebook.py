@@ -96,15 +96,23 @@ class Codebook:
         New codes are made within the range of what is known, and a few past it.
         """
         if self.fixed or self.closed:
-            return self.nearest(numbers), self.is_near(numbers)
+            codes = self.nearest(numbers)
+            return codes, self._has_own(numbers, codes)
         inside = (numbers >= self.low - self.radius) & (numbers <= self.high + self.radius)
-        return self._coded(numbers, np.asarray(inside.all(1))), self.is_near(numbers)
+        codes = self._coded(numbers, np.asarray(inside.all(1)))
+        return codes, self._has_own(numbers, codes)
 
     def is_near(self, numbers: Floats) -> Bools:
         """Whether each of the numbers is within the radius of a code."""
         if not len(self):
             return np.zeros(len(numbers), np.bool_)
-        return np.asarray((np.abs(numbers - self.values[self.nearest(numbers)]) <= self.radius).all(1))
+        return self._has_own(numbers, self.nearest(numbers))
+
+    def _has_own(self, numbers: Floats, codes: Longs) -> Bools:
+        """Whether each of the numbers is within the radius of its code."""
+        if not len(self):
+            return np.zeros(len(numbers), np.bool_)
+        return np.asarray((np.abs(numbers - self.values[codes]) <= self.radius).all(1))
 
     def nearest(self, numbers: Floats) -> Longs:
         """The nearest code of each row of numbers, in units of the radius; of k-means, by Euclid."""
@@ -120,7 +128,10 @@ class Codebook:
         step = max(1, 4_000_000 // max(1, len(own)))
         for first in range(0, len(numbers), step):
             some = scaled[first : first + step]
-            found[first : first + step] = np.abs(some[:, None] - own[None]).max(-1).argmin(1)
+            off = np.abs(some[:, 0, None] - own[:, 0])
+            for dimension in range(1, own.shape[1]):  # few: one pass over all pairs for each is faster
+                np.maximum(off, np.abs(some[:, dimension, None] - own[:, dimension]), out=off)
+            found[first : first + step] = off.argmin(1)
         return found
 
     def _coded(self, numbers: Floats, welcome: Bools) -> Longs:

@@ -31,15 +31,16 @@ from pdsketch.abstract.andor.explain import explained
 from pdsketch.abstract.andor.facts import FactTables
 from pdsketch.abstract.andor.functions import NotAbstractableError, TooManyCombinationsError
 from pdsketch.abstract.andor.symbolic import candidate_name, code_name, part_name
-from pdsketch.abstract.andor.templates import readings_of, template_of
+from pdsketch.abstract.andor.templates import groups_of, readings_of, template_of
 from pdsketch.abstract.andor.wrong_cases import wrong_cases
 from pdsketch.budget import current
-from pdsketch.kernels.arrays import Bools
+from pdsketch.kernels.arrays import Bools, Ints
 from pdsketch.lang.domain import Domain, Fact
 from pdsketch.lang.rewrite import map_children
 from pdsketch.lang.terms import Expr, Object
 from pdsketch.lang.types import ObjectType, ValueType
 from pdsketch.task.ground import UNREACHABLE
+from pdsketch.task.task import Task
 from pdsketch.task.template import Narrowing, Template
 from pdsketch.tensor.model import Model
 from pdsketch.tensor.states.codes import COUNTS
@@ -318,6 +319,10 @@ class Compilations:
             per_effect=self.per_effect,
             values=kept.argument_values,
         )
+
+    def groups(self, task: Task) -> Ints:
+        """Facts of a task of which no state holds two, as `without_mutexes` takes them."""
+        return groups_of(self._kept.symbolic, task)
 
     def narrowing(self, i: int) -> tuple[Narrowing, Mapping[str, Any]] | None:
         """Problem ``i`` before it is narrowed, and what arguments stand for, or None as its template says."""

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from itertools import product
 
+import numpy as np
+
 from pdsketch.abstract.abstraction import CodeReading
 from pdsketch.abstract.andor.domain import SymbolicDomain, arguments
 from pdsketch.abstract.andor.symbolic import apart, candidate_name, code_name, part_name
+from pdsketch.kernels.arrays import Ints
 from pdsketch.lang.domain import Data, Fact, Problem
 from pdsketch.lang.source import Source
 from pdsketch.lang.terms import TRUE
@@ -79,3 +82,14 @@ def readings_of(symbolic: SymbolicDomain, task: Task) -> tuple[CodeReading, ...]
         )
         for (predicate, place), facts in found.items()
     )
+
+
+def groups_of(symbolic: SymbolicDomain, task: Task) -> Ints:
+    """The state variable that each fact says the code of, as a number; -1 where it says none."""
+    found = np.full(task.n_facts, -1, np.int32)
+    numbers: dict[tuple[str, int, tuple[str, ...]], int] = {}
+    for place, reading in enumerate(readings_of(symbolic, task)):
+        if reading.part is not None:
+            for row, fact in zip(reading.rows, reading.places, strict=True):
+                found[fact] = numbers.setdefault((reading.predicate, place, row), len(numbers))
+    return found

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Final, NamedTuple, final
 
 import torch
@@ -11,7 +9,7 @@ from torch import Tensor, nn
 
 from pdsketch.baselines.actions import ActionScores
 from pdsketch.baselines.dreamer.reading import ObjectReader
-from pdsketch.baselines.dreamer.rssm import LatentState, straight_through
+from pdsketch.baselines.dreamer.rssm import LatentState, gumbel
 from pdsketch.baselines.dreamer.world_model import Surroundings, WorldModel
 from pdsketch.baselines.encoder import WIDTH
 from pdsketch.tensor.states.state import StateBatch
@@ -24,10 +22,6 @@ DISCOUNT: Final = 0.97
 
 LAMBDA: Final = 0.95
 """How far λ-returns look before they trust the critic: DreamerV2's."""
-
-REINFORCE: Final = 0.9
-"""The share of the score-function gradient (Williams, 1992); the rest goes through the dynamics. DreamerV2
-has 1 where actions are discrete and 0 where they are not; set by hand."""
 
 ENTROPY: Final = 1e-3
 """The weight of the policy's entropy: DreamerV2's for Atari."""
@@ -46,9 +40,9 @@ class Actor(nn.Module):
         self.scores = scores
 
     def forward(self, objects: StateBatch, features: Tensor, keys: Tensor) -> Tensor:
-        """``[s, a]``, by what the reader's `keys` returned."""
+        """``[s, a]``, by features and what the reader's `keys` returned; times side by side become rows."""
         nodes, whole = self.reader(features, keys)
-        scores: Tensor = self.scores(objects, nodes, whole)
+        scores: Tensor = self.scores(objects, nodes.flatten(0, -3), whole.flatten(0, -2))
         return scores.clamp_min(NEVER)
 
 
@@ -71,13 +65,12 @@ class Critic(nn.Module):
 class Imagined(NamedTuple):
     """``h`` imagined steps.
 
-    ``features`` ``[h + 1, s, LATENT]`` with the start; of the actions ``log_chosen`` and ``entropy``
-    ``[h, s]``; of the states that follow ``reward`` and ``continues`` ``[h, s]``.
+    ``features`` ``[h + 1, s, LATENT]`` with the start; the places of the ``actions`` ``[h, s]``; of the
+    states that follow ``reward`` and ``continues`` ``[h, s]``.
     """
 
     features: Tensor
-    log_chosen: Tensor
-    entropy: Tensor
+    actions: Tensor
     reward: Tensor
     continues: Tensor
 
@@ -90,23 +83,19 @@ class ActorCriticLosses(NamedTuple):
     imagined_return: Tensor
 
 
+@torch.no_grad()
 def imagine(world: WorldModel, actor: Actor, start: LatentState, around: Surroundings) -> Imagined:
-    """Steps of the actor in the model; gradients go through samples, straight through."""
+    """Steps of the actor in the model; no gradient goes through them."""
     latent = start
     keys = actor.reader.keys(around.keys)
-    features, log_chosen, entropy = [start.features], [], []
+    features, actions = [start.features], []
     for _ in range(HORIZON):
-        logits = actor(around.objects, latent.features.detach(), keys)
-        log_probabilities = logits.log_softmax(-1)
-        action = straight_through(logits)
-        log_chosen.append((log_probabilities * action.detach()).sum(-1))
-        entropy.append(-(log_probabilities.exp() * log_probabilities).sum(-1))
-        embedded = (action[:, None, :] @ around.actions)[:, 0]
-        latent = world.rssm.imagined(world.rssm.advance(latent, embedded))
+        logits = actor(around.objects, features[-1], keys)
+        actions.append((logits + gumbel(logits)).argmax(-1))
+        latent = world.rssm.imagined(world.rssm.advance(latent, around.embedding(actions[-1])))
         features.append(latent.features)
     stacked = torch.stack(features)
-    readings = world.readings(stacked[1:], around.keys)
-    return Imagined(stacked, torch.stack(log_chosen), torch.stack(entropy), *readings)
+    return Imagined(stacked, torch.stack(actions), *world.readings(stacked[1:], around.keys))
 
 
 def lambda_returns(reward: Tensor, discount: Tensor, value: Tensor) -> Tensor:
@@ -126,29 +115,23 @@ def lambda_returns(reward: Tensor, discount: Tensor, value: Tensor) -> Tensor:
 def actor_critic_losses(
     world: WorldModel, actor: Actor, critic: Critic, slow: Critic, start: LatentState, around: Surroundings
 ) -> ActorCriticLosses:
-    """What imagined steps teach actor and critic; nothing else gets a gradient."""
-    with frozen(world, slow):
-        dream = imagine(world, actor, start, around)
-        discount = DISCOUNT * dream.continues
-        ahead = slow(dream.features[1:], around.keys)
-        returns = lambda_returns(dream.reward, discount, ahead)
-    weight = torch.cat([torch.ones_like(discount[:1]), discount[:-1]]).cumprod(0).detach()
-    value = critic(dream.features[:-1].detach(), around.keys)
-    advantage = (returns - value).detach()
-    objective = REINFORCE * dream.log_chosen * advantage + (1 - REINFORCE) * returns
-    actor_loss = -(weight * (objective + ENTROPY * dream.entropy)).mean()
-    critic_loss = 0.5 * (weight * (value - returns.detach()).square()).mean()
-    return ActorCriticLosses(actor_loss, critic_loss, returns[0].detach().mean())
+    """What imagined steps teach actor and critic; nothing else gets a gradient.
 
-
-@contextmanager
-def frozen(*modules: nn.Module) -> Iterator[None]:
-    """Gradients go through these networks and not to their weights."""
-    weights = [p for module in modules for p in module.parameters() if p.requires_grad]
-    for weight in weights:
-        weight.requires_grad_(False)
-    try:
-        yield
-    finally:
-        for weight in weights:
-            weight.requires_grad_(True)
+    The actor's is that of REINFORCE (Williams, 1992), as DreamerV2's where actions are discrete.
+    """
+    dream = imagine(world, actor, start, around)
+    seen = dream.features[:-1]
+    discount = DISCOUNT * dream.continues
+    with torch.no_grad():
+        returns = lambda_returns(dream.reward, discount, slow(dream.features[1:], around.keys))
+    weight = torch.cat([torch.ones_like(discount[:1]), discount[:-1]]).cumprod(0)
+    value = critic(seen, around.keys)
+    again = around.objects.select(torch.arange(seen.shape[1], device=seen.device).repeat(len(seen)))
+    log_probabilities = actor(again, seen, actor.reader.keys(around.keys)).log_softmax(-1)
+    log_probabilities = log_probabilities.reshape(*seen.shape[:2], -1)
+    log_chosen = log_probabilities.gather(-1, dream.actions[..., None])[..., 0]
+    entropy = -(log_probabilities.exp() * log_probabilities).sum(-1)
+    advantage = returns - value.detach()
+    actor_loss = -(weight * (log_chosen * advantage + ENTROPY * entropy)).mean()
+    critic_loss = 0.5 * (weight * (value - returns).square()).mean()
+    return ActorCriticLosses(actor_loss, critic_loss, returns[0].mean())

@@ -33,7 +33,7 @@ from pdsketch.tensor.states.state import State, StateBatch
 LENGTH: Final = 16
 """States in a sequence; DreamerV2 has 50. An expert in BabyAI's rooms takes about ten steps."""
 
-STARTS: Final = 2
+STARTS: Final = 1
 """So many states a sequence are starts of imagined steps: set by hand, for the CPU's sake."""
 
 
@@ -60,12 +60,11 @@ class SequenceLosses(NamedTuple):
 
 
 class Followed(NamedTuple):
-    """Sequences that the world model has followed; ``rows`` says whose surroundings each state has."""
+    """Sequences that the world model has followed: of each its surroundings, of each state all else."""
 
     sequences: Sequences
     batch: StateBatch
     around: Surroundings
-    rows: Tensor
     taken: Tensor
     observed: Observed
 
@@ -84,7 +83,7 @@ class Dreamer(AgentBaseline):
     def __init__(self, domain: Domain, shapes: Shapes, types: Sequence[str] | None = None) -> None:
         super().__init__(domain, shapes, types)
         scores = ActionScores(domain, WIDTH, self.encoder.input.node_type)
-        self.world = WorldModel(self.encoder, scores, self.shapes)
+        self.world = WorldModel(domain, self.encoder, scores, self.shapes)
         self.actor = Actor(scores)
         self.critic, self.slow_critic = Critic(), Critic()
         self.slow_critic.load_state_dict(self.critic.state_dict())
@@ -129,7 +128,8 @@ class Dreamer(AgentBaseline):
     ) -> tuple[Surroundings, LatentState, Tensor]:
         """What is known of each episode once its state is seen, and the scores of its actions ``[s, a]``."""
         batch, trees, goal = self.seen([*states.values()], [goals[i] for i in states])
-        nodes, seen = self.encoder(batch, trees, goal)
+        nodes, whole = self.encoder(batch, trees, goal)
+        seen = self.world.seen(batch, nodes, whole)
         memories = [self._memories.get(i) for i in states]
         keys = [_fitted(m.keys if m else own, nodes.shape[1]) for m, own in zip(memories, nodes, strict=True)]
         around = self.world.surroundings(batch, torch.stack(keys))
@@ -150,20 +150,18 @@ class Dreamer(AgentBaseline):
     def losses(self, demonstrations: Demonstrations, examples: Tensor) -> SequenceLosses:
         """All losses on the sequences that begin at some examples."""
         followed = self.follow(demonstrations, sequences(demonstrations, _on_host(examples), LENGTH))
-        real, success = followed.sequences.real.flatten(), followed.sequences.success.flatten()
+        rows, success = followed.sequences.sequence, followed.sequences.success
         losses = self.world.losses(
-            self.encoder, followed.batch, followed.around.keys[followed.rows], followed.observed, success
+            self.encoder, followed.batch, followed.around.keys[rows], followed.observed, success
         )
-        around = followed.around.detach()
-        usable = (real & ~success).nonzero()[:, 0]
+        usable = (~success).nonzero()[:, 0]
         some = usable[torch.randperm(len(usable), device=usable.device)[: STARTS * len(examples)]]
         start = followed.observed.latent.detach().select(some)
-        dream = actor_critic_losses(
-            self.world, self.actor, self.critic, self.slow_critic, start, around.select(followed.rows[some])
-        )
+        around = followed.around.detach().select(rows[some])
+        dream = actor_critic_losses(self.world, self.actor, self.critic, self.slow_critic, start, around)
         logits, targets = self._cloned(demonstrations, followed)
         cloning = cross_entropy(logits, targets) if len(targets) else logits.sum()
-        return SequenceLosses(losses[real].mean(), dream, cloning)
+        return SequenceLosses(losses.mean(), dream, cloning)
 
     @torch.no_grad()
     def score(self, demonstrations: Demonstrations, examples: Tensor) -> Tensor:
@@ -181,23 +179,22 @@ class Dreamer(AgentBaseline):
         self, demonstrations: Demonstrations, chunk: Sequences, *, likeliest: bool = False
     ) -> Followed:
         """The world model along sequences."""
-        count, length = chunk.examples.shape
-        flat = chunk.examples.flatten()
-        batch, trees, goal = demonstrations.states(flat)
-        nodes, seen = self.encoder(batch, trees, goal)
-        first = torch.arange(count, device=flat.device) * length
-        around = self.world.surroundings(batch.with_tensors({}).select(first), nodes[first])
-        taken = self.actor.scores.targets(batch, *demonstrations.actions(flat)).reshape(count, length)
-        observed = self.world.observe(around, seen.reshape(count, length, -1), taken, likeliest=likeliest)
-        rows = torch.arange(count, device=flat.device).repeat_interleave(length)
-        return Followed(chunk, batch, around, rows, taken.flatten(), observed)
+        batch, trees, goal = demonstrations.states(chunk.examples)
+        nodes, whole = self.encoder(batch, trees, goal)
+        seen = self.world.seen(batch, nodes, whole)
+        around = self.world.surroundings(batch.with_tensors({}).select(chunk.first), nodes[chunk.first])
+        taken = self.actor.scores.targets(batch, *demonstrations.actions(chunk.examples))
+        observed = self.world.observe(
+            around, seen[chunk.grid], taken[chunk.grid], chunk.place, likeliest=likeliest
+        )
+        return Followed(chunk, batch, around, taken, observed)
 
     def _cloned(self, demonstrations: Demonstrations, followed: Followed) -> tuple[Tensor, Tensor]:
         """The actor's scores where a demonstration led to the goal, and the actions that were taken there."""
         shown = demonstrations.taken & (demonstrations.to_go > 0)
-        cloned = torch.from_numpy(shown[_on_host(followed.sequences.examples)]).to(self.device)
-        at = (cloned & followed.sequences.real).flatten().nonzero()[:, 0]
-        around = followed.around.select(followed.rows[at])
+        cloned = shown[_on_host(followed.sequences.examples)]
+        at = demonstrations.dataset.place(np.flatnonzero(cloned))
+        around = followed.around.select(followed.sequences.sequence[at])
         features = followed.observed.latent.features[at]
         logits = self.actor(around.objects, features, self.actor.reader.keys(around.keys))
         return logits, followed.taken[at]

@@ -12,9 +12,11 @@ import torch
 from torch import Tensor, nn
 
 from pdsketch.baselines.actions import ActionScores
-from pdsketch.baselines.axes import along
+from pdsketch.baselines.axes import along, shared_type
 from pdsketch.baselines.dreamer.rssm import LATENT
 from pdsketch.baselines.encoder import WIDTH
+from pdsketch.lang.domain import Domain
+from pdsketch.lang.types import ObjectType
 from pdsketch.tensor.states.state import StateBatch
 
 
@@ -42,6 +44,35 @@ class ObjectReader(nn.Module):
         """
         nodes = self.inner(self.latent(features)[..., None, :] + keys)
         return nodes, self.whole(torch.cat([features, nodes.max(-2).values], -1))
+
+
+@final
+class SeenState(nn.Module):
+    """What is seen as one vector: the encoder's, and the maximum over the objects of each type.
+
+    So the vector of an object that is alone of its type, a robot's, is seen as it is.
+    """
+
+    def __init__(self, domain: Domain, nodes: ObjectType) -> None:
+        super().__init__()
+        shared = [shared_type(domain, ObjectType((name,)), nodes) for name in domain.hierarchy.names]
+        below = {type_: domain.hierarchy.descendants(type_.names) for type_ in shared if type_ is not None}
+        self.types = tuple({frozenset(names): type_ for type_, names in below.items()}.values())
+        self.nodes = nodes
+        self.join = nn.Sequential(nn.Linear(WIDTH * (1 + len(self.types)), WIDTH), nn.ELU())
+
+    def forward(self, batch: StateBatch, nodes: Tensor, whole: Tensor) -> Tensor:
+        """``[s, width]``, by what the encoder returned."""
+        parts = [whole]
+        for type_ in self.types:
+            if not batch.count(type_):
+                parts.append(torch.zeros_like(whole))
+                continue
+            most = along(batch, nodes, 1, type_, self.nodes).amax(1)
+            mask = batch.mask(type_)
+            parts.append(most if mask is None else most * mask.any(1, keepdim=True))
+        seen: Tensor = self.join(torch.cat(parts, -1))
+        return seen
 
 
 @final

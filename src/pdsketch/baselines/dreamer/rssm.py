@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple, final
+from typing import Any, Final, NamedTuple, final
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import elu, linear
 
 RECURRENT: Final = 128
 """Numbers in the deterministic part; as wide as the encoder. DreamerV2 has 600, for Atari."""
@@ -69,6 +70,33 @@ class RSSM(nn.Module):
         )
         return recurrent
 
+    def follow(self, seen: Tensor, actions: Tensor, *, likeliest: bool = False) -> LatentState:
+        """The latent states ``[t, s, …]`` along what is seen ``[t, s, observed]``.
+
+        ``actions`` are the embeddings of those in between ``[t - 1, s, action]``. As `advance` and `observed`
+        step by step, but what does not depend on the latent state is computed for all steps at once.
+        """
+        inner, outer, join = self.posterior[0], self.posterior[2], self.joined[0]
+        assert isinstance(inner, nn.Linear)
+        assert isinstance(join, nn.Linear)
+        stochastic = VARIABLES * CLASSES
+        by_recurrent, by_seen = inner.weight[:, :RECURRENT], inner.weight[:, RECURRENT:]
+        by_sample, by_action = join.weight[:, :stochastic], join.weight[:, stochastic:]
+        seen_parts = linear(seen, by_seen, inner.bias).unbind()
+        action_parts = linear(actions, by_action, join.bias).unbind()
+        shape = (*seen.shape[:-1], VARIABLES, CLASSES)
+        noises = [None] * len(seen) if likeliest else gumbel(seen.new_empty(shape)).unbind()
+        recurrent = self.begin(seen[0])
+        found: list[LatentState] = []
+        for t, (part, noise) in enumerate(zip(seen_parts, noises, strict=True)):
+            if t:
+                before = found[-1].sample.flatten(-2)
+                joined = elu(torch.addmm(action_parts[t - 1], before, by_sample.t()))
+                recurrent = self.cell(joined, recurrent)
+            logits = _by_variable(outer(elu(torch.addmm(part, recurrent, by_recurrent.t()))))
+            found.append(LatentState(recurrent, _one_hot(logits, noise), logits))
+        return LatentState(*(torch.stack(parts) for parts in zip(*found, strict=True)))
+
     def imagined(self, recurrent: Tensor) -> LatentState:
         """A sample of what the model expects to see."""
         return _sampled(recurrent, self.prior(recurrent))
@@ -82,16 +110,36 @@ class RSSM(nn.Module):
         return _sampled(recurrent, self.posterior(torch.cat([recurrent, seen], -1)), likeliest=likeliest)
 
 
+def gumbel(like: Tensor) -> Tensor:
+    """Noise whose sum with logits is largest at a sample of their distribution (Gumbel, 1954)."""
+    return torch.empty_like(like).exponential_().log_().neg_()
+
+
+class _StraightThrough(torch.autograd.Function):
+    """Where logits plus noise are largest, as one-hot vectors; the gradient is that of the probabilities."""
+
+    @staticmethod
+    def forward(ctx: Any, logits: Tensor, noise: Tensor | None) -> Tensor:
+        ctx.save_for_backward(logits)
+        chosen = (logits if noise is None else logits + noise).argmax(-1, keepdim=True)
+        return torch.zeros_like(logits).scatter_(-1, chosen, 1.0)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
+        (logits,), (gradient,) = ctx.saved_tensors, gradients
+        probabilities = logits.softmax(-1)
+        weighted = probabilities * gradient
+        return weighted - probabilities * weighted.sum(-1, keepdim=True), None
+
+
 def straight_through(logits: Tensor, *, likeliest: bool = False) -> Tensor:
     """A one-hot sample whose gradient is that of its probabilities (Bengio et al., 2013)."""
-    probabilities = logits.softmax(-1)
-    if likeliest:
-        chosen = probabilities.argmax(-1)
-    else:
-        flat = probabilities.detach().flatten(0, -2)
-        chosen = torch.multinomial(flat, 1).reshape(probabilities.shape[:-1])
-    hard = nn.functional.one_hot(chosen, logits.shape[-1]).to(probabilities.dtype)
-    return hard + (probabilities - probabilities.detach())
+    return _one_hot(logits, None if likeliest else gumbel(logits))
+
+
+def _one_hot(logits: Tensor, noise: Tensor | None) -> Tensor:
+    found: Tensor = _StraightThrough.apply(logits, noise)  # type: ignore[no-untyped-call]
+    return found
 
 
 def balanced_kl(posterior: Tensor, prior: Tensor, balance: float = BALANCE) -> Tensor:

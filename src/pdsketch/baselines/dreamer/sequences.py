@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -12,13 +13,22 @@ from pdsketch.learn.data.episode_arrays import Array
 
 
 class Sequences(NamedTuple):
-    """``examples`` ``[b, t]``, whether they are ``real`` (else the last one stands in), and ``success``."""
+    """The states of ``count`` sequences, a row for each, sequence by sequence.
+
+    ``examples`` ``[r]``; ``sequence`` ``[r]`` that each belongs to; the ``first`` row of each sequence
+    ``[count]``; whether the goal is reached there, ``success`` ``[r]``. ``grid`` ``[t, count]`` has the row
+    of each time: after a sequence's end, its last. ``place`` ``[r]`` says where in the (flat) grid it stands.
+    """
 
     examples: Tensor
-    real: Tensor
+    sequence: Tensor
+    first: Tensor
     success: Tensor
+    grid: Tensor
+    place: Tensor
 
 
+@lru_cache(maxsize=2)  # demonstrations, and what was practised
 def ends(demonstrations: Demonstrations) -> Array:
     """The last example that follows each one: the first success of its run, or the run's end ``[e]``.
 
@@ -43,11 +53,18 @@ def sequences(demonstrations: Demonstrations, begins: Array, length: int) -> Seq
     """The sequences that begin at some examples; those of long runs begin earlier, and are full."""
     last = ends(demonstrations)[begins]
     begins = np.maximum(begins - demonstrations.step[begins], np.minimum(begins, last - length + 1))
-    wanted = begins[:, None] + np.arange(min(length, int((last - begins).max()) + 1))
-    examples = np.minimum(wanted, last[:, None])
-    dataset = demonstrations.dataset
+    lengths = np.minimum(last - begins + 1, length)
+    first = np.cumsum(lengths) - lengths
+    sequence = np.repeat(np.arange(len(begins)), lengths)
+    time = np.arange(len(sequence)) - first[sequence]
+    examples = begins[sequence] + time
+    grid = first + np.minimum(np.arange(lengths.max())[:, None], lengths - 1)
+    place = demonstrations.dataset.place
     return Sequences(
-        dataset.place(examples),
-        dataset.place(wanted <= last[:, None]).bool(),
-        dataset.place(demonstrations.to_go[examples] == 0).bool(),
+        place(examples),
+        place(sequence),
+        place(first),
+        place(demonstrations.to_go[examples] == 0).bool(),
+        place(grid),
+        place(time * len(begins) + sequence),
     )

@@ -7,7 +7,7 @@ from typing import Any, Final, final
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from pdsketch.act.rollout import rollout, rooms
 from pdsketch.act.world import World
@@ -52,7 +52,7 @@ class DreamerTraining:
     options: Options
     steps: int
     sources: list[tuple[Demonstrations, Array]]
-    returns: list[float] = field(default_factory=list)
+    returns: list[Tensor] = field(default_factory=list)
     curve: list[dict[str, float]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -85,7 +85,7 @@ class DreamerTraining:
                     group["lr"] = self.options.learning_rate * rate
                 optimiser.step()
             self._follow_critic()
-            self.returns.append(float(losses.dream.imagined_return))
+            self.returns.append(losses.dream.imagined_return)
         self.network.eval()
 
     def practise(self, worlds: list[World], environment_steps: int) -> None:
@@ -121,9 +121,8 @@ class DreamerTraining:
 
     @torch.no_grad()
     def _follow_critic(self) -> None:
-        pairs = zip(self.network.slow_critic.parameters(), self.network.critic.parameters(), strict=True)
-        for slow, fast in pairs:
-            slow.lerp_(fast, SLOW)
+        slow, fast = self.network.slow_critic, self.network.critic
+        torch._foreach_lerp_([*slow.parameters()], [*fast.parameters()], SLOW)
 
 
 def train_dreamer(
@@ -145,7 +144,7 @@ def train_dreamer(
     parts = [training.returns[:SAMPLED], training.returns[-SAMPLED:]]
     return {
         "cloning": network.cloning,
-        "imagined_return": [float(np.mean(part)) for part in parts if part],
+        "imagined_return": [float(torch.stack(part).mean()) for part in parts if part],
         "environment_steps": sum(entry["steps"] for entry in training.curve),
         "practice": training.curve,
     }

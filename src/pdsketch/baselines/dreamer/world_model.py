@@ -10,9 +10,10 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 
 from pdsketch.baselines.actions import ActionScores
 from pdsketch.baselines.dreamer.decoder import GraphDecoder
-from pdsketch.baselines.dreamer.reading import ActionEmbeddings, ObjectReader
+from pdsketch.baselines.dreamer.reading import ActionEmbeddings, ObjectReader, SeenState
 from pdsketch.baselines.dreamer.rssm import RSSM, LatentState, balanced_kl
 from pdsketch.baselines.encoder import WIDTH, GraphEncoder
+from pdsketch.lang.domain import Domain
 from pdsketch.tensor.states.state import StateBatch
 
 ACTION_WIDTH: Final = 32
@@ -49,7 +50,7 @@ class Surroundings(NamedTuple):
 
 
 class Observed(NamedTuple):
-    """Latent states of ``b`` sequences of ``t`` states, as rows ``b · t``, and the logits of their priors."""
+    """Latent states of sequences, a row for each state, and the logits of their priors."""
 
     latent: LatentState
     prior: Tensor
@@ -60,10 +61,15 @@ class WorldModel(nn.Module):
     """Latent dynamics, and its readings."""
 
     def __init__(
-        self, encoder: GraphEncoder, scores: ActionScores, shapes: dict[str, tuple[int, ...]]
+        self,
+        domain: Domain,
+        encoder: GraphEncoder,
+        scores: ActionScores,
+        shapes: dict[str, tuple[int, ...]],
     ) -> None:
         super().__init__()
         self.rssm = RSSM(WIDTH, ACTION_WIDTH)
+        self.seen = SeenState(domain, scores.nodes)
         self.actions = ActionEmbeddings(scores, ACTION_WIDTH)
         self.reader = ObjectReader()
         self.decoder = GraphDecoder(encoder.input, shapes)
@@ -75,17 +81,16 @@ class WorldModel(nn.Module):
         return Surroundings(batch.with_tensors({}), keys, self.actions(batch, keys))
 
     def observe(
-        self, around: Surroundings, seen: Tensor, taken: Tensor, *, likeliest: bool = False
+        self, around: Surroundings, seen: Tensor, taken: Tensor, rows: Tensor, *, likeliest: bool = False
     ) -> Observed:
-        """Latent states along sequences, by ``seen`` ``[b, t, width]`` and the actions' places ``[b, t]``."""
-        latent = self.rssm.observed(self.rssm.begin(seen[:, 0]), seen[:, 0], likeliest=likeliest)
-        found = [latent]
-        for t in range(1, seen.shape[1]):
-            recurrent = self.rssm.advance(latent, around.embedding(taken[:, t - 1]))
-            latent = self.rssm.observed(recurrent, seen[:, t], likeliest=likeliest)
-            found.append(latent)
-        joined = LatentState(*(torch.stack(parts, 1).flatten(0, 1) for parts in zip(*found, strict=True)))
-        return Observed(joined, self.rssm.expected(joined.recurrent))
+        """Latent states along sequences, by ``seen`` ``[t, b, width]`` and the actions' places ``[t, b]``.
+
+        ``rows`` says which of the ``t · b`` states are wanted.
+        """
+        actions = around.actions[torch.arange(seen.shape[1], device=taken.device), taken[:-1]]
+        followed = self.rssm.follow(seen, actions, likeliest=likeliest)
+        latent = LatentState(*(part.flatten(0, 1) for part in followed)).select(rows)
+        return Observed(latent, self.rssm.expected(latent.recurrent))
 
     def readings(self, features: Tensor, keys: Tensor) -> tuple[Tensor, Tensor]:
         """The probabilities of a reward, and that the episode goes on, by features ``[…, s, LATENT]``."""

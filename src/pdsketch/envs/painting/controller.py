@@ -51,6 +51,13 @@ PLACEMENT_NOISE = 0.002
 _BESIDE = 0.046
 """How far apart blocks are put within a bowl, and ``_APART`` in the box."""
 
+_ROOM = 1.05
+"""How far from other blocks' centres a place in a container is, in edges of a block."""
+
+_TIGHT, _OUTWARDS = 1.01, 1.1
+"""The same where blocks in a bowl were pushed aside and leave no other place, and how much nearer to the wall
+such a place may be."""
+
 _APART = 0.075
 _CROSS = np.array([[0, 0], [1, 0], [-1, 0], [0, 1], [0, -1]])
 _GRID = np.array([[0, 0], [-1, 0], [1, 0], [0, -1], [0, 1], [-1, -1], [1, -1], [-1, 1], [1, 1]])
@@ -108,9 +115,12 @@ class Controller:
         offsets = _GRID * min(_APART, BOX_HALF - SIDE) if is_box else _CROSS * _BESIDE
         inside = contained(simulation.positions, simulation.containers)[:, container]
         others = [simulation.positions[i] for i in np.flatnonzero(inside) if i != block]
-        for offset in offsets:
+        places = [(offset, _ROOM) for offset in offsets]
+        if not is_box:
+            places += [(offset * _OUTWARDS, _TIGHT) for offset in offsets[1:]]
+        for offset, room in places:
             spot = centre + point(*offset, 0.0)
-            if all(np.abs(spot[:2] - other[:2]).max() > SIDE * 1.05 for other in others):
+            if all(np.abs(spot[:2] - other[:2]).max() > SIDE * room for other in others):
                 return np.asarray(spot)
         return None
 

@@ -201,7 +201,8 @@ def generator_of(task: Narrowed) -> SuccessorGenerator:
         free,
         roots,
         roots_end,
-        row_starts[negative],
+        # 64 bits, as from Python: `advance` and what it calls are compiled once for both.
+        np.int64(row_starts[negative]),  # type: ignore[arg-type]
         task.effects_starts,
         task.effects,
         task.conditions_starts,
