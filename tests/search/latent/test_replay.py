@@ -101,6 +101,17 @@ def test_effects_are_asked_only_where_the_precondition_holds(corridor, watch):
     assert [batch.tensors["at"].flatten().tolist() for batch, _, _ in trail.moves] == [[0.0, 1.0], [2.0]]
 
 
+@pytest.mark.parametrize("watch", [None, Watch({}, ())])
+def test_states_stay_with_their_plans_where_these_take_different_actions(corridor, watch):
+    model, state = corridor
+    states = [state(0.0), state(1.0), state(2.0)]
+    plans = [[(name, "a")] for name in ("push", "fling", "push")]
+    goals = [model.formula(one.batch, "(far a)") for one in states]
+    trail, verdicts = replayed(model, states, goals, plans, watch)
+    assert [batch.tensors["at"].flatten().tolist() for batch, _, _ in trail.ends] == [[1.0, 6.0, 3.0]]
+    assert [verdicts[i] is None for i in range(3)] == [False, True, True]
+
+
 def test_a_watch_is_told_whose_states_a_blank_is_asked_about(corridor):
     model, state = corridor
     notes = {"experience": {"action::push::g": [{"low": [0], "high": [1], "least": [-0.1], "most": [1.1]}]}}
@@ -119,7 +130,7 @@ def test_a_watch_is_told_whose_states_a_blank_is_asked_about(corridor):
 def test_a_step_that_is_not_sure_enough_is_not_taken(corridor):
     model, state = corridor
     unsure = pds.Model(model.domain, {**model.blanks.given, "derived::far::f": lambda at: 0.2 + 0 * at})
-    goal = [unsure.formula(state(0.0).batch, "(not (far a))")]
+    goal = [unsure.formula(state(0.0).batch, "(free a)")]
     for margin, fails in ((Margin(0.9), True), (Margin(0.7), False)):
         verdicts = Verdicts()
         PlanReplay(unsure, False, margin).run([state(0.0)], goal, [[("push", "a")]], Trail(), verdicts)

@@ -82,6 +82,17 @@ def test_plans_that_are_longer_than_there_is_room_for_are_kept_beside_others():
     assert [sorted(one.plan) for one in found] == [[*range(14)], [*range(n)], [*range(3)]]
 
 
+def test_what_a_call_has_no_work_left_for_is_searched_by_the_next():
+    """Each search takes no more than the work that is allowed, all of them together take more."""
+    n = 4
+    draft, derived, layer = row_of(n)
+    inits = np.array([[number >> i & 1 for i in range(n)] for number in range(2**n)], np.bool_)
+    settings = kernel_settings(PackedOptions(search="astar", heuristic="ff"))
+    found = search_whole(draft_rows(draft, derived, layer), inits, settings, 10.0, False)
+    assert [sorted(one.plan) for one in found] == [np.flatnonzero(~init).tolist() for init in inits]
+    assert max(one.evaluated for one in found) <= 10 < sum(one.evaluated for one in found)
+
+
 @given(drafts(unit=True))
 def test_work_bounds_expansions(drawn):
     draft, derived, layer, init = drawn

@@ -48,7 +48,7 @@ class KernelSettings(NamedTuple):
     """Which search: the heuristic's code, lazy or not, whether to open improved states again, the weights.
 
     After ``patience`` evaluations without a lower h the search is stuck. ``early``: a goal that would be the
-    next to be expanded, whatever its siblings are, is not put into the open list first.
+    next to be expanded is not put into the open list first; all operators must cost the same.
     """
 
     heuristic: int
@@ -247,9 +247,6 @@ def _is_last(
     """Whether the newest node, in ``buffers.after``, is a goal that comes before all that may be open."""
     if buffers.counters[EXPANDED] >= settings.most_expansions or not is_goal(task.relaxation, buffers.after):
         return False
-    operator = nodes.operator[node]
-    if operator >= 0 and task.generator.costs[operator] > task.relaxation.cheapest:
-        return False  # a sibling may cost less
     key = settings.g_weight * nodes.g[node]
     if queue.counts[0] == 0 or key < queue.keys[0, 0]:
         return True
