@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
+import pytest
 from hypothesis import given
 from tests.task.drafts import drafts
 
@@ -183,3 +184,12 @@ def test_axioms_that_are_left_keep_their_layers():
     assert less.axiom_heads.tolist() == [3, 4]
     assert less.axiom_layers.tolist() == [0, 1]
     assert [less.axiom_bodies[i].tolist() for i in range(2)] == [[P], [7]]
+
+
+@pytest.mark.parametrize("limit", ["MOST_WORK", "MOST_LITERALS"])
+def test_tasks_that_are_too_large_are_left_as_they_are(monkeypatch, limit):
+    task = walk()
+    none = np.full(task.n_facts, -1, np.int32)
+    assert without_mutexes(task, none, current()) is not task
+    monkeypatch.setattr(f"pdsketch.task.mutexes.{limit}", 3)
+    assert without_mutexes(task, none, current()) is task

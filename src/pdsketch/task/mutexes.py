@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pdsketch.budget import Budget
 from pdsketch.kernels.arrays import Bools, Ints
@@ -20,6 +21,10 @@ from pdsketch.task.task import Task
 
 MOST_LITERALS: Final = 1 << 13
 """Larger tasks have too many pairs: as bits, those of so many literals take 8 MiB."""
+
+MOST_WORK: Final = 20_000_000
+"""Pairs of effects and words of bits that a round looks at, about a tenth of a second; a room of eight things
+has 400,000. Limits are asked after each round."""
 
 _Rows = tuple[Ints, Ints]
 
@@ -39,7 +44,7 @@ def without_mutexes(task: Task, groups: Ints, budget: Budget) -> Task:
     At most one fact of each of the ``groups`` holds in any state: a number for each fact, -1 for none.
     Operators keep their places.
     """
-    if 2 * task.n_facts > MOST_LITERALS or not len(task.axiom_heads):
+    if 2 * task.n_facts > MOST_LITERALS or _work(task) > MOST_WORK or not len(task.axiom_heads):
         return task
     pairs = possible_pairs(task, groups, budget)
     bodies = task.axiom_bodies
@@ -58,15 +63,15 @@ def without_mutexes(task: Task, groups: Ints, budget: Budget) -> Task:
 def possible_pairs(task: Task, groups: Ints, budget: Budget) -> Words:
     """For each literal, those that may hold with it in a state that can be reached, itself among them."""
     size = 2 * task.n_facts
-    facts = np.flatnonzero(groups >= 0)
-    never = np.zeros((size, size), np.bool_)
-    never[np.ix_(2 * facts, 2 * facts)] = groups[facts][:, None] == groups[facts]
-    never[np.arange(size), np.arange(size)] = False
-    never[np.arange(size), np.arange(size) ^ 1] = True
+    words, every = n_words(size), np.arange(size)
     true = 2 * np.arange(task.n_basic) + ~task.init[: task.n_basic]
-    first = np.zeros((size, size), np.bool_)
-    first[np.ix_(true, true)] = True
-    pairs, forbidden = pack(first, n_words(size)), pack(never, n_words(size))
+    pairs, forbidden = np.zeros((2, size, words), np.uint64)
+    pairs[true] = _bits(true, size)
+    for number in np.unique(groups[groups >= 0]):
+        own = 2 * np.flatnonzero(groups == number)
+        forbidden[own] = _bits(own, size)
+    forbidden[every, every >> 6] &= ~(ONE << (every & 63).astype(np.uint64))
+    forbidden[every, every >> 6] |= ONE << ((every ^ 1) & 63).astype(np.uint64)
     parts = (task.preconditions, task.effects, task.conditions, task.heads)
     operators = _Operators(*((part.starts, part.items) for part in parts))
     bodies = (task.axiom_bodies.starts, task.axiom_bodies.items)
@@ -74,6 +79,20 @@ def possible_pairs(task: Task, groups: Ints, budget: Budget) -> Words:
         while _spread(pairs, forbidden, task.n_basic, (task.axiom_heads, bodies), operators):
             budget.check()
     return pairs
+
+
+def _work(task: Task) -> int:
+    counts = np.diff(task.effects.starts).astype(np.int64)
+    rows = len(task.axiom_bodies.items) + len(task.conditions.items)
+    return int((counts**2).sum()) + rows * n_words(2 * task.n_facts)
+
+
+def _bits(literals: NDArray[np.integer], size: int) -> Words:
+    """A set of literals as a row of bits."""
+    row = np.zeros((1, size), np.bool_)
+    row[0, literals] = True
+    found: Words = pack(row, n_words(size))[0]
+    return found
 
 
 @kernel
