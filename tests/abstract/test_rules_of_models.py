@@ -241,6 +241,22 @@ def test_nan_is_false_or_writes_nothing_and_is_said():
     assert found.facts == ("(x a) = n@0", "(y a) = float32@0")
 
 
+def test_what_is_computed_from_nan_is_not_true():
+    def gap(values):
+        return torch.where(values.argmax(-1) == 3, torch.nan, values.argmax(-1).float())
+
+    domain = pds.parse_domain("""
+        (define (domain d) (:types o - object n - int64[choices=4])
+          (:predicates (x [return_type=n] ?o - o) (y ?o - o))
+          (:derived (gap [return_type=float32] ?o - o) (??g (x ?o)))
+          (:derived (odd ?o - o) (??f (gap ?o)))
+          (:action up :parameters (?o - o) :precondition (odd ?o) :effect (y ?o)))
+    """)
+    model = of(domain, {"gap.g": gap, "odd.f": lambda y: ((y == 1) | y.isnan()).float()})
+    state = pds.State(domain, objects={"o": ["a"]}, values={"x": [0], "y": [False]})
+    assert "(odd ?o) = (x@1 ?o)" in [f.lines()[0] for f in pds.rules(model, state).functions]
+
+
 def test_an_empty_type_and_untrained_blanks():
     domain = pds.parse_domain("""
         (define (domain d) (:types o)
