@@ -200,15 +200,8 @@ class CodeEvaluator:
         self.not_finite += int(self.broken.sum())
         return found
 
-    def truths(
-        self, axes: Sequence[CodeAxis], rows: Longs, node: Node, more: Mapping[str, Tensor] = NOTHING
-    ) -> Bools:
-        """`run` of a truth: false where a network returned NaN."""
-        truths: Bools = self.run(axes, rows, node, more).numpy().astype(np.bool_)
-        return truths & ~self.broken
-
     def truths_on(self, parameters: Mapping[str, Tensor], n: int, node: Node) -> Bools:
-        """`run_on` of a truth."""
+        """`run_on` of a truth: false where a network returned NaN."""
         truths: Bools = self.run_on(parameters, n, node).numpy().astype(np.bool_)
         return truths & ~self.broken
 
