@@ -61,7 +61,7 @@ def models() -> None:
     init = np.zeros(1, np.bool_)
     rows = draft_rows(draft, init, np.zeros(1, np.int32))
     narrow(rows, init)
-    search_whole(rows, init, kernel_settings(PackedOptions()), 1e9, False)
+    search_whole(rows, init[None], kernel_settings(PackedOptions()), 1e9, False)
 
 
 if __name__ == "__main__":
