@@ -130,7 +130,7 @@ def test_objects_values_and_costs_are_those_of_the_model():
     assert task.codes["seen-0_25-m1_5"].value == (0.25, -1.5)
     assert task.problem.metric == "cost"
     best = optimal(task.problem)
-    assert best.cost == pds.plan(model, state, goal, heuristic="blind").cost == 2
+    assert best.cost == pds.plan(model, state, goal, heuristic="blind", k=64).cost == 2
     plain = exported(model, state, goal, costs=False)
     assert plain.problem.metric == "unit"
     assert optimal(plain.problem).cost == 2  # put a#1 on 2, flip b.c

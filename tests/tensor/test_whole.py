@@ -145,7 +145,7 @@ def test_no_plan_leads_through_a_number_that_has_wrapped_around():
     state = counters(HIGH - 2)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        result = pds.plan(pds.Model(COUNTERS), state, "(< (n c0) -10)", max_expansions=40)
+        result = pds.plan(pds.Model(COUNTERS), state, "(< (n c0) -10)", search="astar", max_expansions=40)
         only_more = pds.parse_domain("""
         (define (domain d) (:predicates (n [return_type=int64]))
           (:action more :precondition (> (n) 0) :effect (increase (n) 1)))
