@@ -67,6 +67,13 @@ def test_in_doubt_a_closed_gate_is_no_reason_to_stay_closed(wrong, more):
     assert np.isclose(by_error, 1.0)
 
 
+def test_in_doubt_errors_count_and_what_the_gate_was_does_not():
+    closed, wrong = 1e-5, 0.1
+    stale = wrong + 5 * WRITE_TOLERANCE
+    assert loss(closed, wrong, stale, False, doubt=1.0)[0] > 10
+    assert loss(closed, wrong, stale, False, doubt=0.0)[0] < 0.1
+
+
 KINDS = pds.parse_domain("""
 (define (domain kinds)
   (:types thing)
