@@ -1,12 +1,14 @@
 """Films: frames of the world, also while it acts, the plan, and predictions beside observations."""
 
+import warnings
+
 import pytest
 from PIL import Image, ImageSequence
 
 import pdsketch as pds
 from pdsketch.envs.painting.modules import exact_modules
 from pdsketch.experiments.film import Clip
-from pdsketch.experiments.painting_film import painting_film
+from pdsketch.experiments.painting_film import main, painting_film
 
 
 @pytest.fixture(scope="module")
@@ -31,6 +33,24 @@ def test_the_table_is_drawn_as_predicted_and_as_observed(painting):
     table = last.crop((416, 174, 586, 284))
     colours = {colour for _, colour in table.getcolors(1 << 16)}
     assert len(colours) >= 4  # the table, containers, blocks in several colours
+
+
+def test_what_cannot_be_filmed_is_said(tmp_path, monkeypatch, capsys):
+    world = pds.make_world("painting")
+    pds.Model(world.domain, seed=0).save(str(tmp_path / "untrained"))
+    domain = pds.parse_domain("(define (domain other) (:predicates (p)) (:action a :effect (p)))")
+    pds.Model(domain).save(str(tmp_path / "other"))
+    for name, said in (
+        ("untrained", "has no plan"),
+        ("other", "no model of the"),
+        ("none", "no such folder"),
+    ):
+        monkeypatch.setattr("sys.argv", ["film", str(tmp_path / name), str(tmp_path / "film.gif")])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            assert main() == 1
+        assert said in capsys.readouterr().err
+    assert not (tmp_path / "film.gif").exists()
 
 
 def test_arguments_are_shown_where_they_fit():

@@ -76,13 +76,15 @@ def film(scenes: Iterable[Clip], path: Path, milliseconds: int = 350) -> int:
 
         if hasattr(world, "watcher"):
             world.watcher = watch
-        for done in range(len(scene.plan) + 1):
-            frames.append(_frame(scene, done, seen))
-            times.append(milliseconds if 0 < done < len(scene.plan) else 4 * milliseconds)
-            if done < len(scene.plan):
-                seen.append(world.step(scene.plan[done]))
-        if hasattr(world, "watcher"):
-            world.watcher = None
+        try:
+            for done in range(len(scene.plan) + 1):
+                frames.append(_frame(scene, done, seen))
+                times.append(milliseconds if 0 < done < len(scene.plan) else 4 * milliseconds)
+                if done < len(scene.plan):
+                    seen.append(world.step(scene.plan[done]))
+        finally:
+            if hasattr(world, "watcher"):
+                world.watcher = None
     palette = [frame.convert("P", palette=Image.Palette.ADAPTIVE, colors=64) for frame in frames]
     written = BytesIO()
     settings = {"append_images": palette[1:], "duration": times, "loop": 0, "optimize": True}

@@ -8,6 +8,7 @@ predicted them from the first picture on are outlined. Colours are those that th
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,7 +22,7 @@ from pdsketch.envs.painting.layout import COLOUR_NAMES, COLOURS
 from pdsketch.experiments.film import Clip, film
 from pdsketch.experiments.painting import painting_planner, painting_seeds
 from pdsketch.experiments.painting_config import PaintingSearch
-from pdsketch.lang.diagnostics import error
+from pdsketch.lang.diagnostics import Error, error
 from pdsketch.lang.steps import Step
 from pdsketch.tensor.model import Model
 from pdsketch.tensor.states.state import State
@@ -46,7 +47,10 @@ def painting_film(model: Model, path: Path, kinds: Sequence[str] = KINDS, seed: 
         state = world.reset(start)
         policy = painting_planner(model, PaintingSearch(), "open")
         policy.act(state, world.goal)
-        plan = [*((policy.result and policy.result.plan) or ())]
+        plan = policy.result.plan if policy.result is not None else None
+        if plan is None:
+            why = f"the model has no plan for `{world.goal:.60}`"
+            raise error("bad-model", why, help="train it on more demonstrations")
         clips.append(Clip(world, start, kind, plan, _Table(model, state, plan)))
     return film(clips, path, milliseconds=500)
 
@@ -100,15 +104,22 @@ def _pixel(x: float, y: float, z: float) -> tuple[int, int]:
     return 16 + round(x * _TABLE[0]), 4 + round((1 - y) * _TABLE[1] - z * _HEIGHT)
 
 
-def main() -> None:
-    """Write the film of a saved model."""
-    folder, *rest = sys.argv[1:]
-    path = Path(rest[0] if rest else "painting.gif")
-    model = load_model(folder)
-    if model.domain.name != "painting":
-        raise error("bad-model", f"{folder} is no model of the Painting Factory")
-    sys.stdout.write(f"{painting_film(model, path)} frames in {path}\n")
+def main() -> int:
+    """Write the film of a saved model; exit code 1 where that cannot be done."""
+    parser = argparse.ArgumentParser(prog="python -m pdsketch.experiments.painting_film")
+    parser.add_argument("model", metavar="MODEL", help="the folder of a trained model")
+    parser.add_argument("file", metavar="FILE", nargs="?", default="painting.gif", help="the film")
+    args = parser.parse_args()
+    try:
+        model = load_model(args.model)
+        if model.domain.name != "painting":
+            raise error("bad-model", "this is no model of the Painting Factory", file=args.model)
+        sys.stdout.write(f"{painting_film(model, Path(args.file))} frames in {args.file}\n")
+    except Error as problem:
+        sys.stderr.write(f"{problem}\n")
+        return 1
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
