@@ -108,7 +108,7 @@ def interrupted(seed: int, place: Path) -> list[Loss]:
     losses = [Loss(loss.kind, f"{name}: {loss.text}") for loss in crashes]
     if losses:
         return losses
-    if ended.code == 130 and ended.took > SOON:
+    if ended.signalled and ended.took > SOON:
         losses.append(Loss("limit", f"{name}: {ended.took:.1f} s after Ctrl-C"))
     if ended.code == -signal.SIGINT and not ended.out and not ended.err:
         return losses  # it came before the command had begun
@@ -153,7 +153,7 @@ def table_interrupted(seed: int, place: Path) -> list[Loss]:
     ended = subject.run(subject.new_process(*words), place, after=after, what=signal.SIGINT)
     losses = ended.crashes(killed=ended.code == -signal.SIGINT)
     # It waits for others, and takes no time of the processor itself: twice as long, for busy machines.
-    if ended.seconds > 2 * SOON:
+    if ended.signalled and ended.seconds > 2 * SOON:
         losses.append(Loss("limit", f"{ended.seconds:.1f} s after Ctrl-C"))
     if losses:
         return losses
@@ -175,7 +175,7 @@ def really_interrupted(seed: int, place: Path) -> list[Loss]:
     after = 0.5 + rng.uniform(0, 4.0)
     ended = subject.run(subject.new_process(*words), place, after=after, what=signal.SIGINT)
     losses = ended.crashes(killed=ended.code == -signal.SIGINT)
-    if ended.took > SOON:
+    if ended.signalled and ended.took > SOON:
         losses.append(Loss("limit", f"{ended.took:.1f} s after Ctrl-C"))
     if not losses and len(ended.out.splitlines()) != 1:
         losses.append(Loss("silent", f"no JSON object ({ended.code}): {ended.out!r} {ended.err[-300:]!r}"))

@@ -29,6 +29,7 @@ class Ended:
     """How a subject ended: its exit code, or minus the signal, what it wrote, and how large it was.
 
     ``seconds`` are of the clock and ``cpu`` of the processor, since it was sent a signal, or since its start.
+    ``signalled``: it was sent one, and had not ended by itself before.
     """
 
     code: int
@@ -38,6 +39,7 @@ class Ended:
     cpu: float
     megabytes: float
     hung: bool
+    signalled: bool
 
     @property
     def took(self) -> float:
@@ -91,11 +93,12 @@ def run(
     _, status, usage = os.wait4(pid, 0)
     with suppress(ProcessLookupError):
         os.killpg(pid, signal.SIGKILL)
-    seconds = time.monotonic() - (since if after is not None and not ended else started)
+    signalled = after is not None and not ended
+    seconds = time.monotonic() - (since if signalled else started)
     code = os.waitstatus_to_exitcode(status)
     cpu = usage.ru_utime + usage.ru_stime - spent
     out, err = watch.texts()
-    return Ended(code, out, err, seconds, cpu, usage.ru_maxrss / 1024, hung)
+    return Ended(code, out, err, seconds, cpu, usage.ru_maxrss / 1024, hung, signalled)
 
 
 def command(*words: str) -> Callable[[], int]:
