@@ -80,8 +80,9 @@ class Dreamer(AgentBaseline):
 
     ``cloning`` is the weight of demonstrated actions beside the other losses; their gradient also
     shapes the world model, and, by one linear layer (``direct``) that is for nothing else, the encoder:
-    what tells actions apart is hardly found through sampled latents. 0 is the original. While ``exploring``, actions and latents are sampled;
-    else latents are the likeliest, and actions as the ``temperature`` says.
+    what tells actions apart is hardly found through sampled latents. 0 is the original.
+    While ``exploring``, actions and latents are sampled; else latents are the likeliest, and actions
+    as the ``temperature`` says.
     """
 
     KIND: ClassVar[str] = "dreamer"
