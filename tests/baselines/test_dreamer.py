@@ -105,6 +105,26 @@ def test_it_learns_the_actions_of_20_demonstrations_by_heart(monkeypatch):
         clone.reset()
         (goal,) = episode.goals
         assert [clone.act(state, goal) for state in episode.states[:-1]] == [*episode.actions]
+    assert read_by_the_encoder(clone, episodes) > 0.9
+
+
+def read_by_the_encoder(network, episodes):
+    """How often the encoder's own layer names the action that was shown."""
+    demos = open_demonstrations([*episodes], network.domain, CPU)
+    examples = demos.dataset.place((demos.taken & (demos.to_go > 0)).nonzero()[0])
+    batch, trees, goal = demos.states(examples)
+    with torch.no_grad():
+        scores = network.direct(batch, *network.encoder(batch, trees, goal))
+    targets = network.direct.targets(batch, *demos.actions(examples))
+    return float((scores.argmax(1) == targets).float().mean())
+
+
+def test_the_encoders_own_layer_is_for_training_alone():
+    domain, episodes = demonstrations(3)
+    network, _ = untrained(domain, episodes)
+    before = by_action(network, [episodes[0].states[0]], [episodes[0].goal])
+    torch.nn.init.normal_(network.direct.whole.weight)
+    assert by_action(network, [episodes[0].states[0]], [episodes[0].goal]) == before
 
 
 def test_the_order_of_objects_changes_no_score():

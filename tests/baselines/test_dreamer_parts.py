@@ -134,7 +134,7 @@ def test_each_loss_moves_its_own_weights(towers):
     assert moved(network, network.losses(demos, examples).world) == {"encoder", "world"}
     assert moved(network, network.losses(demos, examples).dream.actor) == {"actor"}
     assert moved(network, network.losses(demos, examples).dream.critic) == {"critic"}
-    assert moved(network, network.losses(demos, examples).cloning) == {"encoder", "world", "actor"}
+    assert moved(network, network.losses(demos, examples).cloning) == {"encoder", "world", "actor", "direct"}
     assert all(p.requires_grad for p in network.world.parameters())
 
 

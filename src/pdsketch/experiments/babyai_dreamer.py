@@ -31,6 +31,9 @@ STEPS: Final = {100: 300, 1000: 500, 10000: 1200}
 BATCH: Final = {100: 32, 1000: 32, 10000: 256}
 """Sequences in a batch: with few demonstrations they are soon known by heart, and small ones do on a CPU."""
 
+CLONING: Final = 10.0
+"""The weight of demonstrated actions, by the search of settings (docs/baselines.md)."""
+
 PRACTICE: Final = 3_000
 """Environment steps of the row with practice, after all demonstrations."""
 
@@ -51,7 +54,7 @@ class DreamerConfig:
     learning_rate: float = 2e-3
     weight_decay: float = 1e-2
     environment_steps: int = 0
-    cloning: float = 1.0
+    cloning: float = CLONING
     sketch: str = "abs"
     temperature: float = 1.0
     problems: int = 500
@@ -65,7 +68,7 @@ class DreamerConfig:
         """What tells a run from the others, but for its seed."""
         parts = ["dreamer", str(self.episodes)]
         parts += [self.sketch] if self.sketch != "abs" else []
-        parts += [f"cloning{self.cloning:g}"] if self.cloning != 1 else []
+        parts += [f"cloning{self.cloning:g}"] if self.cloning != CLONING else []
         parts += [f"practice{self.environment_steps}"] if self.environment_steps else []
         return "-".join(parts)
 

@@ -57,7 +57,7 @@ class DreamerTraining:
 
     def __post_init__(self) -> None:
         network = self.network
-        groups = ([network.encoder, network.world], [network.actor], [network.critic])
+        groups = ([network.encoder, network.world, network.direct], [network.actor], [network.critic])
         self.weights = [list(nn.ModuleList(group).parameters()) for group in groups]
         self.optimisers = [make_optimiser(group, self.options) for group in self.weights]
         self.draw = np.random.default_rng([self.options.seed, 1])
