@@ -208,7 +208,8 @@ class Dreamer(AgentBaseline):
         """The actor's scores in some of the states."""
         around = followed.around.select(followed.sequences.sequence[at])
         features = followed.observed.latent.features[at]
-        return self.actor(around.objects, features, self.actor.reader.keys(around.keys))
+        logits: Tensor = self.actor(around.objects, features, self.actor.reader.keys(around.keys))
+        return logits
 
 
 def _shown(demonstrations: Demonstrations, followed: Followed) -> Tensor:
