@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from dataclasses import asdict
 
 import pytest
@@ -116,3 +118,30 @@ def test_a_table_of_finished_runs_says_which_are_not(tmp_path, name, kinds):
 def test_a_table_of_no_runs_is_refused(tmp_path, capsys):
     assert main(["reproduce", "babyai-nodes", "--finished", "-o", str(tmp_path)]) == 31
     assert "no-runs" in capsys.readouterr().err
+
+
+MODULE = """
+from dataclasses import dataclass
+from pdsketch.experiments.runs import ExperimentRun
+
+@dataclass(frozen=True)
+class Config:
+    size: int
+
+def measure(config):
+    return {}
+
+print(ExperimentRun("some", measure, Config(1)).key)
+"""
+
+
+def test_a_run_of_a_module_that_is_started_is_that_of_the_module(tmp_path):
+    (tmp_path / "trial.py").write_text(MODULE)
+    said = [
+        subprocess.run(
+            [sys.executable, *words], cwd=tmp_path, capture_output=True, text=True, check=True
+        ).stdout
+        for words in (["-m", "trial"], ["-c", "import trial"])
+    ]
+    assert said[0] == said[1]
+    assert said[0].startswith("some-")

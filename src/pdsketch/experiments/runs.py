@@ -14,6 +14,7 @@ import json
 import platform
 import shutil
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -56,8 +57,10 @@ class ExperimentRun(Generic[C]):
 
     @property
     def code(self) -> str:
-        """Where the function stands, ``module:name``."""
-        return f"{self.function.__module__}:{self.function.__name__}"
+        """Where the function stands, ``module:name``; the same where ``python -m`` runs the module."""
+        module = self.function.__module__
+        started = getattr(sys.modules.get(module), "__spec__", None) if module == "__main__" else None
+        return f"{started.name if started else module}:{self.function.__name__}"
 
     @property
     def key(self) -> str:
