@@ -17,9 +17,13 @@ Records = Sequence[dict[str, Any]]
 
 
 def made_by(records: Records) -> str:
-    """The commit, the day and the version of torch of a table's first run."""
-    origin = records[0]["origin"]
-    return f"Commit {origin['commit']}, {origin['date']}, torch {origin['versions'].get('torch', '?')}."
+    """The commits, the days and the versions of torch of a table's runs, each once, in their order."""
+    origins = [record["origin"] for record in records]
+    commits = list(dict.fromkeys(origin["commit"] for origin in origins))
+    days = list(dict.fromkeys(origin["date"] for origin in origins))
+    versions = list(dict.fromkeys(origin["versions"].get("torch", "?") for origin in origins))
+    name = "Commit" if len(commits) == 1 else "Commits"
+    return f"{name} {', '.join(commits)}; {', '.join(days)}; torch {', '.join(versions)}."
 
 
 def spread(values: Sequence[float], digits: int = 3) -> str:
