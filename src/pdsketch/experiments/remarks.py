@@ -19,8 +19,8 @@ predicted numbers to values that were seen while it searches, and which part of 
 was not measured. **PDS-Abs and PDS-Rob** agree with the paper. **Dreamer** has what the paper's has (0.96 /
 0.79), and more in fuller rooms: from demonstrations alone, in three minutes of a GPU, once the encoder is
 also told directly what was demonstrated ([what keeps it on the
-plateau](baselines.md#what-keeps-it-on-the-plateau)). 3,000 environment steps of practice hardly change it. How
-many steps in the environment the paper's has is not said.""",
+plateau](baselines.md#what-keeps-it-on-the-plateau)). 3,000 environment steps of practice hardly change it.
+How many steps in the environment the paper's has is not said.""",
     "babyai-data": """\
 **Where the paper contradicts itself.** Its main table has 0.93 for BC and 0.91 for DT (S); its table by
 numbers of demonstrations has 0.39 and 0.30 for them at 10,000, its largest number (in brackets above:

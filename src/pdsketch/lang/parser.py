@@ -251,8 +251,25 @@ def _predicate(node: Node, report: Report, *, what: str) -> PredicateSyntax | No
 
 
 def _predicates(items: Sequence[Node], report: Report) -> list[PredicateSyntax]:
-    found = (_predicate(item, report, what="a predicate") for item in items)
-    return [predicate for predicate in found if predicate is not None]
+    found: list[PredicateSyntax] = []
+    at = 0
+    while at < len(items):
+        item = items[at]
+        at += 1
+        if isinstance(item, Atom) and item.text == "-" and found:
+            report.error(
+                "bad-predicate",
+                f"`{found[-1].name.text}` is a predicate, true or false, and a type of values follows it",
+                item,
+                help="what has other values is a function: (:functions (NAME ?x - type) - int64)",
+            )
+            type_, at = type_at(items, at, item, report)
+            found[-1] = found[-1]._replace(is_function=True, returns=type_)  # no errors where it is used
+            continue
+        predicate = _predicate(item, report, what="a predicate")
+        if predicate is not None:
+            found.append(predicate)
+    return found
 
 
 def _functions(items: Sequence[Node], report: Report) -> list[PredicateSyntax]:
