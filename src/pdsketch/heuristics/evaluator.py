@@ -13,7 +13,7 @@ from pdsketch.heuristics.registry import evaluate, find_heuristic
 from pdsketch.heuristics.relaxation import Relaxation, relax
 from pdsketch.kernels.arrays import Bools, Floats, Ints
 from pdsketch.kernels.bits import Words, n_words, pack
-from pdsketch.kernels.compiled import announced, kernel
+from pdsketch.kernels.compiled import kernel
 from pdsketch.task.axioms import Axioms, evaluate_axioms, prepare_axioms
 from pdsketch.task.task import Task
 
@@ -48,7 +48,6 @@ class KernelEvaluator:
         self._relaxation = relax(task, costs, per_effect=per_effect, budget=current())
         self._work = make_work(task, self._relaxation)
         self._axioms = prepare_axioms(task)
-        self._compiled = False
 
     def values(self, states: Bools) -> Floats:
         """The value of each state; infinity where even the relaxed task has no plan.
@@ -66,10 +65,6 @@ class KernelEvaluator:
     def _run(self, states: Bools) -> tuple[Floats, int]:
         words = pack(states[:, : self.task.n_basic], max(1, n_words(self.task.n_facts)))
         values = np.zeros(len(states))
-        if not self._compiled:  # the timer of an announcement costs more than a small batch
-            with announced():
-                self._evaluate(words[:0], values[:0])
-            self._compiled = True
         budget, first, size, count = current(), 0, 1, 0
         while first < len(states):
             started = monotonic()

@@ -8,10 +8,7 @@ nothing is linked.
 
 from __future__ import annotations
 
-import sys
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import cached_property, update_wrapper
 from typing import Any, TypeVar, cast, final
 
@@ -21,9 +18,6 @@ from pdsketch.kernels.flat import Fixed, flatten, unfixed
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T", bound=tuple[Any, ...])
-
-ANNOUNCED_AFTER = 1.5
-"""Seconds after which a first call can only be compiling, and the user is told so."""
 
 
 def kernel(function: F) -> F:
@@ -64,7 +58,7 @@ class Kernel:
         with apart():
             from numba import njit
 
-            import pdsketch.kernels.aside  # noqa: F401 - what numba takes is not counted
+            import pdsketch.kernels.aside  # noqa: F401 - what numba takes is not counted, and told
             from pdsketch.kernels.cache import keep
 
             options: dict[str, Any] = {"no_cpython_wrapper": inner, "no_cfunc_wrapper": True}
@@ -99,20 +93,3 @@ class Kernel:
                     content = linked.UNLINKED
                 linked.save(self.function, signature, content)
         return result
-
-
-@contextmanager
-def announced() -> Iterator[None]:
-    """Tell the user what the wait is for, if what happens inside takes long enough to be compilation."""
-    timer = threading.Timer(ANNOUNCED_AFTER, _announce)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
-
-
-def _announce() -> None:
-    sys.stderr.write("pdsketch: compiling the planner's kernels (once, up to a minute) ...\n")
-    sys.stderr.flush()

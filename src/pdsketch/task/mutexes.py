@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from pdsketch.budget import Budget
 from pdsketch.kernels.arrays import Bools, Ints
 from pdsketch.kernels.bits import ONE, Words, lowest, n_words, pack
-from pdsketch.kernels.compiled import announced, kernel
+from pdsketch.kernels.compiled import kernel
 from pdsketch.kernels.csr import gather
 from pdsketch.task.task import Task
 
@@ -75,9 +75,8 @@ def possible_pairs(task: Task, groups: Ints, budget: Budget) -> Words:
     parts = (task.preconditions, task.effects, task.conditions, task.heads)
     operators = _Operators(*((part.starts, part.items) for part in parts))
     bodies = (task.axiom_bodies.starts, task.axiom_bodies.items)
-    with announced():
-        while _spread(pairs, forbidden, task.n_basic, (task.axiom_heads, bodies), operators):
-            budget.check()
+    while _spread(pairs, forbidden, task.n_basic, (task.axiom_heads, bodies), operators):
+        budget.check()
     return pairs
 
 

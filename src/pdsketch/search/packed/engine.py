@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from threading import Event
 from typing import Literal, final, get_args
 
 import numpy as np
@@ -15,7 +14,6 @@ from pdsketch.heuristics.explore import UNREACHED, make_work
 from pdsketch.heuristics.registry import find_heuristic
 from pdsketch.heuristics.relaxation import relax
 from pdsketch.kernels.bits import pack
-from pdsketch.kernels.compiled import announced
 from pdsketch.kernels.csr import gather
 from pdsketch.kernels.growing import row_size
 from pdsketch.lang.diagnostics import error
@@ -50,9 +48,6 @@ from pdsketch.search.result import Status
 from pdsketch.search.trace import SearchNode
 from pdsketch.task.axioms import prepare_axioms
 from pdsketch.task.task import Task
-
-_compiled = Event()
-"""Whether the kernels of searches have run, and are compiled."""
 
 HeuristicCosts = Literal["own", "plus-one"]
 
@@ -195,10 +190,6 @@ class _Run:
 
     def _until_done(self) -> PackedOutcome:
         started = time.monotonic()
-        if not _compiled.is_set():  # the timer of an announcement costs more than a small search
-            with announced():
-                self._advance(0)
-            _compiled.set()
         evaluations = min(max(1, _AT_FIRST // (1 + len(self.task.relaxation.conditions))), _MOST_AT_FIRST)
         while True:
             before = time.monotonic()

@@ -7,8 +7,6 @@ which ends as soon as it meets the goal that it would expand next.
 
 from __future__ import annotations
 
-from contextlib import nullcontext
-from threading import Event
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -18,7 +16,7 @@ from pdsketch.heuristics.narrowed import relax_narrowed, work_of
 from pdsketch.heuristics.unary import Rows, sort
 from pdsketch.kernels.arrays import Bools, Ints, Longs
 from pdsketch.kernels.bits import set_true
-from pdsketch.kernels.compiled import announced, kernel
+from pdsketch.kernels.compiled import kernel
 from pdsketch.search.packed.advance import (
     CURRENT,
     EVALUATED,
@@ -48,10 +46,6 @@ _FIRST_ROOM: Final = 1 << 8
 _MOST_ROOM: Final = 1 << 13
 """States that a search has room for: enough for most; then, as it begins anew, at most. Larger ones are for
 the engine, which can grow. Set by hand."""
-
-
-_compiled = Event()
-"""Whether the kernel has run, and is compiled."""
 
 
 class Whole(NamedTuple):
@@ -350,13 +344,11 @@ def search_whole(
     of unary operators. The budget is asked whenever as much has been spent, on however many states.
     """
     budget, answers = current(), list[Whole]()
-    with nullcontext() if _compiled.is_set() else announced():
-        while len(answers) < len(inits):
-            budget.check()
-            found, plans = _search_each(rows, inits[len(answers) :], settings, work, per_effect)
-            at = 0
-            for answer, expanded, evaluated, generated, end in found.tolist():
-                answers.append(Whole(answer, expanded, evaluated, generated, plans[at:end].tolist()))
-                at = end
-    _compiled.set()
+    while len(answers) < len(inits):
+        budget.check()
+        found, plans = _search_each(rows, inits[len(answers) :], settings, work, per_effect)
+        at = 0
+        for answer, expanded, evaluated, generated, end in found.tolist():
+            answers.append(Whole(answer, expanded, evaluated, generated, plans[at:end].tolist()))
+            at = end
     return answers
