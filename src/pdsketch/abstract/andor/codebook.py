@@ -118,11 +118,13 @@ class Codebook:
         """The nearest code of each row of numbers, in units of the radius; of k-means, by Euclid."""
         if self.fixed:
             return closest(numbers, self.values)
+        limit = FARTHEST * self.radius
+        if len(self.radius) == 1:
+            return _closest_number(np.clip(numbers, -limit, limit) / self.radius, self.values / self.radius)
         if len(numbers) > MANY_ROWS:
             distinct, inverse = np.unique(numbers, axis=0, return_inverse=True)
             if len(distinct) <= MANY_ROWS:
                 return self.nearest(distinct)[inverse.reshape(-1)]
-        limit = FARTHEST * self.radius
         scaled, own = np.clip(numbers, -limit, limit) / self.radius, self.values / self.radius
         found = np.empty(len(numbers), np.int64)
         step = max(1, 4_000_000 // max(1, len(own)))
@@ -136,28 +138,38 @@ class Codebook:
 
     def _coded(self, numbers: Floats, welcome: Bools) -> Longs:
         """The codes of numbers; those that have none get one where they are welcome, or while it may grow."""
-        if len(self) and not len(numbers):
+        if not len(numbers):
             return np.zeros(0, np.int64)
-        if len(self):
-            known = self.nearest(numbers)
-            if (np.abs(numbers - self.values[known]) <= self.radius).all():
-                return known
-        distinct, inverse = np.unique(numbers, axis=0, return_inverse=True)
+        known = self.nearest(numbers) if len(self) else np.zeros(len(numbers), np.int64)
+        far = ~self._has_own(numbers, known)
+        before = len(self)
+        distinct, inverse = np.unique(numbers[far], axis=0, return_inverse=True)
         allowed = np.zeros(len(distinct), np.bool_)
-        np.logical_or.at(allowed, inverse.reshape(-1), welcome)
-        order = np.argsort(~allowed, kind="stable")
-        for at in order:
+        np.logical_or.at(allowed, inverse.reshape(-1), welcome[far])
+        for at in np.argsort(~allowed, kind="stable"):
+            if len(self) >= MOST_CODES or not (allowed[at] or (self.grows and self.grown < GROWTH)):
+                break  # nor do those that follow get one
             row = distinct[at]
             if len(self) and (np.abs(self.values - row) <= self.radius).all(1).any():
                 continue
-            if len(self) >= MOST_CODES or not (np.abs(row) < FARTHEST * self.radius).all():
+            if not (np.abs(row) < FARTHEST * self.radius).all():
                 continue
-            if not allowed[at]:
-                if not self.grows or self.grown >= GROWTH:
-                    continue
-                self.grown += 1
+            self.grown += not allowed[at]
             self.values = np.concatenate([self.values, row[None]])
-        return self.nearest(distinct)[inverse.reshape(-1)] if len(self) else np.zeros(len(numbers), np.int64)
+        return known if len(self) == before else self.nearest(numbers)
+
+
+def _closest_number(numbers: Floats, values: Floats) -> Longs:
+    """The place of the closest value of each number, ``[n, 1]`` and ``[m, 1]``; of two, the first."""
+    distinct, places = np.unique(values[:, 0], return_index=True)
+    above = np.searchsorted(distinct, numbers[:, 0])
+    low, high = np.maximum(above - 1, 0), np.minimum(above, len(distinct) - 1)
+    off_low, off_high = np.abs(numbers[:, 0] - distinct[low]), np.abs(numbers[:, 0] - distinct[high])
+    first, second = places[low], places[high]
+    found: Longs = np.where(
+        off_low == off_high, np.minimum(first, second), np.where(off_low < off_high, first, second)
+    )
+    return found
 
 
 @final
