@@ -67,12 +67,12 @@ def test_computed_numbers_get_codes_in_the_known_range_and_a_few_beyond(book, da
 
 
 def test_no_more_codes_are_made_than_there_is_room_for(monkeypatch):
-    monkeypatch.setattr(codebook, "MOST_CODES", 3)
+    monkeypatch.setattr(codebook, "MOST_CODES", 4)
     monkeypatch.setattr(codebook, "GROWTH", 1)
     book = Codebook("some", np.array([0.1]), whole=False, grows=True)
     assert book.know(np.array([[0.0], [4.0]])).tolist() == [0, 1]
     assert book.meet(np.array([[9.0], [8.0]]))[1].tolist() == [False, True]  # one of them is all it may grow
-    assert book.know(np.array([[2.0], [3.5], [8.0]])).tolist() == [0, 1, 2]
+    assert book.know(np.array([[2.0], [3.5], [8.0]])).tolist() == [3, 1, 2]
 
 
 def test_numbers_that_are_too_far_have_no_code():
