@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -197,6 +199,14 @@ def test_a_state_that_was_reached_more_cheaply_before_its_turn_is_expanded_once(
     operators = [("dear", "s", "a ~s", 10.0), ("cheap1", "s", "b ~s", 1.0), ("cheap2", "b", "a ~b", 1.0)]
     found = search(make_task("s a b g", "s", "g", operators), PackedOptions(search=name, heuristic="blind"))
     assert (found.status, found.states, found.expanded) == ("unsolvable", 3, 3)
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_what_an_effect_asks_for_is_asked_before_it_fires(name):
+    task = make_task("w g x", "", "g ~x", [("go", "", ["g", "w > x"], 1.0), ("dry", "", "~w", 1.0)])
+    options = PackedOptions(search=name, heuristic="blind")
+    assert search(task, options).plan == (0,)
+    assert search(replace(task, init=np.array([True, False, False])), options).plan == (1, 0)
 
 
 def test_expanded_counts_the_goal_when_a_star_removes_it():

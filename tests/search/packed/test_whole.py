@@ -41,13 +41,14 @@ def test_a_search_in_one_kernel_is_that_of_the_engine(drawn, name, most, per_eff
     assert found.plan == plan
 
 
-def row_of(n):
-    """Facts to be made true one by one, in any order."""
+def row_of(n, *, chained=False):
+    """Facts to be made true one by one, in any order, or each after the one before."""
+    asked = [[2 * i + 1, *([2 * i - 2] if chained and i else [])] for i in range(n)]
     draft = Draft(
         rules=np.arange(n, dtype=np.int32),
         origins=np.zeros(n, np.int32),
         costs=np.ones(n),
-        preconditions=csr_of([[2 * i + 1] for i in range(n)]),
+        preconditions=csr_of(asked),
         owners=np.arange(n, dtype=np.int32),
         conditions=csr_of([[] for _ in range(n)]),
         heads=csr_of([[2 * i] for i in range(n)]),
@@ -58,6 +59,13 @@ def row_of(n):
         groups=(),
     )
     return draft, np.zeros(n, np.bool_), np.zeros(n, np.int32)
+
+
+def test_operators_are_found_by_the_facts_that_they_ask_for():
+    draft, derived, layer = row_of(5, chained=True)
+    settings = kernel_settings(PackedOptions(search="astar", heuristic="ff"))
+    (found,) = search_whole(draft_rows(draft, derived, layer), derived[None], settings, 1e9, False)
+    assert (found.answer, found.plan) == (SOLVED, [0, 1, 2, 3, 4])
 
 
 def test_a_search_that_outgrows_its_first_room_begins_anew():
@@ -76,10 +84,10 @@ def test_a_search_that_outgrows_its_first_room_begins_anew():
 def test_plans_that_are_longer_than_there_is_room_for_are_kept_beside_others():
     n = 30
     draft, derived, layer = row_of(n)
-    inits = np.stack([np.arange(n) >= 14, derived, np.arange(n) >= 3])
+    inits = np.stack([np.arange(n) >= 20, derived, np.arange(n) >= 3])  # room for 48 steps at first
     settings = kernel_settings(PackedOptions(search="astar", heuristic="ff"))
     found = search_whole(draft_rows(draft, derived, layer), inits, settings, 1e9, False)
-    assert [sorted(one.plan) for one in found] == [[*range(14)], [*range(n)], [*range(3)]]
+    assert [sorted(one.plan) for one in found] == [[*range(20)], [*range(n)], [*range(3)]]
 
 
 def test_what_a_call_has_no_work_left_for_is_searched_by_the_next():
