@@ -184,6 +184,6 @@ def test_no_folder_to_keep_kernels_in_costs_only_time(folder, tmp_path, capsys):
     folder.write_text("a file where the folder should be")
     for _ in range(2):
         assert in_a_new_process(tmp_path)(1) == 2
-    told = capsys.readouterr().err
-    assert told.count("\n") == 1
-    assert "no folder" in told
+    told = [line for line in capsys.readouterr().err.splitlines() if "compiling" not in line]
+    assert len(told) == 1
+    assert "no folder" in told[0]
