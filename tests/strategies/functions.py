@@ -10,6 +10,9 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+ASIDE = 0.13
+"""Where thresholds stand: sums of fractions by powers of 2 do not come within a float32's error of it."""
+
 PERIOD = 5
 
 
@@ -20,7 +23,7 @@ class Linear:
     Element ``j`` of input ``i`` weighs ``weights[i] * (1 + j)``; the elements of a
     set count once for each of its members. ``returns`` is ``bool`` (is the sum
     above the bias?), ``("int", n)`` (the floor of it, modulo ``n``) or ``("float",
-    shape)`` (halves between 0 and 2, another for each dimension).
+    shape)`` (halves between 0 and 2, another for each dimension). Thresholds stand a little `ASIDE`.
     """
 
     weights: tuple[int, ...]
@@ -34,12 +37,13 @@ class Linear:
     def result(self, total: float) -> Any:
         """The value that belongs to a sum."""
         if self.returns == "bool":
-            return total > self.bias + 0.125
+            return total > self.bias + ASIDE
         kind, size = self.returns
         if kind == "int":
-            return (math.floor(total) + self.bias) % size
+            return (math.floor(total + ASIDE) + self.bias) % size
         halves = [
-            ((math.floor(2 * total) + self.bias + d) % PERIOD) / 2 for d in range(size[0] if size else 1)
+            ((math.floor(2 * total + ASIDE) + self.bias + d) % PERIOD) / 2
+            for d in range(size[0] if size else 1)
         ]
         return tuple(halves) if size else halves[0]
 

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from pdsketch.lang.types import ObjectType, ValueType
 
-from .functions import PERIOD, Linear
+from .functions import ASIDE, PERIOD, Linear
 from .sample import Sample
 
 
@@ -52,10 +52,10 @@ def _weighted(values: Tensor, hot: bool) -> Tensor:
 
 def _result(function: Linear, total: Tensor, one_hot: bool) -> Tensor:
     if function.returns == "bool":
-        return (total > function.bias + 0.125).float()
+        return (total > function.bias + ASIDE).float()
     kind, size = function.returns
     if kind == "int":
-        number = (torch.floor(total) + function.bias).remainder(size).long()
+        number = (torch.floor(total + ASIDE) + function.bias).remainder(size).long()
         return 100.0 * torch.nn.functional.one_hot(number, size) if one_hot else number[..., None]
     dimensions = torch.arange(size[0] if size else 1)
-    return (torch.floor(2 * total)[..., None] + function.bias + dimensions).remainder(PERIOD) / 2
+    return (torch.floor(2 * total + ASIDE)[..., None] + function.bias + dimensions).remainder(PERIOD) / 2
