@@ -7,7 +7,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --disable-pip-version-check --quiet
 # Byte code, as for any installed package: commands start faster.
 COMPILE := $(BIN)/python -m compileall -q src/pdsketch
-CHECKED := src tests benchmarks examples
+CHECKED := src paper tests benchmarks examples
 
 # One thread a process: the tests run in parallel already.
 export OMP_NUM_THREADS ?= 1
@@ -80,7 +80,7 @@ docs: .venv/installed-dev  ## the documents as a site, in site/; every link is c
 
 cluster: .venv/installed-dev  ## runs on Ray, with two local workers (installs Ray, 80 MB)
 	$(PIP) --editable '.[cluster]'
-	$(BIN)/python -m tests.cluster
+	$(BIN)/python -m paper.tests.cluster
 
 browser: .venv/installed-dev  ## the page of `pdsketch serve` in a real browser (needs Chromium)
 	$(PIP) --editable '.[browser]'

@@ -20,7 +20,7 @@ from pdsketch.lang.diagnostics import Error
 from pdsketch.lang.load import parse_domain
 from pdsketch.tensor.model import Model
 from pdsketch.tensor.states.state import State
-from pdsketch.tensor.store import ARCHITECTURE, SKETCH, WEIGHTS, load_model
+from pdsketch.tensor.store import ARCHITECTURE, SKETCH, WEIGHTS_FILE, load_model
 
 GOAL = "(exists (?o - item) (is-red ?o))"
 
@@ -42,7 +42,7 @@ def test_a_model_comes_back_as_it_was(folder):
     assert torch.equal(model.holds(grid_state(), GOAL), before.holds(grid_state(), GOAL))
     a, b = (m.step(grid_state(), ("paint", "home"))["item-feature"] for m in (model, before))
     assert torch.equal(a, b)
-    assert sorted(p.name for p in folder.iterdir()) == sorted([SKETCH, ARCHITECTURE, WEIGHTS])
+    assert sorted(p.name for p in folder.iterdir()) == sorted([SKETCH, ARCHITECTURE, WEIGHTS_FILE])
 
 
 def test_the_users_own_modules_are_given_again_with_their_weights(tmp_path):
@@ -154,13 +154,13 @@ def edit_blank(folder, **fields):
 
 
 def edit_weights(folder, change):
-    weights = load_file(folder / WEIGHTS)
-    save_file(change(weights), folder / WEIGHTS)
+    weights = load_file(folder / WEIGHTS_FILE)
+    save_file(change(weights), folder / WEIGHTS_FILE)
     reseal(folder, ARCHITECTURE)
 
 
 def write_weights(folder, data):
-    (folder / WEIGHTS).write_bytes(data)
+    (folder / WEIGHTS_FILE).write_bytes(data)
     reseal(folder, ARCHITECTURE)
 
 
@@ -174,10 +174,10 @@ def write_weights(folder, data):
         lambda f: (f / ARCHITECTURE).unlink(),
         lambda f: (f / SKETCH).unlink(),
         lambda f: (f / SKETCH).write_text("(define (domain"),
-        lambda f: (f / WEIGHTS).unlink(),
+        lambda f: (f / WEIGHTS_FILE).unlink(),
         lambda f: write_weights(f, b"\x80\x04\x95pickle"),
         lambda f: write_weights(f, b""),
-        lambda f: write_weights(f, (f / WEIGHTS).read_bytes()[:-8]),
+        lambda f: write_weights(f, (f / WEIGHTS_FILE).read_bytes()[:-8]),
         lambda f: edit(f, format=99),
         lambda f: edit(f, seed="x"),
         lambda f: edit(f, tnorm="x"),
@@ -317,7 +317,7 @@ def test_a_killed_save_leaves_the_old_model_or_the_new_one(tmp_path):
     assert found == {0, 1}
 
 
-@pytest.mark.parametrize("part", [SKETCH, WEIGHTS, ARCHITECTURE])
+@pytest.mark.parametrize("part", [SKETCH, WEIGHTS_FILE, ARCHITECTURE])
 def test_files_of_two_models_do_not_belong_together(folder, tmp_path, part):
     other = Model(parse_domain(GRID.source.text + "\n"), {"facing": facing}, seed=4)
     other.save(tmp_path / "other")
@@ -337,7 +337,7 @@ def test_a_full_disk_leaves_the_old_model(folder):
 def test_saving_follows_no_links(folder, tmp_path):
     precious = tmp_path / "profile"
     precious.write_text("mine")
-    names = [SKETCH, ARCHITECTURE, WEIGHTS]
+    names = [SKETCH, ARCHITECTURE, WEIGHTS_FILE]
     for name in names:
         (folder / name).unlink()
     for name in (*names, *(f"{name}.new" for name in names), *(f"{name}.part" for name in names)):
@@ -356,7 +356,7 @@ def test_all_files_have_the_permissions_of_the_umask(tmp_path):
     assert {stat.S_IMODE(p.stat().st_mode) for p in (tmp_path / "m").iterdir()} == {0o640}
 
 
-@pytest.mark.parametrize("part", [SKETCH, WEIGHTS, ARCHITECTURE])
+@pytest.mark.parametrize("part", [SKETCH, WEIGHTS_FILE, ARCHITECTURE])
 def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(folder, part):
     (folder / part).unlink()
     os.mkfifo(folder / part)

@@ -44,11 +44,11 @@ def arithmetic(op: str, args: Sequence[Any], *, whole: bool, span: Span | None =
 def component(vector: Sequence[Any], place: int, span: Span | None = None) -> Any:
     """One element of a vector."""
     if place >= len(vector):
-        raise out_of_range(place, len(vector), span)
+        raise no_such_component(place, len(vector), span)
     return vector[place]
 
 
-def out_of_range(place: int, size: int, span: Span | None) -> Error:
+def no_such_component(place: int, size: int, span: Span | None) -> Error:
     """What to say of a vector, whose size only a state tells, that is too short."""
     elements = "1 element" if size == 1 else f"{size} elements"
     return error("index-out-of-range", f"this vector has {elements}, and no element {place}", span)

@@ -3,6 +3,6 @@
 `Offset` is for everybody: `pdsketch.nets.Offset`. The others are made from the signatures of blanks.
 """
 
-from pdsketch.nets.offset import Offset as Offset
+from pdsketch.doors import open_door
 
-__all__ = ["Offset"]
+__getattr__, __dir__ = open_door(__name__, __file__)

@@ -21,17 +21,20 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from pdsketch.files.parts import open_parts, write_parts
-from pdsketch.files.reading import read_bytes, read_json
-from pdsketch.files.tensors import Entry, TensorFile, tensor_bytes
-from pdsketch.files.weights import DTYPES, blocks_of, tensor_of
-from pdsketch.lang.diagnostics import Diagnostic, Error, error
-from pdsketch.lang.domain import Blank, Domain
-from pdsketch.lang.load import decode_source, parse_domain
-from pdsketch.nets.boolean_net import BooleanNet
-from pdsketch.nets.default import Constant, Network, least_weights, outline
-from pdsketch.nets.offset import Offset
-from pdsketch.nets.signature import Signature
+from pdsketch.files import (
+    DTYPES,
+    Entry,
+    TensorFile,
+    blocks_of,
+    open_parts,
+    read_bytes,
+    read_json,
+    tensor_bytes,
+    tensor_of,
+    write_parts,
+)
+from pdsketch.lang import Blank, Diagnostic, Domain, Error, decode_source, error, parse_domain
+from pdsketch.nets import BooleanNet, Constant, Network, Offset, Signature, least_weights, outline
 from pdsketch.tensor.architecture import (
     bad_model,
     calls_of,
@@ -45,7 +48,7 @@ from pdsketch.tensor.notes import wrong_note
 
 SKETCH = "sketch.pdsketch"
 ARCHITECTURE = "model.json"
-WEIGHTS = "weights.safetensors"
+WEIGHTS_FILE = "weights.safetensors"
 FORMAT = 5
 """Raised with every change of what weights mean: those of other formats are refused, not misread."""
 
@@ -61,7 +64,7 @@ def save_model(model: Model, folder: Folder) -> None:
         raise error("bad-notes", f"`model.notes` holds what JSON cannot: {why}") from why
     parts: dict[str, Sequence[bytes | memoryview]] = {
         SKETCH: [model.domain.source.text.encode()],
-        WEIGHTS: tensor_bytes(blocks_of(_weights(model.blanks))),
+        WEIGHTS_FILE: tensor_bytes(blocks_of(_weights(model.blanks))),
     }
     write_parts(path, ARCHITECTURE, described, parts)
 
@@ -134,13 +137,14 @@ def load_model(
         raise error("bad-module", f"`modules` maps names of blanks to functions, and is a {found}")
     if not path.is_dir():
         raise error("no-such-folder", "there is no such folder", file=fspath(folder))
-    names = [WEIGHTS] if domain is not None else [SKETCH, WEIGHTS]
+    names = [WEIGHTS_FILE] if domain is not None else [SKETCH, WEIGHTS_FILE]
     try:
         with open_parts(path, ARCHITECTURE, names, "bad-model", format=FORMAT) as (content, parts):
             described = check_architecture(content, path / ARCHITECTURE)
             if domain is None:
                 domain = _sketch(path / SKETCH, parts[SKETCH].read("bad-model"))
-            file = TensorFile(parts[WEIGHTS].file, parts[WEIGHTS].size, path / WEIGHTS, "bad-model")
+            weights = parts[WEIGHTS_FILE]
+            file = TensorFile(weights.file, weights.size, path / WEIGHTS_FILE, "bad-model")
             given = by_full_name(domain, modules or {})
             return _model(domain, described, given, file, path)
     except Error as problem:
@@ -227,7 +231,7 @@ def _unlike(name: str, signature: Signature, file: TensorFile, path: Path) -> li
     amount = sum(prod(entry.shape) for entry in stored.values())
     if amount < least_weights(signature):
         message = f"`{name}` has {amount} weights, which are too few for its inputs and its value"
-        return [Diagnostic("bad-weights", message, file=str(path / WEIGHTS))]
+        return [Diagnostic("bad-weights", message, file=str(path / WEIGHTS_FILE))]
     return _differing(name, outline(signature), stored, path)
 
 
@@ -270,4 +274,4 @@ def _differing(
             message = f"`{part}` of `{name}` is stored as {entry.shape}, and the module has {shape}"
         elif DTYPES[entry.dtype] != dtype:
             message = f"`{part}` of `{name}` is stored as {entry.dtype}, and the module has {dtype}"
-    return [Diagnostic("bad-weights", message, file=str(path / WEIGHTS))] if message else []
+    return [Diagnostic("bad-weights", message, file=str(path / WEIGHTS_FILE))] if message else []

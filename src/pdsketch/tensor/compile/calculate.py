@@ -7,8 +7,7 @@ from functools import reduce
 
 from torch import Tensor
 
-from pdsketch.lang.data import out_of_range
-from pdsketch.lang.terms import Component
+from pdsketch.lang import Component, no_such_component
 from pdsketch.tensor.compile.node import Node, Run
 from pdsketch.tensor.states import whole
 
@@ -20,7 +19,7 @@ def element(vector: Node, expr: Component) -> Node:
     def compute(run: Run) -> Tensor:
         value = vector(run)
         if place >= value.shape[leading]:
-            raise out_of_range(place, value.shape[leading], expr.span)
+            raise no_such_component(place, value.shape[leading], expr.span)
         return value.select(leading, place)
 
     return Node(vector.axes, compute, loop=vector.loop)
