@@ -80,7 +80,7 @@ docs: .venv/installed-dev  ## the documents as a site, in site/; every link is c
 
 cluster: .venv/installed-dev  ## runs on Ray, with two local workers (installs Ray, 80 MB)
 	$(PIP) --editable '.[cluster]'
-	$(BIN)/python -m tests.cluster
+	$(BIN)/python -m paper.tests.cluster
 
 browser: .venv/installed-dev  ## the page of `pdsketch serve` in a real browser (needs Chromium)
 	$(PIP) --editable '.[browser]'

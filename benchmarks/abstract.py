@@ -27,10 +27,10 @@ import torch
 
 import pdsketch as pds
 from pdsketch.abstract.andor.compile import abstraction_of
-from pdsketch.envs.babyai.goals import COLOURS, something
-from pdsketch.envs.babyai.modules import exact_modules
-from pdsketch.envs.babyai.states import SKETCHES
-from pdsketch.envs.babyai.unseen import UNSEEN
+from pdsketch_paper.babyai.goals import COLOURS, something
+from pdsketch_paper.babyai.modules import exact_modules
+from pdsketch_paper.babyai.states import SKETCHES
+from pdsketch_paper.babyai.unseen import UNSEEN
 
 KINDS = {"door": 4, "key": 5, "ball": 6, "box": 7}
 WALL = (2, 5, 0)
@@ -325,7 +325,7 @@ def table(count):
 
 def rooms(count):
     """A robot among boxes in rooms, learned as the tests do; the model is its own judge."""
-    from tests.learn.rooms import world
+    from tests.training.rooms import world
 
     domain, episodes = world(60, 0)
     model = pds.Model(domain, seed=0)

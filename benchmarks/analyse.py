@@ -13,9 +13,9 @@ import time
 from collections.abc import Callable
 
 import pdsketch
-from pdsketch.lang.analyse import TextAnalysis, analyse
-from pdsketch.lang.complete import completions
-from pdsketch.lang.navigate import definition, hover, rename
+from pdsketch.editor.analysis import TextAnalysis, analyse
+from pdsketch.editor.complete import completions
+from pdsketch.editor.navigate import definition, hover, rename
 
 RUNS = 9
 HEAD = """(define (domain long)

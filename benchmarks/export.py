@@ -30,9 +30,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import pdsketch as pds
 from classical import WHERE, command
-from pdsketch.envs.babyai.modules import exact_modules
 from pdsketch.lang.steps import Step, write_plan
 from pdsketch.lang.validator import validate
+from pdsketch_paper.babyai.modules import exact_modules
 
 PLANNERS = ("Fast Downward", "pdsketch", "the model")
 

@@ -24,8 +24,8 @@ from pathlib import Path
 import numpy as np
 
 import pdsketch as pds
-from pdsketch.learn.data.files import load_episodes, save_episodes
-from pdsketch.learn.data.recorder import Recorder
+from pdsketch.training.data.files import load_episodes, save_episodes
+from pdsketch.training.data.recorder import Recorder
 
 AIM = 4.0
 """GiB of resident memory."""

@@ -20,8 +20,8 @@ from pathlib import Path
 import torch
 
 import pdsketch as pds
-from pdsketch.envs.babyai.modules import exact_modules
-from pdsketch.envs.babyai.states import SKETCHES
+from pdsketch_paper.babyai.modules import exact_modules
+from pdsketch_paper.babyai.states import SKETCHES
 
 COLOURS = ("red", "green", "blue", "purple", "yellow", "grey")
 KINDS = {"door": 4, "key": 5, "ball": 6, "box": 7}

@@ -24,13 +24,13 @@ import torch
 
 import pdsketch
 from pdsketch.lang.load import load_domain
-from pdsketch.learn.data.device_dataset import put_on_device
-from pdsketch.learn.data.recorder import Recorder
-from pdsketch.learn.fit import open_training_set
-from pdsketch.learn.options import Options
-from pdsketch.learn.statistics import record_statistics
-from pdsketch.learn.trainer import Trainer
 from pdsketch.tensor.model import Model
+from pdsketch.training.data.device_dataset import put_on_device
+from pdsketch.training.data.recorder import Recorder
+from pdsketch.training.fitting import open_training_set
+from pdsketch.training.options import Options
+from pdsketch.training.statistics import record_statistics
+from pdsketch.training.trainer import Trainer
 
 SKETCH = Path(pdsketch.__file__).parent / "envs" / "babyai" / "sketches" / "abs.pdsketch"
 AIMS = {("cpu", 4, 0): 20_000, ("cpu", 4, 4): 10_000, ("cuda", 4, 4): 2_000_000}

@@ -186,7 +186,7 @@ def solving(make: Callable[[], pds.Problem], **options) -> Prepared:
 
 
 def grounding(count: int) -> Prepared:
-    from pdsketch.task.ground import ground
+    from pdsketch.task.grounding import ground
 
     ground(conjuncts(2))
     problem = conjuncts(count)

@@ -30,9 +30,9 @@ import torch
 from torch import Tensor, nn
 
 import pdsketch as pds
-from pdsketch.learn.data.device_dataset import put_on_device
-from pdsketch.learn.data.episode_arrays import EpisodeArrays
-from pdsketch.learn.data.recorder import Recorder
+from pdsketch.training.data.device_dataset import put_on_device
+from pdsketch.training.data.episode_arrays import EpisodeArrays
+from pdsketch.training.data.recorder import Recorder
 from zoo_tasks import TASKS, Examples, Task
 
 TESTED = 1000

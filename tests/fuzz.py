@@ -25,15 +25,15 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from pdsketch.lang.analyse import analyse
-from pdsketch.lang.complete import completions
+from pdsketch.draw.build import graph_of
+from pdsketch.draw.dot import to_dot
+from pdsketch.draw.svg import to_svg
+from pdsketch.editor.analysis import analyse
+from pdsketch.editor.complete import completions
+from pdsketch.editor.navigate import definition, hover, occurrences, outline
 from pdsketch.lang.diagnostics import Error, as_json, render
 from pdsketch.lang.domain import Domain
-from pdsketch.lang.graph.build import graph_of
-from pdsketch.lang.graph.dot import to_dot
-from pdsketch.lang.graph.svg import to_svg
 from pdsketch.lang.load import check_files, load_domain, parse_domain, parse_goal, parse_problem
-from pdsketch.lang.navigate import definition, hover, occurrences, outline
 from pdsketch.lang.printer import format_source
 from pdsketch.lang.reader import Atom, Node, read
 from pdsketch.lang.source import Source

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pdsketch.lang.diagnostics import Diagnostic, Error
+from pdsketch.lang import Diagnostic, Error
 
 
 def missing_extra(package: str, extra: str) -> Error:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import pdsketch as pds
 from pdsketch.abstract.andor import tabulate
@@ -18,7 +17,7 @@ from pdsketch.abstract.read import FactReader
 from pdsketch.budget import Budget
 from pdsketch.heuristics.evaluator import KernelEvaluator
 from pdsketch.search.packed.engine import PackedOptions, search
-from pdsketch.task.ground import ground
+from pdsketch.task.grounding import ground
 from pdsketch.task.simulate import successor
 
 PAPER = """

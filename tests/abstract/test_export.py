@@ -8,19 +8,18 @@ import re
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import pdsketch as pds
-from pdsketch.abstract.export.formulas import nested
-from pdsketch.abstract.export.names import number_word
-from pdsketch.abstract.export.task import exported
-from pdsketch.envs.babyai.modules import exact_modules
+from pdsketch.abstract.pddl.formulas import nested
+from pdsketch.abstract.pddl.names import number_word
+from pdsketch.abstract.pddl.task import exported
 from pdsketch.lang.naming import Names, legal
 from pdsketch.lang.steps import write_plan
 from pdsketch.lang.terms import Apply, Logic, Quantified, Variable
 from pdsketch.lang.types import BOOL, ObjectType
 from pdsketch.lang.validator import validate
+from pdsketch_paper.babyai.modules import exact_modules
 
 SHELF = """
 (define (domain shelf)

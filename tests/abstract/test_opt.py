@@ -13,7 +13,7 @@ from pdsketch.lang.load import parse_domain, parse_problem
 from pdsketch.lang.rewrite import lift_objects, substitute
 from pdsketch.lang.semantics import Moment, StaticContext, apply, encode
 from pdsketch.lang.terms import Object
-from pdsketch.task.ground import ground
+from pdsketch.task.grounding import ground
 
 SETTINGS = settings(
     max_examples=28, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]

@@ -9,8 +9,8 @@ from pdsketch.abstract.andor.codebooks import Codebooks
 from pdsketch.abstract.andor.quantise import code_agreement
 from pdsketch.abstract.andor.vector_quantisation import QuantisationLayer, quantised
 from pdsketch.cli.main import main
-from pdsketch.learn.data.files import save_episodes
-from pdsketch.learn.data.recorder import arrays_of
+from pdsketch.training.data.files import save_episodes
+from pdsketch.training.data.recorder import arrays_of
 
 PICTURES = """
 (define (domain pictures)

@@ -3,7 +3,7 @@
 import torch
 
 import pdsketch as pds
-from pdsketch.learn.verdicts import NOTE
+from pdsketch.training.diagnosis.verdicts import NOTE
 
 DOORS = """
 (define (domain doors)

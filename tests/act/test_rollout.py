@@ -7,7 +7,7 @@ import pytest
 
 import pdsketch as pds
 from pdsketch.act import policy as policy_module
-from pdsketch.learn.data.files import load_episodes
+from pdsketch.training.data.files import load_episodes
 
 LINE = """
 (define (domain line)

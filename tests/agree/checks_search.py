@@ -15,8 +15,8 @@ from pdsketch.lang.validator import validate
 from pdsketch.search.options import SEARCHES
 from pdsketch.search.outcome import Outcome
 from pdsketch.search.packed.engine import PackedOptions, search
-from pdsketch.task.explain import explain
-from pdsketch.task.ground import Grounding, ground
+from pdsketch.task.explanation import explain
+from pdsketch.task.grounding import Grounding, ground
 
 MOST_EXPANSIONS = 3000
 OTHERS = [

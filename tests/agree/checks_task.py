@@ -18,7 +18,7 @@ from pdsketch.kernels.bits import pack
 from pdsketch.lang.semantics import bind
 from pdsketch.search.packed.successor_generator import applicable, apply, make_successor_generator, words_of
 from pdsketch.task.axioms import evaluate_axioms, prepare_axioms
-from pdsketch.task.ground import ground
+from pdsketch.task.grounding import ground
 from pdsketch.task.task import Task
 
 Bits = frozenset[int]

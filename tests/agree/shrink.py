@@ -13,8 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from tests.agree.case import Case
-from tests.agree.sexpr import Vector
-from tests.agree.sexpr import read as read_tree
+from tests.agree.sexpr import Vector, read as read_tree
 from tests.strategies.oracle import told
 
 from pdsketch.lang.diagnostics import Error

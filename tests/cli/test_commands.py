@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import load_file
-from tests.learn.rooms import SKETCH, world
+from tests.training.rooms import SKETCH, world
 
 import pdsketch as pds
 from pdsketch.cli import plan as plan_command
 from pdsketch.cli.main import main
-from pdsketch.learn.data.files import save_episodes
+from pdsketch.training.data.files import save_episodes
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 BLOCKS = [str(EXAMPLES / "blocks" / name) for name in ("domain.pddl", "p01.pddl")]

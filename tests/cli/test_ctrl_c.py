@@ -71,12 +71,12 @@ def test_an_interruption_that_a_library_loses_or_translates_is_obeyed(how):
 
 
 def test_a_search_is_interrupted_in_a_library_that_catches_everything():
-    assert pressed("deaf", "pdsketch.search.plan:plan", PLAN)["kept"] is None
+    assert pressed("deaf", "pdsketch.search.planning:plan", PLAN)["kept"] is None
 
 
 def test_demonstrations_are_interrupted_in_a_library_that_catches_everything(tmp_path):
     words = ["data", "babyai", "--episodes", "3", "-o", str(tmp_path / "data")]
-    said = pressed("deaf", "pdsketch.envs.registry:make_world", words)
+    said = pressed("deaf", "pdsketch.act.registry:make_world", words)
     assert said["kept"] == "nothing is kept"
     assert not (tmp_path / "data").exists()
 

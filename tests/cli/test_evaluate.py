@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 
 import pytest
-from tests.learn.rooms import world
+from tests.training.rooms import world
 
 import pdsketch as pds
 from pdsketch.cli.main import main
-from pdsketch.learn.data.files import save_episodes
+from pdsketch.training.data.files import save_episodes
 
 
 @pytest.fixture(scope="module")

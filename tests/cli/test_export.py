@@ -9,7 +9,7 @@ import pytest
 
 import pdsketch as pds
 from pdsketch.cli.main import main
-from pdsketch.envs.babyai.states import load_sketch
+from pdsketch_paper.babyai.states import load_sketch
 
 SHELF = """
 (define (domain shelf)

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 from tests.files.test_writing import largest_file
-from tests.learn.rooms import SKETCH
+from tests.training.rooms import SKETCH
 
 from pdsketch.cli.main import main
 from pdsketch.files.lock import lock_folder
 from pdsketch.files.writing import PREFIX
-from pdsketch.learn.data.files import save_episodes
+from pdsketch.training.data.files import save_episodes
 
 ROOT = Path(__file__).parents[2]
 BLOCKS = [str(ROOT / "examples" / "blocks" / name) for name in ("domain.pddl", "p01.pddl")]
@@ -22,7 +22,7 @@ BLOCKS = [str(ROOT / "examples" / "blocks" / name) for name in ("domain.pddl", "
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
-    from tests.learn.rooms import world
+    from tests.training.rooms import world
 
     folder = tmp_path_factory.mktemp("place")
     (folder / "rooms.pdsketch").write_text(SKETCH)
@@ -88,7 +88,7 @@ def test_resume_says_what_it_resumes(place, tmp_path, capsys):
 
 
 def test_a_changed_sketch_and_changed_data_are_not_resumed(place, tmp_path, capsys):
-    from tests.learn.rooms import world
+    from tests.training.rooms import world
 
     folder = tmp_path / "model"
     assert main(train(place, folder)) == 0

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
-from tests.onpolicy.lamps import SKETCH, Lamps
+from pdsketch.envs import registry
+from tests.act.onpolicy.lamps import SKETCH, Lamps
 
 from pdsketch.cli.main import main
-from pdsketch.envs import registry
 from pdsketch.lang.load import parse_domain
 from pdsketch.tensor.store import load_model
 

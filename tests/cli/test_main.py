@@ -17,8 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from pdsketch.cli import main as cli
-from pdsketch.cli import output
+from pdsketch.cli import main as cli, output
 from pdsketch.cli.main import COMMANDS, main
 from pdsketch.cli.output import finish, say_all, to_json
 from pdsketch.lang.diagnostics import Diagnostic

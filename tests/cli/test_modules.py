@@ -12,7 +12,7 @@ from tests import tabletop
 import pdsketch as pds
 from pdsketch.cli.main import main
 from pdsketch.cli.modules import given_modules
-from pdsketch.learn.data.files import save_episodes
+from pdsketch.training.data.files import save_episodes
 
 SKETCH = """
 (define (domain steps)
@@ -111,7 +111,7 @@ def test_rob_is_trained_from_the_command_line(tmp_path, capsys):
     data, model = str(tmp_path / "data"), str(tmp_path / "model")
     assert main(["data", "babyai", "--episodes", "4", "--objects", "2", "--doors", "1", "-o", data]) == 0
     functions = {"facing": "facing", "direction-left": "direction_left", "direction-right": "direction_right"}
-    given = [f"{name}=pdsketch.envs.babyai.modules:{function}" for name, function in functions.items()]
+    given = [f"{name}=pdsketch_paper.babyai.modules:{function}" for name, function in functions.items()]
     options = [word for one in given for word in ("--module", one)]
     assert main(["train", str(sketch), data, "-o", model, "--steps", "2", *options]) == 0
     assert main(["eval", model, data, *options]) == 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from tests.learn.rooms import world
+from tests.training.rooms import world
 
 import pdsketch as pds
 from pdsketch.cli.main import main

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from pdsketch.cli.main import main
-from pdsketch.lang.graph.build import graph_of
-from pdsketch.lang.graph.layout import lay_out
-from pdsketch.lang.graph.svg import to_svg
+from pdsketch.draw.build import graph_of
+from pdsketch.draw.layout import lay_out
+from pdsketch.draw.svg import to_svg
 from pdsketch.lang.load import load_domain, parse_domain
 
 ROOT = Path(__file__).parents[2]

@@ -3,13 +3,13 @@
 import json
 
 import pytest
+from pdsketch.envs import registry
 
 import pdsketch as pds
 from pdsketch.cli.main import main
-from pdsketch.envs import registry
-from pdsketch.envs.babyai.states import load_sketch
-from pdsketch.experiments.reproduce import Request
-from pdsketch.learn.data.files import load_episodes
+from pdsketch.training.data.files import load_episodes
+from pdsketch_paper.babyai.states import load_sketch
+from pdsketch_paper.experiments.reproduce import Request
 
 
 def test_data_come_from_a_world_with_its_options(tmp_path, capsys):

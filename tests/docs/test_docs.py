@@ -17,8 +17,8 @@ import pytest
 
 import pdsketch
 from pdsketch.cli.main import main
-from pdsketch.learn.options import Options
 from pdsketch.search.keywords import ModelOptions, ProblemOptions
+from pdsketch.training.options import Options
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")])

@@ -7,8 +7,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from safetensors.numpy import load, save
 
 from pdsketch.files.tensors import NUMPY, TensorFile, block_of, digest_blocks, tensor_bytes

@@ -21,9 +21,9 @@ from pdsketch.search.latent.frontier import Frontier
 from pdsketch.search.packed.engine import PackedOptions, kernel_settings, search
 from pdsketch.search.packed.whole import search_whole
 from pdsketch.task.draft import Draft
-from pdsketch.task.ground import ground
+from pdsketch.task.grounding import ground
 from pdsketch.task.mutexes import possible_pairs
-from pdsketch.task.narrow import narrow
+from pdsketch.task.narrowing import narrow
 from pdsketch.task.reach import draft_rows
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "blocks"

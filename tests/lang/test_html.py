@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pdsketch as pds
-from pdsketch.learn.data.recorder import arrays_of
+from pdsketch.training.data.recorder import arrays_of
 
 DOMAIN = pds.parse_domain("""(define (domain d<>) (:types o)
   (:predicates (v [return_type=float32] ?x - o))

@@ -11,8 +11,7 @@ from pathlib import Path
 from time import process_time
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, example, given, settings, strategies as st
 from tests.lang.book import chapters, entries
 
 import pdsketch as pds

@@ -6,8 +6,7 @@ import time
 from itertools import pairwise
 
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 from pdsketch.lang.diagnostics import Error
 from pdsketch.lang.printer import WIDTH, format_source

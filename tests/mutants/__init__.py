@@ -2,7 +2,7 @@
 
 A line is one change, in four parts with ``;;`` between them:
 
-    learn/losses.py ;; horizon + 1): => horizon): ;; a lookahead is one step short ;; learn/test_lookahead.py
+    learn/losses.py ;; horizon + 1): => horizon): ;; a lookahead is one step short ;; training/test_lookahead.py
 
 - the file in ``src/pdsketch``; ``file@function`` or ``file@Class.method``: within that definition alone;
 - the old text, which must stand there exactly once, ``=>`` and the new text (``\\n`` is a line end);

@@ -5,8 +5,7 @@ from __future__ import annotations
 from unittest.mock import patch
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from tests.strategies import classical, sketch
 
 import pdsketch as pds
@@ -71,6 +70,9 @@ def test_a_call_decides_once():
     problem = pds.parse_problem("(define (problem x) (:domain d) (:init (p)) (:goal (q)))", domain)
     calls = []
     counted = lambda problem: calls.append(problem) or fragment.classify(problem)  # noqa: E731
-    with patch("pdsketch.search.plan.classify", counted), patch("pdsketch.task.ground.classify", counted):
+    with (
+        patch("pdsketch.search.planning.classify", counted),
+        patch("pdsketch.task.grounding.classify", counted),
+    ):
         assert pds.plan(problem).solved
     assert len(calls) == 1

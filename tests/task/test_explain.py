@@ -7,8 +7,8 @@ from tests.strategies.classical import classical
 from tests.task.interpreter import optimum
 
 from pdsketch.lang.load import parse_domain, parse_problem
-from pdsketch.task.explain import explain, explain_unreachable
-from pdsketch.task.ground import Grounding, ground
+from pdsketch.task.explanation import explain, explain_unreachable
+from pdsketch.task.grounding import Grounding, ground
 
 DOMAIN = """(define (domain house) (:requirements :adl :typing :derived-predicates)
 (:types robot room key)

@@ -9,7 +9,7 @@ from tests.strategies.oracle import reachable
 from tests.strategies.sample import Sample
 from tests.task.interpreter import optimum
 
-from pdsketch.task.ground import ground
+from pdsketch.task.grounding import ground
 from pdsketch.task.task import Task
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from tests.strategies.classical import classical
 from tests.strategies.exploration import key
 from tests.strategies.oracle import reachable
@@ -15,7 +14,7 @@ from tests.task.tidy import unstratified, untidy
 
 from pdsketch.lang.load import parse_domain, parse_goal, parse_problem
 from pdsketch.lang.validator import validate
-from pdsketch.task.ground import ground
+from pdsketch.task.grounding import ground
 
 SETTINGS = settings(
     max_examples=111, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]

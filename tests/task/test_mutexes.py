@@ -12,9 +12,9 @@ from tests.task.drafts import drafts
 import pdsketch as pds
 from pdsketch.budget import current
 from pdsketch.kernels.csr import csr_of
-from pdsketch.task.ground import ground
+from pdsketch.task.grounding import ground
 from pdsketch.task.mutexes import possible_pairs, without_mutexes
-from pdsketch.task.narrow import narrow, small_of
+from pdsketch.task.narrowing import narrow, small_of
 from pdsketch.task.reach import draft_rows
 from pdsketch.task.simulate import successor, with_derived
 from pdsketch.task.task import Task

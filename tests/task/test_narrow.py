@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from tests.task.drafts import drafts
 
 from pdsketch.budget import current
 from pdsketch.kernels.csr import CSR, csr_of, stack
-from pdsketch.task.narrow import narrow, small_of
+from pdsketch.task.narrowing import narrow, small_of
 from pdsketch.task.reach import draft_rows, with_goal
 from pdsketch.task.simplify import Facts, simplify
 

@@ -8,7 +8,7 @@ from pdsketch.budget import Budget, OutOfMemoryError, OutOfTimeError
 from pdsketch.lang.diagnostics import Error
 from pdsketch.lang.domain import Problem
 from pdsketch.lang.load import parse_domain, parse_problem
-from pdsketch.task.ground import ground
+from pdsketch.task.grounding import ground
 
 
 def problem(domain: str, rest: str) -> Problem:

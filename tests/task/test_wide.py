@@ -10,7 +10,7 @@ from tests.strategies.classical import classical
 from pdsketch.budget import OutOfTimeError
 from pdsketch.lang.load import parse_domain, parse_problem
 from pdsketch.task import bodies
-from pdsketch.task.ground import Grounding, ground
+from pdsketch.task.grounding import Grounding, ground
 
 
 def conjuncts(count, form="{}", given=True):

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from tests.strategies import Sample, classical, sketch
 from tests.strategies.modules import modules_of
 from tests.tensor.agreement import (

@@ -4,8 +4,7 @@ import json
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from pdsketch.tensor.states.codes import Codes, Quantiser, codes_of, note_codes
 

@@ -6,8 +6,7 @@ from itertools import product
 
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from pdsketch.lang.diagnostics import Error
 from pdsketch.tensor.compile.logic import CRISP, LOGICS, logic_of

@@ -7,8 +7,7 @@ import warnings
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import pdsketch as pds
 from pdsketch.tensor.states import whole

@@ -30,9 +30,9 @@ from pdsketch.files.digests import digest_of, sealed
 from pdsketch.files.parts import PARTS
 from pdsketch.files.tensors import TensorFile, digest_blocks
 from pdsketch.lang.diagnostics import Error
-from pdsketch.learn.data.device_dataset import put_on_device
-from pdsketch.learn.data.files import load_episodes
-from pdsketch.learn.fit import open_training_set
+from pdsketch.training.data.device_dataset import put_on_device
+from pdsketch.training.data.files import load_episodes
+from pdsketch.training.fitting import open_training_set
 
 SECONDS = 10
 MEGABYTES = 1500

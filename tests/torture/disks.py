@@ -19,8 +19,8 @@ from tests.torture import fixtures, subject
 from tests.torture.losses import Loss
 
 import pdsketch as pds
-from pdsketch.envs.babyai.states import load_sketch
 from pdsketch.lang.diagnostics import Error
+from pdsketch_paper.babyai.states import load_sketch
 
 PAGE = 4096
 BLOCKS = Path(__file__).parents[2] / "examples" / "blocks"

@@ -17,20 +17,20 @@ from typing import Any
 
 import numpy as np
 import torch
-from tests.learn.rooms import SKETCH, world
+from pdsketch.learn import trainer
 from tests.torture import growing, subject
 from tests.torture.corruption import take_apart
+from tests.training.rooms import SKETCH, world
 
 import pdsketch as pds
 from pdsketch.cli.main import main
 from pdsketch.lang.domain import Domain
-from pdsketch.learn import trainer
-from pdsketch.learn.checkpoint import load_checkpoint
-from pdsketch.learn.data.device_dataset import put_on_device
-from pdsketch.learn.data.episode_arrays import EpisodeArrays
-from pdsketch.learn.data.files import load_episodes, save_episodes
-from pdsketch.learn.fit import _split, open_training_set
-from pdsketch.learn.options import Options
+from pdsketch.training.checkpoint import load_checkpoint
+from pdsketch.training.data.device_dataset import put_on_device
+from pdsketch.training.data.episode_arrays import EpisodeArrays
+from pdsketch.training.data.files import load_episodes, save_episodes
+from pdsketch.training.fitting import _split, open_training_set
+from pdsketch.training.options import Options
 
 OTHER = SKETCH.replace("(domain rooms)", "(domain rooms)\n  ; another text").replace(
     "(:derived (in-last ?r - robot) (??f (at ?r)))",

@@ -21,9 +21,9 @@ from tests.torture.losses import Loss
 from tests.torture.moments import some_moment
 
 import pdsketch as pds
-from pdsketch.envs.babyai.states import load_sketch
 from pdsketch.lang.diagnostics import Error
-from pdsketch.learn.data.files import save_episodes
+from pdsketch.training.data.files import save_episodes
+from pdsketch_paper.babyai.states import load_sketch
 
 
 def replaced(

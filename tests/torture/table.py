@@ -7,8 +7,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from pdsketch.experiments import runs
-from pdsketch.experiments.runs import ExperimentRun
+from pdsketch_paper.experiments import runs
+from pdsketch_paper.experiments.runs import ExperimentRun
 
 
 @dataclass(frozen=True)

@@ -10,14 +10,10 @@ from typing import Any, Final, Protocol, final
 import numpy as np
 from torch import Tensor
 
-from pdsketch.kernels.arrays import Bools, Floats
-from pdsketch.lang.rewrite import Form, substitute
-from pdsketch.lang.steps import Step
-from pdsketch.lang.terms import TRUE, Expr, Object
-from pdsketch.lang.types import ObjectType, ValueType
-from pdsketch.task.task import Task
-from pdsketch.tensor.model import Model
-from pdsketch.tensor.states.state import StateBatch
+from pdsketch.kernels import Bools, Floats
+from pdsketch.lang import TRUE, Expr, Form, Object, ObjectType, Step, ValueType, substitute
+from pdsketch.task import Task
+from pdsketch.tensor import Model, StateBatch
 
 KEPT: Final = 256
 """How many tasks with other costs are kept."""

@@ -14,14 +14,8 @@ from torch import Tensor
 
 from pdsketch.abstract.abstraction import Abstraction, NumberCodes
 from pdsketch.budget import Portions, current
-from pdsketch.lang.domain import Predicate
-from pdsketch.lang.rewrite import Form
-from pdsketch.lang.terms import Expr
-from pdsketch.lang.types import ObjectType
-from pdsketch.tensor.compile.node import Node
-from pdsketch.tensor.model import Model
-from pdsketch.tensor.states.state import StateBatch
-from pdsketch.tensor.states.universe import Universe
+from pdsketch.lang import Expr, Form, ObjectType, Predicate
+from pdsketch.tensor import Model, Node, StateBatch, Universe
 
 _FIRST_ROWS: Final = 4096
 """Facts of one form that are computed together before it is known what they take."""

@@ -21,9 +21,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from pdsketch.lang.diagnostics import error
-from pdsketch.lang.steps import Step
-from pdsketch.tensor.states.state import State
+from pdsketch.lang import Step, error
+from pdsketch.tensor import State
 
 
 class Agent(Protocol):

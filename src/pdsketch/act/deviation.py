@@ -8,9 +8,8 @@ from typing import Any, final
 
 import torch
 
-from pdsketch.lang.domain import Predicate
-from pdsketch.tensor.states.codes import tolerance_of
-from pdsketch.tensor.states.state import State
+from pdsketch.lang import Predicate
+from pdsketch.tensor import State, tolerance_of
 
 
 @final

@@ -10,10 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pdsketch.act.settings import Controller
-from pdsketch.lang.diagnostics import error
-from pdsketch.lang.domain import Domain
-from pdsketch.lang.steps import Step
-from pdsketch.tensor.states.state import State
+from pdsketch.lang import Domain, Step, error
+from pdsketch.tensor import State
 
 
 class Environment(Protocol):

@@ -9,18 +9,12 @@ from typing import Any, Literal, final
 
 from pdsketch.act.deviation import Deviation, Tolerance, deviations
 from pdsketch.act.environment import ControlledWorld, Environment, Observer
-from pdsketch.act.rollout import Play, play
+from pdsketch.act.rollouts import Play, play
 from pdsketch.act.settings import Controller, check_controllers, check_loop, check_tolerance, is_count
-from pdsketch.lang.diagnostics import error
-from pdsketch.lang.steps import Step
-from pdsketch.learn.data.episode import Episode
-from pdsketch.search.heuristics import HeuristicSource
-from pdsketch.search.keywords import Generator, ModelOptions, Sampler
-from pdsketch.search.options import ModelSearch
-from pdsketch.search.plan import plan_many
-from pdsketch.search.result import Result
-from pdsketch.tensor.model import Model
-from pdsketch.tensor.states.state import State, StateBatch
+from pdsketch.lang import Step, error
+from pdsketch.search import Generator, HeuristicSource, ModelOptions, ModelSearch, Result, Sampler, plan_many
+from pdsketch.tensor import Model, State, StateBatch
+from pdsketch.training import Episode
 
 
 @final

@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from pdsketch.act.deviation import Tolerance
-from pdsketch.lang.diagnostics import did_you_mean, error
-from pdsketch.lang.domain import Domain
+from pdsketch.lang import Domain, did_you_mean, error
 
 Controller = Callable[..., Any]
 """``controller(env, *args)`` runs the primitive policy of an action; returns whether it was executed."""

@@ -6,9 +6,8 @@ from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
-from pdsketch.lang.domain import Domain
-from pdsketch.lang.steps import Step
-from pdsketch.tensor.states.state import State
+from pdsketch.lang import Domain, Step
+from pdsketch.tensor import State
 
 
 class World(Protocol):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from pdsketch.cli import output
-from pdsketch.lang.load import check_files
+from pdsketch.lang import check_files
 
 EXAMPLE = """pdsketch check examples/blocks/domain.pddl examples/blocks/p01.pddl"""
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from pdsketch.cli import output
 from pdsketch.cli.imports import ctrl_c_ends, import_large
 from pdsketch.cli.worlds import add_world_option, check_world, given_options
-from pdsketch.lang.diagnostics import error
+from pdsketch.lang import error
 
 if TYPE_CHECKING:
-    from pdsketch.act.world import World
+    from pdsketch.act import World
 
 EXAMPLE = """
 pdsketch data babyai --episodes 10000 --objects 4 --doors 4 --seed 0 -o babyai-data
@@ -49,9 +49,9 @@ def run(args: argparse.Namespace) -> int:
     if args.output is None and args.minari is None:
         raise output.UsageError("say where to: -o DIR, --minari ID, or both")
     output.when_interrupted(lambda _: ("nothing is kept", None))
-    import_large("torch", "pdsketch.learn.data.files")
-    from pdsketch.envs.registry import make_world
-    from pdsketch.learn.data.files import save_episodes
+    import_large("torch", "pdsketch.training.data.files")
+    from pdsketch.act import make_world
+    from pdsketch.training import save_episodes
 
     begin = time.perf_counter()
     options = _options(name, args)
@@ -64,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
         output.when_interrupted(lambda _: (f"{args.output} is as it was, or holds all new episodes", None))
         save_episodes(episodes, args.output, options={"world": name, **options, **settings})
     if args.minari is not None:
-        from pdsketch.learn.data.minari import write_minari
+        from pdsketch.interchange import write_minari
 
         output.when_interrupted(lambda _: (f"the data set {args.minari} may be incomplete", None))
         write_minari(episodes, args.minari, description=f"demonstrations of the world {name}, {settings}")

@@ -9,7 +9,7 @@ from pathlib import Path
 from pdsketch.cli import output
 from pdsketch.cli.imports import import_large
 from pdsketch.cli.worlds import add_world_option, check_options, check_world, given_options
-from pdsketch.lang.diagnostics import error
+from pdsketch.lang import error
 
 EXAMPLE = """
 pdsketch demo -o demo
@@ -35,8 +35,8 @@ def run(args: argparse.Namespace) -> int:
         )
     options = given_options(args)
     check_options(options, ("objects", "doors"), "the demo")
-    import_large("torch", "pdsketch.learn.fit")
-    from pdsketch.experiments.demo import DemoConfig, run_demo
+    import_large("torch", "pdsketch.training.fitting")
+    from pdsketch_paper.experiments.demo import DemoConfig, run_demo
 
     config = DemoConfig(seed=args.seed, **options)
     if args.quick:

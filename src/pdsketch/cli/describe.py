@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from pdsketch.lang.domain import Action, Blank, Domain, Predicate, Problem
-from pdsketch.lang.terms import Variable
+from pdsketch.lang import Action, Blank, Domain, Predicate, Problem, Variable
 
 Summary = dict[str, Any]
 

@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from typing import IO, Final
 
 from pdsketch.cli import output
-from pdsketch.lang.diagnostics import error
+from pdsketch.lang import error
 
 _PARENT: Final = "PDSKETCH_PARENT"
 """Where a process finds the pipe that ends with whoever started it."""

@@ -12,14 +12,13 @@ from pdsketch.cli.heuristic import HELP, given_heuristic
 from pdsketch.cli.imports import ctrl_c_ends, import_large
 from pdsketch.cli.modules import add_module_argument, given_modules
 from pdsketch.cli.worlds import add_world_option, given_options
-from pdsketch.files.writing import check_output, write_output
-from pdsketch.search.heuristics import model_heuristics_help
-from pdsketch.search.options import model_searches_help
+from pdsketch.files import check_output, write_output
+from pdsketch.search import model_heuristics_help, model_searches_help
 
 if TYPE_CHECKING:
-    from pdsketch.act.agent import Agent
-    from pdsketch.lang.domain import Domain
-    from pdsketch.tensor.model import Model
+    from pdsketch.act import Agent
+    from pdsketch.lang import Domain
+    from pdsketch.tensor import Model
 
 EXAMPLE = """pdsketch eval MODEL DATA --html report.html
 pdsketch eval MODEL problems/*.pddl --max-expansions 500
@@ -54,9 +53,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Exit code 0 whatever the accuracy."""
-    import_large("torch", "pdsketch.learn.fit")
-    from pdsketch.baselines.store import holds_baseline, load_agent
-    from pdsketch.tensor.store import load_model
+    import_large("torch", "pdsketch.training.fitting")
+    from pdsketch.tensor import load_model
+    from pdsketch_paper.baselines.store import holds_baseline, load_agent
 
     if holds_baseline(args.model):
         if not _names_world(args.data):
@@ -77,14 +76,14 @@ def run(args: argparse.Namespace) -> int:
 
 def _names_world(data: Sequence[str]) -> bool:
     """Whether the data are a world's name; a file or folder of that name goes first."""
-    from pdsketch.envs.registry import worlds
+    from pdsketch.act import worlds
 
     return len(data) == 1 and data[0] in worlds() and not Path(data[0]).exists()
 
 
 def _in_world(model: Model, name: str, args: argparse.Namespace) -> int:
     """How often acting on the model's plans succeeds."""
-    from pdsketch.act.policy import Policy
+    from pdsketch.act import Policy
 
     policy = Policy(
         model.to(args.device),
@@ -98,8 +97,7 @@ def _in_world(model: Model, name: str, args: argparse.Namespace) -> int:
 
 def _acting(agent: Agent, domain: Domain, name: str, args: argparse.Namespace) -> int:
     """How often an agent succeeds, by the world's own word; the world is seen as the agent sees it."""
-    from pdsketch.act.rollout import rollout
-    from pdsketch.envs.registry import make_world, options_of
+    from pdsketch.act import make_world, options_of, rollout
 
     options = given_options(args)
     if "sketch" in options_of(name):
@@ -114,8 +112,8 @@ def _acting(agent: Agent, domain: Domain, name: str, args: argparse.Namespace) -
 
 def _on_problems(model: Model, files: Sequence[str], args: argparse.Namespace) -> int:
     """How many problems are solved within the expansions allowed."""
-    from pdsketch.lang.load import load_problem
-    from pdsketch.search.plan import plan_many
+    from pdsketch.lang import load_problem
+    from pdsketch.search import plan_many
 
     problems = [load_problem(file, model.domain) for file in files]
     results = plan_many(
@@ -140,8 +138,7 @@ def _on_problems(model: Model, files: Sequence[str], args: argparse.Namespace) -
 
 def _on_episodes(model: Model, data: str, args: argparse.Namespace) -> int:
     """What the model gets right and wrong, what is known of each blank, and what to beware of."""
-    from pdsketch.learn.fit import evaluate
-    from pdsketch.learn.page import page
+    from pdsketch.training import evaluate, page
 
     if args.html is not None:
         check_output(args.html)

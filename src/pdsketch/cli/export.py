@@ -9,15 +9,11 @@ from pdsketch.cli import output
 from pdsketch.cli.imports import ctrl_c_ends, import_large
 from pdsketch.cli.modules import add_module_argument, given_modules
 from pdsketch.cli.worlds import add_world_option, check_world, given_options
-from pdsketch.lang.diagnostics import Diagnostic
-from pdsketch.lang.load import load_problem
-from pdsketch.lang.report import count
-from pdsketch.lang.steps import Step, write_plan
+from pdsketch.lang import Diagnostic, Step, count, load_problem, write_plan
 
 if TYPE_CHECKING:
-    from pdsketch.lang.terms import Expr
-    from pdsketch.tensor.model import Model
-    from pdsketch.tensor.states.state import State
+    from pdsketch.lang import Expr
+    from pdsketch.tensor import Model, State
 
 EXAMPLE = """pdsketch export MODEL problem.pddl -o exported
 pdsketch export MODEL --world babyai --seed 7 -o exported
@@ -51,8 +47,8 @@ def run(args: argparse.Namespace) -> int:
     if args.world is not None:
         check_world(args.world)
     import_large("torch")
-    from pdsketch.abstract.export.folder import check_folder, export, read_abstract_plan
-    from pdsketch.tensor.store import load_model
+    from pdsketch.abstract import check_folder, export, read_abstract_plan
+    from pdsketch.tensor import load_model
 
     if args.plan is None:
         check_folder(args.output, force=args.force)
@@ -96,7 +92,7 @@ def _problem(args: argparse.Namespace, model: Model) -> tuple[State, str | Expr,
     if args.problem is not None:
         problem = load_problem(args.problem, model.domain)
         return problem.state, args.goal or problem.goal, problem.metric == "cost"
-    from pdsketch.envs.registry import make_world, options_of
+    from pdsketch.act import make_world, options_of
 
     options = given_options(args)
     if "sketch" in options_of(args.world):  # the world is seen as the model sees it

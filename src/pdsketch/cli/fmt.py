@@ -7,10 +7,8 @@ import sys
 from pathlib import Path
 
 from pdsketch.cli import output
-from pdsketch.files.writing import write_output
-from pdsketch.lang.diagnostics import Diagnostic, Error
-from pdsketch.lang.load import decode_source, read_source
-from pdsketch.lang.printer import format_source
+from pdsketch.files import write_output
+from pdsketch.lang import Diagnostic, Error, decode_source, format_source, read_source
 
 EXAMPLE = """\
 pdsketch fmt examples/blocks/domain.pddl

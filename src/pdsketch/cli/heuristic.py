@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from pdsketch.cli import output
 
 if TYPE_CHECKING:
-    from pdsketch.search.heuristics import HeuristicSource
+    from pdsketch.search import HeuristicSource
 
 LEARNED: Final = "gnn:"
 """What stands before the folder of a learned heuristic."""
@@ -19,8 +19,8 @@ def given_heuristic(word: str | None, device: str = "cpu") -> str | HeuristicSou
     """What was named; a learned heuristic is read from its folder."""
     if word is None or not word.startswith(LEARNED):
         return word
-    from pdsketch.baselines.store import load_baseline
-    from pdsketch.search.heuristics import HeuristicSource
+    from pdsketch.search import HeuristicSource
+    from pdsketch_paper.baselines.store import load_baseline
 
     baseline = load_baseline(word.removeprefix(LEARNED)).to(device)
     if not isinstance(baseline, HeuristicSource):

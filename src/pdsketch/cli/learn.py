@@ -12,8 +12,8 @@ from pdsketch.cli import output
 from pdsketch.cli.imports import import_large
 from pdsketch.cli.modules import add_module_argument, given_modules
 from pdsketch.cli.worlds import add_world_option, check_world, given_options
-from pdsketch.files.lock import is_trace
-from pdsketch.lang.diagnostics import Diagnostic, Error
+from pdsketch.files import is_trace
+from pdsketch.lang import Diagnostic, Error
 
 EXAMPLE = """pdsketch learn babyai abs.pdsketch -o MODEL --episodes 500 --evaluate 100
 pdsketch learn babyai abs.pdsketch -o MODEL --budget 20000     # environment steps, of all episodes together
@@ -67,11 +67,10 @@ def run(args: argparse.Namespace) -> int:
     name = check_world(args.world)
     folder = Path(args.output)
     output.when_interrupted(lambda _: _kept(folder))
-    import_large("torch", "pdsketch.learn.fit")
+    import_large("torch", "pdsketch.training.fitting")
     _check_free(folder, args)
-    from pdsketch.envs.registry import make_world, options_of
-    from pdsketch.lang.load import load_domain
-    from pdsketch.onpolicy.learn import learn
+    from pdsketch.act import learn, make_world, options_of
+    from pdsketch.lang import load_domain
 
     domain = load_domain(args.sketch)
     options = given_options(args)

@@ -20,7 +20,7 @@ def run(args: argparse.Namespace) -> int:
     """Exit code 0 when the editor has said goodbye."""
     if find_spec("pygls") is None:
         raise missing_extra("pygls", "lsp")
-    from pdsketch.editor.server import serve
+    from pdsketch.editor import serve
 
     serve()
     return output.OK

@@ -24,7 +24,7 @@ from importlib.util import find_spec
 from typing import Any, Final, NoReturn, Protocol, cast
 
 from pdsketch.cli import output
-from pdsketch.lang.diagnostics import Diagnostic, Error, as_json, did_you_mean
+from pdsketch.lang import Diagnostic, Error, as_json, did_you_mean
 
 COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "check": ("pdsketch.cli.check", "say what is wrong with sketches, domains and problems"),

@@ -9,11 +9,10 @@ from pdsketch.budget import apart
 from pdsketch.cli import output
 from pdsketch.cli.imports import import_large
 from pdsketch.cli.modules import given_modules
-from pdsketch.lang.domain import Domain
-from pdsketch.lang.load import load_domain
+from pdsketch.lang import Domain, load_domain
 
 if TYPE_CHECKING:
-    from pdsketch.tensor.model import Model
+    from pdsketch.tensor import Model
 
 
 def without_domain(args: argparse.Namespace, *after: str) -> None:
@@ -41,7 +40,7 @@ def loaded_model(args: argparse.Namespace) -> Model:
     if "loaded" not in args:
         with apart():
             import_large("torch")
-            from pdsketch.tensor.store import load_model
+            from pdsketch.tensor import load_model
         args.loaded = load_model(args.model, given_modules(args))
     model: Model = args.loaded
     return model

@@ -15,11 +15,11 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
-from pdsketch.lang.diagnostics import Diagnostic, Error, did_you_mean
+from pdsketch.lang import Diagnostic, Error, did_you_mean
 
 _CALL = re.compile(r"([^()]+)\((.*)\)", re.DOTALL)
 
-_FORM = "write --module NAME=package:function, as in --module facing=pdsketch.envs.babyai.modules:facing"
+_FORM = "write --module NAME=package:function, as in --module facing=pdsketch_paper.babyai.modules:facing"
 
 
 def add_module_argument(parser: argparse.ArgumentParser) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any, Final, NoReturn, TextIO, cast, final
 
-from pdsketch.lang.diagnostics import Diagnostic, as_json, render
+from pdsketch.lang import Diagnostic, as_json, render
 
 OK: Final = 0
 DIFFERENT: Final = 1

@@ -23,18 +23,12 @@ from pdsketch.cli.modules import (
     given_functions,
 )
 from pdsketch.cli.progress import Ticker
-from pdsketch.files.writing import check_output, write_output
-from pdsketch.lang.diagnostics import UNPLACED, Diagnostic, Error
-from pdsketch.lang.domain import Problem
-from pdsketch.lang.load import load_problem
-from pdsketch.lang.steps import write_plan
-from pdsketch.search.heuristics import heuristics_help
-from pdsketch.search.keywords import Sources
-from pdsketch.search.options import model_searches_help
-from pdsketch.search.result import Result, UntrainedWarning
+from pdsketch.files import check_output, write_output
+from pdsketch.lang import UNPLACED, Diagnostic, Error, Problem, load_problem, write_plan
+from pdsketch.search import Result, Sources, UntrainedWarning, heuristics_help, model_searches_help
 
 if TYPE_CHECKING:
-    from pdsketch.serve.search_debugger import SearchDebugger
+    from pdsketch.serve import SearchDebugger
 
 EXAMPLE = """pdsketch plan examples/blocks/domain.pddl examples/blocks/p01.pddl
 pdsketch plan examples/lights/domain.pddl examples/lights/p01.pddl --search astar --heuristic max -o plan"""
@@ -179,7 +173,7 @@ def _unread(limit: LimitError) -> Result:
 def _debugger(args: argparse.Namespace) -> SearchDebugger | None:
     if args.search_debugger is None:
         return None
-    from pdsketch.serve.search_debugger import SearchDebugger, address_of
+    from pdsketch.serve import SearchDebugger, address_of
 
     url = address_of(args.search_debugger)
     if url is None:
@@ -210,8 +204,8 @@ def _at_problem(diagnostic: Diagnostic, file: str) -> Diagnostic:
 
 
 def _plan(args: argparse.Namespace, problem: Problem, options: dict[str, Any]) -> Result:
-    from pdsketch.search.plan import plan
-    from pdsketch.task.fragment import classify
+    from pdsketch.search import plan
+    from pdsketch.task import classify
 
     classical = args.model is None and classify(problem).classical
     with apart():

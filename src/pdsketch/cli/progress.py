@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Self, TextIO, final
 
-from pdsketch.search.outcome import SearchProgress
+from pdsketch.search import SearchProgress
 
 EVERY = 5.0
 """Seconds between two lines; on a terminal the line is renewed in place, and more often."""

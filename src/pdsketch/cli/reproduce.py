@@ -11,7 +11,7 @@ from pdsketch.cli.imports import import_large
 from pdsketch.cli.worlds import add_world_option, check_options, given_options
 
 if TYPE_CHECKING:
-    from pdsketch.experiments.reproduce import Request
+    from pdsketch_paper.experiments.reproduce import Request
 
 EXAMPLE = """
 pdsketch reproduce babyai-main --jobs 2
@@ -52,9 +52,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run, print the table."""
-    import_large("torch", "pdsketch.learn.fit")
-    from pdsketch.experiments.cluster import Cluster
-    from pdsketch.experiments.reproduce import Request, experiment_of, reproduce, write_results
+    import_large("torch", "pdsketch.training.fitting")
+    from pdsketch_paper.experiments.cluster import Cluster
+    from pdsketch_paper.experiments.reproduce import Request, experiment_of, reproduce, write_results
 
     seeds = args.seeds if args.seeds is not None else (1 if args.quick else 3)
     options = given_options(args)
@@ -79,7 +79,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _kept(request: Request) -> output.Kept:
     """What an interruption leaves, and how to go on."""
-    from pdsketch.experiments.reproduce import finished
+    from pdsketch_paper.experiments.reproduce import finished
 
     done, all_ = finished(request)
     return f"{done} of {all_} runs are kept in {request.runs}", "the same command makes the others"

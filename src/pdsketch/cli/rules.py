@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from pdsketch.cli import output
 from pdsketch.cli.imports import ctrl_c_ends, import_large
 from pdsketch.cli.modules import add_module_argument, given_modules
-from pdsketch.lang.diagnostics import error
+from pdsketch.lang import error
 
 if TYPE_CHECKING:
-    from pdsketch.tensor.model import Model
+    from pdsketch.tensor import Model
 
 EXAMPLE = """pdsketch rules MODEL
 pdsketch rules MODEL --codes --code-count pose=64
@@ -50,9 +50,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Exit code 0, whatever the rules say."""
     import_large("torch", "pdsketch.tensor.store")
-    from pdsketch.abstract.andor.readout import keep_counts, rules
-    from pdsketch.lang.load import load_problem
-    from pdsketch.tensor.store import load_model
+    from pdsketch.abstract import keep_counts, rules
+    from pdsketch.lang import load_problem
+    from pdsketch.tensor import load_model
 
     model = load_model(args.model, given_modules(args))
     state = load_problem(args.state, model.domain).state if args.state is not None else None
@@ -80,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _quantised(model: Model, data: str, counts: dict[str, int], folder: str) -> Model:
     """The copy of a model that was trained with codes, written to its folder; what came of it is said."""
-    from pdsketch.abstract.andor.quantise import quantise
+    from pdsketch.abstract import quantise
 
     found = quantise(model, data, codes=counts)
     found.model.save(folder)

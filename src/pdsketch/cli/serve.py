@@ -11,11 +11,11 @@ from pdsketch.cli import output
 from pdsketch.cli.imports import import_large
 from pdsketch.cli.modules import add_module_argument, given_modules
 from pdsketch.cli.worlds import add_world_option, check_world, given_options
-from pdsketch.lang.load import load_domain, load_problem
+from pdsketch.lang import load_domain, load_problem
 
 if TYPE_CHECKING:
-    from pdsketch.learn.report import Findings
-    from pdsketch.serve.exploration import Exploration
+    from pdsketch.serve import Exploration
+    from pdsketch.training import Findings
 
 EXAMPLE = """pdsketch serve examples/blocks/domain.pddl examples/blocks/p01.pddl
 pdsketch serve MODEL problem.pddl --data EPISODES
@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Serve until Ctrl-C; exit code 0."""
     exploration = _exploration(args)
-    from pdsketch.serve.server import PageServer
+    from pdsketch.serve import PageServer
 
     try:
         made = PageServer(exploration, args.port)
@@ -63,8 +63,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _exploration(args: argparse.Namespace) -> Exploration:
-    from pdsketch.serve.exploration import Exploration
-    from pdsketch.serve.subjects import ModelSubject, subject_of
+    from pdsketch.serve import Exploration, ModelSubject, subject_of
 
     is_model = os.path.isdir(args.subject)
     if (args.problem is None) == (args.world is None):
@@ -75,7 +74,7 @@ def _exploration(args: argparse.Namespace) -> Exploration:
         import_large("torch")
     model = None
     if is_model:
-        from pdsketch.tensor.store import load_model
+        from pdsketch.tensor import load_model
 
         model = load_model(args.subject, given_modules(args))
     report = _report(args) if args.data else None
@@ -84,8 +83,8 @@ def _exploration(args: argparse.Namespace) -> Exploration:
         problem = load_problem(args.problem, domain)
         goal = problem.goal.span.text if problem.goal.span is not None else "(and)"
         return Exploration(subject_of(problem, model), goal, report=report)
-    from pdsketch.envs.registry import make_world, options_of
-    from pdsketch.tensor.model import Model
+    from pdsketch.act import make_world, options_of
+    from pdsketch.tensor import Model
 
     name, options = check_world(args.world), given_options(args)
     model = model if model is not None else Model(load_domain(args.subject), seed=0)
@@ -97,8 +96,8 @@ def _exploration(args: argparse.Namespace) -> Exploration:
 
 
 def _report(args: argparse.Namespace) -> Findings:
-    from pdsketch.learn.fit import evaluate
-    from pdsketch.tensor.store import load_model
+    from pdsketch.tensor import load_model
+    from pdsketch.training import evaluate
 
     return evaluate(load_model(args.subject, given_modules(args)), args.data)
 

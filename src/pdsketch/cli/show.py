@@ -7,9 +7,8 @@ from pathlib import Path
 
 from pdsketch.cli import output
 from pdsketch.cli.describe import describe_domain, describe_problem, in_words
-from pdsketch.files.writing import write_output
-from pdsketch.lang.domain import Domain, Problem
-from pdsketch.lang.load import load_domain, load_file, load_problem
+from pdsketch.files import write_output
+from pdsketch.lang import Domain, Problem, load_domain, load_file, load_problem
 
 EXAMPLE = """\
 pdsketch show examples/kitchen/domain.pdsketch
@@ -49,9 +48,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _draw(domain: Domain, name: str | None, path: Path) -> None:
-    from pdsketch.lang.graph.build import graph_of
-    from pdsketch.lang.graph.dot import to_dot
-    from pdsketch.lang.graph.svg import to_svg
+    from pdsketch.draw import graph_of, to_dot, to_svg
 
     graph = graph_of(domain, name)
     text = to_dot(graph) if path.suffix.lower() == ".dot" else to_svg(graph)

@@ -10,15 +10,14 @@ from pdsketch.cli import devices, output
 from pdsketch.cli.imports import import_large
 from pdsketch.cli.modules import add_module_argument, given_modules
 from pdsketch.cli.worlds import add_world_option, check_world, given_options
-from pdsketch.files.lock import is_trace, lock_folder
-from pdsketch.lang.diagnostics import Diagnostic, Error
+from pdsketch.files import is_trace, lock_folder
+from pdsketch.lang import Diagnostic, Error
 
 if TYPE_CHECKING:
-    from pdsketch.baselines.dreamer.options import BaselineOptions
-    from pdsketch.lang.domain import Domain
-    from pdsketch.learn.keywords import FitOptions
-    from pdsketch.learn.report import Report
-    from pdsketch.tensor.model import Model
+    from pdsketch.lang import Domain
+    from pdsketch.tensor import Model
+    from pdsketch.training import FitOptions, Report
+    from pdsketch_paper.baselines.dreamer.options import BaselineOptions
 
 EXAMPLE = """pdsketch train babyai.pdsketch DATA -o MODEL --steps 2000 --seed 0
 pdsketch train babyai.pdsketch DATA -o MODEL --resume                  # after an interruption
@@ -103,7 +102,7 @@ def run(args: argparse.Namespace) -> int:
     """Exit code 0 once the model is written."""
     folder = Path(args.output)
     output.when_interrupted(lambda stop: _kept(folder, args, getattr(stop, "step", None)))
-    import_large("torch", "pdsketch.learn.fit")
+    import_large("torch", "pdsketch.training.fitting")
     _check_free(folder, args)
     if args.baseline is not None:
         return _train_baseline(folder, args)
@@ -122,7 +121,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _fitted(folder: Path, args: argparse.Namespace) -> Report:
     """The report of the fit, whose model and checkpoint are then in the folder."""
-    from pdsketch.learn.fit import fit, gather
+    from pdsketch.training import fit, gather
 
     model = _model(args)
     episodes = gather(args.data, model.domain)
@@ -138,7 +137,7 @@ def _fitted(folder: Path, args: argparse.Namespace) -> Report:
 
 def _helped(folder: Path, args: argparse.Namespace) -> Report:
     """The same fit in a process that leads nothing and writes nothing."""
-    from pdsketch.learn.fit import fit, gather
+    from pdsketch.training import fit, gather
 
     model = _model(args)
     return fit(model, gather(args.data, model.domain), args.steps, args.seed, **_settings(folder, args))
@@ -146,9 +145,9 @@ def _helped(folder: Path, args: argparse.Namespace) -> Report:
 
 def _train_baseline(folder: Path, args: argparse.Namespace) -> int:
     """A baseline from the same data; its notes are the report."""
-    from pdsketch.baselines.store import save_baseline
-    from pdsketch.baselines.training import train_baseline
-    from pdsketch.lang.load import load_domain
+    from pdsketch.lang import load_domain
+    from pdsketch_paper.baselines.store import save_baseline
+    from pdsketch_paper.baselines.training import train_baseline
 
     given = {name: value for name in _NUMBERS if (value := getattr(args, name.replace("-", "_"))) is not None}
     others = ["tnorm", "paper", "resume", "start", "module", "tensorboard"]
@@ -190,7 +189,7 @@ def _refuse_practice(args: argparse.Namespace) -> None:
 
 def _practice(domain: Domain, args: argparse.Namespace) -> dict[str, Any]:
     """The settings of acting while training, in a world that is seen as the sketch sees it."""
-    from pdsketch.envs.registry import make_world, options_of
+    from pdsketch.act import make_world, options_of
 
     if bool(args.environment_steps) != (args.world is not None):
         raise output.UsageError("--world and --environment-steps go together")
@@ -215,9 +214,8 @@ def _kept(folder: Path, args: argparse.Namespace, step: int | None) -> output.Ke
 
 def _model(args: argparse.Namespace) -> Model:
     """A fresh model of the sketch, or one with the weights of another."""
-    from pdsketch.lang.load import load_domain
-    from pdsketch.tensor.model import Model
-    from pdsketch.tensor.store import load_model
+    from pdsketch.lang import load_domain
+    from pdsketch.tensor import Model, load_model
 
     domain, modules = load_domain(args.sketch), given_modules(args)
     if args.start is not None:

@@ -9,15 +9,23 @@ from dataclasses import replace
 from pdsketch.cli import output
 from pdsketch.cli.models import domain_of, loaded_model, without_domain
 from pdsketch.cli.modules import add_module_argument
-from pdsketch.lang.data import show_atom
-from pdsketch.lang.diagnostics import Diagnostic, Error
-from pdsketch.lang.domain import Problem
-from pdsketch.lang.load import load_problem, read_source
-from pdsketch.lang.rewrite import conjuncts
-from pdsketch.lang.source import Source
-from pdsketch.lang.steps import Step, read_plan, resolve, span_of_step
-from pdsketch.lang.unparse import formula_text
-from pdsketch.lang.validator import Verdict, validate
+from pdsketch.lang import (
+    Diagnostic,
+    Error,
+    Problem,
+    Source,
+    Step,
+    Verdict,
+    conjuncts,
+    formula_text,
+    load_problem,
+    read_plan,
+    read_source,
+    resolve,
+    show_atom,
+    span_of_step,
+    validate,
+)
 
 EXAMPLE = """pdsketch validate examples/blocks/domain.pddl examples/blocks/p01.pddl plan
 pdsketch validate --model MODEL problem.pddl plan"""

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from pdsketch.cli import output
-from pdsketch.lang.diagnostics import did_you_mean, error
+from pdsketch.lang import did_you_mean, error
 
 
 def add_world_option(parser: argparse.ArgumentParser) -> None:
@@ -36,7 +36,7 @@ def given_options(args: argparse.Namespace) -> dict[str, Any]:
 
 def check_world(name: str) -> str:
     """The name of a world that there is."""
-    from pdsketch.envs.registry import worlds
+    from pdsketch.act import worlds
 
     known = worlds()
     if name not in known:

@@ -8,11 +8,10 @@ from collections.abc import Iterable, Iterator
 from os.path import basename, dirname, join, splitext
 from typing import Final, final
 
-from pdsketch.lang.analyse import TextAnalysis, analyse
-from pdsketch.lang.declarations import Declaration
-from pdsketch.lang.load import read_source
-from pdsketch.lang.navigate import Edit, definition, occurrences, rename_in
-from pdsketch.lang.source import Span
+from pdsketch.editor.analysis import TextAnalysis, analyse
+from pdsketch.editor.declarations import Declaration
+from pdsketch.editor.navigate import Edit, definition, occurrences, rename_in
+from pdsketch.lang import Span, read_source
 
 SUFFIXES: Final = (".pddl", ".pdsketch")
 MOST_BESIDE: Final = 200

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from pdsketch.lang.source import Source
+from pdsketch.lang import Source
 
 UNITS: Final = {"utf-8": ("utf-8", 1), "utf-16": ("utf-16-le", 2), "utf-32": ("utf-32-le", 4)}
 """The encoding and the bytes of one unit, by the protocol's name."""

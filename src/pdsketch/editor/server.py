@@ -13,13 +13,11 @@ from pygls.lsp.server import LanguageServer
 from pygls.uris import from_fs_path, to_fs_path
 
 from pdsketch import __version__
+from pdsketch.editor.complete import completions
 from pdsketch.editor.documents import Documents
+from pdsketch.editor.navigate import Edit, Symbol, hover, outline
 from pdsketch.editor.positions import to_offset, to_position
-from pdsketch.lang.complete import completions
-from pdsketch.lang.diagnostics import Diagnostic, Error
-from pdsketch.lang.navigate import Edit, Symbol, hover, outline
-from pdsketch.lang.printer import format_source
-from pdsketch.lang.source import Source, Span
+from pdsketch.lang import Diagnostic, Error, Source, Span, format_source
 
 SYMBOLS: Final = {
     "domain": lsp.SymbolKind.Module,

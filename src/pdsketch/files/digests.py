@@ -12,7 +12,7 @@ from hashlib import blake2b
 from os import PathLike, fspath
 from typing import Any, BinaryIO, Final
 
-from pdsketch.lang.diagnostics import error
+from pdsketch.lang import error
 
 SEAL: Final = "digest"
 """The key under which a JSON object keeps the digest of everything else in it."""

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Final
 
 from pdsketch.files.writing import PREFIX, cannot_write, make_folder, sweep
-from pdsketch.lang.diagnostics import Error, error
+from pdsketch.lang import Error, error
 
 LOCK: Final = ".lock"
 

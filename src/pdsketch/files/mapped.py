@@ -18,7 +18,7 @@ from typing import Any, BinaryIO, Final, final
 import numpy as np
 from numpy.typing import NDArray
 
-from pdsketch.lang.diagnostics import error
+from pdsketch.lang import error
 
 LEAST_MAPPED: Final = 64 << 20
 """Arrays of fewer bytes are read: at that size a copy in memory costs nothing that matters."""

@@ -23,7 +23,7 @@ from pdsketch.files.digests import check_seal, digest_file, digest_of, sealed
 from pdsketch.files.lock import lock_folder
 from pdsketch.files.reading import MOST_BYTES, check_size, opened, parse_json, read_bytes
 from pdsketch.files.writing import move_file, write_file
-from pdsketch.lang.diagnostics import Error, error
+from pdsketch.lang import Error, error
 
 PENDING: Final = ".new"
 PARTS: Final = "parts"

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from os import PathLike, fspath
 from typing import Any, BinaryIO, Final
 
-from pdsketch.lang.diagnostics import Error, error
+from pdsketch.lang import Error, error
 
 Name = str | PathLike[str]
 

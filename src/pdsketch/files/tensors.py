@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from pdsketch.files.digests import digest_json, digest_parts
 from pdsketch.files.mapped import check, chunks, map_bytes
 from pdsketch.files.reading import parse_json
-from pdsketch.lang.diagnostics import Error, error
+from pdsketch.lang import Error, error
 
 MOST_HEADER: Final = 64 << 20
 MOST_AXES: Final = 32

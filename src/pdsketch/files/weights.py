@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from pdsketch.files.tensors import Block
-from pdsketch.lang.diagnostics import error
+from pdsketch.lang import error
 
 DTYPES: Final[Mapping[str, torch.dtype]] = {
     "BOOL": torch.bool,

@@ -17,7 +17,7 @@ from contextlib import suppress
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Final, Self, final
 
-from pdsketch.lang.diagnostics import Error, error
+from pdsketch.lang import Error, error
 
 if TYPE_CHECKING:
     from pathlib import Path  # takes 3 ms to import, and most commands write nothing

@@ -11,11 +11,8 @@ from pdsketch.budget import current
 from pdsketch.heuristics.explore import Work, make_work
 from pdsketch.heuristics.registry import evaluate, find_heuristic
 from pdsketch.heuristics.relaxation import Relaxation, relax
-from pdsketch.kernels.arrays import Bools, Floats, Ints
-from pdsketch.kernels.bits import Words, n_words, pack
-from pdsketch.kernels.compiled import kernel
-from pdsketch.task.axioms import Axioms, evaluate_axioms, prepare_axioms
-from pdsketch.task.task import Task
+from pdsketch.kernels import Bools, Floats, Ints, Words, kernel, n_words, pack
+from pdsketch.task import Axioms, Task, evaluate_axioms, prepare_axioms
 
 _SLICE: Final = 0.02
 """Seconds of a kernel from which on the states between two looks at the budget are not made more."""

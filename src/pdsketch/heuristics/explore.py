@@ -14,10 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from pdsketch.heuristics.relaxation import COUNT_BITS, Relaxation
-from pdsketch.kernels.arrays import Indices, Ints, Longs
-from pdsketch.kernels.bits import ONE, Words, all_hold, holds, lowest
-from pdsketch.kernels.compiled import kernel
-from pdsketch.task.task import Task
+from pdsketch.kernels import ONE, Indices, Ints, Longs, Words, all_hold, holds, kernel, lowest
+from pdsketch.task import Task
 
 BUCKETS = 1024
 UNREACHED = 1 << 40

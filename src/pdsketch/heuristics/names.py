@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Final
 
-from pdsketch.lang.diagnostics import Error, did_you_mean, error
+from pdsketch.lang import Error, did_you_mean, error
 
 NAMES: Final = ("ff", "add", "max", "goalcount", "blind")
 """The default first."""

@@ -19,9 +19,8 @@ from pdsketch.heuristics.unary import (
     sort,
     useful,
 )
-from pdsketch.kernels.arrays import Bools, Indices, Ints, Longs
-from pdsketch.kernels.compiled import kernel
-from pdsketch.task.narrow import Narrowed
+from pdsketch.kernels import Bools, Indices, Ints, Longs, kernel
+from pdsketch.task import Narrowed
 
 
 @kernel

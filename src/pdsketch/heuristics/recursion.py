@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from pdsketch.kernels.arrays import Ints
-from pdsketch.lang.analysis import components as strongly_connected
-from pdsketch.task.axioms import depends_on_itself
-from pdsketch.task.task import Task
+from pdsketch.kernels import Ints
+from pdsketch.lang import components as strongly_connected
+from pdsketch.task import Task, depends_on_itself
 
 
 def components(task: Task) -> Ints:

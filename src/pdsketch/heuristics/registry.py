@@ -19,9 +19,8 @@ import numpy as np
 from pdsketch.heuristics.explore import Work, explore, relaxed_plan
 from pdsketch.heuristics.names import unknown_heuristic
 from pdsketch.heuristics.relaxation import Relaxation
-from pdsketch.kernels.bits import Words, holds
-from pdsketch.kernels.compiled import kernel
-from pdsketch.lang.records import dataclass
+from pdsketch.kernels import Words, holds, kernel
+from pdsketch.lang import dataclass
 
 BLIND, GOALCOUNT, MAX, ADD, FF = range(5)
 

@@ -28,9 +28,8 @@ from pdsketch.heuristics.unary import (
     of_operators,
     useful,
 )
-from pdsketch.kernels.arrays import Bools, Floats, Indices, Ints, Longs
-from pdsketch.kernels.csr import CSR, distinct, group, owners_of, stack
-from pdsketch.task.task import Task
+from pdsketch.kernels import CSR, Bools, Floats, Indices, Ints, Longs, distinct, group, owners_of, stack
+from pdsketch.task import Task
 
 COUNT_BITS = 14
 """An operator's state is ``cost << COUNT_BITS | unreached conditions``."""

@@ -10,8 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from pdsketch.kernels.arrays import Bools, Indices, Ints, Longs
-from pdsketch.kernels.compiled import kernel
+from pdsketch.kernels import Bools, Indices, Ints, Longs, kernel
 
 Rows = tuple[Ints, Ints]
 """Starts and items."""

@@ -1,1 +1,5 @@
 """Problems and plans of other planning frameworks."""
+
+from pdsketch.doors import open_door
+
+__getattr__, __dir__ = open_door(__name__, __file__)

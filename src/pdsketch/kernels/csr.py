@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pdsketch.kernels.arrays import Bools, Ints, Longs
-from pdsketch.lang.records import dataclass
+from pdsketch.lang import dataclass
 
 
 @final

@@ -15,7 +15,7 @@ from pdsketch.lang.terms import Expr, Update, Variable
 from pdsketch.lang.types import Hierarchy, ObjectType, ValueType
 
 if TYPE_CHECKING:
-    from pdsketch.tensor.states.state import State
+    from pdsketch.tensor import State
 
 Role = Literal["observed", "raw", "external", "derived", "encoded", "cost"]
 """What a predicate is.
@@ -233,6 +233,6 @@ class Problem:
     def state(self) -> State:
         """The initial state as a `pdsketch.State`."""
         # The one step from the language into a later room: no module of `lang` needs torch to be imported.
-        from pdsketch.tensor.states.state import State
+        from pdsketch.tensor import State
 
         return State.of_problem(self)

@@ -16,7 +16,7 @@ from math import prod
 import torch
 from torch import Tensor, nn
 
-from pdsketch.lang.diagnostics import error
+from pdsketch.lang import error
 from pdsketch.nets.features import Chosen
 
 LEVEL_EXPONENT = 2.0

@@ -12,7 +12,7 @@ from typing import Any, Final, cast, final
 import torch
 from torch import Tensor, nn
 
-from pdsketch.lang.diagnostics import error
+from pdsketch.lang import error
 from pdsketch.nets.normalise import Normalise
 
 QUICKNESS: Final = 4.0

@@ -19,25 +19,27 @@ from typing import Any, Final, final
 import numpy as np
 import torch
 
-from pdsketch.abstract.abstraction import Abstraction, NoAbstractionError, Values, step_named
-from pdsketch.abstract.andor.compile import Compilations, abstraction_of, compile_and_or
-from pdsketch.abstract.read import FactReader
+from pdsketch.abstract import (
+    Abstraction,
+    Compilations,
+    FactReader,
+    NoAbstractionError,
+    Values,
+    abstraction_of,
+    compile_and_or,
+    step_named,
+)
 from pdsketch.budget import Budget
-from pdsketch.kernels.arrays import Ints
-from pdsketch.lang.steps import Step
-from pdsketch.lang.terms import Expr
+from pdsketch.kernels import Ints
+from pdsketch.lang import Expr, Step
 from pdsketch.search.latent.prices import prices_of
 from pdsketch.search.options import Search
 from pdsketch.search.packed.advance import SOLVED
 from pdsketch.search.packed.engine import PackedOptions, PackedOutcome, kernel_settings, search
 from pdsketch.search.packed.whole import Whole, search_whole
 from pdsketch.search.trace import Trace, continued
-from pdsketch.task.mutexes import without_mutexes
-from pdsketch.task.simulate import successor
-from pdsketch.task.task import Task
-from pdsketch.task.template import Narrowing
-from pdsketch.tensor.model import Model
-from pdsketch.tensor.states.state import State, StateBatch
+from pdsketch.task import Narrowing, Task, successor, without_mutexes
+from pdsketch.tensor import Model, State, StateBatch
 
 MOST_REFINEMENTS: Final = 8
 """How often rules are corrected, or the search goes on from where the two differ. Set by hand."""

@@ -6,16 +6,16 @@ from collections.abc import Callable, Mapping
 from time import monotonic
 from typing import NamedTuple
 
-from pdsketch.abstract.andor.compile import Compilations
+from pdsketch.abstract import Compilations
 from pdsketch.budget import Budget
-from pdsketch.lang.steps import Step
+from pdsketch.lang import Step
 from pdsketch.search.abstract import AbstractProblem, AbstractSearch, find_at_once
 from pdsketch.search.latent.goal_test import hold_at_first
 from pdsketch.search.latent.margin import Margin
 from pdsketch.search.latent.prices import checked_cost
 from pdsketch.search.latent.replay import Trail
 from pdsketch.search.trace import Trace
-from pdsketch.tensor.model import Model
+from pdsketch.tensor import Model
 
 Look = Callable[
     [Mapping[int, list[Step]], Trail], tuple[Mapping[int, str | None], Mapping[int, tuple[str, ...]]]

@@ -9,15 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from pdsketch.heuristics.names import NAMES, unknown_heuristic
+from pdsketch.heuristics import NAMES, unknown_heuristic
 
 if TYPE_CHECKING:
-    from pdsketch.abstract.abstraction import Abstraction, Compile, Values
-    from pdsketch.lang.terms import Expr
-    from pdsketch.lang.types import ObjectType
+    from pdsketch.abstract import Abstraction, Compile, Values
+    from pdsketch.lang import Expr, ObjectType
     from pdsketch.search.latent.heuristics import Searched, StateHeuristic
-    from pdsketch.tensor.model import Model
-    from pdsketch.tensor.states.state import StateBatch
+    from pdsketch.tensor import Model, StateBatch
 
 Factory = Callable[["Searched"], "StateHeuristic"]
 """Makes a heuristic for the problems of a search."""
@@ -45,7 +43,7 @@ def over(compile_goal: Compile, heuristic: str = "ff", *, of_state: bool = False
 def _optimistic(
     model: Model, objects: Mapping[str, ObjectType], goal: Expr, state: StateBatch, values: Values
 ) -> Abstraction:
-    from pdsketch.abstract.optimistic.compile import compile_optimistic
+    from pdsketch.abstract import compile_optimistic
 
     del state, values
     return compile_optimistic(model.domain, objects, goal)
@@ -54,7 +52,7 @@ def _optimistic(
 def _and_or(
     model: Model, objects: Mapping[str, ObjectType], goal: Expr, state: StateBatch, values: Values
 ) -> Abstraction:
-    from pdsketch.abstract.andor.compile import compile_and_or
+    from pdsketch.abstract import compile_and_or
 
     return compile_and_or(model, objects, goal, state, values)
 

@@ -8,14 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
-from pdsketch.lang.steps import Step
+from pdsketch.lang import Step
 from pdsketch.search.heuristics import HeuristicSource
 from pdsketch.search.options import ModelSearch, Search, Watch
 from pdsketch.search.trace import Trace
 
 if TYPE_CHECKING:
-    from pdsketch.tensor.model import Model
-    from pdsketch.tensor.states.state import State
+    from pdsketch.tensor import Model, State
 
 Generator = Callable[["Model", "State", int], Any]
 """``generator(model, state, round)`` returns values ``[n, *shape]``."""

@@ -13,9 +13,7 @@ import numpy as np
 import torch
 
 from pdsketch.budget import Budget, LimitError
-from pdsketch.lang.diagnostics import error
-from pdsketch.lang.steps import Step
-from pdsketch.lang.terms import Expr
+from pdsketch.lang import Expr, Step, error
 from pdsketch.search.abstract import AbstractAttempt
 from pdsketch.search.abstract_many import abstract_searches, accepted_plans
 from pdsketch.search.latent.candidates import CandidateSource
@@ -37,9 +35,7 @@ from pdsketch.search.latent.space import Space
 from pdsketch.search.latent.undecided import undecided
 from pdsketch.search.portfolio import NOT_GROUND, half_of, orders_of
 from pdsketch.search.result import Result, Status, UntrainedWarning
-from pdsketch.tensor.experience import Watch
-from pdsketch.tensor.model import Model
-from pdsketch.tensor.states.state import State, StateBatch
+from pdsketch.tensor import Model, State, StateBatch, Watch
 
 MOST_ROUNDS: Final = 8
 """Rounds of candidate values, each with more of them than the last; set by hand."""

@@ -7,8 +7,7 @@ from dataclasses import fields
 from typing import Any, Final, Literal, TypeVar, get_args
 
 from pdsketch.budget import DEFAULT_MEGABYTES, Budget, current
-from pdsketch.lang.diagnostics import did_you_mean, error
-from pdsketch.lang.records import dataclass
+from pdsketch.lang import dataclass, did_you_mean, error
 from pdsketch.search.heuristics import HeuristicSource
 from pdsketch.search.outcome import SearchProgress
 from pdsketch.search.trace import Trace

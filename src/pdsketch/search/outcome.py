@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import inf, isinf
 from typing import final
 
-from pdsketch.lang.records import dataclass
+from pdsketch.lang import dataclass
 from pdsketch.search.result import Status
 
 

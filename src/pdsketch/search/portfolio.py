@@ -7,9 +7,9 @@ from contextlib import suppress
 from math import isinf
 from typing import Final
 
-from pdsketch.abstract.abstraction import NoAbstractionError
+from pdsketch.abstract import NoAbstractionError
 from pdsketch.budget import MEGABYTE, Budget, LimitError, current
-from pdsketch.lang.diagnostics import error
+from pdsketch.lang import error
 from pdsketch.search.abstract import WEIGHT
 from pdsketch.search.heuristics import find_model_heuristic
 from pdsketch.search.latent.heuristics import Searched, StateHeuristic

@@ -6,9 +6,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Literal, final
 
-from pdsketch.lang.data import short, show_atom
-from pdsketch.lang.records import dataclass
-from pdsketch.lang.steps import Step
+from pdsketch.lang import Step, dataclass, short, show_atom
 
 Status = Literal["solved", "unsolvable", "out-of-time", "out-of-memory", "gave-up"]
 

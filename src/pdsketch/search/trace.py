@@ -7,8 +7,7 @@ from dataclasses import field, replace
 from math import nan
 from typing import Literal, final
 
-from pdsketch.lang.records import dataclass
-from pdsketch.lang.steps import Step
+from pdsketch.lang import Step, dataclass
 
 Fate = Literal["open", "expanded", "dead-end", "visited", "goal"]
 

@@ -1,1 +1,5 @@
 """A local page that shows a sketch, its states and its search."""
+
+from pdsketch.doors import open_door
+
+__getattr__, __dir__ = open_door(__name__, __file__)

@@ -12,23 +12,17 @@ from dataclasses import dataclass, field
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Final, final
 
-from pdsketch.lang.data import short, show_atom
-from pdsketch.lang.diagnostics import Error, as_json, error
-from pdsketch.lang.graph.build import graph_of
-from pdsketch.lang.graph.svg import to_svg
-from pdsketch.lang.load import parse_goal
-from pdsketch.lang.steps import Step
-from pdsketch.lang.terms import Expr
-from pdsketch.search.result import Result
-from pdsketch.search.trace import Nodes, SearchNode
+from pdsketch.draw import graph_of, to_svg
+from pdsketch.lang import Error, Expr, Step, as_json, error, parse_goal, short, show_atom
+from pdsketch.search import Nodes, Result, SearchNode
 from pdsketch.serve.png import png
 from pdsketch.serve.subjects import Subject
 from pdsketch.serve.tree import Tree
 from pdsketch.serve.truths import truths
 
 if TYPE_CHECKING:
-    from pdsketch.act.world import World
-    from pdsketch.learn.report import Findings
+    from pdsketch.act import World
+    from pdsketch.training import Findings
 
 MOST_NODES: Final = 2000
 """Of the search tree: what a page can draw."""
@@ -228,7 +222,7 @@ class Exploration:
             states.append(self.subject.step(states[-1], step))
         if self._world is None:
             return Trajectory(tuple(steps), states, applicable)
-        from pdsketch.act.deviation import deviations
+        from pdsketch.act import deviations
 
         world = self._world
         observed, pictures = [world.reset(self._seed)], [png(world.render())]

@@ -18,10 +18,8 @@ from types import TracebackType
 from typing import Any, Final, final
 from urllib.parse import urlsplit
 
-from pdsketch.lang.data import short, show_atom
-from pdsketch.lang.diagnostics import Diagnostic
-from pdsketch.lang.steps import Step
-from pdsketch.search.trace import Nodes, SearchNode
+from pdsketch.lang import Diagnostic, Step, short, show_atom
+from pdsketch.search import Nodes, SearchNode
 
 MOST_STATES: Final = 10_000
 """Of one plan: the extension draws each of them, and is slow long before."""

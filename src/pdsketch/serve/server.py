@@ -17,7 +17,7 @@ from importlib.resources import files
 from typing import Any, Final, final
 from urllib.parse import parse_qs, urlsplit
 
-from pdsketch.lang.diagnostics import Error, as_json, error
+from pdsketch.lang import Error, as_json, error
 from pdsketch.serve.exploration import Exploration
 
 LARGEST_BODY: Final = 1 << 20

@@ -10,18 +10,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Protocol, final
 
-from pdsketch.lang.domain import Data, Domain, Fact, Problem
-from pdsketch.lang.semantics import StaticContext, applicable, apply, evaluate
-from pdsketch.lang.steps import Step
-from pdsketch.lang.terms import Expr
-from pdsketch.lang.types import ObjectType
-from pdsketch.search.options import MODEL_SEARCHES, SEARCHES
-from pdsketch.search.plan import plan
-from pdsketch.search.result import Result
+from pdsketch.lang import (
+    Data,
+    Domain,
+    Expr,
+    Fact,
+    ObjectType,
+    Problem,
+    StaticContext,
+    Step,
+    applicable,
+    apply,
+    evaluate,
+)
+from pdsketch.search import MODEL_SEARCHES, SEARCHES, Result, plan
 
 if TYPE_CHECKING:
-    from pdsketch.tensor.model import Model
-    from pdsketch.tensor.states.state import State
+    from pdsketch.tensor import Model, State
 
 _TO_EXPLAIN: Final = 2.0
 """Seconds that the reason for a dead end may take: a reader waits for it."""
@@ -99,7 +104,7 @@ class ProblemSubject:
 
     def steps(self, goal: Expr) -> Sequence[Step]:
         """See `Subject`."""
-        from pdsketch.task.ground import ground
+        from pdsketch.task import ground
 
         return ground(replace(self.problem, goal=goal)).operators
 
@@ -132,7 +137,7 @@ class ModelSubject:
 
     def facts(self, state: State) -> Mapping[Fact, Data]:
         """See `Subject`."""
-        from pdsketch.tensor.states.problem import facts_of
+        from pdsketch.tensor import facts_of
 
         return dict(facts_of(state.crisp()))
 
@@ -161,7 +166,7 @@ class ModelSubject:
         """See `Subject`."""
         import warnings
 
-        from pdsketch.search.result import UntrainedWarning
+        from pdsketch.search import UntrainedWarning
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UntrainedWarning)
@@ -178,12 +183,12 @@ class ModelSubject:
 
 def subject_of(problem: Problem, model: Model | None = None) -> Subject:
     """The problem itself where it is classical, else through a model: the one given, or a fresh one."""
-    from pdsketch.task.fragment import classify
+    from pdsketch.task import classify
 
     if model is None:
         if classify(problem).classical:
             return ProblemSubject(problem)
-        from pdsketch.tensor.model import Model
+        from pdsketch.tensor import Model
 
         model = Model(problem.domain, seed=0)
     return ModelSubject(model, problem.state)

@@ -6,9 +6,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any, final
 
-from pdsketch.lang.steps import Step
-from pdsketch.lang.terms import Expr
-from pdsketch.search.trace import SearchNode
+from pdsketch.lang import Expr, Step
+from pdsketch.search import SearchNode
 from pdsketch.serve.subjects import Subject
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pdsketch.lang.parts import parts_of
-from pdsketch.lang.terms import Expr
+from pdsketch.lang import Expr, parts_of
 from pdsketch.serve.subjects import Subject
 
 

@@ -1,1 +1,5 @@
 """Domain and objects → the grounded task as flat integer arrays."""
+
+from pdsketch.doors import open_door
+
+__getattr__, __dir__ = open_door(__name__, __file__)

@@ -6,9 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
 
-from pdsketch.lang.domain import Action
-from pdsketch.lang.rewrite import substitute
-from pdsketch.lang.terms import Equal, Expr, Logic, Quantified, Update, Value, Variable
+from pdsketch.lang import Action, Equal, Expr, Logic, Quantified, Update, Value, Variable, substitute
 
 
 def agreeing(action: Action) -> Expr:

@@ -6,10 +6,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pdsketch.kernels.arrays import Bools, Ints
-from pdsketch.kernels.bits import Words, holds, set_false, set_true
-from pdsketch.kernels.compiled import kernel
-from pdsketch.kernels.csr import CSR, distinct, invert, owners_of, starts_of
+from pdsketch.kernels import (
+    CSR,
+    Bools,
+    Ints,
+    Words,
+    distinct,
+    holds,
+    invert,
+    kernel,
+    owners_of,
+    set_false,
+    set_true,
+    starts_of,
+)
 from pdsketch.task.task import Task
 
 

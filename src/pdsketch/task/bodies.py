@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import final
 
-from pdsketch.lang.records import dataclass
+from pdsketch.lang import dataclass
 from pdsketch.task.formula import Atom, variables_of
 from pdsketch.task.rules import Rule
 

@@ -9,9 +9,8 @@ from typing import final
 import numpy as np
 
 from pdsketch.budget import MEGABYTE, Budget, OutOfMemoryError
-from pdsketch.kernels.arrays import Ints
-from pdsketch.kernels.growing import enlarged, more_rows, row_size
-from pdsketch.lang.source import Span
+from pdsketch.kernels import Ints, enlarged, more_rows, row_size
+from pdsketch.lang import Span
 from pdsketch.task.join import (
     COUNTER,
     CURRENT,

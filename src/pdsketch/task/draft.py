@@ -10,11 +10,8 @@ from typing import final
 import numpy as np
 
 from pdsketch.budget import Budget
-from pdsketch.kernels.arrays import Bools, Floats, Ints, Longs
-from pdsketch.kernels.csr import CSR, distinct, gather, group, owners_of, repeated
-from pdsketch.lang.diagnostics import error
-from pdsketch.lang.domain import LARGEST_COST, Action, Problem
-from pdsketch.lang.records import dataclass
+from pdsketch.kernels import CSR, Bools, Floats, Ints, Longs, distinct, gather, group, owners_of, repeated
+from pdsketch.lang import LARGEST_COST, Action, Problem, dataclass, error
 from pdsketch.task.bodies import Bodies
 from pdsketch.task.database import Database
 from pdsketch.task.formula import Atom, Same

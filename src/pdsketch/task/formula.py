@@ -11,8 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import field
 from typing import final
 
-from pdsketch.lang.records import dataclass
-from pdsketch.lang.terms import Compare, Equal, Value
+from pdsketch.lang import Compare, Equal, Value, dataclass
 
 Term = str | int
 

@@ -8,11 +8,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import final
 
-from pdsketch.lang.diagnostics import Diagnostic, in_order
-from pdsketch.lang.domain import Domain, Predicate, Problem
-from pdsketch.lang.records import dataclass
-from pdsketch.lang.terms import Apply, BlankCall, Each, Equal, Expr, Update, Variable, walk
-from pdsketch.lang.types import ObjectType, ValueType
+from pdsketch.lang import (
+    Apply,
+    BlankCall,
+    Diagnostic,
+    Domain,
+    Each,
+    Equal,
+    Expr,
+    ObjectType,
+    Predicate,
+    Problem,
+    Update,
+    ValueType,
+    Variable,
+    dataclass,
+    in_order,
+    walk,
+)
 
 
 @final

@@ -32,8 +32,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from pdsketch.kernels.arrays import Ints
-from pdsketch.kernels.compiled import kernel
+from pdsketch.kernels import Ints, kernel
 
 Longs = NDArray[np.int64]
 

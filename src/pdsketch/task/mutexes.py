@@ -13,10 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pdsketch.budget import Budget
-from pdsketch.kernels.arrays import Bools, Ints
-from pdsketch.kernels.bits import ONE, Words, lowest, n_words, pack
-from pdsketch.kernels.compiled import kernel
-from pdsketch.kernels.csr import gather
+from pdsketch.kernels import ONE, Bools, Ints, Words, gather, kernel, lowest, n_words, pack
 from pdsketch.task.task import Task
 
 MOST_LITERALS: Final = 1 << 13

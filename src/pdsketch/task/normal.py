@@ -11,21 +11,22 @@ from dataclasses import field
 from functools import cached_property
 from typing import final
 
-from pdsketch.lang.domain import Problem
-from pdsketch.lang.records import dataclass
-from pdsketch.lang.terms import (
+from pdsketch.lang import (
+    BOOL,
     Apply,
     Compare,
     Equal,
     Expr,
     Logic,
     Object,
+    ObjectType,
+    Problem,
     Quantified,
     Value,
     Variable,
+    dataclass,
     free_variables,
 )
-from pdsketch.lang.types import BOOL, ObjectType
 from pdsketch.task.formula import FALSE, TRUE, Atom, Every, Formula, Same, Some, Term, Test, both, either
 
 Scope = Mapping[str, Term | Value]

@@ -7,10 +7,19 @@ from typing import final
 
 import numpy as np
 
-from pdsketch.kernels.arrays import Bools, Floats, Ints
-from pdsketch.lang.domain import Problem
-from pdsketch.lang.rewrite import substitute
-from pdsketch.lang.terms import Apply, Arithmetic, Compare, Equal, Expr, Object, Value, Variable
+from pdsketch.kernels import Bools, Floats, Ints
+from pdsketch.lang import (
+    Apply,
+    Arithmetic,
+    Compare,
+    Equal,
+    Expr,
+    Object,
+    Problem,
+    Value,
+    Variable,
+    substitute,
+)
 from pdsketch.task.formula import Term, Test
 from pdsketch.task.normal import Vocabulary
 

@@ -10,22 +10,23 @@ from typing import final
 import numpy as np
 
 from pdsketch.budget import current
-from pdsketch.kernels.arrays import Ints
-from pdsketch.lang.terms import (
+from pdsketch.kernels import Ints
+from pdsketch.lang import (
+    BOOL,
     Apply,
     Compare,
     Equal,
     Expr,
     Logic,
     Object,
+    ObjectType,
     Quantified,
     Value,
     Variable,
     free_variables,
 )
-from pdsketch.lang.types import BOOL, ObjectType
 from pdsketch.task.formula import Test
-from pdsketch.task.ground import Grounding
+from pdsketch.task.grounding import Grounding
 from pdsketch.task.numeric import Numbers
 
 Bindings = Mapping[str, int]

@@ -7,9 +7,8 @@ from dataclasses import field
 from math import inf
 from typing import final
 
-from pdsketch.kernels.arrays import Ints
-from pdsketch.lang.records import dataclass
-from pdsketch.lang.types import ObjectType
+from pdsketch.kernels import Ints
+from pdsketch.lang import ObjectType, dataclass
 from pdsketch.task.normal import Vocabulary
 
 

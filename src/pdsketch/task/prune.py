@@ -7,8 +7,7 @@ that time limits are kept outside. Each works on literals (``2 * fact`` and its 
 
 from __future__ import annotations
 
-from pdsketch.kernels.arrays import Bools, Ints
-from pdsketch.kernels.compiled import kernel
+from pdsketch.kernels import Bools, Ints, kernel
 
 
 @kernel

@@ -9,9 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pdsketch.kernels.arrays import Bools, Floats, Ints
-from pdsketch.kernels.compiled import kernel
-from pdsketch.kernels.csr import CSR, invert, stack
+from pdsketch.kernels import CSR, Bools, Floats, Ints, invert, kernel, stack
 from pdsketch.task.draft import Draft
 
 Rows = tuple[Ints, Ints]

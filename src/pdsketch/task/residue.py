@@ -16,9 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pdsketch.budget import Budget
-from pdsketch.kernels.arrays import Bools, Ints
-from pdsketch.kernels.csr import gather, group, owners_of, repeated
-from pdsketch.lang.records import dataclass
+from pdsketch.kernels import Bools, Ints, gather, group, owners_of, repeated
+from pdsketch.lang import dataclass
 from pdsketch.task.database import Database, too_large
 from pdsketch.task.formula import (
     Atom,

@@ -12,13 +12,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import field
 from itertools import product
 from math import prod
-from typing import Literal as OneOf
-from typing import final
+from typing import Literal as OneOf, final
 
-from pdsketch.lang.domain import Action, Problem
-from pdsketch.lang.records import dataclass
-from pdsketch.lang.terms import TRUE as ALWAYS
-from pdsketch.lang.terms import Expr, Logic, Update, Value
+from pdsketch.lang import TRUE as ALWAYS, Action, Expr, Logic, Problem, Update, Value, dataclass
 from pdsketch.task.assign import agreeing
 from pdsketch.task.formula import (
     Atom,

@@ -8,9 +8,8 @@ from typing import final
 import numpy as np
 
 from pdsketch.budget import Budget
-from pdsketch.kernels.arrays import Bools, Floats, Ints
-from pdsketch.kernels.csr import CSR, emptied, filtered, gather, group, owners_of
-from pdsketch.lang.records import dataclass
+from pdsketch.kernels import CSR, Bools, Floats, Ints, emptied, filtered, gather, group, owners_of
+from pdsketch.lang import dataclass
 from pdsketch.task.draft import Draft
 from pdsketch.task.prune import (
     derive_certain,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pdsketch.kernels.arrays import Bools, Ints
+from pdsketch.kernels import Bools, Ints
 from pdsketch.task.task import Task
 
 

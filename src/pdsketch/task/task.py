@@ -9,10 +9,8 @@ from __future__ import annotations
 
 from typing import final
 
-from pdsketch.kernels.arrays import Bools, Floats, Ints
-from pdsketch.kernels.csr import CSR
-from pdsketch.lang.domain import Fact
-from pdsketch.lang.records import dataclass
+from pdsketch.kernels import CSR, Bools, Floats, Ints
+from pdsketch.lang import Fact, dataclass
 
 
 @final

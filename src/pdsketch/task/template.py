@@ -16,16 +16,26 @@ from typing import Final, final
 import numpy as np
 
 from pdsketch.budget import current
-from pdsketch.kernels.arrays import Bools, Ints
-from pdsketch.kernels.compiled import fixed
-from pdsketch.kernels.csr import csr_of, stack
-from pdsketch.lang.domain import Fact, Predicate, Problem
-from pdsketch.lang.terms import Apply, Equal, Expr, Logic, Object, Quantified, Value, Variable
-from pdsketch.lang.types import BOOL, ObjectType
+from pdsketch.kernels import Bools, Ints, csr_of, fixed, stack
+from pdsketch.lang import (
+    BOOL,
+    Apply,
+    Equal,
+    Expr,
+    Fact,
+    Logic,
+    Object,
+    ObjectType,
+    Predicate,
+    Problem,
+    Quantified,
+    Value,
+    Variable,
+)
 from pdsketch.task.axioms import depends_on_itself
 from pdsketch.task.draft import Draft
-from pdsketch.task.ground import Grounding, task_of
-from pdsketch.task.narrow import narrow, small_of
+from pdsketch.task.grounding import Grounding, task_of
+from pdsketch.task.narrowing import narrow, small_of
 from pdsketch.task.reach import DraftRows, draft_rows, with_goal
 from pdsketch.task.simplify import Facts, Small, simplify
 from pdsketch.task.task import Task

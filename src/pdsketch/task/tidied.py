@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pdsketch.kernels.arrays import Bools, Ints
-from pdsketch.kernels.compiled import kernel
+from pdsketch.kernels import Bools, Ints, kernel
 from pdsketch.task.prune import tidy_heads
 from pdsketch.task.reach import DraftRows, Rows
 

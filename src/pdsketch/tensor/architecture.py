@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, get_args
 
-from pdsketch.lang.diagnostics import Diagnostic, Error, error
-from pdsketch.lang.domain import Blank, Domain
+from pdsketch.lang import Blank, Diagnostic, Domain, Error, error
 from pdsketch.tensor.compile.logic import TNorm
 
 _FIELDS: Mapping[str, type] = {

@@ -13,8 +13,7 @@ from typing import Final, final
 import torch
 from torch import Tensor
 
-from pdsketch.lang.terms import TRUE, BlankCall, Expr, Update, Variable
-from pdsketch.lang.types import ValueType
+from pdsketch.lang import TRUE, BlankCall, Expr, Update, ValueType, Variable
 from pdsketch.tensor.compile.calls import SetArgument, call, gate
 from pdsketch.tensor.compile.logic import CRISP
 from pdsketch.tensor.compile.node import INSTANCE, Axis, Node, Run

@@ -18,8 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pdsketch.lang.diagnostics import error
-from pdsketch.lang.types import ValueType
+from pdsketch.lang import ValueType, error
 from pdsketch.tensor.compile.callee import Callee, Given
 from pdsketch.tensor.states.codes import Codes
 from pdsketch.tensor.states.values import is_categorical

@@ -10,13 +10,19 @@ from typing import Any, TypeVar, cast
 import torch
 from torch import Tensor, nn
 
-from pdsketch.lang.diagnostics import error
-from pdsketch.lang.domain import Action, Domain
-from pdsketch.lang.html import html_table
-from pdsketch.lang.rewrite import unfold_all
-from pdsketch.lang.steps import Step, action_of, is_step
-from pdsketch.lang.terms import Expr
-from pdsketch.lang.types import BOOL, ObjectType
+from pdsketch.lang import (
+    BOOL,
+    Action,
+    Domain,
+    Expr,
+    ObjectType,
+    Step,
+    action_of,
+    error,
+    html_table,
+    is_step,
+    unfold_all,
+)
 from pdsketch.tensor.compile.blanks import Functions
 from pdsketch.tensor.compile.engine import Engine
 from pdsketch.tensor.compile.logic import CRISP, Logic, TNorm, logic_of

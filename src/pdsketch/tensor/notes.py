@@ -11,7 +11,7 @@ from math import prod
 from sys import float_info
 from typing import Any, Final
 
-from pdsketch.lang.domain import Domain
+from pdsketch.lang import Domain
 from pdsketch.tensor.experience import NOTE as EXPERIENCE
 from pdsketch.tensor.states.codes import (
     CODEBOOKS,
@@ -20,12 +20,12 @@ from pdsketch.tensor.states.codes import (
     ENTRIES,
     MOST_VALUES,
     NOISE,
+    NOTE as CODES,
     ROWS,
     RULES,
     SAMPLES,
     WEIGHTS,
 )
-from pdsketch.tensor.states.codes import NOTE as CODES
 
 TRAINED: Final = "trained"
 VERDICTS: Final = "verdicts"

@@ -21,17 +21,20 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from pdsketch.files.parts import open_parts, write_parts
-from pdsketch.files.reading import read_bytes, read_json
-from pdsketch.files.tensors import Entry, TensorFile, tensor_bytes
-from pdsketch.files.weights import DTYPES, blocks_of, tensor_of
-from pdsketch.lang.diagnostics import Diagnostic, Error, error
-from pdsketch.lang.domain import Blank, Domain
-from pdsketch.lang.load import decode_source, parse_domain
-from pdsketch.nets.boolean_net import BooleanNet
-from pdsketch.nets.default import Constant, Network, least_weights, outline
-from pdsketch.nets.offset import Offset
-from pdsketch.nets.signature import Signature
+from pdsketch.files import (
+    DTYPES,
+    Entry,
+    TensorFile,
+    blocks_of,
+    open_parts,
+    read_bytes,
+    read_json,
+    tensor_bytes,
+    tensor_of,
+    write_parts,
+)
+from pdsketch.lang import Blank, Diagnostic, Domain, Error, decode_source, error, parse_domain
+from pdsketch.nets import BooleanNet, Constant, Network, Offset, Signature, least_weights, outline
 from pdsketch.tensor.architecture import (
     bad_model,
     calls_of,

@@ -3,8 +3,7 @@
 import heapq
 
 import numpy as np
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from pdsketch.search.latent.frontier import Frontier
 

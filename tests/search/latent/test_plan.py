@@ -8,7 +8,7 @@ from tests.tensor.agreement import model_of
 
 import pdsketch as pds
 from pdsketch.lang.diagnostics import Error
-from pdsketch.search.plan import plan_many
+from pdsketch.search.planning import plan_many
 
 LIMIT = 150
 

@@ -1,8 +1,7 @@
 """Plans replayed side by side, with and without a watch, are plans replayed one by one and step by step."""
 
 import pytest
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, settings, strategies as st
 from tests.strategies import sketch
 from tests.tensor.agreement import model_of
 

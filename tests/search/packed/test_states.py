@@ -6,8 +6,7 @@ from itertools import chain, repeat
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from tests.heuristics.tasks import make_task
 
 from pdsketch.budget import Budget

@@ -5,8 +5,7 @@ from __future__ import annotations
 from operator import le
 
 import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from tests.task.drafts import drafts
 from tests.task.test_narrow import simplified
 
@@ -15,7 +14,7 @@ from pdsketch.search.packed.advance import ENOUGH, EXHAUSTED, SOLVED
 from pdsketch.search.packed.engine import PackedOptions, kernel_settings, search
 from pdsketch.search.packed.whole import UNSOLVABLE, search_whole
 from pdsketch.task.draft import Draft
-from pdsketch.task.ground import task_of
+from pdsketch.task.grounding import task_of
 from pdsketch.task.reach import draft_rows
 
 ANSWERS = {"solved": (SOLVED,), "unsolvable": (EXHAUSTED, UNSOLVABLE), "gave-up": (ENOUGH,)}

@@ -7,9 +7,8 @@ from typing import final
 
 from pdsketch.abstract.andor.corrections import NetworkFunction
 from pdsketch.abstract.andor.functions import CodeAxis, CodeTable
-from pdsketch.abstract.rules.decision_list import DecisionList
-from pdsketch.lang.terms import Apply, Each, Expr
-from pdsketch.lang.types import ValueType
+from pdsketch.abstract.decision_lists.decision_list import DecisionList
+from pdsketch.lang import Apply, Each, Expr, ValueType
 
 UNCHANGED = -1
 AS_EMPTY = -2

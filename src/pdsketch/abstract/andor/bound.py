@@ -15,19 +15,24 @@ from itertools import count
 from typing import final
 
 from pdsketch.abstract.andor.symbolic import Symbols, conjoined, negated, some
-from pdsketch.lang.domain import Action, Domain, Predicate
-from pdsketch.lang.rewrite import conjuncts, map_children, substitute, unfold
-from pdsketch.lang.terms import (
+from pdsketch.lang import (
     FALSE,
     TRUE,
+    Action,
     Apply,
+    Domain,
     Equal,
     Expr,
     Logic,
     Object,
+    Predicate,
     Quantified,
     Update,
     Variable,
+    conjuncts,
+    map_children,
+    substitute,
+    unfold,
     walk,
 )
 

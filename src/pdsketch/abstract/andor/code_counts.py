@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from pdsketch.lang.diagnostics import did_you_mean, error
-from pdsketch.lang.domain import Domain
+from pdsketch.lang import Domain, did_you_mean, error
 
 
 def check_counts(domain: Domain, counts: Mapping[str, int], recorded: Iterable[str]) -> None:

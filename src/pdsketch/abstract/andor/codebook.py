@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from pdsketch.abstract.andor.kmeans import closest, fitted, kmeans
-from pdsketch.kernels.arrays import Bools, Floats, Longs
+from pdsketch.kernels import Bools, Floats, Longs
 
 MOST_CODES: Final = 2048
 """Codes of a part; beyond, values count as the nearest code."""

@@ -20,10 +20,9 @@ from torch import Tensor
 from pdsketch.abstract.andor.code_counts import check_counts
 from pdsketch.abstract.andor.codebook import Codebook, CodePart
 from pdsketch.abstract.andor.kmeans import fitted
-from pdsketch.kernels.arrays import Bools, Floats, Longs
-from pdsketch.lang.domain import Domain, Predicate
-from pdsketch.lang.types import ValueType
-from pdsketch.tensor.states.codes import CODEBOOKS, COUNTS, Codes, codes_of, rows_of, samples_of
+from pdsketch.kernels import Bools, Floats, Longs
+from pdsketch.lang import Domain, Predicate, ValueType
+from pdsketch.tensor import CODEBOOKS, COUNTS, Codes, codes_of, rows_of, samples_of
 
 MOST_JOINT: Final = 512
 """A vector of floats is one part if no more combinations of its numbers are known.

@@ -34,18 +34,10 @@ from pdsketch.abstract.andor.symbolic import candidate_name, code_name, part_nam
 from pdsketch.abstract.andor.templates import groups_of, readings_of, template_of
 from pdsketch.abstract.andor.wrong_cases import wrong_cases
 from pdsketch.budget import current
-from pdsketch.kernels.arrays import Bools, Ints
-from pdsketch.lang.domain import Domain, Fact
-from pdsketch.lang.rewrite import map_children
-from pdsketch.lang.terms import Expr, Object
-from pdsketch.lang.types import ObjectType, ValueType
-from pdsketch.task.ground import UNREACHABLE
-from pdsketch.task.task import Task
-from pdsketch.task.template import Narrowing, Template
-from pdsketch.tensor.model import Model
-from pdsketch.tensor.states.codes import COUNTS
-from pdsketch.tensor.states.state import StateBatch
-from pdsketch.tensor.states.universe import Universe
+from pdsketch.kernels import Bools, Ints
+from pdsketch.lang import Domain, Expr, Fact, Object, ObjectType, ValueType, map_children
+from pdsketch.task import UNREACHABLE, Narrowing, Task, Template
+from pdsketch.tensor import COUNTS, Model, StateBatch, Universe
 
 KEPT: Final = 256
 """How many ground tasks are kept for a model."""

@@ -18,12 +18,9 @@ from torch import Tensor
 
 from pdsketch.abstract.andor.codebooks import Codebooks
 from pdsketch.abstract.andor.functions import CodeAxis
-from pdsketch.kernels.arrays import Longs
-from pdsketch.lang.terms import BlankCall, Expr, walk
-from pdsketch.lang.types import ValueType
-from pdsketch.lang.unparse import formula_text
-from pdsketch.tensor.model import Model
-from pdsketch.tensor.states.codes import CORRECTIONS, ENTRIES, WEIGHTS
+from pdsketch.kernels import Longs
+from pdsketch.lang import BlankCall, Expr, ValueType, formula_text, walk
+from pdsketch.tensor import CORRECTIONS, ENTRIES, WEIGHTS, Model
 
 MOST: Final = 1024
 """Corrections that a model remembers; then the oldest go. Set by hand."""

@@ -38,23 +38,30 @@ from pdsketch.abstract.andor.symbolic import (
 )
 from pdsketch.abstract.andor.translate import Translator
 from pdsketch.budget import current
-from pdsketch.kernels.arrays import Longs
-from pdsketch.lang.analysis import components, names_in
-from pdsketch.lang.domain import Action, Domain, Fact, Predicate
-from pdsketch.lang.source import Source
-from pdsketch.lang.terms import (
+from pdsketch.kernels import Longs
+from pdsketch.lang import (
+    BOOL,
     FALSE,
+    Action,
     Apply,
     Arithmetic,
+    Domain,
     Expr,
+    Fact,
+    Hierarchy,
     Object,
+    ObjectType,
+    Predicate,
+    Source,
     Update,
     Value,
+    ValueType,
     Variable,
+    components,
+    names_in,
     walk,
 )
-from pdsketch.lang.types import BOOL, Hierarchy, ObjectType, ValueType
-from pdsketch.tensor.model import Model
+from pdsketch.tensor import Model
 
 MOST_ROUNDS: Final = 64
 """Rounds in which effects may make new codes."""

@@ -10,13 +10,23 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import islice, product
 from typing import Final
 
-from pdsketch.lang.analysis import effect_expressions
-from pdsketch.lang.data import shown
-from pdsketch.lang.domain import Domain
-from pdsketch.lang.rewrite import conjuncts, substitute
-from pdsketch.lang.source import located, quote
-from pdsketch.lang.terms import Apply, Expr, Logic, Object, Quantified, Value, Variable
-from pdsketch.lang.types import ObjectType
+from pdsketch.lang import (
+    Apply,
+    Domain,
+    Expr,
+    Logic,
+    Object,
+    ObjectType,
+    Quantified,
+    Value,
+    Variable,
+    conjuncts,
+    effect_expressions,
+    located,
+    quote,
+    shown,
+    substitute,
+)
 
 MOST_PARTS: Final = 4
 """Parts of the goal that are explained."""

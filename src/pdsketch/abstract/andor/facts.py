@@ -12,11 +12,10 @@ from torch import Tensor
 
 from pdsketch.abstract.andor.codebooks import Codebooks
 from pdsketch.abstract.andor.symbolic import code_name, part_name
-from pdsketch.kernels.arrays import Bools, Longs
-from pdsketch.lang.domain import Domain
-from pdsketch.lang.types import ObjectType
-from pdsketch.task.template import Template
-from pdsketch.tensor.states.universe import Universe
+from pdsketch.kernels import Bools, Longs
+from pdsketch.lang import Domain, ObjectType
+from pdsketch.task import Template
+from pdsketch.tensor import Universe
 
 
 @final

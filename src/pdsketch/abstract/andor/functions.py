@@ -21,15 +21,21 @@ from torch import Tensor
 from pdsketch.abstract.andor.codebook import CodePart
 from pdsketch.abstract.andor.codebooks import Codebooks
 from pdsketch.budget import current
-from pdsketch.kernels.arrays import Bools, Longs
-from pdsketch.lang.domain import Domain
-from pdsketch.lang.rewrite import map_children, unfold
-from pdsketch.lang.terms import Apply, Each, Expr, Logic, Quantified, Variable
-from pdsketch.lang.types import ObjectType, ValueType
-from pdsketch.tensor.compile.callee import Callee, Given
-from pdsketch.tensor.compile.node import Node
-from pdsketch.tensor.detached import Detached
-from pdsketch.tensor.model import Model
+from pdsketch.kernels import Bools, Longs
+from pdsketch.lang import (
+    Apply,
+    Domain,
+    Each,
+    Expr,
+    Logic,
+    ObjectType,
+    Quantified,
+    ValueType,
+    Variable,
+    map_children,
+    unfold,
+)
+from pdsketch.tensor import Callee, Detached, Given, Model, Node
 
 MOST_COMBINATIONS: Final = 500_000
 """Combinations of codes on which an expression is evaluated: two seconds for a small network. Set by hand."""

@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from pdsketch.kernels.arrays import Floats, Longs
+from pdsketch.kernels import Floats, Longs
 
 MOST_CENTROIDS: Final = 64
 """Centroids where nobody says how many. Set by hand; the paper takes 128 bins."""

@@ -10,7 +10,7 @@ import numpy as np
 from pdsketch.abstract.andor.behaviour import SampledRules
 from pdsketch.abstract.andor.functions import CodeAxis, CodeTable
 from pdsketch.abstract.andor.symbolic import Scope, Symbols, conjoined, disjoined, negated, some
-from pdsketch.abstract.rules.literals import (
+from pdsketch.abstract.decision_lists.literals import (
     AtLeast,
     CodeLiteral,
     ElementHasCode,
@@ -18,8 +18,7 @@ from pdsketch.abstract.rules.literals import (
     HasCode,
     SameCode,
 )
-from pdsketch.lang.rewrite import rename_bound, substitute
-from pdsketch.lang.terms import FALSE, Equal, Expr, Variable
+from pdsketch.lang import FALSE, Equal, Expr, Variable, rename_bound, substitute
 
 
 @final

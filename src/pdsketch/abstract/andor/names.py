@@ -9,8 +9,7 @@ import numpy as np
 
 from pdsketch.abstract.andor.codebook import Codebook
 from pdsketch.abstract.andor.functions import CodeAxis
-from pdsketch.lang.terms import Apply, Expr, Variable
-from pdsketch.lang.unparse import formula_text
+from pdsketch.lang import Apply, Expr, Variable, formula_text
 
 
 def value_name(book: Codebook, code: int) -> str:

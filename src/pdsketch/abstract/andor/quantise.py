@@ -22,12 +22,9 @@ from pdsketch.abstract.andor.corrections import NetworkFunction
 from pdsketch.abstract.andor.domain import symbolic_domain
 from pdsketch.abstract.andor.functions import CodeEvaluator
 from pdsketch.abstract.andor.vector_quantisation import QuantisationLayer, quantised
-from pdsketch.lang.diagnostics import error
-from pdsketch.lang.terms import Apply, BlankCall, walk
-from pdsketch.learn.data.episode_arrays import EpisodeArrays
-from pdsketch.learn.fit import Source, evaluate, fit, gather
-from pdsketch.tensor.model import Model
-from pdsketch.tensor.states.codes import CODEBOOKS, COUNTS
+from pdsketch.lang import Apply, BlankCall, error, walk
+from pdsketch.tensor import CODEBOOKS, COUNTS, Model
+from pdsketch.training import EpisodeArrays, Source, evaluate, fit, gather
 
 BATCH: Final = 64
 """States a step; an epoch of few episodes has some steps even so. Set by hand."""

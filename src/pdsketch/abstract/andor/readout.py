@@ -15,11 +15,8 @@ from pdsketch.abstract.andor.domain import symbolic_domain
 from pdsketch.abstract.andor.names import shown_code, value_name
 from pdsketch.abstract.andor.rule_text import FunctionRules, RuleWriter
 from pdsketch.abstract.andor.symbolic import part_name
-from pdsketch.lang.data import show_atom
-from pdsketch.lang.types import ObjectType
-from pdsketch.tensor.model import Model
-from pdsketch.tensor.states.codes import COUNTS
-from pdsketch.tensor.states.state import State
+from pdsketch.lang import ObjectType, show_atom
+from pdsketch.tensor import COUNTS, Model, State
 
 MOST_RULES: Final = 8
 """Rules of one function that are printed where not all are asked for. Set by hand."""

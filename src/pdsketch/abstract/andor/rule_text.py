@@ -14,13 +14,11 @@ from pdsketch.abstract.andor.behaviour import AS_EMPTY, UNCHANGED, CodeFunction,
 from pdsketch.abstract.andor.codebooks import Codebooks
 from pdsketch.abstract.andor.functions import CodeAxis, CodeTable, own_column
 from pdsketch.abstract.andor.names import AxisNames, fact_text, shown_code
-from pdsketch.abstract.rules.exact import exact_rules
-from pdsketch.abstract.rules.literals import CodeLiteral
-from pdsketch.abstract.rules.printing import conjunction, disjunction, literal_text
-from pdsketch.kernels.arrays import Longs
-from pdsketch.lang.domain import Domain
-from pdsketch.lang.terms import TRUE
-from pdsketch.lang.unparse import formula_text
+from pdsketch.abstract.decision_lists.exact import exact_rules
+from pdsketch.abstract.decision_lists.literals import CodeLiteral
+from pdsketch.abstract.decision_lists.printing import conjunction, disjunction, literal_text
+from pdsketch.kernels import Longs
+from pdsketch.lang import TRUE, Domain, formula_text
 
 UNCHANGED_TEXT: Final = "unchanged"
 

@@ -14,14 +14,13 @@ import numpy as np
 
 from pdsketch.abstract.andor.behaviour import Behaviour, CounterExample, SampledRules
 from pdsketch.abstract.andor.functions import CodeAxis, NotAbstractableError
-from pdsketch.abstract.rules.decision_list import DecisionList
-from pdsketch.abstract.rules.examples import CodeColumn, CodedExamples, CodedSet
-from pdsketch.abstract.rules.learn import learn_list
+from pdsketch.abstract.decision_lists.decision_list import DecisionList
+from pdsketch.abstract.decision_lists.examples import CodeColumn, CodedExamples, CodedSet
+from pdsketch.abstract.decision_lists.learn import learn_list
 from pdsketch.budget import LimitError, current
-from pdsketch.kernels.arrays import Bools, Longs
-from pdsketch.lang.diagnostics import error
-from pdsketch.lang.terms import Apply
-from pdsketch.tensor.states.codes import RULES
+from pdsketch.kernels import Bools, Longs
+from pdsketch.lang import Apply, error
+from pdsketch.tensor import RULES
 
 LEAST_AGREEMENT: Final = 0.9
 """Of held-out samples; a list that agrees with fewer is left out. Set by hand."""

@@ -31,11 +31,9 @@ from pdsketch.abstract.andor.functions import (
 from pdsketch.abstract.andor.listed import ListFormulas
 from pdsketch.abstract.andor.sampled import SampleEvaluate
 from pdsketch.abstract.andor.symbolic import Case, Scope, conjoined, disjoined, hint_of, some
-from pdsketch.kernels.arrays import Bools, Longs
-from pdsketch.lang.terms import FALSE, TRUE, Apply, BlankCall, Each, Expr, Update
-from pdsketch.lang.types import BOOL, ValueType
-from pdsketch.tensor.compile.node import Node
-from pdsketch.tensor.detached import HELD
+from pdsketch.kernels import Bools, Longs
+from pdsketch.lang import BOOL, FALSE, TRUE, Apply, BlankCall, Each, Expr, Update, ValueType
+from pdsketch.tensor import HELD, Node
 
 if TYPE_CHECKING:
     from pdsketch.abstract.andor.translate import Translator

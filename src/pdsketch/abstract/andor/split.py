@@ -16,9 +16,7 @@ from itertools import permutations
 from typing import Final, final
 
 from pdsketch.abstract.andor.symbolic import Symbols, conjoined, some
-from pdsketch.lang.domain import Action, Predicate
-from pdsketch.lang.rewrite import conjuncts
-from pdsketch.lang.terms import Expr, Quantified, Update, Variable, free_variables
+from pdsketch.lang import Action, Expr, Predicate, Quantified, Update, Variable, conjuncts, free_variables
 
 MOST_ORDERED: Final = 5
 """Variables whose orders are all tried: 120 of them."""

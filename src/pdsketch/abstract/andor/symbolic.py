@@ -12,22 +12,25 @@ import numpy as np
 from pdsketch.abstract.andor.codebook import Codebook
 from pdsketch.abstract.andor.codebooks import Codebooks
 from pdsketch.abstract.andor.functions import CodeAxis, CodeTable
-from pdsketch.kernels.arrays import Bools
-from pdsketch.lang.domain import Domain, Fact, Predicate
-from pdsketch.lang.terms import (
+from pdsketch.kernels import Bools
+from pdsketch.lang import (
+    BOOL,
     FALSE,
     TRUE,
     Apply,
     BlankCall,
+    Domain,
     Expr,
+    Fact,
     Logic,
     Object,
+    ObjectType,
+    Predicate,
     Quantified,
     Variable,
     free_variables,
     walk,
 )
-from pdsketch.lang.types import BOOL, ObjectType
 
 Scope = dict[str, tuple[Variable, ...]]
 """The code variables, one a part, in the place of variables over values."""

@@ -9,13 +9,9 @@ import numpy as np
 from pdsketch.abstract.abstraction import CodeReading
 from pdsketch.abstract.andor.domain import SymbolicDomain, arguments
 from pdsketch.abstract.andor.symbolic import apart, candidate_name, code_name, part_name
-from pdsketch.kernels.arrays import Ints
-from pdsketch.lang.domain import Data, Fact, Problem
-from pdsketch.lang.source import Source
-from pdsketch.lang.terms import TRUE
-from pdsketch.lang.types import ObjectType
-from pdsketch.task.task import Task
-from pdsketch.task.template import Template
+from pdsketch.kernels import Ints
+from pdsketch.lang import TRUE, Data, Fact, ObjectType, Problem, Source
+from pdsketch.task import Task, Template
 
 
 def template_of(symbolic: SymbolicDomain, types: tuple[ObjectType, ...]) -> Template:

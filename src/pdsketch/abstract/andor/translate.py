@@ -39,26 +39,27 @@ from pdsketch.abstract.andor.symbolic import (
     variables_apart,
 )
 from pdsketch.abstract.andor.tabulate import Tabulated, tabulate
-from pdsketch.kernels.arrays import Bools, Longs
-from pdsketch.lang.domain import Domain
-from pdsketch.lang.rewrite import unfold
-from pdsketch.lang.terms import (
+from pdsketch.kernels import Bools, Longs
+from pdsketch.lang import (
+    BOOL,
     FALSE,
     TRUE,
     Apply,
     BlankCall,
+    Domain,
     Each,
     Equal,
     Expr,
     Logic,
+    ObjectType,
     Quantified,
     Update,
     Value,
     Variable,
+    unfold,
     walk,
 )
-from pdsketch.lang.types import BOOL, ObjectType
-from pdsketch.tensor.model import Model
+from pdsketch.tensor import Model
 
 
 @final

@@ -13,11 +13,9 @@ from torch import Tensor
 from pdsketch.abstract.andor.corrections import NetworkFunction
 from pdsketch.abstract.andor.functions import CodeInput
 from pdsketch.abstract.andor.translate import Translator
-from pdsketch.kernels.arrays import Longs
-from pdsketch.lang.rewrite import map_children
-from pdsketch.lang.terms import Expr, Object, Variable, free_variables, walk
-from pdsketch.lang.types import ObjectType, ValueType
-from pdsketch.tensor.states.state import StateBatch
+from pdsketch.kernels import Longs
+from pdsketch.lang import Expr, Object, ObjectType, ValueType, Variable, free_variables, map_children, walk
+from pdsketch.tensor import StateBatch
 
 MOST_ROWS: Final = 4096
 """Combinations of objects for which a function is asked in a state; one of more is left out. Set by hand."""

@@ -28,14 +28,24 @@ from pdsketch.abstract.abstraction import Abstraction
 from pdsketch.abstract.optimistic.conditions import ConditionCompiler
 from pdsketch.abstract.optimistic.instantiation import Instantiation
 from pdsketch.abstract.optimistic.task_builder import BuiltTask, assemble, conjunction
-from pdsketch.heuristics.evaluator import KernelEvaluator
-from pdsketch.kernels.arrays import Bools
-from pdsketch.lang.domain import Domain
-from pdsketch.lang.rewrite import Form, conjuncts, lift_objects, substitute
-from pdsketch.lang.source import located, quote
-from pdsketch.lang.terms import Expr, Value, Variable, free_variables, walk
-from pdsketch.lang.types import ObjectType
-from pdsketch.task.task import Task
+from pdsketch.heuristics import KernelEvaluator
+from pdsketch.kernels import Bools
+from pdsketch.lang import (
+    Domain,
+    Expr,
+    Form,
+    ObjectType,
+    Value,
+    Variable,
+    conjuncts,
+    free_variables,
+    lift_objects,
+    located,
+    quote,
+    substitute,
+    walk,
+)
+from pdsketch.task import Task
 
 KEPT: Final = 256
 """How many compilations are kept."""

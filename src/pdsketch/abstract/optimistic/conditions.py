@@ -8,9 +8,9 @@ from typing import Final, final
 
 from pdsketch.abstract.optimistic.instantiation import GroundTerm, Instantiation, Scope, reads
 from pdsketch.abstract.optimistic.task_builder import TRUE, Condition, Operator, TaskBuilder, conjunction
-from pdsketch.lang.data import near
-from pdsketch.lang.domain import Action
-from pdsketch.lang.terms import (
+from pdsketch.lang import (
+    BOOL,
+    Action,
     Apply,
     BlankCall,
     Compare,
@@ -19,13 +19,14 @@ from pdsketch.lang.terms import (
     Expr,
     Logic,
     Object,
+    ObjectType,
     Quantified,
     Update,
     Value,
     Variable,
     free_variables,
+    near,
 )
-from pdsketch.lang.types import BOOL, ObjectType
 
 _UNKNOWN: Final[Condition] = (-1,)
 """In the place of a condition that was not computed yet; no literal is negative."""

@@ -12,20 +12,21 @@ from itertools import count, product
 from typing import final
 
 from pdsketch.budget import Budget, current
-from pdsketch.lang.data import choices_of
-from pdsketch.lang.domain import Domain
-from pdsketch.lang.rewrite import unfold
-from pdsketch.lang.terms import (
+from pdsketch.lang import (
     Apply,
+    Domain,
     Each,
     Expr,
     Object,
+    ObjectType,
     Quantified,
+    Type,
     Value,
     Variable,
     children,
+    choices_of,
+    unfold,
 )
-from pdsketch.lang.types import ObjectType, Type
 
 GroundTerm = int | Value | None
 """What a variable stands for: an object by its number, a value, or None: a value yet to be chosen."""

@@ -16,10 +16,9 @@ import numpy as np
 
 from pdsketch.abstract.optimistic.instantiation import GroundTerm
 from pdsketch.budget import current
-from pdsketch.kernels.csr import csr_of
-from pdsketch.lang.domain import Fact
-from pdsketch.lang.terms import Expr
-from pdsketch.task.task import Task
+from pdsketch.kernels import csr_of
+from pdsketch.lang import Expr, Fact
+from pdsketch.task import Task
 
 Condition = tuple[int, ...] | None
 """Literals, ``2 * fact`` or ``2 * fact + 1``, all of which must hold; None: never."""

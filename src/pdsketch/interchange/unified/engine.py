@@ -32,12 +32,9 @@ from unified_planning.plans import ActionInstance, PlanKind, SequentialPlan
 
 from pdsketch.interchange.unified.features import CLASSICAL, NUMERIC
 from pdsketch.interchange.unified.problems import Translation, translate
-from pdsketch.lang.diagnostics import Error
-from pdsketch.lang.steps import Step
-from pdsketch.lang.validator import validate
-from pdsketch.search.plan import plan
-from pdsketch.search.result import Result, Status
-from pdsketch.task.fragment import classify
+from pdsketch.lang import Error, Step, validate
+from pdsketch.search import Result, Status, plan
+from pdsketch.task import classify
 
 _CREDITS = Credits(
     "pdsketch",

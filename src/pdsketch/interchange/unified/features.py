@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
-from pdsketch.lang.diagnostics import Diagnostic, Error, error
+from pdsketch.lang import Diagnostic, Error, error
 
 CLASSICAL: Final = frozenset(
     (

@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any, final
 
 from pdsketch.interchange.unified.features import unsupported
-from pdsketch.lang.naming import Names
+from pdsketch.lang import Names
 
 _ARITHMETIC = {"PLUS": "+", "MINUS": "-", "TIMES": "*", "DIV": "/"}
 _COMPARISONS = {"LE": "<=", "LT": "<"}

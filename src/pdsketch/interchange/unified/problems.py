@@ -9,11 +9,7 @@ from typing import Any, final
 
 from pdsketch.interchange.unified.features import check_features
 from pdsketch.interchange.unified.formulas import Formulas, ProblemNames, conjunction, number
-from pdsketch.lang.diagnostics import error
-from pdsketch.lang.domain import Domain, Problem
-from pdsketch.lang.load import parse_domain, parse_problem
-from pdsketch.lang.naming import Names
-from pdsketch.lang.steps import Step
+from pdsketch.lang import Domain, Names, Problem, Step, error, parse_domain, parse_problem
 
 
 @final

@@ -9,28 +9,37 @@ from typing import Any, final
 
 from pdsketch.extras import missing_extra
 from pdsketch.interchange.unified.features import unsupported
-from pdsketch.lang.diagnostics import error
-from pdsketch.lang.domain import Action, Data, Domain, Predicate, Problem
-from pdsketch.lang.rewrite import conjuncts, unfold_all
-from pdsketch.lang.terms import (
+from pdsketch.lang import (
+    OBJECT,
     TRUE,
+    Action,
     Apply,
     Arithmetic,
     BlankCall,
     Compare,
     Component,
+    Data,
+    Domain,
     Each,
     Equal,
     Expr,
+    Hierarchy,
     Logic,
     Object,
+    ObjectType,
+    Predicate,
+    Problem,
     Quantified,
+    Type,
     Update,
     Value,
+    ValueType,
     Variable,
+    conjuncts,
+    error,
+    unfold_all,
     walk,
 )
-from pdsketch.lang.types import OBJECT, Hierarchy, ObjectType, Type, ValueType
 
 
 def to_unified_planning(domain: Domain, problem: Problem, environment: Any = None) -> Any:

@@ -9,11 +9,7 @@ from typing import Any, final
 import torch
 from torch import Tensor
 
-from pdsketch.lang.analysis import effect_expressions
-from pdsketch.lang.domain import Action
-from pdsketch.lang.steps import Step
-from pdsketch.lang.terms import Expr, Value, walk
-from pdsketch.lang.types import ObjectType, ValueType
+from pdsketch.lang import Action, Expr, ObjectType, Step, Value, ValueType, effect_expressions, walk
 from pdsketch.search.latent.instances import Candidates, as_data, value_types
 from pdsketch.search.latent.options import LatentOptions
 from pdsketch.search.latent.proposed import checked_values, proposing
@@ -25,9 +21,7 @@ from pdsketch.search.latent.relations import (
     relations_in,
     same_type,
 )
-from pdsketch.tensor.model import Model
-from pdsketch.tensor.states.state import State
-from pdsketch.tensor.states.values import every_choice
+from pdsketch.tensor import Model, State, every_choice
 
 
 @final

@@ -9,7 +9,7 @@ from typing import final
 import torch
 from torch import Tensor
 
-from pdsketch.tensor.states.state import StateBatch
+from pdsketch.tensor import StateBatch
 
 
 @final

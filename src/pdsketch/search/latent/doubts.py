@@ -8,16 +8,11 @@ from typing import Final
 
 import torch
 
-from pdsketch.lang.rewrite import unfold_all
-from pdsketch.lang.steps import Step
-from pdsketch.lang.terms import Expr
+from pdsketch.lang import Expr, Step, unfold_all
 from pdsketch.search.latent.limits import suppress_limits
 from pdsketch.search.latent.margin import Margin
 from pdsketch.search.latent.replay import PlanReplay, Trail, Verdicts, gathered, joined
-from pdsketch.tensor.compile.node import pardoning
-from pdsketch.tensor.experience import Watch
-from pdsketch.tensor.model import Model
-from pdsketch.tensor.states.state import State
+from pdsketch.tensor import Model, State, Watch, pardoning
 
 _NOT_LOOKED_AT: Final = (
     "a limit was reached before it was seen whether the plan rests on what the model knows"

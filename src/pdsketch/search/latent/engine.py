@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from pdsketch.budget import PORTION, current
-from pdsketch.lang.steps import Step
+from pdsketch.lang import Step
 from pdsketch.search.latent.children import Children, joined
 from pdsketch.search.latent.frontier import Frontier
 from pdsketch.search.latent.goal_test import GoalTest
@@ -35,7 +35,7 @@ from pdsketch.search.latent.tree import TreeLog, codes_of, step_of
 from pdsketch.search.outcome import SearchProgress
 from pdsketch.search.result import Status
 from pdsketch.search.trace import SearchNode
-from pdsketch.tensor.compile.node import pardoning
+from pdsketch.tensor import pardoning
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

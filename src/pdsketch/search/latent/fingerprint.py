@@ -12,8 +12,8 @@ from typing import final
 import torch
 from torch import Tensor
 
-from pdsketch.lang.domain import Predicate
-from pdsketch.tensor.states.codes import DEFAULT_STEP, Codes, Quantiser
+from pdsketch.lang import Predicate
+from pdsketch.tensor import DEFAULT_STEP, Codes, Quantiser
 
 _SEED = 20221130
 """Any number: fingerprints are the same in every run."""

@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pdsketch.budget import current
-from pdsketch.kernels.compiled import kernel
-from pdsketch.kernels.growing import enlarged, more_rows
+from pdsketch.kernels import enlarged, kernel, more_rows
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

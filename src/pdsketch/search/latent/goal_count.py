@@ -17,14 +17,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from pdsketch.kernels.arrays import Bools, Floats
-from pdsketch.lang.types import ObjectType
+from pdsketch.kernels import Bools, Floats
+from pdsketch.lang import ObjectType
 from pdsketch.search.latent.goal_form import JoinedParts, Leaf, Literal, Over, Shape, form_of
 from pdsketch.search.latent.goal_orders import reasonable_orders
 from pdsketch.search.latent.heuristics import Searched
 from pdsketch.search.latent.margin import Margin
-from pdsketch.tensor.model import Model
-from pdsketch.tensor.states.state import StateBatch
+from pdsketch.tensor import Model, StateBatch
 
 Ints = NDArray[np.int64]
 

@@ -10,9 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import final
 
-from pdsketch.lang.rewrite import substitute
-from pdsketch.lang.terms import Expr, Logic, Quantified, Variable, free_variables
-from pdsketch.lang.types import ObjectType
+from pdsketch.lang import Expr, Logic, ObjectType, Quantified, Variable, free_variables, substitute
 
 
 @final

@@ -11,12 +11,23 @@ from dataclasses import dataclass
 from functools import partial
 from typing import final
 
-from pdsketch.lang.domain import Domain
-from pdsketch.lang.rewrite import substitute, unfold_all
-from pdsketch.lang.terms import TRUE, Apply, Each, Expr, Logic, Quantified, Variable, free_variables, walk
+from pdsketch.lang import (
+    TRUE,
+    Apply,
+    Domain,
+    Each,
+    Expr,
+    Logic,
+    Quantified,
+    Variable,
+    free_variables,
+    substitute,
+    unfold_all,
+    walk,
+)
 from pdsketch.search.latent.goal_form import Orders
 from pdsketch.search.latent.relations import can_sample, name_of, pairs_in
-from pdsketch.tensor.model import Model
+from pdsketch.tensor import Model
 
 
 @final

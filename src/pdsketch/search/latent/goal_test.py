@@ -14,14 +14,9 @@ import torch
 from torch import Tensor
 
 from pdsketch.budget import Portions
-from pdsketch.lang.rewrite import Form, lift_objects
-from pdsketch.lang.terms import Expr
-from pdsketch.lang.types import ObjectType
+from pdsketch.lang import Expr, Form, ObjectType, lift_objects
 from pdsketch.search.latent.margin import NO_MARGIN, Margin
-from pdsketch.tensor.compile.node import Node
-from pdsketch.tensor.model import Model
-from pdsketch.tensor.states.state import State, StateBatch
-from pdsketch.tensor.states.universe import Universe
+from pdsketch.tensor import Model, Node, State, StateBatch, Universe
 
 
 @final

@@ -10,18 +10,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pdsketch.abstract.abstraction import Abstraction, Compile
-from pdsketch.abstract.read import FactReader, object_places
-from pdsketch.heuristics.evaluator import Evaluator, KernelEvaluator
-from pdsketch.kernels.arrays import Bools, Floats
-from pdsketch.lang.terms import Expr
+from pdsketch.abstract import Abstraction, Compile, FactReader, object_places
+from pdsketch.heuristics import Evaluator, KernelEvaluator
+from pdsketch.kernels import Bools, Floats
+from pdsketch.lang import Expr
 from pdsketch.search.latent.instances import Candidates
 from pdsketch.search.latent.margin import NO_MARGIN, Margin
 from pdsketch.search.latent.prices import prices_of
 from pdsketch.search.latent.undecided import UNDECIDED_FROM, UNDECIDED_TO, known_blanks
-from pdsketch.tensor.model import Model
-from pdsketch.tensor.states.state import StateBatch
-from pdsketch.tensor.states.universe import Universe
+from pdsketch.tensor import Model, StateBatch, Universe
 
 
 @final

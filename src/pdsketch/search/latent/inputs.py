@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from pdsketch.lang.diagnostics import error
-from pdsketch.lang.terms import Expr
-from pdsketch.tensor.model import Model
-from pdsketch.tensor.states.state import State, StateBatch
+from pdsketch.lang import Expr, error
+from pdsketch.tensor import Model, State, StateBatch
 
 
 def checked_states(model: Model, states: Sequence[State] | StateBatch) -> list[State]:

@@ -11,11 +11,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from pdsketch.lang.diagnostics import error
-from pdsketch.lang.domain import Action, Domain
-from pdsketch.lang.steps import Step
-from pdsketch.lang.types import ObjectType, ValueType
-from pdsketch.tensor.states.universe import Universe
+from pdsketch.lang import Action, Domain, ObjectType, Step, ValueType, error
+from pdsketch.tensor import Universe
 
 MOST_INSTANCES = 1_000_000
 """Ground instances of one action beyond which a search is refused; set by hand."""

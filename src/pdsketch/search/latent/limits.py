@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from pdsketch.budget import LimitError, OutOfMemoryError
 from pdsketch.search.result import Status
-from pdsketch.tensor.compile.callee import out_of_memory
+from pdsketch.tensor import out_of_memory
 
 LIMITS = (LimitError, MemoryError, RuntimeError)
 """The errors among which those of limits are; `status_of` tells them from the others."""

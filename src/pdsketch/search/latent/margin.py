@@ -16,13 +16,9 @@ import torch
 from torch import Tensor
 
 from pdsketch.budget import Budget
-from pdsketch.lang.steps import Step
-from pdsketch.lang.terms import Expr, Variable
+from pdsketch.lang import Expr, Step, Variable
 from pdsketch.search.result import Result
-from pdsketch.tensor.compile.logic import Logic, logic_of
-from pdsketch.tensor.compile.node import Node, Run
-from pdsketch.tensor.model import Model
-from pdsketch.tensor.states.state import StateBatch
+from pdsketch.tensor import Logic, Model, Node, Run, StateBatch, logic_of
 
 CRISP_TRUTH: Final = 0.5
 """Above it, a blank is taken to be true."""

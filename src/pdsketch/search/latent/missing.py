@@ -8,15 +8,11 @@ from typing import Final
 import torch
 from torch import Tensor
 
-from pdsketch.lang.rewrite import unfold_all
-from pdsketch.lang.source import located
-from pdsketch.lang.terms import Apply, BlankCall, Expr, Logic, walk
-from pdsketch.lang.types import ValueType
+from pdsketch.lang import Apply, BlankCall, Expr, Logic, ValueType, located, unfold_all, walk
 from pdsketch.search.latent.instances import Candidates
 from pdsketch.search.latent.margin import CRISP_TRUTH
 from pdsketch.search.latent.relations import can_sample, input_types, name_of, pairs_in, same_type
-from pdsketch.tensor.model import Model
-from pdsketch.tensor.states.state import State
+from pdsketch.tensor import Model, State
 
 _MOST_PAIRS: Final = 1 << 16
 """Pairs of values that are looked at; of more, an even part of each side."""

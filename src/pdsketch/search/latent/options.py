@@ -9,14 +9,12 @@ from typing import Any, final, get_args
 import torch
 
 from pdsketch.budget import UNLIMITED, Budget, current, taken
-from pdsketch.lang.diagnostics import did_you_mean, error
-from pdsketch.lang.steps import Step
-from pdsketch.lang.types import ValueType
+from pdsketch.lang import Step, ValueType, did_you_mean, error
 from pdsketch.search.heuristics import HeuristicSource, find_model_heuristic
 from pdsketch.search.keywords import Generator, Sampler, Sources
 from pdsketch.search.latent.margin import CRISP_TRUTH
 from pdsketch.search.options import MODEL_SEARCHES, ModelSearch, SearchOptions, check_search, options_of
-from pdsketch.tensor.model import Model
+from pdsketch.tensor import Model
 
 
 @final

@@ -13,10 +13,10 @@ from typing import Final, final
 import numpy as np
 from torch import Tensor
 
-from pdsketch.kernels.arrays import Bools, Floats
+from pdsketch.kernels import Bools, Floats
 from pdsketch.search.latent.heuristics import StateHeuristic
 from pdsketch.search.options import LatentSearch
-from pdsketch.tensor.states.state import StateBatch
+from pdsketch.tensor import StateBatch
 
 FAR: Final = 1e12
 """Stands for an infinite estimate that proves nothing: such states come last, in the order of g."""

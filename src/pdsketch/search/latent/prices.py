@@ -7,12 +7,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from pdsketch.lang.diagnostics import error
-from pdsketch.lang.domain import LARGEST_COST, Action
-from pdsketch.lang.steps import Step
-from pdsketch.lang.types import ObjectType
-from pdsketch.tensor.model import Model
-from pdsketch.tensor.states.state import StateBatch
+from pdsketch.lang import LARGEST_COST, Action, ObjectType, Step, error
+from pdsketch.tensor import Model, StateBatch
 
 
 def checked_cost(action: Action, cost: Tensor) -> Tensor:

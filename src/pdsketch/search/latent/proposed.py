@@ -9,8 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from pdsketch.lang.diagnostics import Error, error
-from pdsketch.lang.types import ValueType
+from pdsketch.lang import Error, ValueType, error
 from pdsketch.search.latent.limits import LIMITS, status_of
 
 

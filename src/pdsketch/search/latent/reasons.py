@@ -6,14 +6,7 @@ from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import Final
 
-from pdsketch.lang.analysis import effect_expressions
-from pdsketch.lang.diagnostics import Error
-from pdsketch.lang.domain import Predicate
-from pdsketch.lang.rewrite import conjuncts
-from pdsketch.lang.source import located, quote
-from pdsketch.lang.steps import Step
-from pdsketch.lang.terms import Expr
-from pdsketch.learn.verdicts import MEANINGS, NOTE, REMEDIES, Verdict
+from pdsketch.lang import Error, Expr, Predicate, Step, conjuncts, effect_expressions, located, quote
 from pdsketch.search.latent.doubts import doubts_of
 from pdsketch.search.latent.heuristics import StateHeuristic
 from pdsketch.search.latent.limits import suppress_limits
@@ -21,8 +14,8 @@ from pdsketch.search.latent.options import LatentOptions
 from pdsketch.search.latent.replay import Trail, follow
 from pdsketch.search.latent.settings import LatentOutcome
 from pdsketch.search.latent.undecided import known_blanks, undecided
-from pdsketch.tensor.model import Model
-from pdsketch.tensor.states.state import State
+from pdsketch.tensor import Model, State
+from pdsketch.training import MEANINGS, NOTE, REMEDIES, Verdict
 
 _MOST_PARTS: Final = 12
 """Reasons that are given."""

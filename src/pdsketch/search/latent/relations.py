@@ -16,12 +16,20 @@ from typing import Any, Final, final
 import torch
 from torch import Tensor
 
-from pdsketch.lang.rewrite import unfold_all
-from pdsketch.lang.terms import Apply, BlankCall, Each, Expr, Variable, free_variables, walk
-from pdsketch.lang.types import ObjectType, ValueType
+from pdsketch.lang import (
+    Apply,
+    BlankCall,
+    Each,
+    Expr,
+    ObjectType,
+    ValueType,
+    Variable,
+    free_variables,
+    unfold_all,
+    walk,
+)
 from pdsketch.search.latent.proposed import checked_values, proposing
-from pdsketch.tensor.model import Model
-from pdsketch.tensor.states.state import State
+from pdsketch.tensor import Model, State
 
 MOST_PROPOSED: Final = 256
 """Values that relations propose in a round, of all types; more are thinned out evenly. Set by hand."""

@@ -10,15 +10,10 @@ from typing import Final, TypeVar, final
 import torch
 
 from pdsketch.budget import current
-from pdsketch.lang.rewrite import unfold_all
-from pdsketch.lang.steps import Step
-from pdsketch.lang.terms import Expr
+from pdsketch.lang import Expr, Step, unfold_all
 from pdsketch.search.latent.fingerprint import fingerprints
 from pdsketch.search.latent.margin import Margin
-from pdsketch.tensor.experience import Watch
-from pdsketch.tensor.model import Model
-from pdsketch.tensor.states.codes import codes_of
-from pdsketch.tensor.states.state import State, StateBatch, concat
+from pdsketch.tensor import Model, State, StateBatch, Watch, codes_of, concat
 
 T = TypeVar("T")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final
 
-from pdsketch.lang.steps import Step
+from pdsketch.lang import Step
 from pdsketch.search.options import ModelSearch, Watch
 from pdsketch.search.outcome import Outcome
 from pdsketch.search.trace import Trace

@@ -14,19 +14,14 @@ import torch
 from torch import Tensor
 
 from pdsketch.budget import PORTION, current
-from pdsketch.kernels.growing import more_rows
-from pdsketch.lang.steps import Step
-from pdsketch.lang.terms import TRUE
+from pdsketch.kernels import more_rows
+from pdsketch.lang import TRUE, Step
 from pdsketch.search.latent.children import Children
 from pdsketch.search.latent.fingerprint import Fingerprint, fingerprints, of_problem
 from pdsketch.search.latent.instances import Candidates, Instances
 from pdsketch.search.latent.margin import NO_MARGIN, Margin
 from pdsketch.search.latent.prices import checked_cost
-from pdsketch.tensor.compile.node import Run
-from pdsketch.tensor.model import Model
-from pdsketch.tensor.states.codes import codes_of
-from pdsketch.tensor.states.state import StateBatch
-from pdsketch.tensor.states.values import is_sound
+from pdsketch.tensor import Model, Run, StateBatch, codes_of, is_sound
 
 Tables = dict[str, Tensor]
 

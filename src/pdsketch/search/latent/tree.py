@@ -9,7 +9,7 @@ from typing import Final, Literal, final
 import numpy as np
 from numpy.typing import NDArray
 
-from pdsketch.lang.steps import Step
+from pdsketch.lang import Step
 from pdsketch.search.latent.children import Children
 from pdsketch.search.latent.frontier import Frontier
 from pdsketch.search.latent.space import Space

@@ -12,13 +12,8 @@ from typing import Final, final
 import torch
 from torch import Tensor
 
-from pdsketch.lang.domain import Action
-from pdsketch.lang.terms import Expr
-from pdsketch.lang.types import ObjectType
-from pdsketch.tensor.compile.callee import Callee, Given
-from pdsketch.tensor.compile.node import Run, pardoning
-from pdsketch.tensor.model import Model
-from pdsketch.tensor.states.state import StateBatch
+from pdsketch.lang import Action, Expr, ObjectType
+from pdsketch.tensor import Callee, Given, Model, Run, StateBatch, pardoning
 
 UNDECIDED_FROM: Final = 0.1
 UNDECIDED_TO: Final = 0.9

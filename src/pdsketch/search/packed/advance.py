@@ -22,16 +22,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pdsketch.heuristics.explore import Work
-from pdsketch.heuristics.registry import evaluate, is_goal
-from pdsketch.heuristics.relaxation import Relaxation
-from pdsketch.kernels.arrays import Floats, Ints
-from pdsketch.kernels.bits import Words
-from pdsketch.kernels.compiled import kernel
+from pdsketch.heuristics import Relaxation, Work, evaluate, is_goal
+from pdsketch.kernels import Floats, Ints, Words, kernel
 from pdsketch.search.packed.nodes import CLOSED, DEAD, OPEN, Nodes, find
 from pdsketch.search.packed.queue import Queue, pop, push
 from pdsketch.search.packed.successor_generator import SuccessorGenerator, applicable, apply
-from pdsketch.task.axioms import Axioms, evaluate_axioms
+from pdsketch.task import Axioms, evaluate_axioms
 
 # What a step answers. NEW stays inside of `advance`: a state to evaluate.
 PAUSED, SOLVED, EXHAUSTED, GROW_NODES, GROW_TABLE, GROW_QUEUE, ENOUGH, STUCK, NEW = range(9)

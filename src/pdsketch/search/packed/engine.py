@@ -10,18 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pdsketch.budget import Budget, LimitError, current
-from pdsketch.heuristics.explore import UNREACHED, make_work
-from pdsketch.heuristics.registry import find_heuristic
-from pdsketch.heuristics.relaxation import relax
-from pdsketch.kernels.bits import pack
-from pdsketch.kernels.csr import gather
-from pdsketch.kernels.growing import row_size
-from pdsketch.lang.diagnostics import error
-from pdsketch.lang.records import dataclass
+from pdsketch.heuristics import UNREACHED, find_heuristic, make_work, relax
+from pdsketch.kernels import gather, pack, row_size
+from pdsketch.lang import dataclass, error
 from pdsketch.search.options import SEARCHES, Search, SearchOptions, check_search
 from pdsketch.search.outcome import Outcome, SearchProgress
-from pdsketch.search.packed import nodes as closed_list
-from pdsketch.search.packed import queue as open_list
+from pdsketch.search.packed import nodes as closed_list, queue as open_list
 from pdsketch.search.packed.advance import (
     COUNT,
     CURRENT,
@@ -46,8 +40,7 @@ from pdsketch.search.packed.successor_generator import make_successor_generator,
 from pdsketch.search.packed.tree import tree
 from pdsketch.search.result import Status
 from pdsketch.search.trace import SearchNode
-from pdsketch.task.axioms import prepare_axioms
-from pdsketch.task.task import Task
+from pdsketch.task import Task, prepare_axioms
 
 HeuristicCosts = Literal["own", "plus-one"]
 

@@ -8,10 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pdsketch.budget import Budget, OutOfMemoryError
-from pdsketch.kernels.arrays import Floats, Ints
-from pdsketch.kernels.bits import Words
-from pdsketch.kernels.compiled import kernel
-from pdsketch.kernels.growing import enlarged, more_rows, row_size
+from pdsketch.kernels import Floats, Ints, Words, enlarged, kernel, more_rows, row_size
 
 OPEN, CLOSED, DEAD = 0, 1, 2
 

@@ -8,14 +8,11 @@ from dataclasses import replace
 from typing import final
 
 from pdsketch.budget import Budget, LimitError, OutOfMemoryError
-from pdsketch.lang.domain import Problem
-from pdsketch.lang.steps import Step
-from pdsketch.lang.validator import validate
+from pdsketch.lang import Problem, Step, validate
 from pdsketch.search.packed.engine import PackedOptions, PackedOutcome, check_options, search
 from pdsketch.search.packed.reasons import reached, why_not
 from pdsketch.search.result import Result, Status
-from pdsketch.task.ground import Grounding
-from pdsketch.task.task import Task
+from pdsketch.task import Grounding, Task
 
 
 def plan_problem(problem: Problem, options: PackedOptions) -> Result:

@@ -8,9 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pdsketch.budget import Budget
-from pdsketch.kernels.arrays import Floats
-from pdsketch.kernels.compiled import kernel
-from pdsketch.kernels.growing import enlarged, more_rows, row_size
+from pdsketch.kernels import Floats, enlarged, kernel, more_rows, row_size
 
 
 class Queue(NamedTuple):

@@ -7,12 +7,11 @@ from contextlib import suppress
 import numpy as np
 
 from pdsketch.budget import Budget, LimitError, current
-from pdsketch.heuristics.registry import HEURISTICS
-from pdsketch.lang.data import show_atom
+from pdsketch.heuristics import HEURISTICS
+from pdsketch.lang import show_atom
 from pdsketch.search.packed.engine import PackedOptions, PackedOutcome
 from pdsketch.search.result import Status
-from pdsketch.task.ground import Grounding
-from pdsketch.task.task import Task
+from pdsketch.task import Grounding, Task
 
 EXPLANATION_SECONDS = 10.0
 """Seconds that looking for reasons may take beside the search; set by hand."""
@@ -57,7 +56,7 @@ def _proof(
 
 def _in_the_way(grounding: Grounding | None, task: Task, outcome: PackedOutcome) -> tuple[str, ...]:
     """What keeps the goal out of reach, in the author's words; else the facts that stay out of reach."""
-    from pdsketch.task.explain import explain  # needed for few problems
+    from pdsketch.task import explain  # needed for few problems
 
     words: tuple[str, ...] = ()
     if grounding is not None:

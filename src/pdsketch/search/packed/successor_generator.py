@@ -17,11 +17,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pdsketch.budget import UNLIMITED, Budget
-from pdsketch.kernels.arrays import Floats, Ints
-from pdsketch.kernels.bits import ONE, Words, all_hold, holds, lowest, n_words, set_false, set_true
-from pdsketch.kernels.compiled import kernel
-from pdsketch.kernels.csr import CSR, owners_of
-from pdsketch.task.task import Task
+from pdsketch.kernels import (
+    CSR,
+    ONE,
+    Floats,
+    Ints,
+    Words,
+    all_hold,
+    holds,
+    kernel,
+    lowest,
+    n_words,
+    owners_of,
+    set_false,
+    set_true,
+)
+from pdsketch.task import Task
 
 
 class SuccessorGenerator(NamedTuple):

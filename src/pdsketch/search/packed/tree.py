@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pdsketch.lang.steps import Step
+from pdsketch.lang import Step
 from pdsketch.search.packed.nodes import CLOSED, DEAD, OPEN, Nodes
 from pdsketch.search.trace import Fate, SearchNode
 

@@ -12,11 +12,8 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from pdsketch.budget import current
-from pdsketch.heuristics.narrowed import relax_narrowed, work_of
-from pdsketch.heuristics.unary import Rows, sort
-from pdsketch.kernels.arrays import Bools, Ints, Longs
-from pdsketch.kernels.bits import set_true
-from pdsketch.kernels.compiled import kernel
+from pdsketch.heuristics import Rows, relax_narrowed, sort, work_of
+from pdsketch.kernels import Bools, Ints, Longs, kernel, set_true
 from pdsketch.search.packed.advance import (
     CURRENT,
     EVALUATED,
@@ -35,9 +32,7 @@ from pdsketch.search.packed.advance import (
 from pdsketch.search.packed.nodes import Nodes
 from pdsketch.search.packed.queue import Queue
 from pdsketch.search.packed.successor_generator import SuccessorGenerator, fill, merge, share
-from pdsketch.task.axioms import Axioms
-from pdsketch.task.narrow import Narrowed, narrow
-from pdsketch.task.reach import DraftRows
+from pdsketch.task import Axioms, DraftRows, Narrowed, narrow
 
 UNSOLVABLE: Final = 9
 """An answer beside those of `advance`: the goal is out of reach even in the relaxed task."""

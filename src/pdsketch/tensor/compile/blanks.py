@@ -11,12 +11,19 @@ from zlib import crc32
 import torch
 from torch import nn
 
-from pdsketch.lang.diagnostics import Diagnostic, Error, did_you_mean, error
-from pdsketch.lang.domain import Blank, BlankInput, Domain
-from pdsketch.lang.terms import TRUE, BlankCall
-from pdsketch.lang.types import ValueType
-from pdsketch.nets.default import make
-from pdsketch.nets.signature import Input, Prim, Signature, Spec
+from pdsketch.lang import (
+    TRUE,
+    Blank,
+    BlankCall,
+    BlankInput,
+    Diagnostic,
+    Domain,
+    Error,
+    ValueType,
+    did_you_mean,
+    error,
+)
+from pdsketch.nets import Input, Prim, Signature, Spec, make
 from pdsketch.tensor.compile.callee import Callee, Given, Watcher
 
 DEFAULT_DIMENSION = 64

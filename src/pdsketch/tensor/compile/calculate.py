@@ -7,8 +7,7 @@ from functools import reduce
 
 from torch import Tensor
 
-from pdsketch.lang.data import out_of_range
-from pdsketch.lang.terms import Component
+from pdsketch.lang import Component, out_of_range
 from pdsketch.tensor.compile.node import Node, Run
 from pdsketch.tensor.states import whole
 

@@ -9,9 +9,7 @@ from typing import final
 import torch
 from torch import Tensor
 
-from pdsketch.lang.diagnostics import Error, error
-from pdsketch.lang.source import Span
-from pdsketch.lang.types import ValueType
+from pdsketch.lang import Error, Span, ValueType, error
 
 Given = Tensor | tuple[Tensor, Tensor]
 """An argument of a call: a value, or the values of a set with their weights."""

@@ -16,8 +16,7 @@ from typing import Any, final
 import torch
 from torch import Tensor
 
-from pdsketch.lang.diagnostics import Error
-from pdsketch.lang.types import BOOL, ValueType
+from pdsketch.lang import BOOL, Error, ValueType
 from pdsketch.tensor.compile.callee import Callee, Given, out_of_memory
 from pdsketch.tensor.compile.logic import Logic
 from pdsketch.tensor.compile.node import Axes, Compute, Node, Run, aligned, union

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import final
 
-from pdsketch.lang.domain import Domain
+from pdsketch.lang import Domain
 
 PIECE = 24
 """How many links of a chain are evaluated by recursion."""

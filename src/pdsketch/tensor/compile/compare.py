@@ -13,7 +13,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from pdsketch.lang.types import ValueType
+from pdsketch.lang import ValueType
 from pdsketch.tensor.compile.logic import Logic
 from pdsketch.tensor.states.values import is_categorical, numbers, one_hot
 

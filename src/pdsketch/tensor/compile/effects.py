@@ -17,8 +17,7 @@ from typing import final
 import torch
 from torch import Tensor
 
-from pdsketch.lang.domain import Action, Predicate
-from pdsketch.lang.types import FLOAT, INT, ObjectType, ValueType
+from pdsketch.lang import FLOAT, INT, Action, ObjectType, Predicate, ValueType
 from pdsketch.tensor.compile.logic import Logic
 from pdsketch.tensor.compile.lower import Lowering
 from pdsketch.tensor.compile.node import INSTANCE, Node, Run

@@ -15,10 +15,7 @@ from typing import Any, final
 import torch
 from torch import Tensor
 
-from pdsketch.lang.domain import Action, Domain, Predicate
-from pdsketch.lang.rewrite import unfold_all
-from pdsketch.lang.terms import BlankCall, Expr, Variable
-from pdsketch.lang.types import ObjectType
+from pdsketch.lang import Action, BlankCall, Domain, Expr, ObjectType, Predicate, Variable, unfold_all
 from pdsketch.tensor.compile.blanks import Functions
 from pdsketch.tensor.compile.effects import CompiledAction, compile_action
 from pdsketch.tensor.compile.logic import CRISP, Logic

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from pdsketch.lang.diagnostics import did_you_mean, error
+from pdsketch.lang import did_you_mean, error
 
 TNorm = Literal["godel", "product", "lukasiewicz"]
 

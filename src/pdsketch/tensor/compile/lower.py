@@ -9,27 +9,30 @@ from typing import Any, final
 import torch
 from torch import Tensor
 
-from pdsketch.lang.diagnostics import error
-from pdsketch.lang.domain import Domain, Predicate
-from pdsketch.lang.terms import (
+from pdsketch.lang import (
+    BOOL,
     TRUE,
     Apply,
     Arithmetic,
     BlankCall,
     Compare,
     Component,
+    Domain,
     Each,
     Equal,
     Expr,
+    Logic as Connective,
     Object,
+    ObjectType,
+    Predicate,
     Quantified,
     Update,
     Value,
+    ValueType,
     Variable,
+    error,
     free_variables,
 )
-from pdsketch.lang.terms import Logic as Connective
-from pdsketch.lang.types import BOOL, ObjectType, ValueType
 from pdsketch.tensor.compile.calculate import calculated, element
 from pdsketch.tensor.compile.callee import Callee
 from pdsketch.tensor.compile.calls import SetArgument, call, gate

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, final
 from torch import Tensor
 
 from pdsketch.budget import UNLIMITED, current
-from pdsketch.lang.types import ObjectType, ValueType
+from pdsketch.lang import ObjectType, ValueType
 from pdsketch.tensor.states.state import StateBatch
 from pdsketch.tensor.states.values import every_choice
 

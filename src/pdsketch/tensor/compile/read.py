@@ -9,7 +9,7 @@ from typing import final
 import torch
 from torch import Tensor
 
-from pdsketch.lang.types import OBJECT, ObjectType
+from pdsketch.lang import OBJECT, ObjectType
 from pdsketch.tensor.compile.node import INSTANCE, Axes, Axis, Compute, Node, Run, spread
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from pdsketch.lang.domain import Predicate
-from pdsketch.lang.terms import Expr, Object, Variable
+from pdsketch.lang import Expr, Object, Predicate, Variable
 from pdsketch.tensor.compile.node import Axes, Axis, Node
 from pdsketch.tensor.compile.read import ActionParameter, Along, Named, Place
 

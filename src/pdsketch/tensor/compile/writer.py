@@ -9,9 +9,7 @@ from typing import final
 import torch
 from torch import Tensor
 
-from pdsketch.lang.domain import Predicate
-from pdsketch.lang.terms import TRUE, Update
-from pdsketch.lang.types import ObjectType
+from pdsketch.lang import TRUE, ObjectType, Predicate, Update
 from pdsketch.tensor.compile.fold import over
 from pdsketch.tensor.compile.lower import Lowering
 from pdsketch.tensor.compile.node import INSTANCE, Axes, Axis, Run, aligned

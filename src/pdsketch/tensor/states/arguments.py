@@ -9,12 +9,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pdsketch.lang.diagnostics import error
-from pdsketch.lang.domain import Action
-from pdsketch.lang.steps import Step, argument_words, object_of
-from pdsketch.lang.terms import Variable
-from pdsketch.lang.types import ObjectType, ValueType
-from pdsketch.lang.values import check_value
+from pdsketch.lang import (
+    Action,
+    ObjectType,
+    Step,
+    ValueType,
+    Variable,
+    argument_words,
+    check_value,
+    error,
+    object_of,
+)
 from pdsketch.tensor.states.state import StateBatch
 from pdsketch.tensor.states.universe import Universe
 

@@ -18,9 +18,7 @@ from typing import Any, Final, final
 import torch
 from torch import Tensor
 
-from pdsketch.lang.diagnostics import error
-from pdsketch.lang.domain import Predicate
-from pdsketch.lang.types import DEFAULT_TOLERANCE
+from pdsketch.lang import DEFAULT_TOLERANCE, Predicate, error
 
 MOST_VALUES: Final = 64
 """A dimension with at most this many distinct values keeps them as its codes; set by hand."""

@@ -10,9 +10,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pdsketch.lang.diagnostics import Diagnostic, Error, did_you_mean, error
-from pdsketch.lang.domain import Domain, Predicate, Problem
-from pdsketch.lang.values import out_of_range, wanted_shape
+from pdsketch.lang import (
+    Diagnostic,
+    Domain,
+    Error,
+    Predicate,
+    Problem,
+    did_you_mean,
+    error,
+    out_of_range,
+    wanted_shape,
+)
 from pdsketch.tensor.states import whole
 from pdsketch.tensor.states.plain import Wanted, plain
 from pdsketch.tensor.states.universe import Universe

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
-from pdsketch.lang.data import plain, short, show_atom, shown
-from pdsketch.lang.html import html_table
+from pdsketch.lang import html_table, plain, short, show_atom, shown
 
 if TYPE_CHECKING:
     from pdsketch.tensor.states.state import State

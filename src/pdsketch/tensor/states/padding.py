@@ -5,8 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from pdsketch.lang.diagnostics import Error, did_you_mean, error
-from pdsketch.lang.domain import Domain
+from pdsketch.lang import Domain, Error, did_you_mean, error
 
 
 def absent(domain: Domain, name: str) -> Error:

@@ -9,14 +9,8 @@ from os import PathLike
 from pathlib import PurePath
 from typing import Any
 
-from pdsketch.files.writing import write_output
-from pdsketch.lang.data import plain, short
-from pdsketch.lang.diagnostics import error
-from pdsketch.lang.domain import Data, Fact, Problem
-from pdsketch.lang.load import parse_goal
-from pdsketch.lang.source import Source
-from pdsketch.lang.terms import Expr
-from pdsketch.lang.unparse import problem_text
+from pdsketch.files import write_output
+from pdsketch.lang import Data, Expr, Fact, Problem, Source, error, parse_goal, plain, problem_text, short
 from pdsketch.tensor.states.state import State
 
 

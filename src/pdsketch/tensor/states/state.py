@@ -9,9 +9,7 @@ from typing import Any, final, overload
 import torch
 from torch import Tensor
 
-from pdsketch.lang.diagnostics import error
-from pdsketch.lang.domain import Domain, Problem
-from pdsketch.lang.types import ObjectType
+from pdsketch.lang import Domain, ObjectType, Problem, error
 from pdsketch.tensor.states.intake import take_in, values_of
 from pdsketch.tensor.states.notebook import html_of
 from pdsketch.tensor.states.padding import absent, padded

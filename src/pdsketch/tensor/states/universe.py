@@ -9,12 +9,17 @@ from weakref import WeakValueDictionary
 import torch
 from torch import Tensor
 
-from pdsketch.lang.diagnostics import did_you_mean, error
-from pdsketch.lang.domain import Domain, Predicate
-from pdsketch.lang.lists import is_object_name
-from pdsketch.lang.load import parse_goal
-from pdsketch.lang.terms import Expr
-from pdsketch.lang.types import Hierarchy, ObjectType
+from pdsketch.lang import (
+    Domain,
+    Expr,
+    Hierarchy,
+    ObjectType,
+    Predicate,
+    did_you_mean,
+    error,
+    is_object_name,
+    parse_goal,
+)
 
 _MOST_FORMULAS = 1024
 """How many formulas a universe keeps; one that is asked for ever new ones starts again then."""

@@ -20,7 +20,7 @@ from functools import cache
 import torch
 from torch import Tensor
 
-from pdsketch.lang.types import ValueType
+from pdsketch.lang import ValueType
 from pdsketch.tensor.states import whole
 
 

@@ -17,7 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from pdsketch.lang.types import ValueType
+from pdsketch.lang import ValueType
 
 LARGEST: Final = 2**63 - 1
 SMALLEST: Final = -(2**63)

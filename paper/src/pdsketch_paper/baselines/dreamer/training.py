@@ -1,0 +1,145 @@
+"""Training a world model and its actor: from demonstrations, then from episodes of their own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Final, final
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from pdsketch.act import World, rollout, rooms
+from pdsketch.training import Array, Episode, Options, clip, learning_rate, make_optimiser
+from pdsketch_paper.baselines.demonstrations import Demonstrations, open_demonstrations
+from pdsketch_paper.baselines.dreamer.agent import Dreamer
+from pdsketch_paper.baselines.dreamer.options import DreamerOptions
+
+SIDE_BY_SIDE: Final = 16
+"""Episodes that are acted in at a time while data is collected; set by hand."""
+
+LONGEST: Final = 64
+"""Steps of an episode that is collected: as many as BabyAI's tables allow."""
+
+STEPS_PER_UPDATE: Final = 4
+"""Environment steps for each training step after the demonstrations: DreamerV2's for Atari."""
+
+SLOW: Final = 0.02
+"""The part of the critic that its slow copy takes over at a step; DreamerV2 copies all every 100 steps."""
+
+AWAKE: Final = 0.3
+"""The part of the steps on demonstrations before the actor learns in imagination: else it settles on an
+action while rewards and critic are still noise, and stays there. Set by hand, on a corridor of five cells."""
+
+SAMPLED: Final = 20
+"""Training steps over which the curves of the notes are averaged."""
+
+
+@final
+@dataclass(eq=False)
+class DreamerTraining:
+    """The network, its optimisers (one for each loss), and what it has seen.
+
+    ``steps`` are those of all training, practice included, by which the learning rate falls.
+    """
+
+    network: Dreamer
+    options: Options
+    steps: int
+    sources: list[tuple[Demonstrations, Array]]
+    returns: list[Tensor] = field(default_factory=list)
+    curve: list[dict[str, float]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        network = self.network
+        groups = ([network.encoder, network.world, network.direct], [network.actor], [network.critic])
+        self.weights = [list(nn.ModuleList(group).parameters()) for group in groups]
+        self.optimisers = [make_optimiser(group, self.options) for group in self.weights]
+        self.draw = np.random.default_rng([self.options.seed, 1])
+
+    def train(self, steps: int) -> None:
+        """So many steps, each on a batch of one of the sources, in equal shares.
+
+        The first source are the demonstrations; what the agent did itself is not cloned.
+        """
+        self.network.train()
+        for _ in range(steps):
+            source = int(self.draw.integers(len(self.sources)))
+            demonstrations, begins = self.sources[source]
+            some = self.draw.choice(begins, min(self.options.batch, len(begins)), replace=False)
+            losses = self.network.losses(demonstrations, demonstrations.dataset.place(some))
+            for optimiser in self.optimisers:
+                optimiser.zero_grad(set_to_none=True)
+            cloning = 0.0 if source else self.network.cloning
+            dreaming = float(len(self.returns) >= AWAKE * self.options.steps)
+            losses.total(cloning, dreaming).backward()  # type: ignore[no-untyped-call]
+            rate = learning_rate(len(self.returns), self.steps, self.options.warmup)
+            for weights, optimiser in zip(self.weights, self.optimisers, strict=True):
+                clip(weights, self.options.clip)
+                for group in optimiser.param_groups:
+                    group["lr"] = self.options.learning_rate * rate
+                optimiser.step()
+            self._follow_critic()
+            self.returns.append(losses.dream.imagined_return)
+        self.network.eval()
+
+    def practise(self, worlds: list[World], environment_steps: int) -> None:
+        """Act, add what happened to the sources, train, and again, until the steps are used up.
+
+        It ends early where no action is taken at all.
+        """
+        own: list[Episode] = []
+        left = environment_steps
+        device = self.network.device
+        while left:
+            done = self._collected(worlds, left)
+            taken = sum(len(episode.actions) for episode in done)
+            if not taken:
+                return
+            left -= taken
+            own += done
+            demonstrations = open_demonstrations(own, self.network.domain, device)
+            begins = self.network.examples(demonstrations)
+            self.sources = [self.sources[0], *([(demonstrations, begins)] if len(begins) else [])]
+            self.train(taken // STEPS_PER_UPDATE)
+
+    def _collected(self, worlds: list[World], left: int) -> list[Episode]:
+        """Some episodes, of no more steps in all than are left."""
+        count = max(1, min(len(worlds), left // LONGEST))
+        seeds = self.draw.integers(1 << 31, size=count).tolist()
+        self.network.exploring = True
+        done = rollout(self.network, worlds[:count], seeds, min(LONGEST, left))
+        self.network.exploring = False
+        success = done.summary["success"] or 0.0
+        self.curve.append({"episodes": len(done), "steps": sum(done.steps), "success": success})
+        return [*done]
+
+    @torch.no_grad()
+    def _follow_critic(self) -> None:
+        slow, fast = self.network.slow_critic, self.network.critic
+        torch._foreach_lerp_([*slow.parameters()], [*fast.parameters()], SLOW)
+
+
+def train_dreamer(
+    network: Dreamer,
+    demonstrations: Demonstrations,
+    options: Options,
+    examples: Array,
+    own: DreamerOptions,
+) -> dict[str, Any]:
+    """Train from the sequences that begin at some examples, then from practice; notes on how it went."""
+    network.cloning = float(own.cloning)
+    worlds = rooms(own.world, SIDE_BY_SIDE) if own.environment_steps else []
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(options.seed)
+        steps = options.steps + own.environment_steps // STEPS_PER_UPDATE
+        training = DreamerTraining(network, options, steps, [(demonstrations, examples)])
+        training.train(options.steps)
+        training.practise(worlds, own.environment_steps)
+    parts = [training.returns[:SAMPLED], training.returns[-SAMPLED:]]
+    return {
+        "cloning": network.cloning,
+        "imagined_return": [float(torch.stack(part).mean()) for part in parts if part],
+        "environment_steps": sum(entry["steps"] for entry in training.curve),
+        "practice": training.curve,
+    }

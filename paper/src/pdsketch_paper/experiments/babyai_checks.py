@@ -1,0 +1,134 @@
+"""What else a trained BabyAI model can do: unseen goals, Minigrid's own levels, and single steps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pdsketch.act import rollout
+from pdsketch.tensor import Model, State, StateBatch
+from pdsketch_paper.babyai.adapter import STOCK_LEVELS, BabyAIWorld, exact_model
+from pdsketch_paper.babyai.unseen import UNSEEN
+from pdsketch_paper.babyai.world import problem_seed
+from pdsketch_paper.experiments.babyai import (
+    MOST_STEPS,
+    SearchConfig,
+    both_loops,
+    fitting,
+    planner,
+    worlds_for,
+)
+from pdsketch_paper.experiments.optimum import shortest
+
+UNSEEN_STEPS = 10 * MOST_STEPS
+"""Goals over several things need longer plans than missions do."""
+
+
+def unseen_seeds(kind: str, count: int, seed: int) -> list[int]:
+    """Seeds of rooms in which a goal of this kind makes sense and does not hold at the start."""
+    drawn = (problem_seed(seed, index, f"unseen {kind}") for index in range(20 * count))
+    return fitting(BabyAIWorld(goals=kind), drawn, count)
+
+
+def measure_unseen(
+    model: Model, count: int, seed: int, searches: Mapping[str, SearchConfig]
+) -> dict[str, dict[str, Any]]:
+    """By kind, and by search: how often Minigrid's state satisfies the goal after acting on one plan.
+
+    The same formula with exact modules judges. ``length_over_optimum`` compares what
+    succeeded with shortest plans of exact modules, where these are known.
+    """
+    measured = {}
+    for kind in UNSEEN:
+        seeds = unseen_seeds(kind, count, seed)
+        optima = [_optimum(kind, one) for one in seeds]
+        known = [optimum for optimum in optima if optimum is not None]
+        measured[kind] = {
+            "problems": len(seeds),
+            "optimum": float(np.mean(known or [0])),
+            "optima_known": len(known),
+            **{name: _try(model, kind, seeds, optima, search) for name, search in searches.items()},
+        }
+    return measured
+
+
+def _optimum(kind: str, seed: int) -> int | None:
+    world = BabyAIWorld(goals=kind)
+    state = world.reset(seed)
+    return shortest(exact_model(), state, world.goal)
+
+
+def _try(
+    model: Model, kind: str, seeds: Sequence[int], optima: Sequence[int | None], search: SearchConfig
+) -> dict[str, float | None]:
+    worlds = worlds_for(model, len(seeds), goals=kind)
+    found = rollout(planner(model, search), worlds, seeds, UNSEEN_STEPS)
+    ratios = [
+        steps / optimum
+        for steps, optimum, success in zip(found.steps, optima, found.success, strict=True)
+        if success and optimum
+    ]
+    summary = found.summary
+    return {
+        **{name: summary[name] or 0.0 for name in ("success", "planned", "expanded")},
+        "length_over_optimum": float(np.mean(ratios)) if ratios else None,
+    }
+
+
+def stock_seeds(level: str, count: int, seed: int) -> list[int]:
+    """Seeds of one of Minigrid's own levels; starts that satisfy the mission already are left out."""
+    drawn = (problem_seed(seed, index, level) for index in range(1000 * count))
+    return fitting(BabyAIWorld(level=level), drawn, count)
+
+
+def measure_stock(model: Model, count: int, seed: int, search: SearchConfig) -> dict[str, dict[str, float]]:
+    """By level: the success of acting blindly and of acting with replanning."""
+    measured = {}
+    for level in STOCK_LEVELS:
+        loops = both_loops(model, stock_seeds(level, count, seed), search, level=level)
+        measured[level] = {name: loop["success"] for name, loop in loops.items()}
+    return measured
+
+
+def measure_transitions(model: Model, steps: int, seed: int) -> dict[str, dict[str, Any]]:
+    """By action: the part of held-out steps after which each predicate is as predicted.
+
+    The steps are those of fresh demonstrations, random walks included, and of
+    the actions whose precondition holds.
+    """
+    columns = BabyAIWorld(sketch=model.domain).demonstrations(max(8, steps // 6), seed, split="steps")
+    before: dict[str, list[State]] = {}
+    after: dict[str, list[State]] = {}
+    taken = 0
+    for episode in columns:
+        for state, action, following in zip(
+            episode.states, episode.actions, episode.states[1:], strict=False
+        ):
+            before.setdefault(action[0], []).append(state)
+            after.setdefault(action[0], []).append(following)
+            taken += 1
+        if taken >= steps:
+            break
+    return {
+        name: _compare(model, name, StateBatch.of(before[name]), StateBatch.of(after[name]))
+        for name in sorted(before)
+    }
+
+
+def _numbers(states: StateBatch, name: str) -> NDArray[Any]:
+    return np.asarray(states[name].detach(), dtype=np.float32)
+
+
+def _compare(model: Model, name: str, before: StateBatch, after: StateBatch) -> dict[str, Any]:
+    could = np.asarray(model.applicable(before, (name, "agent"), crisp=True).detach()).reshape(-1) > 0.5
+    predicted = model.step(before, (name, "agent"), crisp=True)
+    agreement = {}
+    for predicate in model.domain.state_predicates:
+        found = _numbers(predicted, predicate.name)[could]
+        wanted = _numbers(after, predicate.name)[could]
+        near = (np.abs(found - wanted) < 0.3).reshape(len(found), -1).all(1)
+        agreement[predicate.name] = float(near.mean()) if len(near) else 1.0
+    return {"steps": int(could.sum()), "agreement": agreement}

@@ -1,0 +1,221 @@
+"""The tables of BabyAI: which runs each needs, and how their results become rows and a plot."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from statistics import mean
+from typing import Any, final
+
+from pdsketch_paper.babyai.modules import SketchName
+from pdsketch_paper.experiments.babyai import SearchConfig, TrainConfig, both_loops, held_out, train
+from pdsketch_paper.experiments.babyai_baselines import baseline_runs
+from pdsketch_paper.experiments.babyai_checks import measure_stock, measure_transitions, measure_unseen
+from pdsketch_paper.experiments.babyai_curves import curve_plot, curve_runs, curve_table
+from pdsketch_paper.experiments.babyai_dreamer import dreamer_runs, practice_runs
+from pdsketch_paper.experiments.babyai_factors import factor_runs, factor_table
+from pdsketch_paper.experiments.babyai_nodes import node_plot, node_runs, node_table
+from pdsketch_paper.experiments.babyai_notes import LOOPS, SIZES, SKETCHES, note_on, trained_from
+from pdsketch_paper.experiments.babyai_onpolicy import onpolicy_plot, onpolicy_runs, onpolicy_table
+from pdsketch_paper.experiments.babyai_success import data_plot, data_table, main_plot, main_table
+from pdsketch_paper.experiments.experiment import Experiment
+from pdsketch_paper.experiments.runs import ExperimentRun
+from pdsketch_paper.experiments.tables import Records, ResultTable, spread
+
+STEPS: dict[SketchName, dict[int, int]] = {
+    "base": {100: 800, 1000: 1500, 10000: 3500},
+    "abs": {100: 1200, 1000: 1200, 10000: 1600},
+    "rob": {100: 800, 1000: 1000, 10000: 1200},
+}
+"""Training steps, by sketch and by number of demonstrations."""
+
+TRIALS: dict[SketchName, float] = {"base": 0.0, "abs": 0.4, "rob": 0.4}
+"""How much of the steps chooses how flexible each network is; without structure, all must be."""
+
+UNSEEN_EXPANSIONS = 500
+"""As for missions, though goals over several things need longer plans."""
+
+STOCK_EXPANSIONS = 5_000
+"""Minigrid's own rooms are larger than those of the missions: 500 are too few for exact modules, too."""
+
+UNSEEN_WIDTH = 16
+"""Nodes expanded together: plans stay optimal for the model, and long searches take less time."""
+
+QUICK_EXPANSIONS = 40
+"""In a smoke run models are poor, and most searches go on to their limit."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Config:
+    """One run: a model, and how many problems of each kind it is tried on (0: none)."""
+
+    train: TrainConfig
+    search: SearchConfig = field(default_factory=SearchConfig)
+    problems: int = 0
+    rooms: tuple[tuple[int, int], ...] = ((4, 4), (8, 6))
+    unseen: int = 0
+    unseen_expansions: int = UNSEEN_EXPANSIONS
+    stock_expansions: int = STOCK_EXPANSIONS
+    stock: int = 0
+    transitions: int = 0
+
+    def in_world(self, **options: Any) -> Config:
+        """The same with other demonstrations."""
+        return replace(self, train=replace(self.train, **options))
+
+
+def measure(config: Config) -> dict[str, Any]:
+    """Train one model and try it on everything that the config asks for."""
+    model, _ = train(config.train)
+    seed, found = config.train.seed, dict[str, Any]()
+    for objects, doors in config.rooms if config.problems else ():
+        problems = held_out(config.problems, seed)
+        found[f"{objects}+{doors}"] = both_loops(model, problems, config.search, objects=objects, doors=doors)
+    if config.unseen:
+        blind = SearchConfig(max_expansions=config.unseen_expansions, snap=config.search.snap, k=UNSEEN_WIDTH)
+        abstract = replace(blind, search="abstract", heuristic="ao", k=1)
+        searches = {"blind": blind, "abstract": abstract}
+        found["unseen"] = measure_unseen(model, config.unseen, seed, searches)
+    if config.stock:
+        search = replace(config.search, max_expansions=config.stock_expansions)
+        found["stock"] = measure_stock(model, config.stock, seed, search)
+    if config.transitions:
+        found["transitions"] = measure_transitions(model, config.transitions, seed)
+    return found
+
+
+def run(train_config: TrainConfig, quick: bool, **settings: Any) -> ExperimentRun[Config]:
+    """A run under a name that says what was trained."""
+    name = f"{train_config.sketch}-{train_config.episodes}-seed{train_config.seed}"
+    # PDS-Base predicts every number afresh: its floats are rounded to values that were seen.
+    search = SearchConfig(snap=train_config.sketch == "base")
+    if quick:
+        search = replace(search, max_expansions=QUICK_EXPANSIONS)
+        settings |= {"unseen_expansions": QUICK_EXPANSIONS, "stock_expansions": QUICK_EXPANSIONS}
+    return ExperimentRun(name, measure, Config(train_config, search, **settings))
+
+
+def _train(sketch: SketchName, episodes: int, seed: int, quick: bool) -> TrainConfig:
+    if quick:
+        return TrainConfig(sketch, 10 + episodes // 500, seed, steps=20)
+    return TrainConfig(sketch, episodes, seed, STEPS[sketch][episodes], trial=TRIALS[sketch])
+
+
+def success_runs(sizes: Sequence[int], seeds: int, quick: bool) -> list[ExperimentRun[Any]]:
+    """A run per sketch or agent, number of demonstrations and seed."""
+    models: list[ExperimentRun[Any]] = [
+        run(_train(sketch, size, seed, quick), quick, problems=6 if quick else 500, rooms=_rooms(size))
+        for size in sizes
+        for sketch in reversed(SKETCHES)
+        for seed in range(seeds)
+    ]
+    rooms = [_rooms(size) for size in sizes]
+    agents: list[ExperimentRun[Any]] = [
+        *baseline_runs(sizes, rooms, seeds, quick),
+        *dreamer_runs(sizes, rooms, seeds, quick),
+    ]
+    return models + agents
+
+
+def main_runs(seeds: int, quick: bool) -> list[ExperimentRun[Any]]:
+    """Those of all demonstrations, and a Dreamer that practises after them."""
+    return [*success_runs(SIZES[-1:], seeds, quick), *practice_runs(SIZES[-1], seeds, quick)]
+
+
+def _rooms(size: int) -> tuple[tuple[int, int], ...]:
+    """Fuller rooms are for the models of all demonstrations."""
+    return ((4, 4), (8, 6)) if size == SIZES[-1] else ((4, 4),)
+
+
+def check_runs(seeds: int, quick: bool) -> list[ExperimentRun[Config]]:
+    """PDS-Abs from 1,000 demonstrations, tried on everything but missions."""
+    unseen, stock, transitions = (1, 1, 100) if quick else (12, 40, 10_000)
+    return [
+        run(_train("abs", 1000, seed, quick), quick, unseen=unseen, stock=stock, transitions=transitions)
+        for seed in range(seeds)
+    ]
+
+
+def unseen_table(records: Records) -> ResultTable:
+    """By kind of goal: success, lengths over the optimum and expansions, of blind and of abstract search."""
+
+    def values(kind: str, *path: str) -> list[float]:
+        found = [record["result"]["unseen"][kind] for record in records]
+        for name in path:
+            found = [one[name] for one in found]
+        return [one for one in found if one is not None]
+
+    rows = tuple(
+        (
+            kind,
+            f"{mean(values(kind, 'optimum')):.1f}",
+            *(spread(values(kind, search, "success")) for search in _SEARCHES),
+            *(spread(values(kind, search, "length_over_optimum"), 2) for search in _SEARCHES),
+            *(f"{mean(values(kind, search, 'expanded')):.0f}" for search in _SEARCHES),
+        )
+        for kind in records[0]["result"]["unseen"]
+    )
+    measures = ("success", "length / optimum", "expanded")
+    head = ("goal", "optimal length", *(f"{m}, {search}" for m in measures for search in _SEARCHES))
+    config = records[0]["config"]
+    note = (
+        f"{trained_from(records)}, {config['unseen']} problems a kind and seed, open loop, at most "
+        f'{config["unseen_expansions"]} expansions: blind A* in the model, and `search="abstract"`. '
+    )
+    return ResultTable("BabyAI: goals of unseen kinds", note_on(records, note), head, rows)
+
+
+_SEARCHES = ("blind", "abstract")
+
+
+def stock_table(records: Records) -> ResultTable:
+    """By level of Minigrid: success."""
+    rows = tuple(
+        (
+            f"BabyAI-{level}-v0",
+            *(spread([record["result"]["stock"][level][loop] for record in records]) for loop in LOOPS),
+        )
+        for level in records[0]["result"]["stock"]
+    )
+    config = records[0]["config"]
+    note = (
+        f"{trained_from(records)} in the 7×7 room, {config['stock']} problems a level and seed, "
+        f"at most {config['stock_expansions']} expansions. "
+    )
+    return ResultTable(
+        "BabyAI: Minigrid's own levels", note_on(records, note), ("level", "open loop", "closed loop"), rows
+    )
+
+
+def transition_table(records: Records) -> ResultTable:
+    """By action and predicate: the part of held-out steps predicted as Minigrid took them."""
+    actions = records[0]["result"]["transitions"]
+    predicates = list(next(iter(actions.values()))["agreement"])
+    rows = tuple(
+        (
+            action,
+            f"{mean(record['result']['transitions'][action]['steps'] for record in records):.0f}",
+            *(
+                spread([record["result"]["transitions"][action]["agreement"][name] for record in records], 4)
+                for name in predicates
+            ),
+        )
+        for action in actions
+    )
+    note = note_on(records, f"{trained_from(records)}; whole tables compared after each step. ")
+    return ResultTable("BabyAI: single steps against Minigrid", note, ("action", "steps", *predicates), rows)
+
+
+EXPERIMENTS: dict[str, Experiment] = {
+    "babyai-main": Experiment(main_runs, main_table, main_plot),
+    "babyai-data": Experiment(lambda n, quick: success_runs(SIZES, n, quick), data_table, data_plot),
+    "babyai-nodes": Experiment(node_runs, node_table, node_plot),
+    "babyai-curves": Experiment(curve_runs, curve_table, curve_plot),
+    "babyai-unseen": Experiment(check_runs, unseen_table),
+    "babyai-stock": Experiment(check_runs, stock_table),
+    "babyai-transitions": Experiment(check_runs, transition_table),
+    "babyai-factors": Experiment(factor_runs, factor_table),
+    "babyai-onpolicy": Experiment(onpolicy_runs, onpolicy_table, onpolicy_plot),
+}
+"""What ``pdsketch reproduce`` knows of BabyAI."""

@@ -1,0 +1,182 @@
+"""The whole system at work: data, training, planning and acting in Minigrid, and a page that shows it."""
+
+from __future__ import annotations
+
+import html
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import final
+
+from pdsketch.act import rollout
+from pdsketch.files import lock_folder, write_file
+from pdsketch.tensor import Model
+from pdsketch.training import fit
+from pdsketch_paper.babyai.adapter import BabyAIWorld
+from pdsketch_paper.babyai.states import SKETCHES
+from pdsketch_paper.babyai.unseen import UNSEEN
+from pdsketch_paper.experiments.babyai import (
+    MOST_STEPS,
+    SearchConfig,
+    both_loops,
+    held_out,
+    new_model,
+    planner,
+    worlds_for,
+)
+from pdsketch_paper.experiments.babyai_checks import UNSEEN_STEPS, unseen_seeds
+from pdsketch_paper.experiments.film import Clip, film
+from pdsketch_paper.experiments.tables import ResultTable, write_figure
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class DemoConfig:
+    """How much of everything."""
+
+    episodes: int = 1000
+    steps: int = 600
+    problems: int = 50
+    unseen: int = 3
+    unseen_expansions: int = 3000
+    seed: int = 0
+    objects: int = 4
+    doors: int = 4
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Demo:
+    """What a demo leaves behind."""
+
+    table: ResultTable
+    page: Path
+    seconds: float
+
+
+def run_demo(config: DemoConfig, folder: Path, say: Callable[[str], None]) -> Demo:
+    """Generate, train, plan, act, and write the page."""
+    begin = time.perf_counter()
+    say(f"generating {config.episodes} demonstrations in Minigrid")
+    data = BabyAIWorld(config.objects, config.doors, "abs").demonstrations(config.episodes, config.seed)
+    model = new_model("abs", config.seed)
+    say(f"training PDS-Abs, {config.steps} steps")
+    report = fit(
+        model,
+        data,
+        steps=config.steps,
+        batch=256,
+        seed=config.seed,
+        evaluate_every=max(1, config.steps // 10),
+    )
+    say("planning and acting")
+    rows, scenes = _missions(model, config)
+    more_rows, more_scenes = _unseen(model, config)
+    table = ResultTable(
+        "A sketch that learned to act",
+        f"PDS-Abs from {config.episodes} demonstrations, seed {config.seed}.",
+        ("goals", "problems", "success"),
+        tuple(rows + more_rows),
+    )
+    with lock_folder(folder):
+        film(scenes + more_scenes, folder / "agent.gif")
+        draw_curve(report.history, folder / "curve.svg")
+        page = folder / "index.html"
+        seconds = time.perf_counter() - begin
+        write_file(page, _page(table, scenes + more_scenes, seconds))
+        model.save(str(folder / "model"))
+    return Demo(table, page, seconds)
+
+
+def _missions(model: Model, config: DemoConfig) -> tuple[list[tuple[str, str, str]], list[Clip]]:
+    """Missions as in training, in rooms as in training and in fuller ones."""
+    rows, scenes = [], []
+    search, count = SearchConfig(k=4), config.problems
+    for objects, doors in ((config.objects, config.doors), (8, 6)):
+        loops = both_loops(model, held_out(count, config.seed), search, objects=objects, doors=doors)
+        success = {name: f"{loop['success']:.2f}" for name, loop in loops.items()}
+        rows.append((f"missions, {objects} objects and {doors} doors", str(count), success["open"]))
+        rows.append(("… the same, replanning as it acts", str(count), success["closed"]))
+        (world,) = worlds_for(model, 1, objects=objects, doors=doors)
+        (seed,) = held_out(1, config.seed + 1)
+        (shown,) = rollout(planner(model, search), world, [seed], MOST_STEPS)
+        scenes.append(Clip(world, seed, world.mission, shown.actions))
+    return rows, scenes
+
+
+def _unseen(model: Model, config: DemoConfig) -> tuple[list[tuple[str, str, str]], list[Clip]]:
+    """Goals of kinds that no mission states."""
+    search = SearchConfig(max_expansions=config.unseen_expansions, k=16)
+    rows, scenes = [], []
+    for kind in UNSEEN:
+        seeds = unseen_seeds(kind, config.unseen, config.seed)
+        worlds = worlds_for(model, len(seeds), goals=kind)
+        done = rollout(planner(model, search), worlds, seeds, UNSEEN_STEPS)
+        rows.append((f"unseen: {kind}", str(len(seeds)), f"{done.summary['success'] or 0:.2f}"))
+        if kind in _SHOWN and done and done[0].actions:
+            scenes.append(
+                Clip(worlds[0], seeds[0], f"a goal never seen in training: {kind}", done[0].actions)
+            )
+    return rows, scenes
+
+
+_SHOWN = ("hold X, face door Y", "all doors open", "hold one thing, face another of its colour")
+
+
+def draw_curve(history: list[dict[str, float]], path: Path) -> None:
+    """The learning curve: the accuracy of goals and of steps, on held-out episodes where there are any."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6.4, 3.2), layout="constrained")
+    axes = figure.subplots()
+    steps = [entry["step"] for entry in history]
+    for name, label in (("accuracy", "goals"), ("step_accuracy", "steps")):
+        key = f"held_out_{name}" if f"held_out_{name}" in history[0] else name
+        axes.plot(steps, [entry[key] for entry in history], marker="o", label=f"{label} predicted right")
+    axes.set(xlabel="training step", ylim=(0, 1.03), title="learning, on episodes held out")
+    axes.grid(alpha=0.3)
+    axes.legend(loc="lower right")
+    write_figure(figure, path)
+
+
+def _page(table: ResultTable, scenes: list[Clip], seconds: float) -> str:
+    sketch = html.escape((SKETCHES / "abs.pdsketch").read_text(encoding="utf-8"))
+    rows = "".join(
+        "<tr>" + "".join(f"<td>{html.escape(c)}</td>" for c in row) + "</tr>" for row in table.rows
+    )
+    head = "".join(f"<th>{html.escape(c)}</th>" for c in table.head)
+    plans = "".join(
+        f"<h3>{html.escape(s.title)}</h3><pre>{html.escape(s.world.goal)}</pre>"
+        f"<p>{html.escape(' · '.join(s.names))}</p>"
+        for s in scenes
+    )
+    return _TEMPLATE.format(
+        title=html.escape(table.title),
+        note=html.escape(table.note),
+        head=head,
+        rows=rows,
+        plans=plans,
+        sketch=sketch,
+        seconds=f"{seconds:.0f}",
+    )
+
+
+_TEMPLATE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>PDSketch: {title}</title><style>
+body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }}
+pre {{ background: #f4f4f1; padding: .8rem; overflow: auto; font-size: 13px; }}
+img {{ max-width: 100%; border: 1px solid #ddd; }} table {{ border-collapse: collapse; }}
+td, th {{ padding: .2rem .8rem; border-bottom: 1px solid #ddd; text-align: left; }}
+</style></head><body>
+<h1>{title}</h1>
+<p>A person wrote the sketch below. What it leaves open (every <code>??</code>) was learned from
+demonstrations; then plans were found for goals, seen and unseen, and carried out in Minigrid. {note}
+The whole took {seconds} seconds.</p>
+<img src="agent.gif" alt="the agent acting, with its plan beside it">
+<h2>Success in Minigrid</h2><table><tr>{head}</tr>{rows}</table>
+<h2>Learning</h2><img src="curve.svg" alt="accuracy over training steps">
+<h2>The plans of the film</h2>{plans}
+<h2>The sketch</h2><pre>{sketch}</pre>
+</body></html>
+"""

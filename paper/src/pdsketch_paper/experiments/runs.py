@@ -1,0 +1,216 @@
+"""Runs: a frozen config in, one JSON file out; finished ones are skipped, so that a table can be resumed.
+
+Long ones keep what they have done so far in a folder beside their file to be, and go on from there.
+
+A file holds the config, what was measured, and where it came from: versions,
+commit, date and machine time. Everything measured depends on the config alone;
+times stand apart, so that two runs of one config can be compared.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, ClassVar, Concatenate, Generic, Protocol, TypeVar, final
+
+from pdsketch.files import make_folder, read_json, sweep, write_file
+from pdsketch.lang import Diagnostic, Error, error
+from pdsketch_paper.experiments.cluster import Cluster, on_cluster
+from pdsketch_paper.experiments.workers import share
+
+_PARTS = {"name", "function", "config", "result", "origin"}
+_PACKAGES = ("pdsketch", "torch", "numpy", "numba", "minigrid", "gymnasium", "mujoco")
+
+
+class RunConfig(Protocol):
+    """A frozen dataclass."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+
+C = TypeVar("C", bound=RunConfig)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ExperimentRun(Generic[C]):
+    """One run: a ``function`` of one frozen ``config``, under a name that people read.
+
+    Where it ``resumes``, the function takes a folder, too, and goes on from what it finds there.
+    """
+
+    name: str
+    function: Callable[Concatenate[C, ...], dict[str, Any]]
+    config: C
+    resumes: bool = False
+
+    @property
+    def code(self) -> str:
+        """Where the function stands, ``module:name``; the same where ``python -m`` runs the module."""
+        module = self.function.__module__
+        started = getattr(sys.modules.get(module), "__spec__", None) if module == "__main__" else None
+        return f"{started.name if started else module}:{self.function.__name__}"
+
+    @property
+    def key(self) -> str:
+        """A file name that is the same for the same run and another for any other."""
+        text = json.dumps([self.code, asdict(self.config)], sort_keys=True)
+        digest = hashlib.sha256(text.encode()).hexdigest()[:10]
+        return f"{self.name}-{digest}".replace("/", "-").replace(" ", "-")
+
+
+def run_all(
+    runs: Sequence[ExperimentRun[C]],
+    folder: Path,
+    jobs: int = 1,
+    say: Callable[[str], None] | None = None,
+    cluster: Cluster | None = None,
+) -> list[dict[str, Any]]:
+    """The measurements of all runs in their order, from their files where they are finished.
+
+    The others are made in ``jobs`` processes, or by as many workers of a ``cluster``. A run that fails does
+    not keep the others from being made; an `Error` says at the end which failed.
+    """
+    sweep(make_folder(folder))
+    tell = say or (lambda _: None)
+    left = [run for run in runs if _read(folder, run, tell) is None]
+    if len(left) < len(runs):
+        tell(f"{len(runs) - len(left)} of {len(runs)} runs are finished already")
+    tasks = [(run, folder) for run in left]
+    failures: list[Diagnostic] = []
+    made = share(tasks, _make, jobs) if jobs > 1 else _alone(tasks)
+    for done, ((run, _), problem) in enumerate(_far(tasks, jobs, cluster) if cluster else made, 1):
+        if isinstance(problem, Error):
+            failures += [replace(d, message=f"run {run.name}: {d.message}") for d in problem.diagnostics]
+        elif problem is not None:
+            raise problem
+        tell(f"{done}/{len(left)} {run.name}" + (" failed" if problem else ""))
+    if failures:
+        raise Error(failures)
+    return [_finished(folder, run) for run in runs]
+
+
+def finished_runs(runs: Sequence[ExperimentRun[C]], folder: Path) -> list[dict[str, Any] | None]:
+    """The measurements of the runs in their order; None where a run is not finished."""
+    return [_read(folder, run, lambda _: None) for run in runs]
+
+
+def count_finished(runs: Sequence[ExperimentRun[C]], folder: Path) -> int:
+    """How many of the runs are finished."""
+    return sum(record is not None for record in finished_runs(runs, folder))
+
+
+def _alone(
+    tasks: Sequence[tuple[ExperimentRun[C], Path]],
+) -> Iterator[tuple[tuple[ExperimentRun[C], Path], Error | None]]:
+    """`share` in this process alone."""
+    for task in tasks:
+        try:
+            _make(task)
+        except Error as problem:
+            yield task, problem
+        else:
+            yield task, None
+
+
+def _far(
+    tasks: Sequence[tuple[ExperimentRun[C], Path]], jobs: int, cluster: Cluster
+) -> Iterator[tuple[tuple[ExperimentRun[C], Path], BaseException | None]]:
+    """`share` over the workers of a cluster; files are written here."""
+    folders = {run.key: folder for run, folder in tasks}
+    for run, measured, problem in on_cluster([run for run, _ in tasks], _execute, cluster.address, jobs):
+        if measured is not None:
+            _write(folders[run.key], run, measured)
+        yield (run, folders[run.key]), problem
+
+
+def _make(task: tuple[ExperimentRun[C], Path]) -> None:
+    """Make one run and write its file."""
+    run, folder = task
+    begun = folder / f"{run.key}.begun"
+    _write(folder, run, _execute(run, begun))
+    shutil.rmtree(begun, ignore_errors=True)
+
+
+def _execute(run: ExperimentRun[C], begun: Path | None = None) -> dict[str, Any]:
+    import torch
+
+    torch.set_num_threads(1)
+    begin, cpu = time.perf_counter(), time.process_time()
+    result = run.function(run.config, begun) if run.resumes else run.function(run.config)
+    return {
+        "result": result,
+        "seconds": round(time.perf_counter() - begin, 2),
+        "cpu_seconds": round(time.process_time() - cpu, 2),
+    }
+
+
+def _write(folder: Path, run: ExperimentRun[C], measured: dict[str, Any]) -> None:
+    record = {
+        "name": run.name,
+        "function": run.code,
+        "config": asdict(run.config),
+        **measured,
+        "origin": origin(),
+    }
+    write_file(folder / f"{run.key}.json", json.dumps(record, indent=1))
+
+
+def _read(folder: Path, run: ExperimentRun[C], tell: Callable[[str], None]) -> dict[str, Any] | None:
+    """The file of a run; None where there is none, or none that is whole, which is told."""
+    path = folder / f"{run.key}.json"
+    if not path.exists():
+        return None
+    try:
+        record = read_json(path, "lost-run")
+    except Error:
+        record = None
+    if isinstance(record, dict) and record.keys() >= _PARTS:
+        return record
+    tell(f"{path} is not whole: the run is made again")
+    return None
+
+
+def _finished(folder: Path, run: ExperimentRun[C]) -> dict[str, Any]:
+    record = _read(folder, run, lambda _: None)
+    if record is None:
+        raise error("lost-run", f"the file of run {run.name} has gone", help="run the same command again")
+    return record
+
+
+def origin() -> dict[str, Any]:
+    """Where a number comes from: the commit, the versions and the day."""
+    versions = {}
+    for package in _PACKAGES:
+        try:
+            versions[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return {
+        "commit": commit(),
+        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
+        "python": platform.python_version(),
+        "versions": versions,
+    }
+
+
+def commit() -> str:
+    """The commit of the working tree that runs, or ``unknown`` outside one."""
+    here = Path(__file__).parent
+    try:
+        shown = subprocess.run(
+            ["git", "rev-parse", "--short", "HEAD"], cwd=here, capture_output=True, text=True, check=True
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+    return shown.stdout.strip()

@@ -1,0 +1,278 @@
+"""Exact lists for complete tables: two-level minimisation over many-valued variables.
+
+A rule is a box, the product of a group of codes for each argument, and must lie within its class, whatever
+the other rules say: the order of the rules does not matter. Boxes grow from single cells until no
+argument can take another code (the EXPAND step of Espresso-MV; Rudell and Sangiovanni-Vincentelli, 1987), and
+those that others cover are dropped. Equality of two arguments is one more Boolean axis whose impossible
+cells are don't cares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any, Final, final
+
+import numpy as np
+
+from pdsketch import budget
+from pdsketch.abstract.decision_lists.decision_list import DecisionRule
+from pdsketch.abstract.decision_lists.description import Body, has_one_of
+from pdsketch.abstract.decision_lists.examples import CodedExamples
+from pdsketch.abstract.decision_lists.literals import HasCode, SameCode
+from pdsketch.kernels import Bools, Longs
+
+MOST_CELLS: Final = 200_000
+"""Larger tables are not looked at as a whole."""
+
+_MOST_EQUALITIES: Final = 2
+_MOST_EXPANDED: Final = 1000
+"""How many boxes are grown; if these are not enough, the other cells are joined along one axis."""
+
+_SMALL: Final = 4096
+"""Cells of a table for which more seeds and both defaults are tried."""
+
+UNSEEN: Final = -1
+"""The label of a cell that may have any: it cannot be, or was not seen."""
+
+Groups = list[Longs]
+"""A box: the codes of each axis."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Axis:
+    """An argument, or whether two are equal; ``members`` are the codes that each place stands for."""
+
+    arguments: tuple[int, ...]
+    members: tuple[tuple[int, ...], ...]
+
+
+def table_of(examples: CodedExamples) -> Longs | None:
+    """The label of each combination of codes, by majority; None if not all combinations are there."""
+    shape = tuple(column.size for column in examples.columns)
+    cells = prod(shape)
+    if examples.sets or not len(examples) or cells > min(MOST_CELLS, len(examples)):
+        return None
+    flat = (
+        np.ravel_multi_index(tuple(examples.codes.T), shape) if shape else np.zeros(len(examples), np.int64)
+    )
+    if len(examples) == cells:
+        table = np.full(cells, UNSEEN)
+        table[flat] = examples.y
+    else:
+        n_labels = int(examples.y.max()) + 1
+        seen, place = np.unique(flat * n_labels + examples.y, return_inverse=True)
+        weight = np.bincount(place, examples.weight)
+        order = np.lexsort((-seen, weight))
+        table = np.full(cells, UNSEEN)
+        table[seen[order] // n_labels] = seen[order] % n_labels
+    return None if (table == UNSEEN).any() else table.reshape(shape)
+
+
+def exact_rules(
+    table: Longs, pairs: Sequence[tuple[int, int]], default: int | None = None
+) -> tuple[list[DecisionRule], int]:
+    """Rules that give every cell of a table its label, and the default; ``pairs`` are compared."""
+    labels, counts = np.unique(table[table != UNSEEN], return_counts=True)
+    common = int(labels[counts.argmax()])
+    axes, reduced = _relevant(table)
+    defaults = [common if default is None else default]
+    if default is None and len(labels) == 2 and table.size <= _SMALL:
+        defaults = labels[[counts.argmax(), 1 - counts.argmax()]].tolist()
+    found = []
+    merged, small = _merged(axes, reduced)
+    with_equalities = _with_equalities(axes, reduced, pairs)
+    for wanted in defaults:
+        found.append((_rules(merged, small, wanted), wanted))
+        if with_equalities is not None:
+            found.append((_rules(*with_equalities, wanted), wanted))
+    return min(found, key=lambda rules: (_length(rules[0]), len(rules[0])))
+
+
+def _length(rules: list[DecisionRule]) -> int:
+    return sum(
+        1 + (len(literal.codes) if isinstance(literal, HasCode) else 1)
+        for r in rules
+        for literal in r.literals
+    )
+
+
+def _relevant(table: Longs) -> tuple[list[_Axis], Longs]:
+    """The table without the arguments that never matter."""
+    axes = []
+    for i in reversed(range(table.ndim)):
+        first = table.take([0], axis=i)
+        if (table == first).all():
+            table = first.squeeze(axis=i)
+        else:
+            axes.append(_Axis((i,), tuple((code,) for code in range(table.shape[i]))))
+    return axes[::-1], table
+
+
+def _merged(axes: list[_Axis], table: Longs) -> tuple[list[_Axis], Longs]:
+    """Codes that always have the same effect become one."""
+    found = []
+    for at, axis in enumerate(axes):
+        rows = np.ascontiguousarray(np.moveaxis(table, at, 0).reshape(table.shape[at], -1))
+        whole = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).ravel()
+        _, first, place = np.unique(whole, return_index=True, return_inverse=True)
+        rank = np.argsort(np.argsort(first))
+        members = [tuple(np.flatnonzero(rank[place] == g).tolist()) for g in range(len(first))]
+        table = table.take(np.sort(first), axis=at)
+        found.append(_Axis(axis.arguments, tuple(members)))
+    return found, table
+
+
+def _with_equalities(
+    axes: list[_Axis], table: Longs, pairs: Sequence[tuple[int, int]]
+) -> tuple[list[_Axis], Longs] | None:
+    """The table with an axis more for each pair of comparable arguments."""
+    place = {axis.arguments[0]: at for at, axis in enumerate(axes)}
+    usable = [pair for pair in pairs if pair[0] in place and pair[1] in place][:_MOST_EQUALITIES]
+    if not usable or table.size << len(usable) > MOST_CELLS:
+        return None
+    axes, original = list(axes), table
+    for pair in usable:
+        grid = np.ix_(*(np.arange(size) for size in original.shape))
+        equal = np.broadcast_to(grid[place[pair[0]]] == grid[place[pair[1]]], original.shape)
+        equal = equal.reshape(original.shape + (1,) * (table.ndim - original.ndim))
+        table = np.stack([np.where(equal, UNSEEN, table), np.where(equal, table, UNSEEN)], axis=-1)
+        axes.append(_Axis(pair, ((0,), (1,))))
+    return axes, table
+
+
+def _rules(axes: list[_Axis], table: Longs, default: int) -> list[DecisionRule]:
+    """A cover of each label but the default."""
+    found = []
+    known: dict[tuple[int, bytes], Body] = {}
+    left = _MOST_EXPANDED
+    n_equalities = sum(len(axis.arguments) > 1 for axis in axes)
+    for label in np.unique(table).tolist():
+        if label in (default, UNSEEN):
+            continue
+        boxes = _cover(table, label, n_equalities, left)
+        left -= len(boxes)
+        found += [DecisionRule(_literals(axes, box, known), label) for box in boxes]
+    return found
+
+
+def _cover(table: Longs, label: int, n_equalities: int, most: int) -> list[Groups]:
+    """Boxes that cover a label and nothing else."""
+    real: Bools = table == label
+    inside: Bools = real | (table == UNSEEN)
+    open_ = real.copy()
+    seeds = np.flatnonzero(real.ravel())
+    boxes: list[Groups] = []
+    limit = budget.current()
+    while len(seeds) and len(boxes) < most:
+        limit.tick()
+        tried = np.unique(seeds[[0, len(seeds) // 2, -1]]) if table.size <= _SMALL else seeds[:1]
+        grown = [
+            _expand(inside, open_, np.unravel_index(seed, table.shape), free)
+            for seed in tried
+            for free in ((n_equalities, 0) if n_equalities else (0,))
+        ]
+        grown = [_supported(box, real) for box in grown]
+        box = max(grown, key=lambda box: (int(open_[np.ix_(*box)].sum()), -_n_literals(box, table.shape)))
+        open_[np.ix_(*box)] = False
+        boxes.append(box)
+        seeds = seeds[open_.ravel()[seeds]]
+    return _irredundant(boxes, real) + _joined(table.shape, seeds)
+
+
+def _expand(inside: Bools, open_: Bools, seed: Sequence[Any], free: int) -> Groups:
+    """A box around a cell that cannot grow. The last ``free`` axes are left open from the start.
+
+    An axis that was expanded cannot be expanded again later, because a larger box admits fewer codes.
+    """
+    shape = inside.shape
+    box = [np.array([int(code)]) for code in seed]
+    for at in range(len(shape) - free, len(shape)):
+        box[at] = np.arange(shape[at])
+    left = list(range(len(shape) - free))
+    while left:
+        best: tuple[tuple[int, float, int], int, Longs] | None = None
+        for at in left:
+            wide = [*box[:at], np.arange(shape[at]), *box[at + 1 :]]
+            others = tuple(axis for axis in range(len(shape)) if axis != at)
+            codes = np.flatnonzero(inside[np.ix_(*wide)].all(axis=others))
+            if len(codes) == len(box[at]):
+                continue
+            wide[at] = codes
+            worth = (int(open_[np.ix_(*wide)].sum()), len(codes) / shape[at], -at)
+            if best is None or worth > best[0]:
+                best = (worth, at, codes)
+        if best is None:
+            break
+        box[best[1]] = best[2]
+        left.remove(best[1])
+    return box
+
+
+def _supported(box: Groups, real: Bools) -> Groups:
+    """Without codes for which nothing but don't cares was seen, unless the whole axis is free."""
+    found = list(box)
+    for at, size in enumerate(real.shape):
+        if 1 < len(found[at]) < size:
+            others = tuple(axis for axis in range(real.ndim) if axis != at)
+            found[at] = found[at][real[np.ix_(*found)].any(axis=others)]
+    return found
+
+
+def _irredundant(boxes: list[Groups], real: Bools) -> list[Groups]:
+    """Without the boxes that others cover."""
+    count = np.zeros(real.shape, np.int64)
+    for box in boxes:
+        count[np.ix_(*box)] += 1
+    kept = []
+    for box in boxes:
+        at = np.ix_(*box)
+        if (count[at][real[at]] > 1).all():
+            count[at] -= 1
+        else:
+            kept.append(box)
+    return kept
+
+
+def _joined(shape: tuple[int, ...], cells: Longs) -> list[Groups]:
+    """Boxes of the cells that agree in all arguments but the one with the most codes."""
+    if not len(cells):
+        return []
+    long = int(np.argmax(shape))
+    codes = np.stack(np.unravel_index(cells, shape), axis=1)
+    rest = np.delete(codes, long, axis=1)
+    order = np.lexsort(rest.T[::-1]) if rest.shape[1] else np.arange(len(cells))
+    codes, rest = codes[order], rest[order]
+    starts = np.flatnonzero(np.concatenate([[True], (rest[1:] != rest[:-1]).any(axis=1)]))
+    boxes = []
+    for start, end in zip(starts.tolist(), [*starts[1:].tolist(), len(codes)], strict=True):
+        box = list(codes[start, :, None])
+        box[long] = codes[start:end, long]
+        boxes.append(box)
+    return boxes
+
+
+def _n_literals(box: Groups, shape: tuple[int, ...]) -> int:
+    return sum(len(codes) < size for codes, size in zip(box, shape, strict=True))
+
+
+def _literals(axes: list[_Axis], box: Groups, known: dict[tuple[int, bytes], Body]) -> Body:
+    """A literal for each axis of which not all codes are in the box; ``known`` ones are made once."""
+    found: Body = ()
+    for at, (axis, group) in enumerate(zip(axes, box, strict=True)):
+        key = (at, group.tobytes())
+        if key not in known:
+            known[key] = _literal(axis, group)
+        found += known[key]
+    return found
+
+
+def _literal(axis: _Axis, group: Longs) -> Body:
+    if len(group) == len(axis.members):
+        return ()
+    if len(axis.arguments) > 1:
+        return (SameCode(axis.arguments[0], axis.arguments[1], bool(group[0])),)
+    codes = {code for place in group.tolist() for code in axis.members[place]}
+    return (has_one_of(axis.arguments[0], codes, sum(len(members) for members in axis.members)),)

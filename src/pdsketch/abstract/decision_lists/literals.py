@@ -1,0 +1,188 @@
+"""What a rule may ask of its arguments, and which rows answer yes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+
+from pdsketch.abstract.decision_lists.examples import CodedExamples, CodedSet
+from pdsketch.kernels import Bools
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class HasCode:
+    """A scalar argument has one of some codes; where not ``positive``, none of them."""
+
+    argument: int
+    codes: tuple[int, ...]
+    positive: bool = True
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class SameCode:
+    """Two scalar arguments have equal codes; where not ``positive``, different ones."""
+
+    left: int
+    right: int
+    positive: bool = True
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ElementHasCode:
+    """A column of an element has one of some codes, or none of them."""
+
+    column: int
+    codes: tuple[int, ...]
+    positive: bool = True
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ElementSameCode:
+    """A column of an element has the code of a scalar argument, or another one."""
+
+    column: int
+    argument: int
+    positive: bool = True
+
+
+ElementLiteral = ElementHasCode | ElementSameCode
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class AtLeast:
+    """At least ``count`` (1 or 2) different elements of a set satisfy all ``elements``; or fewer do."""
+
+    group: int
+    elements: tuple[ElementLiteral, ...]
+    count: int = 1
+    positive: bool = True
+
+
+CodeLiteral = HasCode | SameCode | AtLeast
+
+
+def holds(literal: CodeLiteral, examples: CodedExamples) -> Bools:
+    """Of which rows a literal is true."""
+    found: Bools
+    match literal:
+        case HasCode(i, codes):
+            found = _table(codes, examples.columns[i].size)[examples.codes[:, i]]
+        case SameCode(i, j):
+            found = examples.codes[:, i] == examples.codes[:, j]
+        case AtLeast(s, elements, count):
+            found = satisfying(elements, examples.sets[s], examples).sum(axis=1) >= count
+    return found if literal.positive else ~found
+
+
+def satisfying(elements: Iterable[ElementLiteral], group: CodedSet, examples: CodedExamples) -> Bools:
+    """Which elements of a set satisfy all of some literals."""
+    found = group.mask
+    for literal in elements:
+        column = group.codes[:, :, literal.column]
+        true: Bools
+        if isinstance(literal, ElementHasCode):
+            table = _table(literal.codes, group.columns[literal.column].size)
+            true = table[np.where(group.mask, column, 0)]
+        else:
+            true = column == examples.codes[:, literal.argument, None]
+        found = found & (true if literal.positive else ~true)
+    return found
+
+
+def covers(literals: Iterable[CodeLiteral], examples: CodedExamples) -> Bools:
+    """Of which rows all literals are true."""
+    found = np.ones(len(examples), np.bool_)
+    for literal in literals:
+        found &= holds(literal, examples)
+    return found
+
+
+def negated(literal: CodeLiteral) -> CodeLiteral:
+    """True where the literal is not."""
+    match literal:
+        case HasCode(i, codes, positive):
+            return HasCode(i, codes, not positive)
+        case SameCode(i, j, positive):
+            return SameCode(i, j, not positive)
+        case AtLeast(s, elements, count, positive):
+            return AtLeast(s, elements, count, not positive)
+
+
+def exclusive(left: Iterable[CodeLiteral], right: Iterable[CodeLiteral]) -> bool:
+    """Whether a literal of the one side contradicts one of the other, so that they never hold together."""
+    others = tuple(right)
+    return any(_opposed(a, b) for a in left for b in others)
+
+
+def _opposed(left: CodeLiteral, right: CodeLiteral) -> bool:
+    match left, right:
+        case HasCode(i, a, True), HasCode(j, b, True):
+            return i == j and not {*a} & {*b}
+        case HasCode(i, a, True), HasCode(j, b, False):
+            return i == j and {*a} <= {*b}
+        case HasCode(i, a, False), HasCode(j, b, True):
+            return i == j and {*b} <= {*a}
+        case AtLeast(s, a, n, True), AtLeast(t, b, m, False):
+            return s == t and {*a} == {*b} and n >= m
+        case AtLeast(s, a, n, False), AtLeast(t, b, m, True):
+            return s == t and {*a} == {*b} and n <= m
+        case _:
+            return left == negated(right)
+
+
+def literal_as_json(literal: CodeLiteral | ElementLiteral) -> list[Any]:
+    """A list that JSON can hold."""
+    match literal:
+        case HasCode(i, codes, positive):
+            return ["code", i, list(codes), positive]
+        case SameCode(i, j, positive):
+            return ["same", i, j, positive]
+        case ElementHasCode(k, codes, positive):
+            return ["element-code", k, list(codes), positive]
+        case ElementSameCode(k, i, positive):
+            return ["element-same", k, i, positive]
+        case AtLeast(s, elements, count, positive):
+            return ["at-least", s, [literal_as_json(e) for e in elements], count, positive]
+
+
+def literal_from_json(content: Any) -> CodeLiteral:
+    """What `literal_as_json` wrote; a ValueError if it is nothing of the kind."""
+    match content:
+        case ["code", int(i), [*codes], bool(positive)]:
+            return HasCode(i, _codes(codes), positive)
+        case ["same", int(i), int(j), bool(positive)]:
+            return SameCode(i, j, positive)
+        case ["at-least", int(s), [*elements], (1 | 2) as count, bool(positive)]:
+            return AtLeast(s, tuple(_element_from_json(e) for e in elements), count, positive)
+        case _:
+            raise ValueError(f"this is no literal: {content!r:.60}")
+
+
+def _element_from_json(content: Any) -> ElementLiteral:
+    match content:
+        case ["element-code", int(k), [*codes], bool(positive)]:
+            return ElementHasCode(k, _codes(codes), positive)
+        case ["element-same", int(k), int(i), bool(positive)]:
+            return ElementSameCode(k, i, positive)
+        case _:
+            raise ValueError(f"this is no literal of an element: {content!r:.60}")
+
+
+def _codes(content: list[Any]) -> tuple[int, ...]:
+    if not all(type(code) is int and code >= 0 for code in content):
+        raise ValueError(f"these are no codes: {content!r:.60}")
+    return tuple(content)
+
+
+def _table(codes: tuple[int, ...], size: int) -> Bools:
+    table = np.zeros(size, np.bool_)
+    table[list(codes)] = True
+    return table

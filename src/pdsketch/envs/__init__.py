@@ -1,1 +1,0 @@
-"""Worlds: their observations, experts and sketches."""

@@ -1,0 +1,29 @@
+"""The door of `nets`: what other rooms may use, and where it stands."""
+
+from pdsketch.nets.boolean_net import BooleanNet as BooleanNet
+from pdsketch.nets.default import (
+    Constant as Constant,
+    Network as Network,
+    Sparsity as Sparsity,
+    expect as expect,
+    least_weights as least_weights,
+    make as make,
+    outline as outline,
+)
+from pdsketch.nets.nested import (
+    Nested as Nested,
+    Told as Told,
+    drawing as drawing,
+    is_worse as is_worse,
+    simplest as simplest,
+)
+from pdsketch.nets.normalise import bounding as bounding, recording as recording
+from pdsketch.nets.offset import Offset as Offset
+from pdsketch.nets.seen_values import noting_values as noting_values
+from pdsketch.nets.signature import Input as Input, Prim as Prim, Signature as Signature, Spec as Spec
+from pdsketch.nets.together import (
+    Shared as Shared,
+    Together as Together,
+    can_join as can_join,
+    is_free as is_free,
+)

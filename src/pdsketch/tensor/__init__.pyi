@@ -1,0 +1,66 @@
+"""The door of `tensor`: what other rooms may use, and where it stands."""
+
+from pdsketch.tensor.compile.callee import Callee as Callee, Given as Given, out_of_memory as out_of_memory
+from pdsketch.tensor.compile.logic import CRISP as CRISP, Logic as Logic, TNorm as TNorm, logic_of as logic_of
+from pdsketch.tensor.compile.node import (
+    Axes as Axes,
+    Node as Node,
+    Run as Run,
+    aligned as aligned,
+    pardoning as pardoning,
+    union as union,
+)
+from pdsketch.tensor.detached import HELD as HELD, Detached as Detached
+from pdsketch.tensor.experience import (
+    NOTE as NOTE,
+    ExperienceRecorder as ExperienceRecorder,
+    Watch as Watch,
+    features as features,
+    in_words as in_words,
+    strange as strange,
+)
+from pdsketch.tensor.explanation import Explanation as Explanation, explain as explain
+from pdsketch.tensor.model import Model as Model
+from pdsketch.tensor.states.codes import (
+    CODEBOOKS as CODEBOOKS,
+    CORRECTIONS as CORRECTIONS,
+    COUNTS as COUNTS,
+    DEFAULT_STEP as DEFAULT_STEP,
+    ENTRIES as ENTRIES,
+    NOISE as NOISE,
+    RULES as RULES,
+    WEIGHTS as WEIGHTS,
+    Codes as Codes,
+    Quantiser as Quantiser,
+    codes_of as codes_of,
+    note_codes as note_codes,
+    note_rows as note_rows,
+    note_samples as note_samples,
+    rows_of as rows_of,
+    samples_of as samples_of,
+    tolerance_of as tolerance_of,
+)
+from pdsketch.tensor.states.problem import facts_of as facts_of, write_problem as write_problem
+from pdsketch.tensor.states.state import (
+    State as State,
+    StateBatch as StateBatch,
+    concat as concat,
+    difference as difference,
+    same_domain as same_domain,
+)
+from pdsketch.tensor.states.universe import (
+    Universe as Universe,
+    layout_of as layout_of,
+    object_type as object_type,
+)
+from pdsketch.tensor.states.values import (
+    every_choice as every_choice,
+    fully_soft as fully_soft,
+    harden as harden,
+    is_categorical as is_categorical,
+    is_sound as is_sound,
+    numbers as numbers,
+    presented as presented,
+    unify as unify,
+)
+from pdsketch.tensor.store import SKETCH as SKETCH, Folder as Folder, load_model as load_model

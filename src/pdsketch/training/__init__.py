@@ -1,0 +1,5 @@
+"""Episodes → trained models, and what was learned (`diagnosis`)."""
+
+from pdsketch.doors import open_door
+
+__getattr__, __dir__ = open_door(__name__, __file__)

@@ -1,0 +1,1 @@
+"""What a fit has learned, what it has not, and on which evidence."""

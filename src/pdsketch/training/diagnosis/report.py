@@ -1,0 +1,162 @@
+"""What a fit, or an evaluation, has to say when it is over."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from textwrap import wrap
+from typing import Any, final
+
+from pdsketch.training.diagnosis.behaviour import BlankReport
+from pdsketch.training.diagnosis.counts import Measures
+from pdsketch.training.diagnosis.tables import WIDTH, tables
+from pdsketch.training.diagnosis.worst import WrongGoal, WrongStep
+
+_LINES = 5
+"""Of a report in its ``repr``: the summary."""
+
+_SHOWN = 3
+"""Worst steps and goals that a printed report shows."""
+
+
+@dataclass(frozen=True, repr=False)
+class Findings:
+    """What was found out about a model on data, beside its accuracy.
+
+    ``blanks`` is a report on each blank, ``warnings`` are sentences that name a
+    hole and what helps, ``wrong_steps`` and ``wrong_goals`` the
+    worst predictions, some of each kind of error.
+    """
+
+    blanks: dict[str, BlankReport]
+    warnings: tuple[str, ...]
+    wrong_steps: tuple[WrongStep, ...]
+    wrong_goals: tuple[WrongGoal, ...]
+
+    def worst(self, count: int = 5) -> tuple[WrongStep, ...]:
+        """The worst steps: first the worst of each action and predicate, then the second of each, …"""
+        return self.wrong_steps[:count]
+
+    def worst_goals(self, count: int = 5) -> tuple[WrongGoal, ...]:
+        """The worst judgements of goals, of each kind and label in turn."""
+        return self.wrong_goals[:count]
+
+    def findings_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "warnings": list(self.warnings),
+            "blanks": {name: found.as_json() for name, found in self.blanks.items()},
+            "worst_steps": [step.as_json() for step in self.wrong_steps],
+            "worst_goals": [goal.as_json() for goal in self.wrong_goals],
+        }
+
+    def __repr__(self) -> str:
+        """The first lines of the report; ``print`` shows it all."""
+        return "\n".join(str(self).partition("\n\n")[0].splitlines()[:_LINES])
+
+    def _repr_html_(self) -> str:
+        """The report, for notebooks."""
+        return f"<pre>{escape(str(self))}</pre>"
+
+    def _text(self, head: Sequence[str], measures: Measures) -> str:
+        """Head, warnings, tables, and some of the worst predictions."""
+        lines = list(head)
+        for warning in self.warnings:
+            lines += wrap(f"warning: {warning}", WIDTH, subsequent_indent="  ", break_long_words=False)
+        for table in tables(measures, self.blanks):
+            lines += ["", *table.lines()]
+        for heading, worst in (
+            ("Worst steps", self.worst(_SHOWN)),
+            ("Worst goals", self.worst_goals(_SHOWN)),
+        ):
+            lines += ["", heading] if worst else []
+            for one in worst:
+                lines += wrap(str(one), WIDTH, subsequent_indent="  ", break_long_words=False)
+        return "\n".join(lines)
+
+
+@final
+@dataclass(frozen=True, repr=False)
+class Report(Findings):
+    """The outcome of `fit`.
+
+    ``losses`` are the last measured means, ``train`` and ``held_out`` the measures
+    on the episodes (``held_out`` None without any), ``seconds`` where the time went,
+    ``history`` all measurements. ``resumed`` is the step at which the fit went on from
+    a checkpoint, or None. `Findings` says what else there is.
+    """
+
+    status: str
+    steps: int
+    resumed: int | None
+    episodes: int
+    held_out_episodes: int
+    losses: dict[str, float]
+    train: Measures
+    held_out: Measures | None
+    seconds: dict[str, float]
+    history: list[dict[str, float]]
+
+    @property
+    def accuracy(self) -> float:
+        """Goal accuracy: held out where anything was, else on the training episodes."""
+        return (self.held_out or self.train).goal_accuracy
+
+    @property
+    def untrained(self) -> tuple[str, ...]:
+        """The blanks that never received a gradient."""
+        return tuple(name for name, found in self.blanks.items() if found.verdict == "never-trained")
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "status": self.status,
+            "steps": self.steps,
+            "resumed": self.resumed,
+            "episodes": self.episodes,
+            "held_out_episodes": self.held_out_episodes,
+            "losses": self.losses,
+            "train": self.train.as_json(),
+            "held_out": None if self.held_out is None else self.held_out.as_json(),
+            **self.findings_json(),
+            "seconds": self.seconds,
+            "history": self.history,
+        }
+
+    def __str__(self) -> str:
+        """The report as people read it."""
+        resumed = "" if self.resumed is None else f", resumed at step {self.resumed}"
+        lines = [f"{self.status} after {self.steps} steps{resumed}, {self.seconds['total']:.1f} s"]
+        lines += summary("training", self.train)
+        if self.held_out is not None:
+            lines += summary("held out", self.held_out)
+        return self._text(lines, self.held_out or self.train)
+
+
+@final
+@dataclass(frozen=True, repr=False)
+class Evaluation(Findings):
+    """The outcome of `evaluate`: the measures on the episodes, and what was found out on them."""
+
+    measures: Measures
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return {**self.measures.as_json(), **self.findings_json()}
+
+    def __str__(self) -> str:
+        """The evaluation as people read it."""
+        return self._text(summary("episodes", self.measures), self.measures)
+
+
+def summary(name: str, found: Measures) -> list[str]:
+    """A line on goals and one on steps, each beside what knowing nothing would score."""
+    judged = found.judged
+    goals = f"goals right {judged.accuracy:.4f}, always false {judged.always_false:.4f} "
+    goals += f"({judged.count} states, {judged.positives} with success)"
+    steps = f"steps right {found.step_accuracy:.4f}, no change {found.no_change:.4f} ({found.steps} steps)"
+    return [
+        f"{name}: {goals if judged.count else 'no goal was judged'}",
+        f"{' ' * len(name)}  {steps if found.steps else 'no step was taken'}",
+    ]

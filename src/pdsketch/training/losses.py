@@ -1,0 +1,349 @@
+"""The losses of a batch: goals, transitions, lookahead, preconditions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import final
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from pdsketch.lang import BlankCall, Predicate
+from pdsketch.tensor import fully_soft, is_categorical, logic_of
+from pdsketch.training.data.episode_arrays import Array
+from pdsketch.training.likelihoods import (
+    HUBER_WIDTH,
+    LOG_FLOOR,
+    LOG_MARGIN,
+    combined,
+    differs,
+    distance,
+    mixture_losses,
+    unlikelihood,
+)
+from pdsketch.training.options import Options
+from pdsketch.training.time_slice import TimeSlice, Transition, encode, where
+from pdsketch.training.training_set import TrainingSet
+
+WRITE_TOLERANCE = 0.05
+"""An error of this part of a number's scale divides the odds that it was written by e; set by hand."""
+
+SCALE_SAMPLE = 20_000
+"""Steps of an action that its scales are computed from; more change a deviation by less than 1 %."""
+
+
+Mean = Callable[..., Tensor]
+"""From errors of variables to their mean."""
+
+
+@final
+class Rollout:
+    """The observed slice of a batch, and the slice that is predicted after it, if a term asks for it.
+
+    ``doubt``: how little is known yet of what encodings mean (`mixture_losses`).
+    """
+
+    def __init__(self, current: TimeSlice, doubt: float) -> None:
+        self.current = current
+        self.doubt = doubt
+
+    @cached_property
+    def after(self) -> TimeSlice:
+        """One step ahead."""
+        return self.current.step()
+
+
+@final
+@dataclass(frozen=True)
+class LossTerm:
+    """A summand of the loss; ``compute`` returns None where the batch has no example of it.
+
+    ``prior``: it says what is likely before any example, and holds for a part of a fit only.
+    """
+
+    name: str
+    weight: float
+    compute: Callable[[Rollout], Tensor | None]
+    prior: bool = False
+
+
+@final
+class Losses:
+    """The terms of the loss for batches of states of a training set.
+
+    An error of a number is divided by its scale, so that no unit of measurement
+    outweighs another: how much the action changes it, where it is seen to, else
+    its standard deviation. Plain distances are divided by nothing.
+    """
+
+    def __init__(self, training: TrainingSet, options: Options) -> None:
+        self.training = training
+        self.options = options
+        self.logic = logic_of(options.tnorm)
+        losses = {"likelihood": self._likelihood_loss, "distance": self._distance_loss}
+        variable_loss = losses[options.variable_loss]
+        every = [
+            LossTerm("goal", options.goal, lambda batch: self._goal_loss(batch.current)),
+            LossTerm(
+                "precondition", options.precondition, lambda batch: self._precondition_loss(batch.current)
+            ),
+            LossTerm("rarity", options.rarity, lambda batch: self._rarity(batch.current), prior=True),
+            LossTerm("usage", options.usage, lambda batch: self._usage(batch.current), prior=True),
+            LossTerm(
+                "transition",
+                options.transition,
+                lambda batch: self._transition_loss(batch, variable_loss),
+            ),
+            LossTerm("lookahead", options.lookahead, lambda batch: self._lookahead_loss(batch.after)),
+        ]
+        self.parts = {term.name: term for term in every if term.weight}
+
+    @cached_property
+    def scales(self) -> dict[tuple[int, str], Tensor]:
+        """What the errors of observed float variables are divided by, by action and predicate."""
+        return change_scales(self.training)
+
+    def terms(self, states: Array, doubt: float = 0.0) -> dict[str, Tensor]:
+        """The loss terms, not yet weighted; those without any example are left out."""
+        current = TimeSlice(self.training, self.logic, self.training.dataset.place(states))
+        current.prepare(
+            goals=not self.parts.keys().isdisjoint(("goal", "lookahead")),
+            step=not self.parts.keys().isdisjoint(("transition", "lookahead")),
+        )
+        batch = Rollout(current, doubt)
+        computed = {name: term.compute(batch) for name, term in self.parts.items()}
+        return {name: value for name, value in computed.items() if value is not None}
+
+    def total(self, terms: Mapping[str, Tensor], priors: Mapping[str, float] | None = None) -> Tensor | None:
+        """The weighted sum; ``priors`` are the parts of the prior terms that hold (none: nothing of them)."""
+        weighted = []
+        for name, value in terms.items():
+            term = self.parts[name]
+            held = (priors or {}).get(name, 0.0) if term.prior else 1.0
+            weighted.append(value * (term.weight * held))
+        return torch.stack(weighted).sum() if weighted else None
+
+    def judgement(self, current: TimeSlice) -> Tensor:
+        """The loss of what is said of observed states: their goals, and their actions' preconditions."""
+        parts = (self._goal_loss(current), self._precondition_loss(current))
+        zero = torch.zeros((), device=current.states.device)
+        return torch.stack([zero, *(part for part in parts if part is not None)]).sum()
+
+    # -- goals ------------------------------------------------------------------------
+
+    def _goal_loss(self, current: TimeSlice) -> Tensor | None:
+        if not len(current.judged):
+            return None
+        return self._balanced_entropy(current.truth(), current.outcomes)
+
+    def _lookahead_loss(self, after: TimeSlice) -> Tensor | None:
+        """The goal on the predicted states, one step ahead and further."""
+        parts: list[Tensor] = []
+        current: TimeSlice | None = after
+        for ahead in range(1, self.options.horizon + 1):
+            if current is None or not len(current):
+                break
+            last = ahead == self.options.horizon
+            current.prepare(goals=True, step=not last)
+            term = self._goal_loss(current)
+            parts += [] if term is None else [term]
+            current = None if last else current.step()
+        return torch.stack(parts).mean() if parts else None
+
+    def _balanced_entropy(self, truth: Tensor, labels: Tensor) -> Tensor:
+        """Binary cross-entropy in which all positives together weigh as much as all negatives."""
+        target = labels.to(truth.dtype)
+        share = target.mean()
+        # Half of all weight each; where one of them does not occur, all are equal.
+        weight = torch.where(labels, 0.5 / share, 0.5 / (1.0 - share)) / len(labels)
+        weight = torch.where((share > 0.0) & (share < 1.0), weight, 1.0 / len(labels))
+        inside = truth.clamp(LOG_MARGIN, 1.0 - LOG_MARGIN)
+        # NaN passes through, for the trainer to tell of; torch's own check would end in its error.
+        number = torch.nan_to_num(inside, nan=0.5)
+        entropy = torch.nn.functional.binary_cross_entropy(number, target, reduction="none")
+        entropy = torch.where(torch.isnan(inside), inside, entropy)
+        return (entropy * weight).sum()
+
+    def _rarity(self, current: TimeSlice) -> Tensor | None:
+        """How often the predicates that are blanks are true, summed over predicates.
+
+        A conjunction that is false does not say which of its parts is; this
+        lets each part be false wherever nothing speaks for it.
+        """
+        parts = []
+        for table, truth in current.tables.items():
+            predicate = self.training.domain.predicates[self.training.tables[table]]
+            # Where there are no objects, there is nothing to be rare.
+            if predicate.type.is_bool and isinstance(predicate.body, BlankCall) and truth.numel():
+                parts.append(truth.mean())
+        return torch.stack(parts).sum() if parts else None
+
+    def _usage(self, current: TimeSlice) -> Tensor | None:
+        """How far encoded ints are from using their codes: each sure of one, all used alike.
+
+        The negative mutual information of inputs and codes (Krause, Perona and Gomes,
+        2010), as a part of the most there can be. Without it two things may share a code from
+        the start, and nothing tells them apart again.
+        """
+        parts = []
+        for name, table in current.encoded.items():
+            type_ = self.training.domain.predicates[name].type
+            if is_categorical(type_) and table.numel():
+                codes = fully_soft(table, type_)
+                codes = codes.reshape(-1, max(1, math.prod(type_.shape or ())), codes.shape[-1])
+                mean = codes.mean(0)
+                each = -(codes * (codes + LOG_FLOOR).log()).sum(-1).mean(0)
+                all_ = -(mean * (mean + LOG_FLOOR).log()).sum(-1)
+                parts.append(((each - all_) / math.log(max(2, codes.shape[-1]))).mean())
+        return torch.stack(parts).sum() if parts else None
+
+    # -- transitions ------------------------------------------------------------------
+
+    def _transition_loss(self, batch: Rollout, variable_loss: Callable[..., Tensor]) -> Tensor | None:
+        """What actions were predicted to write against what came about.
+
+        Balanced: changed and unchanged variables weigh alike, and so do actions.
+        Plain: the mean over all variables that were written.
+        """
+        parts, counts = [], []
+        after = batch.after
+        for transition in after.transitions:
+            targets = self.targets(after, transition)
+            for name in transition.new:
+                parts.append(variable_loss(batch, transition, name, targets[name]))
+                counts.append(1.0 if self.options.balanced else float(len(transition.rows)))
+        if not parts:
+            return None
+        weights = torch.tensor(counts, device=parts[0].device)
+        weights = weights / (len(after.transitions) if self.options.balanced else weights.sum())
+        return (torch.stack(parts) * weights).sum()
+
+    def targets(self, after: TimeSlice, transition: Transition) -> dict[str, Tensor]:
+        """What the data says of the variables that an action writes, in the states after it."""
+        states = after.states[transition.first : transition.first + len(transition.rows)]
+        found = self.training.observed(states, transition.new)
+        if len(found) < len(transition.new):
+            with torch.set_grad_enabled(self.options.latent_gradient):
+                found |= encode(self.training, states, self.logic)
+        return found
+
+    def _distance_loss(self, batch: Rollout, transition: Transition, name: str, target: Tensor) -> Tensor:
+        """The mean distance of what one action wrote to one predicate, however it was written."""
+        current = batch.current
+        predicate = self.training.domain.predicates[name]
+        changed = differs(current.value(name, transition.rows), target, predicate)
+        mean = self._mean(changed, current, transition, name)
+        return mean(distance(transition.new[name], target, predicate))
+
+    def _mean(self, changed: Tensor, current: TimeSlice, transition: Transition, name: str) -> Mean:
+        """How the errors of the variables that one action wrote are averaged."""
+        predicate = self.training.domain.predicates[name]
+        real = real_entries(self.training, current.states.index_select(0, transition.rows), predicate)
+        return partial(combined, changed=changed, real=real, balanced=self.options.balanced)
+
+    def _likelihood_loss(self, batch: Rollout, transition: Transition, name: str, target: Tensor) -> Tensor:
+        """The negative log-likelihood of what one action wrote to one predicate."""
+        current = batch.current
+        predicate = self.training.domain.predicates[name]
+        before = current.value(name, transition.rows)
+        changed = differs(before, target, predicate)
+        mean = self._mean(changed, current, transition, name)
+        scale = self.scale(transition, predicate, target)
+        if name not in transition.writes:
+            return mean(unlikelihood(transition.new[name], target, predicate, scale))
+        gate, value = transition.writes[name]
+        wrong = unlikelihood(value, target, predicate, scale)
+        stale = unlikelihood(before, target, predicate, scale).detach()
+        sharpness, observed = 1.0, predicate.role == "observed"
+        seen = changed if observed else torch.zeros_like(changed)
+        if predicate.type.prim == "float32":
+            # The errors of a vector are means, and whether it was written is a question to all its numbers.
+            # Those of an encoding say much the same: together they count as one.
+            count = target[0].numel() / max(1, changed[0].numel()) if observed else 1.0
+            sharpness = count / WRITE_TOLERANCE
+            seen = seen & (stale * count > WRITE_TOLERANCE)
+        doubt = 0.0 if observed else batch.doubt
+        opened, written = mixture_losses(gate, wrong, stale, seen, sharpness, doubt)
+        # A state's gates are right together: their losses add up.
+        return mean(opened, whole=True) + mean(written)
+
+    def scale(self, transition: Transition, predicate: Predicate, target: Tensor) -> Tensor | None:
+        """What the errors of a float variable are measured by; of an encoded one, its spread in the batch."""
+        if predicate.type.prim != "float32":
+            return None
+        known = self.scales.get((transition.action, predicate.name))
+        if known is not None:
+            return known
+        flat = target.detach().flatten(0, len(predicate.parameters))
+        return flat.std(0, correction=0).clamp_min(HUBER_WIDTH) if len(flat) > 1 else torch.ones_like(flat[0])
+
+    # -- preconditions ------------------------------------------------------------------
+
+    def _precondition_loss(self, current: TimeSlice) -> Tensor | None:
+        """The preconditions against the controller's word."""
+        parts = [self._balanced_entropy(truth, labels) for _, truth, labels in self.preconditions(current)]
+        return torch.stack(parts).mean() if parts else None
+
+    def preconditions(self, current: TimeSlice) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+        """Rows, the truth of their action's precondition, and the controller's word, action by action.
+
+        Where the data has that word, and blanks are in the precondition.
+        """
+        training = self.training
+        for at in training.guarded:
+            action = training.actions[at]
+            known = training.dataset.examples.executable.index_select(0, current.states)
+            rows = where((current.action == at) & (known >= 0))
+            if not len(rows):
+                continue
+            batch = current.batch(rows, sorted(training.reads.reads(action.precondition)))
+            run = training.engine.open(batch, checked=False)
+            ground = run.ground(training.parameters(at, current.states.index_select(0, rows)), 1)
+            truth = training.engine.precondition(ground, action.name, self.logic)[:, 0]
+            yield rows, truth, known.index_select(0, rows) > 0
+
+
+def real_entries(training: TrainingSet, states: Tensor, predicate: Predicate) -> Tensor | None:
+    """Which entries of a padded table are variables of real objects ``[row, *objects]``; None: all."""
+    whole = training.dataset.states
+    if whole.rows is None:
+        return None
+    rows = whole.rows.index_select(0, training.dataset.rows(states))
+    found = whole.layout.real(predicate.object_types, rows)
+    return None if found is None else found.to(torch.float32)
+
+
+@torch.no_grad()
+def change_scales(training: TrainingSet) -> dict[tuple[int, str], Tensor]:
+    """How much each action changes each number of the observed float variables that it writes, where it does.
+
+    The root mean square of the changes, by action and predicate; the standard
+    deviation of the values where nothing was seen to change, or where that is less.
+    """
+    found = {}
+    for at, action in enumerate(training.actions):
+        states = np.flatnonzero((training.dataset.action == at) & training.executed & training.dataset.once)
+        states = states[: training.dataset.at_once(SCALE_SAMPLE)]
+        for name in training.reads.writes(action.name):
+            predicate = training.domain.predicates[name]
+            if name not in training.dataset or predicate.type.prim != "float32" or not len(states):
+                continue
+            here = training.dataset.place(states)
+            before = training.observed(here, [name])[name]
+            if not before.numel():
+                continue
+            change = (training.observed(here + 1, [name])[name] - before).flatten(
+                0, len(predicate.parameters)
+            )
+            spread = before.flatten(0, len(predicate.parameters)).double().std(0, correction=0).float()
+            count = (change != 0).sum(0).clamp_min(1)
+            moved = (change.double().square().sum(0) / count).sqrt().float()
+            scale = torch.where(
+                moved > 0, torch.where(spread > 0, torch.minimum(moved, spread), moved), spread
+            )
+            found[at, name] = torch.where(scale > 1e-8, scale, torch.ones_like(scale))
+    return found

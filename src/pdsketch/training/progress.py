@@ -1,0 +1,198 @@
+"""Who is told while a fit runs: a bar or lines on stderr, a CSV file, TensorBoard, a user's function."""
+
+from __future__ import annotations
+
+import csv
+import math
+import sys
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from io import StringIO
+from pathlib import Path
+from types import MappingProxyType, TracebackType
+from typing import Any, Protocol, Self, final
+
+from pdsketch.files import Lines, make_folder
+from pdsketch.training.options import Options
+
+
+@final
+@dataclass(frozen=True)
+class Progress:
+    """What a callback of `fit` gets: after ``step`` of ``steps``, ``seconds`` after the start, the figures.
+
+    ``figures`` are the mean losses since the last measurement (``goal``,
+    ``transition`` …), ``accuracy`` (of goals) and ``step_accuracy`` on training
+    episodes, and with ``held_out_`` before them those of episodes held out.
+    """
+
+    step: int
+    steps: int
+    seconds: float
+    figures: Mapping[str, float]
+
+
+class ProgressListener(Protocol):
+    """Something that is told how a fit is going."""
+
+    def update(self, step: int, figures: Mapping[str, float]) -> None:
+        """The fit has made ``step`` steps."""
+
+    def close(self) -> None:
+        """The fit is over."""
+
+
+@final
+class Bar:
+    """A progress bar with the latest losses and accuracies."""
+
+    def __init__(self, steps: int) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+        self._progress = Progress(
+            TextColumn("fit"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[figures]}"),
+            console=Console(stderr=True),
+        )
+        self._task = self._progress.add_task("fit", total=steps, figures="")
+        self._progress.start()
+
+    def update(self, step: int, figures: Mapping[str, float]) -> None:
+        """Move the bar."""
+        self._progress.update(self._task, completed=step, figures=_text(figures))
+
+    def close(self) -> None:
+        """Leave the last state of the bar on the screen."""
+        self._progress.stop()
+
+
+@final
+class ProgressLines:
+    """A line for each measurement on stderr, for log files."""
+
+    def __init__(self, steps: int) -> None:
+        self._steps = steps
+        self._started = time.monotonic()
+
+    def update(self, step: int, figures: Mapping[str, float]) -> None:
+        """Write a line."""
+        seconds = time.monotonic() - self._started
+        line = f"fit: step {step} of {self._steps}, {seconds:.1f} s  {_text(figures)}"
+        sys.stderr.write(line + "\n")
+        sys.stderr.flush()
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def _text(figures: Mapping[str, float]) -> str:
+    return "  ".join(f"{name} {value:.4g}" for name, value in figures.items() if math.isfinite(value))
+
+
+@final
+class Csv:
+    """One line a measurement. A resumed fit writes anew what was measured until its checkpoint."""
+
+    def __init__(self, path: str, history: Sequence[Mapping[str, float]]) -> None:
+        make_folder(Path(path).parent)
+        self._names = list(history[0]) if history else []
+        rows = [{**row, "step": int(row["step"])} for row in history]
+        self._lines = Lines(path, "".join(map(_line, self._rows(rows, head=bool(rows)))))
+
+    def update(self, step: int, figures: Mapping[str, float]) -> None:
+        """Write a line."""
+        head = not self._names
+        self._names = self._names or ["step", *figures]
+        self._lines.add("".join(map(_line, self._rows([{"step": step, **figures}], head=head))))
+
+    def _rows(self, rows: Iterable[Mapping[str, float]], *, head: bool) -> Iterator[list[Any]]:
+        if head:
+            yield list(self._names)
+        for row in rows:
+            yield [row.get(name, "") for name in self._names]
+
+    def close(self) -> None:
+        """Close the file."""
+        self._lines.close()
+
+
+def _line(values: Sequence[Any]) -> str:
+    text = StringIO()
+    csv.writer(text, lineterminator="\n").writerow(values)
+    return text.getvalue()
+
+
+@final
+class Board:
+    """TensorBoard's event files, if it is installed."""
+
+    def __init__(self, path: str) -> None:
+        from torch.utils.tensorboard import SummaryWriter
+
+        self._writer: Any = SummaryWriter(path)
+
+    def update(self, step: int, figures: Mapping[str, float]) -> None:
+        """Write the figures."""
+        for name, value in figures.items():
+            self._writer.add_scalar(name, value, step)
+
+    def close(self) -> None:
+        """Close the files."""
+        self._writer.close()
+
+
+@final
+class Watchers:
+    """All that a fit's options ask for, opened and closed together."""
+
+    def __init__(self, options: Options, history: Sequence[Mapping[str, float]]) -> None:
+        self._all: list[ProgressListener] = []
+        self._options = options
+        self._started = time.monotonic()
+        terminal = sys.stderr.isatty()
+        self._bar = Bar(options.steps) if options.progress and terminal else None
+        if self._bar is not None:
+            self._all.append(self._bar)
+        elif options.progress:
+            self._all.append(ProgressLines(options.steps))
+        if options.log is not None:
+            self._all.append(Csv(options.log, history))
+        if options.tensorboard is not None:
+            self._all.append(Board(options.tensorboard))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        problem: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for watcher in self._all:
+            watcher.close()
+
+    def update(self, step: int, figures: Mapping[str, float]) -> bool:
+        """Tell all of them, the user's function last; whether it asks to stop."""
+        for watcher in self._all:
+            watcher.update(step, figures)
+        if self._options.callback is None:
+            return False
+        seconds = time.monotonic() - self._started
+        try:
+            said = self._options.callback(
+                Progress(step, self._options.steps, seconds, MappingProxyType(dict(figures)))
+            )
+        except StopIteration:
+            return True
+        return said is True
+
+    def bar(self, step: int, figures: Mapping[str, float]) -> None:
+        """Tell the bar alone, between measurements."""
+        if self._bar is not None:
+            self._bar.update(step, figures)

@@ -1,0 +1,282 @@
+"""The loop of a fit: draw, compute, step; now and then measure, log and save, which other modules do."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, Literal, final
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from pdsketch.nets import Sparsity, drawing, is_worse
+from pdsketch.training.data.episode_arrays import Array
+from pdsketch.training.diagnosis.measure import measure
+from pdsketch.training.early_stopping import EarlyStopping
+from pdsketch.training.interrupt import postponed
+from pdsketch.training.levels import Levels, risks, some_of
+from pdsketch.training.loss_means import LossMeans
+from pdsketch.training.losses import Losses
+from pdsketch.training.optimiser import clip, make_optimiser
+from pdsketch.training.options import Options
+from pdsketch.training.progress import Watchers
+from pdsketch.training.resume import resume, save
+from pdsketch.training.sampler import Sampler
+from pdsketch.training.schedules import code_prior_strength, learning_rate, prior_strength, trial_steps
+from pdsketch.training.setup import setup_of
+from pdsketch.training.shares import Shares
+from pdsketch.training.starts import Starts, fresh_offsets
+from pdsketch.training.statistics import record_statistics
+from pdsketch.training.training_set import TrainingSet
+
+Status = Literal["finished", "stopped", "stopped-early", "out-of-time", "interrupted"]
+
+_BAR_STEPS = 25
+"""Steps between two updates of the progress bar."""
+
+_MEASURED = 4096
+"""Examples that are measured during a fit: an accuracy is then off by 1 % at most."""
+
+
+@final
+class Trainer:
+    """A fit under way. ``seconds`` are split into data, forward, backward and optimiser."""
+
+    def __init__(self, training: TrainingSet, options: Options, train: Array, held_out: Array) -> None:
+        self.shares = Shares(options.shares, training.dataset.device)
+        if not self.shares.leads:
+            options = replace(options, log=None, tensorboard=None, progress=False, callback=None)
+        self.training = training
+        self.options = options
+        self.train = train
+        self.held_out = held_out
+        self.losses = Losses(training, options)
+        strata = training.dataset.strata
+        kind = training.dataset.changed if options.balanced else None
+        self.sampler = Sampler(strata, train, options.batch, options.seed, kind)
+        self.levels = Levels(self.losses, train, options.seed)
+        rest = np.setdiff1d(train, self.levels.apart)
+        self.starts = Starts(self.losses, train, options.seed)
+        self.trial_sampler = Sampler(strata, rest, options.batch, options.seed, kind)
+        self.model: nn.Module = training.model
+        self.parameters = [p for p in self.model.parameters() if p.requires_grad]
+        self._sparsity = Sparsity(self.model)
+        self.optimiser = make_optimiser(self.parameters, options)
+        self.step = 0
+        self.resumed: int | None = None
+        # The first step after the trial; None while it lasts.
+        self.settled_at: int | None = None if self.levels.networks else 0
+        self.seconds = dict.fromkeys(("data", "forward", "backward", "optimiser"), 0.0)
+        self.history: list[dict[str, float]] = []
+        self.synchronise = False
+        self.told_to_stop = False
+        self.means = LossMeans()
+        self.stopping = EarlyStopping(options.patience)
+        # What can be gone back to: during the trial the first weights, afterwards those of the trial.
+        self.earlier: dict[str, Tensor] = {}
+        self.earlier_risks: list[float] = []
+
+    # -- one step ---------------------------------------------------------------------
+
+    def advance(self) -> None:
+        """Make one step."""
+        clock = time.perf_counter()
+        trial = self.settled_at is None
+        if self.starts.due(*self._progress):
+            for parameter in self.starts.choose():
+                self.optimiser.state.pop(parameter, None)
+            clock = self._spent("forward", clock)
+        states = (self.trial_sampler if trial else self.sampler).draw(self.step)
+        clock = self._spent("data", clock)
+        held = {"rarity": prior_strength(*self._progress), "usage": code_prior_strength(*self._progress)}
+        for parameter in self.parameters:
+            parameter.grad = None
+        for share in self.shares.of(states):
+            with drawing(self.levels.networks if trial else (), self.step):
+                terms = self.losses.terms(share, held["usage"])
+            loss = self.losses.total(terms, held)
+            clock = self._spent("forward", clock)
+            if loss is not None and loss.requires_grad:
+                (loss / self.shares.count).backward()  # type: ignore[no-untyped-call]
+                clock = self._spent("backward", clock)
+            self.means.add(terms)
+        self.told_to_stop = self.shares.add_up(self.parameters, stop=self.told_to_stop)
+        if any(parameter.grad is not None for parameter in self.parameters):
+            self._update()
+        self._spent("optimiser", clock)
+        self.step += 1
+
+    def _update(self) -> None:
+        options = self.options
+        if options.sparsity:
+            self._sparsity.add(options.sparsity / len(self.train) * prior_strength(*self._progress))
+        if options.clip:
+            clip(self.parameters, options.clip)
+        for group in self.optimiser.param_groups:
+            group["lr"] = options.learning_rate * learning_rate(*self._progress, options.warmup)
+        self.optimiser.step()
+
+    @property
+    def _progress(self) -> tuple[int, int]:
+        """The step within the trial or within what follows it, and the steps of that."""
+        if self.settled_at is None:
+            return self.step, self._trial_steps
+        return self.step - self.settled_at, self.options.steps - self.settled_at
+
+    @property
+    def _trial_steps(self) -> int:
+        return trial_steps(self.options.steps, self.options.trial)
+
+    def _settle(self) -> None:
+        """Choose how far each network grows, and begin again from the first weights, with all examples.
+
+        What a network of several levels has learned is a compromise between them,
+        and a part of the examples was kept for the choice. Where too few steps are left
+        to begin again, the fit goes on from where it is.
+        """
+        self.levels.choose()
+        chosen = [network.level for network in self.levels.networks]
+        first, self.earlier = self.earlier, self.weights()
+        self.earlier_risks = self.levels.risks().tolist()
+        if self.options.steps - self.step >= self.step:
+            self.model.load_state_dict(first)
+            for network, level in zip(self.levels.networks, chosen, strict=True):
+                network.level = level
+        self.optimiser = make_optimiser(self.parameters, self.options)
+        self.settled_at = self.step
+
+    def _stopped(self, status: Status) -> Status:
+        """End before the last step, so that the fit can be resumed, and with what there is by now."""
+        if self.options.checkpoint:
+            save(self)
+        self._finish()
+        return status
+
+    def _finish(self) -> None:
+        """Leave the best weights: of all measurements, and not worse than those of the trial.
+
+        Without patience the last ones, unless they get more of what is held out wrong than the best ones
+        do: the loss also rises where the model is wrong as before, and surer.
+        """
+        if self.settled_at is None and self.step:
+            self.levels.choose()
+        if self.stopping.best:
+            last, risk = self.weights(), self._held_out_risks()
+            self.model.load_state_dict(dict(self.stopping.best))
+            if self.options.patience is None and not is_worse(risk, self._held_out_risks()):
+                self.model.load_state_dict(last)
+        if self.earlier_risks and self.settled_at is not None:
+            earlier = torch.tensor(self.earlier_risks, dtype=torch.float64)
+            if is_worse(self.levels.risks(), earlier):
+                self.model.load_state_dict(self.earlier)
+
+    @torch.no_grad()
+    def _held_out_risks(self) -> Tensor:
+        return risks(self.losses, some_of(self.held_out, self.training)).double().cpu()
+
+    def _spent(self, what: str, since: float) -> float:
+        if self.synchronise and self.training.dataset.device.type == "cuda":
+            torch.cuda.synchronize()
+        now = time.perf_counter()
+        self.seconds[what] += now - since
+        return now
+
+    # -- the whole ----------------------------------------------------------------------
+
+    def run(self) -> Status:
+        """All steps, from the checkpoint on if there is one to resume from."""
+        options = self.options
+        started = time.monotonic()
+        resumed = resume(self)
+        self.starts.find()
+        if not resumed:
+            fresh = fresh_offsets(self.model)
+            record_statistics(self.losses, self.sampler, self.train)
+            self.starts.begin(fresh)
+            self.earlier = self.weights() if self.settled_at is None else {}
+        self.shares.begin(self.parameters)
+        with Watchers(options, self.history) as watchers, postponed() as interrupted:
+            while self.step < options.steps and self.parameters:
+                late = options.time_limit is not None and time.monotonic() - started > options.time_limit
+                reason: Status = "interrupted" if interrupted() else "out-of-time" if late else "stopped"
+                if reason != "stopped" and self.shares.processes == 1:
+                    return self._stopped(reason)
+                self.told_to_stop |= reason != "stopped"
+                if self.settled_at is None and self.step >= self._trial_steps:
+                    self._settle()
+                self.advance()
+                if self.told_to_stop:  # some process wants to, and all have heard it by now
+                    return self._stopped(reason)
+                last = self.step == options.steps
+                if self.step % options.evaluate_every == 0 or last:
+                    figures = self._measured()
+                    ends = watchers.update(self.step, figures)
+                    self.model.train()  # whatever a callback did with it
+                    if self._enough(figures):
+                        self._finish()
+                        return "stopped-early"
+                    if ends and self.shares.processes == 1:
+                        return self._stopped("stopped")
+                    self.told_to_stop = ends
+                elif options.progress and self.step % _BAR_STEPS == 0:
+                    watchers.bar(self.step, self.means.figures(self.step))
+                if options.checkpoint and (self.step % options.checkpoint_every == 0 or last):
+                    save(self)
+            self._finish()
+            return "interrupted" if interrupted() else "finished"
+
+    def _measured(self) -> dict[str, float]:
+        """The figures of a measurement: losses, and accuracies on training and held-out states."""
+        figures = self.shares.means(self.means, self.losses.parts).figures(self.step)
+        self.means = LossMeans()
+        found = measure(self.training, self.train, _MEASURED)
+        figures |= {"accuracy": found.goal_accuracy, "step_accuracy": found.step_accuracy}
+        if len(self.held_out):
+            held = measure(self.training, self.held_out, _MEASURED)
+            figures |= {
+                "held_out_loss": self._held_out_loss(),
+                "held_out_accuracy": held.goal_accuracy,
+                "held_out_step_accuracy": held.step_accuracy,
+            }
+        self.history.append({"step": float(self.step), **figures})
+        return figures
+
+    @torch.no_grad()
+    def _held_out_loss(self) -> float:
+        some = self.held_out[: 4 * _MEASURED]
+        total, count = 0.0, 0
+        for part in self.training.dataset.parts(some, _MEASURED):
+            loss = self.losses.total(self.losses.terms(part))
+            total += 0.0 if loss is None else float(loss) * len(part)
+            count += len(part)
+        return total / max(1, count)
+
+    def _enough(self, figures: dict[str, float]) -> bool:
+        """Whether to stop early; nothing counts before the trial is over."""
+        if "held_out_loss" not in figures or self.settled_at is None:
+            return False
+        return self.stopping.enough(figures["held_out_loss"], self.weights)
+
+    def weights(self) -> dict[str, Tensor]:
+        """A copy of all weights."""
+        return {name: t.detach().clone() for name, t in self.model.state_dict().items()}
+
+    @cached_property
+    def setup(self) -> dict[str, Any]:
+        """What must be the same for a fit to be resumed."""
+        return setup_of(self.training.model, self.training.dataset.arrays, self.options)
+
+    def reached(self) -> list[str]:
+        """The blanks whose networks received a gradient."""
+        training, found = self.training, []
+        for name in training.domain.blanks:
+            network = training.model.blanks.network(name)
+            if network is not None and any(self._moved(p) for p in network.parameters()):
+                found.append(name)
+        return found
+
+    def _moved(self, parameter: Tensor) -> bool:
+        state = self.optimiser.state.get(parameter)
+        return state is not None and "exp_avg_sq" in state and bool(state["exp_avg_sq"].sum() > 0)

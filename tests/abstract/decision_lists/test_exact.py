@@ -1,0 +1,174 @@
+"""Complete tables: lists that agree with all of it, and are short."""
+
+from __future__ import annotations
+
+from time import process_time
+
+import numpy as np
+from hypothesis import given, strategies as st
+from hypothesis.extra import numpy as arrays
+from tests.abstract.decision_lists.coded import complete
+
+from pdsketch.abstract.decision_lists.decision_list import DecisionRule
+from pdsketch.abstract.decision_lists.exact import UNSEEN, exact_rules
+from pdsketch.abstract.decision_lists.learn import learn_list
+from pdsketch.abstract.decision_lists.literals import HasCode, SameCode
+
+
+def learned(examples):
+    found = learn_list(examples)
+    assert found.exact
+    assert found.agreement.train == 1.0
+    assert found.agreement.n_train == len(examples)
+    assert found.agreement.counter_example is None
+    assert (found.predict(examples) == examples.y).all()
+    return found
+
+
+def mentioned(found):
+    literals = [literal for rule in found.rules for literal in rule.literals]
+    return {literal.argument for literal in literals if isinstance(literal, HasCode)}
+
+
+def test_xor_of_two_booleans():
+    found = learned(complete((2, 2, 3), lambda a, b, _: a ^ b))
+    assert len(found.rules) == 2
+    assert mentioned(found) == {0, 1}
+
+
+def test_xor_of_two_booleans_of_one_sort_is_one_inequality():
+    found = learned(complete((2, 2, 3), lambda a, b, _: a ^ b, ["bool", "bool"]))
+    assert len(found.rules) == 1
+    assert found.rules[0].literals in ((SameCode(0, 1),), (SameCode(0, 1, False),))
+
+
+def test_parity_of_two_codes():
+    found = learned(complete((5, 5), lambda a, b: (a + b) % 2))
+    assert len(found.rules) == 2
+    assert found.n_literals == 4
+
+
+def test_red_is_a_disjunction_of_codes():
+    found = learned(complete((32, 4), lambda a, _: np.isin(a, [3, 10, 14, 16])))
+    assert found.text().splitlines()[:2] == ["1 <- (or a0@3 a0@10 a0@14 a0@16)", "0 <- otherwise"]
+
+
+def forward(pose, direction):
+    x = np.clip(pose % 7 + np.array([1, 0, -1, 0])[direction], 0, 6)
+    y = np.clip(pose // 7 + np.array([0, 1, 0, -1])[direction], 0, 6)
+    return 7 * y + x
+
+
+def test_a_table_of_transitions():
+    found = learned(complete((49, 4), forward))
+    assert len(found.rules) <= 170
+    assert all(len(rule.literals) <= 2 for rule in found.rules)
+
+
+def test_rules_with_different_labels_exclude_each_other():
+    examples = complete((7, 4, 3), lambda a, b, c: (a * b + c) % 3)
+    found = learned(examples)
+    backwards = type(found)(found.rules[::-1], found.default)
+    assert (backwards.predict(examples) == examples.y).all()
+
+
+def test_equality_of_two_arguments_within_a_table():
+    found = learned(complete((30, 30, 4), lambda a, b, c: (a == b) & (c == 1), ["pose", "pose"]))
+    assert len(found.rules) == 1
+    assert set(found.rules[0].literals) == {HasCode(2, (1,)), SameCode(0, 1)}
+
+
+def test_codes_of_different_sorts_are_not_compared():
+    found = learned(complete((6, 6), lambda a, b: a == b, ["pose", "colour"]))
+    assert all(isinstance(literal, HasCode) for rule in found.rules for literal in rule.literals)
+
+
+def test_equality_is_not_used_where_it_is_an_accident():
+    found = learned(complete((4, 4), lambda a, b: (a < 2) & (b < 3), ["pose", "pose"]))
+    assert len(found.rules) == 1
+    assert all(isinstance(literal, HasCode) for literal in found.rules[0].literals)
+
+
+def test_arguments_that_do_not_matter_are_not_mentioned():
+    found = learned(complete((3, 5, 4, 2), lambda a, b, c, d: (b + 0 * a) % 3))
+    assert mentioned(found) == {1}
+
+
+def test_a_large_table_takes_less_than_a_second():
+    examples = complete((49, 4, 8, 8, 8), lambda p, d, a, b, c: np.where(b > 3, p, forward(p, d)))
+    start = process_time()
+    found = learn_list(examples)
+    assert process_time() - start < 1
+    assert found.exact
+    assert len(found.rules) <= 250
+    assert (found.predict(examples) == examples.y).all()
+
+
+def test_a_table_without_any_structure_is_still_exact():
+    random = np.random.default_rng(77)
+    examples = complete((30, 20, 10), lambda a, *_: random.integers(0, 5, len(a)))
+    learned(examples)
+
+
+def test_rules_are_not_widened_to_cells_that_were_not_seen():
+    table = np.zeros((8, 2), np.int64)
+    table[[1, 2], 0] = 1
+    table[3, 0] = UNSEEN
+    assert exact_rules(table, [], 0) == ([DecisionRule((HasCode(0, (1, 2)), HasCode(1, (0,))), 1)], 0)
+
+
+def test_arguments_are_dropped_where_all_that_was_seen_agrees():
+    table = np.full((4, 3), UNSEEN)
+    table[0] = 0
+    table[1, 1], table[2, 2] = 1, 1
+    rules, default = exact_rules(table, [], 0)
+    assert {literal.argument for rule in rules for literal in rule.literals} == {0}
+    assert default == 0
+
+
+def test_one_label_needs_no_rule():
+    found = learned(complete((3, 3), lambda a, _: np.full(len(a), 4)))
+    assert found.rules == ()
+    assert found.default == 4
+
+
+def test_contradictory_cells_take_the_majority_and_say_so():
+    examples = complete((3, 2), lambda a, b: a > 1)
+    thrice = examples.take(np.tile(np.arange(6), 3))
+    y = thrice.y.copy()
+    y[0] = 1 - y[0]
+    found = learn_list(thrice.relabelled(y))
+    assert not found.exact
+    assert found.agreement.contradictions == 1
+    assert found.agreement.train == 17 / 18
+    assert found.agreement.counter_example == 0
+    assert (found.predict(examples) == examples.y).all()
+    assert "1 cases contradict others" in str(found)
+
+
+def test_the_weight_of_contradictory_examples_decides():
+    examples = complete((2,), lambda a: a)
+    twice = examples.take(np.array([0, 1, 1]))
+    heavy = type(twice)(twice.codes, twice.columns, np.array([0, 0, 1]), (), np.array([1.0, 5.0, 1.0]))
+    assert learn_list(heavy).predict(examples).tolist() == [0, 0]
+
+
+@given(
+    arrays.arrays(
+        np.int64, arrays.array_shapes(min_dims=1, max_dims=4, max_side=4), elements=st.integers(0, 3)
+    ),
+    st.lists(st.sampled_from(["a", "b", None]), min_size=4, max_size=4),
+)
+def test_exact_lists_agree_with_random_tables(table, sorts):
+    examples = complete(table.shape, lambda *codes: table[codes], sorts)
+    learned(examples)
+
+
+@given(
+    arrays.arrays(np.int64, (3, 3, 2), elements=st.integers(0, 1)),
+    st.integers(0, 17),
+)
+def test_an_incomplete_table_is_not_exact(table, missing):
+    examples = complete(table.shape, lambda *codes: table[codes])
+    rest = examples.take(np.delete(np.arange(18), missing))
+    assert not learn_list(rest).exact

@@ -1,0 +1,327 @@
+"""Samples, with sets and noise: what is learned from them, and what is not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.abstract.decision_lists.coded import noisy, sampled, with_sets
+
+from pdsketch.abstract.decision_lists.decision_list import DecisionRule, predict
+from pdsketch.abstract.decision_lists.examples import CodedExamples, CodedSet
+from pdsketch.abstract.decision_lists.flips import flip_rules
+from pdsketch.abstract.decision_lists.foil import foil_rules
+from pdsketch.abstract.decision_lists.learn import learn_list, split
+from pdsketch.abstract.decision_lists.literals import (
+    AtLeast,
+    ElementHasCode,
+    ElementSameCode,
+    HasCode,
+    SameCode,
+)
+from pdsketch.budget import Budget, OutOfTimeError
+
+
+def closed_door(codes, elements, mask):
+    return ((elements[:, :, 0] == 2) & (elements[:, :, 2] == 1) & mask).any(axis=1)
+
+
+def faced_doors(n=2000, **options):
+    """Type, colour and state of the elements; two scalars that do not matter."""
+    return with_sets(n, (4, 7), (4, 6, 3), closed_door, **options)
+
+
+DOOR = AtLeast(0, (ElementHasCode(0, (2,)), ElementHasCode(2, (1,))))
+
+
+def bodies(found):
+    return {frozenset(rule.literals) for rule in found.rules}
+
+
+def test_xor_among_arguments_that_do_not_matter():
+    found = learn_list(sampled(300, (2, 2, 30, 30), lambda a, b, *_: a ^ b))
+    assert len(found.rules) == 2
+    assert found.agreement.held_out == 1.0
+    assert {literal.argument for rule in found.rules for literal in rule.literals} == {0, 1}
+
+
+def test_parity_of_three_booleans():
+    found = learn_list(sampled(1000, (2, 2, 2, 3, 40), lambda a, b, c, *_: a ^ b ^ c))
+    assert len(found.rules) == 4
+    assert found.agreement.held_out == 1.0
+
+
+def test_parity_of_two_codes_from_a_sample():
+    found = learn_list(sampled(1000, (5, 5, 20, 50), lambda a, b, *_: (a + b) % 2))
+    assert len(found.rules) == 2
+    assert found.agreement.held_out == 1.0
+
+
+def test_groups_of_codes_that_only_matter_together():
+    def group_xor(a, b, *_):
+        return (a < 4) ^ (b < 4)
+
+    found = learn_list(sampled(1500, (8, 8, 20, 50), group_xor))
+    assert len(found.rules) == 2
+    assert found.agreement.held_out == 1.0
+
+
+@pytest.mark.parametrize(
+    ("examples", "n_rules"),
+    [
+        (sampled(300, (2, 2, 30, 30), lambda a, b, *_: a ^ b), 2),
+        (sampled(1000, (2, 2, 2, 3, 40), lambda a, b, c, *_: a ^ b ^ c), 4),
+        (sampled(1500, (8, 8, 20, 50), lambda a, b, *_: (a < 4) ^ (b < 4)), 2),
+    ],
+    ids=["two", "three", "groups"],
+)
+def test_foil_looks_ahead_where_no_literal_gains(examples, n_rules):
+    rules, default = foil_rules(examples)
+    assert len(rules) == n_rules
+    assert (predict(rules, default, examples) == examples.y).all()
+
+
+def test_transitions_from_a_sample():
+    def forward(pose, direction, *_):
+        return np.clip(pose + np.array([1, 7, -1, -7])[direction], 0, 48)
+
+    found = learn_list(sampled(3000, (49, 4, 100, 8), forward))
+    assert found.agreement.held_out >= 0.995
+    assert len(found.rules) <= 180
+
+
+def test_transitions_of_which_most_were_seen_twice():
+    def forward(pose, direction, *_):
+        return np.clip(pose + np.array([1, 7, -1, -7])[direction], 0, 48)
+
+    assert learn_list(sampled(600, (49, 4, 50), forward)).agreement.held_out >= 0.9
+
+
+def test_a_table_over_too_many_codes_is_not_believed():
+    random = np.random.default_rng(77)
+    for size in (100, 400):
+        found = learn_list(sampled(500, (size, size, 3), lambda a, *_: random.integers(0, 10, len(a))))
+        assert sum(len(literal.codes) for rule in found.rules for literal in rule.literals) <= 20
+
+
+def test_equality_of_two_arguments_from_a_sample():
+    found = learn_list(sampled(1000, (30, 30, 50), lambda a, b, _: a == b, ["pose", "pose"]))
+    assert bodies(found) == {frozenset([SameCode(0, 1)])}
+
+
+@pytest.mark.parametrize("fewest", [0, 2])
+def test_some_faced_thing_is_a_closed_door(fewest):
+    found = learn_list(faced_doors(fewest=fewest))
+    assert found.agreement.held_out >= 0.995
+    assert found.agreement.n_held_out >= 390
+    assert bodies(found) == {frozenset([DOOR])}
+
+
+def test_no_faced_thing_is_a_closed_door():
+    examples = faced_doors(fewest=2)
+    found = learn_list(examples.relabelled(1 - examples.y))
+    assert found.agreement.held_out == 1.0
+    assert {literal.elements for rule in found.rules for literal in rule.literals} == {DOOR.elements}
+
+
+def test_at_least_two_warm_things():
+    found = learn_list(with_sets(2000, (4, 7), (2, 6), lambda _, e, m: ((e[:, :, 0] == 1) & m).sum(1) >= 2))
+    assert bodies(found) == {frozenset([AtLeast(0, (ElementHasCode(0, (1,)),), 2)])}
+
+
+def test_at_least_two_things_with_one_of_some_codes():
+    warm = [2, 5, 6]
+    found = learn_list(
+        with_sets(2000, (4, 7), (8, 6), lambda _, e, m: (np.isin(e[:, :, 0], warm) & m).sum(1) >= 2)
+    )
+    assert bodies(found) == {frozenset([AtLeast(0, (ElementHasCode(0, tuple(warm)),), 2)])}
+
+
+@pytest.mark.parametrize("fewest", [0, 2])
+def test_an_element_has_the_code_of_an_argument(fewest):
+    def on_it(codes, elements, mask):
+        return ((elements[:, :, 0] == codes[:, :1]) & (elements[:, :, 2] == 1) & mask).any(axis=1)
+
+    sorts = (("pose",), ("pose",))
+    found = learn_list(with_sets(2000, (9, 7), (9, 6, 3), on_it, sorts=sorts, fewest=fewest))
+    assert found.agreement.held_out == 1.0
+    elements = {ElementSameCode(0, 0), ElementHasCode(2, (1,))}
+    assert [set(literal.elements) for rule in found.rules for literal in rule.literals] == [elements]
+
+
+def test_whether_there_is_anything_at_all():
+    found = learn_list(with_sets(1000, (9, 7), (9, 6), lambda _c, _e, mask: mask.any(axis=1)))
+    assert found.agreement.held_out == 1.0
+    assert {type(literal) for rule in found.rules for literal in rule.literals} == {AtLeast}
+    assert {literal.elements for rule in found.rules for literal in rule.literals} == {()}
+
+
+@pytest.mark.parametrize("fewest", [0, 2])
+def test_a_set_and_an_argument_that_only_matter_together(fewest):
+    def either(codes, elements, mask):
+        return ((elements[:, :, 0] == 2) & mask).any(axis=1) ^ (codes[:, 0] == 1)
+
+    found = learn_list(with_sets(2000, (2, 7), (4, 6), either, fewest=fewest))
+    assert found.agreement.held_out == 1.0
+    assert len(found.rules) <= 3
+
+
+def test_steps_that_something_blocks():
+    def step(codes, elements, mask):
+        blocked = ((elements[:, :, 0] == 1) & np.isin(elements[:, :, 1], [3, 7, 9]) & mask).any(axis=1)
+        return np.where(blocked, codes[:, 0], (codes[:, 0] + 1) % 8)
+
+    for fewest in (0, 2):
+        found = learn_list(with_sets(4000, (8, 4), (2, 16, 3), step, fewest=fewest))
+        assert found.agreement.held_out >= 0.995
+        assert len(found.rules) <= 17
+
+
+def test_single_elements_that_change_the_value_are_found_from_sets_of_one():
+    asked = []
+
+    def learn(examples, pairs, default):
+        asked.append(len(examples.columns))
+        return foil_rules(examples, pairs=pairs, default=default)
+
+    rules, default = flip_rules(faced_doors(), learn)
+    assert asked[:2] == [2, 5]
+    assert (rules, default) == ([DecisionRule((DOOR,), 1)], 0)
+
+
+def test_single_elements_are_not_believed_where_two_are_needed():
+    examples = with_sets(2000, (4, 7), (2, 6), lambda _, e, m: ((e[:, :, 0] == 1) & m).sum(1) >= 2)
+    assert flip_rules(examples, lambda e, pairs, d: foil_rules(e, pairs=pairs, default=d)) is None
+
+
+@pytest.mark.parametrize(
+    "examples",
+    [
+        sampled(1000, (32, 5, 50, 50), lambda a, *_: np.isin(a, [3, 10, 14, 16])),
+        sampled(1000, (2, 2, 30, 30), lambda a, b, *_: a ^ b),
+        faced_doors(),
+        faced_doors(fewest=2),
+    ],
+    ids=["red", "xor", "door", "door-many"],
+)
+def test_noise_makes_lists_no_longer(examples):
+    found = learn_list(noisy(examples))
+    assert len(found.rules) <= 2
+    assert found.agreement.held_out >= 0.91
+    assert (found.predict(examples) == examples.y).mean() >= 0.995
+    assert found.agreement.counter_example is not None
+
+
+def test_a_counter_example_is_a_held_out_row_that_the_list_gets_wrong():
+    examples = noisy(faced_doors())
+    found = learn_list(examples)
+    row = found.agreement.counter_example
+    assert found.predict(examples)[row] != examples.y[row]
+    assert row in split(examples)[1]
+
+
+def test_coins_teach_nothing():
+    examples = faced_doors()
+    coins = examples.relabelled(np.random.default_rng(5).integers(0, 2, len(examples)))
+    found = learn_list(coins)
+    assert len(found.rules) <= 5
+    assert found.agreement.held_out < 0.6
+
+
+def test_contradictory_examples_take_the_majority_and_say_so():
+    examples = sampled(400, (4, 60), lambda a, _: a == 1)
+    again = examples.take(np.tile(np.arange(400), 3))
+    y = again.y.copy()
+    y[:20] = 1 - y[:20]
+    found = learn_list(again.relabelled(y))
+    assert found.agreement.contradictions == 20
+    assert (found.predict(examples) == examples.y).all()
+
+
+def test_one_label_only():
+    examples = faced_doors(200)
+    found = learn_list(examples.relabelled(np.full(200, 3)))
+    assert found.rules == ()
+    assert found.default == 3
+    assert found.agreement.held_out == 1.0
+
+
+def test_no_examples_make_an_empty_list():
+    found = learn_list(faced_doors(200).take(np.arange(0)))
+    assert found.rules == ()
+    assert found.default == 0
+    assert found.agreement.n_train == 0
+    assert not found.exact
+
+
+def test_one_example():
+    found = learn_list(faced_doors(200).take(np.arange(1)))
+    assert found.rules == ()
+    assert found.agreement.n_train == 1
+
+
+@pytest.mark.parametrize("fewest", [0, 2])
+def test_the_order_of_rows_and_elements_makes_no_difference(fewest):
+    examples = noisy(faced_doors(600, fewest=fewest))
+    random = np.random.default_rng(3)
+    rows = random.permutation(len(examples))
+    shuffled = examples.take(rows)
+    (group,) = shuffled.sets
+    order = random.permuted(np.tile(np.arange(group.mask.shape[1]), (len(rows), 1)), axis=1)
+    codes = np.take_along_axis(group.codes, order[:, :, None], axis=1)
+    mixed = CodedSet(codes, np.take_along_axis(group.mask, order, axis=1), group.columns)
+    shuffled = CodedExamples(shuffled.codes, shuffled.columns, shuffled.y, (mixed,))
+    found, again = learn_list(examples), learn_list(shuffled)
+    assert found.rules == again.rules
+    assert found.default == again.default
+    assert found.agreement.held_out == again.agreement.held_out
+    assert (again.predict(shuffled) == found.predict(examples)[rows]).all()
+
+
+def test_what_stands_in_the_padding_makes_no_difference():
+    examples = faced_doors(600)
+    (group,) = examples.sets
+    codes = np.where(group.mask[:, :, None], group.codes, -7)
+    padded = CodedExamples(
+        examples.codes, examples.columns, examples.y, (CodedSet(codes, group.mask, group.columns),)
+    )
+    found = learn_list(padded)
+    assert found.rules == learn_list(examples).rules
+    assert (found.predict(padded) == examples.y).all()
+
+
+def test_sets_without_elements_and_without_columns():
+    examples = sampled(300, (2, 2, 30, 30), lambda a, b, *_: a ^ b)
+    nothing = CodedSet(np.zeros((300, 0, 2), np.int64), np.zeros((300, 0), np.bool_), examples.columns[:2])
+    bare = CodedSet(np.zeros((300, 3, 0), np.int64), np.ones((300, 3), np.bool_), ())
+    found = learn_list(CodedExamples(examples.codes, examples.columns, examples.y, (nothing, bare)))
+    assert found.agreement.held_out == 1.0
+    assert {type(literal) for rule in found.rules for literal in rule.literals} == {HasCode}
+
+
+def test_weights_count_rows():
+    examples = sampled(500, (5, 40, 40), lambda a, *_: a == 1)
+    wrong = examples.relabelled(1 - examples.y)
+    both = CodedExamples(
+        np.concatenate([examples.codes, wrong.codes]),
+        examples.columns,
+        np.concatenate([examples.y, wrong.y]),
+        (),
+        np.repeat([1.0, 0.01], 500),
+    )
+    found = learn_list(both)
+    assert (found.predict(examples) == examples.y).all()
+    assert found.agreement.train > 0.98
+
+
+def test_rows_without_weight_teach_nothing():
+    examples = noisy(faced_doors(600, fewest=2))
+    weights = (examples.y == closed_door(examples.codes, examples.sets[0].codes, examples.sets[0].mask)) * 1.0
+    weighted = CodedExamples(examples.codes, examples.columns, examples.y, examples.sets, weights)
+    assert learn_list(weighted).agreement.held_out == 1.0
+    nothing = CodedExamples(examples.codes, examples.columns, examples.y, examples.sets, 0 * weights)
+    assert learn_list(nothing).rules == ()
+
+
+def test_a_deadline_ends_learning():
+    with Budget(seconds=-1.0).running(), pytest.raises(OutOfTimeError):
+        learn_list(noisy(faced_doors(fewest=2)))

@@ -1,0 +1,113 @@
+"""Warnings: what the data cannot teach."""
+
+from __future__ import annotations
+
+import torch
+from tests.training.models import rooms_model
+from tests.training.rooms import GOALS
+from tests.training.test_fit import lifts
+
+import pdsketch as pds
+
+
+def told(found, *words):
+    """The one warning with all of these words."""
+    matching = [w for w in found.warnings if all(word in w for word in words)]
+    assert len(matching) == 1, found.warnings
+    return matching[0]
+
+
+def test_a_precondition_without_signal_is_told():
+    domain, episodes = lifts(executable=False)
+    report = pds.fit(pds.Model(domain, seed=0), episodes, steps=3)
+    told(report, "precondition of `lift` has no signal", "give `executable`", "derived::light::f")
+    assert not any("never received a gradient" in w for w in report.warnings)
+    assert "has no signal" in str(report)
+    assert report.as_json()["warnings"] == list(report.warnings)
+
+
+def test_a_precondition_with_signal_is_measured():
+    domain, episodes = lifts(executable=True)
+    report = pds.fit(pds.Model(domain, seed=0), episodes, steps=3)
+    assert not any("no signal" in w for w in report.warnings)
+    assert report.train.preconditions["lift"].count == len(episodes)
+
+
+def test_a_goal_that_was_never_true_is_told(rooms):
+    failing = [e for e in rooms[1] if e.goal == GOALS[2] and not any(e.success)]
+    others = [e for e in rooms[1] if e.goal != GOALS[2]]
+    found = pds.evaluate(rooms_model(rooms[0]), failing + others)
+    told(found, "(in-last rob)", "never true", "derived::in-last::f", "add episodes that reach it")
+
+
+def test_a_goal_that_was_never_true_is_no_hole_where_others_of_its_predicates_were(rooms):
+    episode = next(e for e in rooms[1] if e.goal == GOALS[2] and not any(e.success))
+    both = "(and (in-last rob) (in-last rob))"
+    again = pds.Episode(episode.states, episode.actions, both, episode.success)
+    assert not any(
+        "never true" in w for w in pds.evaluate(rooms_model(rooms[0]), [*rooms[1], again]).warnings
+    )
+
+
+def test_goals_that_are_worse_than_always_false_are_told(rooms):
+    found = pds.evaluate(rooms_model(rooms[0], in_last=torch.ones_like), rooms[1])
+    told(found, "(in-last rob)", "always false")
+
+
+def test_changes_that_are_missed_are_told(rooms):
+    found = pds.evaluate(rooms_model(rooms[0], right=lambda at: at), rooms[1])
+    told(found, "changes of `at` by `right`", "0.000")
+
+
+def test_an_effect_that_never_changed_anything_is_told(rooms):
+    shortened = []
+    for e in rooms[1]:
+        for step, action in enumerate(e.actions):
+            if action[0] == "left" and e.states[step]["at"][0, 0] == 0:
+                states, success = e.states[step : step + 2], e.success[step : step + 2]
+                shortened.append(pds.Episode(states, [action], e.goal, success))
+    found = pds.evaluate(rooms_model(rooms[0]), shortened)
+    told(found, "`left` writes `at`, which never changed")
+    assert found.blanks["action::left::f"].verdict == "never-varied"
+
+
+def test_an_action_that_never_occurs_is_told(rooms):
+    still = [pds.Episode(e.states[:1], [], e.goal, e.success[:1]) for e in rooms[1]]
+    found = pds.evaluate(rooms_model(rooms[0]), still)
+    told(found, "`dye` never occurs")
+
+
+def test_labels_that_contradict_each_other_are_counted(rooms):
+    episode = next(e for e in rooms[1] if e.goal == GOALS[2])
+    other = pds.Episode(episode.states, episode.actions, episode.goal, [1 - s for s in episode.success])
+    found = pds.evaluate(rooms_model(rooms[0]), [*rooms[1], other])
+    assert "contradict" in told(found, "(in-last rob)", "contradict")
+    assert not any("contradict" in w for w in pds.evaluate(rooms_model(rooms[0]), rooms[1]).warnings)
+
+
+def test_a_blank_that_was_never_trained_is_told(rooms):
+    model = rooms_model(rooms[0])
+    model.notes["trained"] = [n for n in model.notes["trained"] if "in-last" not in n]
+    told(pds.evaluate(model, rooms[1]), "`derived::in-last::f` never received a gradient")
+
+
+def test_held_out_episodes_that_fare_much_worse_are_told(rooms):
+    from pdsketch.training.diagnosis.holes import _worse_held_out
+
+    right = pds.evaluate(rooms_model(rooms[0]), rooms[1]).measures
+    wrong = pds.evaluate(rooms_model(rooms[0], right=lambda at: at), rooms[1]).measures
+    assert ["held-out" in w for w in _worse_held_out(right, wrong)] == [True]
+    assert not list(_worse_held_out(right, right))
+
+
+def test_facts_about_no_object_may_be_in_the_data_and_tell_states_apart():
+    domain = pds.parse_domain("""(define (domain d)
+      (:types thing) (:predicates (night) (w [return_type=float32] ?t - thing))
+      (:derived (seen ?t - thing) (??f (w ?t)))
+      (:action wait :parameters () :effect (and)))""")
+    for nights, count in (((True, False), 0), ((True, True), 2)):
+        states = [pds.State(domain, {"thing": ["t"]}, {"night": night, "w": [1.0]}) for night in nights]
+        episodes = [pds.Episode([state], [], "(seen t)", [at]) for at, state in enumerate(states)]
+        report = pds.fit(pds.Model(domain, seed=0), episodes, steps=1)
+        told = [w for w in report.warnings if "contradict each other" in w]
+        assert len(told) == (1 if count else 0)
