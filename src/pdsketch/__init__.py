@@ -49,6 +49,8 @@ _HOMES = {
     "plan": "pdsketch.search.plan",
     "plan_many": "pdsketch.search.plan",
     "Result": "pdsketch.search.result",
+    "validate": "pdsketch.search.plan",
+    "Verdict": "pdsketch.lang.validator",
     "export": "pdsketch.abstract.export.folder",
     "read_abstract_plan": "pdsketch.abstract.export.folder",
     "World": "pdsketch.act.world",
@@ -111,6 +113,7 @@ if TYPE_CHECKING:
     from pdsketch.lang.load import parse_domain as parse_domain
     from pdsketch.lang.load import parse_goal as parse_goal
     from pdsketch.lang.load import parse_problem as parse_problem
+    from pdsketch.lang.validator import Verdict as Verdict
     from pdsketch.learn.behaviour import BlankReport as BlankReport
     from pdsketch.learn.data.episode import Episode as Episode
     from pdsketch.learn.data.hindsight import hindsight as hindsight
@@ -127,6 +130,7 @@ if TYPE_CHECKING:
     from pdsketch.onpolicy.options import LearnOptions as LearnOptions
     from pdsketch.search.plan import plan as plan
     from pdsketch.search.plan import plan_many as plan_many
+    from pdsketch.search.plan import validate as validate
     from pdsketch.search.result import Result as Result
     from pdsketch.tensor.explain import Explanation as Explanation
     from pdsketch.tensor.explain import explain as explain
