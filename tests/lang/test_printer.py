@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from pdsketch.lang.diagnostics import Error
 from pdsketch.lang.printer import WIDTH, format_source
-from pdsketch.lang.reader import MAX_DEPTH, Atom, Group, Node, read
+from pdsketch.lang.reader import MAX_DEPTH, Group, Node, Token, read
 from pdsketch.lang.source import Source
 
 
@@ -26,7 +26,7 @@ def shape(text: str):
     assert not reading.diagnostics
 
     def plain(node: Node):
-        if isinstance(node, Atom):
+        if isinstance(node, Token):
             return text[node.start : node.end]
         return (node.bracket, [plain(item) for item in node.items])
 

@@ -26,7 +26,7 @@ from pdsketch.lang.occurrences import Key, Occurrences
 from pdsketch.lang.parser import Definition, parse_definition, parse_domain_syntax, parse_problem_syntax
 from pdsketch.lang.reader import Node, read
 from pdsketch.lang.recover import guess_definition, recover
-from pdsketch.lang.report import Report
+from pdsketch.lang.report import Diagnostics
 from pdsketch.lang.source import Source, Span
 from pdsketch.lang.types import ObjectType, Type
 
@@ -104,16 +104,16 @@ def _without_collections() -> Iterator[None]:
 
 def _analysed(source: Source, domain: TextAnalysis | None) -> TextAnalysis:
     occurrences = Occurrences()
-    report = Report(source, occurrences)
+    report = Diagnostics(source, occurrences)
     reading = read(source)
     report.diagnostics += reading.diagnostics
     rest, nodes = report, reading.nodes
     if report.has_errors:
         # What follows from a broken bracket is not told, as `check` does not tell it.
-        rest, nodes = Report(source, occurrences), recover(source)
+        rest, nodes = Diagnostics(source, occurrences), recover(source)
     definition = parse_definition(nodes, rest)
     if definition is None:
-        rest, definition = Report(source, occurrences), guess_definition(nodes)
+        rest, definition = Diagnostics(source, occurrences), guess_definition(nodes)
     analysis = _of_definition(definition, source, rest, domain)
     if report.has_errors:
         # What was mended may be whole, but the text is not.
@@ -122,7 +122,7 @@ def _analysed(source: Source, domain: TextAnalysis | None) -> TextAnalysis:
 
 
 def _of_definition(
-    definition: Definition, source: Source, report: Report, beside: TextAnalysis | None
+    definition: Definition, source: Source, report: Diagnostics, beside: TextAnalysis | None
 ) -> TextAnalysis:
     occurrences = report.occurrences
     assert occurrences is not None

@@ -22,7 +22,7 @@ from pdsketch.lang.types import ObjectType, ValueType
 from pdsketch.nets.boolean_net import BooleanNet
 from pdsketch.nets.nested import Told
 from pdsketch.nets.together import Together, can_join, is_free
-from pdsketch.tensor.compile.logic import Logic
+from pdsketch.tensor.compile.logic import FuzzyLogic
 from pdsketch.tensor.compile.node import Axes, Node, Run, aligned, union
 from pdsketch.tensor.states.values import presented
 
@@ -86,7 +86,7 @@ class Alike:
         layout = self.training.dataset.states.layout
         return truth.expand(len(rows), *(layout.size(cast(ObjectType, type_)) for type_ in self.objects))
 
-    def _arguments(self, logic: Logic) -> list[Node]:
+    def _arguments(self, logic: FuzzyLogic) -> list[Node]:
         if logic.name not in self._nodes:
             first = _predicate(self.training, self.tables[0])
             self._nodes[logic.name] = self.training.engine.arguments(first, self.bodies[0], logic)

@@ -21,7 +21,7 @@ from pdsketch.learn.alike import Alike
 from pdsketch.learn.training_set import TrainingSet
 from pdsketch.nets.boolean_net import BooleanNet
 from pdsketch.nets.together import Shared
-from pdsketch.tensor.compile.logic import Logic
+from pdsketch.tensor.compile.logic import FuzzyLogic
 from pdsketch.tensor.compile.node import Run
 from pdsketch.tensor.states.state import StateBatch
 from pdsketch.tensor.states.values import fully_soft, is_categorical, unify
@@ -63,7 +63,7 @@ class TimeSlice:
     def __init__(
         self,
         training: TrainingSet,
-        logic: Logic,
+        logic: FuzzyLogic,
         states: Tensor,
         before: TimeSlice | None = None,
         transitions: tuple[Transition, ...] = (),
@@ -375,7 +375,7 @@ def sorted_by(key: Tensor, count: int) -> list[tuple[int, Tensor]]:
     return [(at, parts[at]) for at in range(count) if sizes[at]]
 
 
-def encode(training: TrainingSet, states: Tensor, logic: Logic) -> dict[str, Tensor]:
+def encode(training: TrainingSet, states: Tensor, logic: FuzzyLogic) -> dict[str, Tensor]:
     """The encoded variables of some states of the data, where it does not give them."""
     predicates, data = training.domain.predicates.values(), training.dataset
     missing = [p.name for p in predicates if p.role == "encoded" and p.name not in data]

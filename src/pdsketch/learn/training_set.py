@@ -16,7 +16,7 @@ from pdsketch.learn.alike import groups
 from pdsketch.learn.data.device_dataset import DeviceDataset
 from pdsketch.learn.data.episode_arrays import Array, width_of
 from pdsketch.learn.goals import Family, families, signature
-from pdsketch.tensor.compile.logic import CRISP, Logic
+from pdsketch.tensor.compile.logic import CRISP, FuzzyLogic
 from pdsketch.tensor.compile.node import Node
 from pdsketch.tensor.model import Model
 from pdsketch.tensor.states.state import StateBatch
@@ -131,7 +131,7 @@ class TrainingSet:
             )
         return goal
 
-    def skeleton(self, at: int, logic: Logic) -> Node:
+    def skeleton(self, at: int, logic: FuzzyLogic) -> Node:
         """The node of a family's skeleton."""
         key = (logic.name, at)
         if key not in self._skeletons:
@@ -139,7 +139,7 @@ class TrainingSet:
             self._skeletons[key] = self.engine.for_domain(family.domain).node(family.skeleton, logic)
         return self._skeletons[key]
 
-    def table_node(self, table: int, logic: Logic) -> Node:
+    def table_node(self, table: int, logic: FuzzyLogic) -> Node:
         """The node of a derived table."""
         key = (logic.name, table)
         if key not in self._nodes:

@@ -19,7 +19,7 @@ from pdsketch.budget import Budget
 from pdsketch.lang.steps import Step
 from pdsketch.lang.terms import Expr, Variable
 from pdsketch.search.result import Result
-from pdsketch.tensor.compile.logic import Logic, logic_of
+from pdsketch.tensor.compile.logic import FuzzyLogic, logic_of
 from pdsketch.tensor.compile.node import Node, Run
 from pdsketch.tensor.model import Model
 from pdsketch.tensor.states.state import StateBatch
@@ -27,7 +27,7 @@ from pdsketch.tensor.states.state import StateBatch
 CRISP_TRUTH: Final = 0.5
 """Above it, a blank is taken to be true."""
 
-_SOFT: Final[Logic] = logic_of("godel")
+_SOFT: Final[FuzzyLogic] = logic_of("godel")
 
 
 @final

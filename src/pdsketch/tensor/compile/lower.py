@@ -21,6 +21,7 @@ from pdsketch.lang.terms import (
     Each,
     Equal,
     Expr,
+    Logic,
     Object,
     Quantified,
     Update,
@@ -28,7 +29,6 @@ from pdsketch.lang.terms import (
     Variable,
     free_variables,
 )
-from pdsketch.lang.terms import Logic as Connective
 from pdsketch.lang.types import BOOL, ObjectType, ValueType
 from pdsketch.tensor.compile.calculate import calculated, element
 from pdsketch.tensor.compile.callee import Callee
@@ -37,7 +37,7 @@ from pdsketch.tensor.compile.chains import Chains
 from pdsketch.tensor.compile.compare import compare, equal
 from pdsketch.tensor.compile.fixpoint import fixpoint
 from pdsketch.tensor.compile.fold import folded, over
-from pdsketch.tensor.compile.logic import Logic
+from pdsketch.tensor.compile.logic import FuzzyLogic
 from pdsketch.tensor.compile.node import Axes, Axis, Node, Run, aligned, union
 from pdsketch.tensor.compile.read import Along, Place, axes_of, identity_of, read
 from pdsketch.tensor.compile.scope import NOTHING, Binding, Env, level_of, parameters, place
@@ -54,7 +54,7 @@ class Lowering:
     ``gated`` are the blanks whose network decides itself whether it writes.
     """
 
-    def __init__(self, domain: Domain, logic: Logic, gated: Set[str] = frozenset()) -> None:
+    def __init__(self, domain: Domain, logic: FuzzyLogic, gated: Set[str] = frozenset()) -> None:
         self.domain = domain
         self.logic = logic
         self.gated = gated
@@ -88,7 +88,7 @@ class Lowering:
                 return self._apply(expr, env)
             case BlankCall():
                 return self._blank(expr, env)
-            case Connective():
+            case Logic():
                 return self._connective(expr, env)
             case Quantified():
                 return self._quantified(expr, env)
@@ -280,7 +280,7 @@ class Lowering:
 
     # -- formulas -------------------------------------------------------------
 
-    def _connective(self, expr: Connective, env: Env) -> Node:
+    def _connective(self, expr: Logic, env: Env) -> Node:
         parts = [self.lower(a, env) for a in expr.args]
         logic = self.logic
         if not parts:
