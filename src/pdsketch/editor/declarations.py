@@ -9,7 +9,7 @@ from typing import Literal, final
 from pdsketch.lang import (
     OBJECT,
     UNKNOWN,
-    Atom,
+    Diagnostics,
     DomainSyntax,
     Key,
     ObjectType,
@@ -17,9 +17,9 @@ from pdsketch.lang import (
     Placed,
     PredicateSyntax,
     ProblemSyntax,
-    Report,
     Source,
     Span,
+    Token,
     Type,
     Typed,
     TypeName,
@@ -74,7 +74,7 @@ class Collector:
         self.objects: dict[str, ObjectType] = {}
 
     def add(
-        self, kind: Kind, name: Atom, key: Key, signature: str, form: Placed | None = None, owner: str = ""
+        self, kind: Kind, name: Token, key: Key, signature: str, form: Placed | None = None, owner: str = ""
     ) -> None:
         """Declare a name, unless something of its kind has it already: then this is one more mention."""
         if not name.text:
@@ -127,7 +127,7 @@ class Collector:
     def problem(self, syntax: ProblemSyntax, form: Placed) -> None:
         """Declare what a problem declares, but for bound variables."""
         self.add("problem", syntax.name, ("problem", syntax.name.text), f"problem {syntax.name.text}", form)
-        silent = Report(self.source)
+        silent = Diagnostics(self.source)
         for section in syntax.objects:
             for entry in parse_typed(section.items[1:], silent):
                 self.add("object", entry.name, ("object", entry.name.text), self._object(entry))
@@ -150,7 +150,7 @@ class Collector:
                 full = str(key[1])
                 blank = self.occurrences.blanks.get(full)
                 owner, _, _ = full.rpartition("::")
-                name = Atom(lowered(self.source.text[start:end]), start)
+                name = Token(lowered(self.source.text[start:end]), start)
                 self.add("blank", name, key, full if blank is None else blank.signature, owner=owner)
 
     def _predicate(self, kind: Kind, syntax: PredicateSyntax, form: Placed) -> None:

@@ -8,7 +8,7 @@ from typing import Protocol, final
 
 from pdsketch.lang.diagnostics import Diagnostic, Note, Severity, did_you_mean
 from pdsketch.lang.occurrences import Key, Occurrences
-from pdsketch.lang.reader import Atom
+from pdsketch.lang.reader import Token
 from pdsketch.lang.source import Source, Span
 from pdsketch.lang.types import Type
 
@@ -36,7 +36,7 @@ MOST_LISTED = 8
 
 
 @final
-class Report:
+class Diagnostics:
     """The diagnostics of one source; the places of what was resolved, where ``occurrences`` takes them."""
 
     def __init__(self, source: Source, occurrences: Occurrences | None = None) -> None:
@@ -93,11 +93,11 @@ class Report:
         if self.occurrences is not None:
             self.occurrences.types[at.start, at.end] = type_
 
-    def fresh(self) -> Report:
+    def fresh(self) -> Diagnostics:
         """An empty report of the same source, for a pass that may be repeated."""
-        return Report(self.source, None if self.occurrences is None else Occurrences())
+        return Diagnostics(self.source, None if self.occurrences is None else Occurrences())
 
-    def adopt(self, other: Report) -> None:
+    def adopt(self, other: Diagnostics) -> None:
         """Take over what another report holds."""
         self.diagnostics += other.diagnostics
         if self.occurrences is not None and other.occurrences is not None:
@@ -124,7 +124,7 @@ class Report:
         return any(d.severity == "error" for d in self.diagnostics)
 
 
-def duplicate(what: str, atom: Atom, first: Placed, report: Report) -> None:
+def duplicate(what: str, atom: Token, first: Placed, report: Diagnostics) -> None:
     """Report a name that is declared twice, with both places."""
     report.error(
         "duplicate-name",

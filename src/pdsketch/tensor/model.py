@@ -25,7 +25,7 @@ from pdsketch.lang import (
 )
 from pdsketch.tensor.compile.blanks import Functions
 from pdsketch.tensor.compile.engine import Engine
-from pdsketch.tensor.compile.logic import CRISP, Logic, TNorm, logic_of
+from pdsketch.tensor.compile.logic import CRISP, FuzzyLogic, TNorm, logic_of
 from pdsketch.tensor.compile.node import Run
 from pdsketch.tensor.experience import Watch
 from pdsketch.tensor.notes import TRAINED, VERDICTS
@@ -248,10 +248,10 @@ class Model(nn.Module):
             )
         return formula
 
-    def _logic(self, crisp: bool, tnorm: TNorm | None) -> Logic:
+    def _logic(self, crisp: bool, tnorm: TNorm | None) -> FuzzyLogic:
         return CRISP if crisp else self.logic if tnorm is None else logic_of(tnorm)
 
-    def _each_holds(self, batch: StateBatch, formulas: Sequence[Formula], logic: Logic) -> Tensor:
+    def _each_holds(self, batch: StateBatch, formulas: Sequence[Formula], logic: FuzzyLogic) -> Tensor:
         """One formula a state: each different one is evaluated on the states that ask for it."""
         if len(formulas) != batch.size:
             raise error("bad-batch", f"{len(formulas)} formulas were given for {batch.size} states")

@@ -7,9 +7,9 @@ from typing import NamedTuple, final
 
 from pdsketch.lang.check.context import Context, Scope, fresh_name, taken_names
 from pdsketch.lang.check.fit import describe, fit, mismatch, unify
-from pdsketch.lang.check.tables import UNKNOWN, Signature
+from pdsketch.lang.check.tables import UNKNOWN, PredicateDeclaration
 from pdsketch.lang.diagnostics import Note
-from pdsketch.lang.reader import Atom, Group, Node
+from pdsketch.lang.reader import Group, Node, Token
 from pdsketch.lang.report import count, here
 from pdsketch.lang.terms import Apply, Equal, Expr, Logic, Object, Quantified, Variable
 from pdsketch.lang.types import ObjectType, Type, ValueType
@@ -27,7 +27,7 @@ class Application(NamedTuple):
 def application(node: Group) -> Application:
     """A list whose head is a predicate's name."""
     head = node.items[0]
-    assert isinstance(head, Atom)
+    assert isinstance(head, Token)
     return Application(head.text, node.items[1:], node)
 
 
@@ -38,13 +38,13 @@ def wildcards(ctx: Context, call: Application, scope: Scope, beside: Iterable[Ex
     conditions ``beside``, are left alone.
     """
     found: dict[int, Variable] = {}
-    if not any(isinstance(item, Atom) and item.text == "??" for item in call.args):
+    if not any(isinstance(item, Token) and item.text == "??" for item in call.args):
         return found
     taken = taken_names(scope, beside)
     for position, (item, parameter) in enumerate(
         zip(call.args, ctx.tables.signatures[call.predicate].parameters, strict=False)
     ):
-        if isinstance(item, Atom) and item.text == "??":
+        if isinstance(item, Token) and item.text == "??":
             variable = Variable(fresh_name(taken), ctx.parameter_type(parameter), ctx.span(item))
             ctx.check_range(variable)
             found[position] = variable
@@ -82,7 +82,11 @@ def check_apply(
 
 
 def _arguments(
-    ctx: Context, signature: Signature, call: Application, scope: Scope, given: Mapping[int, Variable]
+    ctx: Context,
+    signature: PredicateDeclaration,
+    call: Application,
+    scope: Scope,
+    given: Mapping[int, Variable],
 ) -> tuple[Expr, ...] | None:
     """The arguments of a predicate, each checked against its parameter."""
     nodes = call.args
@@ -100,7 +104,7 @@ def _arguments(
     arg: Expr | None
     for position, (node, parameter) in enumerate(zip(nodes, signature.parameters, strict=True)):
         arg = given.get(position)
-        if arg is None and isinstance(node, Atom):
+        if arg is None and isinstance(node, Token):
             arg = _plain_argument(ctx, node, parameter.type)
         if arg is None:
             arg = _argument(ctx, node, ctx.parameter_type(parameter), signature, position, scope)
@@ -111,7 +115,7 @@ def _arguments(
     return tuple(found) if is_right else None
 
 
-def _plain_argument(ctx: Context, node: Atom, wanted: Type) -> Expr | None:
+def _plain_argument(ctx: Context, node: Token, wanted: Type) -> Expr | None:
     """An object of the right type: the quick way for the many atoms of a large goal."""
     type_ = ctx.tables.objects.get(node.text)
     if type_ is None or not isinstance(wanted, ObjectType) or UNKNOWN in (type_, wanted):
@@ -123,7 +127,7 @@ def _plain_argument(ctx: Context, node: Atom, wanted: Type) -> Expr | None:
 
 
 def _argument(
-    ctx: Context, node: Node, wanted: Type, signature: Signature, position: int, scope: Scope
+    ctx: Context, node: Node, wanted: Type, signature: PredicateDeclaration, position: int, scope: Scope
 ) -> Expr | None:
     of = f"`{signature.name}`"
     if isinstance(wanted, ObjectType) and wanted != UNKNOWN and isinstance(node, Group):
@@ -152,13 +156,13 @@ def _argument(
 
 def is_blank(node: Node) -> bool:
     """Whether a node is ``(??f …)``."""
-    if isinstance(node, Atom) or not node.items:
+    if isinstance(node, Token) or not node.items:
         return False
     head = node.items[0]
-    return isinstance(head, Atom) and head.text.startswith("??")
+    return isinstance(head, Token) and head.text.startswith("??")
 
 
-def widened(ctx: Context, apply: Apply, signature: Signature) -> list[int]:
+def widened(ctx: Context, apply: Apply, signature: PredicateDeclaration) -> list[int]:
     """The positions whose argument may be an object outside the parameter's type."""
     found = []
     for position, (arg, parameter) in enumerate(zip(apply.args, signature.parameters, strict=True)):
@@ -171,7 +175,7 @@ def widened(ctx: Context, apply: Apply, signature: Signature) -> list[int]:
 
 
 def stand_ins(
-    ctx: Context, apply: Apply, signature: Signature, positions: list[int], taken: set[str]
+    ctx: Context, apply: Apply, signature: PredicateDeclaration, positions: list[int], taken: set[str]
 ) -> tuple[Apply, tuple[Variable, ...], tuple[Expr, ...]]:
     """The predicate on members only: new variables of the parameters' types, equal to the arguments."""
     args = list(apply.args)
@@ -187,7 +191,7 @@ def stand_ins(
 
 
 def _restrict(
-    ctx: Context, apply: Apply, signature: Signature, call: Application, scope: Scope
+    ctx: Context, apply: Apply, signature: PredicateDeclaration, call: Application, scope: Scope
 ) -> Expr | None:
     """A Boolean predicate is false of objects outside its type; another has no value there."""
     positions = widened(ctx, apply, signature)

@@ -8,7 +8,7 @@ from pdsketch.lang.check.context import Context, Scope
 from pdsketch.lang.check.fit import describe
 from pdsketch.lang.check.numbers import number_of
 from pdsketch.lang.check.tables import UNKNOWN
-from pdsketch.lang.reader import Atom, Group, Node
+from pdsketch.lang.reader import Group, Node, Token
 from pdsketch.lang.report import count, here
 from pdsketch.lang.terms import Component, Expr
 from pdsketch.lang.types import Type, ValueType
@@ -56,7 +56,7 @@ def check_component(ctx: Context, node: Group, scope: Scope, want: Type | None) 
 
 def _place(ctx: Context, node: Node) -> int | None:
     """The place, if it is a whole number that is not negative."""
-    place = number_of(node, ctx.report) if isinstance(node, Atom) else None
+    place = number_of(node, ctx.report) if isinstance(node, Token) else None
     if isinstance(place, int) and place >= 0:
         return place
     ctx.report.error(

@@ -18,12 +18,12 @@ from torch import Tensor
 from pdsketch.budget import Budget
 from pdsketch.lang import Expr, Step, Variable
 from pdsketch.search.result import Result
-from pdsketch.tensor import Logic, Model, Node, Run, StateBatch, logic_of
+from pdsketch.tensor import FuzzyLogic, Model, Node, Run, StateBatch, logic_of
 
 CRISP_TRUTH: Final = 0.5
 """Above it, a blank is taken to be true."""
 
-_SOFT: Final[Logic] = logic_of("godel")
+_SOFT: Final[FuzzyLogic] = logic_of("godel")
 
 
 @final

@@ -8,7 +8,7 @@ from functools import reduce
 import torch
 from torch import Tensor
 
-from pdsketch.tensor.compile.logic import Logic
+from pdsketch.tensor.compile.logic import FuzzyLogic
 from pdsketch.tensor.compile.node import Axes, Compute, Node, Run, aligned
 
 
@@ -27,7 +27,7 @@ def folded(parts: Sequence[Node], op: Callable[..., Tensor], fold: Callable[...,
     return Node(parts[0].axes, stacked, loop=loop)
 
 
-def over(body: Node, own: Axes, logic: Logic, *, every: bool) -> Node:
+def over(body: Node, own: Axes, logic: FuzzyLogic, *, every: bool) -> Node:
     """``forall`` or ``exists`` over some axes: the body reduced, under the masks."""
     if not own:
         return body
