@@ -78,7 +78,11 @@ def argument_words(action: Action, parameter: Variable) -> str:
 def object_of(
     domain: Domain, universe: Mapping[str, ObjectType], action: Action, parameter: Variable, given: Any
 ) -> str:
-    """The name of the object that is given for a parameter."""
+    """The name of the object that is given for a parameter.
+
+    ``given`` must be a name of ``universe`` (objects to types), whose type fits the ``parameter`` of
+    ``action`` in the types of ``domain``; else an `Error` says what would.
+    """
     assert isinstance(parameter.type, ObjectType)
     what = argument_words(action, parameter)
     if not isinstance(given, str):

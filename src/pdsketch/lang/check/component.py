@@ -15,7 +15,11 @@ from pdsketch.lang.types import Type, ValueType
 
 
 def check_component(ctx: Context, node: Group, scope: Scope, want: Type | None) -> Expr | None:
-    """An element of a vector, by a place that is written as a number; places begin at 0."""
+    """An element of a vector, by a place that is written as a number; places begin at 0.
+
+    ``node`` is the whole ``(component …)`` in the definition ``ctx``, with the variables of ``scope`` in
+    reach. It is a number whatever its place asks for (``want``).
+    """
     del want
     if len(node.items) != 3:
         ctx.report.error(

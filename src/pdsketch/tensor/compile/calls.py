@@ -215,7 +215,12 @@ def _nothing(callee: Callee, leading: torch.Size, device: torch.device) -> Tenso
 
 
 def settle(callee: Callee, result: Tensor, leading: torch.Size, run: Run, logic: FuzzyLogic) -> Tensor:
-    """What a module returned as a value over the leading axes, checked."""
+    """What a module returned as a value over the leading axes, checked.
+
+    ``result`` is what ``callee`` returned, ``[*leading, *value]``, where ``leading`` are the sizes of the
+    axes that its arguments range over. Numbers are checked where ``run`` asks for it; ``logic`` says whether
+    choices become the likeliest one or a distribution.
+    """
     type_ = callee.returns
     own = type_.shape
     if is_categorical(type_):

@@ -19,9 +19,9 @@ def fixpoint(
 ) -> dict[str, Node]:
     """One node a predicate of a component: all false at first, then their bodies until nothing changes.
 
-    ``holders`` are what the bodies read the current values from. Gödel and crisp
-    values come from a finite set and grow, so that as many rounds as there are
-    atoms are enough.
+    ``names`` are the predicates, ``bodies`` the axes and the program of each, ``holders`` what the bodies
+    read the current values from. By Gödel's or crisp ``logic``, values come from a finite set and grow, so
+    that as many rounds as there are atoms are enough.
     """
 
     def solve(run: Run) -> list[Tensor]:

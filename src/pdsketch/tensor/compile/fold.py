@@ -28,7 +28,12 @@ def folded(parts: Sequence[Node], op: Callable[..., Tensor], fold: Callable[...,
 
 
 def over(body: Node, own: Axes, logic: FuzzyLogic, *, every: bool) -> Node:
-    """``forall`` or ``exists`` over some axes: the body reduced, under the masks."""
+    """``forall`` or ``exists`` over some axes: the body reduced, under the masks.
+
+    ``own`` are the axes that go; the rest of those of ``body`` stay. ``logic`` folds: with ``every`` as a
+    conjunction, in which objects that are masked count as true, else as a disjunction, in which they are
+    false.
+    """
     if not own:
         return body
     axes = tuple(sorted({*body.axes, *own}, key=lambda axis: axis.level))
