@@ -16,7 +16,7 @@ import pdsketch
 
 ROOT = Path(pdsketch.__file__).parent
 
-LONGEST = 386
+LONGEST = 394
 """Lines of the longest module."""
 
 BY_STRING = {"doors", "cli/imports", "cli/main", "cli/modules", "act/registry"}
