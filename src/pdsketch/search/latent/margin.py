@@ -45,7 +45,11 @@ class Margin:
         return lambda run: torch.minimum(_per_instance(program.precondition(run)), program.decided(run))
 
     def table(self, model: Model, batch: StateBatch, atom: Expr, variables: Sequence[Variable]) -> Tensor:
-        """The truth of an atom for all objects, ``[state, *variables]``: Boolean where that will do."""
+        """The truth of an atom for all objects, ``[state, *variables]``: Boolean where that will do.
+
+        ``atom`` is asked of ``model`` in the states of ``batch``; its arguments are the ``variables``, in the
+        order of the axes.
+        """
         run = model.engine.open(batch)
         if self.is_crisp:
             return model.engine.table(run, atom, variables).bool()
