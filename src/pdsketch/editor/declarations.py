@@ -9,7 +9,7 @@ from typing import Literal, final
 from pdsketch.lang import (
     OBJECT,
     UNKNOWN,
-    Diagnostics,
+    CheckReport,
     DomainSyntax,
     Key,
     ObjectType,
@@ -132,7 +132,7 @@ class Collector:
     def problem(self, syntax: ProblemSyntax, form: Placed) -> None:
         """Declare what a problem declares, but for bound variables."""
         self.add("problem", syntax.name, ("problem", syntax.name.text), f"problem {syntax.name.text}", form)
-        silent = Diagnostics(self.source)
+        silent = CheckReport(self.source)
         for section in syntax.objects:
             for entry in parse_typed(section.items[1:], silent):
                 self.add("object", entry.name, ("object", entry.name.text), self._object(entry))

@@ -12,7 +12,7 @@ from typing import NamedTuple, final
 
 from pdsketch.editor.declarations import Collector
 from pdsketch.lang import (
-    Diagnostics,
+    CheckReport,
     DomainSyntax,
     Group,
     Key,
@@ -47,7 +47,7 @@ class Lexical:
         self.types = collector.occurrences.types
         self.knows = knows
         self.regions: list[Region] = []
-        self._silent = Diagnostics(collector.source)
+        self._silent = CheckReport(collector.source)
         self._owner = ""
 
     def domain(self, syntax: DomainSyntax) -> None:

@@ -88,7 +88,7 @@ from pdsketch.lang.reader import (
     read as read,
 )
 from pdsketch.lang.records import dataclass as dataclass
-from pdsketch.lang.report import Diagnostics as Diagnostics, Placed as Placed, count as count
+from pdsketch.lang.report import CheckReport as CheckReport, Placed as Placed, count as count
 from pdsketch.lang.rewrite import (
     Form as Form,
     conjuncts as conjuncts,

@@ -9,7 +9,7 @@ from pdsketch.lang.diagnostics import Note, nearest
 from pdsketch.lang.lists import is_name, is_settings, is_word, parse_typed
 from pdsketch.lang.predicates import parse_functions, parse_predicate, parse_predicates
 from pdsketch.lang.reader import Group, Node, Token
-from pdsketch.lang.report import Diagnostics, count
+from pdsketch.lang.report import CheckReport, count
 from pdsketch.lang.syntax import (
     ActionSyntax,
     DerivedSyntax,
@@ -51,7 +51,7 @@ class Definition:
 
 
 def parse_definition(
-    nodes: Sequence[Node], report: Diagnostics, kind: str | None = None
+    nodes: Sequence[Node], report: CheckReport, kind: str | None = None
 ) -> Definition | None:
     """The definition that a file holds; None (reported) if it holds none, or one of another kind."""
     if not nodes:
@@ -76,7 +76,7 @@ def parse_definition(
     return _header(top, report, kind)
 
 
-def _header(top: Group, report: Diagnostics, kind: str | None) -> Definition | None:
+def _header(top: Group, report: CheckReport, kind: str | None) -> Definition | None:
     """Both ``(define (domain d) …)`` and the paper's ``(define domain (domain d) …)``."""
     at = 2 if is_word(top.items, 1, "domain") or is_word(top.items, 1, "problem") else 1
     header = top.items[at] if len(top.items) > at else top.items[0]
@@ -100,7 +100,7 @@ def _header(top: Group, report: Diagnostics, kind: str | None) -> Definition | N
     return None
 
 
-def parse_domain_syntax(definition: Definition, report: Diagnostics) -> DomainSyntax:
+def parse_domain_syntax(definition: Definition, report: CheckReport) -> DomainSyntax:
     """The declarations of a domain."""
     requirements: list[Token] = []
     types: list[Typed] = []
@@ -136,7 +136,7 @@ def parse_domain_syntax(definition: Definition, report: Diagnostics) -> DomainSy
     )
 
 
-def parse_problem_syntax(definition: Definition, report: Diagnostics) -> ProblemSyntax:
+def parse_problem_syntax(definition: Definition, report: CheckReport) -> ProblemSyntax:
     """The declarations of a problem."""
     first: dict[str, Group] = {}
     requirements: list[Token] = []
@@ -170,7 +170,7 @@ def parse_problem_syntax(definition: Definition, report: Diagnostics) -> Problem
     )
 
 
-def _domain_of(section: Group | None, report: Diagnostics) -> Token | None:
+def _domain_of(section: Group | None, report: CheckReport) -> Token | None:
     if section is None:
         return None
     if len(section.items) == 2 and isinstance(section.items[1], Token):
@@ -179,7 +179,7 @@ def _domain_of(section: Group | None, report: Diagnostics) -> Token | None:
     return Token("", section.start)
 
 
-def _goal_of(section: Group | None, report: Diagnostics) -> Node | None:
+def _goal_of(section: Group | None, report: CheckReport) -> Node | None:
     if section is None:
         return None
     if len(section.items) != 2:
@@ -194,7 +194,7 @@ def _goal_of(section: Group | None, report: Diagnostics) -> Node | None:
     return section.items[1]
 
 
-def _sections(definition: Definition, report: Diagnostics) -> Iterable[tuple[str, Group]]:
+def _sections(definition: Definition, report: CheckReport) -> Iterable[tuple[str, Group]]:
     """The sections with a known keyword; the others are reported."""
     known = SECTIONS[definition.kind]
     for section in definition.sections:
@@ -220,7 +220,7 @@ def _sections(definition: Definition, report: Diagnostics) -> Iterable[tuple[str
                 yield meant, section
 
 
-def _unknown_section(head: Token, kind: str, report: Diagnostics) -> str | None:
+def _unknown_section(head: Token, kind: str, report: CheckReport) -> str | None:
     """Report a section that there is not; the one that was probably meant, so that checking goes on."""
     other = "problem" if kind == "domain" else "domain"
     meant = nearest(head.text, SECTIONS[kind])
@@ -233,7 +233,7 @@ def _unknown_section(head: Token, kind: str, report: Diagnostics) -> str | None:
     return meant
 
 
-def _derived(section: Group, report: Diagnostics) -> list[DerivedSyntax]:
+def _derived(section: Group, report: CheckReport) -> list[DerivedSyntax]:
     items = section.items
     if len(items) != 3:
         report.error(
@@ -250,7 +250,7 @@ def _derived(section: Group, report: Diagnostics) -> list[DerivedSyntax]:
 _ACTION_KEYWORDS = (":parameters", ":parameter", ":precondition", ":effect")
 
 
-def _action(section: Group, report: Diagnostics) -> list[ActionSyntax]:
+def _action(section: Group, report: CheckReport) -> list[ActionSyntax]:
     items = section.items
     name = items[1] if len(items) > 1 else None
     if not isinstance(name, Token) or not is_name(name):
@@ -291,7 +291,7 @@ def _action(section: Group, report: Diagnostics) -> list[ActionSyntax]:
     ]
 
 
-def _not_a_keyword(key: Node, name: Token, report: Diagnostics) -> None:
+def _not_a_keyword(key: Node, name: Token, report: CheckReport) -> None:
     if isinstance(key, Token) and key.text.startswith(":"):
         help_ = report.near(key.text, _ACTION_KEYWORDS)
         report.error("unknown-section", f"an action has no part `{key.text}`", key, help=help_)
@@ -304,7 +304,7 @@ def _not_a_keyword(key: Node, name: Token, report: Diagnostics) -> None:
         )
 
 
-def _parameters(part: tuple[Token, Node] | None, report: Diagnostics) -> tuple[Typed, ...]:
+def _parameters(part: tuple[Token, Node] | None, report: CheckReport) -> tuple[Typed, ...]:
     if part is None:
         return ()
     key, value = part
@@ -314,7 +314,7 @@ def _parameters(part: tuple[Token, Node] | None, report: Diagnostics) -> tuple[T
     return tuple(parse_typed(value.items, report, variables=True))
 
 
-def _atoms(items: Sequence[Node], report: Diagnostics) -> list[Token]:
+def _atoms(items: Sequence[Node], report: CheckReport) -> list[Token]:
     found = []
     for item in items:
         if isinstance(item, Token):

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from pdsketch.lang.lists import is_name, parse_settings, parse_typed, type_at
 from pdsketch.lang.reader import Group, Node, Token
-from pdsketch.lang.report import Diagnostics
+from pdsketch.lang.report import CheckReport
 from pdsketch.lang.syntax import PredicateSyntax, Setting, TypeSyntax
 
 
-def parse_predicate(node: Node, report: Diagnostics, *, what: str) -> PredicateSyntax | None:
+def parse_predicate(node: Node, report: CheckReport, *, what: str) -> PredicateSyntax | None:
     """``(name [settings] ?x - type …)``; None if it is none, which is reported."""
     if not isinstance(node, Group) or node.bracket != "(" or not node.items:
         report.error("bad-predicate", f"wanted {what} such as (name ?x - type)", node)
@@ -29,7 +29,7 @@ def parse_predicate(node: Node, report: Diagnostics, *, what: str) -> PredicateS
     return PredicateSyntax(node, name, settings, parameters, is_wrong=len(report.diagnostics) > before)
 
 
-def parse_predicates(items: Sequence[Node], report: Diagnostics) -> list[PredicateSyntax]:
+def parse_predicates(items: Sequence[Node], report: CheckReport) -> list[PredicateSyntax]:
     """What stands in ``:predicates``."""
     found: list[PredicateSyntax] = []
     at = 0
@@ -52,7 +52,7 @@ def parse_predicates(items: Sequence[Node], report: Diagnostics) -> list[Predica
     return found
 
 
-def parse_functions(items: Sequence[Node], report: Diagnostics) -> list[PredicateSyntax]:
+def parse_functions(items: Sequence[Node], report: CheckReport) -> list[PredicateSyntax]:
     """``(f ?x) (g ?x) - number``: the type behind a dash holds for all functions before it."""
     found: list[PredicateSyntax] = []
     waiting: list[PredicateSyntax] = []

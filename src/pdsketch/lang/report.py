@@ -36,7 +36,7 @@ MOST_LISTED = 8
 
 
 @final
-class Diagnostics:
+class CheckReport:
     """The diagnostics of one source; the places of what was resolved, where ``occurrences`` takes them."""
 
     def __init__(self, source: Source, occurrences: Occurrences | None = None) -> None:
@@ -101,11 +101,11 @@ class Diagnostics:
         if self.occurrences is not None:
             self.occurrences.types[at.start, at.end] = type_
 
-    def fresh(self) -> Diagnostics:
+    def fresh(self) -> CheckReport:
         """An empty report of the same source, for a pass that may be repeated."""
-        return Diagnostics(self.source, None if self.occurrences is None else Occurrences())
+        return CheckReport(self.source, None if self.occurrences is None else Occurrences())
 
-    def adopt(self, other: Diagnostics) -> None:
+    def adopt(self, other: CheckReport) -> None:
         """Take over what another report holds."""
         self.diagnostics += other.diagnostics
         if self.occurrences is not None and other.occurrences is not None:
@@ -132,7 +132,7 @@ class Diagnostics:
         return any(d.severity == "error" for d in self.diagnostics)
 
 
-def duplicate(what: str, atom: Token, first: Placed, report: Diagnostics) -> None:
+def duplicate(what: str, atom: Token, first: Placed, report: CheckReport) -> None:
     """Report a name that is declared twice, with both places.
 
     ``what`` the name is of (``parameter``, ``predicate``), for the message; ``atom`` is the second

@@ -7,7 +7,7 @@ from typing import NamedTuple, final
 
 from pdsketch.lang.check.context import Context, Scope, fresh_name, taken_names
 from pdsketch.lang.check.fit import describe, fit, mismatch, unify
-from pdsketch.lang.check.tables import UNKNOWN, PredicateDeclaration
+from pdsketch.lang.check.tables import UNKNOWN, PredicateSignature
 from pdsketch.lang.diagnostics import Note
 from pdsketch.lang.reader import Group, Node, Token
 from pdsketch.lang.report import count, here
@@ -86,7 +86,7 @@ def check_apply(
 
 def _arguments(
     ctx: Context,
-    signature: PredicateDeclaration,
+    signature: PredicateSignature,
     call: Application,
     scope: Scope,
     given: Mapping[int, Variable],
@@ -130,7 +130,7 @@ def _plain_argument(ctx: Context, node: Token, wanted: Type) -> Expr | None:
 
 
 def _argument(
-    ctx: Context, node: Node, wanted: Type, signature: PredicateDeclaration, position: int, scope: Scope
+    ctx: Context, node: Node, wanted: Type, signature: PredicateSignature, position: int, scope: Scope
 ) -> Expr | None:
     of = f"`{signature.name}`"
     if isinstance(wanted, ObjectType) and wanted != UNKNOWN and isinstance(node, Group):
@@ -165,7 +165,7 @@ def is_blank(node: Node) -> bool:
     return isinstance(head, Token) and head.text.startswith("??")
 
 
-def widened(ctx: Context, apply: Apply, signature: PredicateDeclaration) -> list[int]:
+def widened(ctx: Context, apply: Apply, signature: PredicateSignature) -> list[int]:
     """The positions whose argument may be an object outside the parameter's type."""
     found = []
     for position, (arg, parameter) in enumerate(zip(apply.args, signature.parameters, strict=True)):
@@ -178,7 +178,7 @@ def widened(ctx: Context, apply: Apply, signature: PredicateDeclaration) -> list
 
 
 def stand_ins(
-    ctx: Context, apply: Apply, signature: PredicateDeclaration, positions: list[int], taken: set[str]
+    ctx: Context, apply: Apply, signature: PredicateSignature, positions: list[int], taken: set[str]
 ) -> tuple[Apply, tuple[Variable, ...], tuple[Expr, ...]]:
     """The predicate on members only: new variables of the parameters' types, equal to the arguments.
 
@@ -199,7 +199,7 @@ def stand_ins(
 
 
 def _restrict(
-    ctx: Context, apply: Apply, signature: PredicateDeclaration, call: Application, scope: Scope
+    ctx: Context, apply: Apply, signature: PredicateSignature, call: Application, scope: Scope
 ) -> Expr | None:
     """A Boolean predicate is false of objects outside its type; another has no value there."""
     positions = widened(ctx, apply, signature)

@@ -13,7 +13,7 @@ from pdsketch.lang.check.typenames import resolve_type
 from pdsketch.lang.lists import parse_typed
 from pdsketch.lang.reader import Group, Node, Token
 from pdsketch.lang.records import dataclass
-from pdsketch.lang.report import Diagnostics, Placed
+from pdsketch.lang.report import CheckReport, Placed
 from pdsketch.lang.source import Span
 from pdsketch.lang.syntax import Typed
 from pdsketch.lang.terms import Apply, Arithmetic, BlankCall, Each, Expr, Quantified, Variable, walk
@@ -51,7 +51,7 @@ class Context:
 
     tables: Tables
     knowledge: Knowledge
-    report: Diagnostics
+    report: CheckReport
     owner: str | None
     elaborate: Callable[[Context, Node, Scope, Type | None, Expr | None], Expr | None]
     slots: dict[str, Slot] = field(default_factory=dict)

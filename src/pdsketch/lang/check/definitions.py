@@ -11,11 +11,11 @@ from pdsketch.lang.check.effects import check_effect
 from pdsketch.lang.check.expressions import check_condition, check_expr
 from pdsketch.lang.check.knowledge import Knowledge
 from pdsketch.lang.check.names import declare_parameters
-from pdsketch.lang.check.tables import UNKNOWN, Parameter, PredicateDeclaration, Tables
+from pdsketch.lang.check.tables import UNKNOWN, Parameter, PredicateSignature, Tables
 from pdsketch.lang.diagnostics import Note
 from pdsketch.lang.domain import Action
 from pdsketch.lang.records import dataclass
-from pdsketch.lang.report import Diagnostics, duplicate
+from pdsketch.lang.report import CheckReport, duplicate
 from pdsketch.lang.syntax import ActionSyntax, DerivedSyntax, DomainSyntax
 from pdsketch.lang.terms import TRUE, Apply, Equal, Expr, Logic, Quantified, Variable
 from pdsketch.lang.types import OBJECT, ObjectType, ValueType
@@ -35,7 +35,7 @@ class Definitions:
 
 
 def check_definitions(
-    domain: DomainSyntax, tables: Tables, report: Diagnostics
+    domain: DomainSyntax, tables: Tables, report: CheckReport
 ) -> tuple[Definitions, Knowledge]:
     """Every derived predicate and action, with types and dimensions inferred across all of them."""
     knowledge = Knowledge()
@@ -53,7 +53,7 @@ def check_definitions(
     return found, knowledge
 
 
-def _round(domain: DomainSyntax, tables: Tables, knowledge: Knowledge, report: Diagnostics) -> Definitions:
+def _round(domain: DomainSyntax, tables: Tables, knowledge: Knowledge, report: CheckReport) -> Definitions:
     found = Definitions()
     budget = current()
     for signature in tables.signatures.values():
@@ -82,14 +82,14 @@ class Shared(NamedTuple):
 
     tables: Tables
     knowledge: Knowledge
-    report: Diagnostics
+    report: CheckReport
 
     def context(self, owner: str) -> Context:
         """A context for one definition."""
         return Context(self.tables, self.knowledge, self.report, owner, check_expr)
 
 
-def _bodies(signature: PredicateDeclaration, shared: Shared, found: Definitions) -> Expr | None:
+def _bodies(signature: PredicateSignature, shared: Shared, found: Definitions) -> Expr | None:
     """The body of a derived predicate; several rules for one are alternatives."""
     parts: list[Expr | None] = []
     for derived, head in zip(signature.bodies, signature.heads, strict=True):
@@ -103,7 +103,7 @@ def _bodies(signature: PredicateDeclaration, shared: Shared, found: Definitions)
 
 
 def _body(
-    ctx: Context, signature: PredicateDeclaration, derived: DerivedSyntax, head: tuple[Parameter, ...]
+    ctx: Context, signature: PredicateSignature, derived: DerivedSyntax, head: tuple[Parameter, ...]
 ) -> Expr | None:
     scope: dict[str, Variable] = {}
     narrowed: list[tuple[Variable, Variable]] = []
@@ -137,7 +137,7 @@ def _body(
 
 
 def _narrow(
-    ctx: Context, own: Parameter, variable: Variable, signature: PredicateDeclaration
+    ctx: Context, own: Parameter, variable: Variable, signature: PredicateSignature
 ) -> Variable | None:
     """A rule for a subtype of the declared type holds for members of that subtype only."""
     hierarchy = ctx.tables.hierarchy

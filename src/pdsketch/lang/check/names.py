@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pdsketch.lang.check.tables import NUMBER, UNKNOWN, Parameter, PredicateDeclaration, Tables
+from pdsketch.lang.check.tables import NUMBER, UNKNOWN, Parameter, PredicateSignature, Tables
 from pdsketch.lang.check.typedecls import declare_types
 from pdsketch.lang.check.typenames import RESERVED, resolve_type
 from pdsketch.lang.diagnostics import Note
 from pdsketch.lang.lists import is_name
 from pdsketch.lang.reader import Token
-from pdsketch.lang.report import Diagnostics, count, duplicate
+from pdsketch.lang.report import CheckReport, count, duplicate
 from pdsketch.lang.syntax import (
     DerivedSyntax,
     DomainSyntax,
@@ -23,7 +23,7 @@ from pdsketch.lang.syntax import (
 from pdsketch.lang.types import BOOL, OBJECT, ObjectType, Type, ValueType
 
 
-def declare(domain: DomainSyntax, report: Diagnostics) -> Tables:
+def declare(domain: DomainSyntax, report: CheckReport) -> Tables:
     """The tables of a domain."""
     tables = declare_types(domain.types, report)
     tables.objects.update(_constants(domain.constants, tables, report))
@@ -36,7 +36,7 @@ def declare(domain: DomainSyntax, report: Diagnostics) -> Tables:
     return tables
 
 
-def _constants(entries: Sequence[Typed], tables: Tables, report: Diagnostics) -> dict[str, ObjectType]:
+def _constants(entries: Sequence[Typed], tables: Tables, report: CheckReport) -> dict[str, ObjectType]:
     found: dict[str, ObjectType] = {}
     first: dict[str, Token] = {}
     for entry in entries:
@@ -59,7 +59,7 @@ def _constants(entries: Sequence[Typed], tables: Tables, report: Diagnostics) ->
     return found
 
 
-def _declare_predicate(syntax: PredicateSyntax, tables: Tables, report: Diagnostics) -> None:
+def _declare_predicate(syntax: PredicateSyntax, tables: Tables, report: CheckReport) -> None:
     name = syntax.name.text
     if (name in RESERVED and name not in ("eq", "equal")) or "::" in name:
         report.error("reserved-name", f"`{name}` is a word of the language", syntax.name)
@@ -71,12 +71,12 @@ def _declare_predicate(syntax: PredicateSyntax, tables: Tables, report: Diagnost
     parameters = declare_parameters(syntax.parameters, tables, report, default=OBJECT)
     returns = _returns(syntax, tables, report) or BOOL
     is_wrong = syntax.is_wrong or len(report.diagnostics) > before
-    tables.signatures[name] = PredicateDeclaration(
+    tables.signatures[name] = PredicateSignature(
         name, report.span(syntax.name), parameters, returns, is_wrong=is_wrong
     )
 
 
-def _declare_derived(derived: DerivedSyntax, tables: Tables, report: Diagnostics) -> None:
+def _declare_derived(derived: DerivedSyntax, tables: Tables, report: CheckReport) -> None:
     """Either a new predicate, as in the paper, or one more rule for a declared one, as in PDDL."""
     head = derived.head
     name = head.name.text
@@ -92,7 +92,7 @@ def _declare_derived(derived: DerivedSyntax, tables: Tables, report: Diagnostics
     parameters = declare_parameters(head.parameters, tables, report, default=default)
     returns = _returns(head, tables, report)
     if known is None:
-        tables.signatures[name] = PredicateDeclaration(
+        tables.signatures[name] = PredicateSignature(
             name,
             report.span(head.name),
             parameters,
@@ -135,7 +135,7 @@ def _declare_derived(derived: DerivedSyntax, tables: Tables, report: Diagnostics
 
 
 def declare_parameters(
-    entries: Sequence[Typed], tables: Tables, report: Diagnostics, *, default: ObjectType
+    entries: Sequence[Typed], tables: Tables, report: CheckReport, *, default: ObjectType
 ) -> tuple[Parameter, ...]:
     """Parameters with their types; one that stands twice is reported.
 
@@ -156,7 +156,7 @@ def declare_parameters(
     return tuple(found.values())
 
 
-def _returns(syntax: PredicateSyntax, tables: Tables, report: Diagnostics) -> ValueType | None:
+def _returns(syntax: PredicateSyntax, tables: Tables, report: CheckReport) -> ValueType | None:
     """The declared type of the value; a number for functions; None where nothing is said."""
     written: TypeSyntax | None = syntax.returns
     for setting in syntax.settings:
@@ -183,7 +183,7 @@ def _returns(syntax: PredicateSyntax, tables: Tables, report: Diagnostics) -> Va
     return found
 
 
-def setting_type(setting: Setting, report: Diagnostics) -> TypeSyntax | None:
+def setting_type(setting: Setting, report: CheckReport) -> TypeSyntax | None:
     """The type that a setting names."""
     if isinstance(setting.value, Token) and is_name(setting.value):
         return TypeName(setting.value, setting.bracket)
@@ -191,7 +191,7 @@ def setting_type(setting: Setting, report: Diagnostics) -> TypeSyntax | None:
     return None
 
 
-def _check_parameters(signature: PredicateDeclaration, report: Diagnostics) -> None:
+def _check_parameters(signature: PredicateSignature, report: CheckReport) -> None:
     """A predicate without a body takes objects (it is observed) or values (it is external), not both."""
     kinds = {isinstance(p.type, ValueType) for p in signature.parameters if p.type != UNKNOWN}
     if not signature.has_body and len(kinds) == 2:
