@@ -14,9 +14,8 @@ from pdsketch.abstract import Abstraction, Compile, FactReader, object_places
 from pdsketch.heuristics import Evaluator, KernelEvaluator
 from pdsketch.kernels import Bools, Floats
 from pdsketch.lang import Expr
-from pdsketch.search.latent.instances import Candidates
+from pdsketch.search.latent.instances import Candidates, prices_of
 from pdsketch.search.latent.margin import NO_MARGIN, Margin
-from pdsketch.search.latent.prices import prices_of
 from pdsketch.search.latent.undecided import UNDECIDED_FROM, UNDECIDED_TO, known_blanks
 from pdsketch.tensor import Model, StateBatch, Universe
 
