@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from pdsketch.cli import output
-from pdsketch.cli.models import domain_of, loaded_model, without_domain
-from pdsketch.cli.modules import add_module_argument
+from pdsketch.cli.modules import add_module_argument, domain_of, loaded_model, without_domain
 from pdsketch.lang import (
     Diagnostic,
     Error,

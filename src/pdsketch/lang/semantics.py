@@ -16,10 +16,9 @@ from typing import Any
 from pdsketch.lang.data import elementwise, flat, near, show_atom, shown
 from pdsketch.lang.diagnostics import error
 from pdsketch.lang.domain import Data, Fact
-from pdsketch.lang.moment import Bindings, Moment, State
+from pdsketch.lang.moment import Bindings, Moment, State, StaticContext
 from pdsketch.lang.steps import Step
 from pdsketch.lang.terms import Expr, Update
-from pdsketch.lang.world import StaticContext
 
 __all__ = [
     "Bindings",

@@ -1,6 +1,6 @@
 """The door of `tensor`: what other rooms may use, and where it stands."""
 
-from pdsketch.tensor.compile.callee import Callee as Callee, Given as Given, out_of_memory as out_of_memory
+from pdsketch.tensor.compile.blanks import Callee as Callee, Given as Given, out_of_memory as out_of_memory
 from pdsketch.tensor.compile.logic import CRISP as CRISP, Logic as Logic, TNorm as TNorm, logic_of as logic_of
 from pdsketch.tensor.compile.node import (
     Axes as Axes,
@@ -19,8 +19,7 @@ from pdsketch.tensor.experience import (
     in_words as in_words,
     strange as strange,
 )
-from pdsketch.tensor.explanation import Explanation as Explanation, explain as explain
-from pdsketch.tensor.model import Model as Model
+from pdsketch.tensor.model import Explanation as Explanation, Model as Model, explain as explain
 from pdsketch.tensor.states.codes import (
     CODEBOOKS as CODEBOOKS,
     CORRECTIONS as CORRECTIONS,
@@ -40,13 +39,14 @@ from pdsketch.tensor.states.codes import (
     samples_of as samples_of,
     tolerance_of as tolerance_of,
 )
-from pdsketch.tensor.states.problem import facts_of as facts_of, write_problem as write_problem
 from pdsketch.tensor.states.state import (
     State as State,
     StateBatch as StateBatch,
     concat as concat,
     difference as difference,
+    facts_of as facts_of,
     same_domain as same_domain,
+    write_problem as write_problem,
 )
 from pdsketch.tensor.states.universe import (
     Universe as Universe,

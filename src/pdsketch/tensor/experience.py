@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from pdsketch.lang import ValueType, error
-from pdsketch.tensor.compile.callee import Callee, Given
+from pdsketch.tensor.compile.blanks import Callee, Given
 from pdsketch.tensor.states.codes import Codes
 from pdsketch.tensor.states.values import is_categorical
 

@@ -17,8 +17,11 @@ from pdsketch.training.data.files import (
     save_episodes as save_episodes,
 )
 from pdsketch.training.data.hindsight import hindsight as hindsight
-from pdsketch.training.data.join import join_episodes as join_episodes
-from pdsketch.training.data.recorder import Recorder as Recorder, arrays_of as arrays_of
+from pdsketch.training.data.recorder import (
+    Recorder as Recorder,
+    arrays_of as arrays_of,
+    join_episodes as join_episodes,
+)
 from pdsketch.training.diagnosis.behaviour import BlankReport as BlankReport
 from pdsketch.training.diagnosis.page import page as page
 from pdsketch.training.diagnosis.report import (

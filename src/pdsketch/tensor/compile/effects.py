@@ -21,8 +21,7 @@ from pdsketch.lang import FLOAT, INT, Action, ObjectType, Predicate, ValueType
 from pdsketch.tensor.compile.logic import Logic
 from pdsketch.tensor.compile.lower import Lowering
 from pdsketch.tensor.compile.node import INSTANCE, Node, Run
-from pdsketch.tensor.compile.read import ActionParameter
-from pdsketch.tensor.compile.scope import Binding
+from pdsketch.tensor.compile.read import ActionParameter, Binding
 from pdsketch.tensor.compile.writer import Writer, beside
 from pdsketch.tensor.states import whole
 from pdsketch.tensor.states.values import convert, fully_soft, harden, is_categorical, numbers, soften

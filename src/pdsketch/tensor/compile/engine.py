@@ -21,8 +21,7 @@ from pdsketch.tensor.compile.effects import CompiledAction, compile_action
 from pdsketch.tensor.compile.logic import CRISP, Logic
 from pdsketch.tensor.compile.lower import Lowering
 from pdsketch.tensor.compile.node import Axis, Node, Run, aligned
-from pdsketch.tensor.compile.read import ActionParameter, Along
-from pdsketch.tensor.compile.scope import Binding, parameters
+from pdsketch.tensor.compile.read import ActionParameter, Along, Binding, parameters
 from pdsketch.tensor.states.state import StateBatch
 from pdsketch.tensor.states.universe import ObjectLayout
 

@@ -10,11 +10,10 @@ import torch
 from torch import Tensor
 
 from pdsketch.lang import TRUE, ObjectType, Predicate, Update
-from pdsketch.tensor.compile.fold import over
+from pdsketch.tensor.compile.logic import over
 from pdsketch.tensor.compile.lower import Lowering
 from pdsketch.tensor.compile.node import INSTANCE, Axes, Axis, Run, aligned
-from pdsketch.tensor.compile.read import Along, Place, axes_of, index_of
-from pdsketch.tensor.compile.scope import Binding, level_of, place
+from pdsketch.tensor.compile.read import Along, Binding, Place, axes_of, index_of, level_of, place
 from pdsketch.tensor.states import whole
 from pdsketch.tensor.states.values import fully_soft, numbers
 
