@@ -15,7 +15,7 @@ from pdsketch.training.data import device_dataset
 from pdsketch.training.data.device_dataset import put_on_device
 from pdsketch.training.data.files import load_episodes, save_episodes
 from pdsketch.training.data.recorder import Recorder
-from pdsketch.training.diagnosis.holes import state_hashes
+from pdsketch.training.diagnosis.warnings import state_hashes
 from pdsketch.training.fitting import evaluate, open_training_set
 
 CPU = torch.device("cpu")

@@ -20,6 +20,7 @@ from pdsketch.tensor.experience import (
     strange as strange,
 )
 from pdsketch.tensor.model import Explanation as Explanation, Model as Model, explain as explain
+from pdsketch.tensor.notes import TRAINED as TRAINED, VERDICTS as VERDICTS
 from pdsketch.tensor.states.codes import (
     CODEBOOKS as CODEBOOKS,
     CORRECTIONS as CORRECTIONS,

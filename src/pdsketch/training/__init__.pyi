@@ -22,18 +22,17 @@ from pdsketch.training.data.recorder import (
     arrays_of as arrays_of,
     join_episodes as join_episodes,
 )
-from pdsketch.training.diagnosis.behaviour import BlankReport as BlankReport
+from pdsketch.training.diagnosis.blanks import (
+    MEANINGS as MEANINGS,
+    REMEDIES as REMEDIES,
+    BlankReport as BlankReport,
+    Verdict as Verdict,
+)
 from pdsketch.training.diagnosis.page import page as page
 from pdsketch.training.diagnosis.report import (
     Evaluation as Evaluation,
     Findings as Findings,
     Report as Report,
-)
-from pdsketch.training.diagnosis.verdicts import (
-    MEANINGS as MEANINGS,
-    NOTE as NOTE,
-    REMEDIES as REMEDIES,
-    Verdict as Verdict,
 )
 from pdsketch.training.fitting import Source as Source, evaluate as evaluate, fit as fit, gather as gather
 from pdsketch.training.keywords import FitOptions as FitOptions

@@ -34,8 +34,8 @@ from pdsketch.search.latent.relations import can_sample, input_types, name_of, p
 from pdsketch.search.latent.replay import Trail, doubts_of, follow
 from pdsketch.search.latent.settings import LatentOutcome
 from pdsketch.search.latent.undecided import known_blanks, undecided
-from pdsketch.tensor import Model, State
-from pdsketch.training import MEANINGS, NOTE, REMEDIES, Verdict
+from pdsketch.tensor import VERDICTS, Model, State
+from pdsketch.training import MEANINGS, REMEDIES, Verdict
 
 _MOST_PARTS: Final = 12
 """Reasons that are given."""
@@ -137,7 +137,7 @@ def _verdicts(model: Model, goal: Expr, said: Sequence[str]) -> list[str]:
 
     Blanks of which something was said already are left out.
     """
-    words: Mapping[str, Verdict] = model.notes.get(NOTE, {})
+    words: Mapping[str, Verdict] = model.notes.get(VERDICTS, {})
     expressions = [goal]
     for action in model.domain.actions.values():
         expressions += [action.precondition, *effect_expressions(action.effects)]
