@@ -10,6 +10,7 @@ from pdsketch.lang import (
     OBJECT,
     UNKNOWN,
     Atom,
+    CheckReport,
     DomainSyntax,
     Key,
     ObjectType,
@@ -17,7 +18,6 @@ from pdsketch.lang import (
     Placed,
     PredicateSyntax,
     ProblemSyntax,
-    Report,
     Source,
     Span,
     Type,
@@ -127,7 +127,7 @@ class Collector:
     def problem(self, syntax: ProblemSyntax, form: Placed) -> None:
         """Declare what a problem declares, but for bound variables."""
         self.add("problem", syntax.name, ("problem", syntax.name.text), f"problem {syntax.name.text}", form)
-        silent = Report(self.source)
+        silent = CheckReport(self.source)
         for section in syntax.objects:
             for entry in parse_typed(section.items[1:], silent):
                 self.add("object", entry.name, ("object", entry.name.text), self._object(entry))

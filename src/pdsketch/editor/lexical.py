@@ -14,13 +14,13 @@ from pdsketch.lang import (
     SECTIONS,
     TOKEN,
     Atom,
+    CheckReport,
     Definition,
     DomainSyntax,
     Group,
     Key,
     Node,
     ProblemSyntax,
-    Report,
     Source,
     TypeName,
     TypeSyntax,
@@ -138,7 +138,7 @@ class Lexical:
         self.types = collector.occurrences.types
         self.knows = knows
         self.regions: list[Region] = []
-        self._silent = Report(collector.source)
+        self._silent = CheckReport(collector.source)
         self._owner = ""
 
     def domain(self, syntax: DomainSyntax) -> None:

@@ -87,10 +87,10 @@ from pdsketch.lang.reader import (
 )
 from pdsketch.lang.records import dataclass as dataclass
 from pdsketch.lang.report import (
+    CheckReport as CheckReport,
     Key as Key,
     Occurrences as Occurrences,
     Placed as Placed,
-    Report as Report,
     count as count,
 )
 from pdsketch.lang.rewrite import (

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pdsketch.lang.reader import Atom, Group, Node, is_word_of_its_own
-from pdsketch.lang.report import Report
+from pdsketch.lang.report import CheckReport
 from pdsketch.lang.syntax import Either, Setting, Typed, TypeName, TypeSyntax
 
 
-def parse_typed(items: Sequence[Node], report: Report, *, variables: bool = False) -> list[Typed]:
+def parse_typed(items: Sequence[Node], report: CheckReport, *, variables: bool = False) -> list[Typed]:
     """``a b - t c``: names (or variables) with the type written behind them."""
     found: list[Typed] = []
     waiting: list[Atom] = []
@@ -31,7 +31,7 @@ def parse_typed(items: Sequence[Node], report: Report, *, variables: bool = Fals
     return found + [Typed(name) for name in waiting]
 
 
-def _not_a_name(item: Node, report: Report, *, variables: bool) -> list[Atom]:
+def _not_a_name(item: Node, report: CheckReport, *, variables: bool) -> list[Atom]:
     """Report what stands where a name is wanted; the variable that was probably meant, if any."""
     text = item.text if isinstance(item, Atom) else ""
     shown = f"`{text}`" if text else "a list"
@@ -62,7 +62,7 @@ def is_object_name(text: str) -> bool:
     return is_word_of_its_own(text) and is_name(Atom(text, 0))
 
 
-def type_at(items: Sequence[Node], at: int, dash: Atom, report: Report) -> tuple[TypeSyntax | None, int]:
+def type_at(items: Sequence[Node], at: int, dash: Atom, report: CheckReport) -> tuple[TypeSyntax | None, int]:
     """The type that begins at an index, and the index behind it."""
     if at >= len(items):
         report.error("bad-typed-list", "no type stands behind this `-`", dash)
@@ -79,7 +79,7 @@ def type_at(items: Sequence[Node], at: int, dash: Atom, report: Report) -> tuple
     return TypeName(item), at + 1
 
 
-def _either(group: Group, report: Report) -> TypeSyntax | None:
+def _either(group: Group, report: CheckReport) -> TypeSyntax | None:
     if group.bracket == "(" and is_word(group.items, 0, "either") and len(group.items) > 1:
         members: list[TypeName] = []
         for item in group.items[1:]:
@@ -94,7 +94,7 @@ def _either(group: Group, report: Report) -> TypeSyntax | None:
     return None
 
 
-def parse_settings(nodes: Sequence[Node], report: Report) -> tuple[Setting, ...]:
+def parse_settings(nodes: Sequence[Node], report: CheckReport) -> tuple[Setting, ...]:
     """``[key=value, …]``; the value is a word, a string, a number or a type."""
     found: list[Setting] = []
     items = [item for item in nodes if not (isinstance(item, Atom) and item.text == ",")]
@@ -106,7 +106,7 @@ def parse_settings(nodes: Sequence[Node], report: Report) -> tuple[Setting, ...]
     return tuple(found)
 
 
-def _setting_at(items: list[Node], at: int, report: Report) -> tuple[Setting | None, int]:
+def _setting_at(items: list[Node], at: int, report: CheckReport) -> tuple[Setting | None, int]:
     """``key=value``, ``key= value``, ``key =value`` or ``key = value``, read from an index."""
     first = items[at]
     if isinstance(first, Group):

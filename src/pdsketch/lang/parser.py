@@ -8,7 +8,7 @@ from typing import final
 from pdsketch.lang.diagnostics import Note, nearest
 from pdsketch.lang.lists import is_name, is_settings, is_word, parse_settings, parse_typed, type_at
 from pdsketch.lang.reader import Atom, Group, Node
-from pdsketch.lang.report import Report, count
+from pdsketch.lang.report import CheckReport, count
 from pdsketch.lang.syntax import (
     ActionSyntax,
     DerivedSyntax,
@@ -23,7 +23,7 @@ from pdsketch.lang.syntax import (
 # The declarations of predicates and functions, out of S-expressions.
 
 
-def parse_predicate(node: Node, report: Report, *, what: str) -> PredicateSyntax | None:
+def parse_predicate(node: Node, report: CheckReport, *, what: str) -> PredicateSyntax | None:
     """``(name [settings] ?x - type …)``; None if it is none, which is reported."""
     if not isinstance(node, Group) or node.bracket != "(" or not node.items:
         report.error("bad-predicate", f"wanted {what} such as (name ?x - type)", node)
@@ -42,7 +42,7 @@ def parse_predicate(node: Node, report: Report, *, what: str) -> PredicateSyntax
     return PredicateSyntax(node, name, settings, parameters, is_wrong=len(report.diagnostics) > before)
 
 
-def parse_predicates(items: Sequence[Node], report: Report) -> list[PredicateSyntax]:
+def parse_predicates(items: Sequence[Node], report: CheckReport) -> list[PredicateSyntax]:
     """What stands in ``:predicates``."""
     found: list[PredicateSyntax] = []
     at = 0
@@ -65,7 +65,7 @@ def parse_predicates(items: Sequence[Node], report: Report) -> list[PredicateSyn
     return found
 
 
-def parse_functions(items: Sequence[Node], report: Report) -> list[PredicateSyntax]:
+def parse_functions(items: Sequence[Node], report: CheckReport) -> list[PredicateSyntax]:
     """``(f ?x) (g ?x) - number``: the type behind a dash holds for all functions before it."""
     found: list[PredicateSyntax] = []
     waiting: list[PredicateSyntax] = []
@@ -120,7 +120,9 @@ class Definition:
         self.sections = sections
 
 
-def parse_definition(nodes: Sequence[Node], report: Report, kind: str | None = None) -> Definition | None:
+def parse_definition(
+    nodes: Sequence[Node], report: CheckReport, kind: str | None = None
+) -> Definition | None:
     """The definition that a file holds; None (reported) if it holds none, or one of another kind."""
     if not nodes:
         report.error(
@@ -144,7 +146,7 @@ def parse_definition(nodes: Sequence[Node], report: Report, kind: str | None = N
     return _header(top, report, kind)
 
 
-def _header(top: Group, report: Report, kind: str | None) -> Definition | None:
+def _header(top: Group, report: CheckReport, kind: str | None) -> Definition | None:
     """Both ``(define (domain d) …)`` and the paper's ``(define domain (domain d) …)``."""
     at = 2 if is_word(top.items, 1, "domain") or is_word(top.items, 1, "problem") else 1
     header = top.items[at] if len(top.items) > at else top.items[0]
@@ -168,7 +170,7 @@ def _header(top: Group, report: Report, kind: str | None) -> Definition | None:
     return None
 
 
-def parse_domain_syntax(definition: Definition, report: Report) -> DomainSyntax:
+def parse_domain_syntax(definition: Definition, report: CheckReport) -> DomainSyntax:
     """The declarations of a domain."""
     requirements: list[Atom] = []
     types: list[Typed] = []
@@ -204,7 +206,7 @@ def parse_domain_syntax(definition: Definition, report: Report) -> DomainSyntax:
     )
 
 
-def parse_problem_syntax(definition: Definition, report: Report) -> ProblemSyntax:
+def parse_problem_syntax(definition: Definition, report: CheckReport) -> ProblemSyntax:
     """The declarations of a problem."""
     first: dict[str, Group] = {}
     requirements: list[Atom] = []
@@ -238,7 +240,7 @@ def parse_problem_syntax(definition: Definition, report: Report) -> ProblemSynta
     )
 
 
-def _domain_of(section: Group | None, report: Report) -> Atom | None:
+def _domain_of(section: Group | None, report: CheckReport) -> Atom | None:
     if section is None:
         return None
     if len(section.items) == 2 and isinstance(section.items[1], Atom):
@@ -247,7 +249,7 @@ def _domain_of(section: Group | None, report: Report) -> Atom | None:
     return Atom("", section.start)
 
 
-def _goal_of(section: Group | None, report: Report) -> Node | None:
+def _goal_of(section: Group | None, report: CheckReport) -> Node | None:
     if section is None:
         return None
     if len(section.items) != 2:
@@ -262,7 +264,7 @@ def _goal_of(section: Group | None, report: Report) -> Node | None:
     return section.items[1]
 
 
-def _sections(definition: Definition, report: Report) -> Iterable[tuple[str, Group]]:
+def _sections(definition: Definition, report: CheckReport) -> Iterable[tuple[str, Group]]:
     """The sections with a known keyword; the others are reported."""
     known = SECTIONS[definition.kind]
     for section in definition.sections:
@@ -288,7 +290,7 @@ def _sections(definition: Definition, report: Report) -> Iterable[tuple[str, Gro
                 yield meant, section
 
 
-def _unknown_section(head: Atom, kind: str, report: Report) -> str | None:
+def _unknown_section(head: Atom, kind: str, report: CheckReport) -> str | None:
     """Report a section that there is not; the one that was probably meant, so that checking goes on."""
     other = "problem" if kind == "domain" else "domain"
     meant = nearest(head.text, SECTIONS[kind])
@@ -301,7 +303,7 @@ def _unknown_section(head: Atom, kind: str, report: Report) -> str | None:
     return meant
 
 
-def _derived(section: Group, report: Report) -> list[DerivedSyntax]:
+def _derived(section: Group, report: CheckReport) -> list[DerivedSyntax]:
     items = section.items
     if len(items) != 3:
         report.error(
@@ -318,7 +320,7 @@ def _derived(section: Group, report: Report) -> list[DerivedSyntax]:
 _ACTION_KEYWORDS = (":parameters", ":parameter", ":precondition", ":effect")
 
 
-def _action(section: Group, report: Report) -> list[ActionSyntax]:
+def _action(section: Group, report: CheckReport) -> list[ActionSyntax]:
     items = section.items
     name = items[1] if len(items) > 1 else None
     if not isinstance(name, Atom) or not is_name(name):
@@ -359,7 +361,7 @@ def _action(section: Group, report: Report) -> list[ActionSyntax]:
     ]
 
 
-def _not_a_keyword(key: Node, name: Atom, report: Report) -> None:
+def _not_a_keyword(key: Node, name: Atom, report: CheckReport) -> None:
     if isinstance(key, Atom) and key.text.startswith(":"):
         help_ = report.near(key.text, _ACTION_KEYWORDS)
         report.error("unknown-section", f"an action has no part `{key.text}`", key, help=help_)
@@ -372,7 +374,7 @@ def _not_a_keyword(key: Node, name: Atom, report: Report) -> None:
         )
 
 
-def _parameters(part: tuple[Atom, Node] | None, report: Report) -> tuple[Typed, ...]:
+def _parameters(part: tuple[Atom, Node] | None, report: CheckReport) -> tuple[Typed, ...]:
     if part is None:
         return ()
     key, value = part
@@ -382,7 +384,7 @@ def _parameters(part: tuple[Atom, Node] | None, report: Report) -> tuple[Typed, 
     return tuple(parse_typed(value.items, report, variables=True))
 
 
-def _atoms(items: Sequence[Node], report: Report) -> list[Atom]:
+def _atoms(items: Sequence[Node], report: CheckReport) -> list[Atom]:
     found = []
     for item in items:
         if isinstance(item, Atom):

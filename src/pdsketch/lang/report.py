@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 # What the passes resolved, with its places: which name stands for what, and the types of expressions.
 #
-# Only an analysis of a text asks for it (`Report.occurrences`); loading a file does not keep it.
+# Only an analysis of a text asks for it (`CheckReport.occurrences`); loading a file does not keep it.
 
 Key = tuple[str, str | int]
 """What a name stands for: ``("type", t)``, ``("predicate", p)``, ``("object", o)``, ``("action", a)``,
@@ -70,7 +70,7 @@ MOST_LISTED = 8
 
 
 @final
-class Report:
+class CheckReport:
     """The diagnostics of one source; the places of what was resolved, where ``occurrences`` takes them."""
 
     def __init__(self, source: Source, occurrences: Occurrences | None = None) -> None:
@@ -127,11 +127,11 @@ class Report:
         if self.occurrences is not None:
             self.occurrences.types[at.start, at.end] = type_
 
-    def fresh(self) -> Report:
+    def fresh(self) -> CheckReport:
         """An empty report of the same source, for a pass that may be repeated."""
-        return Report(self.source, None if self.occurrences is None else Occurrences())
+        return CheckReport(self.source, None if self.occurrences is None else Occurrences())
 
-    def adopt(self, other: Report) -> None:
+    def adopt(self, other: CheckReport) -> None:
         """Take over what another report holds."""
         self.diagnostics += other.diagnostics
         if self.occurrences is not None and other.occurrences is not None:
@@ -158,7 +158,7 @@ class Report:
         return any(d.severity == "error" for d in self.diagnostics)
 
 
-def duplicate(what: str, atom: Atom, first: Placed, report: Report) -> None:
+def duplicate(what: str, atom: Atom, first: Placed, report: CheckReport) -> None:
     """Report a name that is declared twice, with both places."""
     report.error(
         "duplicate-name",

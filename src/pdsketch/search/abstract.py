@@ -32,7 +32,7 @@ from pdsketch.abstract import (
 from pdsketch.budget import Budget
 from pdsketch.kernels import Ints
 from pdsketch.lang import Expr, Step
-from pdsketch.search.latent.instances import checked_cost, prices_of
+from pdsketch.search.latent.instances import checked_cost, costs_of
 from pdsketch.search.latent.margin import Margin, hold_at_first
 from pdsketch.search.latent.replay import Trail
 from pdsketch.search.options import Search
@@ -161,7 +161,7 @@ class AbstractSearch:
         if self._abstraction is None:
             found = self._compilations.abstraction(self._place, read=False)
             if self._costs:
-                found = found.priced(prices_of(self._model, self._here, 0, found.steps))
+                found = found.priced(costs_of(self._model, self._here, 0, found.steps))
             self._abstraction = found
         return self._abstraction
 

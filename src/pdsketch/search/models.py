@@ -24,7 +24,7 @@ from pdsketch.search.latent.engine import BestFirstSearch
 from pdsketch.search.latent.heuristics import Searched, StateHeuristic
 from pdsketch.search.latent.instances import Candidates, value_types
 from pdsketch.search.latent.limits import LIMITS, status_of, suppress_limits
-from pdsketch.search.latent.margin import CRISP_TRUTH, GoalTest, Margin, levels_of, lowered, share_of
+from pdsketch.search.latent.margin import CRISP_TRUTH, GoalTest, Margin, confidences_of, lowered, share_of
 from pdsketch.search.latent.options import LatentOptions, budget_of, checked_options
 from pdsketch.search.latent.orders import Order, order_of
 from pdsketch.search.latent.reasons import (
@@ -186,7 +186,7 @@ def plan_models(
         wanted = checked_goals(model, listed, goals)
         with torch.inference_mode():
             found: dict[int, Result] = {}
-            for level in levels_of(options.confidence):
+            for level in confidences_of(options.confidence):
                 left = [i for i in range(len(listed)) if i not in found]
                 with share_of(budget, level).running() as share:
                     some = [listed[i] for i in left], [wanted[i] for i in left]

@@ -1,7 +1,12 @@
 """The door of `tensor`: what other rooms may use, and where it stands."""
 
 from pdsketch.tensor.compile.blanks import Callee as Callee, Given as Given, out_of_memory as out_of_memory
-from pdsketch.tensor.compile.logic import CRISP as CRISP, Logic as Logic, TNorm as TNorm, logic_of as logic_of
+from pdsketch.tensor.compile.logic import (
+    CRISP as CRISP,
+    FuzzyLogic as FuzzyLogic,
+    TNorm as TNorm,
+    logic_of as logic_of,
+)
 from pdsketch.tensor.compile.node import (
     Axes as Axes,
     Node as Node,
@@ -17,7 +22,7 @@ from pdsketch.tensor.experience import (
     Watch as Watch,
     features as features,
     in_words as in_words,
-    strange as strange,
+    out_of_distribution as out_of_distribution,
 )
 from pdsketch.tensor.model import Explanation as Explanation, Model as Model, explain as explain
 from pdsketch.tensor.notes import TRAINED as TRAINED, VERDICTS as VERDICTS

@@ -30,11 +30,11 @@ from pdsketch.lang import (
 )
 from pdsketch.tensor.compile.blanks import Functions
 from pdsketch.tensor.compile.engine import Engine
-from pdsketch.tensor.compile.logic import CRISP, Logic, TNorm, logic_of
+from pdsketch.tensor.compile.logic import CRISP, FuzzyLogic, TNorm, logic_of
 from pdsketch.tensor.compile.node import Run
 from pdsketch.tensor.experience import Watch
 from pdsketch.tensor.notes import TRAINED, VERDICTS
-from pdsketch.tensor.states import whole
+from pdsketch.tensor.states import saturating
 from pdsketch.tensor.states.arguments import bind
 from pdsketch.tensor.states.state import State, StateBatch, concat, difference, same_domain
 
@@ -253,10 +253,10 @@ class Model(nn.Module):
             )
         return formula
 
-    def _logic(self, crisp: bool, tnorm: TNorm | None) -> Logic:
+    def _logic(self, crisp: bool, tnorm: TNorm | None) -> FuzzyLogic:
         return CRISP if crisp else self.logic if tnorm is None else logic_of(tnorm)
 
-    def _each_holds(self, batch: StateBatch, formulas: Sequence[Formula], logic: Logic) -> Tensor:
+    def _each_holds(self, batch: StateBatch, formulas: Sequence[Formula], logic: FuzzyLogic) -> Tensor:
         """One formula a state: each different one is evaluated on the states that ask for it."""
         if len(formulas) != batch.size:
             raise error("bad-batch", f"{len(formulas)} formulas were given for {batch.size} states")
@@ -334,7 +334,7 @@ class Model(nn.Module):
                 raise error(
                     "not-a-number", f"`{name}` is NaN after the step", self.domain.predicates[name].span
                 )
-            beyond = whole.has_left(tensor, self.domain.predicates[name].type)
+            beyond = saturating.has_left(tensor, self.domain.predicates[name].type)
             if beyond is not None and bool(beyond.any()):
                 raise error(
                     "int-overflow",

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from pdsketch.lang import Apply, BlankCall, Each, Expr, ObjectType, Predicate, ValueType, Variable, substitute
 from pdsketch.nets import BooleanNet, Together, Told, can_join, is_free
-from pdsketch.tensor import Axes, Logic, Node, Run, aligned, presented, union
+from pdsketch.tensor import Axes, FuzzyLogic, Node, Run, aligned, presented, union
 
 if TYPE_CHECKING:
     from pdsketch.training.time_slice import TimeSlice
@@ -74,12 +74,12 @@ class Alike:
         if truth is None:
             truth = self._by_row(current, asked, rows, nodes, axes)
         for at in range(len(self.objects)):
-            if at not in {axis.level for axis in axes}:
+            if at not in {axis.depth for axis in axes}:
                 truth = truth.unsqueeze(1 + at)
         layout = self.training.dataset.states.layout
         return truth.expand(len(rows), *(layout.size(cast(ObjectType, type_)) for type_ in self.objects))
 
-    def _arguments(self, logic: Logic) -> list[Node]:
+    def _arguments(self, logic: FuzzyLogic) -> list[Node]:
         if logic.name not in self._nodes:
             first = _predicate(self.training, self.tables[0])
             self._nodes[logic.name] = self.training.engine.arguments(first, self.bodies[0], logic)

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from pdsketch.nets import BooleanNet, Shared
-from pdsketch.tensor import Logic, Run, StateBatch, fully_soft, is_categorical, unify
+from pdsketch.tensor import FuzzyLogic, Run, StateBatch, fully_soft, is_categorical, unify
 from pdsketch.training.alike import Alike
 from pdsketch.training.training_set import TrainingSet
 
@@ -59,7 +59,7 @@ class TimeSlice:
     def __init__(
         self,
         training: TrainingSet,
-        logic: Logic,
+        logic: FuzzyLogic,
         states: Tensor,
         before: TimeSlice | None = None,
         transitions: tuple[Transition, ...] = (),
@@ -371,7 +371,7 @@ def sorted_by(key: Tensor, count: int) -> list[tuple[int, Tensor]]:
     return [(at, parts[at]) for at in range(count) if sizes[at]]
 
 
-def encode(training: TrainingSet, states: Tensor, logic: Logic) -> dict[str, Tensor]:
+def encode(training: TrainingSet, states: Tensor, logic: FuzzyLogic) -> dict[str, Tensor]:
     """The encoded variables of some states of the data, where it does not give them."""
     predicates, data = training.domain.predicates.values(), training.dataset
     missing = [p.name for p in predicates if p.role == "encoded" and p.name not in data]

@@ -60,7 +60,7 @@ WrongCase = tuple[NetworkFunction, Longs, Longs]
 """A function, the codes on its axes, and its results there."""
 
 
-def wrong_cases(
+def counter_examples(
     translator: Translator,
     state: StateBatch,
     owners: Collection[str],
@@ -252,7 +252,7 @@ class ModelAbstraction:
         objects = state.universe(0).types
         names = {number: name for name, number in numbered(domain, objects).items()}
         owners = {"", *domain.predicates, *([] if action is None else [action])}
-        cases = wrong_cases(translator, state, owners, arguments, names)
+        cases = counter_examples(translator, state, owners, arguments, names)
         corrected = [translator.corrections.add(*case) for case in cases]
         if cases or self.books.sizes != before:
             self._forget()

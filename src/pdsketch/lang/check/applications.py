@@ -7,7 +7,7 @@ from typing import NamedTuple, final
 
 from pdsketch.lang.check.context import Context, Scope, fresh_name, taken_names
 from pdsketch.lang.check.fit import describe, fit, mismatch, unify
-from pdsketch.lang.check.tables import UNKNOWN, Signature
+from pdsketch.lang.check.tables import UNKNOWN, PredicateSignature
 from pdsketch.lang.diagnostics import Note
 from pdsketch.lang.reader import Atom, Group, Node
 from pdsketch.lang.report import count, here
@@ -82,7 +82,11 @@ def check_apply(
 
 
 def _arguments(
-    ctx: Context, signature: Signature, call: Application, scope: Scope, given: Mapping[int, Variable]
+    ctx: Context,
+    signature: PredicateSignature,
+    call: Application,
+    scope: Scope,
+    given: Mapping[int, Variable],
 ) -> tuple[Expr, ...] | None:
     """The arguments of a predicate, each checked against its parameter."""
     nodes = call.args
@@ -123,7 +127,7 @@ def _plain_argument(ctx: Context, node: Atom, wanted: Type) -> Expr | None:
 
 
 def _argument(
-    ctx: Context, node: Node, wanted: Type, signature: Signature, position: int, scope: Scope
+    ctx: Context, node: Node, wanted: Type, signature: PredicateSignature, position: int, scope: Scope
 ) -> Expr | None:
     of = f"`{signature.name}`"
     if isinstance(wanted, ObjectType) and wanted != UNKNOWN and isinstance(node, Group):
@@ -158,7 +162,7 @@ def is_blank(node: Node) -> bool:
     return isinstance(head, Atom) and head.text.startswith("??")
 
 
-def widened(ctx: Context, apply: Apply, signature: Signature) -> list[int]:
+def widened(ctx: Context, apply: Apply, signature: PredicateSignature) -> list[int]:
     """The positions whose argument may be an object outside the parameter's type."""
     found = []
     for position, (arg, parameter) in enumerate(zip(apply.args, signature.parameters, strict=True)):
@@ -171,7 +175,7 @@ def widened(ctx: Context, apply: Apply, signature: Signature) -> list[int]:
 
 
 def stand_ins(
-    ctx: Context, apply: Apply, signature: Signature, positions: list[int], taken: set[str]
+    ctx: Context, apply: Apply, signature: PredicateSignature, positions: list[int], taken: set[str]
 ) -> tuple[Apply, tuple[Variable, ...], tuple[Expr, ...]]:
     """The predicate on members only: new variables of the parameters' types, equal to the arguments."""
     args = list(apply.args)
@@ -187,7 +191,7 @@ def stand_ins(
 
 
 def _restrict(
-    ctx: Context, apply: Apply, signature: Signature, call: Application, scope: Scope
+    ctx: Context, apply: Apply, signature: PredicateSignature, call: Application, scope: Scope
 ) -> Expr | None:
     """A Boolean predicate is false of objects outside its type; another has no value there."""
     positions = widened(ctx, apply, signature)

@@ -15,7 +15,7 @@ from pdsketch.lang.diagnostics import Note
 from pdsketch.lang.domain import Action, Blank, BlankInput
 from pdsketch.lang.lists import is_settings, parse_settings
 from pdsketch.lang.reader import Atom, Group, Node
-from pdsketch.lang.report import Report, here
+from pdsketch.lang.report import CheckReport, here
 from pdsketch.lang.syntax import Setting
 from pdsketch.lang.terms import TRUE, BlankCall, Each, Expr, Logic, Variable
 from pdsketch.lang.types import BOOL, ObjectType, Type, ValueType
@@ -211,7 +211,9 @@ def _value(ctx: Context, node: Node, scope: Scope) -> Parts | None:
 # From all uses of a blank, its one signature; uses that clash are reported with both places.
 
 
-def collect_blanks(uses: Iterable[BlankUse], actions: Iterable[Action], report: Report) -> dict[str, Blank]:
+def collect_blanks(
+    uses: Iterable[BlankUse], actions: Iterable[Action], report: CheckReport
+) -> dict[str, Blank]:
     """The blanks of a domain in the order of their first use."""
     by_name: dict[str, list[BlankUse]] = {}
     for use in uses:
@@ -250,7 +252,7 @@ def blank_input(arg: Expr) -> BlankInput:
     return BlankInput(arg.type, arg.variables if isinstance(arg, Each) else None)
 
 
-def _check_clash(first: BlankUse, other: BlankUse, report: Report) -> None:
+def _check_clash(first: BlankUse, other: BlankUse, report: CheckReport) -> None:
     """Two uses of one name are one function, so they must agree."""
     mine, yours = _shape_of(first), _shape_of(other)
     if mine == yours:

@@ -12,7 +12,7 @@ from pdsketch.lang.check.typenames import resolve_type
 from pdsketch.lang.lists import parse_typed
 from pdsketch.lang.reader import Atom, Group, Node
 from pdsketch.lang.records import dataclass
-from pdsketch.lang.report import Placed, Report
+from pdsketch.lang.report import CheckReport, Placed
 from pdsketch.lang.source import Span
 from pdsketch.lang.syntax import Typed
 from pdsketch.lang.terms import Apply, Arithmetic, BlankCall, Each, Expr, Quantified, Variable, walk
@@ -160,7 +160,7 @@ class Context:
 
     tables: Tables
     knowledge: Knowledge
-    report: Report
+    report: CheckReport
     owner: str | None
     elaborate: Callable[[Context, Node, Scope, Type | None, Expr | None], Expr | None]
     slots: dict[str, Slot] = field(default_factory=dict)

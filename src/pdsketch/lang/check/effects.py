@@ -17,7 +17,7 @@ from pdsketch.lang.check.applications import (
 from pdsketch.lang.check.context import Context, Scope, taken_names
 from pdsketch.lang.check.expressions import check_expr, unknown_predicate
 from pdsketch.lang.check.fit import describe, fit, mismatch, unify
-from pdsketch.lang.check.tables import Signature
+from pdsketch.lang.check.tables import PredicateSignature
 from pdsketch.lang.diagnostics import Note
 from pdsketch.lang.domain import LARGEST_COST
 from pdsketch.lang.reader import Atom, Group, Node
@@ -217,7 +217,7 @@ def _expanded(ctx: Context, call: Application, frame: Frame) -> tuple[Apply, Fra
     return target, Frame(scope, (*frame.variables, *extra, *more), (*frame.conditions, *equal))
 
 
-def _is_writable(ctx: Context, signature: Signature, at: Group) -> bool:
+def _is_writable(ctx: Context, signature: PredicateSignature, at: Group) -> bool:
     """Whether a state carries the predicate: it is no external function, and its parameters are objects."""
     values = [p for p in signature.parameters if isinstance(p.type, ValueType)]
     if not values:

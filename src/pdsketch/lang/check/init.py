@@ -13,7 +13,7 @@ from pdsketch.lang.check.typenames import RESERVED
 from pdsketch.lang.diagnostics import Note
 from pdsketch.lang.domain import Data, Domain, Fact, Predicate
 from pdsketch.lang.reader import Atom, Group, Node
-from pdsketch.lang.report import Report, count
+from pdsketch.lang.report import CheckReport, count
 from pdsketch.lang.types import ObjectType, ValueType
 
 
@@ -35,7 +35,7 @@ class _Known:
 class _Init:
     """The initial state in the making."""
 
-    def __init__(self, domain: Domain, universe: Mapping[str, ObjectType], report: Report) -> None:
+    def __init__(self, domain: Domain, universe: Mapping[str, ObjectType], report: CheckReport) -> None:
         self.domain = domain
         self.universe = universe
         self.report = report
@@ -68,7 +68,7 @@ def _members(type_: ObjectType, domain: Domain, universe: Mapping[str, ObjectTyp
 
 
 def check_init(
-    sections: Iterable[Group], domain: Domain, universe: Mapping[str, ObjectType], report: Report
+    sections: Iterable[Group], domain: Domain, universe: Mapping[str, ObjectType], report: CheckReport
 ) -> tuple[dict[Fact, Data], dict[Fact, Node]]:
     """The values of the ground atoms that ``:init`` names, and the places of those that are not plain."""
     init = _Init(domain, universe, report)

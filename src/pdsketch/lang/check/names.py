@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from pdsketch.lang.check.tables import NUMBER, UNKNOWN, Parameter, Signature, Tables
+from pdsketch.lang.check.tables import NUMBER, UNKNOWN, Parameter, PredicateSignature, Tables
 from pdsketch.lang.check.typenames import PRIMITIVES, RESERVED, WRONG, resolve_type
 from pdsketch.lang.diagnostics import Note, nearest
 from pdsketch.lang.lists import is_name
 from pdsketch.lang.reader import Atom
-from pdsketch.lang.report import Report, count, duplicate, path
+from pdsketch.lang.report import CheckReport, count, duplicate, path
 from pdsketch.lang.syntax import (
     DerivedSyntax,
     DomainSyntax,
@@ -26,7 +26,7 @@ from pdsketch.lang.types import BOOL, OBJECT, Hierarchy, ObjectType, Type, Value
 # The ``:types`` of a domain: the hierarchy of object types, and the named value types.
 
 
-def declare_types(entries: Sequence[Typed], report: Report) -> Tables:
+def declare_types(entries: Sequence[Typed], report: CheckReport) -> Tables:
     """Object types form the hierarchy; whatever stands on a value type is a value type."""
     first: dict[str, Typed] = {}
     more: dict[str, list[Typed]] = {}
@@ -66,7 +66,7 @@ def declare_types(entries: Sequence[Typed], report: Report) -> Tables:
     return Tables(hierarchy, ordered, {}, {})
 
 
-def _declare_parents(first: dict[str, Typed], report: Report) -> None:
+def _declare_parents(first: dict[str, Typed], report: CheckReport) -> None:
     """A type that stands only above others is an object type too, unless it looks like a slip."""
     known = {*first, *PRIMITIVES, "vector", "object"}
     for entry in list(first.values()):
@@ -91,7 +91,7 @@ def _redeclare(
     first: dict[str, Typed],
     values: set[str],
     above: dict[str, list[str]],
-    report: Report,
+    report: CheckReport,
 ) -> None:
     """An object type that stands again under another one has both parents; all else is a slip."""
     for entry in again:
@@ -150,7 +150,7 @@ def _in_order(values: set[str], first: dict[str, Typed]) -> list[str]:
     return list(done)
 
 
-def _report_cycles(first: dict[str, Typed], above: dict[str, list[str]], report: Report) -> set[str]:
+def _report_cycles(first: dict[str, Typed], above: dict[str, list[str]], report: CheckReport) -> set[str]:
     """The types that stand above themselves."""
     up = {name: [p for p in parents if p in first] for name, parents in above.items()}
     cyclic: set[str] = set()
@@ -185,7 +185,7 @@ def _report_cycles(first: dict[str, Typed], above: dict[str, list[str]], report:
     return cyclic
 
 
-def declare(domain: DomainSyntax, report: Report) -> Tables:
+def declare(domain: DomainSyntax, report: CheckReport) -> Tables:
     """The tables of a domain."""
     tables = declare_types(domain.types, report)
     tables.objects.update(_constants(domain.constants, tables, report))
@@ -198,7 +198,7 @@ def declare(domain: DomainSyntax, report: Report) -> Tables:
     return tables
 
 
-def _constants(entries: Sequence[Typed], tables: Tables, report: Report) -> dict[str, ObjectType]:
+def _constants(entries: Sequence[Typed], tables: Tables, report: CheckReport) -> dict[str, ObjectType]:
     found: dict[str, ObjectType] = {}
     first: dict[str, Atom] = {}
     for entry in entries:
@@ -221,7 +221,7 @@ def _constants(entries: Sequence[Typed], tables: Tables, report: Report) -> dict
     return found
 
 
-def _declare_predicate(syntax: PredicateSyntax, tables: Tables, report: Report) -> None:
+def _declare_predicate(syntax: PredicateSyntax, tables: Tables, report: CheckReport) -> None:
     name = syntax.name.text
     if (name in RESERVED and name not in ("eq", "equal")) or "::" in name:
         report.error("reserved-name", f"`{name}` is a word of the language", syntax.name)
@@ -233,12 +233,12 @@ def _declare_predicate(syntax: PredicateSyntax, tables: Tables, report: Report) 
     parameters = declare_parameters(syntax.parameters, tables, report, default=OBJECT)
     returns = _returns(syntax, tables, report) or BOOL
     is_wrong = syntax.is_wrong or len(report.diagnostics) > before
-    tables.signatures[name] = Signature(
+    tables.signatures[name] = PredicateSignature(
         name, report.span(syntax.name), parameters, returns, is_wrong=is_wrong
     )
 
 
-def _declare_derived(derived: DerivedSyntax, tables: Tables, report: Report) -> None:
+def _declare_derived(derived: DerivedSyntax, tables: Tables, report: CheckReport) -> None:
     """Either a new predicate, as in the paper, or one more rule for a declared one, as in PDDL."""
     head = derived.head
     name = head.name.text
@@ -254,7 +254,7 @@ def _declare_derived(derived: DerivedSyntax, tables: Tables, report: Report) -> 
     parameters = declare_parameters(head.parameters, tables, report, default=default)
     returns = _returns(head, tables, report)
     if known is None:
-        tables.signatures[name] = Signature(
+        tables.signatures[name] = PredicateSignature(
             name,
             report.span(head.name),
             parameters,
@@ -297,7 +297,7 @@ def _declare_derived(derived: DerivedSyntax, tables: Tables, report: Report) -> 
 
 
 def declare_parameters(
-    entries: Sequence[Typed], tables: Tables, report: Report, *, default: ObjectType
+    entries: Sequence[Typed], tables: Tables, report: CheckReport, *, default: ObjectType
 ) -> tuple[Parameter, ...]:
     """Parameters with their types; one that stands twice is reported."""
     found: dict[str, Parameter] = {}
@@ -314,7 +314,7 @@ def declare_parameters(
     return tuple(found.values())
 
 
-def _returns(syntax: PredicateSyntax, tables: Tables, report: Report) -> ValueType | None:
+def _returns(syntax: PredicateSyntax, tables: Tables, report: CheckReport) -> ValueType | None:
     """The declared type of the value; a number for functions; None where nothing is said."""
     written: TypeSyntax | None = syntax.returns
     for setting in syntax.settings:
@@ -341,7 +341,7 @@ def _returns(syntax: PredicateSyntax, tables: Tables, report: Report) -> ValueTy
     return found
 
 
-def setting_type(setting: Setting, report: Report) -> TypeSyntax | None:
+def setting_type(setting: Setting, report: CheckReport) -> TypeSyntax | None:
     """The type that a setting names."""
     if isinstance(setting.value, Atom) and is_name(setting.value):
         return TypeName(setting.value, setting.bracket)
@@ -349,7 +349,7 @@ def setting_type(setting: Setting, report: Report) -> TypeSyntax | None:
     return None
 
 
-def _check_parameters(signature: Signature, report: Report) -> None:
+def _check_parameters(signature: PredicateSignature, report: CheckReport) -> None:
     """A predicate without a body takes objects (it is observed) or values (it is external), not both."""
     kinds = {isinstance(p.type, ValueType) for p in signature.parameters if p.type != UNKNOWN}
     if not signature.has_body and len(kinds) == 2:

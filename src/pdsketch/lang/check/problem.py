@@ -17,14 +17,16 @@ from pdsketch.lang.diagnostics import nearest
 from pdsketch.lang.domain import LARGEST_COST, Data, Domain, Fact, Problem
 from pdsketch.lang.lists import is_name, parse_typed
 from pdsketch.lang.reader import Atom, Group, Node
-from pdsketch.lang.report import Report, duplicate
+from pdsketch.lang.report import CheckReport, duplicate
 from pdsketch.lang.source import Source
 from pdsketch.lang.syntax import ProblemSyntax, TypeSyntax
 from pdsketch.lang.terms import Apply, Expr
 from pdsketch.lang.types import OBJECT, ObjectType, Type, ValueType
 
 
-def check_problem(syntax: ProblemSyntax, domain: Domain, source: Source, report: Report) -> Problem | None:
+def check_problem(
+    syntax: ProblemSyntax, domain: Domain, source: Source, report: CheckReport
+) -> Problem | None:
     """The checked problem; None if anything is wrong with it (then the report says what)."""
     check_requirements(syntax.requirements, report)
     if not _is_for(domain, syntax, report):
@@ -59,7 +61,7 @@ def _warn_of_undefined(
     domain: Domain,
     universe: Mapping[str, ObjectType],
     init: Mapping[Fact, Data],
-    report: Report,
+    report: CheckReport,
 ) -> None:
     """A number that some action reads and that has no value for any objects: the action is never taken."""
     given = {fact[0] for fact in init}
@@ -78,7 +80,9 @@ def _warn_of_undefined(
             )
 
 
-def check_goal(node: Node, domain: Domain, objects: Mapping[str, ObjectType], report: Report) -> Expr | None:
+def check_goal(
+    node: Node, domain: Domain, objects: Mapping[str, ObjectType], report: CheckReport
+) -> Expr | None:
     """A formula over the domain's predicates, its constants and the given objects."""
     knowledge = Knowledge()
     goal: Expr | None = None
@@ -97,7 +101,7 @@ def check_goal(node: Node, domain: Domain, objects: Mapping[str, ObjectType], re
     return goal
 
 
-def _is_for(domain: Domain, syntax: ProblemSyntax, report: Report) -> bool:
+def _is_for(domain: Domain, syntax: ProblemSyntax, report: CheckReport) -> bool:
     """Whether the problem can be checked against this domain: of another, every name would be wrong."""
     if syntax.domain is None:
         report.error(
@@ -116,7 +120,7 @@ def _is_for(domain: Domain, syntax: ProblemSyntax, report: Report) -> bool:
     return True
 
 
-def _objects(syntax: ProblemSyntax, domain: Domain, report: Report) -> dict[str, ObjectType]:
+def _objects(syntax: ProblemSyntax, domain: Domain, report: CheckReport) -> dict[str, ObjectType]:
     found: dict[str, ObjectType] = {}
     for section in syntax.objects:
         before = len(found)
@@ -153,7 +157,9 @@ def _plain_objects(section: Group, domain: Domain) -> dict[str, ObjectType] | No
     return found if all(is_name(Atom(name, 0)) for name in found) else None
 
 
-def _declare_objects(section: Group, domain: Domain, found: dict[str, ObjectType], report: Report) -> None:
+def _declare_objects(
+    section: Group, domain: Domain, found: dict[str, ObjectType], report: CheckReport
+) -> None:
     """As above with care: every slip is reported."""
     first: dict[str, Atom] = {}
     value_types = dict(domain.value_types)
@@ -182,7 +188,7 @@ def _declare_objects(section: Group, domain: Domain, found: dict[str, ObjectType
 
 
 def _goal(
-    syntax: ProblemSyntax, domain: Domain, objects: Mapping[str, ObjectType], report: Report
+    syntax: ProblemSyntax, domain: Domain, objects: Mapping[str, ObjectType], report: CheckReport
 ) -> Expr | None:
     if syntax.goal is None:
         if not any(d.code == "bad-section" for d in report.diagnostics):
@@ -197,7 +203,7 @@ def _goal(
 
 
 def _check_costs(
-    domain: Domain, init: Mapping[Fact, Data], places: Mapping[Fact, Node], report: Report
+    domain: Domain, init: Mapping[Fact, Data], places: Mapping[Fact, Node], report: CheckReport
 ) -> None:
     """A function that is an action's cost has no values that are negative or too large."""
     costs = {a.cost.predicate for a in domain.actions.values() if isinstance(a.cost, Apply)}
@@ -211,7 +217,7 @@ def _check_costs(
             )
 
 
-def _metric(section: Group | None, domain: Domain, report: Report) -> Literal["cost", "unit"]:
+def _metric(section: Group | None, domain: Domain, report: CheckReport) -> Literal["cost", "unit"]:
     """Only ``(:metric minimize (total-cost))``, or nothing."""
     if section is None:
         return "unit"

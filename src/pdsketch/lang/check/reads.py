@@ -7,15 +7,15 @@ from itertools import islice, pairwise
 
 from pdsketch.lang.analysis import action_reads, closure, components, has_blank, names_in
 from pdsketch.lang.check.definitions import Definitions
-from pdsketch.lang.check.tables import Signature, Tables
+from pdsketch.lang.check.tables import PredicateSignature, Tables
 from pdsketch.lang.diagnostics import Note
 from pdsketch.lang.domain import Action, Role
-from pdsketch.lang.report import Report, path
+from pdsketch.lang.report import CheckReport, path
 from pdsketch.lang.terms import Apply, Expr, Logic, Quantified, Update, children
 from pdsketch.lang.types import ValueType
 
 
-def assign_roles(tables: Tables, found: Definitions, report: Report) -> dict[str, Role]:
+def assign_roles(tables: Tables, found: Definitions, report: CheckReport) -> dict[str, Role]:
     """The role of each predicate. Wrong writes and stale encodings are reported."""
     written: dict[str, Update] = {}
     for action in found.actions.values():
@@ -34,7 +34,7 @@ def assign_roles(tables: Tables, found: Definitions, report: Report) -> dict[str
     return roles
 
 
-def _role(signature: Signature, is_written: bool) -> Role:
+def _role(signature: PredicateSignature, is_written: bool) -> Role:
     if signature.is_cost:
         return "cost"
     if signature.has_body:
@@ -43,11 +43,11 @@ def _role(signature: Signature, is_written: bool) -> Role:
 
 
 def _check_encoded(
-    signatures: Mapping[str, Signature],
+    signatures: Mapping[str, PredicateSignature],
     update: Update,
     bodies: Mapping[str, Expr],
     body_reads: Mapping[str, frozenset[str]],
-    report: Report,
+    report: CheckReport,
 ) -> None:
     """As in PDDL, no action writes a Boolean that is derived by logic alone."""
     signature = signatures[update.target.predicate]
@@ -103,7 +103,7 @@ def _warn_stale(
     found: Definitions,
     roles: Mapping[str, Role],
     body_reads: Mapping[str, frozenset[str]],
-    report: Report,
+    report: CheckReport,
 ) -> None:
     """An action that writes what an encoded body reads, but not the encoded variable itself."""
     encoded = [name for name, role in roles.items() if role == "encoded"]
@@ -127,7 +127,7 @@ def _warn_stale(
 
 
 def order_bodies(
-    signatures: Mapping[str, Signature], bodies: Mapping[str, Expr], report: Report
+    signatures: Mapping[str, PredicateSignature], bodies: Mapping[str, Expr], report: CheckReport
 ) -> tuple[tuple[tuple[str, ...], ...], frozenset[str]]:
     """The components, callees first, and the recursive predicates. Bad recursion is reported."""
     graph = {name: [r for r in sorted(names_in(body)) if r in bodies] for name, body in bodies.items()}
@@ -142,10 +142,10 @@ def order_bodies(
 
 def _check_recursion(
     component: tuple[str, ...],
-    signatures: Mapping[str, Signature],
+    signatures: Mapping[str, PredicateSignature],
     bodies: Mapping[str, Expr],
     graph: Mapping[str, list[str]],
-    report: Report,
+    report: CheckReport,
 ) -> None:
     """Only Booleans over objects, without blanks, and never through their own negation."""
     members = frozenset(component)
@@ -171,10 +171,10 @@ def _report(
     callee: str,
     code: str,
     how: str,
-    signatures: Mapping[str, Signature],
+    signatures: Mapping[str, PredicateSignature],
     graph: Mapping[str, list[str]],
     members: frozenset[str],
-    report: Report,
+    report: CheckReport,
 ) -> None:
     cycle = (
         [name, *_path(callee, name, graph, members)] if callee != name else _path_from(name, graph, members)

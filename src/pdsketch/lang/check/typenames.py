@@ -8,7 +8,7 @@ from typing import cast
 from pdsketch.lang.check.numbers import read_number
 from pdsketch.lang.lists import parse_settings
 from pdsketch.lang.reader import Atom, Group
-from pdsketch.lang.report import Report
+from pdsketch.lang.report import CheckReport
 from pdsketch.lang.syntax import Either, Setting, TypeName, TypeSyntax
 from pdsketch.lang.types import BOOL, FLOAT, INT, Hierarchy, ObjectType, Prim, Type, ValueType
 
@@ -32,7 +32,7 @@ MAX_ELEMENTS = 1 << 28
 
 
 def resolve_type(
-    syntax: TypeSyntax, hierarchy: Hierarchy, value_types: dict[str, ValueType], report: Report
+    syntax: TypeSyntax, hierarchy: Hierarchy, value_types: dict[str, ValueType], report: CheckReport
 ) -> Type | None:
     """The type that a name stands for; None where there is none (reported)."""
     if isinstance(syntax, Either):
@@ -71,7 +71,7 @@ def resolve_type(
     return None
 
 
-def _vector(syntax: TypeName, report: Report) -> ValueType | None:
+def _vector(syntax: TypeName, report: CheckReport) -> ValueType | None:
     """``vector[PRIM]``, ``vector[PRIM, n]``, ``vector[PRIM, h, w, c]``, with settings."""
     bracket = syntax.bracket
     prim = bracket.items[0] if bracket is not None and bracket.items else None
@@ -113,11 +113,11 @@ def _vector(syntax: TypeName, report: Report) -> ValueType | None:
     return _apply_settings(ValueType(cast(Prim, prim.text), shape), settings, report)
 
 
-def _with_settings(base: ValueType, bracket: Group, report: Report) -> ValueType | None:
+def _with_settings(base: ValueType, bracket: Group, report: CheckReport) -> ValueType | None:
     return _apply_settings(replace(base, alias=None), list(parse_settings(bracket.items, report)), report)
 
 
-def _apply_settings(base: ValueType, settings: list[Setting], report: Report) -> ValueType | None:
+def _apply_settings(base: ValueType, settings: list[Setting], report: CheckReport) -> ValueType | None:
     """The type with ``choices`` and ``tolerance`` set."""
     for setting in settings:
         key = setting.key.text

@@ -39,16 +39,16 @@ from pdsketch.tensor import pardoning
 # The nodes of a latent search, as others may look at them, those that it left out included.
 
 SHIFT: Final = 40
-"""Bits of an instance in the code of a ground action; the action stands above them."""
+"""Bits of an instance in the number of a ground action; the action stands above them."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class _LeftOut:
-    """A successor that is no node: of which node, by which action, at what cost, and why it is none."""
+    """A successor that is no node: its parent, its ground action as a number, its cost, and why it is none."""
 
     parent: int
-    code: int
+    action: int
     g: float
     fate: Literal["dead-end", "visited"]
 
@@ -72,12 +72,12 @@ class TreeLog:
     def left_out(
         self,
         parents: NDArray[np.int64],
-        codes: NDArray[np.int64],
+        actions: NDArray[np.int64],
         g: NDArray[np.float64],
         fate: Literal["dead-end", "visited"],
     ) -> None:
         """Note successors that are not opened."""
-        rows = zip(parents.tolist(), codes.tolist(), g.tolist(), strict=True)
+        rows = zip(parents.tolist(), actions.tolist(), g.tolist(), strict=True)
         self._met += [_LeftOut(*row, fate) for row in rows]
 
     def nodes(self, first: int, last: int, is_goal: NDArray[np.bool_]) -> list[SearchNode]:
@@ -88,7 +88,7 @@ class TreeLog:
         frontier, own = self._frontier, self._frontier.lists[0]
         if isinstance(met, _LeftOut):
             h = inf if met.fate == "dead-end" else nan
-            step = step_of(self._space, int(frontier.problem[met.parent]), met.code)
+            step = step_of(self._space, int(frontier.problem[met.parent]), met.action)
             return SearchNode(self._numbers[met.parent], step, met.g, h, h, met.fate)
         fate: Fate = "goal" if is_goal[met] else "expanded" if frontier.is_removed(met) else "open"
         numbers = (float(frontier.g[met]), float(own.h[met]), float(own.f[met]))
@@ -99,15 +99,15 @@ class TreeLog:
         return SearchNode(self._numbers[parent], step, *numbers, fate)
 
 
-def codes_of(children: Children) -> NDArray[np.int64]:
+def action_ids(children: Children) -> NDArray[np.int64]:
     """What was done, a number for each ground action."""
-    codes: NDArray[np.int64] = (children.action << SHIFT | children.instance).cpu().numpy()
-    return codes
+    numbers: NDArray[np.int64] = (children.action << SHIFT | children.instance).cpu().numpy()
+    return numbers
 
 
-def step_of(space: Space, problem: int, code: int) -> Step:
-    """The step that the code of a ground action stands for."""
-    return space.step(problem, code >> SHIFT, code & ((1 << SHIFT) - 1))
+def step_of(space: Space, problem: int, number: int) -> Step:
+    """The step that the number of a ground action stands for."""
+    return space.step(problem, number >> SHIFT, number & ((1 << SHIFT) - 1))
 
 
 Ints = NDArray[np.int64]
@@ -306,7 +306,7 @@ class BestFirstSearch:
             prints = self.space.fingerprint(some, problems).cpu().numpy()
             keep, entry = self.frontier.admit(prints, cost)
             if self._log is not None and not keep.all():
-                self._log.left_out(nodes[parent[~keep]], codes_of(some)[~keep], cost[~keep], "visited")
+                self._log.left_out(nodes[parent[~keep]], action_ids(some)[~keep], cost[~keep], "visited")
             index = np.flatnonzero(keep)
             if index.size:
                 kept = some.select(torch.from_numpy(index).to(self.space.device)).completed(batch)
@@ -368,7 +368,7 @@ class BestFirstSearch:
             self._guide = np.isfinite(h).argmax(0)
         elif dead.any():
             if self._log is not None:
-                self._log.left_out(parents[dead], codes_of(children)[dead], g[dead], "dead-end")
+                self._log.left_out(parents[dead], action_ids(children)[dead], g[dead], "dead-end")
             alive = np.flatnonzero(~dead)
             index = torch.from_numpy(alive).to(self.space.device)
             children, problems = children.select(index), problems.index_select(0, index)
@@ -378,7 +378,7 @@ class BestFirstSearch:
         columns = {
             "problem": owners,
             "parent": parents,
-            "action": codes_of(children),
+            "action": action_ids(children),
             "entry": entries,
             "depth": depth,
         }
@@ -453,4 +453,4 @@ class BestFirstSearch:
     def steps(self, node: int) -> list[Step]:
         """The actions that lead to a node."""
         problem = int(self.frontier.problem[node])
-        return [step_of(self.space, problem, code) for code in self.frontier.trace(node)]
+        return [step_of(self.space, problem, number) for number in self.frontier.trace(node)]

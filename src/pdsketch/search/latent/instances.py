@@ -191,7 +191,7 @@ def checked_cost(action: Action, cost: Tensor) -> Tensor:
     return cost
 
 
-def prices_of(model: Model, roots: StateBatch, problem: int, steps: Sequence[Step]) -> list[float]:
+def costs_of(model: Model, roots: StateBatch, problem: int, steps: Sequence[Step]) -> list[float]:
     """What ground actions cost in the root of a problem; an action over values is taken to cost nothing."""
     state = roots[problem]
     run = model.engine.open(state.batch)

@@ -18,12 +18,12 @@ from torch import Tensor
 from pdsketch.budget import Budget, Portions
 from pdsketch.lang import Expr, Form, ObjectType, Step, Variable, lift_objects
 from pdsketch.search.result import Result
-from pdsketch.tensor import Logic, Model, Node, Run, State, StateBatch, Universe, logic_of
+from pdsketch.tensor import FuzzyLogic, Model, Node, Run, State, StateBatch, Universe, logic_of
 
 CRISP_TRUTH: Final = 0.5
 """Above it, a blank is taken to be true."""
 
-_SOFT: Final[Logic] = logic_of("godel")
+_SOFT: Final[FuzzyLogic] = logic_of("godel")
 
 
 @final
@@ -79,7 +79,7 @@ def _per_instance(truth: Tensor) -> Tensor:
 NO_MARGIN: Final = Margin()
 
 
-def levels_of(confidence: float) -> tuple[float, ...]:
+def confidences_of(confidence: float) -> tuple[float, ...]:
     """What is tried: the confidence that is asked for, half as far from 0.5, and 0.5."""
     if confidence <= CRISP_TRUTH:
         return (CRISP_TRUTH,)

@@ -16,9 +16,9 @@ import torch
 from torch import Tensor
 
 from pdsketch.lang import Component, ValueType, no_such_component
-from pdsketch.tensor.compile.logic import Logic
+from pdsketch.tensor.compile.logic import FuzzyLogic
 from pdsketch.tensor.compile.node import Node, Run
-from pdsketch.tensor.states import whole
+from pdsketch.tensor.states import saturating
 from pdsketch.tensor.states.values import is_categorical, numbers, one_hot
 
 # Arithmetic of tensors, and elements of vectors.
@@ -40,15 +40,19 @@ def element(vector: Node, expr: Component) -> Node:
 def calculated(op: str, values: list[Tensor], *, of_ints: bool) -> Tensor:
     """``+``, ``-``, ``*`` or ``/`` of numbers or vectors of one shape; ``of_ints``: division rounds down."""
     if op == "-" and len(values) == 1:
-        return whole.negative(values[0])
+        return saturating.negative(values[0])
     if op == "/":
         above, below = values
-        return whole.divide(above, below) if of_ints else above / below
+        return saturating.divide(above, below) if of_ints else above / below
     operation: Callable[[Tensor, Tensor], Tensor] = _OPERATIONS[op]
     return reduce(operation, values)
 
 
-_OPERATIONS: Mapping[str, Callable[..., Tensor]] = {"+": whole.add, "-": whole.subtract, "*": whole.multiply}
+_OPERATIONS: Mapping[str, Callable[..., Tensor]] = {
+    "+": saturating.add,
+    "-": saturating.subtract,
+    "*": saturating.multiply,
+}
 
 
 Order = Literal["<", "<=", ">", ">="]
@@ -66,7 +70,7 @@ _ORDER_MARGIN = 5e-4
 
 
 def equal(
-    logic: Logic,
+    logic: FuzzyLogic,
     left: tuple[Tensor, ValueType],
     right: tuple[Tensor, ValueType],
     tolerance: float,
@@ -88,7 +92,7 @@ def equal(
     return _all_elements(logic, same, same.dim() - leading)
 
 
-def _equal_ints(logic: Logic, a: Tensor, a_type: ValueType, b: Tensor, b_type: ValueType) -> Tensor:
+def _equal_ints(logic: FuzzyLogic, a: Tensor, a_type: ValueType, b: Tensor, b_type: ValueType) -> Tensor:
     if not (a.is_floating_point() or b.is_floating_point()):
         same = a == b
         return same if logic.crisp else same.to(torch.float32)
@@ -104,7 +108,7 @@ def _hat(distance: Tensor) -> Tensor:
     return (1.0 - distance).clamp(min=0.0)
 
 
-def _near(logic: Logic, distance: Tensor, tolerance: float) -> Tensor:
+def _near(logic: FuzzyLogic, distance: Tensor, tolerance: float) -> Tensor:
     if logic.crisp:
         return distance <= tolerance * _ROUNDING_SLACK
     if tolerance <= 0.0:
@@ -112,7 +116,7 @@ def _near(logic: Logic, distance: Tensor, tolerance: float) -> Tensor:
     return torch.sigmoid(-SHARPNESS * (distance / (tolerance * (1 + 1e-3))).clamp(min=_LEAST_RATIO).log())
 
 
-def _all_elements(logic: Logic, same: Tensor, own: int) -> Tensor:
+def _all_elements(logic: FuzzyLogic, same: Tensor, own: int) -> Tensor:
     if own == 0:
         return same
     axes = tuple(range(same.dim() - own, same.dim()))
@@ -122,7 +126,7 @@ def _all_elements(logic: Logic, same: Tensor, own: int) -> Tensor:
 
 
 def compare(
-    logic: Logic, op: Order, left: tuple[Tensor, ValueType], right: tuple[Tensor, ValueType]
+    logic: FuzzyLogic, op: Order, left: tuple[Tensor, ValueType], right: tuple[Tensor, ValueType]
 ) -> Tensor:
     """Whether one number is less (or more) than another."""
     if op in (">", ">="):

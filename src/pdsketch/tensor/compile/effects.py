@@ -18,12 +18,12 @@ import torch
 from torch import Tensor
 
 from pdsketch.lang import FLOAT, INT, Action, ObjectType, Predicate, ValueType
-from pdsketch.tensor.compile.logic import Logic
+from pdsketch.tensor.compile.logic import FuzzyLogic
 from pdsketch.tensor.compile.lower import Lowering
 from pdsketch.tensor.compile.node import INSTANCE, Node, Run
 from pdsketch.tensor.compile.read import ActionParameter, Binding
 from pdsketch.tensor.compile.writer import Writer, beside
-from pdsketch.tensor.states import whole
+from pdsketch.tensor.states import saturating
 from pdsketch.tensor.states.values import convert, fully_soft, harden, is_categorical, numbers, soften
 
 
@@ -52,7 +52,7 @@ class CompiledAction:
     """An action under one logic: its precondition and cost ``[state, instance]``, and its targets."""
 
     action: Action
-    logic: Logic
+    logic: FuzzyLogic
     precondition: Node
     cost: Node | None
     targets: tuple[Target, ...]
@@ -119,7 +119,7 @@ def compile_action(action: Action, lowering: Lowering) -> CompiledAction:
     return CompiledAction(action, lowering.logic, precondition, cost, tuple(targets))
 
 
-def _parameter(name: str, type_: ObjectType | ValueType, logic: Logic) -> Binding:
+def _parameter(name: str, type_: ObjectType | ValueType, logic: FuzzyLogic) -> Binding:
     if isinstance(type_, ObjectType):
         return ActionParameter(name, type_)
     form = harden if logic.crisp else soften
@@ -141,7 +141,7 @@ def _ratio(total: Tensor, weight: Tensor) -> Tensor:
     return total / beside(torch.where(weight > 0, weight, torch.ones_like(weight)), total)
 
 
-def _after(target: Target, run: Run, logic: Logic) -> Tensor:
+def _after(target: Target, run: Run, logic: FuzzyLogic) -> Tensor:
     """The new table of one predicate, ``[state, instance, *objects, *value]``."""
     before = target.before(run).unsqueeze(1)
     writers = target.writers
@@ -183,7 +183,7 @@ def _changed(writer: Writer, old: Tensor | None, run: Run) -> Tensor:
         change = beside(writer.change(run), number)
         additive = writer.op in ("increase", "decrease")
         return _retyped(
-            whole.add(number, change) if additive else whole.multiply(number, _factor(change)),
+            saturating.add(number, change) if additive else saturating.multiply(number, _factor(change)),
             type_,
             writer.crisp,
         )
@@ -234,13 +234,13 @@ def _retyped(number: Tensor, type_: ValueType, crisp: bool) -> Tensor:
     if type_.prim != "int64":
         return number
     if crisp and number.is_floating_point():
-        number = whole.rounded(number)
+        number = saturating.rounded(number)
     if not is_categorical(type_):
         return number
     return convert(number, INT, type_) if crisp else fully_soft(convert(number, INT, type_), type_)
 
 
-def _after_many(target: Target, before: Tensor, run: Run, logic: Logic) -> Tensor:
+def _after_many(target: Target, before: Tensor, run: Run, logic: FuzzyLogic) -> Tensor:
     """Several writers: gates and values are laid out over the whole table, then combined."""
     type_, crisp = target.predicate.type, logic.crisp
     value = before
@@ -258,19 +258,19 @@ def _after_many(target: Target, before: Tensor, run: Run, logic: Logic) -> Tenso
     if target.increases or target.scalings:
         number = numbers(value, type_)
         for writer in target.increases:
-            number = whole.add(number, beside(writer.placed(writer.change(run), run), number))
+            number = saturating.add(number, beside(writer.placed(writer.change(run), run), number))
         for writer in target.scalings:
             change = beside(writer.placed(writer.change(run), run), number)
-            number = whole.multiply(number, _factor(change))
+            number = saturating.multiply(number, _factor(change))
         value = _retyped(number, type_, crisp)
     return value
 
 
 def _factor(change: Tensor) -> Tensor:
-    return whole.add(change, torch.ones_like(change))
+    return saturating.add(change, torch.ones_like(change))
 
 
-def _any(writers: Sequence[Writer], run: Run, logic: Logic) -> Tensor:
+def _any(writers: Sequence[Writer], run: Run, logic: FuzzyLogic) -> Tensor:
     """The logic's *or* of the gates of several writers, over the whole table."""
     return reduce(logic.disj, [w.placed(w.gate(run), run) for w in writers])
 

@@ -23,7 +23,7 @@ from pdsketch.tensor.compile.node import Axes, Compute, Node, Run, aligned
 TNorm = Literal["godel", "product", "lukasiewicz"]
 
 
-class Logic(ABC):
+class FuzzyLogic(ABC):
     """What the connectives mean. ``true`` and ``false`` are the neutral elements of ``conj`` and ``disj``."""
 
     name: str
@@ -56,7 +56,7 @@ class Logic(ABC):
 
 
 @final
-class Godel(Logic):
+class Godel(FuzzyLogic):
     """min, max, 1 − p: what defines the meaning."""
 
     name = "godel"
@@ -79,7 +79,7 @@ class Godel(Logic):
 
 
 @final
-class Product(Logic):
+class Product(FuzzyLogic):
     """ab, a + b − ab: every conjunct and every object receives a gradient."""
 
     name = "product"
@@ -147,7 +147,7 @@ def _halved(a: Tensor, axis: int) -> Tensor:
 
 
 @final
-class Lukasiewicz(Logic):
+class Lukasiewicz(FuzzyLogic):
     """max(0, a + b − 1), min(1, a + b)."""
 
     name = "lukasiewicz"
@@ -170,7 +170,7 @@ class Lukasiewicz(Logic):
 
 
 @final
-class Crisp(Logic):
+class Crisp(FuzzyLogic):
     """Two-valued logic on Boolean tensors: Gödel on rounded values."""
 
     name = "crisp"
@@ -199,10 +199,10 @@ class Crisp(Logic):
 
 
 CRISP = Crisp()
-LOGICS: dict[str, Logic] = {logic.name: logic for logic in (Godel(), Product(), Lukasiewicz())}
+LOGICS: dict[str, FuzzyLogic] = {logic.name: logic for logic in (Godel(), Product(), Lukasiewicz())}
 
 
-def logic_of(tnorm: str) -> Logic:
+def logic_of(tnorm: str) -> FuzzyLogic:
     """The logic of a t-norm by its name."""
     if tnorm not in LOGICS:
         raise error(
@@ -231,11 +231,11 @@ def folded(parts: Sequence[Node], op: Callable[..., Tensor], fold: Callable[...,
     return Node(parts[0].axes, stacked, loop=loop)
 
 
-def over(body: Node, own: Axes, logic: Logic, *, every: bool) -> Node:
+def over(body: Node, own: Axes, logic: FuzzyLogic, *, every: bool) -> Node:
     """``forall`` or ``exists`` over some axes: the body reduced, under the masks."""
     if not own:
         return body
-    axes = tuple(sorted({*body.axes, *own}, key=lambda axis: axis.level))
+    axes = tuple(sorted({*body.axes, *own}, key=lambda axis: axis.depth))
     get: Compute = aligned(body, axes)
     places = [(1 + axes.index(axis), axis) for axis in own]
     dims = tuple(place for place, _ in places)
@@ -269,7 +269,7 @@ CONVERGED = 1e-7
 
 
 def fixpoint(
-    names: Sequence[str], holders: Sequence[Node], bodies: Sequence[tuple[Axes, Compute]], logic: Logic
+    names: Sequence[str], holders: Sequence[Node], bodies: Sequence[tuple[Axes, Compute]], logic: FuzzyLogic
 ) -> dict[str, Node]:
     """One node a predicate of a component: all false at first, then their bodies until nothing changes.
 
@@ -308,7 +308,7 @@ def fixpoint(
     return dict(zip(names, nodes, strict=True))
 
 
-def _all_false(run: Run, axes: Axes, logic: Logic) -> Tensor:
+def _all_false(run: Run, axes: Axes, logic: FuzzyLogic) -> Tensor:
     shape = (run.batch.size, *map(run.size, axes))
     return torch.zeros(shape, dtype=logic.dtype, device=run.batch.device)
 

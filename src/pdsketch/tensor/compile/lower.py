@@ -36,7 +36,7 @@ from pdsketch.lang import (
 from pdsketch.tensor.compile.blanks import Callee
 from pdsketch.tensor.compile.calls import SetArgument, call, gate
 from pdsketch.tensor.compile.compare import calculated, compare, element, equal
-from pdsketch.tensor.compile.logic import Logic, fixpoint, folded, over
+from pdsketch.tensor.compile.logic import FuzzyLogic, fixpoint, folded, over
 from pdsketch.tensor.compile.node import Axes, Axis, Node, Run, aligned, union
 from pdsketch.tensor.compile.read import (
     NOTHING,
@@ -45,8 +45,8 @@ from pdsketch.tensor.compile.read import (
     Env,
     Place,
     axes_of,
+    depth_of,
     identity_of,
-    level_of,
     parameters,
     place,
     read,
@@ -113,7 +113,7 @@ class Lowering:
     ``gated`` are the blanks whose network decides itself whether it writes.
     """
 
-    def __init__(self, domain: Domain, logic: Logic, gated: Set[str] = frozenset()) -> None:
+    def __init__(self, domain: Domain, logic: FuzzyLogic, gated: Set[str] = frozenset()) -> None:
         self.domain = domain
         self.logic = logic
         self.gated = gated
@@ -312,11 +312,11 @@ class Lowering:
     def _called(self, expr: BlankCall, env: Env) -> tuple[Callee, list[Node | SetArgument]]:
         """A blank, and the nodes of what it is given."""
         callee = self.callee(expr.blank)
-        level = level_of(env)
+        depth = depth_of(env)
         arguments: list[Node | SetArgument] = []
         for argument, type_ in zip(expr.args, callee.inputs, strict=True):
             if isinstance(argument, Each):
-                arguments.append(self._set(argument, type_, env, level))
+                arguments.append(self._set(argument, type_, env, depth))
             else:
                 arguments.append(self.as_type(argument, type_, env))
         return callee, arguments
@@ -332,8 +332,8 @@ class Lowering:
             )
         return self._callees[name]
 
-    def _set(self, expr: Each, type_: ValueType, env: Env, level: int) -> SetArgument:
-        own, inner = self.bound(expr.variables, env, level)
+    def _set(self, expr: Each, type_: ValueType, env: Env, depth: int) -> SetArgument:
+        own, inner = self.bound(expr.variables, env, depth)
         weight = None if expr.condition == TRUE else self.lower(expr.condition, inner)
         return SetArgument(self.as_type(expr.body, type_, inner), weight, own)
 
@@ -367,16 +367,16 @@ class Lowering:
         return Node(axes, lambda run: op(first(run), second(run)), loop=loop)
 
     def _quantified(self, expr: Quantified, env: Env) -> Node:
-        own, inner = self.bound(expr.variables, env, level_of(env))
+        own, inner = self.bound(expr.variables, env, depth_of(env))
         body = self.lower(expr.body, inner)
         return over(body, own, self.logic, every=expr.op == "forall")
 
-    def bound(self, variables: Iterable[Variable], env: Env, level: int) -> tuple[Axes, Env]:
+    def bound(self, variables: Iterable[Variable], env: Env, depth: int) -> tuple[Axes, Env]:
         """New axes for variables, deeper than all in scope."""
         inner = dict(env)
         own: list[Axis] = []
         for variable in variables:
-            axis = Axis(level + len(own), variable.type)
+            axis = Axis(depth + len(own), variable.type)
             own.append(axis)
             inner[variable.name] = (
                 Along(axis) if isinstance(variable.type, ObjectType) else self._choices(axis)

@@ -47,7 +47,7 @@ def axes_of(places: Sequence[Place]) -> Axes:
     found = {place.axis for place in places if isinstance(place, Along)}
     if any(isinstance(place, ActionParameter) for place in places):
         found.add(INSTANCE)
-    return tuple(sorted(found, key=lambda axis: axis.level))
+    return tuple(sorted(found, key=lambda axis: axis.depth))
 
 
 def index_of(run: Run, place: Place, type_: ObjectType, axes: Axes) -> Tensor:
@@ -181,16 +181,16 @@ NOTHING: Final[Env] = {}
 
 def parameters(predicate: Predicate) -> tuple[Axes, Env]:
     """An axis for each object parameter of a predicate, in order, and what its variables stand for."""
-    axes = tuple(Axis(level, p.type) for level, p in enumerate(predicate.parameters))
+    axes = tuple(Axis(depth, p.type) for depth, p in enumerate(predicate.parameters))
     return axes, {p.name: Along(axis) for p, axis in zip(predicate.parameters, axes, strict=True)}
 
 
-def level_of(env: Env) -> int:
-    """The first level below everything in scope."""
+def depth_of(env: Env) -> int:
+    """The first depth below everything in scope."""
     axes: list[Axis] = []
     for bound in env.values():
         axes += [bound.axis] if isinstance(bound, Along) else bound.axes if isinstance(bound, Node) else ()
-    return 1 + max((axis.level for axis in axes), default=-1)
+    return 1 + max((axis.depth for axis in axes), default=-1)
 
 
 def place(expr: Expr, env: Env) -> Place:

@@ -32,8 +32,8 @@ from pdsketch.lang import (
     show_atom,
     shown,
 )
-from pdsketch.tensor.states.intake import take_in, values_of
 from pdsketch.tensor.states.universe import ObjectLayout, Universe, layout_for, layout_of
+from pdsketch.tensor.states.validation import validated, values_of
 from pdsketch.tensor.states.values import harden, unify
 
 # What states of different sizes share: the axes of predicates, padded; and what a state may lack.
@@ -368,7 +368,7 @@ class State:
             found = type(domain).__name__
             raise error("bad-domain", f"a State takes a Domain first, and a {found} was given")
         layout = layout_for(domain, objects)
-        self.batch = StateBatch(domain, layout, None, 1, take_in(layout.universes[0], values))
+        self.batch = StateBatch(domain, layout, None, 1, validated(layout.universes[0], values))
 
     @staticmethod
     def _of(batch: StateBatch) -> State:
@@ -380,7 +380,7 @@ class State:
     def of_problem(problem: Problem) -> State:
         """The initial state of a problem."""
         universe = Universe.known(problem.domain, problem.universe)
-        tensors = take_in(universe, values_of(problem, universe))
+        tensors = validated(universe, values_of(problem, universe))
         return State._of(StateBatch(problem.domain, layout_of((universe,), _CPU), None, 1, tensors))
 
     @property

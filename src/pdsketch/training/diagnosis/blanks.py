@@ -13,7 +13,16 @@ from torch import Tensor, nn
 
 from pdsketch.lang import Blank, ValueType
 from pdsketch.nets import Nested
-from pdsketch.tensor import NOTE, TRAINED, Callee, Given, features, in_words, is_categorical, strange
+from pdsketch.tensor import (
+    NOTE,
+    TRAINED,
+    Callee,
+    Given,
+    features,
+    in_words,
+    is_categorical,
+    out_of_distribution,
+)
 from pdsketch.training.diagnosis.measures import Judged, Measures, TransitionErrors
 from pdsketch.training.training_set import TrainingSet
 
@@ -131,7 +140,7 @@ class Outside:
         axes = len(leading)
         outside = torch.zeros(leading, dtype=torch.bool, device=result.device)
         for record, feature in zip(records, features(callee, given, axes), strict=False):
-            found = strange(record, feature, callee.name)
+            found = out_of_distribution(record, feature, callee.name)
             if bool(found.any()):
                 first = feature.values[tuple(found.nonzero()[0].tolist())]
                 self.examples.setdefault(callee.name, in_words(feature, record, first))

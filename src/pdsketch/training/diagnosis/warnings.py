@@ -60,7 +60,7 @@ def warnings_of(
         *_unused_actions(training, blanks),
         *_never_true(training),
         *_contradictions(training),
-        *_twins(training),
+        *_non_identifiable(training),
         *_poor_goals(measures),
         *_poor_effects(training, measures),
         *_blanks({name: report for name, report in blanks.items() if name not in told}),
@@ -175,8 +175,8 @@ def state_hashes(training: TrainingSet) -> Array:
     return found
 
 
-def _twins(training: TrainingSet) -> Iterator[str]:
-    for p, q in twins(training):
+def _non_identifiable(training: TrainingSet) -> Iterator[str]:
+    for p, q in non_identifiable(training):
         yield (
             f"`{p}` and `{q}` cannot be told apart by the data: they occur only together, in the same goals, "
             "and read the same values; add goals that name one without the other"
@@ -268,7 +268,7 @@ def _listed(names: list[str]) -> str:
 Inputs = frozenset[Hashable]
 
 
-def twins(training: TrainingSet) -> list[tuple[str, str]]:
+def non_identifiable(training: TrainingSet) -> list[tuple[str, str]]:
     """Pairs of Boolean predicates that are one blank each and that the data cannot tell apart.
 
     They stand in the same conjunctions of the same goals, nothing else reads

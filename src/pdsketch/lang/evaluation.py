@@ -63,7 +63,7 @@ class StaticContext:
 
     @classmethod
     def of(cls, problem: Problem, functions: Mapping[str, Callable[..., Any]] | None = None) -> StaticContext:
-        """The world of a problem."""
+        """What stays the same in a problem."""
         return cls(problem.domain, problem.universe, functions or {})
 
     def members(self, type_: Type) -> tuple[Any, ...]:
@@ -120,13 +120,13 @@ class _Deeper(BaseException):
 
 
 @final
-class Moment:
+class EvaluationContext:
     """A state together with what has been derived from it so far."""
 
-    def __init__(self, world: StaticContext, state: State) -> None:
-        self.world = world
+    def __init__(self, static: StaticContext, state: State) -> None:
+        self.static = static
         self.state = state
-        encoded = world.of_role("encoded")
+        encoded = static.of_role("encoded")
         self._to_encode = encoded - {fact[0] for fact in state} if encoded else encoded
         self._known: dict[Fact, Data] = {}
         self._fixpoint: _Fixpoint | None = None
@@ -172,7 +172,7 @@ class Moment:
 
     def atom(self, fact: Fact, span: Span | None = None) -> Any:
         """The value of a ground atom: carried by the state, derived, or asked of a function."""
-        predicate = self.world.domain.predicates[fact[0]]
+        predicate = self.static.domain.predicates[fact[0]]
         if predicate.role == "external":
             return self._call(predicate.name, fact[1:], predicate)
         if predicate.role == "derived" or predicate.name in self._to_encode:
@@ -200,10 +200,10 @@ class Moment:
         """
         state = dict(self.state)
         if self._to_encode:
-            for predicate in self.world.domain.predicates.values():
+            for predicate in self.static.domain.predicates.values():
                 raw = predicate.role == "raw" and predicate.type.is_bool
                 if raw or predicate.name in self._to_encode:
-                    for args in self.world.instances(predicate.parameters):
+                    for args in self.static.instances(predicate.parameters):
                         fact = (predicate.name, *args)
                         state[fact] = self.atom(fact)
         return state
@@ -231,7 +231,7 @@ class Moment:
             yield bindings
             return
         names = [variable.name for variable in variables]
-        for instance in self.world.instances(variables):
+        for instance in self.static.instances(variables):
             yield {**bindings, **dict(zip(names, instance, strict=True))}
 
     def _satisfying(
@@ -255,7 +255,7 @@ class Moment:
             yield bindings
             return
         first, *rest = variables
-        for (chosen,) in self.world.instances([first]):
+        for (chosen,) in self.static.instances([first]):
             yield from self._satisfying(tuple(rest), parts[asked:], {**bindings, first.name: chosen})
 
     def _derived(self, fact: Fact) -> Data:
@@ -276,19 +276,19 @@ class Moment:
         return self._known[fact]
 
     def _derive(self, fact: Fact) -> None:
-        if fact[0] not in self.world.domain.recursive:
+        if fact[0] not in self.static.domain.recursive:
             self._known[fact] = self._body(fact)
             return
-        outer, self._fixpoint = self._fixpoint, _Fixpoint(self.world.domain, fact)
+        outer, self._fixpoint = self._fixpoint, _Fixpoint(self.static.domain, fact)
         try:
             self._known.update(self._fixpoint.solve(self._body))
         finally:
             self._fixpoint = outer
 
     def _body(self, fact: Fact) -> Any:
-        predicate = self.world.domain.predicates[fact[0]]
+        predicate = self.static.domain.predicates[fact[0]]
         assert predicate.body is not None
-        frames = self.world.frames(predicate)
+        frames = self.static.frames(predicate)
         if self._frames and self._frames + frames > MOST_FRAMES:
             raise _Deeper(fact)
         bindings = {p.name: a for p, a in zip(predicate.parameters, fact[1:], strict=True)}
@@ -299,9 +299,9 @@ class Moment:
             self._frames -= frames
 
     def _call(self, name: str, args: Sequence[Any], used: Any) -> Any:
-        if name not in self.world.functions:
+        if name not in self.static.functions:
             raise error("no-function", f"`{name}` needs a function, and none was given", used.span)
-        value = plain(self.world.functions[name](*args))
+        value = plain(self.static.functions[name](*args))
         return bool(value) if used.type.is_bool else value
 
 

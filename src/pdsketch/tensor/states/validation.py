@@ -23,7 +23,7 @@ from pdsketch.lang import (
     out_of_range,
     wanted_shape,
 )
-from pdsketch.tensor.states import whole
+from pdsketch.tensor.states import saturating
 from pdsketch.tensor.states.universe import Universe
 from pdsketch.tensor.states.values import is_categorical
 
@@ -45,7 +45,7 @@ class Wanted:
     choices: int | None
 
 
-def plain(wanted: Wanted, value: Any) -> Tensor | None:
+def quickly_validated(wanted: Wanted, value: Any) -> Tensor | None:
     """The tensor of an array that is as it should be; None for all that needs a closer look."""
     try:
         found = value.numpy() if isinstance(value, Tensor) else np.asarray(value)
@@ -76,7 +76,7 @@ def _fits_bool(found: NDArray[Any], char: str, choices: int | None) -> bool:
 def _fits_int(found: NDArray[Any], char: str, choices: int | None) -> bool:
     """Ints from 0 up to the choices; as an unsigned number, what is negative is too large."""
     if char in "lq" and choices is None and found.size:
-        return bool(found.min() > whole.SMALLEST and found.max() < whole.LARGEST)
+        return bool(found.min() > saturating.SMALLEST and found.max() < saturating.LARGEST)
     if char not in "lq" or choices is None or not found.size or not found.dtype.isnative:
         return char in _SMALL_INTS and (not found.size or choices is None or _between(found, choices))
     return bool(found.view(np.uint64).max() < choices)
@@ -89,22 +89,22 @@ def _between(found: NDArray[Any], choices: int) -> bool:
 _FITS = {"bool": _fits_bool, "int64": _fits_int, "float32": _fits_float}
 
 
-def take_in(universe: Universe, values: Mapping[str, Any]) -> dict[str, Tensor]:
+def validated(universe: Universe, values: Mapping[str, Any]) -> dict[str, Tensor]:
     """One tensor a predicate with a first axis of size 1, or an `Error` with all that is wrong."""
     if not isinstance(values, Mapping):
         found = type(values).__name__
         raise error("bad-value", f"`values` maps predicates to arrays, and is a {found}")
     names = tuple(values)
-    wanted = universe.intakes.get(names)
+    wanted = universe.validations.get(names)
     if wanted is None:
-        wanted = universe.intakes[names] = _wanted(universe, names)
+        wanted = universe.validations[names] = _wanted(universe, names)
     tensors = {}
     for name, one in wanted.items():
-        tensor = plain(one, values[name])
+        tensor = quickly_validated(one, values[name])
         if tensor is None:
-            return _take_in_carefully(universe, values)
+            return _validated_carefully(universe, values)
         tensors[name] = tensor
-    return tensors if wanted else _take_in_carefully(universe, values)
+    return tensors if wanted else _validated_carefully(universe, values)
 
 
 def _wanted(universe: Universe, names: tuple[Any, ...]) -> dict[str, Wanted]:
@@ -124,8 +124,8 @@ def _wanted(universe: Universe, names: tuple[Any, ...]) -> dict[str, Wanted]:
     return found
 
 
-def _take_in_carefully(universe: Universe, values: Mapping[str, Any]) -> dict[str, Tensor]:
-    """`take_in`, one predicate after the other, with words for all that is wrong."""
+def _validated_carefully(universe: Universe, values: Mapping[str, Any]) -> dict[str, Tensor]:
+    """`validated`, one predicate after the other, with words for all that is wrong."""
     domain = universe.domain
     named = {str(name).lower(): value for name, value in values.items()}
     problems = [*_unwelcome(domain, named), *_missing(domain, named)]
@@ -221,7 +221,7 @@ def _whole(universe: Universe, predicate: Predicate, tensor: Tensor) -> Tensor:
         if tensor.is_floating_point():
             bad = (tensor != tensor.round()) | (tensor.abs() >= 2.0**63)
         else:
-            bad = (tensor == whole.LARGEST) | (tensor == whole.SMALLEST)
+            bad = (tensor == saturating.LARGEST) | (tensor == saturating.SMALLEST)
         upper = type_.choices
         if upper is not None:
             bad |= (tensor < 0) | (tensor >= upper)
@@ -234,7 +234,7 @@ def _whole(universe: Universe, predicate: Predicate, tensor: Tensor) -> Tensor:
 
 def _array(predicate: Predicate, value: Any) -> Tensor:
     """Whatever the user gave as a tensor of numbers."""
-    if isinstance(value, Tensor) and not whole.is_unsigned(value):
+    if isinstance(value, Tensor) and not saturating.is_unsigned(value):
         # A copy, as of other arrays: an environment may go on to change its own.
         tensor = value.to_dense() if value.layout != torch.strided else value
         tensor = tensor.to("cpu", copy=True)
@@ -249,8 +249,8 @@ def _array(predicate: Predicate, value: Any) -> Tensor:
         if array.dtype.kind not in "biuf":
             found = type(value).__name__ if array.dtype.kind == "O" else str(array.dtype)
             raise _bad(predicate, "bad-value", f"`{predicate.name}` is no array of numbers, but {found}")
-        if whole.is_unsigned(array):
-            array = array.astype(np.float64) if predicate.type.prim == "float32" else whole.signed(array)
+        if saturating.is_unsigned(array):
+            array = array.astype(np.float64) if predicate.type.prim == "float32" else saturating.signed(array)
         tensor = torch.from_numpy(np.array(array))
     if tensor.is_complex():
         raise _bad(predicate, "bad-value", f"`{predicate.name}` holds complex numbers")
