@@ -40,8 +40,8 @@ STEP = 10
 BY_STRING = {"doors", "cli/imports", "cli/main", "cli/modules", "act/registry"}
 """Modules that import others by name: the doors of rooms, and modules that users name."""
 
-HOMONYMS = {"Atom"}
-"""Public class names that stand for two things: an atom of S-expressions, and one of logic."""
+HOMONYMS: set[str] = set()
+"""Public class names that stand for two things."""
 
 
 @cache

@@ -9,7 +9,6 @@ from typing import Literal, final
 from pdsketch.lang import (
     OBJECT,
     UNKNOWN,
-    Atom,
     CheckReport,
     DomainSyntax,
     Key,
@@ -20,6 +19,7 @@ from pdsketch.lang import (
     ProblemSyntax,
     Source,
     Span,
+    Token,
     Type,
     Typed,
     TypeName,
@@ -74,7 +74,7 @@ class Collector:
         self.objects: dict[str, ObjectType] = {}
 
     def add(
-        self, kind: Kind, name: Atom, key: Key, signature: str, form: Placed | None = None, owner: str = ""
+        self, kind: Kind, name: Token, key: Key, signature: str, form: Placed | None = None, owner: str = ""
     ) -> None:
         """Declare a name, unless something of its kind has it already: then this is one more mention."""
         if not name.text:
@@ -150,7 +150,7 @@ class Collector:
                 full = str(key[1])
                 blank = self.occurrences.blanks.get(full)
                 owner, _, _ = full.rpartition("::")
-                name = Atom(lowered(self.source.text[start:end]), start)
+                name = Token(lowered(self.source.text[start:end]), start)
                 self.add("blank", name, key, full if blank is None else blank.signature, owner=owner)
 
     def _predicate(self, kind: Kind, syntax: PredicateSyntax, form: Placed) -> None:

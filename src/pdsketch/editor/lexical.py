@@ -13,7 +13,6 @@ from pdsketch.lang import (
     PARTS,
     SECTIONS,
     TOKEN,
-    Atom,
     CheckReport,
     Definition,
     DomainSyntax,
@@ -22,6 +21,7 @@ from pdsketch.lang import (
     Node,
     ProblemSyntax,
     Source,
+    Token,
     TypeName,
     TypeSyntax,
     lowered,
@@ -71,7 +71,7 @@ def recover(source: Source) -> list[Node]:
         else:
             if token in PARTS:
                 _begin_part(stack, at)
-            stack[-1].items.append(Atom(token, at))
+            stack[-1].items.append(Token(token, at))
     for group in stack[1:]:
         group.end = len(text)
     return top.items
@@ -100,7 +100,7 @@ def _is_definition(group: Group) -> bool:
 def head_of(group: Group) -> str:
     """The word that a list begins with; nothing, if it begins with none."""
     first = group.items[0] if group.items else None
-    return first.text if isinstance(first, Atom) else ""
+    return first.text if isinstance(first, Token) else ""
 
 
 def guess_definition(nodes: Sequence[Node]) -> Definition:
@@ -112,7 +112,7 @@ def guess_definition(nodes: Sequence[Node]) -> Definition:
     heads = {head_of(node) for node in around}
     of_problem = frozenset(SECTIONS["problem"]) - frozenset(SECTIONS["domain"])
     kind = "problem" if "problem" in heads or heads & of_problem else "domain"
-    return Definition(kind, Atom("", 0), sections)
+    return Definition(kind, Token("", 0), sections)
 
 
 QUANTIFIERS = frozenset(("forall", "exists", "foreach"))
@@ -170,14 +170,14 @@ class Lexical:
         self.regions.append(Region(form.start, form.end, owner, scope))
 
     def _formula(self, node: Node, scope: Mapping[str, int]) -> None:
-        if isinstance(node, Atom):
+        if isinstance(node, Token):
             self._word(node, scope)
             return
         items: Sequence[Node] = node.items
         if node.bracket == "[" or not items:
             return
         head = items[0]
-        if isinstance(head, Atom):
+        if isinstance(head, Token):
             if head.text in QUANTIFIERS and len(items) > 1:
                 listed = items[1].items if isinstance(items[1], Group) else items[1:-1]
                 items = items[2:] if isinstance(items[1], Group) else items[-1:]
@@ -188,7 +188,7 @@ class Lexical:
         for item in items:
             self._formula(item, scope)
 
-    def _head(self, head: Atom) -> bool:
+    def _head(self, head: Token) -> bool:
         """Resolve the head of a list as a predicate or a blank; whether it is one."""
         text = head.text
         if text.startswith("??"):
@@ -202,7 +202,7 @@ class Lexical:
         self._refer(head.start, head.start + len(predicate), key)
         return True
 
-    def _word(self, atom: Atom, scope: Mapping[str, int]) -> None:
+    def _word(self, atom: Token, scope: Mapping[str, int]) -> None:
         text = atom.text
         if text[0] == "?":
             if text in scope:

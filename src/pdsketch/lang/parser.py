@@ -7,7 +7,7 @@ from typing import final
 
 from pdsketch.lang.diagnostics import Note, nearest
 from pdsketch.lang.lists import is_name, is_settings, is_word, parse_settings, parse_typed, type_at
-from pdsketch.lang.reader import Atom, Group, Node
+from pdsketch.lang.reader import Group, Node, Token
 from pdsketch.lang.report import CheckReport, count
 from pdsketch.lang.syntax import (
     ActionSyntax,
@@ -29,7 +29,7 @@ def parse_predicate(node: Node, report: CheckReport, *, what: str) -> PredicateS
         report.error("bad-predicate", f"wanted {what} such as (name ?x - type)", node)
         return None
     name = node.items[0]
-    if not isinstance(name, Atom) or not is_name(name):
+    if not isinstance(name, Token) or not is_name(name):
         report.error("bad-name", f"wanted the name of {what}", name)
         return None
     before = len(report.diagnostics)
@@ -49,7 +49,7 @@ def parse_predicates(items: Sequence[Node], report: CheckReport) -> list[Predica
     while at < len(items):
         item = items[at]
         at += 1
-        if isinstance(item, Atom) and item.text == "-" and found:
+        if isinstance(item, Token) and item.text == "-" and found:
             report.error(
                 "bad-predicate",
                 f"`{found[-1].name.text}` is a predicate, true or false, and a type of values follows it",
@@ -77,7 +77,7 @@ def parse_functions(items: Sequence[Node], report: CheckReport) -> list[Predicat
 
     while at < len(items):
         item = items[at]
-        if isinstance(item, Atom) and item.text == "-":
+        if isinstance(item, Token) and item.text == "-":
             type_, at = type_at(items, at + 1, item, report)
             settle(type_)
             continue
@@ -114,7 +114,7 @@ class Definition:
 
     __slots__ = ("kind", "name", "sections")
 
-    def __init__(self, kind: str, name: Atom, sections: list[Node]) -> None:
+    def __init__(self, kind: str, name: Token, sections: list[Node]) -> None:
         self.kind = kind
         self.name = name
         self.sections = sections
@@ -140,7 +140,7 @@ def parse_definition(
         report.error(
             "not-a-definition",
             f"wanted (define ({kind or 'domain'} NAME) …)",
-            top if isinstance(top, Atom) else _Place(top.start, top.start + 1),
+            top if isinstance(top, Token) else _Place(top.start, top.start + 1),
         )
         return None
     return _header(top, report, kind)
@@ -153,8 +153,8 @@ def _header(top: Group, report: CheckReport, kind: str | None) -> Definition | N
     words = header.items if isinstance(header, Group) and header.bracket == "(" else []
     found, name = words if len(words) == 2 else (header, header)
     if (
-        isinstance(found, Atom)
-        and isinstance(name, Atom)
+        isinstance(found, Token)
+        and isinstance(name, Token)
         and is_name(name)
         and found is not name
         and found.text in SECTIONS
@@ -172,7 +172,7 @@ def _header(top: Group, report: CheckReport, kind: str | None) -> Definition | N
 
 def parse_domain_syntax(definition: Definition, report: CheckReport) -> DomainSyntax:
     """The declarations of a domain."""
-    requirements: list[Atom] = []
+    requirements: list[Token] = []
     types: list[Typed] = []
     constants: list[Typed] = []
     predicates: list[PredicateSyntax] = []
@@ -209,7 +209,7 @@ def parse_domain_syntax(definition: Definition, report: CheckReport) -> DomainSy
 def parse_problem_syntax(definition: Definition, report: CheckReport) -> ProblemSyntax:
     """The declarations of a problem."""
     first: dict[str, Group] = {}
-    requirements: list[Atom] = []
+    requirements: list[Token] = []
     objects: list[Group] = []
     init: list[Group] = []
     for keyword, section in _sections(definition, report):
@@ -240,13 +240,13 @@ def parse_problem_syntax(definition: Definition, report: CheckReport) -> Problem
     )
 
 
-def _domain_of(section: Group | None, report: CheckReport) -> Atom | None:
+def _domain_of(section: Group | None, report: CheckReport) -> Token | None:
     if section is None:
         return None
-    if len(section.items) == 2 and isinstance(section.items[1], Atom):
+    if len(section.items) == 2 and isinstance(section.items[1], Token):
         return section.items[1]
     report.error("bad-section", "wanted (:domain NAME)", section)
-    return Atom("", section.start)
+    return Token("", section.start)
 
 
 def _goal_of(section: Group | None, report: CheckReport) -> Node | None:
@@ -272,7 +272,7 @@ def _sections(definition: Definition, report: CheckReport) -> Iterable[tuple[str
             report.error("bad-section", f"wanted a section such as ({known[1]} …)", section, help=None)
             continue
         head = section.items[0]
-        if not isinstance(head, Atom):
+        if not isinstance(head, Token):
             report.error("bad-section", f"wanted a keyword such as `{known[1]}`", head)
         elif head.text in known:
             yield head.text, section
@@ -290,7 +290,7 @@ def _sections(definition: Definition, report: CheckReport) -> Iterable[tuple[str
                 yield meant, section
 
 
-def _unknown_section(head: Atom, kind: str, report: CheckReport) -> str | None:
+def _unknown_section(head: Token, kind: str, report: CheckReport) -> str | None:
     """Report a section that there is not; the one that was probably meant, so that checking goes on."""
     other = "problem" if kind == "domain" else "domain"
     meant = nearest(head.text, SECTIONS[kind])
@@ -323,20 +323,20 @@ _ACTION_KEYWORDS = (":parameters", ":parameter", ":precondition", ":effect")
 def _action(section: Group, report: CheckReport) -> list[ActionSyntax]:
     items = section.items
     name = items[1] if len(items) > 1 else None
-    if not isinstance(name, Atom) or not is_name(name):
+    if not isinstance(name, Token) or not is_name(name):
         report.error("bad-name", "wanted the name of an action", name or items[0])
         return []
     at = 3 if len(items) > 2 and is_settings(items[2]) else 2
-    parts: dict[str, tuple[Atom, Node]] = {}
+    parts: dict[str, tuple[Token, Node]] = {}
     while at < len(items):
         key = items[at]
         at += 1
-        if not isinstance(key, Atom) or key.text not in _ACTION_KEYWORDS:
+        if not isinstance(key, Token) or key.text not in _ACTION_KEYWORDS:
             _not_a_keyword(key, name, report)
-            if isinstance(key, Atom) and key.text.startswith(":"):
+            if isinstance(key, Token) and key.text.startswith(":"):
                 at += 1
             continue
-        if at >= len(items) or (isinstance(value := items[at], Atom) and value.text in _ACTION_KEYWORDS):
+        if at >= len(items) or (isinstance(value := items[at], Token) and value.text in _ACTION_KEYWORDS):
             report.error("bad-section", f"nothing stands behind `{key.text}`", key)
             continue
         at += 1
@@ -361,8 +361,8 @@ def _action(section: Group, report: CheckReport) -> list[ActionSyntax]:
     ]
 
 
-def _not_a_keyword(key: Node, name: Atom, report: CheckReport) -> None:
-    if isinstance(key, Atom) and key.text.startswith(":"):
+def _not_a_keyword(key: Node, name: Token, report: CheckReport) -> None:
+    if isinstance(key, Token) and key.text.startswith(":"):
         help_ = report.near(key.text, _ACTION_KEYWORDS)
         report.error("unknown-section", f"an action has no part `{key.text}`", key, help=help_)
     else:
@@ -374,7 +374,7 @@ def _not_a_keyword(key: Node, name: Atom, report: CheckReport) -> None:
         )
 
 
-def _parameters(part: tuple[Atom, Node] | None, report: CheckReport) -> tuple[Typed, ...]:
+def _parameters(part: tuple[Token, Node] | None, report: CheckReport) -> tuple[Typed, ...]:
     if part is None:
         return ()
     key, value = part
@@ -384,10 +384,10 @@ def _parameters(part: tuple[Atom, Node] | None, report: CheckReport) -> tuple[Ty
     return tuple(parse_typed(value.items, report, variables=True))
 
 
-def _atoms(items: Sequence[Node], report: CheckReport) -> list[Atom]:
+def _atoms(items: Sequence[Node], report: CheckReport) -> list[Token]:
     found = []
     for item in items:
-        if isinstance(item, Atom):
+        if isinstance(item, Token):
             found.append(item)
         else:
             report.error("bad-section", "wanted a keyword such as `:typing`", item)

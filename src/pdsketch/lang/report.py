@@ -7,7 +7,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Protocol, final
 
 from pdsketch.lang.diagnostics import Diagnostic, Note, Severity, did_you_mean
-from pdsketch.lang.reader import Atom
+from pdsketch.lang.reader import Token
 from pdsketch.lang.source import Source, Span
 from pdsketch.lang.types import Type
 
@@ -158,7 +158,7 @@ class CheckReport:
         return any(d.severity == "error" for d in self.diagnostics)
 
 
-def duplicate(what: str, atom: Atom, first: Placed, report: CheckReport) -> None:
+def duplicate(what: str, atom: Token, first: Placed, report: CheckReport) -> None:
     """Report a name that is declared twice, with both places."""
     report.error(
         "duplicate-name",

@@ -29,11 +29,11 @@ from pdsketch.abstract.andor.domain import (
     know_constants,
     symbolic_domain,
 )
-from pdsketch.abstract.andor.explain import explained
 from pdsketch.abstract.andor.functions import CodeInput, NotAbstractableError, TooManyCombinationsError
 from pdsketch.abstract.andor.symbolic import candidate_name, code_name, part_name
 from pdsketch.abstract.andor.templates import FactTables, groups_of, readings_of, template_of
 from pdsketch.abstract.andor.translate import Translator
+from pdsketch.abstract.andor.unreachable import unreachable_parts
 from pdsketch.budget import current
 from pdsketch.kernels import Bools, Ints, Longs
 from pdsketch.lang import (
@@ -215,7 +215,7 @@ class ModelAbstraction:
             self._symbolic = symbolic_domain(self._model, self.books)
         return self._symbolic
 
-    def learn(
+    def extend_codes(
         self,
         tensors: Iterable[Mapping[str, Tensor]],
         goals: Iterable[Expr],
@@ -391,7 +391,7 @@ class Compilations:
         if kept.is_overgrown and any(t.prim == "float32" for own in values for t in own or ()):
             kept = _KNOWN[model] = ModelAbstraction(model)
         self._kept = kept
-        kept.learn(tensors.values(), dict.fromkeys(goals), values)
+        kept.extend_codes(tensors.values(), dict.fromkeys(goals), values)
         self._symbolic = kept.symbolic
         self._templates: dict[int, tuple[Template, Bools]] = {}
         for types, members in groups.items():
@@ -425,7 +425,7 @@ class Compilations:
 
         def explain(state: Bools) -> Sequence[str]:
             del state  # the initial one
-            return explained(model.domain, objects, self._goals[i], reachable)
+            return unreachable_parts(model.domain, objects, self._goals[i], reachable)
 
         return Abstraction(
             task,

@@ -158,7 +158,7 @@ def exported(model: Model, state: State, goal: str | Expr, *, costs: bool | None
         batch = model.encode(state, crisp=True).batch
         wanted = model.formula(batch, goal)
         kept = abstraction_of(model)
-        kept.learn([batch.tensors], [wanted])
+        kept.extend_codes([batch.tensors], [wanted])
         symbolic = kept.symbolic
         try:
             formula = symbolic.translator.truth(wanted, {})

@@ -9,7 +9,7 @@ from pdsketch.lang.check.context import Context, Scope, fresh_name, taken_names
 from pdsketch.lang.check.fit import describe, fit, mismatch, unify
 from pdsketch.lang.check.tables import UNKNOWN, PredicateSignature
 from pdsketch.lang.diagnostics import Note
-from pdsketch.lang.reader import Atom, Group, Node
+from pdsketch.lang.reader import Group, Node, Token
 from pdsketch.lang.report import count, here
 from pdsketch.lang.terms import Apply, Equal, Expr, Logic, Object, Quantified, Variable
 from pdsketch.lang.types import ObjectType, Type, ValueType
@@ -27,7 +27,7 @@ class Application(NamedTuple):
 def application(node: Group) -> Application:
     """A list whose head is a predicate's name."""
     head = node.items[0]
-    assert isinstance(head, Atom)
+    assert isinstance(head, Token)
     return Application(head.text, node.items[1:], node)
 
 
@@ -38,13 +38,13 @@ def wildcards(ctx: Context, call: Application, scope: Scope, beside: Iterable[Ex
     conditions ``beside``, are left alone.
     """
     found: dict[int, Variable] = {}
-    if not any(isinstance(item, Atom) and item.text == "??" for item in call.args):
+    if not any(isinstance(item, Token) and item.text == "??" for item in call.args):
         return found
     taken = taken_names(scope, beside)
     for position, (item, parameter) in enumerate(
         zip(call.args, ctx.tables.signatures[call.predicate].parameters, strict=False)
     ):
-        if isinstance(item, Atom) and item.text == "??":
+        if isinstance(item, Token) and item.text == "??":
             variable = Variable(fresh_name(taken), ctx.parameter_type(parameter), ctx.span(item))
             ctx.check_range(variable)
             found[position] = variable
@@ -104,7 +104,7 @@ def _arguments(
     arg: Expr | None
     for position, (node, parameter) in enumerate(zip(nodes, signature.parameters, strict=True)):
         arg = given.get(position)
-        if arg is None and isinstance(node, Atom):
+        if arg is None and isinstance(node, Token):
             arg = _plain_argument(ctx, node, parameter.type)
         if arg is None:
             arg = _argument(ctx, node, ctx.parameter_type(parameter), signature, position, scope)
@@ -115,7 +115,7 @@ def _arguments(
     return tuple(found) if is_right else None
 
 
-def _plain_argument(ctx: Context, node: Atom, wanted: Type) -> Expr | None:
+def _plain_argument(ctx: Context, node: Token, wanted: Type) -> Expr | None:
     """An object of the right type: the quick way for the many atoms of a large goal."""
     type_ = ctx.tables.objects.get(node.text)
     if type_ is None or not isinstance(wanted, ObjectType) or UNKNOWN in (type_, wanted):
@@ -156,10 +156,10 @@ def _argument(
 
 def is_blank(node: Node) -> bool:
     """Whether a node is ``(??f …)``."""
-    if isinstance(node, Atom) or not node.items:
+    if isinstance(node, Token) or not node.items:
         return False
     head = node.items[0]
-    return isinstance(head, Atom) and head.text.startswith("??")
+    return isinstance(head, Token) and head.text.startswith("??")
 
 
 def widened(ctx: Context, apply: Apply, signature: PredicateSignature) -> list[int]:

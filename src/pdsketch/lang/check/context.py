@@ -10,7 +10,7 @@ from pdsketch.budget import Budget, current
 from pdsketch.lang.check.tables import UNKNOWN, Parameter, Slot, Tables
 from pdsketch.lang.check.typenames import resolve_type
 from pdsketch.lang.lists import parse_typed
-from pdsketch.lang.reader import Atom, Group, Node
+from pdsketch.lang.reader import Group, Node, Token
 from pdsketch.lang.records import dataclass
 from pdsketch.lang.report import CheckReport, Placed
 from pdsketch.lang.source import Span
@@ -255,7 +255,7 @@ class Context:
     ) -> tuple[tuple[Variable, ...], Scope, Node] | None:
         """The variables and the body of ``(forall (?x - t) body)``, ``exists`` or ``foreach``."""
         head = group.items[0]
-        assert isinstance(head, Atom)
+        assert isinstance(head, Token)
         rest = group.items[1:]
         if len(rest) >= 2 and isinstance(rest[0], Group) and rest[0].bracket == "(":
             entries = parse_typed(rest[0].items, self.report, variables=True)

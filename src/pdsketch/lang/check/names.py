@@ -9,7 +9,7 @@ from pdsketch.lang.check.tables import NUMBER, UNKNOWN, Parameter, PredicateSign
 from pdsketch.lang.check.typenames import PRIMITIVES, RESERVED, WRONG, resolve_type
 from pdsketch.lang.diagnostics import Note, nearest
 from pdsketch.lang.lists import is_name
-from pdsketch.lang.reader import Atom
+from pdsketch.lang.reader import Token
 from pdsketch.lang.report import CheckReport, count, duplicate, path
 from pdsketch.lang.syntax import (
     DerivedSyntax,
@@ -200,7 +200,7 @@ def declare(domain: DomainSyntax, report: CheckReport) -> Tables:
 
 def _constants(entries: Sequence[Typed], tables: Tables, report: CheckReport) -> dict[str, ObjectType]:
     found: dict[str, ObjectType] = {}
-    first: dict[str, Atom] = {}
+    first: dict[str, Token] = {}
     for entry in entries:
         name = entry.name.text
         if name in first:
@@ -343,7 +343,7 @@ def _returns(syntax: PredicateSyntax, tables: Tables, report: CheckReport) -> Va
 
 def setting_type(setting: Setting, report: CheckReport) -> TypeSyntax | None:
     """The type that a setting names."""
-    if isinstance(setting.value, Atom) and is_name(setting.value):
+    if isinstance(setting.value, Token) and is_name(setting.value):
         return TypeName(setting.value, setting.bracket)
     report.error("bad-setting", f"`{setting.key.text}` wants a type", setting.value)
     return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from math import isfinite
 
-from pdsketch.lang.reader import Atom, Group, Node
+from pdsketch.lang.reader import Group, Node, Token
 from pdsketch.lang.report import CheckReport
 
 _NUMBER = re.compile(r"[-+]?(\d+|\d+\.\d*|\.\d+|\d+(\.\d*)?e[-+]?\d+|\.\d+e[-+]?\d+)", re.ASCII)
@@ -28,7 +28,7 @@ def read_number(text: str) -> int | float | None:
     return int(text) if len(text) < 30 else float(text)
 
 
-def number_of(atom: Atom, report: CheckReport) -> int | float | None:
+def number_of(atom: Token, report: CheckReport) -> int | float | None:
     """A number that the system can hold; None (reported) for one that is too large."""
     number = read_number(atom.text)
     if number is None:
@@ -49,7 +49,7 @@ def read_vector(group: Group, report: CheckReport) -> tuple[tuple[object, ...], 
     parts: list[object] = []
     shapes: set[tuple[int, ...]] = set()
     for item in group.items:
-        if isinstance(item, Atom) and item.text == ",":
+        if isinstance(item, Token) and item.text == ",":
             continue
         part = _element(item, report)
         if part is None:

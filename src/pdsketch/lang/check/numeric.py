@@ -9,7 +9,7 @@ from pdsketch.lang.check.context import Context, Scope
 from pdsketch.lang.check.fit import describe, fit, unify
 from pdsketch.lang.check.numbers import as_float, number_of
 from pdsketch.lang.check.tables import UNKNOWN
-from pdsketch.lang.reader import Atom, Group, Node
+from pdsketch.lang.reader import Group, Node, Token
 from pdsketch.lang.report import count, here
 from pdsketch.lang.terms import Arithmetic, Compare, Component, Equal, Expr, Value, Variable
 from pdsketch.lang.types import DEFAULT_TOLERANCE, FLOAT, ObjectType, Type, ValueType
@@ -59,7 +59,7 @@ def check_component(ctx: Context, node: Group, scope: Scope, want: Type | None) 
 
 def _place(ctx: Context, node: Node) -> int | None:
     """The place, if it is a whole number that is not negative."""
-    place = number_of(node, ctx.report) if isinstance(node, Atom) else None
+    place = number_of(node, ctx.report) if isinstance(node, Token) else None
     if isinstance(place, int) and place >= 0:
         return place
     ctx.report.error(
@@ -94,18 +94,18 @@ def _operands(ctx: Context, node: Group, scope: Scope, want: Type | None) -> lis
 
 def _needs_context(ctx: Context, node: Node, scope: Scope) -> bool:
     """Whether a node is a blank, or an untyped variable whose type is still open."""
-    if isinstance(node, Atom):
+    if isinstance(node, Token):
         variable = scope.get(node.text)
         return variable is not None and variable.type == UNKNOWN
     if not node.items:
         return False
     head = node.items[0]
-    return isinstance(head, Atom) and head.text.startswith("??")
+    return isinstance(head, Token) and head.text.startswith("??")
 
 
 def _wrong_count(ctx: Context, node: Group, wanted: str) -> None:
     head = node.items[0]
-    assert isinstance(head, Atom)
+    assert isinstance(head, Token)
     ctx.report.error("arity-mismatch", f"`{head.text}` takes {wanted}, and {here(len(node.items) - 1)}", node)
 
 
@@ -175,7 +175,7 @@ def _tolerance(a: ValueType, b: ValueType) -> float:
 def check_compare(ctx: Context, node: Group, scope: Scope, want: Type | None) -> Expr | None:
     """``(< a b)`` of two scalar numbers."""
     head = node.items[0]
-    assert isinstance(head, Atom)
+    assert isinstance(head, Token)
     if len(node.items) != 3:
         _wrong_count(ctx, node, count(2, "number"))
         return None
@@ -223,7 +223,7 @@ _MOST = {"-": 2, "/": 2}
 def check_arithmetic(ctx: Context, node: Group, scope: Scope, want: Type | None) -> Expr | None:
     """``(+ a b …)``, ``(* a b …)``, ``(- a)``, ``(- a b)``, ``(/ a b)``."""
     head = node.items[0]
-    assert isinstance(head, Atom)
+    assert isinstance(head, Token)
     op = head.text
     size = len(node.items) - 1
     if not _LEAST[op] <= size <= _MOST.get(op, size):

@@ -16,7 +16,7 @@ from pdsketch.lang.check.typenames import resolve_type
 from pdsketch.lang.diagnostics import nearest
 from pdsketch.lang.domain import LARGEST_COST, Data, Domain, Fact, Problem
 from pdsketch.lang.lists import is_name, parse_typed
-from pdsketch.lang.reader import Atom, Group, Node
+from pdsketch.lang.reader import Group, Node, Token
 from pdsketch.lang.report import CheckReport, duplicate
 from pdsketch.lang.source import Source
 from pdsketch.lang.syntax import ProblemSyntax, TypeSyntax
@@ -154,14 +154,14 @@ def _plain_objects(section: Group, domain: Domain) -> dict[str, ObjectType] | No
         begin = end + 2
     if len(found) != size or found.keys() & domain.constants.keys():
         return None
-    return found if all(is_name(Atom(name, 0)) for name in found) else None
+    return found if all(is_name(Token(name, 0)) for name in found) else None
 
 
 def _declare_objects(
     section: Group, domain: Domain, found: dict[str, ObjectType], report: CheckReport
 ) -> None:
     """As above with care: every slip is reported."""
-    first: dict[str, Atom] = {}
+    first: dict[str, Token] = {}
     value_types = dict(domain.value_types)
     last: TypeSyntax | None = None
     type_: Type | None = OBJECT
@@ -222,10 +222,10 @@ def _metric(section: Group | None, domain: Domain, report: CheckReport) -> Liter
     if section is None:
         return "unit"
     parts = section.items[1:]
-    if len(parts) == 2 and isinstance(parts[0], Atom) and parts[0].text == "minimize":
+    if len(parts) == 2 and isinstance(parts[0], Token) and parts[0].text == "minimize":
         of = parts[1]
         name = of.items[0] if isinstance(of, Group) and len(of.items) == 1 else of
-        if isinstance(name, Atom) and name.text == "total-cost":
+        if isinstance(name, Token) and name.text == "total-cost":
             predicate = domain.predicates.get("total-cost")
             if predicate is None or predicate.role != "cost":
                 report.error(

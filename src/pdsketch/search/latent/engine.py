@@ -45,7 +45,7 @@ SHIFT: Final = 40
 @final
 @dataclass(frozen=True, slots=True)
 class _LeftOut:
-    """A successor that is no node: its parent, its ground action as a number, its cost, and why it is none."""
+    """A successor that is no node: its parent, its ground action, its cost, and why it is none."""
 
     parent: int
     action: int

@@ -2,7 +2,7 @@
 
 Both files hold data alone, so that reading a folder of unknown origin cannot
 run code. What the manifest says is compared with what the arrays are before any
-of them is read, and everything is checked on the way in (`intake`).
+of them is read, and everything is checked on the way in.
 """
 
 from __future__ import annotations
