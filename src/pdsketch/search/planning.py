@@ -140,7 +140,7 @@ def _by_model(model: Model, plan: Any, state: State, goal: str | Expr) -> Verdic
     with apart():
         import torch
 
-        from pdsketch.search.latent.inputs import checked_goals, checked_states
+        from pdsketch.search.models import checked_goals, checked_states
     (state,) = checked_states(model, [state])
     (wanted,) = checked_goals(model, [state], [goal])
     cost = 0.0
