@@ -78,7 +78,7 @@ class TreeLog:
     ) -> None:
         """Note successors that are not opened.
 
-        ``parents`` are the nodes that they come from, ``actions`` the ground actions, ``g`` their costs so far,
+        ``parents`` are the nodes that they come from, ``actions`` the ground actions, ``g`` their costs,
         and ``fate`` says why, the same of all.
         """
         rows = zip(parents.tolist(), actions.tolist(), g.tolist(), strict=True)
