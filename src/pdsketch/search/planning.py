@@ -42,7 +42,7 @@ def plan(target: Any, state: Any = None, goal: Any = None, **options: Any) -> Re
       for the problem's own. There is no time limit unless one is given.
     - Models, and problems with values: ``astar`` and ``opt`` are the defaults, and
       20 seconds; more options are those of `pdsketch.search.keywords.ModelOptions`.
-      ``heuristic`` may also be a learned one: ``train_baseline("gnn", …)``.
+      ``heuristic`` may also be a `HeuristicSource`, or ``NAME:…`` of another package.
 
     ``time_limit`` is in seconds, ``memory_limit`` in megabytes that the search
     may take (2000 unless given), ``max_expansions`` a number of nodes; ``weight`` is

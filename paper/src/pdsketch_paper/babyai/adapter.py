@@ -61,8 +61,9 @@ def exact_model() -> Model:
 
 @final
 class BabyAIWorld:
-    """One of Minigrid's rooms with a mission, observed as states of a sketch.
+    """Minigrid's rooms with keys, balls, boxes and doors: go to, pick up, open.
 
+    A room has a mission, and is observed as states of a sketch.
     ``sketch`` is one that ships with the package (``base``, ``abs``, ``rob`` or, for
     agents that see pictures, ``image``), or a
     domain with predicates of the same names.

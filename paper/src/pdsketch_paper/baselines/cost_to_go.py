@@ -66,7 +66,7 @@ class CostToGo(Baseline):
                 f"the heuristic was trained for `{self.domain.name}`, and the model is one of "
                 f"`{searched.model.domain.name}`",
             )
-        return LearnedHeuristic(self, searched)
+        return LearnedHeuristic(self.to(searched.model.device), searched)
 
 
 @final

@@ -13,6 +13,7 @@ import torch
 from pdsketch.files import DTYPES, TensorFile, blocks_of, open_parts, tensor_bytes, tensor_of, write_parts
 from pdsketch.lang import Domain, Error, decode_source, error, parse_domain
 from pdsketch.tensor import SKETCH, WEIGHTS_FILE, Folder
+from pdsketch_paper.baselines.cost_to_go import CostToGo
 from pdsketch_paper.baselines.graph import read_predicates
 from pdsketch_paper.baselines.network import AgentBaseline, Baseline
 from pdsketch_paper.baselines.training import find_baseline
@@ -82,9 +83,12 @@ def load_agent(folder: Folder) -> AgentBaseline:
     return baseline
 
 
-def holds_baseline(folder: Folder) -> bool:
-    """Whether a folder is one of a baseline."""
-    return (Path(folder) / MANIFEST).is_file()
+def load_heuristic(folder: Folder) -> CostToGo:
+    """The baseline of a folder, if it is one that estimates costs: ``plan --heuristic gnn:FOLDER``."""
+    baseline = load_baseline(folder)
+    if not isinstance(baseline, CostToGo):
+        raise error("bad-option", f"the baseline `{baseline.KIND}` in {fspath(folder)} estimates no costs")
+    return baseline
 
 
 def _shapes(domain: Domain, given: Any, path: Path) -> dict[str, tuple[int, ...]]:

@@ -143,7 +143,7 @@ def make_learner(config: PPOConfig) -> Any:
         from stable_baselines3 import PPO
         from stable_baselines3.common.vec_env import DummyVecEnv
     except ImportError as problem:
-        raise missing_extra("stable-baselines3", "ppo") from problem
+        raise missing_extra("stable-baselines3", "ppo", "pdsketch-paper") from problem
     envs = DummyVecEnv(
         [
             partial(MissionEnv, config.objects, config.doors, partial(_room, config.seed, config.worlds, at))

@@ -40,7 +40,7 @@ def on_cluster(
     try:
         import ray
     except ImportError as problem:
-        raise missing_extra("ray", "cluster") from problem
+        raise missing_extra("ray", "cluster", "pdsketch-paper") from problem
     own = not ray.is_initialized()
     if own:
         _connect(ray, address, most)

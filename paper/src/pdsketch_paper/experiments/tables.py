@@ -9,7 +9,6 @@ from pathlib import Path
 from statistics import mean, pstdev
 from typing import Any, final
 
-from pdsketch.extras import missing_extra
 from pdsketch.files import make_folder, write_file
 
 Records = Sequence[dict[str, Any]]
@@ -102,10 +101,8 @@ def plot_bars(
 
 
 def _axes(title: str, x: str, y: str) -> tuple[Any, Any]:
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as problem:
-        raise missing_extra("matplotlib", "experiments") from problem
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=(6.4, 3.8), layout="constrained")
     axes = figure.subplots()
     axes.set(title=title, xlabel=x, ylabel=y, ylim=(0, 1.05))

@@ -28,7 +28,7 @@ _ACTIONS = ("move-into", "move-to")
 
 @final
 class PaintingWorld:
-    """A table with blocks, bowls of paint and a box.
+    """A table with blocks, bowls of paint and a box, in MuJoCo: paint, put beside, stack.
 
     ``goals`` is a kind of goal (`GOALS`), or a formula over the predicates of the
     sketch. ``images`` are ``rasterised`` by the package itself, or ``rendered`` by

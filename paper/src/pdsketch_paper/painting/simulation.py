@@ -26,7 +26,7 @@ from pdsketch_paper.painting.mjcf import PARKED, scene_xml
 try:
     import mujoco
 except ImportError as problem:
-    raise missing_extra("mujoco", "painting") from problem
+    raise missing_extra("mujoco", "painting", "pdsketch-paper") from problem
 
 # MuJoCo writes its warnings into a file of the working folder; `Simulation.stable` tells of them instead.
 mujoco.set_mju_user_warning(lambda _: None)

@@ -11,6 +11,7 @@ from pdsketch.cli.imports import import_large
 from pdsketch.cli.worlds import add_world_option, check_options, check_world, given_options
 from pdsketch.lang import error
 
+PURPOSE = "see the whole system at work in a minute"
 EXAMPLE = """
 pdsketch demo -o demo
 """

@@ -13,6 +13,7 @@ from pdsketch.cli.worlds import add_world_option, check_options, given_options
 if TYPE_CHECKING:
     from pdsketch_paper.experiments.reproduce import Request
 
+PURPOSE = "run an experiment of the paper"
 EXAMPLE = """
 pdsketch reproduce babyai-main --jobs 2
 pdsketch reproduce babyai-data --quick

@@ -15,6 +15,7 @@ from pdsketch.lang import error
 if TYPE_CHECKING:
     from pdsketch.act import World
 
+PURPOSE = "generate episodes to learn from"
 EXAMPLE = """
 pdsketch data babyai --episodes 10000 --objects 4 --doors 4 --seed 0 -o babyai-data
 pdsketch data babyai --world-option objects=8 --world-option doors=6 -o fuller-rooms
