@@ -219,7 +219,7 @@ def test_train_and_eval_from_the_command_line(tmp_path, capsys):
     sketch, data, folder = tmp_path / "abs.pdsketch", tmp_path / "data", tmp_path / "bc"
     sketch.write_text(world.domain.source.text)
     assert main(["data", "babyai", "--episodes", "4", "-o", str(data), "--world-option", "sketch=abs"]) == 0
-    words = ["train", "--baseline", "bc", str(sketch), str(data), "-o", str(folder), "--steps", "2", "--json"]
+    words = ["baseline", "bc", str(sketch), str(data), "-o", str(folder), "--steps", "2", "--json"]
     capsys.readouterr()
     assert main(words) == 0
     assert json.loads(capsys.readouterr().out)["steps"] == 2

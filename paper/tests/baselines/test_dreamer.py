@@ -245,7 +245,7 @@ def test_train_and_eval_from_the_command_line(tmp_path, capsys, walked):
     sketch.write_text(SKETCH)
     walked.save(data)
     pds.register_world("corridor", Corridor, f"{CELLS} cells in a row")
-    words = ["train", "--baseline", "dreamer", str(sketch), str(data), "-o", str(folder), "--steps", "1"]
+    words = ["baseline", "dreamer", str(sketch), str(data), "-o", str(folder), "--steps", "1"]
     words += ["--batch", "2", "--json", "--world", "corridor"]
     capsys.readouterr()
     assert main([*words, "--environment-steps", "8"]) == 0

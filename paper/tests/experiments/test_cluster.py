@@ -107,4 +107,4 @@ def test_no_cluster_and_no_ray_are_said_so(ray, tmp_path, monkeypatch, capsys):
     assert main([*words, "--cluster"]) == 31
     caught = capsys.readouterr().err
     assert "missing-extra" in caught
-    assert "pdsketch[cluster]" in caught
+    assert "pdsketch-paper[cluster]" in caught

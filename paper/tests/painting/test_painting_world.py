@@ -205,7 +205,7 @@ def test_without_mujoco_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "mujoco", None)
     file = Path(simulation_module.__file__)
     spec = importlib.util.spec_from_file_location("fresh_simulation", file)
-    with pytest.raises(pds.Error, match=r"pdsketch\[painting\]") as refused:
+    with pytest.raises(pds.Error, match=r"pdsketch-paper\[painting\]") as refused:
         spec.loader.exec_module(importlib.util.module_from_spec(spec))
     assert code_of(refused) == "missing-extra"
 

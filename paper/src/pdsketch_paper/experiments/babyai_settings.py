@@ -2,7 +2,7 @@
 
 ``python -m pdsketch_paper.experiments.babyai_settings -o results`` trains behaviour cloning with each
 setting, acts at several temperatures, and writes the table. The transformers take the settings that are
-chosen. With ``--kind dreamer`` and ``--kind ppo`` the same number of settings of a Dreamer and of PPO is tried.
+chosen. ``--kind dreamer`` and ``--kind ppo`` try the same number of settings of a Dreamer and of PPO.
 """
 
 from __future__ import annotations
