@@ -8,7 +8,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --disable-pip-version-check --quiet
 # Byte code, as for any installed package: commands start faster.
 COMPILE := $(BIN)/python -m compileall -q src/pdsketch paper/src/pdsketch_paper
-CHECKED := src paper tests benchmarks examples
+CHECKED := src paper/src tests paper/tests benchmarks examples
 
 # One thread a process: the tests run in parallel already.
 export OMP_NUM_THREADS ?= 1
@@ -67,7 +67,7 @@ fuzz: .venv/installed-dev  ## 100,000 mutated files through the language; no cra
 	$(BIN)/python -m tests.fuzz --files 100000
 
 torture: .venv/installed-dev  ## kills, full disks, damaged files, limits: tries and losses (14 minutes)
-	$(BIN)/python -m tests.torture
+	$(BIN)/python -m paper.tests.torture
 
 mutants: .venv/installed-dev  ## do the tests notice? changes of meaning, one by one (ONLY=pattern)
 	$(BIN)/python -m tests.mutation $(if $(ONLY),--only '$(ONLY)')

@@ -17,7 +17,7 @@ WIDTH: Final = 128
 """Numbers in the vector of a state, as the paper has them."""
 
 PAIR_WIDTH: Final = 32
-"""Numbers in a message between two objects: 64 are no better and take twice the time (paper/docs/baselines.md)."""
+"""Numbers in a message between two objects: 64 are no better and take twice the time (docs/baselines.md)."""
 
 LAYERS: Final = 2
 

@@ -23,7 +23,7 @@ SEEN = ("robot", "item")
 """The types of the objects that are nodes: the walls of a room are always in the same places."""
 
 STEPS = {100: 200, 1000: 400, 10000: 2000}
-"""Training steps, by number of demonstrations (paper/docs/baselines.md: how they were chosen)."""
+"""Training steps, by number of demonstrations (docs/baselines.md: how they were chosen)."""
 
 MEASUREMENTS = 20
 """How often held-out steps are looked at in the course of a training: the best weights may come early."""

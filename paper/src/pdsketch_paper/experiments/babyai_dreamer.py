@@ -27,13 +27,13 @@ from pdsketch_paper.experiments.runs import ExperimentRun, run_all
 from pdsketch_paper.experiments.tables import Records, ResultTable, made_by, spread
 
 STEPS: Final = {100: 300, 1000: 500, 10000: 1200}
-"""Training steps, by number of demonstrations (paper/docs/baselines.md: how they were chosen)."""
+"""Training steps, by number of demonstrations (docs/baselines.md: how they were chosen)."""
 
 BATCH: Final = {100: 32, 1000: 32, 10000: 256}
 """Sequences in a batch: with few demonstrations they are soon known by heart, and small ones do on a CPU."""
 
 CLONING: Final = 10.0
-"""The weight of demonstrated actions, by the search of settings (paper/docs/baselines.md)."""
+"""The weight of demonstrated actions, by the search of settings (docs/baselines.md)."""
 
 PRACTICE: Final = 3_000
 """Environment steps of the row with practice, after all demonstrations."""

@@ -35,8 +35,8 @@ succeeds in 0.196 of the 500 problems of seed 0 within 64 steps (8+6: 0.262).
 
 **PDS-Abs and PDS-Rob need 100 demonstrations**, where the paper's PDS-Abs needs 1,000 (it has 0.04 and 0.72
 from 100). How flexible each network may be is chosen by trial here
-([how networks are chosen](../../docs/when-it-does-not-learn.md#how-networks-are-chosen)), which helps most where data
-are few. **PDS-Base** from 1,000 is above the paper's 0.11, too.""",
+([how networks are chosen](../../docs/when-it-does-not-learn.md#how-networks-are-chosen)), which helps most
+where data are few. **PDS-Base** from 1,000 is above the paper's 0.11, too.""",
     "babyai-nodes": """\
 The paper shows these curves without numbers, and says that at a success of 0.8 its heuristic needs a
 fifth of the expansions of the learned one. **Here the learned heuristic is nearly as good as AO**: it is
@@ -51,8 +51,9 @@ of a pose afresh, and a step is right here only if every variable is. Tables of 
 **PDS-Rob and PDS-Abs learn from a few hundred episodes** of acting, where the paper's PDS-Rob needs 10,000
 and its PDS-Abs stays at 0.06. Subgoals are not all of the difference: without them PDS-Abs needs half again
 as many steps, and is a little worse. About a fifth of the random walks at the start reach their goals by
-chance, and a model fitted to them plans well enough to reach more ([on-policy learning](../../docs/on-policy.md)). Why
-the paper's PDS-Abs stays where it is cannot be seen from the paper. **PDS-Base** has fewer episodes and
+chance, and a model fitted to them plans well enough to reach more
+([on-policy learning](../../docs/on-policy.md)). Why the paper's PDS-Abs stays where it is cannot be seen
+from the paper. **PDS-Base** has fewer episodes and
 shorter searches, as the note says. **PPO** has the same observation, and a network over the set of items
 ([baselines](baselines.md#ppo)); it needs 160 times the episodes of the models, and less than half of the
 paper's PPO.""",

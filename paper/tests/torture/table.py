@@ -1,4 +1,4 @@
-"""Six runs over two processes, for `tests.torture.kills`: prints what they measured."""
+"""Six runs over two processes, for `paper.tests.torture.tries`: prints what they measured."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def square(config: Config) -> int:
 
 def main() -> None:
     """Make the runs that are not finished."""
-    from tests.torture.table import square  # by its name in all processes, not as that of `__main__`
+    from paper.tests.torture.table import square  # by its name in all processes, not as that of `__main__`
 
     table = [ExperimentRun(f"n{n}", square, Config(n)) for n in range(6)]
     found = runs.run_all(table, Path(sys.argv[1]), jobs=2, say=lambda text: print(text, file=sys.stderr))
