@@ -11,8 +11,8 @@ import pytest
 from paper.tests.experiments.doubles import runs
 
 from pdsketch.lang.diagnostics import Error
-from pdsketch_paper.experiments.cluster import Cluster
 from pdsketch_paper.experiments.runs import count_finished, run_all
+from pdsketch_paper.experiments.workers import Cluster
 
 ROOT = Path(__file__).parents[2]
 

@@ -7,8 +7,8 @@ import pytest
 
 import pdsketch as pds
 from pdsketch_paper.babyai.adapter import STOCK_LEVELS, exact_model
-from pdsketch_paper.babyai.expert import ACTION_NAMES, solve
-from pdsketch_paper.babyai.unseen import UNSEEN
+from pdsketch_paper.babyai.data import ACTION_NAMES, solve
+from pdsketch_paper.babyai.goals import UNSEEN
 
 
 def code_of(refused) -> str:

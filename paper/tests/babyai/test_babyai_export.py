@@ -9,7 +9,7 @@ import pdsketch as pds
 from pdsketch.lang.steps import write_plan
 from pdsketch.lang.validator import validate
 from pdsketch_paper.babyai.modules import exact_modules
-from pdsketch_paper.babyai.states import load_sketch
+from pdsketch_paper.babyai.observation import load_sketch
 
 
 @pytest.mark.parametrize("name", ["abs", "base"])

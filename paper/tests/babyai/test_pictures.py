@@ -8,7 +8,7 @@ import pytest
 import pdsketch as pds
 import pdsketch_paper
 from pdsketch_paper.babyai.adapter import BabyAIWorld
-from pdsketch_paper.babyai.pictures import SIDE
+from pdsketch_paper.babyai.observation import SIDE
 from pdsketch_paper.babyai.world import PADDING, ROOM_SIZE
 
 

@@ -12,7 +12,7 @@ from paper.tests.baselines.blocks import demonstrations, start, tower
 import pdsketch as pds
 import pdsketch_paper
 from pdsketch.cli.main import main
-from pdsketch_paper.baselines.store import load_agent
+from pdsketch_paper.baselines.training import load_agent
 
 
 @pytest.fixture(scope="module")

@@ -15,9 +15,8 @@ import pdsketch_paper
 from pdsketch.cli.main import main
 from pdsketch_paper.babyai.adapter import BabyAIWorld
 from pdsketch_paper.baselines.demonstrations import open_demonstrations
-from pdsketch_paper.baselines.dreamer import actor_critic, agent
-from pdsketch_paper.baselines.dreamer.actor_critic import NEVER, imagine
-from pdsketch_paper.baselines.dreamer.agent import Dreamer
+from pdsketch_paper.baselines.dreamer import agent
+from pdsketch_paper.baselines.dreamer.agent import NEVER, Dreamer, imagine
 
 CPU = torch.device("cpu")
 MOST = 6
@@ -97,7 +96,7 @@ def test_the_world_model_knows_where_the_reward_is(walker, walked):
 
 
 def test_it_learns_the_actions_of_20_demonstrations_by_heart(monkeypatch):
-    monkeypatch.setattr(actor_critic, "HORIZON", 1)  # imagination is another test's
+    monkeypatch.setattr(agent, "HORIZON", 1)  # imagination is another test's
     monkeypatch.setattr(agent, "STARTS", 1)
     world = BabyAIWorld(2, 2, "abs")
     episodes = world.demonstrations(20, 0, failures=0.0)

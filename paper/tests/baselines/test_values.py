@@ -6,7 +6,7 @@ import torch
 
 import pdsketch as pds
 import pdsketch_paper
-from pdsketch_paper.baselines.cloning import BehaviourCloning
+from pdsketch_paper.baselines.imitation import BehaviourCloning
 
 TEXT = """
 (define (domain desk)

@@ -16,7 +16,7 @@ from tests.files.test_writing import largest_file
 import pdsketch as pds
 from pdsketch.cli.main import main
 from pdsketch.extras import COMMANDS, offered
-from pdsketch_paper.babyai.states import SKETCHES, load_sketch
+from pdsketch_paper.babyai.observation import SKETCHES, load_sketch
 
 
 def test_help_lists_the_commands_with_a_line_each(capsys):

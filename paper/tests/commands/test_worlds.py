@@ -8,7 +8,7 @@ import pdsketch as pds
 from pdsketch.act import registry
 from pdsketch.cli.main import main
 from pdsketch.training.data.files import load_episodes
-from pdsketch_paper.babyai.states import load_sketch
+from pdsketch_paper.babyai.observation import load_sketch
 from pdsketch_paper.experiments.reproduce import Request
 
 

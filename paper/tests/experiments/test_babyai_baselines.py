@@ -9,9 +9,8 @@ from pdsketch_paper.experiments import babyai_settings as settings
 from pdsketch_paper.experiments.babyai_baselines import AGENTS, baseline_runs, measure_baseline
 from pdsketch_paper.experiments.babyai_curves import curve_runs, curve_table, measure_curve
 from pdsketch_paper.experiments.babyai_nodes import HEURISTICS, expansions, needed, node_table
-from pdsketch_paper.experiments.babyai_success import ALL_AGENTS, data_table, main_table
-from pdsketch_paper.experiments.remarks import REMARKS
-from pdsketch_paper.experiments.reproduce import EXPERIMENTS, Request, reproduce, write_results
+from pdsketch_paper.experiments.babyai_tables import ALL_AGENTS, data_table, main_table
+from pdsketch_paper.experiments.reproduce import EXPERIMENTS, REMARKS, Request, reproduce, write_results
 
 ORIGIN = {"commit": "0", "date": "today", "versions": {}}
 

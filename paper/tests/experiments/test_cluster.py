@@ -11,8 +11,8 @@ from paper.tests.experiments.doubles import runs
 
 from pdsketch.cli.main import main
 from pdsketch.lang.diagnostics import Error
-from pdsketch_paper.experiments.cluster import Cluster, on_cluster
 from pdsketch_paper.experiments.runs import count_finished, run_all
+from pdsketch_paper.experiments.workers import Cluster, on_cluster
 
 
 class LostError(Exception):

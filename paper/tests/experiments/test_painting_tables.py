@@ -7,7 +7,6 @@ import pytest
 from pdsketch.cli.main import main
 from pdsketch.tensor.model import Model
 from pdsketch_paper.experiments.painting import new_painting_model
-from pdsketch_paper.experiments.painting_config import PaintingConfig, PaintingSearch, PaintingTraining
 from pdsketch_paper.experiments.painting_tables import (
     EXPERIMENTS,
     LOST_GRIPS,
@@ -15,6 +14,9 @@ from pdsketch_paper.experiments.painting_tables import (
     PLACEMENT_NOISES,
     PROBLEMS,
     UNSEEN,
+    PaintingConfig,
+    PaintingSearch,
+    PaintingTraining,
     image_runs,
     main_runs,
     measure,
@@ -65,9 +67,7 @@ def test_colours_that_a_model_reads_off_crops_are_counted(monkeypatch):
         ("untrained", new_painting_model(0)),
     ):
         trained = (model, None)
-        monkeypatch.setattr(
-            "pdsketch_paper.experiments.painting_light.train_painting", lambda _, t=trained: t
-        )
+        monkeypatch.setattr("pdsketch_paper.experiments.painting.train_painting", lambda _, t=trained: t)
         found[name] = run.function(config)
     assert found["exact"] == {key: {"crops": 8, "agreement": 1.0} for key in ("0", "0.3")}
     assert all(light["agreement"] < 0.5 for light in found["untrained"].values())

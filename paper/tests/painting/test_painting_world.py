@@ -9,9 +9,8 @@ import pytest
 
 import pdsketch as pds
 from pdsketch_paper.painting import simulation as simulation_module
-from pdsketch_paper.painting.goals import GOALS, UNSEEN
+from pdsketch_paper.painting.goals import GOALS, UNSEEN, beside, contained, facts, holds, stacked
 from pdsketch_paper.painting.layout import BOX_HALF, COLOUR_NAMES, REST, SIDE, SPAN, point, to_pose
-from pdsketch_paper.painting.truth import beside, contained, facts, holds, stacked
 
 POSES = pds.parse_domain("""(define (domain poses) (:types item container) (:constants box - container)
   (:predicates (item-pose [return_type=vector[float32, 3]] ?o - item)

@@ -20,7 +20,7 @@ from tests.torture.losses import Loss
 from tests.torture.moments import some_moment
 from tests.torture.streams import SOON
 
-from pdsketch_paper.babyai.states import load_sketch
+from pdsketch_paper.babyai.observation import load_sketch
 
 
 def babyai(out: Path, seed: int) -> list[str]:
@@ -38,7 +38,7 @@ class Demonstrations:
     """Two folders of demonstrations, and the tries with them."""
 
     def __init__(self, mounts: bool) -> None:
-        import_module("pdsketch_paper.babyai.record")  # forks have it then
+        import_module("pdsketch_paper.babyai.data")  # forks have it then
         root = fixtures.root()
         fixtures.done(root, babyai(root / "babyai", 0))
         self.seconds = fixtures.done(root, babyai(root / "babyai-other", 1))

@@ -12,7 +12,7 @@ from torch.nn.functional import linear
 
 from pdsketch.lang import Domain, ObjectType, Step, error
 from pdsketch.tensor import StateBatch
-from pdsketch_paper.baselines.axes import along
+from pdsketch_paper.baselines.graph import along
 
 _RANK: Final = 16
 """The rank of the products by which two arguments of one action are scored together; set by hand."""

@@ -1,8 +1,9 @@
-"""The value arguments of actions, a target location, say: predicted from the objects of the action."""
+"""Values that actions take besides objects, some of them relative to an object."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import sqrt
 from typing import Final, final
 
 import numpy as np
@@ -10,15 +11,53 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import smooth_l1_loss
 
-from pdsketch.lang import Action, Domain, Step, ValueType, error
+from pdsketch.lang import Action, Domain, ObjectType, Predicate, Step, ValueType, error
 from pdsketch.tensor import StateBatch
 from pdsketch.training import width_of
 from pdsketch_paper.baselines.actions import ActionScores
-from pdsketch_paper.baselines.anchors import Anchor
-from pdsketch_paper.baselines.axes import nodes_at
 from pdsketch_paper.baselines.demonstrations import Demonstrations
-from pdsketch_paper.baselines.graph import Shapes, read_predicates
-from pdsketch_paper.baselines.relative import LEAST_SPREAD, comparable
+from pdsketch_paper.baselines.graph import (
+    LEAST_SPREAD,
+    Shapes,
+    comparable,
+    nodes_at,
+    placed_values,
+    read_predicates,
+)
+
+
+@final
+class Anchor(nn.Module):
+    """The value of an object that is attended to (Bahdanau et al., 2015): what an action's value is beside.
+
+    ``predicates`` are those of one type, of which no object has two.
+    """
+
+    def __init__(self, predicates: Sequence[Predicate], asking: int, width: int) -> None:
+        super().__init__()
+        self.predicates = tuple(predicates)
+        self.query = nn.Linear(asking, width)
+        self.key = nn.Linear(width, width, bias=False)
+
+    def forward(
+        self,
+        batch: StateBatch,
+        nodes: Tensor,
+        rows: Tensor,
+        question: Tensor,
+        otherwise: Tensor,
+        type_: ObjectType,
+    ) -> Tensor:
+        """Values ``[row, numbers]`` in some states; ``otherwise`` where no object has one."""
+        placed = placed_values(batch, self.predicates, type_)
+        if placed is None:
+            return otherwise.expand(len(rows), -1)
+        values, present = placed[0][rows], placed[1][rows, :, 0] > 0
+        scores = (self.key(nodes[rows]) @ self.query(question)[:, :, None])[..., 0] / sqrt(nodes.shape[-1])
+        some = present.any(1)[:, None]
+        weight = scores.masked_fill(~present & some, -torch.inf).softmax(1)
+        return torch.where(some, (weight[..., None] * values).sum(1), otherwise)
+
 
 _BETA: Final = 0.1
 """Standard deviations of the numbers from which on their error counts linearly, and not as a square."""

@@ -15,9 +15,8 @@ from pdsketch.lang import Domain, error
 from pdsketch.tensor import StateBatch, same_domain
 from pdsketch.training import Array
 from pdsketch_paper.baselines.demonstrations import Demonstrations
-from pdsketch_paper.baselines.encoder import WIDTH
 from pdsketch_paper.baselines.formulas import GoalTree, tree_of
-from pdsketch_paper.baselines.graph import Shapes
+from pdsketch_paper.baselines.graph import WIDTH, Shapes
 from pdsketch_paper.baselines.network import Baseline
 
 if TYPE_CHECKING:

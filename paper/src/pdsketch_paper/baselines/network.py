@@ -15,12 +15,9 @@ from pdsketch.lang import Domain, Step, error
 from pdsketch.tensor import State, StateBatch, same_domain
 from pdsketch.training import Array
 from pdsketch_paper.baselines.actions import ActionScores
-from pdsketch_paper.baselines.axes import node_type
 from pdsketch_paper.baselines.demonstrations import Demonstrations
-from pdsketch_paper.baselines.encoder import GraphEncoder
 from pdsketch_paper.baselines.formulas import GoalTree, tree_of
-from pdsketch_paper.baselines.graph import Presented, Shapes
-from pdsketch_paper.baselines.relative import Relative
+from pdsketch_paper.baselines.graph import GraphEncoder, Presented, Relative, Shapes, node_type
 
 
 class Baseline(nn.Module, ABC):
@@ -100,7 +97,7 @@ class Baseline(nn.Module, ABC):
 
     def save(self, folder: str | PathLike[str]) -> None:
         """Write the baseline into a folder; `pdsketch.load_baseline` reads it."""
-        from pdsketch_paper.baselines.store import save_baseline
+        from pdsketch_paper.baselines.training import save_baseline
 
         save_baseline(self, folder)
 

@@ -14,7 +14,7 @@ from pdsketch.lang import error, load_domain
 
 if TYPE_CHECKING:
     from pdsketch.lang import Domain
-    from pdsketch_paper.baselines.dreamer.options import BaselineOptions
+    from pdsketch_paper.baselines.dreamer.training import BaselineOptions
 
 PURPOSE = "train what models are compared with, from the same episodes"
 EXAMPLE = """
@@ -57,8 +57,7 @@ def run(args: argparse.Namespace) -> int:
     """Train and save; the notes are the report."""
     output.when_interrupted(lambda _: ("nothing is kept", None))
     import_large("torch", "pdsketch.training.fitting")
-    from pdsketch_paper.baselines.store import save_baseline
-    from pdsketch_paper.baselines.training import train_baseline
+    from pdsketch_paper.baselines.training import save_baseline, train_baseline
 
     folder = Path(args.output)
     _check_free(folder, force=args.force)

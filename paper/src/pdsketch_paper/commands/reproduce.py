@@ -54,8 +54,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run, print the table."""
     import_large("torch", "pdsketch.training.fitting")
-    from pdsketch_paper.experiments.cluster import Cluster
     from pdsketch_paper.experiments.reproduce import Request, experiment_of, reproduce, write_results
+    from pdsketch_paper.experiments.workers import Cluster
 
     seeds = args.seeds if args.seeds is not None else (1 if args.quick else 3)
     options = given_options(args)

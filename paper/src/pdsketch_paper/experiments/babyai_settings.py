@@ -23,7 +23,7 @@ from pdsketch_paper.experiments.babyai_dreamer import (
     DreamerConfig,
     trained_dreamer,
 )
-from pdsketch_paper.experiments.babyai_ppo import PPOConfig, measure_ppo
+from pdsketch_paper.experiments.babyai_onpolicy import PPOConfig, measure_ppo
 from pdsketch_paper.experiments.runs import ExperimentRun, run_all
 from pdsketch_paper.experiments.tables import Records, ResultTable, made_by
 

@@ -14,8 +14,8 @@ from pdsketch.files import lock_folder, write_file
 from pdsketch.tensor import Model
 from pdsketch.training import fit
 from pdsketch_paper.babyai.adapter import BabyAIWorld
-from pdsketch_paper.babyai.states import SKETCHES
-from pdsketch_paper.babyai.unseen import UNSEEN
+from pdsketch_paper.babyai.goals import UNSEEN
+from pdsketch_paper.babyai.observation import SKETCHES
 from pdsketch_paper.experiments.babyai import (
     MOST_STEPS,
     SearchConfig,

@@ -25,8 +25,7 @@ from typing import Any, ClassVar, Concatenate, Generic, Protocol, TypeVar, final
 
 from pdsketch.files import make_folder, read_json, sweep, write_file
 from pdsketch.lang import Diagnostic, Error, error
-from pdsketch_paper.experiments.cluster import Cluster, on_cluster
-from pdsketch_paper.experiments.workers import share
+from pdsketch_paper.experiments.workers import Cluster, on_cluster, share
 
 _PARTS = {"name", "function", "config", "result", "origin"}
 _PACKAGES = ("pdsketch", "torch", "numpy", "numba", "minigrid", "gymnasium", "mujoco")

@@ -1,8 +1,8 @@
-"""Tables in Markdown and their plots: mean ± standard deviation over seeds."""
+"""Tables in Markdown and their plots: mean ± standard deviation over seeds; experiments make them of runs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -10,6 +10,7 @@ from statistics import mean, pstdev
 from typing import Any, final
 
 from pdsketch.files import make_folder, write_file
+from pdsketch_paper.experiments.runs import ExperimentRun
 
 Records = Sequence[dict[str, Any]]
 """What the files of runs hold."""
@@ -121,3 +122,17 @@ def write_figure(figure: Any, path: Path, **settings: Any) -> None:
     written = BytesIO()
     figure.savefig(written, format=path.suffix[1:], **settings)
     write_file(path, written.getbuffer())
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """A table: its runs for so many seeds (quick or not), how to print them, and how to draw them.
+
+    A run's config has `in_world`, which gives it the ``options`` of the world that a user has set.
+    """
+
+    runs: Callable[[int, bool], Sequence[ExperimentRun[Any]]]
+    table: Callable[[Records], ResultTable]
+    plot: Callable[[Records, Path], None] | None = None
+    options: tuple[str, ...] = ("objects", "doors")

@@ -13,12 +13,11 @@ from pdsketch.lang import Domain, Step, did_you_mean, error
 from pdsketch.tensor import State
 from pdsketch.training import EpisodeArrays
 from pdsketch_paper.painting.controller import PLACEMENT_NOISE, Controller, Noise
-from pdsketch_paper.painting.goals import GOALS, PAIR
+from pdsketch_paper.painting.goals import GOALS, PAIR, contained, holds, names_of
 from pdsketch_paper.painting.layout import BLOCK_SLOTS, BOWL_SLOTS, COLOUR_NAMES, Array, to_metres
 from pdsketch_paper.painting.pictures import Mode, Pictures
 from pdsketch_paper.painting.simulation import Simulation
 from pdsketch_paper.painting.states import load_sketch, observe
-from pdsketch_paper.painting.truth import contained, holds, names_of
 
 _DRAWS = 100
 """How many tables are drawn for one that lends itself to a goal."""

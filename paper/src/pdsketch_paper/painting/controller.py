@@ -13,6 +13,7 @@ from typing import final
 
 import numpy as np
 
+from pdsketch_paper.painting.goals import contained
 from pdsketch_paper.painting.layout import (
     BOX_HALF,
     LOW,
@@ -23,7 +24,6 @@ from pdsketch_paper.painting.layout import (
 )
 from pdsketch_paper.painting.mjcf import PARKED
 from pdsketch_paper.painting.simulation import Simulation
-from pdsketch_paper.painting.truth import contained
 
 SPEED = 1.2
 """Metres a second of the gantry."""

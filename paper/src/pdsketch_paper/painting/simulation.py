@@ -8,7 +8,6 @@ import numpy as np
 import torch as _torch  # noqa: F401 - before MuJoCo: in the other order the interpreter crashes when it ends
 
 from pdsketch.extras import missing_extra
-from pdsketch_paper.painting.camera import HEIGHT, WIDTH
 from pdsketch_paper.painting.layout import (
     BLOCK_JITTER,
     BLOCK_SLOTS,
@@ -16,9 +15,11 @@ from pdsketch_paper.painting.layout import (
     BOWL_SLOTS,
     BOX_JITTER,
     COLOUR_NAMES,
+    HEIGHT,
     PALETTE,
     REST,
     SIDE,
+    WIDTH,
     Array,
 )
 from pdsketch_paper.painting.mjcf import PARKED, scene_xml
