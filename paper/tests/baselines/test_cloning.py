@@ -17,10 +17,10 @@ from pdsketch.lang.load import parse_goal
 from pdsketch.lang.types import OBJECT
 from pdsketch.tensor.states.state import StateBatch
 from pdsketch_paper.babyai.adapter import BabyAIWorld
-from pdsketch_paper.baselines.demonstrations import open_demonstrations
 from pdsketch_paper.baselines.formulas import tree_of
 from pdsketch_paper.baselines.graph import scattered
 from pdsketch_paper.baselines.imitation import BehaviourCloning
+from pdsketch_paper.baselines.network import open_demonstrations
 
 CPU = torch.device("cpu")
 

@@ -11,8 +11,8 @@ from paper.tests.baselines.test_cloning import CPU, permuted
 import pdsketch as pds
 import pdsketch_paper
 from pdsketch_paper.babyai.adapter import BabyAIWorld
-from pdsketch_paper.baselines.demonstrations import open_demonstrations
 from pdsketch_paper.baselines.imitation import HORIZON, MixedTransformer, SuccessTransformer
+from pdsketch_paper.baselines.network import open_demonstrations
 
 
 @pytest.fixture(scope="module")

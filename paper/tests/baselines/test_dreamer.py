@@ -14,9 +14,9 @@ import pdsketch as pds
 import pdsketch_paper
 from pdsketch.cli.main import main
 from pdsketch_paper.babyai.adapter import BabyAIWorld
-from pdsketch_paper.baselines.demonstrations import open_demonstrations
 from pdsketch_paper.baselines.dreamer import agent
 from pdsketch_paper.baselines.dreamer.agent import NEVER, Dreamer, imagine
+from pdsketch_paper.baselines.network import open_demonstrations
 
 CPU = torch.device("cpu")
 MOST = 6

@@ -11,7 +11,6 @@ from paper.tests.baselines.corridor import walks
 import pdsketch as pds
 from pdsketch.lang.types import OBJECT
 from pdsketch.tensor.states.state import StateBatch
-from pdsketch_paper.baselines.demonstrations import open_demonstrations
 from pdsketch_paper.baselines.dreamer.agent import LAMBDA, Dreamer, ends, lambda_returns, sequences, starts
 from pdsketch_paper.baselines.dreamer.world_model import (
     BALANCE,
@@ -21,6 +20,7 @@ from pdsketch_paper.baselines.dreamer.world_model import (
     straight_through,
 )
 from pdsketch_paper.baselines.graph import WIDTH
+from pdsketch_paper.baselines.network import open_demonstrations
 
 CPU = torch.device("cpu")
 

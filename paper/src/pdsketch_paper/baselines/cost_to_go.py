@@ -14,10 +14,9 @@ from pdsketch.kernels import Bools, Floats
 from pdsketch.lang import Domain, error
 from pdsketch.tensor import StateBatch, same_domain
 from pdsketch.training import Array
-from pdsketch_paper.baselines.demonstrations import Demonstrations
 from pdsketch_paper.baselines.formulas import GoalTree, tree_of
 from pdsketch_paper.baselines.graph import WIDTH, Shapes
-from pdsketch_paper.baselines.network import Baseline
+from pdsketch_paper.baselines.network import Baseline, Demonstrations
 
 if TYPE_CHECKING:
     from pdsketch.search import Searched

@@ -14,12 +14,10 @@ from torch.nn.functional import cross_entropy
 from pdsketch.lang import Domain, Step
 from pdsketch.tensor import State, StateBatch
 from pdsketch.training import Array
-from pdsketch_paper.baselines.actions import ActionScores
-from pdsketch_paper.baselines.arguments import ValueArguments
-from pdsketch_paper.baselines.demonstrations import Demonstrations
+from pdsketch_paper.baselines.actions import ActionScores, ValueArguments
 from pdsketch_paper.baselines.formulas import GoalTree
 from pdsketch_paper.baselines.graph import WIDTH, Shapes, nodes_at
-from pdsketch_paper.baselines.network import AgentBaseline
+from pdsketch_paper.baselines.network import AgentBaseline, Demonstrations
 
 
 @final

@@ -18,12 +18,11 @@ from pdsketch.lang import Domain, Error, decode_source, did_you_mean, error, par
 from pdsketch.tensor import SKETCH, WEIGHTS_FILE, Folder
 from pdsketch.training import Array, FitOptions, Options, Source, clip, learning_rate, make_optimiser
 from pdsketch_paper.baselines.cost_to_go import CostToGo
-from pdsketch_paper.baselines.demonstrations import Demonstrations, open_demonstrations
 from pdsketch_paper.baselines.dreamer.agent import Dreamer
 from pdsketch_paper.baselines.dreamer.training import BaselineOptions, train_dreamer, with_dreamer
 from pdsketch_paper.baselines.graph import Shapes, read_predicates
 from pdsketch_paper.baselines.imitation import BehaviourCloning, MixedTransformer, SuccessTransformer
-from pdsketch_paper.baselines.network import AgentBaseline, Baseline
+from pdsketch_paper.baselines.network import AgentBaseline, Baseline, Demonstrations, open_demonstrations
 
 AgentKind = Literal["bc", "dt-s", "dt-s+f", "dreamer"]
 Measure = Callable[[Demonstrations, Tensor], Tensor]

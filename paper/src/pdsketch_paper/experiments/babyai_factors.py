@@ -149,10 +149,6 @@ class FactorsConfig:
     doors: int = 4
     expansions: int = 500
 
-    def in_world(self, **options: Any) -> FactorsConfig:
-        """The same in other rooms."""
-        return replace(self, **options)
-
 
 def factor_runs(seeds: int, quick: bool) -> list[ExperimentRun[FactorsConfig]]:
     """A run for each kind of states and seed."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from statistics import mean, pstdev
@@ -83,10 +83,6 @@ class PPOConfig:
     objects: int = 4
     doors: int = 4
     split: str = "test"
-
-    def in_world(self, **options: Any) -> PPOConfig:
-        """The same in other rooms."""
-        return replace(self, **options)
 
 
 @final
@@ -250,10 +246,6 @@ class OnPolicyConfig:
     problems: int = 500
     objects: int = 4
     doors: int = 4
-
-    def in_world(self, **options: Any) -> OnPolicyConfig:
-        """The same in other rooms."""
-        return replace(self, **options)
 
 
 def measure_onpolicy(config: OnPolicyConfig, folder: Path | None = None) -> dict[str, Any]:

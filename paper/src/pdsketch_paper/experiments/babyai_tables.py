@@ -14,16 +14,31 @@ from pdsketch_paper.experiments.babyai_baselines import (
     AGENTS,
     PAPER_ROOMS as BASELINE_ROOMS,
     PAPER_SIZES as BASELINE_SIZES,
+    PRACTICE,
     baseline_runs,
+    dreamer_runs,
+    dreamer_settings_runs,
+    dreamer_table,
+    dreamer_table_runs,
     of_baselines,
     of_models,
+    ppo_settings_runs,
+    ppo_settings_table,
+    practice_runs,
+    settings_runs,
+    settings_table,
     success_of,
 )
 from pdsketch_paper.experiments.babyai_checks import measure_stock, measure_transitions, measure_unseen
-from pdsketch_paper.experiments.babyai_curves import curve_plot, curve_runs, curve_table
-from pdsketch_paper.experiments.babyai_dreamer import PRACTICE, dreamer_runs, practice_runs
 from pdsketch_paper.experiments.babyai_factors import factor_runs, factor_table
-from pdsketch_paper.experiments.babyai_nodes import node_plot, node_runs, node_table
+from pdsketch_paper.experiments.babyai_nodes import (
+    curve_plot,
+    curve_runs,
+    curve_table,
+    node_plot,
+    node_runs,
+    node_table,
+)
 from pdsketch_paper.experiments.babyai_onpolicy import onpolicy_plot, onpolicy_runs, onpolicy_table
 from pdsketch_paper.experiments.runs import ExperimentRun
 from pdsketch_paper.experiments.tables import (
@@ -237,10 +252,6 @@ class Config:
     stock: int = 0
     transitions: int = 0
 
-    def in_world(self, **options: Any) -> Config:
-        """The same with other demonstrations."""
-        return replace(self, train=replace(self.train, **options))
-
 
 def measure(config: Config) -> dict[str, Any]:
     """Train one model and try it on everything that the config asks for."""
@@ -394,5 +405,9 @@ EXPERIMENTS: dict[str, Experiment] = {
     "babyai-transitions": Experiment(check_runs, transition_table),
     "babyai-factors": Experiment(factor_runs, factor_table),
     "babyai-onpolicy": Experiment(onpolicy_runs, onpolicy_table, onpolicy_plot),
+    "babyai-dreamer": Experiment(dreamer_table_runs, dreamer_table),
+    "babyai-settings": Experiment(lambda _, quick: settings_runs(quick), settings_table),
+    "babyai-settings-dreamer": Experiment(lambda _, quick: dreamer_settings_runs(quick), settings_table),
+    "babyai-settings-ppo": Experiment(lambda _, quick: ppo_settings_runs(quick), ppo_settings_table),
 }
 """What ``pdsketch reproduce`` knows of BabyAI."""

@@ -19,12 +19,11 @@ from pdsketch_paper.experiments.painting_tables import (
     PaintingSearch,
     PaintingTraining,
 )
-from pdsketch_paper.experiments.training import fit_model
-from pdsketch_paper.painting.adapter import PaintingWorld
+from pdsketch_paper.experiments.runs import fit_model
+from pdsketch_paper.painting.adapter import PaintingWorld, load_sketch
 from pdsketch_paper.painting.data import generate, table_seed
 from pdsketch_paper.painting.goals import RELATIONS
 from pdsketch_paper.painting.layout import COLOUR_NAMES, SPAN
-from pdsketch_paper.painting.states import load_sketch
 
 MOST_STEPS = 24
 """An episode that acts longer than this has failed: three times the longest demonstrated kind of plan."""

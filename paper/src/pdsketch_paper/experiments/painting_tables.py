@@ -74,10 +74,6 @@ class PaintingConfig:
             "lost_grips": self.lost_grips,
         }
 
-    def in_world(self, **options: Any) -> PaintingConfig:
-        """The same with other demonstrations."""
-        return replace(self, train=replace(self.train, **options))
-
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -102,10 +98,6 @@ class PaintingBaselineConfig:
     blocks: int = 4
     bowls: int = 4
 
-    def in_world(self, **options: Any) -> PaintingBaselineConfig:
-        """The same with other demonstrations."""
-        return replace(self, **options)
-
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -115,10 +107,6 @@ class PaintingLightConfig:
     train: PaintingTraining
     tables: int
     lights: tuple[float, ...]
-
-    def in_world(self, **options: Any) -> PaintingLightConfig:
-        """The same with other demonstrations."""
-        return replace(self, train=replace(self.train, **options))
 
 
 SIZES = (100, 1000)

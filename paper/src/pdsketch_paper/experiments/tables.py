@@ -129,7 +129,7 @@ def write_figure(figure: Any, path: Path, **settings: Any) -> None:
 class Experiment:
     """A table: its runs for so many seeds (quick or not), how to print them, and how to draw them.
 
-    A run's config has `in_world`, which gives it the ``options`` of the world that a user has set.
+    ``options`` are those of the world of its demonstrations that a user may set.
     """
 
     runs: Callable[[int, bool], Sequence[ExperimentRun[Any]]]

@@ -15,7 +15,6 @@ from pdsketch.lang import Domain, Step
 from pdsketch.tensor import State, StateBatch
 from pdsketch.training import Array
 from pdsketch_paper.baselines.actions import ActionScores
-from pdsketch_paper.baselines.demonstrations import Demonstrations
 from pdsketch_paper.baselines.dreamer.world_model import (
     LatentState,
     ObjectReader,
@@ -25,7 +24,7 @@ from pdsketch_paper.baselines.dreamer.world_model import (
     gumbel,
 )
 from pdsketch_paper.baselines.graph import WIDTH, Shapes
-from pdsketch_paper.baselines.network import AgentBaseline
+from pdsketch_paper.baselines.network import AgentBaseline, Demonstrations
 
 
 class Sequences(NamedTuple):

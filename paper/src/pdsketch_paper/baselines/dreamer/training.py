@@ -13,8 +13,8 @@ from torch import Tensor, nn
 from pdsketch.act import World, Worlds, is_count, rollout, rooms
 from pdsketch.lang import error
 from pdsketch.training import Array, Episode, FitOptions, Options, clip, learning_rate, make_optimiser
-from pdsketch_paper.baselines.demonstrations import Demonstrations, open_demonstrations
 from pdsketch_paper.baselines.dreamer.agent import Dreamer
+from pdsketch_paper.baselines.network import Demonstrations, open_demonstrations
 
 BATCH: Final = 16
 """Sequences in a batch where nobody says otherwise; DreamerV2 has 50. Set by hand, for the CPU's sake."""
