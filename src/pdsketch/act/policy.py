@@ -20,7 +20,16 @@ from pdsketch.act.settings import (
     is_count,
 )
 from pdsketch.lang import Step, error
-from pdsketch.search import Generator, HeuristicSource, ModelOptions, ModelSearch, Result, Sampler, plan_many
+from pdsketch.search import (
+    Generator,
+    HeuristicSource,
+    ModelOptions,
+    ModelSearch,
+    Result,
+    Sampler,
+    given_heuristic,
+    plan_many,
+)
 from pdsketch.tensor import Model, State, StateBatch
 from pdsketch.training import Episode
 
@@ -96,6 +105,7 @@ class Policy:
         if not isinstance(self.model, Model):
             found = type(self.model).__name__
             raise error("bad-model", f"a Policy takes a Model, and a {found} was given")
+        self.heuristic = given_heuristic(self.heuristic)  # loaded once, and not at each plan
         self.controllers = check_controllers(self.controllers, self.model.domain.actions)
         self.tolerance = check_tolerance(self.tolerance, self.model.domain)
         check_loop(self.loop, self.max_replans)

@@ -43,7 +43,7 @@ _OF_FIT = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The world, the sketch, where to write, and the settings."""
-    parser.add_argument("world", metavar="WORLD", help="the world to act in: babyai")
+    parser.add_argument("world", metavar="WORLD", help="the world to act in, by name")
     parser.add_argument("sketch", metavar="SKETCH", help="the sketch whose blanks are to be learned")
     parser.add_argument("-o", "--output", required=True, metavar="DIR", help="the folder for everything")
     for name, (kind, default, meaning) in _NUMBERS.items():

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from pdsketch.budget import Budget, LimitError, apart
 from pdsketch.cli import output
-from pdsketch.cli.heuristic import HELP, given_heuristic
 from pdsketch.cli.imports import ctrl_c_ends, import_large
 from pdsketch.cli.modules import (
     add_module_argument,
@@ -50,11 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help=f"astar, wastar, gbfs or lazy-gbfs, the default; with a model: {model_searches_help()}",
     )
-    parser.add_argument(
-        "--heuristic",
-        metavar="NAME",
-        help=f"{heuristics_help()}; {HELP}",
-    )
+    parser.add_argument("--heuristic", metavar="NAME", help=heuristics_help())
     parser.add_argument("--weight", type=_number, metavar="W", help="of h in wastar (default 5)")
     parser.add_argument(
         "--time-limit", type=_number, metavar="S", help="seconds, parsing included (default none)"
@@ -226,8 +221,6 @@ def _plan(args: argparse.Namespace, problem: Problem, options: dict[str, Any]) -
     if args.model is not None:
         options["costs"] = problem.metric == "cost"
         model = loaded_model(args)
-        if args.heuristic is not None:
-            options["heuristic"] = given_heuristic(args.heuristic)
         with _quietly():
             return plan(model, problem.state, problem.goal, **options)
     if args.module:

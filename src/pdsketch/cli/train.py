@@ -4,34 +4,28 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from pdsketch.cli import devices, output
 from pdsketch.cli.imports import import_large
 from pdsketch.cli.modules import add_module_argument, given_modules
-from pdsketch.cli.worlds import add_world_option, check_world, given_options
 from pdsketch.files import is_trace, lock_folder
 from pdsketch.lang import Diagnostic, Error
 
 if TYPE_CHECKING:
-    from pdsketch.lang import Domain
     from pdsketch.tensor import Model
     from pdsketch.training import FitOptions, Report
-    from pdsketch_paper.baselines.dreamer.options import BaselineOptions
 
 EXAMPLE = """pdsketch train babyai.pdsketch DATA -o MODEL --steps 2000 --seed 0
 pdsketch train babyai.pdsketch DATA -o MODEL --resume                  # after an interruption
 pdsketch train babyai.pdsketch DATA -o MODEL --resume --steps 4000     # go on for longer
 pdsketch train babyai.pdsketch MORE -o BETTER --from MODEL             # start from its weights
 pdsketch train babyai.pdsketch DATA -o MODEL --devices 2               # two processes share each batch
-pdsketch train rob.pdsketch DATA -o MODEL --module facing=package:function
-pdsketch train --baseline bc babyai.pdsketch DATA -o BC                # clone the demonstrations instead
-pdsketch train --baseline dreamer babyai.pdsketch DATA -o DREAMER --world babyai --environment-steps 5000"""
+pdsketch train rob.pdsketch DATA -o MODEL --module facing=package:function"""
 
 CHECKPOINT = "checkpoint.safetensors"
 LOG = "log.csv"
 ARCHITECTURE = "model.json"
-BASELINE = "baseline.json"
 
 _NUMBERS = {
     "batch": (int, "states per step"),
@@ -51,28 +45,12 @@ _NUMBERS = {
     "checkpoint-every": (int, "steps between checkpoints"),
 }
 
-_KINDS = "bc, dt-s, dt-s+f, gnn, dreamer"
-
-_OF_BASELINES = ("batch", "learning-rate", "validation", "evaluate-every")
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The sketch, the data, where to write, and the settings of the fit."""
     parser.add_argument("sketch", metavar="SKETCH", help="the sketch whose blanks are to be learned")
     parser.add_argument("data", metavar="DATA", help="a folder of episodes")
     parser.add_argument("-o", "--output", required=True, metavar="DIR", help="the folder for the model")
-    parser.add_argument(
-        "--baseline", metavar="NAME", help=f"train what models are compared with instead: {_KINDS}"
-    )
-    parser.add_argument(
-        "--types", metavar="T,T", help="of a baseline: the types of the objects that it sees (default: all)"
-    )
-    parser.add_argument("--world", metavar="WORLD", help="of dreamer: a world to act in after DATA")
-    add_world_option(parser)
-    parser.add_argument(
-        "--environment-steps", type=int, default=0, metavar="N", help="of dreamer: steps in that world (0)"
-    )
-    parser.add_argument("--cloning", type=float, metavar="W", help="of dreamer: weight of shown actions (1)")
     parser.add_argument("--steps", type=int, default=2000, help="steps to make (default: 2000)")
     parser.add_argument("--seed", type=int, default=0, help="of networks, batches and the split (default: 0)")
     parser.add_argument("--device", help="cpu, cuda, … (default: cpu)")
@@ -104,11 +82,6 @@ def run(args: argparse.Namespace) -> int:
     output.when_interrupted(lambda stop: _kept(folder, args, getattr(stop, "step", None)))
     import_large("torch", "pdsketch.training.fitting")
     _check_free(folder, args)
-    if args.baseline is not None:
-        return _train_baseline(folder, args)
-    if args.types is not None:
-        raise output.UsageError("--types is for baselines, and a model sees all objects")
-    _refuse_practice(args)
     if args.devices < 1:
         raise output.UsageError("--devices is a number of processes, and at least 1")
     if args.devices > 1 and not devices.is_member():
@@ -143,66 +116,6 @@ def _helped(folder: Path, args: argparse.Namespace) -> Report:
     return fit(model, gather(args.data, model.domain), args.steps, args.seed, **_settings(folder, args))
 
 
-def _train_baseline(folder: Path, args: argparse.Namespace) -> int:
-    """A baseline from the same data; its notes are the report."""
-    from pdsketch.lang import load_domain
-    from pdsketch_paper.baselines.store import save_baseline
-    from pdsketch_paper.baselines.training import train_baseline
-
-    given = {name: value for name in _NUMBERS if (value := getattr(args, name.replace("-", "_"))) is not None}
-    others = ["tnorm", "paper", "resume", "start", "module", "tensorboard"]
-    names = {"start": "from"}
-    refused = [names.get(name, name) for name in others if getattr(args, name)]
-    refused += ["devices"] if args.devices != 1 else []
-    refused += [name for name in given if name not in _OF_BASELINES]
-    if refused:
-        raise output.UsageError(f"--{refused[0]} is for models, and --baseline trains none")
-    domain = load_domain(args.sketch)
-    named = {name.replace("-", "_"): value for name, value in given.items()}
-    if args.baseline == "dreamer":
-        named |= _practice(domain, args)
-    else:
-        _refuse_practice(args)
-    settings = cast("BaselineOptions", {**named, "device": args.device or "cpu"})
-    with lock_folder(folder):
-        baseline = train_baseline(
-            args.baseline,
-            domain,
-            args.data,
-            args.steps,
-            args.seed,
-            types=args.types.split(",") if args.types else None,
-            **settings,
-        )
-        save_baseline(baseline, folder)
-    text = "\n".join(f"{name}: {value}" for name, value in baseline.notes.items())
-    payload = {"ok": True, "baseline": args.baseline, "folder": str(folder), **baseline.notes}
-    return output.finish(output.OK, payload, json=args.json, text=text)
-
-
-def _refuse_practice(args: argparse.Namespace) -> None:
-    """Acting while training is for one baseline alone."""
-    for name in ("world", "world_option", "environment_steps", "cloning"):
-        if getattr(args, name):
-            raise output.UsageError(f"--{name.replace('_', '-')} is for --baseline dreamer alone")
-
-
-def _practice(domain: Domain, args: argparse.Namespace) -> dict[str, Any]:
-    """The settings of acting while training, in a world that is seen as the sketch sees it."""
-    from pdsketch.act import make_world, options_of
-
-    if bool(args.environment_steps) != (args.world is not None):
-        raise output.UsageError("--world and --environment-steps go together")
-    found: dict[str, Any] = {} if args.cloning is None else {"cloning": args.cloning}
-    if args.world is not None:
-        name, options = check_world(args.world), given_options(args)
-        if "sketch" in options_of(name):
-            options.setdefault("sketch", domain)
-        found["world"] = lambda: make_world(name, **options)
-        found["environment_steps"] = args.environment_steps
-    return found
-
-
 def _kept(folder: Path, args: argparse.Namespace, step: int | None) -> output.Kept:
     """What an interruption leaves, after so many steps if that is known."""
     path = folder / CHECKPOINT
@@ -234,8 +147,6 @@ def _check_free(folder: Path, args: argparse.Namespace) -> None:
         return
     if CHECKPOINT in found:
         message, fix = "a model was trained here", "--resume goes on with it, --force writes over it"
-    elif BASELINE in found:
-        message, fix = "this folder holds a baseline", "--force writes over it"
     elif ARCHITECTURE in found:
         nothing = ", and no checkpoint to resume from" if args.resume else ""
         message, fix = f"this folder holds a model{nothing}", "--force writes over it"

@@ -2,6 +2,7 @@
 
 from pdsketch.search.heuristics import (
     HeuristicSource as HeuristicSource,
+    given_heuristic as given_heuristic,
     heuristics_help as heuristics_help,
     model_heuristics_help as model_heuristics_help,
 )

@@ -10,7 +10,7 @@ import torch
 
 from pdsketch.budget import UNLIMITED, Budget, current, taken
 from pdsketch.lang import Step, ValueType, did_you_mean, error
-from pdsketch.search.heuristics import HeuristicSource, find_model_heuristic
+from pdsketch.search.heuristics import HeuristicSource, find_model_heuristic, given_heuristic
 from pdsketch.search.keywords import Generator, Sampler, Sources
 from pdsketch.search.latent.margin import CRISP_TRUTH
 from pdsketch.search.options import MODEL_SEARCHES, ModelSearch, SearchOptions, check_search, options_of
@@ -52,6 +52,7 @@ def checked_options(model: Model, given: Mapping[str, Any]) -> LatentOptions:
     """The options that were given, checked."""
     options = options_of(LatentOptions, _completed(given), "with a model")
     check_search(options.search, MODEL_SEARCHES, "models and problems with values")
+    options = replace(options, heuristic=given_heuristic(options.heuristic))
     find_model_heuristic(options.heuristic)
     for name in ("k", "max_depth"):
         value = getattr(options, name)
