@@ -11,7 +11,7 @@ from typing import get_type_hints
 from tests import typed_user
 
 import pdsketch as pds
-from pdsketch.training.keywords import FitOptions
+from pdsketch.training.options import FitOptions
 
 ROOT = Path(__file__).parents[1]
 

@@ -12,11 +12,13 @@ from pdsketch.cli.modules import add_module_argument, given_modules
 from pdsketch.cli.worlds import add_world_option, check_world, given_options
 from pdsketch.files import is_trace, lock_folder
 from pdsketch.lang import Diagnostic, Error
+from pdsketch.options import add_options, declared, read_options
+from pdsketch.training import FitOptions, Options
 
 if TYPE_CHECKING:
     from pdsketch.lang import Domain
     from pdsketch.tensor import Model
-    from pdsketch.training import FitOptions, Report
+    from pdsketch.training import Report
     from pdsketch_paper.baselines.dreamer.options import BaselineOptions
 
 EXAMPLE = """pdsketch train babyai.pdsketch DATA -o MODEL --steps 2000 --seed 0
@@ -33,27 +35,14 @@ LOG = "log.csv"
 ARCHITECTURE = "model.json"
 BASELINE = "baseline.json"
 
-_NUMBERS = {
-    "batch": (int, "states per step"),
-    "learning-rate": (float, "the peak of the learning rate"),
-    "goal": (float, "weight of the goal loss"),
-    "transition": (float, "weight of the transition loss"),
-    "lookahead": (float, "weight of the lookahead loss"),
-    "horizon": (int, "how many steps the lookahead looks ahead"),
-    "precondition": (float, "weight of the precondition loss"),
-    "sparsity": (float, "how much networks prefer to read few of their inputs"),
-    "rarity": (float, "how much learned predicates prefer to be false where nothing is known"),
-    "shares": (int, "parts of a batch whose losses are averaged (with --devices: as many)"),
-    "validation": (float, "part of the episodes held out"),
-    "patience": (int, "stop after so many measurements without improvement"),
-    "time-limit": (float, "seconds after which to stop"),
-    "evaluate-every": (int, "steps between measurements"),
-    "checkpoint-every": (int, "steps between checkpoints"),
-}
+_OWN = ("checkpoint", "log", "progress", "callback", "device", "resume")
+"""What the command says itself of the output, or asks for in other words."""
 
 _KINDS = "bc, dt-s, dt-s+f, gnn, dreamer"
 
-_OF_BASELINES = ("batch", "learning-rate", "validation", "evaluate-every")
+_OF_FITS = {"resume": "resume", "from": "start", "module": "module"}
+
+_OF_BASELINES = ("batch", "learning_rate", "validation", "evaluate_every")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -73,17 +62,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--environment-steps", type=int, default=0, metavar="N", help="of dreamer: steps in that world (0)"
     )
     parser.add_argument("--cloning", type=float, metavar="W", help="of dreamer: weight of shown actions (1)")
-    parser.add_argument("--steps", type=int, default=2000, help="steps to make (default: 2000)")
-    parser.add_argument("--seed", type=int, default=0, help="of networks, batches and the split (default: 0)")
     parser.add_argument("--device", help="cpu, cuda, … (default: cpu)")
     parser.add_argument(
         "--devices", type=int, default=1, metavar="N", help="processes that share each batch (default: 1)"
-    )
-    parser.add_argument(
-        "--tnorm", choices=["godel", "product", "lukasiewicz"], help="the logic while training"
-    )
-    parser.add_argument(
-        "--paper", action="store_true", help="Gödel logic and plain L1, as the paper has them"
     )
     parser.add_argument(
         "--resume", action="store_true", help="go on from the checkpoint in DIR, up to --steps in all"
@@ -93,9 +74,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--force", action="store_true", help="write over what is in DIR")
     add_module_argument(parser)
-    parser.add_argument("--tensorboard", metavar="FOLDER", help="write TensorBoard logs")
-    for name, (kind, meaning) in _NUMBERS.items():
-        parser.add_argument(f"--{name}", type=kind, help=meaning)
+    add_options(parser, Options, _names())
+    parser.set_defaults(steps=Options.steps, seed=Options.seed)
+
+
+def _names() -> list[str]:
+    """The options of `fit` that the command takes."""
+    return [name for name in declared(Options) if name not in _OWN]
 
 
 def run(args: argparse.Namespace) -> int:
@@ -149,16 +134,14 @@ def _train_baseline(folder: Path, args: argparse.Namespace) -> int:
     from pdsketch_paper.baselines.store import save_baseline
     from pdsketch_paper.baselines.training import train_baseline
 
-    given = {name: value for name in _NUMBERS if (value := getattr(args, name.replace("-", "_"))) is not None}
-    others = ["tnorm", "paper", "resume", "start", "module", "tensorboard"]
-    names = {"start": "from"}
-    refused = [names.get(name, name) for name in others if getattr(args, name)]
+    named = read_options(args, [name for name in _names() if name not in ("steps", "seed")])
+    refused = [name for name in named if name not in _OF_BASELINES]
+    refused += [word for word, name in _OF_FITS.items() if getattr(args, name)]
     refused += ["devices"] if args.devices != 1 else []
-    refused += [name for name in given if name not in _OF_BASELINES]
     if refused:
-        raise output.UsageError(f"--{refused[0]} is for models, and --baseline trains none")
+        word = refused[0].replace("_", "-")
+        raise output.UsageError(f"--{word} is for models, and --baseline trains none")
     domain = load_domain(args.sketch)
-    named = {name.replace("-", "_"): value for name, value in given.items()}
     if args.baseline == "dreamer":
         named |= _practice(domain, args)
     else:
@@ -250,14 +233,12 @@ def _taken(folder: Path, message: str, fix: str) -> Error:
 
 def _settings(folder: Path, args: argparse.Namespace) -> FitOptions:
     """The options that were given on the command line, and what is written into the folder."""
-    names = [name.replace("-", "_") for name in _NUMBERS] + ["tnorm", "tensorboard"]
-    given = cast("FitOptions", {name: value for name in names if (value := getattr(args, name)) is not None})
+    given = cast("FitOptions", read_options(args, [n for n in _names() if n not in ("steps", "seed")]))
     if args.devices > 1:
         given.setdefault("shares", args.devices)
     return {
         **given,
         "device": args.device or "cpu",
-        "paper": args.paper,
         "resume": args.resume,
         "checkpoint": str(folder / CHECKPOINT),
         "log": str(folder / LOG),

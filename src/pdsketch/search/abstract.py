@@ -33,9 +33,9 @@ from pdsketch.budget import Budget
 from pdsketch.kernels import Ints
 from pdsketch.lang import Expr, Step
 from pdsketch.search.latent.prices import prices_of
-from pdsketch.search.options import Search
+from pdsketch.search.options import PlanOptions, Search
 from pdsketch.search.packed.advance import SOLVED
-from pdsketch.search.packed.engine import PackedOptions, PackedOutcome, kernel_settings, search
+from pdsketch.search.packed.engine import PackedOutcome, kernel_settings, search
 from pdsketch.search.packed.whole import Whole, search_whole
 from pdsketch.search.trace import Trace, continued
 from pdsketch.task import Narrowing, Task, successor, without_mutexes
@@ -340,5 +340,5 @@ def _searched(
     return spent
 
 
-def _options(name: Search, limit: int | None) -> PackedOptions:
-    return PackedOptions(search=name, heuristic="ff", weight=WEIGHT, max_expansions=limit)
+def _options(name: Search, limit: int | None) -> PlanOptions:
+    return PlanOptions(search=name, heuristic="ff", weight=WEIGHT, max_expansions=limit)

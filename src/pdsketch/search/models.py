@@ -26,13 +26,14 @@ from pdsketch.search.latent.instances import Candidates, value_types
 from pdsketch.search.latent.limits import LIMITS, status_of, suppress_limits
 from pdsketch.search.latent.margin import CRISP_TRUTH, Margin, levels_of, lowered, share_of
 from pdsketch.search.latent.missing import never_proposed
-from pdsketch.search.latent.options import LatentOptions, budget_of, checked_options
+from pdsketch.search.latent.options import budget_of, options_for
 from pdsketch.search.latent.orders import Order
+from pdsketch.search.latent.outcome import LatentOutcome
 from pdsketch.search.latent.reasons import ending, nothing_trained, runaways, untrained, why_not
 from pdsketch.search.latent.replay import Trail
-from pdsketch.search.latent.settings import LatentOutcome, Limits, SearchSettings
 from pdsketch.search.latent.space import Space
 from pdsketch.search.latent.undecided import undecided
+from pdsketch.search.options import PlanOptions
 from pdsketch.search.portfolio import NOT_GROUND, half_of, orders_of
 from pdsketch.search.result import Result, Status, UntrainedWarning
 from pdsketch.tensor import Model, State, StateBatch, Watch
@@ -57,14 +58,14 @@ def plan_models(
 ) -> list[Result]:
     """Find a plan for each state and goal; the frontiers share tensor batches.
 
-    ``goals`` is one goal for all states, or one for each; ``given`` are the `LatentOptions`. The limits of
+    ``goals`` is one goal for all states, or one for each; ``given`` are `PlanOptions`. The limits of
     expansions and depth hold for each problem, those of time and memory for all
     of them together.
     """
     if not isinstance(model, Model):
         raise error("bad-model", f"a Model was wanted to plan with, and a {type(model).__name__} was given")
     started = time.monotonic()
-    options = checked_options(model, given)
+    options = options_for(model, given)
     with budget_of(model, options).running() as budget:
         listed = checked_states(model, states)
         if not listed:
@@ -93,7 +94,7 @@ class _Planning:
         model: Model,
         states: list[State],
         goals: Sequence[Expr],
-        options: LatentOptions,
+        options: PlanOptions,
         started: float,
         budget: Budget,
     ) -> None:
@@ -246,10 +247,10 @@ class _Planning:
         )
         searched = Searched(self.model, goals, space.roots, space.universes, self.costs, pools, self.margin)
         goal_test = GoalTest(self.model, goals, space.universes, self.margin)
-        settings = self._settings(space, left, number, last=last)
+        options = self._round_options(left, number, last=last)
         with_ao = self.with_ao and (self.with_rules or self.options.search != "portfolio")
         orders, less = orders_of(self.options, searched, with_ao=with_ao, sampled=self.sampled)
-        engine = BestFirstSearch(space, goal_test, orders, settings)
+        engine = BestFirstSearch(space, goal_test, orders, options, self._is_exact(space))
         outcomes = engine.run()
         solved = [place for place, outcome in enumerate(outcomes) if outcome.status == "solved"]
         plans = {place: engine.steps(outcomes[place].node) for place in solved}
@@ -297,17 +298,18 @@ class _Planning:
         places = [*plans]
         return {places[n]: why for n, why in failed.items()}, {places[n]: t for n, t in said.items()}
 
-    def _settings(self, space: Space, left: Sequence[int], number: int, *, last: bool) -> SearchSettings:
-        options = self.options
-        cap = options.max_expansions
+    def _round_options(self, left: Sequence[int], number: int, *, last: bool) -> PlanOptions:
+        """The options with the expansions that a round may make."""
+        cap = self.options.max_expansions
         room = None if cap is None else cap - int(self.spent[list(left)].max())
         if not last:
             room = min(FIRST_ROUND << number, room if room is not None else FIRST_ROUND << number)
-        limits = Limits(room, options.max_depth)
+        return replace(self.options, max_expansions=room)
+
+    def _is_exact(self, space: Space) -> bool:
+        """Whether all states of a space are told apart, and all actions tried."""
         sampled = any(t.choices is None and t.prim != "bool" for t in value_types(self.model.domain))
-        exact = all(p.exact for p in space.prints.values()) and not sampled and not options.refused
-        watchers = (options.watch, options.trace)
-        return SearchSettings(options.search, options.k, limits, exact, options.refused, *watchers)
+        return all(p.exact for p in space.prints.values()) and not sampled and not self.options.refused
 
     def _has_room(self, i: int) -> bool:
         limit = self.options.max_expansions

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, Unpack, get_args, overload
 
 from pdsketch.budget import apart
 from pdsketch.lang import Data, Domain, Expr, Fact, Problem, error
-from pdsketch.search.options import check_values, options_of
+from pdsketch.search.options import UNSET, problem_options
 from pdsketch.search.result import Result
 from pdsketch.task import classify
 
 if TYPE_CHECKING:
-    from pdsketch.search.keywords import ModelOptions, ProblemOptions
+    from pdsketch.search.options import ModelOptions, ProblemOptions
     from pdsketch.tensor import Model, State, StateBatch
 
 
@@ -36,27 +36,30 @@ def plan(
 def plan(target: Any, state: Any = None, goal: Any = None, **options: Any) -> Result:
     """Find a plan: for a `Problem` as it stands, or for a `Model`, a state and a goal.
 
-    - Problems: ``search`` is ``astar``, ``wastar``, ``gbfs`` or ``lazy-gbfs`` (the
-      default); ``heuristic`` is ``blind``, ``goalcount``, ``max``, ``add`` or ``ff``
-      (the default). ``state`` (ground atoms to values) and ``goal`` (text) stand in
-      for the problem's own. There is no time limit unless one is given.
-    - Models, and problems with values: ``astar`` and ``opt`` are the defaults, and
-      20 seconds; more options are those of `pdsketch.search.keywords.ModelOptions`.
-      ``heuristic`` may also be a learned one: ``train_baseline("gnn", …)``.
+    - Problems without values: ``search`` is ``lazy-gbfs`` (the default), ``gbfs``, ``wastar`` or ``astar``;
+      ``heuristic`` is ``ff`` (the default), ``add``, ``max``, ``goalcount`` or ``blind``. ``state`` (ground
+      atoms to values) and ``goal`` (text) stand in for the problem's own. There is no time limit unless one
+      is given.
+    - Models, and problems with values: ``search`` is ``portfolio`` (the default, the library's strategy),
+      ``astar``, ``wastar``, ``gbfs`` or ``abstract``. The portfolio plans in the model's abstraction first,
+      with half of what may be spent, then in the model itself, where the heuristics ``ao`` and ``opt`` and
+      blind order take turns. A ``heuristic`` that is named without a search means A* with it. It may also
+      be a learned one. ``k``, 1 unless given, is how many nodes are expanded together. The time limit is 20
+      seconds unless given.
 
-    ``time_limit`` is in seconds, ``memory_limit`` in megabytes that the search
-    may take (2000 unless given), ``max_expansions`` a number of nodes; ``weight`` is
-    that of h in ``wastar``. ``costs``: actions cost what they say (True), or 1 each
-    (False). A returned plan has been replayed.
+    ``time_limit`` is in seconds, ``memory_limit`` in megabytes that the search may take (2000 unless given),
+    ``max_expansions`` a number of nodes; ``weight`` is that of h in ``wastar`` (5). ``costs``: actions cost
+    what they say (True), or 1 each (False). More options are those of `pdsketch.search.options.PlanOptions`.
+    A returned plan has been replayed.
     """
-    check_values(options)
-    given = _given(options, ("search", "heuristic", "time_limit", "memory_limit"))
+    given = _given(options, (*UNSET, "time_limit"))
     if isinstance(target, Problem):
-        problem = _changed(target, state, goal, given.pop("costs", None))
+        problem = _changed(target, state, goal, given.get("costs"))
         if classify(problem).classical:
             return _plan_classically(problem, given)
         target, state, goal = problem.domain, problem.state, problem.goal
-        given["costs"] = problem.metric == "cost"
+        if given.get("costs") is None:
+            given["costs"] = problem.metric == "cost"
     if state is None or goal is None:
         raise error(
             "missing-argument", "a model is planned with from a state and a goal: plan(model, state, goal)"
@@ -78,10 +81,9 @@ def plan_many(
 
     The options are those of `plan` with a model; ``time_limit=None`` lifts the limit of 20 seconds.
     """
-    check_values(options)
     with apart():
         from pdsketch.search.models import plan_models
-    return plan_models(model, states, goals, _given(options, ("search", "heuristic", "memory_limit")))
+    return plan_models(model, states, goals, _given(options, UNSET))
 
 
 def _given(options: Mapping[str, Any], unset: Sequence[str]) -> dict[str, Any]:
@@ -91,9 +93,8 @@ def _given(options: Mapping[str, Any], unset: Sequence[str]) -> dict[str, Any]:
 
 def _plan_classically(problem: Problem, given: Mapping[str, Any]) -> Result:
     with apart():
-        from pdsketch.search.packed.engine import PackedOptions
         from pdsketch.search.packed.problem import plan_problem
-    return plan_problem(problem, options_of(PackedOptions, given, "for a problem"))
+    return plan_problem(problem, problem_options(**given))
 
 
 def _changed(problem: Problem, state: Any, goal: Any, costs: bool | None) -> Problem:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from math import isinf
-from typing import Final
+from typing import Any, Final
 
 from pdsketch.abstract import NoAbstractionError
 from pdsketch.budget import MEGABYTE, Budget, LimitError, current
@@ -13,8 +13,8 @@ from pdsketch.lang import error
 from pdsketch.search.abstract import WEIGHT
 from pdsketch.search.heuristics import find_model_heuristic
 from pdsketch.search.latent.heuristics import Searched, StateHeuristic
-from pdsketch.search.latent.options import LatentOptions
 from pdsketch.search.latent.orders import Order, order_of
+from pdsketch.search.options import PlanOptions
 
 PORTFOLIO: Final[Mapping[str, float]] = {"ao": WEIGHT, "opt": 1.0, "blind": 1.0}
 """The heuristics that take turns, and their weights."""
@@ -37,11 +37,12 @@ def half_of(budget: Budget) -> Budget:
 
 
 def orders_of(
-    options: LatentOptions, searched: Searched, *, with_ao: bool, sampled: bool = False
+    options: PlanOptions, searched: Searched, *, with_ao: bool, sampled: bool = False
 ) -> tuple[list[Order], tuple[str, ...]]:
     """The orders in which nodes are expanded, and what is to be said of them.
 
-    Without AO where its rules took too long: OPT takes its place. ``sampled``: values are proposed.
+    Without AO where its rules took too long: OPT takes its place. ``sampled``: values are proposed. A
+    heuristic that is named takes turns with blind order alone.
     """
     name = options.search
     if name != "portfolio":
@@ -53,15 +54,17 @@ def orders_of(
                 f"`{options.heuristic}` has no estimate for this goal: {why}",
                 help="leave search and heuristic out, or name another heuristic",
             ) from None
-        return [order_of("astar" if name == "abstract" else name, heuristic, options.weight)], said
+        return [order_of(name, heuristic, options.weight)], said
+    own = options.heuristic is None
+    turns: Mapping[Any, float] = SAMPLED_PORTFOLIO if sampled else PORTFOLIO
     found, told = [], list[str]()
-    for heuristic_name, weight in (SAMPLED_PORTFOLIO if sampled else PORTFOLIO).items():
+    for guide, weight in (turns if own else {options.heuristic: WEIGHT, "blind": 1.0}).items():
         with suppress(NoAbstractionError):
-            if heuristic_name == "ao" and not with_ao:
+            if own and guide == "ao" and not with_ao:
                 continue
-            heuristic, said = _guide(heuristic_name, searched, with_ao)
+            heuristic, said = _guide(guide, searched, with_ao)
             told += said
-            if not said:
+            if not (own and said):
                 found.append(order_of("wastar", heuristic, weight))
     return found, tuple(told)
 

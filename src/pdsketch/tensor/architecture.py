@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, get_args
 
-from pdsketch.lang import Blank, Diagnostic, Domain, Error, error
-from pdsketch.tensor.compile.logic import TNorm
+from pdsketch.lang import Blank, Diagnostic, Domain, Error, TNorm, error
 
 _FIELDS: Mapping[str, type] = {
     "tnorm": str,

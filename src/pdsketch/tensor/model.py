@@ -17,6 +17,7 @@ from pdsketch.lang import (
     Expr,
     ObjectType,
     Step,
+    TNorm,
     action_of,
     error,
     html_table,
@@ -25,7 +26,7 @@ from pdsketch.lang import (
 )
 from pdsketch.tensor.compile.blanks import Functions
 from pdsketch.tensor.compile.engine import Engine
-from pdsketch.tensor.compile.logic import CRISP, Logic, TNorm, logic_of
+from pdsketch.tensor.compile.logic import CRISP, Logic, logic_of
 from pdsketch.tensor.compile.node import Run
 from pdsketch.tensor.experience import Watch
 from pdsketch.tensor.notes import TRAINED, VERDICTS

@@ -24,8 +24,7 @@ from pdsketch.training.diagnosis.examine import Examination
 from pdsketch.training.diagnosis.notes import note_verdicts, take_notes
 from pdsketch.training.diagnosis.report import Evaluation, Report
 from pdsketch.training.interrupt import FitInterrupted
-from pdsketch.training.keywords import FitOptions
-from pdsketch.training.options import Options
+from pdsketch.training.options import FitOptions, Options
 from pdsketch.training.setup import NOTE as MADE_FROM
 from pdsketch.training.starts import rival_warnings
 from pdsketch.training.trainer import Trainer
@@ -38,7 +37,11 @@ _ENOUGH_TO_SPLIT = 200
 
 
 def fit(
-    model: Model, episodes: Source, steps: int = 2000, seed: int = 0, **settings: Unpack[FitOptions]
+    model: Model,
+    episodes: Source,
+    steps: int = Options.steps,
+    seed: int = Options.seed,
+    **settings: Unpack[FitOptions],
 ) -> Report:
     """Train the blanks of a model on episodes: a list, arrays, or a folder on disk.
 

@@ -7,7 +7,7 @@ from typing import Final
 import torch
 
 from pdsketch.abstract import compile_and_or
-from pdsketch.search import PackedOptions, search
+from pdsketch.search import PlanOptions, search
 from pdsketch.tensor import Model, State
 
 MOST_EXPANSIONS: Final = 50_000
@@ -22,6 +22,6 @@ def shortest(model: Model, state: State, goal: str) -> int | None:
     with torch.inference_mode():
         batch = model.encode(state, crisp=True).batch
         abstraction = compile_and_or(model, batch.universe(0).types, model.formula(batch, goal), batch)
-    options = PackedOptions(search="astar", heuristic="max", max_expansions=MOST_EXPANSIONS)
+    options = PlanOptions(search="astar", heuristic="max", max_expansions=MOST_EXPANSIONS)
     plan = search(abstraction.task, options).plan
     return None if plan is None else len(plan)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Final, Literal
 
 import numpy as np
 
@@ -21,6 +21,10 @@ from pdsketch.training import Episode
 def problem_seed(seed: int, index: int, stream: Literal["collect", "held-out"]) -> int:
     """The world's seed for a problem: streams and seeds do not meet."""
     return int(np.random.SeedSequence([seed, index, *stream.encode()]).generate_state(1)[0])
+
+
+WIDTH: Final = 16
+"""Nodes of a plan that are expanded together: blind search in a young model costs less by the batch."""
 
 
 def open_worlds(worlds: Worlds, domain: Domain, options: LearnOptions) -> list[World]:
@@ -54,12 +58,12 @@ def collect(
 
 def planner(model: Model, options: LearnOptions) -> Policy:
     """The policy of a model: what acts, within what explores, and what is evaluated."""
-    limits: ModelOptions = {"time_limit": None, "max_expansions": options.max_expansions}
+    own: ModelOptions = {"time_limit": None, "max_expansions": options.max_expansions, "k": WIDTH}
     return Policy(
         model,
         search=options.search,
         heuristic=options.heuristic,
         tolerance=options.tolerance,
-        options={**limits, **options.plan},
+        options={**own, **options.plan},
         max_replans=options.max_replans,
     )

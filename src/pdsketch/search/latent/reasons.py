@@ -10,10 +10,10 @@ from pdsketch.lang import Error, Expr, Predicate, Step, conjuncts, effect_expres
 from pdsketch.search.latent.doubts import doubts_of
 from pdsketch.search.latent.heuristics import StateHeuristic
 from pdsketch.search.latent.limits import suppress_limits
-from pdsketch.search.latent.options import LatentOptions
+from pdsketch.search.latent.outcome import LatentOutcome
 from pdsketch.search.latent.replay import Trail, follow
-from pdsketch.search.latent.settings import LatentOutcome
 from pdsketch.search.latent.undecided import known_blanks, undecided
+from pdsketch.search.options import PlanOptions
 from pdsketch.tensor import Model, State
 from pdsketch.training import MEANINGS, NOTE, REMEDIES, Verdict
 
@@ -27,7 +27,7 @@ def why_not(
     goal: Expr,
     outcome: LatentOutcome,
     best: Sequence[Step],
-    options: LatentOptions,
+    options: PlanOptions,
     blocked: Sequence[StateHeuristic],
     place: int,
 ) -> tuple[str, ...]:
@@ -74,7 +74,7 @@ def _at_best(model: Model, state: State, goal: Expr, best: Sequence[Step], *, sn
     return reasons
 
 
-def ending(outcome: LatentOutcome, options: LatentOptions) -> str:
+def ending(outcome: LatentOutcome, options: PlanOptions) -> str:
     """How a search ended."""
     if outcome.limit == "undecided":
         return "no plan was found, and that proves nothing: the model has blanks that cannot decide"

@@ -9,15 +9,13 @@ logarithms.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, Literal, final
+from typing import Any, final
 
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from pdsketch.lang import did_you_mean, error
-
-TNorm = Literal["godel", "product", "lukasiewicz"]
 
 
 class Logic(ABC):
