@@ -45,14 +45,14 @@ def plan(target: Any, state: Any = None, goal: Any = None, **options: Any) -> Re
       with half of what may be spent, then in the model itself, where the heuristics ``ao`` and ``opt`` and
       blind order take turns. A ``heuristic`` that is named without a search means A* with it. It may also
       be a learned one. ``k``, 1 unless given, is how many nodes are expanded together. The time limit is 20
-      seconds unless given.
+      seconds unless given; None lifts it.
 
     ``time_limit`` is in seconds, ``memory_limit`` in megabytes that the search may take (2000 unless given),
     ``max_expansions`` a number of nodes; ``weight`` is that of h in ``wastar`` (5). ``costs``: actions cost
     what they say (True), or 1 each (False). More options are those of `pdsketch.search.options.PlanOptions`.
     A returned plan has been replayed.
     """
-    given = _given(options, (*UNSET, "time_limit"))
+    given = _given(options)
     if isinstance(target, Problem):
         problem = _changed(target, state, goal, given.get("costs"))
         if classify(problem).classical:
@@ -79,16 +79,16 @@ def plan_many(
 ) -> list[Result]:
     """Plan for many states at once, in shared batches; ``goals`` is one goal for all, or one for each.
 
-    The options are those of `plan` with a model; ``time_limit=None`` lifts the limit of 20 seconds.
+    The options are those of `plan` with a model.
     """
     with apart():
         from pdsketch.search.models import plan_models
-    return plan_models(model, states, goals, _given(options, UNSET))
+    return plan_models(model, states, goals, _given(options))
 
 
-def _given(options: Mapping[str, Any], unset: Sequence[str]) -> dict[str, Any]:
+def _given(options: Mapping[str, Any]) -> dict[str, Any]:
     """The options without those for which None means that nothing was given."""
-    return {name: value for name, value in options.items() if value is not None or name not in unset}
+    return {name: value for name, value in options.items() if value is not None or name not in UNSET}
 
 
 def _plan_classically(problem: Problem, given: Mapping[str, Any]) -> Result:

@@ -15,7 +15,7 @@ from tests.act.onpolicy.lamps import SKETCH, Lamps
 import pdsketch as pds
 from pdsketch.act.onpolicy.options import LearnKeywords
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture(scope="module")

@@ -52,7 +52,7 @@ _Admitted = tuple[Children, Floats, Ints]
 
 @final
 class BestFirstSearch:
-    """One search for all problems of a space; ``exact``: running out of states proves that there is no plan."""
+    """One search for all problems of a space. ``exact``: where states run out, there is no plan."""
 
     def __init__(
         self, space: Space, goal_test: GoalTest, orders: Sequence[Order], options: PlanOptions, exact: bool
