@@ -70,6 +70,13 @@ def test_in_the_model_heuristics_take_turns_and_plans_are_no_worse(goal, in_the_
     assert (again.plan, again.expanded, again.generated) == (found.plan, found.expanded, found.generated)
 
 
+def test_the_portfolio_begins_with_k_nodes(in_the_model):
+    model, state = tiles()
+    one, many = (pds.plan(model, state, GOALS[0], k=k) for k in (1, 16))
+    assert one.expanded == pds.plan(model, state, GOALS[0]).expanded < many.expanded
+    assert one.cost == many.cost
+
+
 def test_many_problems_are_searched_as_each_alone(in_the_model):
     model, state = tiles()
     other = pds.State(
