@@ -8,21 +8,19 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import pytest
+from tests.docs.generated import table, typed_dict
 
 import pdsketch as pds
 from pdsketch.options import (
-    ANYTHING,
-    FLAG,
     add_options,
     at_least,
     between,
     checked,
     not_negative,
+    number,
     one_of,
     option,
     read_options,
-    table,
-    typed_dict,
 )
 
 Colour = Literal["red", "green", "blue"]
@@ -32,14 +30,16 @@ Colour = Literal["red", "green", "blue"]
 class Paint:
     """Options of each kind."""
 
-    coats: int = option(2, at_least(1), "how often")
-    gloss: float = option(0.5, between(0, 1, most=False), "how much of 100 %")
-    limit: float | None = option(None, not_negative("bad-limit"), "litres")
-    colour: Colour = option("red", one_of(Colour), "which `colour`")
-    dry: bool = option(True, FLAG, "whether it dries")
-    wet: bool = option(False, FLAG, "whether it is wet", of="model")
-    note: str | None = option(None, ANYTHING, "a word")
-    places: list[str] = option(list, ANYTHING, "where")
+    coats: int = option(2, "how often", at_least(1))
+    gloss: float = option(0.5, "how much of 100 %", between(0, 1))
+    limit: float | None = option(None, "litres", not_negative("bad-limit"))
+    colour: Colour = option("red", "which `colour`", one_of(Colour))
+    dry: bool = option(True, "whether it dries")
+    wet: bool = option(False, "whether it is wet", of="model")
+    note: str | None = option(None, "a word")
+    places: list[str] = option(list, "where")
+    size: float = option(1.0, "metres", number("above 0", lambda size: size > 0))
+    year: int = option(0, "since then")
 
 
 NAMES = ("coats", "gloss", "limit", "colour", "dry", "wet", "note")
@@ -52,7 +52,9 @@ NAMES = ("coats", "gloss", "limit", "colour", "dry", "wet", "note")
         ({"coats": True}, "an int of at least 1, not True", "bad-option"),
         ({"coats": 1.0}, "an int of at least 1, not 1.0", "bad-option"),
         ({"coats": None}, "an int of at least 1, not None", "bad-option"),
-        ({"gloss": 1.0}, "`gloss` must be a number from 0 to below 1, not 1.0", "bad-option"),
+        ({"gloss": 1.1}, "`gloss` must be a number from 0 to 1, not 1.1", "bad-option"),
+        ({"size": 0}, "`size` must be a number above 0, not 0", "bad-option"),
+        ({"year": -1}, "`year` must be an int of at least 0, not -1", "bad-option"),
         ({"gloss": math.nan}, "not nan", "bad-option"),
         ({"limit": -1}, "`limit` must be a number that is not negative, not -1", "bad-limit"),
         ({"colour": "rde"}, "`colour` must be `red`, `green` or `blue`, not 'rde'", "bad-option"),
@@ -90,12 +92,12 @@ def test_the_command_line_takes_options_and_refuses_the_rest(capsys):
     found = read_options(parser.parse_args(words), NAMES)
     assert found == {"coats": 3, "gloss": 0.25, "colour": "green", "dry": False, "wet": True, "note": "x"}
     assert read_options(parser.parse_args([]), NAMES) == {}
-    for wrong in (["--coats", "0"], ["--coats", "two"], ["--gloss", "1"], ["--colour", "rde"]):
+    for wrong in (["--coats", "0"], ["--coats", "two"], ["--gloss", "2"], ["--colour", "rde"]):
         with pytest.raises(SystemExit):
             parser.parse_args(wrong)
     said = capsys.readouterr().err
     assert "--coats: wanted an int of at least 1, found 0" in said
-    assert "--gloss: wanted a number from 0 to below 1, found 1" in said
+    assert "--gloss: wanted a number from 0 to 1, found 2" in said
     for line in (
         "how often (default: 2)",
         "how much of 100 % (default: 0.5)",
@@ -107,6 +109,8 @@ def test_the_command_line_takes_options_and_refuses_the_rest(capsys):
 def test_the_table_and_the_types_say_what_is_declared():
     assert '| `colour` | "red" | which `colour` |\n| `dry` | True | whether it dries |\n' in table(Paint)
     assert "| `wet` | False | of models alone: whether it is wet |" in table(Paint)
-    text = typed_dict("PaintOptions", Paint, "Of paint.", without=("places",), unset=("coats", "limit"))
+    text = typed_dict(
+        "PaintOptions", Paint, "Of paint.", without=("places", "size", "year"), unset=("coats", "limit")
+    )
     assert "    coats: int | None\n    gloss: float\n    limit: float | None\n" in text
     assert "places" not in text

@@ -7,11 +7,12 @@ with ``end: NAME``; `test_options` compares.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import fields
 from pathlib import Path
 
 from pdsketch.act import LearnOptions
-from pdsketch.options import table, typed_dict
+from pdsketch.options import default_of
 from pdsketch.search import PlanOptions
 from pdsketch.search.options import UNSET
 from pdsketch.training import Options
@@ -52,6 +53,29 @@ def with_it(page: str, name: str, text: str) -> str:
     found, times = place.subn(lambda m: m[1] + text + m[3], page)
     assert times == 1, name
     return found
+
+
+def table(kind: type) -> str:
+    """The table of the options in the documents."""
+    shown = ((one, repr(default_of(one)).replace("'", '"')) for one in fields(kind))
+    rows = (
+        f"| `{one.name}` | {default} | {f'of {of}s alone: ' if (of := one.metadata['of']) else ''}"
+        f"{one.metadata['meaning']} |\n"
+        for one, default in shown
+    )
+    return f"\n| option | default | meaning |\n|---|---|---|\n{''.join(rows)}\n"
+
+
+def typed_dict(
+    name: str, kind: type, meaning: str, without: Sequence[str] = (), unset: Sequence[str] = ()
+) -> str:
+    """The source of the options' ``TypedDict``; None stands for the default of those in ``unset``, too."""
+    lines = [f'class {name}(TypedDict, total=False):\n    """{meaning}"""\n\n']
+    for one in fields(kind):
+        if one.name not in without:
+            none = " | None" if one.name in unset and not str(one.type).endswith("| None") else ""
+            lines.append(f"    {one.name}: {one.type}{none}\n")
+    return "".join([*lines, "\n\n"])
 
 
 if __name__ == "__main__":

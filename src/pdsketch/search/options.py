@@ -12,16 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict, final, get_arg
 from pdsketch.budget import DEFAULT_MEGABYTES, Budget, current
 from pdsketch.heuristics import NAMES, unknown_heuristic
 from pdsketch.lang import Step, dataclass, did_you_mean, error
-from pdsketch.options import (
-    ANYTHING,
-    FLAG,
-    at_least,
-    between,
-    checked,
-    not_negative,
-    one_of,
-    option,
-)
+from pdsketch.options import at_least, checked, not_negative, number, one_of, option
 from pdsketch.search.heuristics import HeuristicSource, find_model_heuristic
 from pdsketch.search.outcome import SearchProgress
 from pdsketch.search.trace import Trace
@@ -55,84 +46,57 @@ UNSET: Final = ("search", "heuristic", "memory_limit", "k")
 """Options for which None means that nothing was given."""
 
 
+_LIMIT: Final = not_negative("bad-limit")
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class PlanOptions:
     """How to plan, and how far; the defaults are those of planning with a model."""
 
-    search: Search | ModelSearch = option(
-        "portfolio", ANYTHING, "`portfolio`, `astar`, `wastar`, `gbfs` or `abstract`"
-    )
+    search: Search | ModelSearch = option("portfolio", "`portfolio`, `astar`, `wastar`, `gbfs` or `abstract`")
     heuristic: str | HeuristicSource | None = option(
-        None,
-        ANYTHING,
-        "what guides the search; unless given, the portfolio's own, and `opt` in other searches",
+        None, "what guides the search; unless given, the portfolio's own, and `opt` in other searches"
     )
     k: int = option(
-        1,
-        at_least(1, "bad-limit"),
-        "how many of the best open nodes are expanded together; 1 is textbook search",
-        of="model",
+        1, "how many nodes are expanded together; 1 is textbook search", at_least(1, "bad-limit"), of="model"
     )
-    weight: float = option(5.0, not_negative("bad-limit"), "w of `wastar`, which orders nodes by g + w·h")
-    time_limit: float | None = option(
-        20.0, not_negative("bad-limit"), "seconds; for problems without values, no limit unless one is given"
-    )
-    memory_limit: float = option(
-        DEFAULT_MEGABYTES, not_negative("bad-limit"), "megabytes that planning may take"
-    )
-    max_expansions: int | None = option(
-        None, replace(not_negative("bad-limit"), read=int), "nodes to expand for one problem"
-    )
-    max_depth: int | None = option(None, at_least(0, "bad-limit"), "actions in a plan, at most", of="model")
-    snap: bool = option(False, FLAG, "round floats to their codes after each step", of="model")
+    weight: float = option(5.0, "w of `wastar`, which orders nodes by g + w·h", _LIMIT)
+    time_limit: float | None = option(20.0, "seconds; of problems without values, none unless given", _LIMIT)
+    memory_limit: float = option(DEFAULT_MEGABYTES, "megabytes that planning may take", _LIMIT)
+    max_expansions: int | None = option(None, "nodes to expand for one problem", replace(_LIMIT, read=int))
+    max_depth: int | None = option(None, "actions in a plan, at most", at_least(0, "bad-limit"), of="model")
+    snap: bool = option(False, "round floats to their codes after each step", of="model")
     resolution: float | None = option(
         None,
-        between(0, float("inf"), "bad-limit", least=False),
         "floats that agree in steps of this size are the same to the search; else the codes of `fit`",
+        number("above 0", lambda size: size > 0, "bad-limit"),
         of="model",
     )
     confidence: float = option(
         0.5,
-        between(0.5, 1, most=False),
         "what the truth of goals, preconditions and gates must lie above; less where there is no such plan",
+        number("from 0.5 on and below 1", lambda truth: 0.5 <= truth < 1),
         of="model",
     )
     candidates: Sources = option(
-        "all",
-        one_of(Sources),
-        "where values of parameters come from: also the state (`all`), or only the goal and what is proposed"
-        " (`generators`)",
-        of="model",
+        "all", "`generators`: values of the state are not tried for parameters", one_of(Sources), of="model"
     )
     generators: Mapping[str, Generator] = option(
-        dict, ANYTHING, 'values for parameters of a type, in rounds: `{"pose": fn}`', of="model"
+        dict, 'values for parameters of a type, in rounds: `{"pose": fn}`', of="model"
     )
     samplers: Mapping[str, Sampler] = option(
-        dict,
-        ANYTHING,
-        'values for one parameter, given the objects of its action: `{"move-to.?p": fn}`',
-        of="model",
+        dict, 'values for a parameter, given the objects beside it: `{"move-to.?p": fn}`', of="model"
     )
-    refused: frozenset[Step] = option(
-        frozenset, ANYTHING, "steps that are not tried in the first state", of="model"
-    )
+    refused: frozenset[Step] = option(frozenset, "steps that are not tried in the first state", of="model")
     costs: bool | None = option(
-        None,
-        replace(FLAG, help="leave it out to go by the problem's metric, or by the model's domain"),
-        "True: actions cost what they say; False: 1 each; unless given, as the problem's metric says;"
-        " with a model, True where some action has a cost",
+        None, "whether actions cost what they say, or 1 each; unless given, as the problem or the domain says"
     )
     heuristic_costs: HeuristicCosts = option(
-        "own",
-        one_of(HeuristicCosts),
-        "what the heuristic reads: the costs themselves, or `plus-one`, so that free actions count, too",
-        of="problem",
+        "own", "`plus-one`: the heuristic counts free actions, too", one_of(HeuristicCosts), of="problem"
     )
-    watch: Watch | None = option(
-        None, ANYTHING, "a function that gets a `SearchProgress` about once a second"
-    )
-    trace: Trace | None = option(None, ANYTHING, "a function that gets the nodes of the search while it runs")
+    watch: Watch | None = option(None, "a function that gets a `SearchProgress` about once a second")
+    trace: Trace | None = option(None, "a function that gets the nodes of the search while it runs")
 
     def budget(self, outer: Budget | None = None) -> Budget:
         """The budget of a call, within an outer one: the current one unless another is given."""

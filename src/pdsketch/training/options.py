@@ -8,7 +8,7 @@ from inspect import signature
 from typing import Any, Final, Literal, TypedDict, final
 
 from pdsketch.lang import TNorm, error
-from pdsketch.options import ANYTHING, FLAG, at_least, between, checked, not_negative, one_of, option
+from pdsketch.options import at_least, between, checked, one_of, option
 
 VariableLoss = Literal["likelihood", "distance"]
 """How predicted variables are compared with what came about."""
@@ -18,58 +18,38 @@ VariableLoss = Literal["likelihood", "distance"]
 class OptimiserOptions:
     """AdamW with a cosine schedule down to 1 %, for how long, and with networks how flexible."""
 
-    steps: int = option(
-        2000,
-        at_least(0),
-        "training steps; more for flexible functions of many examples, fewer for a first look (400 or more,"
-        " else the trial is too short)",
-    )
-    seed: int = option(
-        0, at_least(0), "of networks, batches and the split; another one, to see whether a result is luck"
-    )
-    learning_rate: float = option(
-        3e-3, not_negative(), "the peak of the learning rate; lower where the losses jump or a fit diverged"
-    )
-    warmup: float = option(0.05, between(0, 1), "the part of the steps in which the learning rate rises")
-    weight_decay: float = option(
-        1e-3, not_negative(), "AdamW's; more of it against overfitting by a perceptron"
-    )
-    clip: float = option(10.0, not_negative(), "the largest norm of a gradient")
+    steps: int = option(2000, "training steps; below 400, the trial is too short")
+    seed: int = option(0, "of networks, batches and the split; another one, to see whether a result is luck")
+    learning_rate: float = option(3e-3, "its peak; lower where the losses jump or a fit diverged")
+    warmup: float = option(0.05, "the part of the steps in which the learning rate rises", between(0, 1))
+    weight_decay: float = option(1e-3, "AdamW's; more of it against overfitting by a perceptron")
+    clip: float = option(10.0, "the largest norm of a gradient")
     trial: float = option(
         0.4,
+        "the part of the steps that only chooses how flexible networks are to be, before all begin again; 0:"
+        " as flexible as can be, for sketches without structure and many examples",
         between(0, 0.9),
-        "the part of the steps that only chooses how flexible each default network is to be, before all begin"
-        " again; 0: as flexible as can be, for sketches without structure and many examples",
     )
     patience: int | None = option(
-        None,
-        at_least(1),
-        "stop after so many measurements without a better held-out loss, and keep the best weights; else"
-        " only where the last ones get more of what is held out wrong",
+        None, "stop after so many measurements without a better one, and keep the best weights", at_least(1)
     )
-    time_limit: float | None = option(None, not_negative(), "seconds after which to stop")
+    time_limit: float | None = option(None, "seconds after which to stop")
 
 
 @dataclass(frozen=True)
 class DataOptions:
     """What a fit reads, how much of it at once, and where."""
 
-    batch: int = option(512, at_least(1), "states per step, fewer where there are fewer; larger on a GPU")
+    batch: int = option(512, "states per step, fewer where there are fewer; larger on a GPU", at_least(1))
     validation: float | None = option(
-        None, between(0, 0.99), "the part of the episodes held out; unless given, a tenth of 200 or more"
+        None, "the part of the episodes held out; unless given, a tenth of 200 or more", between(0, 0.99)
     )
     shares: int = option(
-        1,
-        at_least(1),
-        "parts of a batch whose losses are averaged, which takes less memory; where torch.distributed is"
-        " initialised, its processes share them (`train --devices 2`)",
+        1, "parts of a batch whose losses are averaged: less memory, or a process for each", at_least(1)
     )
-    device: str | None = option(None, ANYTHING, '`"cuda"`, say; unless given, where the model is')
+    device: str | None = option(None, "`cuda`, say; unless given, where the model is")
     resident_gib: float | None = option(
-        None,
-        not_negative(),
-        "how much of the data is kept on the device, in GiB of padded values; unless given, 2 on a CPU, a"
-        " quarter of a GPU's memory; the rest is gathered batch by batch",
+        None, "GiB of data that are kept on the device; unless given, 2 on a CPU, a quarter of a GPU's memory"
     )
 
 
@@ -77,49 +57,35 @@ class DataOptions:
 class LossOptions:
     """What is minimised."""
 
-    goal: float = option(1.0, not_negative(), "the weight of the goals' loss; 0: do not learn from goals")
-    transition: float = option(1.0, not_negative(), "the weight of the loss of predicted variables")
-    lookahead: float = option(0.1, not_negative(), "the weight of the goals' loss on predicted states")
+    goal: float = option(1.0, "the weight of the goals' loss; 0: do not learn from goals")
+    transition: float = option(1.0, "the weight of the loss of predicted variables")
+    lookahead: float = option(0.1, "the weight of the goals' loss on predicted states")
     precondition: float = option(
-        1.0, not_negative(), "the weight of the preconditions' loss, where the data has `executable`"
+        1.0, "the weight of the preconditions' loss, where the data has `executable`"
     )
     horizon: int = option(
-        1,
-        at_least(1),
-        "how many predicted steps the lookahead goes; more for effects that only goals can see",
+        1, "steps that the lookahead predicts; more for effects that only goals can see", at_least(1)
     )
     sparsity: float = option(
-        1.0,
-        not_negative(),
-        "what reading an input costs a network, in nats over all examples, so that more examples outweigh it;"
-        " 0 where every input matters and examples are few",
+        1.0, "what reading an input costs, in nats over all examples; 0 where all matter and examples are few"
     )
     rarity: float = option(
-        0.03,
-        not_negative(),
-        "how much derived predicates that are blanks prefer to be false where nothing is known; 0 where most"
-        " are true",
+        0.03, "how much derived predicates that are blanks prefer to be false; 0 where most are true"
     )
     usage: float = option(
-        1.0,
-        not_negative(),
-        "how much encoded ints prefer to use all their codes; less where many codes are not wanted",
+        1.0, "how much encoded ints prefer to use all their codes; less where many codes are not wanted"
     )
-    tnorm: TNorm = option("product", one_of(TNorm), "the logic while training")
-    balanced: bool = option(
-        True, FLAG, "whether changed and unchanged variables weigh alike; else by their number"
-    )
+    tnorm: TNorm = option("product", "the logic while training", one_of(TNorm))
+    balanced: bool = option(True, "whether changed and unchanged variables weigh alike, or by their number")
     variable_loss: VariableLoss = option(
         "likelihood",
+        "how predictions are compared: by `likelihood`, where a gate chooses between writing and keeping, or"
+        " by the `distance` of the blend",
         one_of(VariableLoss),
-        "how predicted variables are compared: by their `likelihood`, where a conditional effect is a choice"
-        " between writing and keeping, or by the plain `distance` of the blend, in the data's own units",
     )
-    paper: bool = option(False, FLAG, "the losses and the logic of the paper, and no trial")
+    paper: bool = option(False, "the losses and the logic of the paper, and no trial")
     latent_gradient: bool = option(
-        False,
-        FLAG,
-        "whether encodings of the next state are trained by transitions, too; they collapse more easily",
+        False, "whether transitions train encodings of the next state, too; they collapse more easily"
     )
 
 
@@ -127,25 +93,17 @@ class LossOptions:
 class OutputOptions:
     """What is measured, written and said, and when."""
 
-    evaluate_every: int = option(250, at_least(1), "steps between measurements")
-    checkpoint: str | None = option(None, ANYTHING, "a file to go on from")
-    checkpoint_every: int = option(250, at_least(1), "steps between checkpoints")
+    evaluate_every: int = option(250, "steps between measurements", at_least(1))
+    checkpoint: str | None = option(None, "a file to go on from")
+    checkpoint_every: int = option(250, "steps between checkpoints", at_least(1))
     resume: bool = option(
-        False,
-        FLAG,
-        "go on from the checkpoint, perhaps with more `steps`: then the learning rate and the priors go on"
-        " from where a run of so many steps would be",
+        False, "go on from the checkpoint, with the learning rate and priors that a run of `steps` has there"
     )
-    log: str | None = option(None, ANYTHING, "a CSV file of all measurements")
-    tensorboard: str | None = option(None, ANYTHING, "a folder for TensorBoard's logs")
-    progress: bool = option(
-        False, FLAG, "a bar on stderr, or a line for each measurement where stderr is no terminal"
-    )
+    log: str | None = option(None, "a CSV file of all measurements")
+    tensorboard: str | None = option(None, "a folder for TensorBoard's logs")
+    progress: bool = option(False, "a bar, or a line for each measurement where stderr is no terminal")
     callback: Callable[..., Any] | None = option(
-        None,
-        ANYTHING,
-        "a function that gets a `Progress` after each measurement; the fit stops if it returns True or raises"
-        " `StopIteration`",
+        None, "a function that gets a `Progress` each time, and may stop the fit: by True or `StopIteration`"
     )
 
 

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypedDict, final
+from typing import Any, TypedDict, final
 
 from pdsketch.lang import error
-from pdsketch.options import ANYTHING, FLAG, Check, at_least, between, checked, option
+from pdsketch.options import Check, at_least, between, checked, number, option
 from pdsketch.search import ModelOptions, ModelSearch
 from pdsketch.training import FitOptions, Options
 
 
-def _is_count_or_seeds(value: Any) -> bool:
-    seeds = [value] if isinstance(value, int) else value
-    return isinstance(seeds, Sequence) and all(map(at_least(0).takes, seeds))
+def _are_seeds(value: Any) -> bool:
+    return isinstance(value, Sequence) and all(map(at_least(0).takes, value))
 
 
-SEEDS: Final = Check("a number of problems, or a list of seeds", _is_count_or_seeds, int)
+_SEEDS = Check(
+    "a number of problems, or a list of seeds", lambda n: at_least(0).takes(n) or _are_seeds(n), int
+)
+_ABOVE_1 = number("above 1, as each round adds episodes", lambda times: times > 1)
 
 
 @final
@@ -31,46 +32,29 @@ class LearnOptions:
     before. Blind search is the default: heuristics are made from the model, and early models know little.
     """
 
-    episodes: int = option(500, at_least(1), "how many in all")
-    budget: int | None = option(None, at_least(1), "environment steps of all episodes together")
-    max_steps: int = option(64, at_least(1), "of one episode")
-    first: int = option(60, at_least(1), "random walks of the first round")
-    growth: float = option(
-        2.0,
-        between(1, math.inf, least=False),
-        "how many times as many episodes there are after each round",
-    )
-    explore: float = option(0.1, between(0, 1), "the part of the actions that is random")
+    episodes: int = option(500, "how many in all", at_least(1))
+    budget: int | None = option(None, "environment steps of all episodes together", at_least(1))
+    max_steps: int = option(64, "of one episode", at_least(1))
+    first: int = option(60, "random walks of the first round", at_least(1))
+    growth: float = option(2.0, "how many times as many episodes there are after each round", _ABOVE_1)
+    explore: float = option(0.1, "the part of the actions that is random", between(0, 1))
     subgoals: bool = option(
-        True,
-        FLAG,
-        "whether parts of a goal are tried where there is no plan for all of it; else the rest of such an"
-        " episode is a random walk",
+        True, "whether parts of a goal are tried where there is no plan for all of it, before random walks"
     )
-    fit_steps: int = option(
-        1200, at_least(1), "training steps of a round; with fewer, the trial of networks leaves too few"
-    )
-    warm: bool = option(
-        False,
-        FLAG,
-        "whether a round starts from the weights of the one before, which early mistakes may outlast",
-    )
-    fit: FitOptions = option(dict, ANYTHING, "further options of `pds.fit`")
-    evaluate: int | Sequence[int] = option(
-        0, SEEDS, "held-out problems on which each round's model is tried: how many, or their seeds"
-    )
-    search: ModelSearch | None = option(
-        "astar", ANYTHING, "of plans; early models have no heuristics worth their time"
-    )
-    heuristic: str | None = option("blind", ANYTHING, "of the search")
-    max_expansions: int = option(500, at_least(1), "of one plan")
-    max_replans: int | None = option(3, ANYTHING, "of one episode and (sub)goal")
+    fit_steps: int = option(1200, "training steps of a round; few leave too few to the trial", at_least(1))
+    warm: bool = option(False, "whether a round starts from the weights, and the mistakes, of the one before")
+    fit: FitOptions = option(dict, "further options of `pds.fit`")
+    evaluate: int | Sequence[int] = option(0, "held-out problems for each round: how many, or seeds", _SEEDS)
+    search: ModelSearch | None = option("astar", "of plans; early models have no heuristics worth their time")
+    heuristic: str | None = option("blind", "of the search")
+    max_expansions: int = option(500, "of one plan", at_least(1))
+    max_replans: int | None = option(3, "of one episode and (sub)goal")
     tolerance: float | Mapping[str, float] | None = option(
-        None, ANYTHING, "how far a number may be from its prediction, as `pds.Policy` has it"
+        None, "how far a number may be from its prediction, as `pds.Policy` has it"
     )
-    plan: ModelOptions = option(dict, ANYTHING, "further options of `pds.plan_many`; `k` is 16 unless given")
-    at_once: int = option(64, at_least(1), "episodes side by side, where worlds can be made for them")
-    seed: int = option(0, at_least(0), "of networks, problems, exploration and fits")
+    plan: ModelOptions = option(dict, "further options of `pds.plan_many`; `k` is 16 unless given")
+    at_once: int = option(64, "episodes side by side, where worlds can be made for them", at_least(1))
+    seed: int = option(0, "of networks, problems, exploration and fits")
 
     @staticmethod
     def of(**settings: Any) -> LearnOptions:
