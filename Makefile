@@ -14,7 +14,7 @@ export OMP_NUM_THREADS ?= 1
 # Byte code is kept whatever the environment says: of the tests, too, whose assertions pytest rewrites.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help demo test quick lint format kernels fuzz torture bench clean mutants agree cluster browser docs
+.PHONY: help demo test quick lint format core kernels fuzz torture bench clean mutants agree cluster browser docs
 
 help:  ## this list
 	@grep -hE '^[a-z]+: .*##|^[a-z]+:  ##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -54,6 +54,9 @@ lint: .venv/installed-dev  ## style, types, and which room may import which
 format: .venv/installed-dev  ## put the code and the examples into canonical layout
 	$(BIN)/ruff format $(wildcard $(CHECKED))
 	$(BIN)/pdsketch fmt examples/*/*.pddl examples/*/*.pdsketch
+
+core: .venv/installed-dev  ## build the engine again, after changes in core/
+	cmake --build build/editable
 
 # Cached kernels ignore NUMBA_BOUNDSCHECK, hence the fresh cache.
 kernels: .venv/installed-dev  ## the tests of the compiled kernels, with array bounds checked

@@ -1,0 +1,217 @@
+"""The engine in C++ (`core/` in the repository), called through ctypes: this module alone knows how.
+
+The library lies beside this file, or where ``PDSKETCH_CORE`` says. Its functions
+answer with a code, which `call` turns into the `LimitError` of the budget that
+was reached, or into a `KeyboardInterrupt`: calls from the main thread are run in
+a thread of their own, so that signals are heard meanwhile.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+from collections.abc import Callable
+from ctypes import POINTER, Structure, byref, c_char_p, c_double, c_int32, c_int64, c_void_p
+from functools import cache
+from math import inf
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pdsketch.budget import UNLIMITED, Budget, OutOfMemoryError, OutOfTimeError
+from pdsketch.lang.diagnostics import error
+
+VERSION: Final = 1
+"""Of the interface; the library must say the same."""
+
+_DONE, _OUT_OF_TIME, _OUT_OF_MEMORY, _INTERRUPTED = range(4)
+
+Array = NDArray[Any]
+
+
+class Rows(Protocol):
+    """Lists of ints in two arrays, as `CSR`."""
+
+    @property
+    def starts(self) -> Array:
+        """Where each row starts, and where the last one ends."""
+
+    @property
+    def items(self) -> Array:
+        """The items of all rows."""
+
+
+class GroundedTask(Protocol):
+    """What the engine reads of a `Task`."""
+
+    @property
+    def n_facts(self) -> int: ...  # noqa: D102
+    @property
+    def n_basic(self) -> int: ...  # noqa: D102
+    @property
+    def init(self) -> Array: ...  # noqa: D102
+    @property
+    def goal(self) -> Array: ...  # noqa: D102
+    @property
+    def costs(self) -> Array: ...  # noqa: D102
+    @property
+    def preconditions(self) -> Rows: ...  # noqa: D102
+    @property
+    def effects(self) -> Rows: ...  # noqa: D102
+    @property
+    def conditions(self) -> Rows: ...  # noqa: D102
+    @property
+    def heads(self) -> Rows: ...  # noqa: D102
+    @property
+    def axiom_heads(self) -> Array: ...  # noqa: D102
+    @property
+    def axiom_bodies(self) -> Rows: ...  # noqa: D102
+    @property
+    def axiom_layers(self) -> Array: ...  # noqa: D102
+
+
+# The structures of `core/interface.h`.
+
+
+class _Limits(Structure):
+    _fields_ = [("seconds", c_double), ("bytes", c_double), ("stop", c_void_p)]
+
+
+class _Rows(Structure):
+    _fields_ = [("n", c_int64), ("starts", c_void_p), ("items", c_void_p)]
+
+
+class _Task(Structure):
+    _fields_ = [
+        *((name, c_int64) for name in ("n_facts", "n_basic", "n_goal", "n_operators", "n_axioms")),
+        *((name, c_void_p) for name in ("init", "goal", "costs")),
+        *((name, _Rows) for name in ("preconditions", "effects", "conditions", "heads")),
+        ("axiom_heads", c_void_p),
+        ("axiom_bodies", _Rows),
+        ("axiom_layers", c_void_p),
+    ]
+
+
+_FUNCTIONS: Final[dict[str, tuple[Any, list[Any]]]] = {
+    "pds_version": (c_int32, []),
+    "pds_last_error": (c_char_p, []),
+}
+"""What each function answers with, and its arguments."""
+
+
+@cache
+def library() -> ctypes.CDLL:
+    """The library, with the types of its functions."""
+    path = Path(os.environ.get("PDSKETCH_CORE") or Path(__file__).with_name("_core.so"))
+    try:
+        lib = ctypes.CDLL(str(path))
+    except OSError as why:
+        raise error(
+            "no-engine",
+            f"the planning engine cannot be loaded: {why}",
+            help="install the package with `pip install .`, or in an editable install run `make core`",
+        ) from None
+    _refuse_an_older_one(path)
+    for name, (result, arguments) in _FUNCTIONS.items():
+        function = getattr(lib, name)
+        function.restype, function.argtypes = result, arguments
+    return lib
+
+
+def _refuse_an_older_one(path: Path) -> None:
+    """In a checkout, the library must not be older than its sources."""
+    sources = Path(__file__).parents[2] / "core"
+    if not sources.joinpath("interface.h").exists():
+        return
+    built = path.stat().st_mtime
+    if any(source.stat().st_mtime > built for source in sources.glob("*.[ch]pp")):
+        raise error(
+            "old-engine",
+            f"the sources in {sources} are newer than {path}",
+            help="run `make core`",
+        )
+
+
+class Arrays:
+    """Arrays as the library reads them; they live as long as this does."""
+
+    def __init__(self) -> None:
+        self._kept: list[Array] = []
+
+    def at(self, array: Any, kind: Any) -> int:
+        """The address of an array of a kind."""
+        kept = np.ascontiguousarray(array, kind)
+        self._kept.append(kept)
+        return int(kept.ctypes.data)
+
+    def rows(self, rows: Rows) -> _Rows:
+        """Rows of ints."""
+        return _Rows(len(rows.starts) - 1, self.at(rows.starts, np.int32), self.at(rows.items, np.int32))
+
+    def task(self, task: GroundedTask) -> _Task:
+        """A grounded task."""
+        return _Task(
+            task.n_facts,
+            task.n_basic,
+            len(task.goal),
+            len(task.costs),
+            len(task.axiom_heads),
+            self.at(task.init[: task.n_basic], np.uint8),
+            self.at(task.goal, np.int32),
+            self.at(task.costs, np.float64),
+            *map(self.rows, (task.preconditions, task.effects, task.conditions, task.heads)),
+            self.at(task.axiom_heads, np.int32),
+            self.rows(task.axiom_bodies),
+            self.at(task.axiom_layers, np.int32),
+        )
+
+
+def call(name: str, *arguments: Any, budget: Budget = UNLIMITED) -> None:
+    """Call a function whose last argument are limits: those of ``budget``, and Ctrl-C.
+
+    Raises the budget's `LimitError` where a limit is reached.
+    """
+    budget.check()
+    stop = c_int32(0)
+    limits = _Limits(budget.left(), budget.room(), ctypes.addressof(stop))
+    function = getattr(library(), name)
+    answer = _attended(lambda: int(function(*arguments, byref(limits))), stop)
+    if answer == _OUT_OF_TIME:
+        raise OutOfTimeError
+    if answer == _OUT_OF_MEMORY:
+        raise MemoryError if budget.memory == inf else OutOfMemoryError
+    if answer != _DONE:
+        raise RuntimeError(f"{name}: {library().pds_last_error().decode(errors='replace')}")
+
+
+def _attended(function: Callable[[], int], stop: c_int32) -> int:
+    """Call a function that ends soon after ``stop`` is set, and set it where a signal raises an exception.
+
+    Python runs handlers of signals in the main thread, between two of its own steps: so that thread waits,
+    and another one is in the library.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return function()
+    answers: list[int] = []
+    done = threading.Event()
+
+    def run() -> None:
+        try:
+            answers.append(function())
+        finally:
+            done.set()
+
+    thread = threading.Thread(target=run, name="pdsketch-core", daemon=True)
+    thread.start()
+    try:
+        done.wait()
+    except BaseException:
+        stop.value = 1
+        thread.join()
+        raise
+    thread.join()
+    (answer,) = answers
+    return answer
