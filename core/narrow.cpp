@@ -27,7 +27,9 @@ public:
         if (found.solvable) choose();
         number_facts(literals, found);
         Task& task = found.task;
-        for (Id fact : found.kept) task.init.push_back(start.holds(fact));
+        limits_.reserve(4 * (tidied_.preconditions.items.size() + tidied_.conditions.items.size() +
+                             tidied_.heads.items.size() + tidied_.axiom_bodies.items.size() + number_.size()));
+        for (int i = 0; i < task.n_basic; ++i) task.init.push_back(start.holds(found.kept[i]));
         for (Id literal : literals) task.goal.push_back(renumbered(literal));
         for (Id op : operators_) {
             const Id number = tidied_.operators[op];

@@ -14,7 +14,7 @@ public:
         : draft_(draft), goal_(goal), start_(start), limits_(limits) {
         const int n_literals = 2 * (draft.n_facts() + goal.n_facts);
         const int n_rows = draft.n_rows() + static_cast<int>(goal.axiom_heads.size());
-        limits.reserve(6.0 * n_literals + 8.0 * n_rows);
+        limits.reserve(6 * static_cast<std::size_t>(n_literals) + 8 * static_cast<std::size_t>(n_rows));
         found_.possible.resize(n_literals);
         found_.certain.assign(n_literals, 0);
         found_.left.resize(n_rows);
@@ -133,9 +133,9 @@ private:
 Draft::Draft(const DraftArrays& given, Limits& limits) : arrays(given) {
     const int n_literals = 2 * n_facts();
     const RowsView tables[] = {arrays.preconditions, arrays.conditions, arrays.axiom_bodies};
-    double n_items = 0;
-    for (const RowsView& table : tables) n_items += static_cast<double>(table.items.size());
-    limits.reserve(4 * (n_items + n_literals + 2.0 * n_rows()));
+    std::size_t n_items = 0;
+    for (const RowsView& table : tables) n_items += table.items.size();
+    limits.reserve(4 * (n_items + static_cast<std::size_t>(n_literals) + 2 * static_cast<std::size_t>(n_rows())));
     sizes.reserve(n_rows());
     for (const RowsView& table : tables)
         for (int row = 0; row < table.size(); ++row) sizes.push_back(static_cast<Id>(table[row].size()));
@@ -154,7 +154,7 @@ Draft::Draft(const DraftArrays& given, Limits& limits) : arrays(given) {
     for (const RowsView& table : tables)
         for (Id literal : table.items) ++waiting.starts[literal + 1];
     for (int literal = 0; literal < n_literals; ++literal) waiting.starts[literal + 1] += waiting.starts[literal];
-    waiting.items.resize(static_cast<std::size_t>(n_items));
+    waiting.items.resize(n_items);
     at.assign(waiting.starts.begin(), waiting.starts.end() - 1);
     int number = 0;
     for (const RowsView& table : tables) {

@@ -33,6 +33,11 @@ public:
           place_(draft.n_operators(), -1) {}
 
     Tidied run() {
+        const DraftArrays& arrays = draft_.arrays;
+        // Rows at their largest, and eight arrays over literals.
+        limits_.reserve(4 * (arrays.preconditions.items.size() + arrays.conditions.items.size() +
+                             2 * arrays.heads.items.size() + arrays.axiom_bodies.items.size() +
+                             3 * static_cast<std::size_t>(draft_.n_rows()) + 8 * reached_.certain.size()));
         const std::vector<Id> dominated = find_dominated();
         add_operators(dominated);
         add_effects();
@@ -231,7 +236,7 @@ class Relevance {
 public:
     Relevance(const Tidied& tidied, std::size_t n_literals, Limits& limits)
         : tidied_(tidied), limits_(limits), useful_(tidied.n_effects(), 0), averted_(tidied.n_effects(), 0) {
-        limits.reserve(8.0 * n_literals + 4.0 * tidied.heads.items.size() + 4.0 * tidied.axiom_heads.size());
+        limits.reserve(8 * n_literals + 4 * (tidied.heads.items.size() + tidied.axiom_heads.size()));
         found_.literals.assign(n_literals, 0);
         found_.operators.assign(tidied.n_operators(), 0);
         index_makers(n_literals);

@@ -16,7 +16,7 @@ from ctypes import POINTER, Structure, byref, c_char_p, c_double, c_int32, c_int
 from functools import cache
 from math import inf
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -98,6 +98,13 @@ class _Task(Structure):
 _FUNCTIONS: Final[dict[str, tuple[Any, list[Any]]]] = {
     "pds_version": (c_int32, []),
     "pds_last_error": (c_char_p, []),
+    "pds_draft_new": (c_int32, [c_void_p] * 3),
+    "pds_draft_free": (None, [c_void_p]),
+    "pds_goal_new": (c_int32, [c_void_p] * 3),
+    "pds_goal_free": (None, [c_void_p]),
+    "pds_narrow": (c_int32, [c_void_p] * 2 + [c_int64, c_void_p] * 2 + [c_void_p] * 3),
+    "pds_narrowed_free": (None, [c_void_p]),
+    "pds_mutexes": (c_int32, [c_void_p] * 5),
 }
 """What each function answers with, and its arguments."""
 
@@ -167,6 +174,205 @@ class Arrays:
             self.rows(task.axiom_bodies),
             self.at(task.axiom_layers, np.int32),
         )
+
+
+# Preparation: `core/preparation.h`.
+
+
+class _DraftArrays(Structure):
+    _fields_ = [
+        *((name, c_int64) for name in ("n_facts", "n_effects", "n_axioms")),
+        ("preconditions", _Rows),
+        ("costs", c_void_p),
+        ("owners", c_void_p),
+        ("conditions", _Rows),
+        ("heads", _Rows),
+        ("axiom_heads", c_void_p),
+        ("axiom_bodies", _Rows),
+        ("derived", c_void_p),
+        ("layers", c_void_p),
+        ("groups", _Rows),
+    ]
+
+
+class _GoalArrays(Structure):
+    _fields_ = [
+        *((name, c_int64) for name in ("n_literals", "n_facts", "n_axioms")),
+        ("literals", c_void_p),
+        ("possible", c_int32),
+        ("layer", c_int32),
+        ("axiom_heads", c_void_p),
+        ("axiom_bodies", _Rows),
+    ]
+
+
+class _NarrowedArrays(Structure):
+    _fields_ = [
+        ("task", _Task),
+        ("kept", c_void_p),
+        ("chosen", c_void_p),
+        ("n_literals", c_int64),
+        ("possible", c_void_p),
+        ("solvable", c_int32),
+    ]
+
+
+class DraftedTask(Protocol):
+    """What the engine reads of a `Draft`."""
+
+    @property
+    def preconditions(self) -> Rows: ...  # noqa: D102
+    @property
+    def costs(self) -> Array: ...  # noqa: D102
+    @property
+    def owners(self) -> Array: ...  # noqa: D102
+    @property
+    def conditions(self) -> Rows: ...  # noqa: D102
+    @property
+    def heads(self) -> Rows: ...  # noqa: D102
+    @property
+    def axiom_heads(self) -> Array: ...  # noqa: D102
+    @property
+    def axiom_bodies(self) -> Rows: ...  # noqa: D102
+
+
+class OwnRows(NamedTuple):
+    """Lists of ints in two arrays."""
+
+    starts: Array
+    items: Array
+
+
+class Narrowed(NamedTuple):
+    """A task that was made of a draft, see `core/narrow.hpp`."""
+
+    solvable: bool
+    kept: Array
+    n_basic: int
+    init: Array
+    goal: Array
+    chosen: Array
+    costs: Array
+    preconditions: OwnRows
+    effects: OwnRows
+    conditions: OwnRows
+    heads: OwnRows
+    axiom_heads: Array
+    axiom_bodies: OwnRows
+    axiom_layers: Array
+    possible: Array
+
+
+class _Owned:
+    """Something that lives in the library until nobody needs it here."""
+
+    def __init__(self, free: str) -> None:
+        self.handle = c_void_p()
+        self._free = getattr(library(), free)
+
+    def __del__(self) -> None:
+        if getattr(self, "handle", None):
+            self._free(self.handle)
+
+
+@final
+class PreparedDraft(_Owned):
+    """A draft, ready to be narrowed. ``groups`` are operators that are one ground action."""
+
+    def __init__(self, draft: DraftedTask, derived: Array, layer: Array, groups: Rows, budget: Budget) -> None:
+        super().__init__("pds_draft_free")
+        self._arrays = own = Arrays()  # which the library reads as long as this lives
+        given = _DraftArrays(
+            len(derived),
+            len(draft.owners),
+            len(draft.axiom_heads),
+            own.rows(draft.preconditions),
+            own.at(draft.costs, np.float64),
+            own.at(draft.owners, np.int32),
+            own.rows(draft.conditions),
+            own.rows(draft.heads),
+            own.at(draft.axiom_heads, np.int32),
+            own.rows(draft.axiom_bodies),
+            own.at(derived, np.uint8),
+            own.at(layer, np.int32),
+            own.rows(groups),
+        )
+        call("pds_draft_new", byref(given), byref(self.handle), budget=budget)
+
+
+@final
+class PreparedGoal(_Owned):
+    """A goal for a draft: literals, and ``n_facts`` derived facts of its own with their axioms, in one layer."""
+
+    def __init__(
+        self,
+        literals: Array,
+        axiom_heads: Array,
+        axiom_bodies: Rows,
+        *,
+        possible: bool,
+        n_facts: int,
+        layer: int,
+    ) -> None:
+        super().__init__("pds_goal_free")
+        own = Arrays()
+        given = _GoalArrays(
+            len(literals),
+            n_facts,
+            len(axiom_heads),
+            own.at(literals, np.int32),
+            possible,
+            layer,
+            own.at(axiom_heads, np.int32),
+            own.rows(axiom_bodies),
+        )
+        call("pds_goal_new", byref(given), byref(self.handle))
+
+
+def narrow(draft: PreparedDraft, goal: PreparedGoal, init: Array, free: Array, budget: Budget) -> Narrowed:
+    """The task from a state, the truth of the draft's first facts; those that are ``free`` may be false, too."""
+    own, found, made = Arrays(), _NarrowedArrays(), _Owned("pds_narrowed_free")
+    state = (len(init), own.at(init, np.uint8), len(free), own.at(free, np.uint8))
+    call("pds_narrow", draft.handle, goal.handle, *state, byref(made.handle), byref(found), budget=budget)
+    task = found.task
+    return Narrowed(
+        bool(found.solvable),
+        _copied(found.kept, task.n_facts, np.int32),
+        task.n_basic,
+        _copied(task.init, task.n_basic, np.bool_),
+        _copied(task.goal, task.n_goal, np.int32),
+        _copied(found.chosen, task.n_operators, np.int32),
+        _copied(task.costs, task.n_operators, np.float64),
+        *map(_copied_rows, (task.preconditions, task.effects, task.conditions, task.heads)),
+        _copied(task.axiom_heads, task.n_axioms, np.int32),
+        _copied_rows(task.axiom_bodies),
+        _copied(task.axiom_layers, task.n_axioms, np.int32),
+        _copied(found.possible, found.n_literals, np.bool_),
+    )
+
+
+def _copied(address: int | None, size: int, kind: Any) -> Array:
+    array = np.empty(size, kind)
+    if size:
+        ctypes.memmove(array.ctypes.data, address, array.nbytes)
+    return array
+
+
+def _copied_rows(rows: _Rows) -> OwnRows:
+    starts = _copied(rows.starts, rows.n + 1, np.int32)
+    return OwnRows(starts, _copied(rows.items, int(starts[-1]), np.int32))
+
+
+def mutexes(task: GroundedTask, groups: Array, budget: Budget) -> tuple[Array, Array]:
+    """For each literal the set of those that it may hold with, as bits, and which axioms' bodies may hold."""
+    own, size = Arrays(), 2 * task.n_facts
+    budget.reserve(16 * size * ((size + 63) // 64))
+    pairs = np.zeros((size, (size + 63) // 64), np.uint64)
+    consistent = np.zeros(len(task.axiom_heads), np.bool_)
+    given = own.task(task)
+    places = (own.at(groups, np.int32), c_void_p(pairs.ctypes.data), c_void_p(consistent.ctypes.data))
+    call("pds_mutexes", byref(given), *places, budget=budget)
+    return pairs, consistent
 
 
 def call(name: str, *arguments: Any, budget: Budget = UNLIMITED) -> None:

@@ -1,0 +1,120 @@
+#include "preparation.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "boundary.hpp"
+#include "handles.hpp"
+#include "mutexes.hpp"
+
+namespace pds {
+namespace {
+
+RowsView view_of(const pds_rows& given) {
+    const std::span<const Id> starts(given.starts, static_cast<std::size_t>(given.n + 1));
+    return {starts, {given.items, static_cast<std::size_t>(starts.back())}};
+}
+
+template <typename T>
+std::span<const T> span_of(const T* given, std::int64_t n) {
+    return {given, static_cast<std::size_t>(n)};
+}
+
+DraftArrays arrays_of(const pds_draft_arrays& given) {
+    return {view_of(given.preconditions),
+            span_of(given.costs, given.preconditions.n),
+            span_of(given.owners, given.n_effects),
+            view_of(given.conditions),
+            view_of(given.heads),
+            span_of(given.axiom_heads, given.n_axioms),
+            view_of(given.axiom_bodies),
+            span_of(given.derived, given.n_facts),
+            span_of(given.layers, given.n_facts),
+            view_of(given.groups)};
+}
+
+pds_rows given_of(const Rows& rows) { return {rows.size(), rows.starts.data(), rows.items.data()}; }
+
+pds_task given_of(const Task& task) {
+    pds_task given;
+    given.n_facts = task.n_facts;
+    given.n_basic = task.n_basic;
+    given.n_goal = static_cast<std::int64_t>(task.goal.size());
+    given.n_operators = task.n_operators();
+    given.n_axioms = task.n_axioms();
+    given.init = task.init.data();
+    given.goal = task.goal.data();
+    given.costs = task.costs.data();
+    given.preconditions = given_of(task.preconditions);
+    given.effects = given_of(task.effects);
+    given.conditions = given_of(task.conditions);
+    given.heads = given_of(task.heads);
+    given.axiom_heads = task.axiom_heads.data();
+    given.axiom_bodies = given_of(task.axiom_bodies);
+    given.axiom_layers = task.axiom_layers.data();
+    return given;
+}
+
+}  // namespace
+}  // namespace pds
+
+struct pds_narrowed {
+    pds::Narrowed narrowed;
+};
+
+int32_t pds_draft_new(const pds_draft_arrays* given, pds_draft** made, const pds_limits* limits) {
+    return pds::guarded([&] {
+        pds::Limits own(*limits);
+        *made = new pds_draft{pds::Draft(pds::arrays_of(*given), own)};
+    });
+}
+
+void pds_draft_free(pds_draft* draft) { delete draft; }
+
+int32_t pds_goal_new(const pds_goal_arrays* given, pds_goal** made, const pds_limits* limits) {
+    return pds::guarded([&] {
+        pds::Limits(*limits).look();
+        const auto literals = pds::span_of(given->literals, given->n_literals);
+        const auto heads = pds::span_of(given->axiom_heads, given->n_axioms);
+        *made = new pds_goal{pds::Goal{{literals.begin(), literals.end()},
+                                       given->possible != 0,
+                                       static_cast<int>(given->n_facts),
+                                       given->layer,
+                                       {heads.begin(), heads.end()},
+                                       pds::rows_of(given->axiom_bodies)}};
+    });
+}
+
+void pds_goal_free(pds_goal* goal) { delete goal; }
+
+int32_t pds_narrow(const pds_draft* draft, const pds_goal* goal, int64_t n_init, const uint8_t* init, int64_t n_free,
+                   const uint8_t* free_facts, pds_narrowed** made, pds_narrowed_arrays* found,
+                   const pds_limits* limits) {
+    return pds::guarded([&] {
+        pds::Limits own(*limits);
+        const pds::Start start{pds::span_of(init, n_init), pds::span_of(free_facts, n_free)};
+        auto narrowed = std::make_unique<pds_narrowed>(pds::narrow(draft->draft, goal->goal, start, own));
+        const pds::Narrowed& own_arrays = narrowed->narrowed;
+        found->task = pds::given_of(own_arrays.task);
+        found->kept = own_arrays.kept.data();
+        found->chosen = own_arrays.chosen.data();
+        found->n_literals = static_cast<std::int64_t>(own_arrays.possible.size());
+        found->possible = own_arrays.possible.data();
+        found->solvable = own_arrays.solvable;
+        *made = narrowed.release();
+    });
+}
+
+void pds_narrowed_free(pds_narrowed* narrowed) { delete narrowed; }
+
+int32_t pds_mutexes(const pds_task* task, const int32_t* groups, uint64_t* pairs, uint8_t* consistent,
+                    const pds_limits* limits) {
+    return pds::guarded([&] {
+        pds::Limits own(*limits);
+        const pds::Task read = pds::task_of(*task);
+        const pds::Pairs found = pds::possible_pairs(read, pds::span_of(groups, task->n_facts), own);
+        std::copy(found.words().begin(), found.words().end(), pairs);
+        for (int axiom = 0; axiom < read.n_axioms(); ++axiom)
+            consistent[axiom] = found.may_hold(read.axiom_bodies[axiom]);
+    });
+}

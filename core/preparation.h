@@ -1,0 +1,71 @@
+/* The part of the interface that makes tasks ready: drafts are narrowed to initial states and goals. */
+#ifndef PDS_PREPARATION_H
+#define PDS_PREPARATION_H
+
+#include "interface.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A draft, see draft.hpp. Its arrays are read for as long as what is made of it lives. */
+typedef struct {
+    int64_t n_facts, n_effects, n_axioms;
+    pds_rows preconditions;
+    const double* costs;
+    const int32_t* owners;
+    pds_rows conditions, heads;
+    const int32_t* axiom_heads;
+    pds_rows axiom_bodies;
+    const uint8_t* derived;
+    const int32_t* layers;
+    pds_rows groups;
+} pds_draft_arrays;
+
+/* A goal, with derived facts of its own behind those of the draft, all in one layer. */
+typedef struct {
+    int64_t n_literals, n_facts, n_axioms;
+    const int32_t* literals;
+    int32_t possible, layer;
+    const int32_t* axiom_heads;
+    pds_rows axiom_bodies;
+} pds_goal_arrays;
+
+typedef struct pds_draft pds_draft;
+typedef struct pds_goal pds_goal;
+typedef struct pds_narrowed pds_narrowed;
+
+/* A narrowed task: arrays of the pds_narrowed, which lie there until it is freed. `kept` are facts of the draft
+ * and `chosen` operators; `possible` says of each literal whether it can hold. */
+typedef struct {
+    pds_task task;
+    const int32_t* kept;
+    const int32_t* chosen;
+    int64_t n_literals;
+    const uint8_t* possible;
+    int32_t solvable;
+} pds_narrowed_arrays;
+
+PDS_EXPORT int32_t pds_draft_new(const pds_draft_arrays* given, pds_draft** made, const pds_limits* limits);
+PDS_EXPORT void pds_draft_free(pds_draft* draft);
+PDS_EXPORT int32_t pds_goal_new(const pds_goal_arrays* given, pds_goal** made, const pds_limits* limits);
+PDS_EXPORT void pds_goal_free(pds_goal* goal);
+
+/* `init` is the truth of the draft's first `n_init` facts; the `n_free` first may be false though they are true,
+ * where `free_facts` says so. */
+PDS_EXPORT int32_t pds_narrow(const pds_draft* draft, const pds_goal* goal, int64_t n_init, const uint8_t* init,
+                              int64_t n_free, const uint8_t* free_facts, pds_narrowed** made,
+                              pds_narrowed_arrays* found, const pds_limits* limits);
+PDS_EXPORT void pds_narrowed_free(pds_narrowed* narrowed);
+
+/* Pairs of literals that may hold together, see mutexes.hpp: for each literal a row of words. `groups` has a number
+ * for each fact, -1 for none: at most one fact of each holds in any state. `consistent` says of each axiom whether
+ * its body may hold. */
+PDS_EXPORT int32_t pds_mutexes(const pds_task* task, const int32_t* groups, uint64_t* pairs, uint8_t* consistent,
+                               const pds_limits* limits);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,120 @@
+"""A drafted task without what can never happen, what is always so, and what does not matter.
+
+The engine does it, see `core/narrow.hpp`: once for a problem, and again and again for an abstraction that is
+narrowed to many states and goals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import final
+
+import numpy as np
+
+from pdsketch.budget import Budget
+from pdsketch.core import OwnRows, PreparedDraft, PreparedGoal, narrow
+from pdsketch.kernels.arrays import Bools, Floats, Ints
+from pdsketch.kernels.csr import CSR, csr_of, starts_of
+from pdsketch.lang.records import dataclass
+from pdsketch.task.draft import Draft
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known of each fact of a draft: its initial truth, whether it is derived, and its layer.
+
+    ``free``: it may as well be false in the beginning.
+    """
+
+    init: Bools
+    free: Bools
+    derived: Bools
+    layer: Ints
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Small:
+    """A task without names. ``kept`` are the facts of the draft that are left, ``chosen`` the operators.
+
+    ``possible`` says of every literal of the draft whether it can hold. An
+    impossible goal leaves what of the goal can never hold, with nothing that could reach it.
+    """
+
+    kept: Ints
+    n_basic: int
+    init: Bools
+    goal: Ints
+    chosen: Ints
+    costs: Floats
+    preconditions: CSR
+    effects: CSR
+    conditions: CSR
+    heads: CSR
+    axiom_heads: Ints
+    axiom_bodies: CSR
+    axiom_layers: Ints
+    possible: Bools
+    solvable: bool
+
+
+def simplify(draft: Draft, facts: Facts, budget: Budget) -> Small:
+    """A draft from its initial state to its own goal."""
+    prepared = prepare(draft, facts.derived, facts.layer, budget)
+    goal = prepare_goal(draft.goal, (), possible=draft.possible)
+    return narrowed(prepared, goal, facts.init, facts.free, budget)
+
+
+def prepare(draft: Draft, derived: Bools, layer: Ints, budget: Budget) -> PreparedDraft:
+    """A draft, ready to be narrowed to any goal; its own is not looked at."""
+    groups = CSR(
+        starts_of(np.array([len(group) for group in draft.groups], np.int64)),
+        np.concatenate([np.zeros(0, np.int32), *draft.groups]),
+    )
+    return PreparedDraft(draft, derived, layer, groups, budget)
+
+
+def prepare_goal(
+    literals: Ints,
+    axioms: Sequence[tuple[int, Sequence[int]]],
+    *,
+    possible: bool = True,
+    n_facts: int = 0,
+    layer: int = 0,
+) -> PreparedGoal:
+    """A goal for a draft, with ``n_facts`` derived facts behind its own.
+
+    Their ``axioms``, each a fact and a body over facts before it, are in one layer.
+    """
+    heads = np.array([head for head, _ in axioms], np.int32)
+    bodies = csr_of([body for _, body in axioms])
+    return PreparedGoal(literals, heads, bodies, possible=possible, n_facts=n_facts, layer=layer)
+
+
+def narrowed(draft: PreparedDraft, goal: PreparedGoal, init: Bools, free: Bools, budget: Budget) -> Small:
+    """The task from a state, the truth of the draft's first facts; those that are ``free`` may be false, too."""
+    found = narrow(draft, goal, init, free, budget)
+    whole = np.zeros(len(found.kept), np.bool_)
+    whole[: found.n_basic] = found.init
+    return Small(
+        kept=found.kept,
+        n_basic=found.n_basic,
+        init=whole,
+        goal=found.goal,
+        chosen=found.chosen,
+        costs=found.costs,
+        preconditions=_csr(found.preconditions),
+        effects=_csr(found.effects),
+        conditions=_csr(found.conditions),
+        heads=_csr(found.heads),
+        axiom_heads=found.axiom_heads,
+        axiom_bodies=_csr(found.axiom_bodies),
+        axiom_layers=found.axiom_layers,
+        possible=found.possible,
+        solvable=found.solvable,
+    )
+
+
+def _csr(rows: OwnRows) -> CSR:
+    return CSR(rows.starts, rows.items)
