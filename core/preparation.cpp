@@ -5,6 +5,7 @@
 
 #include "boundary.hpp"
 #include "handles.hpp"
+#include "join.hpp"
 #include "mutexes.hpp"
 
 namespace pds {
@@ -62,6 +63,10 @@ struct pds_narrowed {
     pds::Narrowed narrowed;
 };
 
+struct pds_join {
+    pds::Join join;
+};
+
 int32_t pds_draft_new(const pds_draft_arrays* given, pds_draft** made, const pds_limits* limits) {
     return pds::guarded([&] {
         pds::Limits own(*limits);
@@ -106,6 +111,57 @@ int32_t pds_narrow(const pds_draft* draft, const pds_goal* goal, int64_t n_init,
 }
 
 void pds_narrowed_free(pds_narrowed* narrowed) { delete narrowed; }
+
+int32_t pds_join_new(const pds_program* given, pds_join** made, const pds_limits* limits) {
+    return pds::guarded([&] {
+        pds::Limits own(*limits);
+        const auto widths = pds::span_of(given->widths, given->n_rules);
+        pds::JoinShape shape{given->n_args,     given->n_indexes,   given->n_variables,           given->n_matched,
+                             given->n_pointers, given->untriggered, {widths.begin(), widths.end()}};
+        const auto facts = pds::span_of(given->facts, given->n_facts * (1 + given->n_args));
+        *made = new pds_join{pds::Join(pds::span_of(given->code, given->n_code), std::move(shape), facts,
+                                       static_cast<int>(given->n_static), own)};
+    });
+}
+
+void pds_join_free(pds_join* join) { delete join; }
+
+int32_t pds_join_run(pds_join* join, const pds_limits* limits) {
+    return pds::guarded([&] {
+        pds::Limits own(*limits);
+        join->join.run(own);
+    });
+}
+
+int64_t pds_join_facts(const pds_join* join, const int32_t** facts, int64_t* columns) {
+    *facts = join->join.facts().data();
+    *columns = join->join.columns();
+    return join->join.n_facts();
+}
+
+int64_t pds_join_n_instances(pds_join* join, int64_t rule) {
+    return join->join.instances(static_cast<int>(rule)).size();
+}
+
+int32_t pds_join_take(pds_join* join, int64_t rule, int32_t* instances, const pds_limits* limits) {
+    return pds::guarded([&] {
+        pds::Limits(*limits).look();
+        join->join.instances(static_cast<int>(rule)).take(instances);
+    });
+}
+
+int32_t pds_join_find(const pds_join* join, int32_t relation, int64_t n, int64_t width, const int32_t* arguments,
+                      int32_t* found, const pds_limits* limits) {
+    return pds::guarded([&] {
+        pds::Limits own(*limits);
+        const auto cells = pds::span_of(arguments, n * width);
+        for (int64_t row = 0; row < n; ++row) {
+            own.tick();
+            found[row] = join->join.find(relation, cells.subspan(static_cast<std::size_t>(row * width),
+                                                                 static_cast<std::size_t>(width)));
+        }
+    });
+}
 
 int32_t pds_mutexes(const pds_task* task, const int32_t* groups, uint64_t* pairs, uint8_t* consistent,
                     const pds_limits* limits) {

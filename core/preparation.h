@@ -58,6 +58,32 @@ PDS_EXPORT int32_t pds_narrow(const pds_draft* draft, const pds_goal* goal, int6
                               pds_narrowed_arrays* found, const pds_limits* limits);
 PDS_EXPORT void pds_narrowed_free(pds_narrowed* narrowed);
 
+/* A program for joins, see pdsketch.task.program, and the facts that it begins with: rows of `1 + n_args` ints. */
+typedef struct {
+    int64_t n_code;
+    const int32_t* code;
+    int32_t n_args, n_indexes, n_variables, n_matched, n_pointers, untriggered;
+    int64_t n_rules;
+    const int32_t* widths; /* of the instances of each rule */
+    int64_t n_facts, n_static;
+    const int32_t* facts;
+} pds_program;
+
+typedef struct pds_join pds_join;
+
+PDS_EXPORT int32_t pds_join_new(const pds_program* given, pds_join** made, const pds_limits* limits);
+PDS_EXPORT void pds_join_free(pds_join* join);
+PDS_EXPORT int32_t pds_join_run(pds_join* join, const pds_limits* limits);
+/* All facts, a row of `columns` ints each, as long as the join lives. */
+PDS_EXPORT int64_t pds_join_facts(const pds_join* join, const int32_t** facts, int64_t* columns);
+PDS_EXPORT int64_t pds_join_n_instances(pds_join* join, int64_t rule);
+/* Copies the instances of a rule: its variables' objects, the facts of its conditions and of its heads. They are not
+ * kept. */
+PDS_EXPORT int32_t pds_join_take(pds_join* join, int64_t rule, int32_t* instances, const pds_limits* limits);
+/* The fact of a relation, given by its address, for each row of arguments; -1 where there is none. */
+PDS_EXPORT int32_t pds_join_find(const pds_join* join, int32_t relation, int64_t n, int64_t width,
+                                 const int32_t* arguments, int32_t* found, const pds_limits* limits);
+
 /* Pairs of literals that may hold together, see mutexes.hpp: for each literal a row of words. `groups` has a number
  * for each fact, -1 for none: at most one fact of each holds in any state. `consistent` says of each axiom whether
  * its body may hold. */

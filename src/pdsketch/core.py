@@ -11,7 +11,7 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from ctypes import POINTER, Structure, byref, c_char_p, c_double, c_int32, c_int64, c_void_p
 from functools import cache
 from math import inf
@@ -104,6 +104,13 @@ _FUNCTIONS: Final[dict[str, tuple[Any, list[Any]]]] = {
     "pds_goal_free": (None, [c_void_p]),
     "pds_narrow": (c_int32, [c_void_p] * 2 + [c_int64, c_void_p] * 2 + [c_void_p] * 3),
     "pds_narrowed_free": (None, [c_void_p]),
+    "pds_join_new": (c_int32, [c_void_p] * 3),
+    "pds_join_free": (None, [c_void_p]),
+    "pds_join_run": (c_int32, [c_void_p] * 2),
+    "pds_join_facts": (c_int64, [c_void_p] * 3),
+    "pds_join_n_instances": (c_int64, [c_void_p, c_int64]),
+    "pds_join_take": (c_int32, [c_void_p, c_int64, c_void_p, c_void_p]),
+    "pds_join_find": (c_int32, [c_void_p, c_int32, c_int64, c_int64, c_void_p, c_void_p, c_void_p]),
     "pds_mutexes": (c_int32, [c_void_p] * 5),
 }
 """What each function answers with, and its arguments."""
@@ -215,6 +222,40 @@ class _NarrowedArrays(Structure):
         ("possible", c_void_p),
         ("solvable", c_int32),
     ]
+
+
+class _Program(Structure):
+    _fields_ = [
+        ("n_code", c_int64),
+        ("code", c_void_p),
+        *((n, c_int32) for n in ("n_args", "n_indexes", "n_variables", "n_matched", "n_pointers", "untriggered")),
+        ("n_rules", c_int64),
+        ("widths", c_void_p),
+        ("n_facts", c_int64),
+        ("n_static", c_int64),
+        ("facts", c_void_p),
+    ]
+
+
+class JoinProgram(Protocol):
+    """What the engine reads of a `Program`."""
+
+    @property
+    def code(self) -> Array: ...  # noqa: D102
+    @property
+    def untriggered(self) -> int: ...  # noqa: D102
+    @property
+    def widths(self) -> Sequence[tuple[int, ...]]: ...  # noqa: D102
+    @property
+    def n_args(self) -> int: ...  # noqa: D102
+    @property
+    def n_indexes(self) -> int: ...  # noqa: D102
+    @property
+    def n_variables(self) -> int: ...  # noqa: D102
+    @property
+    def n_matched(self) -> int: ...  # noqa: D102
+    @property
+    def n_pointers(self) -> int: ...  # noqa: D102
 
 
 class DraftedTask(Protocol):
@@ -361,6 +402,63 @@ def _copied(address: int | None, size: int, kind: Any) -> Array:
 def _copied_rows(rows: _Rows) -> OwnRows:
     starts = _copied(rows.starts, rows.n + 1, np.int32)
     return OwnRows(starts, _copied(rows.items, int(starts[-1]), np.int32))
+
+
+@final
+class Join(_Owned):
+    """The joins of a program. Facts are rows of the address of a relation and its arguments, static ones first."""
+
+    def __init__(self, program: JoinProgram, facts: Array, n_static: int, budget: Budget) -> None:
+        super().__init__("pds_join_free")
+        own, widths = Arrays(), [sum(cells) for cells in program.widths]
+        given = _Program(
+            len(program.code),
+            own.at(program.code, np.int32),
+            program.n_args,
+            program.n_indexes,
+            program.n_variables,
+            program.n_matched,
+            program.n_pointers,
+            program.untriggered,
+            len(widths),
+            own.at(np.array(widths), np.int32),
+            len(facts),
+            n_static,
+            own.at(facts, np.int32),
+        )
+        self._widths, self._n_columns = widths, 1 + program.n_args
+        call("pds_join_new", byref(given), byref(self.handle), budget=budget)
+
+    def run(self, budget: Budget) -> None:
+        """Derive everything that can be derived."""
+        call("pds_join_run", self.handle, budget=budget)
+
+    def facts(self) -> Array:
+        """All facts, those of the beginning first."""
+        first, columns = c_void_p(), c_int64()
+        n = int(library().pds_join_facts(self.handle, byref(first), byref(columns)))
+        rows = _copied(first.value, n * columns.value, np.int32).reshape(n, columns.value)
+        return np.ascontiguousarray(rows[:, : self._n_columns])
+
+    def counts(self) -> list[int]:
+        """How many instances of each rule there are."""
+        return [library().pds_join_n_instances(self.handle, rule) for rule in range(len(self._widths))]
+
+    def take(self, rule: int, budget: Budget) -> Array:
+        """The instances of a rule, a row each; they are not kept in the library as well."""
+        n, width = int(library().pds_join_n_instances(self.handle, rule)), self._widths[rule]
+        budget.reserve(4 * n * width)
+        table = np.empty((n, width), np.int32)
+        call("pds_join_take", self.handle, rule, c_void_p(table.ctypes.data), budget=budget)
+        return table
+
+    def find(self, relation: int, arguments: Array, budget: Budget) -> Array:
+        """The fact of a relation, given by its address, for each row of arguments; -1 where there is none."""
+        own, found = Arrays(), np.empty(len(arguments), np.int32)
+        table = own.at(arguments, np.int32)
+        places = (*arguments.shape, table, c_void_p(found.ctypes.data))
+        call("pds_join_find", self.handle, relation, *places, budget=budget)
+        return found
 
 
 def mutexes(task: GroundedTask, groups: Array, budget: Budget) -> tuple[Array, Array]:

@@ -8,21 +8,21 @@ import numpy as np
 import pytest
 from hypothesis import given
 from tests.task.drafts import drafts
+from tests.task.test_narrow import simplified
 
 import pdsketch as pds
 from pdsketch.budget import current
+from pdsketch.core import mutexes
 from pdsketch.kernels.csr import csr_of
 from pdsketch.task.ground import ground
-from pdsketch.task.mutexes import possible_pairs, without_mutexes
-from pdsketch.task.narrow import narrow, small_of
-from pdsketch.task.reach import draft_rows
+from pdsketch.task.mutexes import without_mutexes
 from pdsketch.task.simulate import successor, with_derived
 from pdsketch.task.task import Task
 
 
 def task_of(drawn):
     draft, derived, layer, init = drawn
-    small = small_of(narrow(draft_rows(draft, derived, layer), init))
+    small = simplified(draft, derived, layer, init)
     return Task(
         tuple((f"f{i}",) for i in small.kept),
         small.n_basic,
@@ -62,7 +62,7 @@ def reachable(task):
 
 def together(task, groups=None):
     none = np.full(task.n_facts, -1, np.int32)
-    pairs = possible_pairs(task, none if groups is None else groups, current())
+    pairs, _ = mutexes(task, none if groups is None else groups, current())
     return np.unpackbits(pairs.view(np.uint8), axis=1, bitorder="little")[:, : 2 * task.n_facts].astype(bool)
 
 

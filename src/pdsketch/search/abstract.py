@@ -28,8 +28,7 @@ from pdsketch.lang.steps import Step
 from pdsketch.lang.terms import Expr
 from pdsketch.search.latent.prices import prices_of
 from pdsketch.search.options import Search
-from pdsketch.search.packed.advance import SOLVED
-from pdsketch.search.packed.engine import PackedOptions, PackedOutcome, kernel_settings, search
+from pdsketch.search.packed.engine import PackedOptions, PackedOutcome, search
 from pdsketch.search.packed.whole import Whole, search_whole
 from pdsketch.search.trace import Trace, continued
 from pdsketch.task.mutexes import without_mutexes
@@ -190,7 +189,7 @@ class AbstractSearch:
 
     def take(self, whole: Whole, narrowing: Narrowing, values: Mapping[str, Any]) -> list[Step] | None:
         """The plan of a kernel, if it found one."""
-        if whole.answer != SOLVED:
+        if not whole.solved:
             return None
         attempt, names = self.attempt, [*self._here.universe(0).types]
         attempt.expanded += whole.expanded
@@ -284,15 +283,14 @@ def find_at_once(searches: Sequence[AbstractSearch]) -> list[list[Step] | None]:
         posed = own.posed()
         own.attempt.spend("rules", now)
         if posed is not None:
-            groups.setdefault((id(posed[0].rows), own.first), []).append((place, *posed))
+            groups.setdefault((id(posed[0].goal), own.first), []).append((place, *posed))
     for (_, limit), group in groups.items():
         now = monotonic()
-        settings = kernel_settings(_options("astar", limit))
-        inits, per_effect = (
-            np.stack([narrowing.init for _, narrowing, _ in group]),
-            searches[group[0][0]].per_effect,
+        inits = np.stack([narrowing.init for _, narrowing, _ in group])
+        first, per_effect = group[0][1], searches[group[0][0]].per_effect
+        wholes = search_whole(
+            first.draft, first.goal, inits, _options("astar", limit), FIRST_WORK / _CHILDREN, per_effect
         )
-        wholes = search_whole(group[0][1].rows, inits, settings, FIRST_WORK / _CHILDREN, per_effect)
         share = (monotonic() - now) / len(group)
         for (place, narrowing, values), whole in zip(group, wholes, strict=True):
             found[place] = searches[place].take(whole, narrowing, values)

@@ -26,7 +26,7 @@ from pdsketch.task.numeric import Numbers
 from pdsketch.task.program import JoinRelation, relation_of
 from pdsketch.task.residue import Bindings, Residues
 from pdsketch.task.rules import Rule, Rules, is_mark
-from pdsketch.task.simplify import Facts, Small, simplify
+from pdsketch.task.narrow import Facts, Small, simplify
 from pdsketch.task.task import Task
 
 UNREACHABLE: Final[Fact] = ("unreachable-goal",)

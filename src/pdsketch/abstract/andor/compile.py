@@ -325,13 +325,13 @@ class Compilations:
         return groups_of(self._kept.symbolic, task)
 
     def narrowing(self, i: int) -> tuple[Narrowing, Mapping[str, Any]] | None:
-        """Problem ``i`` before it is narrowed, and what arguments stand for, or None as its template says."""
+        """Problem ``i`` before it is narrowed, and what arguments stand for; None: there are more codes by now."""
         if self._unsized is not None or self._kept.symbolic is not self._symbolic:
             return None
         template, init, wanted = self._posed(i)
         symbols = self._symbolic.translator.symbols
         found = template.narrowing(init, wanted, symbols.facts, symbols.auxiliary)
-        return None if found is None else (found, self._kept.argument_values)
+        return found, self._kept.argument_values
 
     def _posed(self, i: int) -> tuple[Template, Bools, Expr]:
         """The template, the initial state and the goal over codes of problem ``i``."""
