@@ -110,4 +110,4 @@ def test_limits_are_heard_inside(given, limit):
     started = monotonic()
     with pytest.raises(limit):
         simplify(draft, facts, budget)
-    assert monotonic() - started < 0.06
+    assert monotonic() - started < 0.2

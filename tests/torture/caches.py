@@ -23,7 +23,6 @@ from tests.torture.losses import Loss
 from pdsketch.kernels import bits, cache
 from pdsketch.search.latent import frontier
 from pdsketch.search.packed import queue
-from pdsketch.task import prune
 
 SOURCE = """
 def area(n):
@@ -95,7 +94,7 @@ class Real:
     def __init__(self, root: Path, mounts: bool) -> None:
         self.mounts = mounts
         self.whole = root / "kernels"
-        for module in (bits, prune, frontier, queue):
+        for module in (bits, frontier, queue):
             _copy_kernels(Path(str(module.__file__)), self.whole)
         self.words = [
             sys.executable,

@@ -72,22 +72,12 @@ def test_operators_are_found_by_the_facts_that_they_ask_for():
     assert (found.solved, found.plan) == (True, [0, 1, 2, 3, 4])
 
 
-def test_plans_that_are_longer_than_there_is_room_for_are_kept_beside_others():
+def test_plans_of_different_lengths_are_kept_beside_each_other():
     n = 30
     draft, derived, layer = row_of(n)
-    inits = np.stack([np.arange(n) >= 20, derived, np.arange(n) >= 3])  # room for 48 steps at first
+    inits = np.stack([np.arange(n) >= 20, derived, np.arange(n) >= 3])
     found = searched(draft, derived, layer, inits, ASTAR, 1e9, False)
     assert [sorted(one.plan) for one in found] == [[*range(20)], [*range(n)], [*range(3)]]
-
-
-def test_what_a_call_has_no_work_left_for_is_searched_by_the_next():
-    """Each search takes no more than the work that is allowed, all of them together take more."""
-    n = 4
-    draft, derived, layer = row_of(n)
-    inits = np.array([[number >> i & 1 for i in range(n)] for number in range(2**n)], np.bool_)
-    found = searched(draft, derived, layer, inits, ASTAR, 10.0, False)
-    assert [sorted(one.plan) for one in found] == [np.flatnonzero(~init).tolist() for init in inits]
-    assert max(one.evaluated for one in found) <= 10 < sum(one.evaluated for one in found)
 
 
 @given(drafts(unit=True))
@@ -99,7 +89,6 @@ def test_work_bounds_expansions(drawn):
 
 @given(drafts(unit=True), st.data(), st.sampled_from([1e9, 0.5]))
 def test_many_states_are_searched_as_each_alone(drawn, data, work):
-    """Also where each call of the kernel stops after one state, as all work is spent by then."""
     draft, derived, layer, init = drawn
     others = data.draw(st.lists(st.lists(st.booleans(), min_size=len(init), max_size=len(init)), max_size=3))
     inits = np.array([init, *others], np.bool_).reshape(-1, len(init))
