@@ -48,10 +48,52 @@ typedef struct {
 } pds_task;
 
 /* Raised with every change of the interface: the library and its caller must be of one make. */
-#define PDS_VERSION 1
+#define PDS_VERSION 2
 
 PDS_EXPORT int32_t pds_version(void);
 PDS_EXPORT const char* pds_last_error(void);
+
+/* Heuristics of many states, see heuristic.hpp. `costs`, one an operator, stand in for the task's unless null. */
+typedef struct pds_evaluator pds_evaluator;
+
+PDS_EXPORT int32_t pds_evaluator_new(const pds_task* task, const double* costs, int32_t estimate, int32_t per_effect,
+                                     pds_evaluator** made, const pds_limits* limits);
+PDS_EXPORT void pds_evaluator_free(pds_evaluator* evaluator);
+/* The values of `n` states: rows of `width` Booleans, of which the first are the task's basic facts. */
+PDS_EXPORT int32_t pds_evaluator_values(pds_evaluator* evaluator, const uint8_t* states, int64_t n, int64_t width,
+                                        double* values, const pds_limits* limits);
+/* The preferred operators of the state that was evaluated last: how many, and as many as there is room for. */
+PDS_EXPORT int64_t pds_evaluator_preferred(const pds_evaluator* evaluator, int32_t* operators, int64_t room);
+
+/* Searches, see search.hpp. */
+typedef struct pds_search pds_search;
+
+typedef struct {
+    int32_t estimate, lazy, per_effect;
+    double g_weight, h_weight;
+    int64_t most_expansions;
+} pds_settings;
+
+typedef enum { PDS_PAUSED = 0, PDS_SOLVED = 1, PDS_EXHAUSTED = 2, PDS_ENOUGH = 3 } pds_found;
+
+/* `n_states` and `goal`, a node or -1, are those of the present round. */
+typedef struct {
+    int64_t expanded, evaluated, generated, n_states, bytes, goal, n_steps, n_unreached;
+    double best_h;
+} pds_progress;
+
+PDS_EXPORT int32_t pds_search_new(const pds_task* task, const pds_settings* settings, const double* costs,
+                                  pds_search** made, const pds_limits* limits);
+PDS_EXPORT void pds_search_free(pds_search* search);
+/* Goes on for about so many seconds; says in `found` how far it came. */
+PDS_EXPORT int32_t pds_search_run(pds_search* search, double seconds, int32_t* found, const pds_limits* limits);
+PDS_EXPORT void pds_search_progress(const pds_search* search, pds_progress* progress);
+/* The plan's operators, and the goal literals that even the relaxed task does not reach from the initial state; of
+ * both as many as the progress says. */
+PDS_EXPORT int32_t pds_search_result(const pds_search* search, int32_t* steps, int32_t* unreached);
+/* Some of the nodes of the present round, column by column. */
+PDS_EXPORT void pds_search_nodes(const pds_search* search, int64_t first, int64_t last, int32_t* parents,
+                                 int32_t* operators, double* g, double* h, uint8_t* status);
 
 #ifdef __cplusplus
 }

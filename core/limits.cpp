@@ -53,12 +53,18 @@ void Limits::look() {
     if (given_.stop && __atomic_load_n(given_.stop, __ATOMIC_RELAXED)) throw Stop{PDS_INTERRUPTED};
     const auto now = Clock::now();
     if (is_timed_ && now > deadline_) throw Stop{PDS_OUT_OF_TIME};
+    slice_is_over_ = now >= slice_end_;
     if (now - measured_ >= kBetweenMeasures) measure();
 }
 
 void Limits::measure() {
     measured_ = Clock::now();
     if (std::isfinite(most_resident_) && resident() > most_resident_) throw Stop{PDS_OUT_OF_MEMORY};
+}
+
+void Limits::begin_slice(double seconds) {
+    slice_end_ = Clock::now() + as_duration(seconds);
+    slice_is_over_ = false;
 }
 
 void Limits::reserve(std::size_t bytes) {

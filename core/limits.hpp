@@ -35,6 +35,10 @@ public:
     // Throws if so many bytes more do not fit.
     void reserve(std::size_t bytes);
 
+    // Whether a slice of a longer call, which was to take so long, is over.
+    void begin_slice(double seconds);
+    bool slice_is_over() const { return slice_is_over_; }
+
 private:
     using Clock = std::chrono::steady_clock;
 
@@ -49,6 +53,8 @@ private:
     const bool is_timed_;
     const double most_resident_;
     Clock::time_point measured_;
+    Clock::time_point slice_end_ = Clock::time_point::max();
+    bool slice_is_over_ = false;
     std::ptrdiff_t ticks_ = kTicks;
 };
 

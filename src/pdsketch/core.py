@@ -12,7 +12,7 @@ import ctypes
 import os
 import threading
 from collections.abc import Callable, Sequence
-from ctypes import POINTER, Structure, byref, c_char_p, c_double, c_int32, c_int64, c_void_p
+from ctypes import Structure, byref, c_char_p, c_double, c_int32, c_int64, c_void_p
 from functools import cache
 from math import inf
 from pathlib import Path
@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from pdsketch.budget import UNLIMITED, Budget, OutOfMemoryError, OutOfTimeError
 from pdsketch.lang.diagnostics import error
 
-VERSION: Final = 1
+VERSION: Final = 2
 """Of the interface; the library must say the same."""
 
 _DONE, _OUT_OF_TIME, _OUT_OF_MEMORY, _INTERRUPTED = range(4)
@@ -112,6 +112,16 @@ _FUNCTIONS: Final[dict[str, tuple[Any, list[Any]]]] = {
     "pds_join_take": (c_int32, [c_void_p, c_int64, c_void_p, c_void_p]),
     "pds_join_find": (c_int32, [c_void_p, c_int32, c_int64, c_int64, c_void_p, c_void_p, c_void_p]),
     "pds_mutexes": (c_int32, [c_void_p] * 5),
+    "pds_evaluator_new": (c_int32, [c_void_p] * 2 + [c_int32] * 2 + [c_void_p] * 2),
+    "pds_evaluator_free": (None, [c_void_p]),
+    "pds_evaluator_values": (c_int32, [c_void_p] * 2 + [c_int64] * 2 + [c_void_p] * 2),
+    "pds_evaluator_preferred": (c_int64, [c_void_p] * 2 + [c_int64]),
+    "pds_search_new": (c_int32, [c_void_p] * 5),
+    "pds_search_free": (None, [c_void_p]),
+    "pds_search_run": (c_int32, [c_void_p, c_double, c_void_p, c_void_p]),
+    "pds_search_progress": (None, [c_void_p] * 2),
+    "pds_search_result": (c_int32, [c_void_p] * 3),
+    "pds_search_nodes": (None, [c_void_p, c_int64, c_int64] + [c_void_p] * 5),
 }
 """What each function answers with, and its arguments."""
 
@@ -132,6 +142,8 @@ def library() -> ctypes.CDLL:
     for name, (result, arguments) in _FUNCTIONS.items():
         function = getattr(lib, name)
         function.restype, function.argtypes = result, arguments
+    if lib.pds_version() != VERSION:
+        raise error("old-engine", f"{path} is not of this version of pdsketch", help="run `make core`")
     return lib
 
 
@@ -320,7 +332,9 @@ class _Owned:
 class PreparedDraft(_Owned):
     """A draft, ready to be narrowed. ``groups`` are operators that are one ground action."""
 
-    def __init__(self, draft: DraftedTask, derived: Array, layer: Array, groups: Rows, budget: Budget) -> None:
+    def __init__(
+        self, draft: DraftedTask, derived: Array, layer: Array, groups: Rows, budget: Budget
+    ) -> None:
         super().__init__("pds_draft_free")
         self._arrays = own = Arrays()  # which the library reads as long as this lives
         given = _DraftArrays(
@@ -471,6 +485,155 @@ def mutexes(task: GroundedTask, groups: Array, budget: Budget) -> tuple[Array, A
     places = (own.at(groups, np.int32), c_void_p(pairs.ctypes.data), c_void_p(consistent.ctypes.data))
     call("pds_mutexes", byref(given), *places, budget=budget)
     return pairs, consistent
+
+
+# Heuristics and searches: `core/searching.cpp`.
+
+ESTIMATES: Final = ("blind", "goalcount", "max", "add", "ff", "lmcut")
+"""The heuristics in the order in which the library numbers them."""
+
+PAUSED, SOLVED, EXHAUSTED, ENOUGH = range(4)
+"""How far a search came: not to an end, to a plan, to the end of its states, to its limit of expansions."""
+
+_FOREVER: Final = 1 << 62
+
+
+class _Settings(Structure):
+    _fields_ = [
+        *((name, c_int32) for name in ("estimate", "lazy", "per_effect")),
+        *((name, c_double) for name in ("g_weight", "h_weight")),
+        ("most_expansions", c_int64),
+    ]
+
+
+class Progress(Structure):
+    """How far a search came, see `core/interface.h`."""
+
+    _fields_ = [
+        *(
+            (name, c_int64)
+            for name in (
+                "expanded",
+                "evaluated",
+                "generated",
+                "states",
+                "bytes",
+                "goal",
+                "n_steps",
+                "n_unreached",
+            )
+        ),
+        ("best_h", c_double),
+    ]
+
+    expanded: int
+    evaluated: int
+    generated: int
+    states: int
+    bytes: int
+    goal: int
+    n_steps: int
+    n_unreached: int
+    best_h: float
+
+
+class SearchSettings(NamedTuple):
+    """Which search: ``f = g_weight * g + h_weight * h``, lazy or not, and the heuristic."""
+
+    estimate: str
+    g_weight: float
+    h_weight: float
+    lazy: bool = False
+    per_effect: bool = False
+    most_expansions: int | None = None
+
+
+class SearchColumns(NamedTuple):
+    """Nodes of a search, column by column; ``status`` is 0 where open, 1 where expanded, 2 in dead ends."""
+
+    parent: Array
+    operator: Array
+    g: Array
+    h: Array
+    status: Array
+
+
+@final
+class Evaluator(_Owned):
+    """A heuristic of a task, for any states of it. It is not for several threads: it holds room to work in."""
+
+    def __init__(
+        self, task: GroundedTask, estimate: str, costs: Array | None, *, per_effect: bool, budget: Budget
+    ) -> None:
+        super().__init__("pds_evaluator_free")
+        own = Arrays()
+        given, prices = own.task(task), None if costs is None else own.at(costs, np.float64)
+        number = ESTIMATES.index(estimate)
+        call("pds_evaluator_new", byref(given), prices, number, per_effect, byref(self.handle), budget=budget)
+        self._room = len(task.costs)
+
+    def values(self, states: Array, budget: Budget) -> Array:
+        """The value of each state, ``[state, fact]``, of which the first are the task's basic facts."""
+        own, values = Arrays(), np.empty(len(states))
+        rows = (own.at(states, np.uint8), *states.shape, values.ctypes.data)
+        call("pds_evaluator_values", self.handle, *rows, budget=budget)
+        return values
+
+    def preferred(self) -> Array:
+        """The preferred operators of the state that was evaluated last."""
+        found = np.empty(self._room, np.int32)
+        count = library().pds_evaluator_preferred(self.handle, found.ctypes.data, len(found))
+        return found[:count]
+
+
+@final
+class Search(_Owned):
+    """A search for a plan. ``costs`` stand in for the task's in the heuristic."""
+
+    def __init__(
+        self, task: GroundedTask, settings: SearchSettings, costs: Array | None, budget: Budget
+    ) -> None:
+        super().__init__("pds_search_free")
+        own = Arrays()
+        given, prices = own.task(task), None if costs is None else own.at(costs, np.float64)
+        most = settings.most_expansions
+        chosen = _Settings(
+            ESTIMATES.index(settings.estimate),
+            settings.lazy,
+            settings.per_effect,
+            settings.g_weight,
+            settings.h_weight,
+            _FOREVER if most is None else max(0, most),
+        )
+        call("pds_search_new", byref(given), byref(chosen), prices, byref(self.handle), budget=budget)
+
+    def run(self, seconds: float, budget: Budget) -> int:
+        """Go on for about so long; returns how far it came."""
+        found = c_int32(PAUSED)
+        call("pds_search_run", self.handle, seconds, byref(found), budget=budget)
+        return found.value
+
+    def progress(self) -> Progress:
+        """What it took so far."""
+        progress = Progress()
+        library().pds_search_progress(self.handle, byref(progress))
+        return progress
+
+    def result(self) -> tuple[list[int], list[int]]:
+        """The plan's operators, and the goal literals that even the relaxed task does not reach."""
+        progress = self.progress()
+        steps = np.empty(progress.n_steps, np.int32)
+        unreached = np.empty(progress.n_unreached, np.int32)
+        library().pds_search_result(self.handle, steps.ctypes.data, unreached.ctypes.data)
+        return steps.tolist(), unreached.tolist()
+
+    def nodes(self, first: int, last: int) -> SearchColumns:
+        """Some of the nodes that were met."""
+        kinds = (np.int32, np.int32, np.float64, np.float64, np.uint8)
+        columns = SearchColumns(*(np.empty(last - first, kind) for kind in kinds))
+        places = (column.ctypes.data for column in columns)
+        library().pds_search_nodes(self.handle, first, last, *places)
+        return columns
 
 
 def call(name: str, *arguments: Any, budget: Budget = UNLIMITED) -> None:
