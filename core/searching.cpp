@@ -45,6 +45,8 @@ Settings settings_of(const pds_settings& given) {
     settings.g_weight = given.g_weight;
     settings.h_weight = given.h_weight;
     settings.most_expansions = given.most_expansions;
+    settings.rounds = given.rounds;
+    settings.patience = given.patience;
     return settings;
 }
 
@@ -120,19 +122,17 @@ void pds_search_progress(const pds_search* search, pds_progress* progress) {
                  static_cast<int64_t>(restarts.bytes()),
                  own ? own->goal() : -1,
                  0,
-                 0,
+                 static_cast<int64_t>(restarts.unreached().size()),
                  restarts.best_h()};
     if (!own) return;
     for (Id node = own->goal(); node >= 0 && own->nodes()[node].parent >= 0; node = own->nodes()[node].parent)
         ++progress->n_steps;
-    // The heuristic remembers its last state alone, which is the initial one if none got better.
-    if (restarts.best_h() == kDeadEnd) progress->n_unreached = static_cast<int64_t>(own->unreached().size());
 }
 
 int32_t pds_search_result(const pds_search* search, int32_t* steps, int32_t* unreached) {
     return guarded([&] {
         std::ranges::copy(search->restarts.plan(), steps);
-        if (search->restarts.best_h() == kDeadEnd) std::ranges::copy(search->restarts.search()->unreached(), unreached);
+        std::ranges::copy(search->restarts.unreached(), unreached);
     });
 }
 

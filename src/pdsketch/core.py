@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from pdsketch.budget import UNLIMITED, Budget, OutOfMemoryError, OutOfTimeError
 from pdsketch.lang.diagnostics import error
 
-VERSION: Final = 2
+VERSION: Final = 3
 """Of the interface; the library must say the same."""
 
 _DONE, _OUT_OF_TIME, _OUT_OF_MEMORY, _INTERRUPTED = range(4)
@@ -497,12 +497,21 @@ PAUSED, SOLVED, EXHAUSTED, ENOUGH = range(4)
 
 _FOREVER: Final = 1 << 62
 
+_BRIEF: Final = 1 << 20
+"""So many conditions are looked at in some milliseconds."""
+
+
+def _size(task: GroundedTask) -> int:
+    """About how many conditions an evaluation looks at, or how many items making it ready does."""
+    rows = (task.preconditions, task.effects, task.conditions, task.heads, task.axiom_bodies)
+    return sum(len(each.items) for each in rows) + task.n_facts
+
 
 class _Settings(Structure):
     _fields_ = [
         *((name, c_int32) for name in ("estimate", "lazy", "per_effect")),
         *((name, c_double) for name in ("g_weight", "h_weight")),
-        ("most_expansions", c_int64),
+        *((name, c_int64) for name in ("most_expansions", "rounds", "patience")),
     ]
 
 
@@ -538,7 +547,10 @@ class Progress(Structure):
 
 
 class SearchSettings(NamedTuple):
-    """Which search: ``f = g_weight * g + h_weight * h``, lazy or not, and the heuristic."""
+    """Which search: ``f = g_weight * g + h_weight * h``, lazy or not, and the heuristic.
+
+    Each of the first ``rounds`` ends after ``patience`` evaluations without a lower h.
+    """
 
     estimate: str
     g_weight: float
@@ -546,6 +558,8 @@ class SearchSettings(NamedTuple):
     lazy: bool = False
     per_effect: bool = False
     most_expansions: int | None = None
+    rounds: int = 0
+    patience: int = 0
 
 
 class SearchColumns(NamedTuple):
@@ -568,15 +582,16 @@ class Evaluator(_Owned):
         super().__init__("pds_evaluator_free")
         own = Arrays()
         given, prices = own.task(task), None if costs is None else own.at(costs, np.float64)
-        number = ESTIMATES.index(estimate)
-        call("pds_evaluator_new", byref(given), prices, number, per_effect, byref(self.handle), budget=budget)
-        self._room = len(task.costs)
+        number, self._size, self._room = ESTIMATES.index(estimate), _size(task), len(task.costs)
+        arguments = (byref(given), prices, number, per_effect, byref(self.handle))
+        call("pds_evaluator_new", *arguments, budget=budget, brief=8 * self._size < _BRIEF)
 
     def values(self, states: Array, budget: Budget) -> Array:
         """The value of each state, ``[state, fact]``, of which the first are the task's basic facts."""
         own, values = Arrays(), np.empty(len(states))
         rows = (own.at(states, np.uint8), *states.shape, values.ctypes.data)
-        call("pds_evaluator_values", self.handle, *rows, budget=budget)
+        brief = self._size * len(states) < _BRIEF
+        call("pds_evaluator_values", self.handle, *rows, budget=budget, brief=brief)
         return values
 
     def preferred(self) -> Array:
@@ -604,13 +619,18 @@ class Search(_Owned):
             settings.g_weight,
             settings.h_weight,
             _FOREVER if most is None else max(0, most),
+            settings.rounds,
+            settings.patience,
         )
-        call("pds_search_new", byref(given), byref(chosen), prices, byref(self.handle), budget=budget)
+        self._size = _size(task)
+        arguments = (byref(given), byref(chosen), prices, byref(self.handle))
+        call("pds_search_new", *arguments, budget=budget, brief=8 * self._size < _BRIEF)
 
     def run(self, seconds: float, budget: Budget) -> int:
         """Go on for about so long; returns how far it came."""
         found = c_int32(PAUSED)
-        call("pds_search_run", self.handle, seconds, byref(found), budget=budget)
+        brief = self._size < _BRIEF  # one step is, and between two of them slices end
+        call("pds_search_run", self.handle, seconds, byref(found), budget=budget, brief=brief)
         return found.value
 
     def progress(self) -> Progress:
@@ -636,16 +656,19 @@ class Search(_Owned):
         return columns
 
 
-def call(name: str, *arguments: Any, budget: Budget = UNLIMITED) -> None:
+def call(name: str, *arguments: Any, budget: Budget = UNLIMITED, brief: bool = False) -> None:
     """Call a function whose last argument are limits: those of ``budget``, and Ctrl-C.
 
-    Raises the budget's `LimitError` where a limit is reached.
+    Raises the budget's `LimitError` where a limit is reached. A ``brief`` call takes less than Ctrl-C may.
     """
     budget.check()
     stop = c_int32(0)
     limits = _Limits(budget.left(), budget.room(), ctypes.addressof(stop))
     function = getattr(library(), name)
-    answer = _attended(lambda: int(function(*arguments, byref(limits))), stop)
+    if brief:
+        answer = int(function(*arguments, byref(limits)))
+    else:
+        answer = _attended(lambda: int(function(*arguments, byref(limits))), stop)
     if answer == _OUT_OF_TIME:
         raise OutOfTimeError
     if answer == _OUT_OF_MEMORY:
