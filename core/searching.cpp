@@ -1,8 +1,10 @@
 // The part of the interface for heuristics and searches.
 #include <algorithm>
 
+#include "batch.h"
+#include "batch.hpp"
 #include "boundary.hpp"
-#include "search.hpp"
+#include "handles.hpp"
 
 struct pds_evaluator {
     pds_evaluator(pds::Task given, std::span<const double> costs, pds::Estimate estimate, bool per_effect,
@@ -20,6 +22,10 @@ struct pds_evaluator {
 
 struct pds_search {
     pds::Restarts restarts;
+};
+
+struct pds_plans {
+    std::vector<pds::Solved> solved;
 };
 
 namespace pds {
@@ -148,3 +154,25 @@ void pds_search_nodes(const pds_search* search, int64_t first, int64_t last, int
         *status++ = node.status;
     }
 }
+
+int32_t pds_search_many(const pds_posed* given, int64_t n, const pds_settings* settings, double work,
+                        int32_t n_threads, pds_plans** made, pds_solved* found, const pds_limits* limits) {
+    return guarded([&] {
+        std::vector<Posed> posed;
+        for (const pds_posed& each : std::span(given, n))
+            posed.push_back({&each.draft->draft, &each.goal->goal, {each.init, static_cast<std::size_t>(each.n_init)},
+                             each.most_expansions});
+        auto plans = std::make_unique<pds_plans>();
+        plans->solved = search_many(posed, settings_of(*settings), work, n_threads, *limits);
+        for (const Solved& each : plans->solved)
+            *found++ = {each.is_solved, each.counters.expanded, each.counters.evaluated, each.counters.generated,
+                        static_cast<int64_t>(each.plan.size())};
+        *made = plans.release();
+    });
+}
+
+void pds_plans_steps(const pds_plans* plans, int32_t* steps) {
+    for (const Solved& each : plans->solved) steps = std::ranges::copy(each.plan, steps).out;
+}
+
+void pds_plans_free(pds_plans* plans) { delete plans; }

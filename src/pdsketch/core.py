@@ -121,6 +121,9 @@ _FUNCTIONS: Final[dict[str, tuple[Any, list[Any]]]] = {
     "pds_search_run": (c_int32, [c_void_p, c_double, c_void_p, c_void_p]),
     "pds_search_progress": (None, [c_void_p] * 2),
     "pds_search_result": (c_int32, [c_void_p] * 3),
+    "pds_search_many": (c_int32, [c_void_p, c_int64, c_void_p, c_double, c_int32] + [c_void_p] * 3),
+    "pds_plans_steps": (None, [c_void_p] * 2),
+    "pds_plans_free": (None, [c_void_p]),
     "pds_search_nodes": (None, [c_void_p, c_int64, c_int64] + [c_void_p] * 5),
 }
 """What each function answers with, and its arguments."""
@@ -240,7 +243,10 @@ class _Program(Structure):
     _fields_ = [
         ("n_code", c_int64),
         ("code", c_void_p),
-        *((n, c_int32) for n in ("n_args", "n_indexes", "n_variables", "n_matched", "n_pointers", "untriggered")),
+        *(
+            (n, c_int32)
+            for n in ("n_args", "n_indexes", "n_variables", "n_matched", "n_pointers", "untriggered")
+        ),
         ("n_rules", c_int64),
         ("widths", c_void_p),
         ("n_facts", c_int64),
@@ -562,6 +568,20 @@ class SearchSettings(NamedTuple):
     patience: int = 0
 
 
+def _settings(settings: SearchSettings) -> _Settings:
+    most = settings.most_expansions
+    return _Settings(
+        ESTIMATES.index(settings.estimate),
+        settings.lazy,
+        settings.per_effect,
+        settings.g_weight,
+        settings.h_weight,
+        _FOREVER if most is None else max(0, most),
+        settings.rounds,
+        settings.patience,
+    )
+
+
 class SearchColumns(NamedTuple):
     """Nodes of a search, column by column; ``status`` is 0 where open, 1 where expanded, 2 in dead ends."""
 
@@ -574,7 +594,7 @@ class SearchColumns(NamedTuple):
 
 @final
 class Evaluator(_Owned):
-    """A heuristic of a task, for any states of it. It is not for several threads: it holds room to work in."""
+    """A heuristic of a task, for any states of it. It holds room to work in: not for several threads."""
 
     def __init__(
         self, task: GroundedTask, estimate: str, costs: Array | None, *, per_effect: bool, budget: Budget
@@ -611,17 +631,7 @@ class Search(_Owned):
         super().__init__("pds_search_free")
         own = Arrays()
         given, prices = own.task(task), None if costs is None else own.at(costs, np.float64)
-        most = settings.most_expansions
-        chosen = _Settings(
-            ESTIMATES.index(settings.estimate),
-            settings.lazy,
-            settings.per_effect,
-            settings.g_weight,
-            settings.h_weight,
-            _FOREVER if most is None else max(0, most),
-            settings.rounds,
-            settings.patience,
-        )
+        chosen = _settings(settings)
         self._size = _size(task)
         arguments = (byref(given), byref(chosen), prices, byref(self.handle))
         call("pds_search_new", *arguments, budget=budget, brief=8 * self._size < _BRIEF)
@@ -654,6 +664,64 @@ class Search(_Owned):
         places = (column.ctypes.data for column in columns)
         library().pds_search_nodes(self.handle, first, last, *places)
         return columns
+
+
+class _Posed(Structure):
+    _fields_ = [
+        *((name, c_void_p) for name in ("draft", "goal", "init")),
+        *((name, c_int64) for name in ("n_init", "most_expansions")),
+    ]
+
+
+class Posed(NamedTuple):
+    """A draft with a goal, from an initial state, and how many expansions its search may take."""
+
+    draft: PreparedDraft
+    goal: PreparedGoal
+    init: Array
+    most_expansions: int
+
+
+class Solved(NamedTuple):
+    """What came of it: whether there is a plan, what that took, and operators of the draft."""
+
+    is_solved: bool
+    expanded: int
+    evaluated: int
+    generated: int
+    plan: list[int]
+
+
+def search_many(
+    posed: Sequence[Posed], settings: SearchSettings, work: float, threads: int, budget: Budget
+) -> list[Solved]:
+    """Narrow each draft and search it eagerly; what is found does not depend on the number of threads.
+
+    No search looks at more conditions than ``work``, whatever it may expand.
+    """
+    own, made = Arrays(), _Owned("pds_plans_free")
+    rows = [
+        _Posed(
+            each.draft.handle,
+            each.goal.handle,
+            own.at(each.init, np.uint8),
+            len(each.init),
+            each.most_expansions,
+        )
+        for each in posed
+    ]
+    given, found = (_Posed * len(rows))(*rows), np.empty((len(rows), 5), np.int64)
+    places = (byref(made.handle), found.ctypes.data)
+    call(
+        "pds_search_many", given, len(rows), byref(_settings(settings)), work, threads, *places, budget=budget
+    )
+    steps = np.empty(int(found[:, 4].sum()), np.int32)
+    library().pds_plans_steps(made.handle, steps.ctypes.data)
+    plans = np.split(steps, np.cumsum(found[:-1, 4]))
+    return [
+        Solved(bool(solved), *counts, plan.tolist())
+        for (solved, *counts, _), plan in zip(found.tolist(), plans, strict=True)
+    ]
 
 
 def call(name: str, *arguments: Any, budget: Budget = UNLIMITED, brief: bool = False) -> None:

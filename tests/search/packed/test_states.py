@@ -90,7 +90,7 @@ def test_limits_hold_between_two_slices(name, monkeypatch):
 @settings(max_examples=40, deadline=None)
 @given(tasks(), st.sampled_from(["astar", "wastar", "gbfs"]), st.sampled_from(["goalcount", "max", "ff"]))
 def test_nodes_are_expanded_by_their_keys_and_among_equals_first_in_first_out(task, name, heuristic):
-    """Of searches that may expand one node more each, every one expands the best that the one before left open."""
+    """A search that may expand one node more expands the best that the one before left open."""
     left, first_come = None, True
     for most in range(12):
         taken = []

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, Literal, final, get_args
 
@@ -133,6 +135,30 @@ def search(
         if options.trace is not None:
             options.trace(nodes)
     return _outcome(task, status, run)
+
+
+def search_many(
+    posed: Sequence[core.Posed],
+    options: PackedOptions,
+    work: float,
+    *,
+    per_effect: bool = False,
+    threads: int | None = None,
+) -> list[core.Solved]:
+    """Search many drafts eagerly, so many at a time as there are ``threads``: the processor's unless given.
+
+    No search looks at more conditions of unary operators than ``work``. What is found does not depend on
+    the number of threads.
+    """
+    settings = settings_of(options, per_effect=per_effect)
+    return core.search_many(posed, settings, work, threads or _processors(), current())
+
+
+def _processors() -> int:
+    """How many processors this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 _STATUS: Final[dict[int, Status | None]] = {
