@@ -48,7 +48,7 @@ typedef struct {
 } pds_task;
 
 /* Raised with every change of the interface: the library and its caller must be of one make. */
-#define PDS_VERSION 2
+#define PDS_VERSION 3
 
 PDS_EXPORT int32_t pds_version(void);
 PDS_EXPORT const char* pds_last_error(void);
@@ -71,7 +71,7 @@ typedef struct pds_search pds_search;
 typedef struct {
     int32_t estimate, lazy, per_effect;
     double g_weight, h_weight;
-    int64_t most_expansions;
+    int64_t most_expansions, rounds, patience;
 } pds_settings;
 
 typedef enum { PDS_PAUSED = 0, PDS_SOLVED = 1, PDS_EXHAUSTED = 2, PDS_ENOUGH = 3 } pds_found;

@@ -35,6 +35,9 @@ public:
     // Throws if so many bytes more do not fit.
     void reserve(std::size_t bytes);
 
+    // How many bytes more there were room for in the beginning.
+    double room() const { return given_.bytes; }
+
     // Whether a slice of a longer call, which was to take so long, is over.
     void begin_slice(double seconds);
     bool slice_is_over() const { return slice_is_over_; }

@@ -6,14 +6,6 @@
 namespace pds {
 namespace {
 
-// Evaluations without a lower h after which lazy greedy search begins again. There are kRounds short rounds, the first
-// of them with the operators as they are; the one after them, too, and it has the patience to be complete. Both are
-// set by hand.
-constexpr std::int64_t kPatience = 2000;
-constexpr int kRounds = 4;
-
-constexpr std::int64_t kForever = std::int64_t{1} << 62;
-
 // Another order for each seed, the same on every machine: Fisher and Yates with splitmix64 (Steele et al. 2014).
 std::vector<Id> shuffled(int n, std::uint64_t seed) {
     std::vector<Id> order(n);
@@ -47,8 +39,7 @@ std::vector<double> in(const std::vector<double>& values, const std::vector<Id>&
 Restarts::Restarts(Task task, const Settings& settings, std::vector<double> heuristic_costs, Limits& limits)
     : task_(std::move(task)),
       settings_(settings),
-      heuristic_costs_(std::move(heuristic_costs)),
-      round_(settings.lazy ? 0 : kRounds) {
+      heuristic_costs_(std::move(heuristic_costs)) {
     begin(limits);
 }
 
@@ -56,8 +47,8 @@ void Restarts::begin(Limits& limits) {
     search_.reset();
     Settings own = settings_;
     own.most_expansions = settings_.most_expansions - spent_.expanded;
-    own.patience = round_ == kRounds ? kForever : kPatience;
-    if (round_ == 0 || round_ == kRounds) {
+    if (round_ == settings_.rounds) own.patience = kForever;
+    if (round_ == 0 || round_ == settings_.rounds) {
         order_.clear();
         shuffled_ = Task();
         search_.emplace(task_, own, heuristic_costs_, limits);
@@ -97,8 +88,13 @@ double Restarts::best_h() const { return search_ ? std::min(spent_best_h_, searc
 
 std::size_t Restarts::bytes() const { return search_ ? std::max(spent_bytes_, search_->bytes()) : spent_bytes_; }
 
+std::vector<Id> Restarts::unreached() const {
+    return search_ && best_h() == kDeadEnd ? search_->unreached() : std::vector<Id>();
+}
+
 std::vector<Id> Restarts::plan() const {
-    std::vector<Id> steps = search_->plan();
+    std::vector<Id> steps;
+    if (search_) steps = search_->plan();
     for (Id& step : steps) step = own(step);
     return steps;
 }

@@ -25,7 +25,10 @@ Search::Search(const Task& task, const Settings& settings, std::span<const doubl
 
 Answer Search::run(Limits& limits) {
     Answer answer = nodes_.size() == 0 ? start(limits) : Answer::paused;
+    // The process may grow by less, if it has memory to spare.
+    const double most_bytes = static_cast<double>(bytes()) + limits.room();
     while (answer == Answer::paused) {
+        if (static_cast<double>(bytes()) > most_bytes) throw Stop{PDS_OUT_OF_MEMORY};
         if (settings_.lazy && counters_.expanded >= settings_.most_expansions) return Answer::enough;
         answer = settings_.lazy ? step_lazily(limits) : step_eagerly(limits);
         limits.tick(packed_.size());

@@ -13,15 +13,18 @@ namespace pds {
 
 enum class Answer { paused, solved, exhausted, enough, stuck };
 
+inline constexpr std::int64_t kForever = std::int64_t{1} << 62;
+
 struct Settings {
     Estimate estimate = Estimate::ff;
     bool lazy = false;
     bool per_effect = false;        // hFF counts each conditional effect as an operator of its own
     double g_weight = 1;            // f = g_weight * g + h_weight * h
     double h_weight = 1;
-    std::int64_t most_expansions = 0;
-    std::int64_t patience = 0;      // evaluations without a lower h after which the search is stuck
-    bool early = false;             // whether a goal that would be expanded next ends the search when it is met
+    std::int64_t most_expansions = kForever;
+    std::int64_t rounds = 0;           // short ones, before one that is complete
+    std::int64_t patience = kForever;  // evaluations without a lower h after which a short round is stuck
+    bool early = false;                // whether a goal that would be expanded next ends the search when it is met
 };
 
 struct Counters {
@@ -91,7 +94,7 @@ private:
 };
 
 // Lazy greedy search may meet a wide plateau because of how the heuristic breaks ties: then it begins again with the
-// operators in another order. The other searches are run once.
+// operators in another order. In the first and in the last round they are as they are in the task.
 class Restarts {
 public:
     Restarts(Task task, const Settings& settings, std::vector<double> heuristic_costs, Limits& limits);
@@ -105,6 +108,9 @@ public:
     double best_h() const;
     std::size_t bytes() const;
     std::vector<Id> plan() const;
+    // The goal literals that even the relaxed task does not reach from the initial state, if that is why there is no
+    // plan: the heuristic remembers its last state alone, which is the initial one if none has a finite h.
+    std::vector<Id> unreached() const;
     // The operator of the task that has this number in the present round.
     Id own(Id op) const { return order_.empty() || op < 0 ? op : order_[op]; }
 
@@ -114,7 +120,7 @@ private:
     const Task task_;
     const Settings settings_;
     const std::vector<double> heuristic_costs_;
-    int round_ = 0;
+    std::int64_t round_ = 0;
     Task shuffled_;
     std::vector<Id> order_;  // of the operators in the present round; empty if it is the task's
     std::optional<Search> search_;

@@ -1,8 +1,10 @@
 // The part of the interface for heuristics and searches.
 #include <algorithm>
 
+#include "batch.h"
+#include "batch.hpp"
 #include "boundary.hpp"
-#include "search.hpp"
+#include "handles.hpp"
 
 struct pds_evaluator {
     pds_evaluator(pds::Task given, std::span<const double> costs, pds::Estimate estimate, bool per_effect,
@@ -20,6 +22,10 @@ struct pds_evaluator {
 
 struct pds_search {
     pds::Restarts restarts;
+};
+
+struct pds_plans {
+    std::vector<pds::Solved> solved;
 };
 
 namespace pds {
@@ -45,6 +51,8 @@ Settings settings_of(const pds_settings& given) {
     settings.g_weight = given.g_weight;
     settings.h_weight = given.h_weight;
     settings.most_expansions = given.most_expansions;
+    settings.rounds = given.rounds;
+    settings.patience = given.patience;
     return settings;
 }
 
@@ -120,19 +128,17 @@ void pds_search_progress(const pds_search* search, pds_progress* progress) {
                  static_cast<int64_t>(restarts.bytes()),
                  own ? own->goal() : -1,
                  0,
-                 0,
+                 static_cast<int64_t>(restarts.unreached().size()),
                  restarts.best_h()};
     if (!own) return;
     for (Id node = own->goal(); node >= 0 && own->nodes()[node].parent >= 0; node = own->nodes()[node].parent)
         ++progress->n_steps;
-    // The heuristic remembers its last state alone, which is the initial one if none got better.
-    if (restarts.best_h() == kDeadEnd) progress->n_unreached = static_cast<int64_t>(own->unreached().size());
 }
 
 int32_t pds_search_result(const pds_search* search, int32_t* steps, int32_t* unreached) {
     return guarded([&] {
         std::ranges::copy(search->restarts.plan(), steps);
-        if (search->restarts.best_h() == kDeadEnd) std::ranges::copy(search->restarts.search()->unreached(), unreached);
+        std::ranges::copy(search->restarts.unreached(), unreached);
     });
 }
 
@@ -148,3 +154,25 @@ void pds_search_nodes(const pds_search* search, int64_t first, int64_t last, int
         *status++ = node.status;
     }
 }
+
+int32_t pds_search_many(const pds_posed* given, int64_t n, const pds_settings* settings, double work,
+                        int32_t n_threads, pds_plans** made, pds_solved* found, const pds_limits* limits) {
+    return guarded([&] {
+        std::vector<Posed> posed;
+        for (const pds_posed& each : std::span(given, n))
+            posed.push_back({&each.draft->draft, &each.goal->goal, {each.init, static_cast<std::size_t>(each.n_init)},
+                             each.most_expansions});
+        auto plans = std::make_unique<pds_plans>();
+        plans->solved = search_many(posed, settings_of(*settings), work, n_threads, *limits);
+        for (const Solved& each : plans->solved)
+            *found++ = {each.is_solved, each.counters.expanded, each.counters.evaluated, each.counters.generated,
+                        static_cast<int64_t>(each.plan.size())};
+        *made = plans.release();
+    });
+}
+
+void pds_plans_steps(const pds_plans* plans, int32_t* steps) {
+    for (const Solved& each : plans->solved) steps = std::ranges::copy(each.plan, steps).out;
+}
+
+void pds_plans_free(pds_plans* plans) { delete plans; }

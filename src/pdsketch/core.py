@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from pdsketch.budget import UNLIMITED, Budget, OutOfMemoryError, OutOfTimeError
 from pdsketch.lang.diagnostics import error
 
-VERSION: Final = 2
+VERSION: Final = 3
 """Of the interface; the library must say the same."""
 
 _DONE, _OUT_OF_TIME, _OUT_OF_MEMORY, _INTERRUPTED = range(4)
@@ -121,6 +121,9 @@ _FUNCTIONS: Final[dict[str, tuple[Any, list[Any]]]] = {
     "pds_search_run": (c_int32, [c_void_p, c_double, c_void_p, c_void_p]),
     "pds_search_progress": (None, [c_void_p] * 2),
     "pds_search_result": (c_int32, [c_void_p] * 3),
+    "pds_search_many": (c_int32, [c_void_p, c_int64, c_void_p, c_double, c_int32] + [c_void_p] * 3),
+    "pds_plans_steps": (None, [c_void_p] * 2),
+    "pds_plans_free": (None, [c_void_p]),
     "pds_search_nodes": (None, [c_void_p, c_int64, c_int64] + [c_void_p] * 5),
 }
 """What each function answers with, and its arguments."""
@@ -240,7 +243,10 @@ class _Program(Structure):
     _fields_ = [
         ("n_code", c_int64),
         ("code", c_void_p),
-        *((n, c_int32) for n in ("n_args", "n_indexes", "n_variables", "n_matched", "n_pointers", "untriggered")),
+        *(
+            (n, c_int32)
+            for n in ("n_args", "n_indexes", "n_variables", "n_matched", "n_pointers", "untriggered")
+        ),
         ("n_rules", c_int64),
         ("widths", c_void_p),
         ("n_facts", c_int64),
@@ -497,12 +503,21 @@ PAUSED, SOLVED, EXHAUSTED, ENOUGH = range(4)
 
 _FOREVER: Final = 1 << 62
 
+_BRIEF: Final = 1 << 20
+"""So many conditions are looked at in some milliseconds."""
+
+
+def _size(task: GroundedTask) -> int:
+    """About how many conditions an evaluation looks at, or how many items making it ready does."""
+    rows = (task.preconditions, task.effects, task.conditions, task.heads, task.axiom_bodies)
+    return sum(len(each.items) for each in rows) + task.n_facts
+
 
 class _Settings(Structure):
     _fields_ = [
         *((name, c_int32) for name in ("estimate", "lazy", "per_effect")),
         *((name, c_double) for name in ("g_weight", "h_weight")),
-        ("most_expansions", c_int64),
+        *((name, c_int64) for name in ("most_expansions", "rounds", "patience")),
     ]
 
 
@@ -538,7 +553,10 @@ class Progress(Structure):
 
 
 class SearchSettings(NamedTuple):
-    """Which search: ``f = g_weight * g + h_weight * h``, lazy or not, and the heuristic."""
+    """Which search: ``f = g_weight * g + h_weight * h``, lazy or not, and the heuristic.
+
+    Each of the first ``rounds`` ends after ``patience`` evaluations without a lower h.
+    """
 
     estimate: str
     g_weight: float
@@ -546,6 +564,22 @@ class SearchSettings(NamedTuple):
     lazy: bool = False
     per_effect: bool = False
     most_expansions: int | None = None
+    rounds: int = 0
+    patience: int = 0
+
+
+def _settings(settings: SearchSettings) -> _Settings:
+    most = settings.most_expansions
+    return _Settings(
+        ESTIMATES.index(settings.estimate),
+        settings.lazy,
+        settings.per_effect,
+        settings.g_weight,
+        settings.h_weight,
+        _FOREVER if most is None else max(0, most),
+        settings.rounds,
+        settings.patience,
+    )
 
 
 class SearchColumns(NamedTuple):
@@ -560,7 +594,7 @@ class SearchColumns(NamedTuple):
 
 @final
 class Evaluator(_Owned):
-    """A heuristic of a task, for any states of it. It is not for several threads: it holds room to work in."""
+    """A heuristic of a task, for any states of it. It holds room to work in: not for several threads."""
 
     def __init__(
         self, task: GroundedTask, estimate: str, costs: Array | None, *, per_effect: bool, budget: Budget
@@ -568,15 +602,16 @@ class Evaluator(_Owned):
         super().__init__("pds_evaluator_free")
         own = Arrays()
         given, prices = own.task(task), None if costs is None else own.at(costs, np.float64)
-        number = ESTIMATES.index(estimate)
-        call("pds_evaluator_new", byref(given), prices, number, per_effect, byref(self.handle), budget=budget)
-        self._room = len(task.costs)
+        number, self._size, self._room = ESTIMATES.index(estimate), _size(task), len(task.costs)
+        arguments = (byref(given), prices, number, per_effect, byref(self.handle))
+        call("pds_evaluator_new", *arguments, budget=budget, brief=8 * self._size < _BRIEF)
 
     def values(self, states: Array, budget: Budget) -> Array:
         """The value of each state, ``[state, fact]``, of which the first are the task's basic facts."""
         own, values = Arrays(), np.empty(len(states))
         rows = (own.at(states, np.uint8), *states.shape, values.ctypes.data)
-        call("pds_evaluator_values", self.handle, *rows, budget=budget)
+        brief = self._size * len(states) < _BRIEF
+        call("pds_evaluator_values", self.handle, *rows, budget=budget, brief=brief)
         return values
 
     def preferred(self) -> Array:
@@ -596,21 +631,16 @@ class Search(_Owned):
         super().__init__("pds_search_free")
         own = Arrays()
         given, prices = own.task(task), None if costs is None else own.at(costs, np.float64)
-        most = settings.most_expansions
-        chosen = _Settings(
-            ESTIMATES.index(settings.estimate),
-            settings.lazy,
-            settings.per_effect,
-            settings.g_weight,
-            settings.h_weight,
-            _FOREVER if most is None else max(0, most),
-        )
-        call("pds_search_new", byref(given), byref(chosen), prices, byref(self.handle), budget=budget)
+        chosen = _settings(settings)
+        self._size = _size(task)
+        arguments = (byref(given), byref(chosen), prices, byref(self.handle))
+        call("pds_search_new", *arguments, budget=budget, brief=8 * self._size < _BRIEF)
 
     def run(self, seconds: float, budget: Budget) -> int:
         """Go on for about so long; returns how far it came."""
         found = c_int32(PAUSED)
-        call("pds_search_run", self.handle, seconds, byref(found), budget=budget)
+        brief = self._size < _BRIEF  # one step is, and between two of them slices end
+        call("pds_search_run", self.handle, seconds, byref(found), budget=budget, brief=brief)
         return found.value
 
     def progress(self) -> Progress:
@@ -636,16 +666,77 @@ class Search(_Owned):
         return columns
 
 
-def call(name: str, *arguments: Any, budget: Budget = UNLIMITED) -> None:
+class _Posed(Structure):
+    _fields_ = [
+        *((name, c_void_p) for name in ("draft", "goal", "init")),
+        *((name, c_int64) for name in ("n_init", "most_expansions")),
+    ]
+
+
+class Posed(NamedTuple):
+    """A draft with a goal, from an initial state, and how many expansions its search may take."""
+
+    draft: PreparedDraft
+    goal: PreparedGoal
+    init: Array
+    most_expansions: int
+
+
+class Solved(NamedTuple):
+    """What came of it: whether there is a plan, what that took, and operators of the draft."""
+
+    is_solved: bool
+    expanded: int
+    evaluated: int
+    generated: int
+    plan: list[int]
+
+
+def search_many(
+    posed: Sequence[Posed], settings: SearchSettings, work: float, threads: int, budget: Budget
+) -> list[Solved]:
+    """Narrow each draft and search it eagerly; what is found does not depend on the number of threads.
+
+    No search looks at more conditions than ``work``, whatever it may expand.
+    """
+    own, made = Arrays(), _Owned("pds_plans_free")
+    rows = [
+        _Posed(
+            each.draft.handle,
+            each.goal.handle,
+            own.at(each.init, np.uint8),
+            len(each.init),
+            each.most_expansions,
+        )
+        for each in posed
+    ]
+    given, found = (_Posed * len(rows))(*rows), np.empty((len(rows), 5), np.int64)
+    places = (byref(made.handle), found.ctypes.data)
+    call(
+        "pds_search_many", given, len(rows), byref(_settings(settings)), work, threads, *places, budget=budget
+    )
+    steps = np.empty(int(found[:, 4].sum()), np.int32)
+    library().pds_plans_steps(made.handle, steps.ctypes.data)
+    plans = np.split(steps, np.cumsum(found[:-1, 4]))
+    return [
+        Solved(bool(solved), *counts, plan.tolist())
+        for (solved, *counts, _), plan in zip(found.tolist(), plans, strict=True)
+    ]
+
+
+def call(name: str, *arguments: Any, budget: Budget = UNLIMITED, brief: bool = False) -> None:
     """Call a function whose last argument are limits: those of ``budget``, and Ctrl-C.
 
-    Raises the budget's `LimitError` where a limit is reached.
+    Raises the budget's `LimitError` where a limit is reached. A ``brief`` call takes less than Ctrl-C may.
     """
     budget.check()
     stop = c_int32(0)
     limits = _Limits(budget.left(), budget.room(), ctypes.addressof(stop))
     function = getattr(library(), name)
-    answer = _attended(lambda: int(function(*arguments, byref(limits))), stop)
+    if brief:
+        answer = int(function(*arguments, byref(limits)))
+    else:
+        answer = _attended(lambda: int(function(*arguments, byref(limits))), stop)
     if answer == _OUT_OF_TIME:
         raise OutOfTimeError
     if answer == _OUT_OF_MEMORY:

@@ -23,13 +23,13 @@ from pdsketch.abstract.abstraction import Abstraction, NoAbstractionError, Value
 from pdsketch.abstract.andor.compile import Compilations, abstraction_of, compile_and_or
 from pdsketch.abstract.read import FactReader
 from pdsketch.budget import Budget
+from pdsketch.core import Posed, Solved
 from pdsketch.kernels.arrays import Ints
 from pdsketch.lang.steps import Step
 from pdsketch.lang.terms import Expr
 from pdsketch.search.latent.prices import prices_of
 from pdsketch.search.options import Search
-from pdsketch.search.packed.engine import PackedOptions, PackedOutcome, search
-from pdsketch.search.packed.whole import Whole, search_whole
+from pdsketch.search.packed.engine import PackedOptions, PackedOutcome, search, search_many
 from pdsketch.search.trace import Trace, continued
 from pdsketch.task.mutexes import without_mutexes
 from pdsketch.task.simulate import successor
@@ -168,7 +168,7 @@ class AbstractSearch:
         return outcome
 
     def posed(self) -> tuple[Narrowing, Mapping[str, Any]] | None:
-        """What a kernel searches at once, and what arguments stand for; None: it does not know such tasks."""
+        """What is searched together with others, and what arguments stand for; None: it is searched alone."""
         if self._costs or self.trace is not None:
             return None
         try:
@@ -187,15 +187,15 @@ class AbstractSearch:
         left = None if self._most is None else self._most - self.attempt.expanded
         return FIRST if left is None else min(FIRST, ceil(FIRST_SHARE * left))
 
-    def take(self, whole: Whole, narrowing: Narrowing, values: Mapping[str, Any]) -> list[Step] | None:
-        """The plan of a kernel, if it found one."""
-        if not whole.solved:
+    def take(self, found: Solved, narrowing: Narrowing, values: Mapping[str, Any]) -> list[Step] | None:
+        """The plan that was found together with others, if there is one."""
+        if not found.is_solved:
             return None
         attempt, names = self.attempt, [*self._here.universe(0).types]
-        attempt.expanded += whole.expanded
-        attempt.evaluated += whole.evaluated
-        attempt.generated += whole.generated
-        steps = [step_named(narrowing.operators[op], names, values) for op in whole.plan]
+        attempt.expanded += found.expanded
+        attempt.evaluated += found.evaluated
+        attempt.generated += found.generated
+        steps = [step_named(narrowing.operators[op], names, values) for op in found.plan]
         attempt.plan = [*self._done, *steps]
         return attempt.plan
 
@@ -271,30 +271,33 @@ class AbstractSearch:
         return self._here, None
 
 
-def find_at_once(searches: Sequence[AbstractSearch]) -> list[list[Step] | None]:
+def find_at_once(searches: Sequence[AbstractSearch], threads: int | None = None) -> list[list[Step] | None]:
     """The plans of A*, where it takes few expansions; None: a longer search may find one.
 
-    Problems that share a goal and the types of their objects are one call of a kernel.
+    So many problems are searched at a time as there are ``threads``.
     """
     found: list[list[Step] | None] = [None] * len(searches)
-    groups: dict[tuple[int, int], list[tuple[int, Narrowing, Mapping[str, Any]]]] = {}
+    narrowings: list[tuple[int, Narrowing, Mapping[str, Any]]] = []
     for place, own in enumerate(searches):
         now = monotonic()
         posed = own.posed()
         own.attempt.spend("rules", now)
         if posed is not None:
-            groups.setdefault((id(posed[0].goal), own.first), []).append((place, *posed))
-    for (_, limit), group in groups.items():
-        now = monotonic()
-        inits = np.stack([narrowing.init for _, narrowing, _ in group])
-        first, per_effect = group[0][1], searches[group[0][0]].per_effect
-        wholes = search_whole(
-            first.draft, first.goal, inits, _options("astar", limit), FIRST_WORK / _CHILDREN, per_effect
-        )
-        share = (monotonic() - now) / len(group)
-        for (place, narrowing, values), whole in zip(group, wholes, strict=True):
-            found[place] = searches[place].take(whole, narrowing, values)
-            searches[place].attempt.phases["search"] += share
+            narrowings.append((place, *posed))
+    if not narrowings:
+        return found
+    now = monotonic()
+    solved = search_many(
+        [Posed(own.draft, own.goal, own.init, searches[place].first) for place, own, _ in narrowings],
+        _options("astar", None),
+        FIRST_WORK / _CHILDREN,
+        per_effect=searches[narrowings[0][0]].per_effect,
+        threads=threads,
+    )
+    share = (monotonic() - now) / len(narrowings)
+    for (place, narrowing, values), one in zip(narrowings, solved, strict=True):
+        found[place] = searches[place].take(one, narrowing, values)
+        searches[place].attempt.phases["search"] += share
     return found
 
 
@@ -311,7 +314,9 @@ def _searched(
     """
     spent = PackedOutcome("gave-up")
     task = abstraction.task
-    size = _CHILDREN * (1 + len(task.conditions.items) + 3 * len(task.axiom_bodies.items))  # as `work_for`
+    size = _CHILDREN * (
+        1 + len(task.conditions.items) + 3 * len(task.axiom_bodies.items)
+    )  # as in core/batch.cpp
     ways: tuple[tuple[Search, int | None, float], ...] = (
         ("astar", min(FIRST, ceil(FIRST_WORK / size)), FIRST_SHARE),
         ("wastar", min(THEN, ceil(THEN_WORK / size)), 0.5),

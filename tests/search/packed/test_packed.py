@@ -155,7 +155,7 @@ def test_the_last_round_has_a_plan_where_all_others_got_stuck(monkeypatch):
     assert replay(task, found.plan) == found.cost
 
 
-@pytest.mark.parametrize("right", [15, 17, 19])
+@pytest.mark.parametrize("right", [12, 15, 19])
 def test_a_later_round_that_tries_the_right_door_first_says_which_one_it_was(monkeypatch, right):
     """The first round gets stuck before it comes to that door; another one has another order."""
     monkeypatch.setattr(engine, "PATIENCE", 10)
@@ -214,9 +214,10 @@ def test_expanded_counts_the_goal_when_a_star_removes_it():
     assert search(chain(3), PackedOptions(search="gbfs", heuristic="max")).expanded == 3
 
 
-def test_progress_is_reported():
+def test_progress_is_reported(monkeypatch):
+    monkeypatch.setattr(engine, "_SLICE", 0.0)
     seen = []
-    task = grid(12)
+    task = grid(30)
     search(task, PackedOptions(search="astar", heuristic="blind", max_expansions=5000, watch=seen.append))
     assert seen
     assert seen[-1].evaluated >= seen[0].evaluated > 0

@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 from operator import le
+from time import monotonic
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.task.drafts import drafts
 from tests.task.test_narrow import simplified
 
-from pdsketch.budget import current
+from pdsketch.budget import Budget, OutOfMemoryError, OutOfTimeError, current
+from pdsketch.core import Posed
 from pdsketch.kernels.csr import csr_of
-from pdsketch.search.packed.engine import PackedOptions, search
-from pdsketch.search.packed.whole import search_whole
+from pdsketch.search.packed.engine import PackedOptions, search, search_many
 from pdsketch.task.draft import Draft
 from pdsketch.task.ground import task_of
 from pdsketch.task.narrow import prepare, prepare_goal
 
 
-def searched(draft, derived, layer, inits, options, work=1e9, per_effect=False):
+def searched(draft, derived, layer, inits, options, work=1e9, per_effect=False, threads=None):
     goal = prepare_goal(draft.goal, (), possible=draft.possible)
-    return search_whole(prepare(draft, derived, layer, current()), goal, inits, options, work, per_effect)
+    prepared = prepare(draft, derived, layer, current())
+    most = 1 << 40 if options.max_expansions is None else options.max_expansions
+    posed = [Posed(prepared, goal, init, most) for init in inits]
+    return search_many(posed, options, work, per_effect=per_effect, threads=threads)
 
 
 ASTAR = PackedOptions(search="astar", heuristic="ff")
@@ -36,9 +41,9 @@ def test_a_search_of_a_draft_is_that_of_its_task(drawn, name, most, per_effect):
     facts = tuple(("f", str(i)) for i in small.kept.tolist())
     task = task_of(small, facts, [("o", str(i)) for i in small.chosen.tolist()])
     expected = search(task, options, per_effect=per_effect)
-    assert found.solved == (expected.status == "solved")
+    assert found.is_solved == (expected.status == "solved")
     counts = (expected.expanded, expected.evaluated, expected.generated)
-    if found.solved:  # the goal and siblings of it may be left out
+    if found.is_solved:  # the goal and siblings of it may be left out
         assert all(map(le, found[1:4], counts))
     elif small.solvable:
         assert found[1:4] == counts
@@ -69,7 +74,7 @@ def row_of(n, *, chained=False):
 def test_operators_are_found_by_the_facts_that_they_ask_for():
     draft, derived, layer = row_of(5, chained=True)
     (found,) = searched(draft, derived, layer, derived[None], ASTAR)
-    assert (found.solved, found.plan) == (True, [0, 1, 2, 3, 4])
+    assert (found.is_solved, found.plan) == (True, [0, 1, 2, 3, 4])
 
 
 def test_plans_of_different_lengths_are_kept_beside_each_other():
@@ -87,10 +92,24 @@ def test_work_bounds_expansions(drawn):
     assert found.expanded <= 1
 
 
-@given(drafts(unit=True), st.data(), st.sampled_from([1e9, 0.5]))
-def test_many_states_are_searched_as_each_alone(drawn, data, work):
+@given(drafts(unit=True), st.data(), st.sampled_from([1e9, 0.5]), st.integers(1, 5))
+def test_many_states_are_searched_as_each_alone_by_however_many_threads(drawn, data, work, threads):
     draft, derived, layer, init = drawn
     others = data.draw(st.lists(st.lists(st.booleans(), min_size=len(init), max_size=len(init)), max_size=3))
     inits = np.array([init, *others], np.bool_).reshape(-1, len(init))
-    together = searched(draft, derived, layer, inits, ASTAR, work, True)
-    assert together == [searched(draft, derived, layer, one[None], ASTAR, work, True)[0] for one in inits]
+    together = searched(draft, derived, layer, inits, ASTAR, work, True, threads)
+    assert together == [searched(draft, derived, layer, one[None], ASTAR, work, True, 1)[0] for one in inits]
+
+
+@pytest.mark.parametrize(
+    ("limits", "error"), [({"seconds": 0.2}, OutOfTimeError), ({"megabytes": 30}, OutOfMemoryError)]
+)
+def test_a_limit_ends_the_searches_of_all_threads(limits, error):
+    """Switches that may be thrown in any order, and a goal that blind search does not get to."""
+    n = 60
+    draft, derived, layer = row_of(n)
+    blind = PackedOptions(search="astar", heuristic="blind")
+    started = monotonic()
+    with Budget(**limits).running(), pytest.raises(error):
+        searched(draft, derived, layer, np.stack([derived] * 4), blind, threads=2)
+    assert monotonic() - started < 5
