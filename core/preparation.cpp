@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <memory>
 
+#include "axioms.hpp"
 #include "boundary.hpp"
 #include "handles.hpp"
 #include "join.hpp"
 #include "mutexes.hpp"
+#include "successors.hpp"
 
 namespace pds {
 namespace {
@@ -65,6 +67,25 @@ struct pds_narrowed {
 
 struct pds_join {
     pds::Join join;
+};
+
+struct pds_states {
+    pds_states(pds::Task given, pds::Limits& limits)
+        : task(std::move(given)), axioms(task), generator(task, limits), words(pds::words_for(task.n_facts)) {}
+
+    void read(const uint8_t* facts) {
+        std::fill(words.begin(), words.end(), 0);
+        for (pds::Id fact = 0; fact < task.n_facts; ++fact)
+            if (facts[fact]) pds::set_true(fact, words.data());
+    }
+    void write(uint8_t* facts) const {
+        for (pds::Id fact = 0; fact < task.n_facts; ++fact) facts[fact] = pds::holds(2 * fact, words.data());
+    }
+
+    const pds::Task task;
+    pds::Axioms axioms;
+    const pds::SuccessorGenerator generator;
+    std::vector<pds::Word> words;
 };
 
 int32_t pds_draft_new(const pds_draft_arrays* given, pds_draft** made, const pds_limits* limits) {
@@ -160,6 +181,48 @@ int32_t pds_join_find(const pds_join* join, int32_t relation, int64_t n, int64_t
             found[row] = join->join.find(relation, cells.subspan(static_cast<std::size_t>(row * width),
                                                                  static_cast<std::size_t>(width)));
         }
+    });
+}
+
+int32_t pds_states_new(const pds_task* task, pds_states** made, const pds_limits* limits) {
+    return pds::guarded([&] {
+        pds::Limits own(*limits);
+        *made = new pds_states(pds::task_of(*task), own);
+    });
+}
+
+void pds_states_free(pds_states* states) { delete states; }
+
+int32_t pds_states_derive(pds_states* states, uint8_t* facts, const pds_limits* limits) {
+    return pds::guarded([&] {
+        pds::Limits own(*limits);
+        states->read(facts);
+        states->axioms.evaluate(states->words.data(), own);
+        states->write(facts);
+    });
+}
+
+int32_t pds_states_applicable(pds_states* states, const uint8_t* facts, int32_t* operators, int64_t* n,
+                              const pds_limits* limits) {
+    return pds::guarded([&] {
+        pds::Limits(*limits).look();
+        states->read(facts);
+        std::vector<pds::Id> found;
+        states->generator.applicable(states->words, found);
+        std::copy(found.begin(), found.end(), operators);
+        *n = static_cast<int64_t>(found.size());
+    });
+}
+
+int32_t pds_states_apply(pds_states* states, int32_t op, uint8_t* facts, const pds_limits* limits) {
+    return pds::guarded([&] {
+        pds::Limits own(*limits);
+        states->read(facts);
+        std::vector<pds::Word> after(states->words);
+        states->generator.apply(states->words.data(), op, after.data());
+        states->words = after;
+        states->axioms.evaluate(states->words.data(), own);
+        states->write(facts);
     });
 }
 

@@ -84,6 +84,19 @@ PDS_EXPORT int32_t pds_join_take(pds_join* join, int64_t rule, int32_t* instance
 PDS_EXPORT int32_t pds_join_find(const pds_join* join, int32_t relation, int64_t n, int64_t width,
                                  const int32_t* arguments, int32_t* found, const pds_limits* limits);
 
+/* The states of a task, one at a time: a byte for each fact, of which the basic ones, the first, are given. */
+typedef struct pds_states pds_states;
+
+PDS_EXPORT int32_t pds_states_new(const pds_task* task, pds_states** made, const pds_limits* limits);
+PDS_EXPORT void pds_states_free(pds_states* states);
+/* Computes the derived facts of a state. */
+PDS_EXPORT int32_t pds_states_derive(pds_states* states, uint8_t* facts, const pds_limits* limits);
+/* Which operators can be applied where all these facts hold: writes them, and how many they are. */
+PDS_EXPORT int32_t pds_states_applicable(pds_states* states, const uint8_t* facts, int32_t* operators, int64_t* n,
+                                         const pds_limits* limits);
+/* Makes of a state the one after an operator, whose precondition is taken to hold. */
+PDS_EXPORT int32_t pds_states_apply(pds_states* states, int32_t op, uint8_t* facts, const pds_limits* limits);
+
 /* Pairs of literals that may hold together, see mutexes.hpp: for each literal a row of words. `groups` has a number
  * for each fact, -1 for none: at most one fact of each holds in any state. `consistent` says of each axiom whether
  * its body may hold. */

@@ -111,6 +111,11 @@ _FUNCTIONS: Final[dict[str, tuple[Any, list[Any]]]] = {
     "pds_join_n_instances": (c_int64, [c_void_p, c_int64]),
     "pds_join_take": (c_int32, [c_void_p, c_int64, c_void_p, c_void_p]),
     "pds_join_find": (c_int32, [c_void_p, c_int32, c_int64, c_int64, c_void_p, c_void_p, c_void_p]),
+    "pds_states_new": (c_int32, [c_void_p] * 3),
+    "pds_states_free": (None, [c_void_p]),
+    "pds_states_derive": (c_int32, [c_void_p] * 3),
+    "pds_states_applicable": (c_int32, [c_void_p] * 5),
+    "pds_states_apply": (c_int32, [c_void_p, c_int32, c_void_p, c_void_p]),
     "pds_mutexes": (c_int32, [c_void_p] * 5),
     "pds_evaluator_new": (c_int32, [c_void_p] * 2 + [c_int32] * 2 + [c_void_p] * 2),
     "pds_evaluator_free": (None, [c_void_p]),
@@ -363,7 +368,7 @@ class PreparedDraft(_Owned):
 
 @final
 class PreparedGoal(_Owned):
-    """A goal for a draft: literals, and ``n_facts`` derived facts of its own with their axioms, in one layer."""
+    """A goal for a draft: literals, and ``n_facts`` derived facts of its own with their axioms."""
 
     def __init__(
         self,
@@ -391,7 +396,7 @@ class PreparedGoal(_Owned):
 
 
 def narrow(draft: PreparedDraft, goal: PreparedGoal, init: Array, free: Array, budget: Budget) -> Narrowed:
-    """The task from a state, the truth of the draft's first facts; those that are ``free`` may be false, too."""
+    """The task from a state, the truth of the draft's first facts; ``free`` ones may be false, too."""
     own, found, made = Arrays(), _NarrowedArrays(), _Owned("pds_narrowed_free")
     state = (len(init), own.at(init, np.uint8), len(free), own.at(free, np.uint8))
     call("pds_narrow", draft.handle, goal.handle, *state, byref(made.handle), byref(found), budget=budget)
@@ -404,7 +409,10 @@ def narrow(draft: PreparedDraft, goal: PreparedGoal, init: Array, free: Array, b
         _copied(task.goal, task.n_goal, np.int32),
         _copied(found.chosen, task.n_operators, np.int32),
         _copied(task.costs, task.n_operators, np.float64),
-        *map(_copied_rows, (task.preconditions, task.effects, task.conditions, task.heads)),
+        _copied_rows(task.preconditions),
+        _copied_rows(task.effects),
+        _copied_rows(task.conditions),
+        _copied_rows(task.heads),
         _copied(task.axiom_heads, task.n_axioms, np.int32),
         _copied_rows(task.axiom_bodies),
         _copied(task.axiom_layers, task.n_axioms, np.int32),
@@ -414,7 +422,7 @@ def narrow(draft: PreparedDraft, goal: PreparedGoal, init: Array, free: Array, b
 
 def _copied(address: int | None, size: int, kind: Any) -> Array:
     array = np.empty(size, kind)
-    if size:
+    if address is not None and size:
         ctypes.memmove(array.ctypes.data, address, array.nbytes)
     return array
 
@@ -426,7 +434,7 @@ def _copied_rows(rows: _Rows) -> OwnRows:
 
 @final
 class Join(_Owned):
-    """The joins of a program. Facts are rows of the address of a relation and its arguments, static ones first."""
+    """The joins of a program. Facts are rows: the address of a relation, and arguments; static ones first."""
 
     def __init__(self, program: JoinProgram, facts: Array, n_static: int, budget: Budget) -> None:
         super().__init__("pds_join_free")
@@ -479,6 +487,38 @@ class Join(_Owned):
         places = (*arguments.shape, table, c_void_p(found.ctypes.data))
         call("pds_join_find", self.handle, relation, *places, budget=budget)
         return found
+
+
+@final
+class States(_Owned):
+    """The states of a task, one at a time: the truth of all facts, derived ones included."""
+
+    def __init__(self, task: GroundedTask, budget: Budget = UNLIMITED) -> None:
+        super().__init__("pds_states_free")
+        own = Arrays()
+        self._n_basic, self._n_facts, self._n_operators = task.n_basic, task.n_facts, len(task.costs)
+        given = own.task(task)
+        call("pds_states_new", byref(given), byref(self.handle), budget=budget)
+
+    def derived(self, basic: Array) -> Array:
+        """All facts, of which the basic ones are given, the first of an array."""
+        facts = np.zeros(self._n_facts, np.bool_)
+        facts[: self._n_basic] = basic[: self._n_basic]
+        call("pds_states_derive", self.handle, facts.ctypes.data)
+        return facts
+
+    def applicable(self, facts: Array) -> Array:
+        """The operators whose preconditions hold."""
+        found, n = np.empty(self._n_operators, np.int32), c_int64()
+        own = Arrays()
+        call("pds_states_applicable", self.handle, own.at(facts, np.uint8), found.ctypes.data, byref(n))
+        return found[: n.value]
+
+    def successor(self, facts: Array, operator: int) -> Array:
+        """All facts after an operator, whose precondition is taken to hold."""
+        after = np.array(facts, np.bool_)
+        call("pds_states_apply", self.handle, operator, after.ctypes.data)
+        return after
 
 
 def mutexes(task: GroundedTask, groups: Array, budget: Budget) -> tuple[Array, Array]:

@@ -26,7 +26,9 @@ def narrowed(draft, facts, axioms=()):
     ``axioms`` are further ones, of a goal; ``facts`` describe all facts.
     """
     rules = [*zip(draft.axiom_heads.tolist(), map(list, draft.axiom_bodies), strict=True), *axioms]
-    pre, conditions, heads = ([*map(list, rows)] for rows in (draft.preconditions, draft.conditions, draft.heads))
+    pre, conditions, heads = (
+        [*map(list, rows)] for rows in (draft.preconditions, draft.conditions, draft.heads)
+    )
     owners, goal = draft.owners.tolist(), draft.goal.tolist()
     possible, certain = _reached(pre, conditions, heads, owners, rules, facts)
     left = _tidied(pre, conditions, heads, owners, rules, possible, certain)
@@ -74,7 +76,9 @@ def _reached(pre, conditions, heads, owners, rules, facts):
     certain: set = set()
     while True:
         possible = {2 * f for f in np.flatnonzero(facts.init).tolist()}
-        possible |= {2 * f + 1 for f in np.flatnonzero(~facts.init | facts.free).tolist() if 2 * f not in certain}
+        possible |= {
+            2 * f + 1 for f in np.flatnonzero(~facts.init | facts.free).tolist() if 2 * f not in certain
+        }
         before = None
         while before != len(possible):
             before = len(possible)
@@ -115,7 +119,11 @@ def _tidied(pre, conditions, heads, owners, rules, possible, certain):
         own = [effect for effect in left.conditions if owners[effect] == operator]
         left.heads.update(_tidy_heads({e: joined[e] for e in own}, left.conditions, given, certain))
     for rule, (head, body) in enumerate(rules):
-        if possible.issuperset(body) and 2 * head not in certain and (tidy := _tidy(body, certain)) is not None:
+        if (
+            possible.issuperset(body)
+            and 2 * head not in certain
+            and (tidy := _tidy(body, certain)) is not None
+        ):
             left.axioms[rule] = tidy
     return left
 
@@ -124,7 +132,10 @@ def _tidy_heads(own, conditions, given, certain):
     """Heads that change something: adding wins over deleting, and what holds need not be made true."""
     added = {x for e, row in own.items() if not conditions[e] for x in row if not x & 1}
     idle = {e: certain | set(given) | set(conditions[e]) for e in own}
-    deletes = {e: {x for x in row if x & 1 and x not in idle[e] and x ^ 1 not in {*added, *row}} for e, row in own.items()}
+    deletes = {
+        e: {x for x in row if x & 1 and x not in idle[e] and x ^ 1 not in {*added, *row}}
+        for e, row in own.items()
+    }
     deleted = set().union(*deletes.values())
     found = {}
     for e, row in own.items():
@@ -141,7 +152,9 @@ def _tidy_heads(own, conditions, given, certain):
 def _leave_out_dominated(left, groups, owners):
     for group in groups:
         kept: list = []
-        for o in sorted((o for o in group.tolist() if o in left.operators), key=lambda o: len(left.operators[o])):
+        for o in sorted(
+            (o for o in group.tolist() if o in left.operators), key=lambda o: len(left.operators[o])
+        ):
             needs = set(left.operators[o])
             if any(fewer <= needs for fewer in kept):
                 del left.operators[o]
@@ -170,7 +183,9 @@ def _helpful(left, owners, rules, wanted):
                 if 2 * rules[rule][0] + sign in relevant:
                     relevant.update(x ^ sign for x in body)
     matter = _matter(left)
-    effects = [e for e in left.conditions if owners[e] in chosen and any(x >> 1 in matter for x in left.heads[e])]
+    effects = [
+        e for e in left.conditions if owners[e] in chosen and any(x >> 1 in matter for x in left.heads[e])
+    ]
     return sorted(chosen), effects, [rule for rule in left.axioms if rules[rule][0] in matter]
 
 

@@ -12,11 +12,10 @@ from tests.task.test_narrow import simplified
 
 import pdsketch as pds
 from pdsketch.budget import current
-from pdsketch.core import mutexes
+from pdsketch.core import States, mutexes
 from pdsketch.kernels.csr import csr_of
 from pdsketch.task.ground import ground
 from pdsketch.task.mutexes import without_mutexes
-from pdsketch.task.simulate import successor, with_derived
 from pdsketch.task.task import Task
 
 
@@ -41,23 +40,22 @@ def task_of(drawn):
 
 
 def literals(task, state):
-    return 2 * np.arange(task.n_facts) + ~with_derived(task, state)
+    return 2 * np.arange(task.n_facts) + ~States(task).derived(state)
 
 
 def reachable(task):
     """The basic facts of all states that can be reached."""
-    start = task.init[: task.n_basic]
+    states = States(task)
+    start = states.derived(task.init)
     seen, waiting = {start.tobytes()}, [start]
     while waiting:
         state = waiting.pop()
         yield state
-        held = set(literals(task, state).tolist())
-        for operator in range(len(task.operators)):
-            if held.issuperset(task.preconditions[operator].tolist()):
-                after = successor(task, state, operator)
-                if after.tobytes() not in seen:
-                    seen.add(after.tobytes())
-                    waiting.append(after)
+        for operator in states.applicable(state).tolist():
+            after = states.successor(state, operator)
+            if after.tobytes() not in seen:
+                seen.add(after.tobytes())
+                waiting.append(after)
 
 
 def together(task, groups=None):
@@ -83,7 +81,7 @@ def test_states_and_what_is_derived_in_them_are_the_same_without_them(drawn):
     less = without_mutexes(task, np.full(task.n_facts, -1, np.int32), current())
     assert less.operators == task.operators
     for state in reachable(task):
-        assert (with_derived(less, state) == with_derived(task, state)).all()
+        assert (States(less).derived(state) == state).all()
 
 
 WALK = """

@@ -37,7 +37,9 @@ def check(found, expected):
 @given(drafts(recursive=True), st.data())
 def test_what_is_left_of_a_draft_is_what_the_reference_leaves(drawn, data):
     draft, derived, layer, init = drawn
-    free = init & np.array(data.draw(st.lists(st.booleans(), min_size=len(init), max_size=len(init))), np.bool_)
+    free = init & np.array(
+        data.draw(st.lists(st.booleans(), min_size=len(init), max_size=len(init))), np.bool_
+    )
     n_ops = len(draft.rules)
     if n_ops > 1 and data.draw(st.booleans()):
         first = data.draw(st.integers(1, n_ops - 1))

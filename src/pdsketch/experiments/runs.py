@@ -30,7 +30,7 @@ from pdsketch.files.writing import make_folder, sweep, write_file
 from pdsketch.lang.diagnostics import Diagnostic, Error, error
 
 _PARTS = {"name", "function", "config", "result", "origin"}
-_PACKAGES = ("pdsketch", "torch", "numpy", "numba", "minigrid", "gymnasium", "mujoco")
+_PACKAGES = ("pdsketch", "torch", "numpy", "minigrid", "gymnasium", "mujoco")
 
 
 class RunConfig(Protocol):

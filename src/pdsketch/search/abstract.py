@@ -23,7 +23,7 @@ from pdsketch.abstract.abstraction import Abstraction, NoAbstractionError, Value
 from pdsketch.abstract.andor.compile import Compilations, abstraction_of, compile_and_or
 from pdsketch.abstract.read import FactReader
 from pdsketch.budget import Budget
-from pdsketch.core import Posed, Solved
+from pdsketch.core import Posed, Solved, States
 from pdsketch.kernels.arrays import Ints
 from pdsketch.lang.steps import Step
 from pdsketch.lang.terms import Expr
@@ -32,7 +32,6 @@ from pdsketch.search.options import Search
 from pdsketch.search.packed.engine import PackedOptions, PackedOutcome, search, search_many
 from pdsketch.search.trace import Trace, continued
 from pdsketch.task.mutexes import without_mutexes
-from pdsketch.task.simulate import successor
 from pdsketch.task.task import Task
 from pdsketch.task.template import Narrowing
 from pdsketch.tensor.model import Model
@@ -253,7 +252,8 @@ class AbstractSearch:
         types = self._here.universe(0).types
         readings = compile_and_or(model, types, self.goal, self._here).codes
         abstraction = replace(self._abstraction, codes=readings)
-        believed = abstraction.task.init[: abstraction.task.n_basic]
+        states = States(abstraction.task)
+        believed, n_basic = states.derived(abstraction.task.init), abstraction.task.n_basic
         reader = FactReader(model, [abstraction], [self._here.universe(0)])
         first = torch.zeros(1, dtype=torch.int64, device=self._here.device)
         for operator in self._operators:
@@ -264,9 +264,9 @@ class AbstractSearch:
                 return before, step
             self._here = model.engine.successors(run, action.name)
             self._done.append(step)
-            believed = successor(abstraction.task, believed, operator)
+            believed = states.successor(believed, operator)
             facts = reader.facts(self._here, first).cpu().numpy()[0]
-            if not np.array_equal(believed, facts[: len(believed)]):
+            if not np.array_equal(believed[:n_basic], facts[:n_basic]):
                 return before, step
         return self._here, None
 

@@ -93,7 +93,7 @@ def prepare_goal(
 
 
 def narrowed(draft: PreparedDraft, goal: PreparedGoal, init: Bools, free: Bools, budget: Budget) -> Small:
-    """The task from a state, the truth of the draft's first facts; those that are ``free`` may be false, too."""
+    """The task from a state, the truth of the draft's first facts; ``free`` ones may be false, too."""
     found = narrow(draft, goal, init, free, budget)
     whole = np.zeros(len(found.kept), np.bool_)
     whole[: found.n_basic] = found.init

@@ -76,7 +76,9 @@ def test_nodes_leave_in_the_order_of_a_plain_heap(rounds, k):
                     wanted.append(node)
                     taken += 1
         assert popped.tolist() == wanted
-        open_ = [[g for g, _, state in heap if g <= best[problem, state]] for problem, heap in enumerate(heaps)]
+        open_ = [
+            [g for g, _, state in heap if g <= best[problem, state]] for problem, heap in enumerate(heaps)
+        ]
         assert frontier.least_f(torch.arange(3)).tolist() == [min(own, default=inf) for own in open_]
 
 
@@ -119,7 +121,9 @@ def test_entries_are_those_of_a_dictionary(rounds):
     table, known = ClosedTable(1, CPU), {}
     for rows in rounds:
         new = [row for row in dict.fromkeys(rows) if row not in known]
-        _, entry = table.admit(torch.tensor(rows, dtype=torch.int64).reshape(-1, 2), torch.zeros(len(rows)).double())
+        _, entry = table.admit(
+            torch.tensor(rows, dtype=torch.int64).reshape(-1, 2), torch.zeros(len(rows)).double()
+        )
         known.update({row: int(entry[rows.index(row)]) for row in new})
         assert entry.tolist() == [known[row] for row in rows]
     assert sorted(known.values()) == [*range(len(known))]

@@ -325,7 +325,7 @@ class Compilations:
         return groups_of(self._kept.symbolic, task)
 
     def narrowing(self, i: int) -> tuple[Narrowing, Mapping[str, Any]] | None:
-        """Problem ``i`` before it is narrowed, and what arguments stand for; None: there are more codes by now."""
+        """Problem ``i`` before it is narrowed, and what arguments stand for; None: codes have been added."""
         if self._unsized is not None or self._kept.symbolic is not self._symbolic:
             return None
         template, init, wanted = self._posed(i)

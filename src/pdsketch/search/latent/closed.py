@@ -1,8 +1,8 @@
 """The closed table of many searches: from 128-bit fingerprints to the best cost at which each was reached.
 
-A hash table with open addressing, in tensors: all states of a batch are looked up at once, and move on together
-to their next slots, until each has found its entry. Where several want one free slot, the first of them gets it,
-so that entries have the same numbers on every device.
+A hash table with open addressing, in tensors: all states of a batch are looked up at once, and move on
+together to their next slots, until each has found its entry. Where several want one free slot, the first of
+them gets it, so that entries have the same numbers on every device.
 """
 
 from __future__ import annotations

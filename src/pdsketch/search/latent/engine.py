@@ -209,9 +209,9 @@ class BestFirstSearch:
         """
         who, seeing = self._on_device(active), range(max(1, len(self.orders) - 1))
         found: Floats = torch.stack([self.frontier.least_f(who, order) for order in seeing]).cpu().numpy()
-        if len(self.orders) == 1:
-            return found[0]
-        least: Floats = np.where(np.isfinite(found) & (found >= FAR), -np.inf, found).max(0)
+        if len(self.orders) > 1:
+            found = np.where(np.isfinite(found) & (found >= FAR), -np.inf, found)
+        least: Floats = found.max(0)
         return least
 
     def _take_goals(self, nodes: Tensor) -> Tensor:

@@ -1,9 +1,10 @@
 """The open nodes of many searches in one order, in tensors.
 
-Nodes stand in sorted runs, one behind the other in one tensor: by problem, then by f, by h and by age. New nodes
-are a run of their own; where the last runs have become as large together as one before them, they are merged
-(O'Neil et al., 1996: log-structured merge trees). The best nodes of a problem are among the next few of each run.
-What was opened for nothing, since it was removed from another list or reached more cheaply, is passed over.
+Nodes stand in sorted runs, one behind the other in one tensor: by problem, then by f, by h and by age. New
+nodes are a run of their own; where the last runs have become larger together than one before them, they are
+merged with it (O'Neil et al., 1996: log-structured merge trees). The best nodes of a problem are among the
+next few of each run. What was opened for nothing, since it was removed from another list or reached more
+cheaply, is passed over.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class OpenList:
 
     @property
     def nbytes(self) -> int:
-        """The memory that the runs take, and the priorities of their nodes, without room that is not used yet."""
+        """The memory of the runs, and of the priorities of their nodes, without room that is not used yet."""
         return 8 * 3 * sum(self._sizes)
 
     def enlarge(self, rows: int) -> None:
@@ -132,7 +133,7 @@ class OpenList:
         return self._nodes[place.clamp(max=sum(self._sizes) - 1)], there
 
     def _best(self, who: Tensor, left: Tensor, width: int) -> tuple[Tensor, Tensor]:
-        """Some of the best open nodes, as far as can be seen, and for whom each is, by place; they are passed.
+        """Some of the best open nodes, and for whom each is, by place; they are passed.
 
         What comes behind the last that is seen of a run is left for the next time.
         """
@@ -155,7 +156,7 @@ class OpenList:
         return row, ranked(nodes)[row, at]
 
     def _ranked(self, nodes: Tensor, there: Tensor) -> Tensor:
-        """The order of nodes in each row: by f, which is finite, then by h, then by age; what is not there is last."""
+        """The order of nodes in each row: by f, by h, then by age; what is not there comes last."""
         order = nodes.sort(stable=True, dim=1).indices
         for key in (self.h, self.f):
             own = torch.where(there, key[nodes], torch.inf).gather(1, order)
