@@ -3,6 +3,7 @@
 // Propositions are settled in the order of their cost, as in Dijkstra's algorithm. A unary operator is triggered
 // when its last condition is settled.
 #include <algorithm>
+#include <optional>
 
 #include "cost_queue.hpp"
 #include "heuristic.hpp"
@@ -298,47 +299,49 @@ private:
     bool is_too_dear_ = false;
 };
 
-// Repaired where neighbouring states have most costs in common, else anew. The choice depends on counts alone,
-// never on the clock.
+// Repaired where neighbouring states have most costs in common, else anew. The choice depends on counts alone, never
+// on the clock.
 class Adaptive final : public Heuristic {
 public:
     Adaptive(const Relaxation& relaxation, Estimate estimate)
-        : repaired_(relaxation, estimate), anew_(relaxation, estimate) {}
+        : relaxation_(relaxation), estimate_(estimate), anew_(relaxation, estimate) {}
 
     double evaluate(std::span<const Word> state, Limits& limits) override {
-        if (!repaired_.is_too_dear() && (turn_ < kTrial || pays_)) {
-            last_ = &repaired_;
-            const double h = repaired_.evaluate(state, limits);
-            looked_at_ += repaired_.part_looked_at();
-            if (!repaired_.is_too_dear()) return finish(h);
-        }
+        if (++turn_ == kFirst) begin_trial();
         last_ = &anew_;
-        return finish(anew_.evaluate(state, limits));
+        double h = kDeadEnd;
+        if (turn_ >= kFirst && pays_) {
+            h = repaired_->evaluate(state, limits);
+            looked_at_ += repaired_->part_looked_at();
+            if (!repaired_->is_too_dear()) last_ = &*repaired_;
+        }
+        if (last_ == &anew_) h = anew_.evaluate(state, limits);
+        preferred_ = last_->preferred();
+        if (turn_ == kFirst + kTrial || turn_ == kRound) pays_ = looked_at_ < kLittle * (turn_ - kFirst);
+        if (turn_ == kRound) turn_ = kFirst - 1;
+        return h;
     }
 
     std::vector<Id> unreached() const override { return last_->unreached(); }
 
 private:
-    // Each round begins with a trial, unless repairing paid until then. Set by hand.
-    static constexpr int kTrial = 16, kRound = 1024;
+    // Many searches end before repairing could pay. After that, each round begins with a trial. Set by hand.
+    static constexpr int kFirst = 64, kTrial = 16, kRound = 1024;
     static constexpr double kLittle = 0.5;
 
-    double finish(double h) {
-        preferred_ = last_->preferred();
-        ++turn_;
-        if (turn_ == kTrial || (pays_ && turn_ == kRound)) pays_ = looked_at_ < kLittle * turn_;
-        if (turn_ == kRound) {
-            turn_ = pays_ ? kTrial : 0;
-            looked_at_ = pays_ ? kLittle * kTrial : 0;
-        }
-        return h;
+    void begin_trial() {
+        if (!repaired_) repaired_.emplace(relaxation_, estimate_);
+        pays_ = !repaired_->is_too_dear();
+        looked_at_ = 0;
     }
 
-    Repaired repaired_;
+    const Relaxation& relaxation_;
+    const Estimate estimate_;
     Anew anew_;
+    std::optional<Repaired> repaired_;
     const Heuristic* last_ = &anew_;
     int turn_ = 0;
-    bool pays_ = true;
+    bool pays_ = false;
     double looked_at_ = 0;
 };
 
@@ -366,9 +369,6 @@ private:
     const Relaxation& relaxation_;
 };
 
-// In smaller relaxations the costs of a state are found as fast as they are repaired.
-constexpr std::size_t kSmall = 256;
-
 }  // namespace
 
 std::unique_ptr<Heuristic> make_heuristic(const Relaxation& relaxation, Estimate estimate, bool in_order) {
@@ -385,8 +385,7 @@ std::unique_ptr<Heuristic> make_heuristic(const Relaxation& relaxation, Estimate
         case Estimate::ff:
             break;
     }
-    if (in_order && relaxation.conditions.items.size() > kSmall)
-        return std::make_unique<Adaptive>(relaxation, estimate);
+    if (in_order) return std::make_unique<Adaptive>(relaxation, estimate);
     return std::make_unique<Anew>(relaxation, estimate);
 }
 
