@@ -37,6 +37,7 @@ from pdsketch.search.outcome import SearchProgress
 from pdsketch.search.result import Status
 from pdsketch.search.trace import SearchNode
 from pdsketch.tensor.compile.node import pardoning
+from pdsketch.tensor.states.state import StateBatch
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -45,9 +46,6 @@ Bools = NDArray[np.bool_]
 ENOUGH_SUCCESSORS: Final = 2048
 """Successors of one problem in a batch from which on a node costs what it costs; below, most of the time goes
 into the calls themselves. Set by hand, from the figures of ``benchmarks/latent.py``."""
-
-_Admitted = tuple[Children, Tensor, Tensor]
-"""Successors with their costs, and their entries in the closed table."""
 
 
 @final
@@ -229,40 +227,35 @@ class BestFirstSearch:
         if not len(nodes):
             return
         batch = self.space.batch(nodes)
-        owners = self.space.problems(nodes)
-        g = self.frontier.g[nodes]
         refusing = bool(self.settings.refused) and bool((nodes < self.space.roots.size).any())
-        waiting: list[_Admitted] = []
+        made: list[Children] = []
         for part in self.space.expand(batch, nodes):
-            some = self._without_refused(part, nodes) if refusing else part
-            problems = owners.index_select(0, some.parent)
-            self.generated += self._counted(problems)
-            cost = g[some.parent] + some.cost
-            keep, entry = self.frontier.admit(self.space.fingerprint(some, problems), cost)
-            if self._log is not None:
-                self._log.left_out(nodes[some.parent[~keep]], codes_of(some)[~keep], cost[~keep], "visited")
-            index = keep.nonzero().squeeze(1)
-            if len(index):
-                kept = some.select(index).completed(batch)
-                waiting.append((kept, cost[index], entry[index]))
-                if sum(len(c) for c, _, _ in waiting) * self.space.row_bytes > PORTION:
-                    self._open_admitted(waiting, nodes, owners)
-                    waiting = []
-        if waiting:
-            self._open_admitted(waiting, nodes, owners)
+            made.append(self._without_refused(part, nodes) if refusing else part)
+            if sum(map(len, made)) * self.space.row_bytes > PORTION:
+                self._admit(made, batch, nodes)
+                made = []
+        if made:
+            self._admit(made, batch, nodes)
 
-    def _open_admitted(self, admitted: Sequence[_Admitted], nodes: Tensor, owners: Tensor) -> None:
-        """Open successors of some nodes, whose problems are ``owners``."""
-        children = joined([part for part, _, _ in admitted])
-        parents = nodes[children.parent]
-        self._open(
-            children,
-            owners.index_select(0, children.parent),
-            torch.cat([cost for _, cost, _ in admitted]),
-            parents,
-            self.frontier.depth[parents] + 1,
-            torch.cat([entries for _, _, entries in admitted]),
-        )
+    def _admit(self, made: Sequence[Children], batch: StateBatch, nodes: Tensor) -> None:
+        """Open those successors of nodes, whose states are ``batch``, that are new or cheaper than before."""
+        parent = nodes[torch.cat([part.parent for part in made])]
+        problems = self.space.problems(parent)
+        self.generated += self._counted(problems)
+        cost = self.frontier.g[parent] + torch.cat([part.cost for part in made])
+        shares = torch.cat([part.shares for part in made])
+        keep, entry = self.frontier.admit(self.space.fingerprint(shares, problems), cost)
+        if self._log is not None:
+            codes = torch.cat([codes_of(part) for part in made])
+            self._log.left_out(parent[~keep], codes[~keep], cost[~keep], "visited")
+        index = keep.nonzero().squeeze(1)
+        if not len(index):
+            return
+        parts = zip(made, keep.split([len(part) for part in made]), strict=True)
+        children = joined([part.select(own.nonzero().squeeze(1)).completed(batch) for part, own in parts])
+        parent = parent[index]
+        depth = self.frontier.depth[parent] + 1
+        self._open(children, problems[index], cost[index], parent, depth, entry[index])
 
     def _without_refused(self, part: Children, nodes: Tensor) -> Children:
         """Successors of a root by other actions than those that a controller refused there."""
@@ -290,7 +283,7 @@ class BestFirstSearch:
         """Test, evaluate, store and open states that were admitted (roots are admitted here)."""
         owners = problems.cpu().numpy()
         if entries is None:
-            _, entries = self.frontier.admit(self.space.fingerprint(children, problems), g)
+            _, entries = self.frontier.admit(self.space.fingerprint(children.shares, problems), g)
         tables = {name: children.table(name) for name in children.tables}
         states = self.space.states(tables, problems, self._reads)
         goals: Bools = self.goal_test.truth(states, problems).cpu().numpy()

@@ -144,9 +144,9 @@ class Space:
         rows = None if self.roots.rows is None else self.roots.rows.index_select(0, problems)
         return StateBatch(self.domain, self.roots.layout, rows, problems.shape[0], tensors)
 
-    def fingerprint(self, children: Children, problems: Tensor) -> Tensor:
-        """The fingerprints of states, ``[state, 2]``; they differ between problems."""
-        return children.shares.sum(1) + of_problem(problems)
+    def fingerprint(self, shares: Tensor, problems: Tensor) -> Tensor:
+        """The fingerprints of states, ``[state, 2]``, from their shares; they differ between problems."""
+        return shares.sum(1) + of_problem(problems)
 
     def expand(self, batch: StateBatch, nodes: Tensor) -> Iterator[Children]:
         """All successors of stored nodes, whose states are ``batch``.
