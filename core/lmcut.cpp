@@ -1,5 +1,7 @@
 // The landmark-cut heuristic (Helmert & Domshlak 2009), computed as in Fast Downward: hmax is repaired after each
-// cut, and among equally costly conditions of an operator the one that is settled last supports it.
+// cut. Among equally costly conditions of an operator the one that is settled last supports it; but one that is
+// free is supported by what keeps the goal zone small, and cuts with it: a condition that nothing free makes true,
+// or one that lies in the zone anyhow.
 //
 // Costs are kept by operator of the task, not by unary operator: a cut is paid by all that its operators do. So the
 // estimate stays admissible with conditional effects, too. Axioms cost nothing and are never part of a cut.
@@ -34,12 +36,16 @@ public:
         for (const Unary& unary : initial_) owners.append({&unary.owner, 1});
         owned_by_ = inverse(owners, nobody + 1);
         is_cut_.assign(nobody + 1, 0);
-        unaries_ = initial_;
+        initial_free_makers_.assign(goal_ + 1, 0);
+        for (std::size_t id = 0; id < initial_.size(); ++id)
+            if (initial_prices_[initial_[id].owner] == 0)
+                for (const Id head : heads_[static_cast<int>(id)]) ++initial_free_makers_[head];
     }
 
     double evaluate(std::span<const Word> state, Limits& limits) override {
         unaries_ = initial_;
         prices_ = initial_prices_;
+        free_makers_ = initial_free_makers_;
         limits.tick(unaries_.size() / 16);
         explore(state, limits);
         if (cost_[goal_] >= kUnreached) return kDeadEnd;
@@ -49,7 +55,7 @@ public:
             find_cut(state, limits);
             Cost least = kUnreached;
             for (const Id op : cut_) least = std::min(least, prices_[op]);
-            for (const Id op : cut_) prices_[op] -= least;
+            for (const Id op : cut_) pay(op, least);
             total += least;
             repair(limits);
         }
@@ -114,6 +120,13 @@ private:
         queue_.clear();
     }
 
+    void pay(Id op, Cost part) {
+        prices_[op] -= part;
+        if (prices_[op] > 0) return;
+        for (const Id id : owned_by_[op])
+            for (const Id head : heads_[id]) ++free_makers_[head];
+    }
+
     // After the prices of the cut's operators fell: costs of propositions fall where they follow.
     void repair(Limits& limits) {
         queue_.clear();
@@ -148,8 +161,14 @@ private:
             stack_.pop_back();
             limits.tick(1 + made_by_[proposition].size());
             for (const Id id : made_by_[proposition]) {
-                const Unary& unary = unaries_[id];
+                Unary& unary = unaries_[id];
                 if (unary.supporter < 0 || prices_[unary.owner] > 0) continue;
+                const auto conditions = conditions_[id];
+                const auto better = std::find_if(conditions.begin(), conditions.end(), [&](Id condition) {
+                    return cost_[condition] == unary.supporter_cost &&
+                           (free_makers_[condition] == 0 || zone_[condition] == Zone::of_goal);
+                });
+                if (better != conditions.end()) unary.supporter = *better;
                 if (zone_[unary.supporter] == Zone::of_goal) continue;
                 zone_[unary.supporter] = Zone::of_goal;
                 stack_.push_back(unary.supporter);
@@ -198,7 +217,8 @@ private:
     Rows used_by_, made_by_;   // by proposition
     Rows owned_by_;            // by operator
     std::vector<Cost> initial_prices_, prices_;  // by operator: what is left of its cost
-    std::vector<std::uint8_t> is_cut_;           // by operator
+    std::vector<Id> initial_free_makers_, free_makers_;  // by proposition: free unary operators that make it true
+    std::vector<std::uint8_t> is_cut_;                   // by operator
     std::vector<Id> cut_;                        // operators
     std::vector<Id> stack_;
     CostQueue queue_;

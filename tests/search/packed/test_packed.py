@@ -69,6 +69,15 @@ def test_heuristics_keep_their_promises_in_all_reachable_states(task):
                 assert value <= true + 1e-9, name
 
 
+@settings(max_examples=150, deadline=None)
+@given(tasks())
+def test_landmarks_see_at_least_as_far_as_the_costliest_fact(task):
+    states = np.array(list(np.ndindex(*[2] * task.n_basic)), np.bool_)
+    cuts, costliest = (KernelEvaluator(task, name).values(states) for name in ("lmcut", "max"))
+    assert (cuts >= costliest - 1e-9).all()
+    assert (np.isinf(cuts) == np.isinf(costliest)).all()
+
+
 @settings(max_examples=100, deadline=None)
 @given(tasks(axioms=False))
 def test_without_axioms_and_free_operators_only_goals_are_zero(task):
