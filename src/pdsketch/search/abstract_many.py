@@ -40,14 +40,15 @@ def accepted_plans(
     margin: Margin,
     costs: bool,
     max_depth: int | None,
+    threads: int | None,
 ) -> dict[int, Accepted]:
     """Plans of the abstraction that the model accepts; goals that hold already are taken out of ``searches``.
 
     Whether they hold is asked together with whether plans reach them, where plans are found at once.
-    ``budget`` is what replaying may take.
+    ``budget`` is what replaying may take; so many problems are searched at a time as there are ``threads``.
     """
     found: dict[int, Accepted] = {}
-    at_once = find_at_once([*searches.values()])
+    at_once = find_at_once([*searches.values()], threads)
     plans = {i: plan for i, plan in zip(searches, at_once, strict=True) if plan is not None}
     slow = [i for i in searches if i not in plans]
     states, goals = [searches[i].state for i in slow], [searches[i].goal for i in slow]

@@ -55,6 +55,7 @@ class _ModelOptions(SharedOptions, total=False):
     candidates: Sources
     refused: frozenset[Step]
     confidence: float
+    threads: int | None
 
 
 class ModelOptions(_ModelOptions, total=False):
@@ -65,7 +66,8 @@ class ModelOptions(_ModelOptions, total=False):
     ``generators`` propose values for value parameters, by the name of their type; ``samplers`` for one of
     them, ``"move-to.?p"``, given the objects beside it. ``candidates="generators"``: only what is proposed,
     and not every value in the state. ``refused`` are not tried as a first step. ``confidence``: what the
-    truth of goals, preconditions and gates must lie above (0.5).
+    truth of goals, preconditions and gates must lie above (0.5). ``threads``: how many problems are searched
+    at a time in abstractions; None: as many as there are processors.
     """
 
     search: ModelSearch | None

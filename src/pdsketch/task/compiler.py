@@ -1,4 +1,4 @@
-"""Rules become a program for the join kernel: one join for each condition whose fact may arrive last."""
+"""Rules become a program for the joins: one join for each condition whose fact may arrive last."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def compile_rules(
     bodies: Sequence[Body],
     budget: Budget,
 ) -> Program:
-    """The kernel's program for all rules."""
+    """The program for all rules."""
 
     def fluent(body: Body) -> int:
         return sum(not relations[a.predicate].static for a in body.noted)

@@ -29,7 +29,7 @@ from pdsketch_paper.experiments.cluster import Cluster, on_cluster
 from pdsketch_paper.experiments.workers import share
 
 _PARTS = {"name", "function", "config", "result", "origin"}
-_PACKAGES = ("pdsketch", "torch", "numpy", "numba", "minigrid", "gymnasium", "mujoco")
+_PACKAGES = ("pdsketch", "torch", "numpy", "minigrid", "gymnasium", "mujoco")
 
 
 class RunConfig(Protocol):

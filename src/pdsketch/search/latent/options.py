@@ -30,7 +30,8 @@ class LatentOptions(SearchOptions):
     parameter, given its action's objects; ``candidates="generators"`` leaves out the values of the state.
     ``costs``: let actions cost what they say; by default, where some action says so. ``refused`` are not
     tried as a first step. The truth of goals, preconditions and gates must lie above ``confidence``; where no
-    such plan is found, above less.
+    such plan is found, above less. ``threads`` are how many problems are searched at a time in abstractions;
+    None: as many as there are processors. Results do not depend on it.
     """
 
     search: ModelSearch = "portfolio"
@@ -46,6 +47,7 @@ class LatentOptions(SearchOptions):
     candidates: Sources = "all"
     refused: frozenset[Step] = frozenset()
     confidence: float = CRISP_TRUTH
+    threads: int | None = None
 
 
 def checked_options(model: Model, given: Mapping[str, Any]) -> LatentOptions:
@@ -53,12 +55,10 @@ def checked_options(model: Model, given: Mapping[str, Any]) -> LatentOptions:
     options = options_of(LatentOptions, _completed(given), "with a model")
     check_search(options.search, MODEL_SEARCHES, "models and problems with values")
     find_model_heuristic(options.heuristic)
-    for name in ("k", "max_depth"):
+    for name, least in (("k", 1), ("max_depth", 0), ("threads", 1)):
         value = getattr(options, name)
-        if value is not None and (not isinstance(value, int) or value < (name == "k")):
-            raise error(
-                "bad-limit", f"`{name}` is a whole number, {int(name == 'k')} or more; {value!r} is given"
-            )
+        if value is not None and (not isinstance(value, int) or value < least):
+            raise error("bad-limit", f"`{name}` is a whole number, {least} or more; {value!r} is given")
     step: Any = options.resolution
     if step is not None and (not isinstance(step, int | float) or not step > 0):
         raise error("bad-limit", f"`resolution` is a number above 0; {step!r} is given")

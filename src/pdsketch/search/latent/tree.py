@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from math import inf, nan
 from typing import Final, Literal, final
 
-import numpy as np
-from numpy.typing import NDArray
+from torch import Tensor
 
 from pdsketch.lang import Step
 from pdsketch.search.latent.children import Children
@@ -48,20 +47,20 @@ class TreeLog:
 
     def left_out(
         self,
-        parents: NDArray[np.int64],
-        codes: NDArray[np.int64],
-        g: NDArray[np.float64],
+        parents: Tensor,
+        codes: Tensor,
+        g: Tensor,
         fate: Literal["dead-end", "visited"],
     ) -> None:
         """Note successors that are not opened."""
         rows = zip(parents.tolist(), codes.tolist(), g.tolist(), strict=True)
         self._met += [_LeftOut(*row, fate) for row in rows]
 
-    def nodes(self, first: int, last: int, is_goal: NDArray[np.bool_]) -> list[SearchNode]:
+    def nodes(self, first: int, last: int, is_goal: Tensor) -> list[SearchNode]:
         """Some of what was met, with h and f of the first order."""
         return [self._shown(met, is_goal) for met in self._met[first:last]]
 
-    def _shown(self, met: int | _LeftOut, is_goal: NDArray[np.bool_]) -> SearchNode:
+    def _shown(self, met: int | _LeftOut, is_goal: Tensor) -> SearchNode:
         frontier, own = self._frontier, self._frontier.lists[0]
         if isinstance(met, _LeftOut):
             h = inf if met.fate == "dead-end" else nan
@@ -76,10 +75,9 @@ class TreeLog:
         return SearchNode(self._numbers[parent], step, *numbers, fate)
 
 
-def codes_of(children: Children) -> NDArray[np.int64]:
+def codes_of(children: Children) -> Tensor:
     """What was done, a number for each ground action."""
-    codes: NDArray[np.int64] = (children.action << SHIFT | children.instance).cpu().numpy()
-    return codes
+    return children.action << SHIFT | children.instance
 
 
 def step_of(space: Space, problem: int, code: int) -> Step:
