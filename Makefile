@@ -8,14 +8,14 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --disable-pip-version-check --quiet
 # Byte code, as for any installed package: commands start faster.
 COMPILE := $(BIN)/python -m compileall -q src/pdsketch paper/src/pdsketch_paper
-CHECKED := src paper/src tests paper/tests benchmarks examples
+CHECKED := src paper/migrate.py paper/src tests paper/tests benchmarks examples
 
 # One thread a process: the tests run in parallel already.
 export OMP_NUM_THREADS ?= 1
 # Byte code is kept whatever the environment says: of the tests, too, whose assertions pytest rewrites.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help demo test quick lint format kernels fuzz torture bench clean mutants agree cluster browser docs options
+.PHONY: help demo test quick lint format core fuzz torture bench clean mutants agree cluster browser docs options
 
 help:  ## this list
 	@grep -hE '^[a-z]+: .*##|^[a-z]+:  ##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -37,10 +37,8 @@ $(BIN)/python:
 demo: .venv/installed  ## see it work: learn a sketch, plan and act with it
 	$(BIN)/pdsketch demo
 
-# Kernels first, else each worker compiles them. Whole files to a worker, long ones first: what the tests of a
-# file share is made once.
+# Whole files to a worker, long ones first: what the tests of a file share is made once.
 test: .venv/installed-dev  ## all tests, on two cores
-	$(BIN)/python -m tests.kernels.compile
 	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 quick: .venv/installed-dev  ## the tests of the language and of the command line
@@ -56,12 +54,8 @@ format: .venv/installed-dev  ## put the code and the examples into canonical lay
 	$(BIN)/ruff format $(wildcard $(CHECKED))
 	$(BIN)/pdsketch fmt examples/*/*.pddl examples/*/*.pdsketch
 
-# Cached kernels ignore NUMBA_BOUNDSCHECK, hence the fresh cache.
-kernels: .venv/installed-dev  ## the tests of the compiled kernels, with array bounds checked
-	cache=$$(mktemp -d) && trap 'rm -rf "$$cache"' EXIT && \
-	export NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR="$$cache" && $(BIN)/python -m tests.kernels.compile && \
-	$(BIN)/python -m pytest -n 2 \
-		$(wildcard tests/kernels tests/task tests/heuristics tests/search/packed tests/search/latent/test_frontier.py)
+core: .venv/installed-dev  ## build the engine again, after changes in core/
+	cmake --build build/editable
 
 fuzz: .venv/installed-dev  ## 100,000 mutated files through the language; no crash, no hang
 	$(BIN)/python -m tests.fuzz --files 100000

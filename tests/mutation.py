@@ -32,8 +32,6 @@ from tests.mutants import ROOT, SOURCES, TESTS, Mutant, complaints, read_lists
 HOME = ROOT / ".mutants"
 LIMIT = 90
 """Seconds that the tests of a change may take; they take a few."""
-COMPILING = 150
-"""More seconds, where the kernels must be compiled anew."""
 WANTED = 0.95
 """The part of the changes that must be noticed."""
 
@@ -42,14 +40,13 @@ PYTEST = ("-x", "-q", "-p", "no:cacheprovider", "-p", "no:randomly", "-p", "no:x
 
 
 class Desk:
-    """A copy of the sources of its own, and its own cache of compiled kernels, which stays warm."""
+    """A copy of the sources of its own."""
 
     def __init__(self, number: int) -> None:
         self.folder = HOME / f"desk{number}"
         self.sources = self.folder / "src"
-        self.cache = self.folder / "cache"
         self.running: subprocess.Popen[str] | None = None
-        self.cache.mkdir(parents=True, exist_ok=True)
+        self.folder.mkdir(parents=True, exist_ok=True)
         shutil.rmtree(self.sources, ignore_errors=True)
         shutil.copytree(SOURCES, self.sources, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
 
@@ -57,13 +54,11 @@ class Desk:
         """What becomes of a change, and what pytest said last."""
         path = self.sources / mutant.path
         text, made = path.read_text(encoding="utf-8"), path.stat().st_mtime
-        # What is compiled anew with a changed kernel must not take the place of what is warm.
-        compiles = "import kernel" in text
         path.write_text(mutant.changed(text), encoding="utf-8")
         # Byte code is taken for that of a file by its time: of another time, it is not.
         os.utime(path, (made - 1000, made - 1000))
         try:
-            return self._run(mutant.tests, aside=compiles)
+            return self._judged(mutant.tests)
         finally:
             path.write_text(text, encoding="utf-8")
             os.utime(path, (made, made))
@@ -71,24 +66,17 @@ class Desk:
     def passes(self, tests: Iterable[str]) -> tuple[bool, str]:
         """Whether tests pass with the sources as they are."""
         compile_dir(self.sources, quiet=2)
-        done, said = self._pytest(tests, self.cache, limit=None)
+        done, said = self._pytest(tests, limit=None)
         return done == 0, said
 
-    def _run(self, tests: Sequence[str], *, aside: bool) -> tuple[str, str]:
-        if not aside:
-            return self._judged(tests, self.cache, LIMIT)
-        with tempfile.TemporaryDirectory(dir=self.folder) as scratch:
-            cache = shutil.copytree(self.cache, Path(scratch) / "cache")
-            return self._judged(tests, cache, LIMIT + COMPILING)
-
-    def _judged(self, tests: Sequence[str], cache: Path, limit: float) -> tuple[str, str]:
-        code, said = self._pytest(tests, cache, limit)
+    def _judged(self, tests: Sequence[str]) -> tuple[str, str]:
+        code, said = self._pytest(tests, LIMIT)
         if code is None:
             return TIMED_OUT, said
         # 1: a test failed; below 0: killed by a signal. All else is pytest's own trouble.
         return {0: SURVIVES, 1: NOTICED}.get(code, NOTICED if code < 0 else BROKEN), said
 
-    def _pytest(self, tests: Iterable[str], cache: Path, limit: float | None) -> tuple[int | None, str]:
+    def _pytest(self, tests: Iterable[str], limit: float | None) -> tuple[int | None, str]:
         """The exit code of pytest, None where it took too long, and the end of what it said."""
         with tempfile.TemporaryDirectory() as scratch:
             environment = {
@@ -96,7 +84,6 @@ class Desk:
                 "PYTHONPATH": str(self.sources),
                 # The byte code of a changed file must not outlive the change.
                 "PYTHONDONTWRITEBYTECODE": "1",
-                "NUMBA_CACHE_DIR": str(cache),
                 "HYPOTHESIS_STORAGE_DIRECTORY": scratch,
                 "OMP_NUM_THREADS": "1",
             }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from threading import Thread
+from threading import Event, Thread
 
 import pytest
 
@@ -111,64 +111,62 @@ def test_a_budget_is_that_of_its_call_alone():
 def test_what_is_put_aside_does_not_count_however_it_is_nested():
     now = [0.0]
     aside = Aside(lambda: now[0])
-    aside.begin()
-    now[0] = 3.0
-    aside.begin()
-    now[0] = 4.0
-    assert aside.total == 4.0
-    aside.end()
-    now[0] = 6.0
-    aside.end()
+    with aside:
+        now[0] = 3.0
+        with aside:
+            now[0] = 4.0
+            assert aside.total == 4.0
+        now[0] = 6.0
     now[0] = 99.0
     assert aside.total == 6.0
 
 
-def test_the_memory_of_kernels_is_not_counted(monkeypatch):
-    size = [10e6]
+def test_the_time_and_the_memory_of_imports_are_not_counted(monkeypatch):
+    size, time = [10e6], [5.0]
     monkeypatch.setattr(budget, "resident", lambda: size[0])
-    loading = Aside(lambda: size[0])
-    monkeypatch.setattr(budget, "LOADING", loading)
-    before = budget.taken()
-    loading.begin()
-    size[0] += 50e6
-    loading.end()
-    assert budget.taken() == before
+    monkeypatch.setattr(budget, "monotonic", lambda: time[0])
+    monkeypatch.setattr(budget, "_BYTES", Aside(lambda: size[0]))
+    monkeypatch.setattr(budget, "_SECONDS", Aside(lambda: time[0]))
+    before, started = budget.taken(), budget.now()
+    with budget.apart():
+        size[0] += 50e6
+        time[0] += 60.0
+    assert (budget.taken(), budget.now()) == (before, started)
     size[0] += 1e6
-    assert budget.taken() == before + 1e6
+    time[0] += 1.0
+    assert (budget.taken(), budget.now()) == (before + 1e6, started + 1.0)
 
 
-def test_an_end_too_many_does_not_stop_the_clock():
+def test_an_import_that_fails_ends_what_is_put_aside():
     now = [0.0]
     aside = Aside(lambda: now[0])
-    aside.end()
+
+    def load():
+        with aside:
+            now[0] = 2.0
+            raise ImportError
+
+    with pytest.raises(ImportError):
+        load()
     now[0] = 5.0
-    assert aside.total == 0.0
-    aside.begin()
-    now[0] = 7.0
-    aside.end()
     assert aside.total == 2.0
 
 
-def test_limits_hold_after_an_interrupt_in_the_midst_of_a_compilation(monkeypatch):
-    now = [0.0]
-    for name in ("COMPILING", "LOADING"):
-        aside = Aside(lambda: now[0])
-        monkeypatch.setattr(budget, name, aside)
-        aside.begin()  # and no end: a signal came in between
-    monkeypatch.setattr(budget, "monotonic", lambda: now[0])
-    now[0] = 3.0
-    with Budget(seconds=1.0).running() as ours:
-        now[0] = 5.0
-        with pytest.raises(OutOfTimeError):
-            ours.check()
-
-
-def test_what_another_thread_compiles_stays_aside():
-    now = [0.0]
+def test_what_another_thread_imports_stays_aside():
+    now, inside, over = [0.0], Event(), Event()
     aside = Aside(lambda: now[0])
-    other = Thread(target=aside.begin)
+
+    def load():
+        with aside:
+            inside.set()
+            over.wait()
+
+    other = Thread(target=load)
     other.start()
-    other.join()
+    inside.wait()
+    with aside:
+        now[0] = 3.0
     now[0] = 4.0
-    aside.settle()
     assert aside.total == 4.0
+    over.set()
+    other.join()

@@ -1,11 +1,11 @@
 """How much time and memory a call may take: one budget, which every long loop asks.
 
 A call makes a `Budget` and lets it run; whatever it calls asks `current`. Loops in
-Python `tick` or `check`, kernels are run in slices with a check between, and who is
+Python `tick` or `check`, the engine is given what is left, and who is
 about to allocate much asks whether it `fits`. A limit that is reached raises a
 `LimitError`, which the call turns into the status of its result.
 
-The clock stands still while kernels are compiled and packages imported, and the memory that this
+The clock stands still while packages are imported, and the memory that this
 takes is not counted: it happens once, and is nobody's search.
 """
 
@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from copy import copy
 from math import inf
-from threading import Lock, get_ident
+from threading import Lock
 from time import monotonic
 from typing import Final, Literal, final
 
@@ -63,47 +63,31 @@ class OutOfMemoryError(LimitError):
 
 @final
 class Aside:
-    """Time or memory that is not counted. ``begin`` and ``end`` may be nested, and called by many threads.
-
-    An interrupt between what numba announces and what it does leaves a ``begin`` without its ``end``, or the
-    other way round: an ``end`` too many is ignored, and `settle` forgets what a thread has left begun.
-    """
+    """Time or memory that is not counted: what passes within, nested or not, in any thread."""
 
     def __init__(self, measure: Callable[[], float]) -> None:
         self._measure = measure
         self._lock = Lock()
         self._total = 0.0
-        self._depths: dict[int, int] = {}
+        self._depth = 0
         self._since = 0.0
 
-    def begin(self) -> None:
-        """From here on, nothing counts."""
+    def __enter__(self) -> None:
         with self._lock:
-            if not self._depths:
+            if not self._depth:
                 self._since = self._measure()
-            self._depths[get_ident()] = self._depths.get(get_ident(), 0) + 1
+            self._depth += 1
 
-    def end(self) -> None:
-        """From here on, it counts again."""
+    def __exit__(self, *_: object) -> None:
         with self._lock:
-            self._leave(self._depths.get(get_ident(), 0) - 1)
-
-    def settle(self) -> None:
-        """This thread is at nothing that does not count."""
-        if self._depths:
-            with self._lock:
-                self._leave(0)
-
-    def _leave(self, depth: int) -> None:
-        if depth > 0:
-            self._depths[get_ident()] = depth
-        elif self._depths.pop(get_ident(), 0) and not self._depths:
-            self._total += max(0.0, self._measure() - self._since)
+            self._depth -= 1
+            if not self._depth:
+                self._total += max(0.0, self._measure() - self._since)
 
     @property
     def total(self) -> float:
         """How much there was, what is under way included."""
-        return self._total + (max(0.0, self._measure() - self._since) if self._depths else 0.0)
+        return self._total + (max(0.0, self._measure() - self._since) if self._depth else 0.0)
 
 
 def resident() -> float:
@@ -123,30 +107,25 @@ def resident() -> float:
 
 _PAGE: Final = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 
-COMPILING: Final = Aside(monotonic)
-LOADING: Final = Aside(resident)
+_SECONDS: Final = Aside(monotonic)
+_BYTES: Final = Aside(resident)
 
 
 @contextmanager
 def apart() -> Iterator[None]:
     """Within, neither time nor memory counts: for imports, which happen once a process."""
-    COMPILING.begin()
-    LOADING.begin()
-    try:
+    with _SECONDS, _BYTES:
         yield
-    finally:
-        LOADING.end()
-        COMPILING.end()
 
 
 def now() -> float:
-    """Seconds since some moment, those of compilation left out."""
-    return monotonic() - COMPILING.total
+    """Seconds since some moment, those of imports left out."""
+    return monotonic() - _SECONDS.total
 
 
 def taken() -> float:
-    """The memory of this process in bytes, that of kernels left out."""
-    return resident() - LOADING.total
+    """The memory of this process in bytes, that of imports left out."""
+    return resident() - _BYTES.total
 
 
 @final
@@ -194,8 +173,6 @@ class Budget:
     @contextmanager
     def running(self) -> Iterator[Budget]:
         """Within, this is the `current` budget."""
-        COMPILING.settle()
-        LOADING.settle()
         token = _CURRENT.set(self)
         try:
             yield self

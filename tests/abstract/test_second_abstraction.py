@@ -120,7 +120,7 @@ def test_an_unknown_heuristic_is_one_error_that_lists_what_is_registered(model):
 def test_the_command_line_lists_the_registries(capsys):
     assert main(["plan", "--help"]) == 0
     said = " ".join(capsys.readouterr().out.split())
-    assert "ff (default), add, max, goalcount, blind; with a model: opt (default), ff" in said
+    assert "ff (default), add, max, lmcut, goalcount, blind; with a model: opt (default), ff" in said
     assert "hopeless" in said
     assert set(NAMES) == set(HEURISTICS)
 

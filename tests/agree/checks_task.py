@@ -12,12 +12,10 @@ from tests.task import interpreter
 from tests.task.tidy import untidy
 
 from pdsketch.abstract.optimistic.compile import compile_optimistic
+from pdsketch.core import States
 from pdsketch.heuristics.evaluator import KernelEvaluator
 from pdsketch.heuristics.registry import HEURISTICS
-from pdsketch.kernels.bits import pack
 from pdsketch.lang.semantics import bind
-from pdsketch.search.packed.successor_generator import applicable, apply, make_successor_generator, words_of
-from pdsketch.task.axioms import evaluate_axioms, prepare_axioms
 from pdsketch.task.grounding import ground
 from pdsketch.task.task import Task
 
@@ -37,10 +35,10 @@ def check_ground(case: Case) -> None:
 
 
 def check_packed(case: Case) -> None:
-    """The compiled kernels: axioms, applicable operators and successors over packed states."""
+    """The engine: axioms, applicable operators and successors over packed states."""
     task = ground(case.sample.problem)
-    kernels = _Kernels(task)
-    _Seen(case, task, 25).compare("packed kernels", kernels.derived, kernels.successors)
+    engine = _Engine(task)
+    _Seen(case, task, 25).compare("engine", engine.derived, engine.successors)
 
 
 def _slow_successors(task: Task) -> Successors:
@@ -52,36 +50,28 @@ def _slow_successors(task: Task) -> Successors:
     return successors
 
 
-class _Kernels:
-    """The kernels of the packed search, asked one state at a time."""
+class _Engine:
+    """The engine's axioms and successor generator, asked one state at a time."""
 
     def __init__(self, task: Task) -> None:
-        self.task = task
-        self.operators, self.axioms = make_successor_generator(task), prepare_axioms(task)
-        self.basic, self.full = words_of(task)
-        self.found = np.zeros(len(task.operators) + 1, np.int32)
+        self.task, self.states = task, States(task)
 
-    def _words(self, state: Bits) -> np.ndarray:
-        row = np.zeros((1, self.task.n_basic), np.bool_)
-        row[0, [f for f in state if f < self.task.n_basic]] = True
-        words = pack(row, self.full)[0]
-        evaluate_axioms(self.axioms, words)
-        return words
-
-    def _bits(self, words: np.ndarray) -> Bits:
-        bits = np.unpackbits(words.view(np.uint8), bitorder="little")
-        return frozenset(np.flatnonzero(bits).tolist())
+    def _facts(self, state: Bits) -> np.ndarray:
+        basic = np.zeros(self.task.n_basic, np.bool_)
+        basic[[f for f in state if f < self.task.n_basic]] = True
+        return self.states.derived(basic)
 
     def derived(self, state: Bits) -> Bits:
-        return self._bits(self._words(state))
+        return _bits(self._facts(state))
 
     def successors(self, state: Bits) -> Iterator[tuple[int, Bits]]:
-        words = self._words(state)
-        for operator in self.found[: applicable(self.operators, words, self.found)].tolist():
-            after = np.zeros(self.full, np.uint64)
-            apply(self.operators, words, operator, after[: self.basic])
-            evaluate_axioms(self.axioms, after)
-            yield operator, self._bits(after)
+        facts = self._facts(state)
+        for operator in self.states.applicable(facts).tolist():
+            yield operator, _bits(self.states.successor(facts, operator))
+
+
+def _bits(facts: np.ndarray) -> Bits:
+    return frozenset(np.flatnonzero(facts).tolist())
 
 
 class _Seen:

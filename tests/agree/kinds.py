@@ -99,7 +99,7 @@ KINDS = {
         ),
         Kind(
             "packed",
-            "packed kernels: axioms, successors",
+            "the engine: axioms, successors",
             checks_task.check_packed,
             ("classical",) * 9 + ("wide",),
             40,

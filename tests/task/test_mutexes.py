@@ -8,21 +8,20 @@ import numpy as np
 import pytest
 from hypothesis import given
 from tests.task.drafts import drafts
+from tests.task.test_narrow import simplified
 
 import pdsketch as pds
 from pdsketch.budget import current
+from pdsketch.core import States, mutexes
 from pdsketch.kernels.csr import csr_of
 from pdsketch.task.grounding import ground
-from pdsketch.task.mutexes import possible_pairs, without_mutexes
-from pdsketch.task.narrowing import narrow, small_of
-from pdsketch.task.reach import draft_rows
-from pdsketch.task.simulate import successor, with_derived
+from pdsketch.task.mutexes import without_mutexes
 from pdsketch.task.task import Task
 
 
 def task_of(drawn):
     draft, derived, layer, init = drawn
-    small = small_of(narrow(draft_rows(draft, derived, layer), init))
+    small = simplified(draft, derived, layer, init)
     return Task(
         tuple((f"f{i}",) for i in small.kept),
         small.n_basic,
@@ -41,28 +40,27 @@ def task_of(drawn):
 
 
 def literals(task, state):
-    return 2 * np.arange(task.n_facts) + ~with_derived(task, state)
+    return 2 * np.arange(task.n_facts) + ~States(task).derived(state)
 
 
 def reachable(task):
     """The basic facts of all states that can be reached."""
-    start = task.init[: task.n_basic]
+    states = States(task)
+    start = states.derived(task.init)
     seen, waiting = {start.tobytes()}, [start]
     while waiting:
         state = waiting.pop()
         yield state
-        held = set(literals(task, state).tolist())
-        for operator in range(len(task.operators)):
-            if held.issuperset(task.preconditions[operator].tolist()):
-                after = successor(task, state, operator)
-                if after.tobytes() not in seen:
-                    seen.add(after.tobytes())
-                    waiting.append(after)
+        for operator in states.applicable(state).tolist():
+            after = states.successor(state, operator)
+            if after.tobytes() not in seen:
+                seen.add(after.tobytes())
+                waiting.append(after)
 
 
 def together(task, groups=None):
     none = np.full(task.n_facts, -1, np.int32)
-    pairs = possible_pairs(task, none if groups is None else groups, current())
+    pairs, _ = mutexes(task, none if groups is None else groups, current())
     return np.unpackbits(pairs.view(np.uint8), axis=1, bitorder="little")[:, : 2 * task.n_facts].astype(bool)
 
 
@@ -83,7 +81,7 @@ def test_states_and_what_is_derived_in_them_are_the_same_without_them(drawn):
     less = without_mutexes(task, np.full(task.n_facts, -1, np.int32), current())
     assert less.operators == task.operators
     for state in reachable(task):
-        assert (with_derived(less, state) == with_derived(task, state)).all()
+        assert (States(less).derived(state) == state).all()
 
 
 WALK = """

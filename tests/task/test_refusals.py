@@ -113,6 +113,6 @@ def test_the_deadline_holds_within_one_join():
         "  :effect (p))",
         f"(:objects {objects}) (:init {facts}) (:goal (p))",
     )
-    with pytest.raises(OutOfTimeError) as stopped, Budget(seconds=0).running():
+    with pytest.raises(OutOfTimeError) as stopped, Budget(seconds=0.1).running():
         ground(this)
     assert any(entry.name == "saturate" for entry in stopped.traceback)

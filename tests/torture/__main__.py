@@ -28,7 +28,6 @@ SHOWN = 12
 def groups_in(folder: Path) -> tuple[dict[str, Group], list[str]]:
     """All groups, and what is to be said about this machine; makes what they begin from."""
     from tests.torture import streams
-    from tests.torture.caches import Real, small
     from tests.torture.corrupt import Corrupt
     from tests.torture.disks import Disks, can_mount
     from tests.torture.fixtures import make
@@ -39,7 +38,6 @@ def groups_in(folder: Path) -> tuple[dict[str, Group], list[str]]:
     mounts = can_mount(folder / "mount")
     said = [] if mounts else ["no tmpfs can be mounted here: disks are full by RLIMIT_FSIZE alone"]
     kills, disks, corrupt, limits = Kills(facts), Disks(mounts), Corrupt(), Limits(facts)
-    kernels = Real(folder, mounts)
     found = [
         Group("corrupt-episodes", corrupt.episodes, 4000),
         Group("corrupt-models", corrupt.models, 2500),
@@ -50,9 +48,6 @@ def groups_in(folder: Path) -> tuple[dict[str, Group], list[str]]:
         Group("full-disk", disks.command, 100),
         Group("full-disk-save", disks.save, 150),
         Group("full-disk-output", disks.small_outputs, 200),
-        Group("cache-small", small, 120),
-        Group("cache-damaged", kernels.damaged, 12),
-        Group("cache-unwritable", kernels.unwritable, 6),
         Group("closed-streams", streams.closed, 40),
         Group("full-streams", streams.full, 150),
         Group("ctrl-c", streams.interrupted, 300),

@@ -7,7 +7,7 @@ from typing import Final
 
 from pdsketch.lang import Error, did_you_mean, error
 
-NAMES: Final = ("ff", "add", "max", "goalcount", "blind")
+NAMES: Final = ("ff", "add", "max", "lmcut", "goalcount", "blind")
 """The default first."""
 
 

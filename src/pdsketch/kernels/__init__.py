@@ -1,4 +1,4 @@
-"""Compiled kernels and the flat arrays they work on: CSR rows, bit sets, arrays that grow."""
+"""Flat arrays: their types, and CSR rows."""
 
 from pdsketch.doors import open_door
 

@@ -30,17 +30,16 @@ from pdsketch.abstract import (
     step_named,
 )
 from pdsketch.budget import Budget
+from pdsketch.core import Posed, Solved, States
 from pdsketch.kernels import Ints
 from pdsketch.lang import Expr, Step
 from pdsketch.search.latent.instances import checked_cost, costs_of
 from pdsketch.search.latent.margin import Margin, hold_at_first
 from pdsketch.search.latent.replay import Trail
 from pdsketch.search.options import PlanOptions, Search
-from pdsketch.search.packed.advance import SOLVED
-from pdsketch.search.packed.engine import PackedOutcome, kernel_settings, search
-from pdsketch.search.packed.whole import Whole, search_whole
+from pdsketch.search.packed.engine import PackedOutcome, search, search_many
 from pdsketch.search.result import Trace, continued
-from pdsketch.task import Narrowing, Task, successor, without_mutexes
+from pdsketch.task import Narrowing, Task, without_mutexes
 from pdsketch.tensor import Model, State, StateBatch
 
 MOST_REFINEMENTS: Final = 8
@@ -175,7 +174,7 @@ class AbstractSearch:
         return outcome
 
     def posed(self) -> tuple[Narrowing, Mapping[str, Any]] | None:
-        """What a kernel searches at once, and what arguments stand for; None: it does not know such tasks."""
+        """What is searched together with others, and what arguments stand for; None: it is searched alone."""
         if self._costs or self.trace is not None:
             return None
         try:
@@ -194,15 +193,15 @@ class AbstractSearch:
         left = None if self._most is None else self._most - self.attempt.expanded
         return FIRST if left is None else min(FIRST, ceil(FIRST_SHARE * left))
 
-    def take(self, whole: Whole, narrowing: Narrowing, values: Mapping[str, Any]) -> list[Step] | None:
-        """The plan of a kernel, if it found one."""
-        if whole.answer != SOLVED:
+    def take(self, found: Solved, narrowing: Narrowing, values: Mapping[str, Any]) -> list[Step] | None:
+        """The plan that was found together with others, if there is one."""
+        if not found.is_solved:
             return None
         attempt, names = self.attempt, [*self._here.universe(0).types]
-        attempt.expanded += whole.expanded
-        attempt.evaluated += whole.evaluated
-        attempt.generated += whole.generated
-        steps = [step_named(narrowing.operators[op], names, values) for op in whole.plan]
+        attempt.expanded += found.expanded
+        attempt.evaluated += found.evaluated
+        attempt.generated += found.generated
+        steps = [step_named(narrowing.operators[op], names, values) for op in found.plan]
         attempt.plan = [*self._done, *steps]
         return attempt.plan
 
@@ -260,7 +259,8 @@ class AbstractSearch:
         types = self._here.universe(0).types
         readings = compile_and_or(model, types, self.goal, self._here).codes
         abstraction = replace(self._abstraction, codes=readings)
-        believed = abstraction.task.init[: abstraction.task.n_basic]
+        states = States(abstraction.task)
+        believed, n_basic = states.derived(abstraction.task.init), abstraction.task.n_basic
         reader = FactReader(model, [abstraction], [self._here.universe(0)])
         first = torch.zeros(1, dtype=torch.int64, device=self._here.device)
         for operator in self._operators:
@@ -271,38 +271,40 @@ class AbstractSearch:
                 return before, step
             self._here = model.engine.successors(run, action.name)
             self._done.append(step)
-            believed = successor(abstraction.task, believed, operator)
+            believed = states.successor(believed, operator)
             facts = reader.facts(self._here, first).cpu().numpy()[0]
-            if not np.array_equal(believed, facts[: len(believed)]):
+            if not np.array_equal(believed[:n_basic], facts[:n_basic]):
                 return before, step
         return self._here, None
 
 
-def find_at_once(searches: Sequence[AbstractSearch]) -> list[list[Step] | None]:
+def find_at_once(searches: Sequence[AbstractSearch], threads: int | None = None) -> list[list[Step] | None]:
     """The plans of A*, where it takes few expansions; None: a longer search may find one.
 
-    Problems that share a goal and the types of their objects are one call of a kernel.
+    So many problems are searched at a time as there are ``threads``.
     """
     found: list[list[Step] | None] = [None] * len(searches)
-    groups: dict[tuple[int, int], list[tuple[int, Narrowing, Mapping[str, Any]]]] = {}
+    narrowings: list[tuple[int, Narrowing, Mapping[str, Any]]] = []
     for place, own in enumerate(searches):
         now = monotonic()
         posed = own.posed()
         own.attempt.spend("rules", now)
         if posed is not None:
-            groups.setdefault((id(posed[0].rows), own.first), []).append((place, *posed))
-    for (_, limit), group in groups.items():
-        now = monotonic()
-        settings = kernel_settings(_options("astar", limit))
-        inits, per_effect = (
-            np.stack([narrowing.init for _, narrowing, _ in group]),
-            searches[group[0][0]].per_effect,
-        )
-        wholes = search_whole(group[0][1].rows, inits, settings, FIRST_WORK / _CHILDREN, per_effect)
-        share = (monotonic() - now) / len(group)
-        for (place, narrowing, values), whole in zip(group, wholes, strict=True):
-            found[place] = searches[place].take(whole, narrowing, values)
-            searches[place].attempt.phases["search"] += share
+            narrowings.append((place, *posed))
+    if not narrowings:
+        return found
+    now = monotonic()
+    solved = search_many(
+        [Posed(own.draft, own.goal, own.init, searches[place].first) for place, own, _ in narrowings],
+        _options("astar", None),
+        FIRST_WORK / _CHILDREN,
+        per_effect=searches[narrowings[0][0]].per_effect,
+        threads=threads,
+    )
+    share = (monotonic() - now) / len(narrowings)
+    for (place, narrowing, values), one in zip(narrowings, solved, strict=True):
+        found[place] = searches[place].take(one, narrowing, values)
+        searches[place].attempt.phases["search"] += share
     return found
 
 
@@ -319,7 +321,9 @@ def _searched(
     """
     spent = PackedOutcome("gave-up")
     task = abstraction.task
-    size = _CHILDREN * (1 + len(task.conditions.items) + 3 * len(task.axiom_bodies.items))  # as `work_for`
+    size = _CHILDREN * (
+        1 + len(task.conditions.items) + 3 * len(task.axiom_bodies.items)
+    )  # as in core/batch.cpp
     ways: tuple[tuple[Search, int | None, float], ...] = (
         ("astar", min(FIRST, ceil(FIRST_WORK / size)), FIRST_SHARE),
         ("wastar", min(THEN, ceil(THEN_WORK / size)), 0.5),
@@ -373,16 +377,18 @@ def accepted_plans(
     margin: Margin,
     costs: bool,
     max_depth: int | None,
+    threads: int | None,
 ) -> dict[int, Accepted]:
     """Plans of the abstraction that the model accepts; goals that hold already are taken out of ``searches``.
 
     Whether they hold is asked together with whether plans reach them, where plans are found at once. Plans
     are replayed through ``model`` by ``look``, all of a round together; ``budget`` is what that may take.
     What counts as true is said by ``margin``; with ``costs``, steps cost what the model says, else 1; plans
-    of more than ``max_depth`` steps are none.
+    of more than ``max_depth`` steps are none. So many problems are searched at a time as there are
+    ``threads``.
     """
     found: dict[int, Accepted] = {}
-    at_once = find_at_once([*searches.values()])
+    at_once = find_at_once([*searches.values()], threads)
     plans = {i: plan for i, plan in zip(searches, at_once, strict=True) if plan is not None}
     slow = [i for i in searches if i not in plans]
     states, goals = [searches[i].state for i in slow], [searches[i].goal for i in slow]

@@ -320,6 +320,7 @@ class _Planning:
             margin=self.margin,
             costs=self.costs,
             max_depth=self.options.max_depth,
+            threads=self.options.threads,
         )
         for i, (plan, cost, said) in accepted.items():
             found[i] = self._abstract_result(i, searches[i].attempt, plan, cost, said)

@@ -115,6 +115,7 @@ class _PlanOptions(TypedDict, total=False):
     snap: bool
     resolution: float | None
     confidence: float
+    threads: int | None
     candidates: Sources
     generators: Mapping[str, Generator]
     samplers: Mapping[str, Sampler]

@@ -2,7 +2,7 @@
 
 A problem without values or blanks is ground and searched over packed states.
 Everything else is searched through a `Model`, in the latent space. What either
-needs is imported only then, for numba and torch take a while.
+needs is imported only then, for torch takes a while.
 """
 
 from __future__ import annotations

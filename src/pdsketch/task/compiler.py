@@ -1,4 +1,4 @@
-"""Rules become a program for the join kernel: one join for each condition whose fact may arrive last."""
+"""Rules become a program for the joins: one join for each condition whose fact may arrive last."""
 
 from __future__ import annotations
 

@@ -18,12 +18,12 @@ from pdsketch.task.database import Database, too_large
 from pdsketch.task.draft import Draft, Drafter
 from pdsketch.task.formula import Formula, atoms_of
 from pdsketch.task.fragment import classify
+from pdsketch.task.narrowing import Facts, Small, simplify
 from pdsketch.task.normal import Vocabulary, normalize
 from pdsketch.task.numeric import Numbers
 from pdsketch.task.program import JoinRelation, relation_of
 from pdsketch.task.residue import Bindings, Residues
 from pdsketch.task.rules import Rule, Rules, is_mark
-from pdsketch.task.simplify import Facts, Small, simplify
 from pdsketch.task.task import Task
 
 UNREACHABLE: Final[Fact] = ("unreachable-goal",)

@@ -1,4 +1,4 @@
-"""The program of the join kernel: what its code means, and what is shared while it is written."""
+"""The program of the joins: what its code means, and what is shared while it is written."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from typing import final
 from pdsketch.kernels import Ints
 from pdsketch.lang import ObjectType, dataclass
 from pdsketch.task.normal import Vocabulary
+
+MATCH, ENUMERATE, OF_TYPE, EQUAL, DIFFERENT, ABSENT, EMIT = range(7)
+"""Kinds of steps of a join."""
 
 
 @final
@@ -31,7 +34,7 @@ class JoinRelation:
 @final
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What the kernel runs, and how its arrays must be shaped.
+    """What the engine runs (`core/join.cpp`), and how its arrays must be shaped.
 
     ``code`` holds, each at its address:
 

@@ -1,4 +1,4 @@
-"""The grounded task: flat integer arrays that heuristics and search kernels read.
+"""The grounded task: flat integer arrays, which the engine reads.
 
 A *literal* is ``2 * fact`` for a fact and ``2 * fact + 1`` for its negation. A
 state is a Boolean per fact. Basic facts come first and are changed by

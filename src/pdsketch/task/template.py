@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import product
 from types import MappingProxyType
 from typing import Final, final
@@ -16,7 +16,8 @@ from typing import Final, final
 import numpy as np
 
 from pdsketch.budget import current
-from pdsketch.kernels import Bools, Ints, csr_of, fixed, stack
+from pdsketch.core import PreparedDraft, PreparedGoal
+from pdsketch.kernels import Bools
 from pdsketch.lang import (
     BOOL,
     Apply,
@@ -32,19 +33,12 @@ from pdsketch.lang import (
     Value,
     Variable,
 )
-from pdsketch.task.axioms import depends_on_itself
-from pdsketch.task.draft import Draft
 from pdsketch.task.grounding import Grounding, task_of
-from pdsketch.task.narrowing import narrow, small_of
-from pdsketch.task.reach import DraftRows, draft_rows, with_goal
-from pdsketch.task.simplify import Facts, Small, simplify
+from pdsketch.task.narrowing import narrowed, prepare, prepare_goal
 from pdsketch.task.task import Task
 
 KEPT: Final = 256
 """How many goals are kept for a template."""
-
-_COPIES: Final = 8
-"""How often narrowing a task takes the memory of its rows, at most."""
 
 Condition = tuple[int, ...] | None
 """Literals all of which must hold; None: never."""
@@ -53,13 +47,10 @@ Condition = tuple[int, ...] | None
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class _Wanted:
-    """A draft with a goal, and what is known of its facts."""
+    """A goal, and the names of facts, those of the goal behind those of the draft."""
 
-    draft: Draft
-    derived: Bools
-    layer: Ints
+    goal: PreparedGoal
     names: list[Fact]
-    rows: DraftRows
 
 
 @final
@@ -67,7 +58,8 @@ class _Wanted:
 class Narrowing:
     """A draft with a goal, and an initial state to narrow it to; ``operators`` are the draft's."""
 
-    rows: DraftRows
+    draft: PreparedDraft
+    goal: PreparedGoal
     init: Bools
     operators: Sequence[tuple[str, ...]]
 
@@ -91,12 +83,7 @@ class Template:
         self._goals: OrderedDict[Expr, _Wanted] = OrderedDict()
         self._members: dict[ObjectType, Sequence[str]] = {}
         draft, facts = self._grounding.draft, self._facts
-        self._rows = draft_rows(draft, facts.derived, facts.layer)
-        self._is_plain = not (
-            draft.groups
-            or (draft.costs != 1).any()
-            or depends_on_itself(draft.axiom_heads, draft.axiom_bodies, facts.derived)
-        )
+        self._draft = prepare(draft, facts.derived, facts.layer, current())
 
     def task(
         self,
@@ -111,7 +98,7 @@ class Template:
         and derived ones by their ``bodies``.
         """
         wanted = self._wanted(goal, relations, bodies)
-        small = self._narrowed(wanted, init)
+        small = narrowed(self._draft, wanted.goal, init, init[:0], current())
         facts = map(wanted.names.__getitem__, small.kept.tolist())
         return task_of(small, tuple(facts), [self._operators[i] for i in small.chosen.tolist()])
 
@@ -121,15 +108,10 @@ class Template:
         goal: Expr,
         relations: Collection[Fact] = (),
         bodies: Mapping[str, Predicate] = MappingProxyType({}),
-    ) -> Narrowing | None:
-        """What `task` is narrowed from, for kernels that go on with it; None: they do not know such tasks.
-
-        These are tasks with several ways to meet a precondition, derived facts that depend on themselves,
-        or costs other than 1.
-        """
-        if not self._is_plain:
-            return None
-        return Narrowing(self._wanted(goal, relations, bodies).rows, init, self._operators)
+    ) -> Narrowing:
+        """What `task` is narrowed from, for who narrows it to many states."""
+        wanted = self._wanted(goal, relations, bodies)
+        return Narrowing(self._draft, wanted.goal, init, self._operators)
 
     def members(self, type_: ObjectType) -> Sequence[str]:
         """The objects of a type."""
@@ -137,16 +119,6 @@ class Template:
             problem = self.problem
             self._members[type_] = problem.domain.hierarchy.members(type_, problem.universe)
         return self._members[type_]
-
-    def _narrowed(self, wanted: _Wanted, init: Bools) -> Small:
-        budget = current()
-        if not wanted.draft.groups:
-            budget.reserve(_COPIES * sum(rows.nbytes for rows in (*self._rows.watch, wanted.layer)))
-            return small_of(narrow(wanted.rows, init))
-        start = np.zeros(len(wanted.derived), np.bool_)
-        start[: len(init)] = init
-        none = np.zeros(len(start), np.bool_)
-        return simplify(wanted.draft, Facts(start, none, wanted.derived, wanted.layer), budget)
 
     def _wanted(self, goal: Expr, relations: Collection[Fact], bodies: Mapping[str, Predicate]) -> _Wanted:
         """The draft with a goal; the goals of problems are often the same."""
@@ -158,22 +130,14 @@ class Template:
 
     def _with_goal(self, compiler: _Goal, goal: Expr) -> _Wanted:
         literals = compiler.condition(goal, {}, True)
-        n_new = len(compiler.rules)
-        top = int(self._facts.layer.max(initial=0)) + 1
-        axioms = [(head, body) for head, bodies in compiler.rules.items() for body in bodies]
-        draft = self._grounding.draft
-        heads = np.array([head for head, _ in axioms], np.int32)
-        derived = np.concatenate([self._facts.derived, np.ones(n_new, np.bool_)])
-        layer = np.concatenate([self._facts.layer, np.full(n_new, top, np.int32)])
-        wanted = replace(
-            draft,
-            goal=np.array(literals or (), np.int32),
+        prepared = prepare_goal(
+            np.array(literals or (), np.int32),
+            [(head, body) for head, bodies in compiler.rules.items() for body in bodies],
             possible=literals is not None,
-            axiom_heads=np.concatenate([draft.axiom_heads, heads]),
-            axiom_bodies=stack([draft.axiom_bodies, csr_of([body for _, body in axioms])]),
+            n_facts=len(compiler.rules),
+            layer=int(self._facts.layer.max(initial=0)) + 1,
         )
-        names = [*self._names, *(("goal", str(head)) for head in compiler.rules)]
-        return _Wanted(wanted, derived, layer, names, fixed(with_goal(self._rows, wanted, derived, layer)))
+        return _Wanted(prepared, [*self._names, *(("goal", str(head)) for head in compiler.rules)])
 
     def state(self, true: Iterable[Fact]) -> Bools:
         """The initial state in which these of the free facts are true; unknown ones are left out."""

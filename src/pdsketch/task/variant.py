@@ -9,8 +9,16 @@ from typing import final
 
 from pdsketch.task.bodies import Body
 from pdsketch.task.formula import Atom, Same, Term
-from pdsketch.task.join import ABSENT, DIFFERENT, EMIT, ENUMERATE, EQUAL, MATCH, OF_TYPE
-from pdsketch.task.program import Compiler
+from pdsketch.task.program import (
+    ABSENT,
+    DIFFERENT,
+    EMIT,
+    ENUMERATE,
+    EQUAL,
+    MATCH,
+    OF_TYPE,
+    Compiler,
+)
 from pdsketch.task.rules import Rule
 
 

@@ -1,55 +1,71 @@
-"""The compiled lists against plain Python ones."""
+"""The open and closed lists against plain Python ones."""
+
+from __future__ import annotations
 
 import heapq
+from math import inf
 
-import numpy as np
+import pytest
+import torch
 from hypothesis import given, settings, strategies as st
 
+from pdsketch.search.latent.closed import ClosedTable
 from pdsketch.search.latent.frontier import Frontier
+from pdsketch.search.latent.open_list import OpenList
 
 batches = st.lists(
     st.lists(st.tuples(st.integers(0, 2), st.integers(0, 12), st.integers(0, 5)), max_size=12), max_size=12
 )
+DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
+CPU = torch.device("cpu")
+
+
+def whole(*numbers):
+    return torch.tensor(numbers, dtype=torch.int64)
+
+
+def real(*numbers):
+    return torch.tensor(numbers, dtype=torch.float64)
 
 
 def add(frontier, rows):
-    """Admit and open (problem, state, g) rows; whether each was kept."""
-    problem = np.array([p for p, _, _ in rows], dtype=np.int64)
-    prints = np.array([(s * 7919 + p * 104729, p) for p, s, _ in rows], dtype=np.int64).reshape(-1, 2)
-    g = np.array([g for _, _, g in rows], dtype=np.float64)
+    """Admit and open (problem, state, g) rows, in one order by g; whether each was kept."""
+    problem = whole(*(p for p, _, _ in rows))
+    prints = torch.tensor([(s * 7919 + p * 104729, p) for p, s, _ in rows], dtype=torch.int64).reshape(-1, 2)
+    g = real(*(g for _, _, g in rows))
     keep, entry = frontier.admit(prints, g)
     n = int(keep.sum())
-    frontier.add(
-        problem=problem[keep],
-        parent=np.full(n, -1),
-        action=np.zeros(n, dtype=np.int64),
-        entry=entry[keep],
-        g=g[keep],
-        h=np.zeros(n),
-        f=g[keep],
-        depth=np.zeros(n, dtype=np.int64),
-    )
+    zeros = torch.zeros(n, dtype=torch.int64)
+    columns = {"problem": problem[keep], "parent": zeros - 1, "action": zeros, "depth": zeros}
+    frontier.add(g[keep][None], torch.zeros(1, n), g[keep], entry=entry[keep], **columns)
     return keep.tolist()
+
+
+def cheapest(rows, best):
+    """Which rows are cheaper than what is known, the first and cheapest of each state alone."""
+    kept = []
+    for i, (problem, state, g) in enumerate(rows):
+        own = [(other, j) for j, (p, s, other) in enumerate(rows) if (p, s) == (problem, state)]
+        kept.append(g < best.get((problem, state), inf) and min(own) == (g, i))
+    return kept
 
 
 @given(batches, st.integers(1, 4))
 @settings(max_examples=200, deadline=None)
 def test_nodes_leave_in_the_order_of_a_plain_heap(rounds, k):
-    frontier = Frontier(3, capacity=2)
+    frontier = Frontier(3, room=2)
     best: dict[tuple[int, int], int] = {}
     heaps: list[list[tuple[int, int, int]]] = [[], [], []]
     count = 0
     for rows in rounds:
-        expected = []
-        for problem, state, g in rows:
-            new = g < best.get((problem, state), 99)
-            expected.append(new)
+        expected = cheapest(rows, best)
+        for (problem, state, g), new in zip(rows, expected, strict=True):
             if new:
                 best[problem, state] = g
                 heapq.heappush(heaps[problem], (g, count, state))
                 count += 1
         assert add(frontier, rows) == expected
-        popped = frontier.pop(np.arange(3), np.full(3, k))
+        popped = frontier.pop(torch.arange(3), torch.full((3,), k))
         wanted = []
         for problem, heap in enumerate(heaps):
             taken = 0
@@ -59,36 +75,91 @@ def test_nodes_leave_in_the_order_of_a_plain_heap(rounds, k):
                     wanted.append(node)
                     taken += 1
         assert popped.tolist() == wanted
+        open_ = [
+            [g for g, _, state in heap if g <= best[problem, state]] for problem, heap in enumerate(heaps)
+        ]
+        assert frontier.least_f(torch.arange(3)).tolist() == [min(own, default=inf) for own in open_]
+
+
+@given(
+    st.lists(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 9)), max_size=40), max_size=20),
+    st.lists(st.integers(0, 60), min_size=3, max_size=3),
+    st.sets(st.integers(0, 200)),
+    st.integers(1, 200),
+)
+@settings(max_examples=100, deadline=None)
+def test_many_runs_and_small_windows_give_the_same_order(pushed, wanted, closed, cells):
+    """Nodes are closed behind the list's back, and few places are looked at at once."""
+    is_closed = torch.zeros(1000, dtype=torch.bool)
+    opened = OpenList(3, 1000, lambda nodes: ~is_closed[nodes], CPU)
+    problem, plain = torch.zeros(1000, dtype=torch.int64), []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("pdsketch.search.latent.open_list._CELLS", cells)
+        patch.setattr("pdsketch.search.latent.open_list._AHEAD", 1 + cells % 3)
+        for rows in pushed:
+            first = len(plain)
+            nodes = torch.arange(first, first + len(rows))
+            problem[nodes] = whole(*(p for p, _ in rows))
+            opened.f[nodes] = real(*(f for _, f in rows))
+            opened.h[nodes] = real(*(f % 3 for _, f in rows))
+            opened.push(nodes, problem)
+            plain += [(p, f, f % 3, node) for node, (p, f) in zip(nodes.tolist(), rows, strict=True)]
+            is_closed[[node for node in closed if node % 7 == len(plain) % 7]] = True
+        left = [sorted(row for row in plain if row[0] == p and not is_closed[row[3]]) for p in range(3)]
+        who = whole(2, 0, 1)
+        assert opened.least_f(who).tolist() == [left[p][0][1] if left[p] else inf for p in who.tolist()]
+        found = opened.pop(who, whole(*wanted))
+    expected = [row[3] for p, k in zip(who.tolist(), wanted, strict=True) for row in left[p][:k]]
+    assert found.tolist() == expected
+
+
+@given(st.lists(st.lists(st.tuples(st.integers(-3, 3), st.integers(0, 3)), max_size=9), max_size=9))
+@settings(max_examples=50, deadline=None)
+def test_entries_are_those_of_a_dictionary(rounds):
+    """Fingerprints that fall into the same slots among them: the first halves differ little."""
+    table, known = ClosedTable(1, CPU), {}
+    for rows in rounds:
+        new = [row for row in dict.fromkeys(rows) if row not in known]
+        _, entry = table.admit(
+            torch.tensor(rows, dtype=torch.int64).reshape(-1, 2), torch.zeros(len(rows)).double()
+        )
+        known.update({row: int(entry[rows.index(row)]) for row in new})
+        assert entry.tolist() == [known[row] for row in rows]
+    assert sorted(known.values()) == [*range(len(known))]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_thousands_of_states_are_entered_at_once(device):
+    generator = torch.Generator().manual_seed(0)
+    prints = torch.randint(-(2**62), 2**62, (5000, 2), generator=generator)
+    g = torch.rand(8000, generator=generator).double()
+    table = ClosedTable(16, torch.device(device))
+    keep, entry = table.admit(torch.cat([prints, prints[:3000]]).to(device), g.to(device))
+    assert sorted(entry[:5000].tolist()) == [*range(5000)]
+    assert entry[5000:].tolist() == entry[:3000].tolist()
+    is_second = g[5000:] < g[:3000]
+    assert keep.tolist() == [*(~is_second).tolist(), *[True] * 2000, *is_second.tolist()]
+    assert table.best_g[entry[:3000]].tolist() == torch.minimum(g[:3000], g[5000:]).tolist()
 
 
 def test_a_trace_leads_from_the_root():
-    frontier = Frontier(1, capacity=1)
+    frontier = Frontier(1, room=1)
     for node in range(40):
-        prints = np.array([[node, 0]])
-        _, entry = frontier.admit(prints, np.array([float(node)]))
-        frontier.add(
-            problem=np.array([0]),
-            parent=np.array([node - 1]),
-            action=np.array([node]),
-            entry=entry,
-            g=np.array([float(node)]),
-            h=np.zeros(1),
-            f=np.array([float(node)]),
-            depth=np.array([node]),
-        )
+        g = real(node)
+        _, entry = frontier.admit(whole(node, 0)[None], g)
+        columns = {"parent": whole(node - 1), "action": whole(node), "depth": whole(node)}
+        frontier.add(g[None], 0 * g[None], g, problem=whole(0), entry=entry, **columns)
     assert frontier.trace(39) == list(range(1, 40))
-    assert frontier.least_f(np.array([0])).tolist() == [0.0]
+    assert frontier.least_f(whole(0)).tolist() == [0.0]
 
 
-def opened(prints, f, h, g=None):
+def opened(prints, f, h):
     """A list of one problem with these nodes open."""
-    frontier = Frontier(1, capacity=2)
-    n = len(f)
-    cost = np.zeros(n) if g is None else np.array(g, dtype=np.float64)
-    keep, entry = frontier.admit(np.array(prints, dtype=np.int64), cost)
-    zeros = np.zeros(n, dtype=np.int64)
+    frontier = Frontier(1, room=2)
+    zeros = torch.zeros(len(f), dtype=torch.int64)
+    keep, entry = frontier.admit(torch.tensor(prints), zeros.double())
     columns = {"problem": zeros, "parent": zeros - 1, "action": zeros, "depth": zeros, "entry": entry}
-    frontier.add(**columns, g=cost, h=np.array(h, dtype=np.float64), f=np.array(f, dtype=np.float64))
+    frontier.add(real(*f)[None], real(*h)[None], zeros.double(), **columns)
     return frontier, keep
 
 
@@ -97,7 +168,7 @@ def opened(prints, f, h, g=None):
 def test_among_equals_the_one_nearest_to_the_goal_leaves_first_then_the_oldest(keys):
     f, h = zip(*keys, strict=True)
     frontier, _ = opened([(i, 0) for i in range(len(keys))], f, h)
-    out = frontier.pop(np.array([0]), np.array([len(keys)])).tolist()
+    out = frontier.pop(whole(0), whole(len(keys))).tolist()
     assert out == sorted(range(len(keys)), key=lambda i: (f[i], h[i], i))
 
 
@@ -107,16 +178,16 @@ def test_states_that_differ_in_the_second_half_of_their_fingerprint_are_two():
 
 
 def test_what_was_removed_from_one_list_is_passed_over_in_the_others():
-    frontier = Frontier(1, capacity=2, orders=2)
-    _, entry = frontier.admit(np.array([[i, 0] for i in range(4)]), np.zeros(4))
-    zeros = np.zeros(4, dtype=np.int64)
-    up, down = np.arange(4.0), np.arange(4.0)[::-1]
-    f = np.stack([up, down])
-    frontier.add(f, f, problem=zeros, parent=zeros - 1, action=zeros, depth=zeros, entry=entry, g=np.zeros(4))
-    who, one = np.array([0]), np.array([1])
+    frontier = Frontier(1, room=2, orders=2)
+    zeros = torch.zeros(4, dtype=torch.int64)
+    _, entry = frontier.admit(torch.stack([torch.arange(4), zeros], 1), zeros.double())
+    f = torch.stack([torch.arange(4).double(), torch.arange(3, -1, -1).double()])
+    columns = {"problem": zeros, "parent": zeros - 1, "action": zeros, "depth": zeros, "entry": entry}
+    frontier.add(f, f, zeros.double(), **columns)
+    who, one = whole(0), whole(1)
     popped = [int(frontier.pop(who, one, order)[0]) for order in (0, 1, 0)]
     assert popped == [0, 3, 1]
     assert frontier.least_f(who, 0).tolist() == [2.0]
     assert frontier.least_f(who, 1).tolist() == [1.0]
-    assert frontier.pop(who, np.array([5]), 1).tolist() == [2]
-    assert frontier.least_f(who, 0).tolist() == [np.inf]
+    assert frontier.pop(who, whole(5), 1).tolist() == [2]
+    assert frontier.least_f(who, 0).tolist() == [inf]

@@ -69,6 +69,15 @@ def test_heuristics_keep_their_promises_in_all_reachable_states(task):
                 assert value <= true + 1e-9, name
 
 
+@settings(max_examples=150, deadline=None)
+@given(tasks())
+def test_landmarks_see_at_least_as_far_as_the_costliest_fact(task):
+    states = np.array(list(np.ndindex(*[2] * task.n_basic)), np.bool_)
+    cuts, costliest = (KernelEvaluator(task, name).values(states) for name in ("lmcut", "max"))
+    assert (cuts >= costliest - 1e-9).all()
+    assert (np.isinf(cuts) == np.isinf(costliest)).all()
+
+
 @settings(max_examples=100, deadline=None)
 @given(tasks(axioms=False))
 def test_without_axioms_and_free_operators_only_goals_are_zero(task):
@@ -155,7 +164,7 @@ def test_the_last_round_has_a_plan_where_all_others_got_stuck(monkeypatch):
     assert replay(task, found.plan) == found.cost
 
 
-@pytest.mark.parametrize("right", [15, 17, 19])
+@pytest.mark.parametrize("right", [12, 15, 19])
 def test_a_later_round_that_tries_the_right_door_first_says_which_one_it_was(monkeypatch, right):
     """The first round gets stuck before it comes to that door; another one has another order."""
     monkeypatch.setattr(engine, "PATIENCE", 10)
@@ -214,9 +223,10 @@ def test_expanded_counts_the_goal_when_a_star_removes_it():
     assert search(chain(3), problem_options(search="gbfs", heuristic="max")).expanded == 3
 
 
-def test_progress_is_reported():
+def test_progress_is_reported(monkeypatch):
+    monkeypatch.setattr(engine, "_SLICE", 0.0)
     seen = []
-    task = grid(12)
+    task = grid(30)
     search(task, problem_options(search="astar", heuristic="blind", max_expansions=5000, watch=seen.append))
     assert seen
     assert seen[-1].evaluated >= seen[0].evaluated > 0

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 from tests.heuristics.tasks import make_task
+from tests.search.packed.random_tasks import tasks
 
 from pdsketch.budget import Budget
 from pdsketch.search.options import SEARCHES, problem_options
 from pdsketch.search.packed.engine import search
-from pdsketch.search.packed.queue import make_queue, pop, push
 
 
 def flips(count: int, before: int = 0, **more):
@@ -61,7 +61,7 @@ def test_what_the_process_has_grown_by_counts_as_memory():
 
 
 @pytest.mark.parametrize("name", SEARCHES)
-def test_limits_hold_where_the_lists_of_a_search_need_not_grow(name):
+def test_limits_hold_between_two_slices(name, monkeypatch):
     """Between two slices of a search an hour passes, or the process takes a gigabyte."""
     slices = [0]
 
@@ -74,6 +74,7 @@ def test_limits_hold_where_the_lists_of_a_search_need_not_grow(name):
     def gigabytes() -> float:
         return slices[0] * 1e9
 
+    monkeypatch.setattr(engine, "_SLICE", 0.0)
     options = problem_options(search=name, heuristic="goalcount", watch=count)
     for limits, status in (
         ({"seconds": 1800}, "out-of-time"),
@@ -81,22 +82,31 @@ def test_limits_hold_where_the_lists_of_a_search_need_not_grow(name):
         ({"seconds": 1e9, "megabytes": 1e9}, "unsolvable"),
     ):
         budget = Budget(**limits, clock=hours, meter=gigabytes)
-        assert search(flips(8), options, budget).status == status
+        assert search(flips(11), options, budget).status == status
 
 
-@settings(max_examples=60, deadline=None)
-@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), max_size=40), st.data())
-def test_nodes_leave_by_their_keys_and_among_equals_first_in_first_out(keys, data):
-    queue, waiting, out, wanted = make_queue(64), [], [], []
-    for number, (first, second) in enumerate(keys):
-        push(queue, float(first), float(second), number)
-        waiting.append((first, second, number))
-        if data.draw(st.booleans()):
-            out.append(pop(queue))
-            waiting.sort()
-            wanted.append(waiting.pop(0)[2])
-    out += [pop(queue) for _ in waiting]
-    assert out == wanted + [number for *_, number in sorted(waiting)]
+@settings(max_examples=40, deadline=None)
+@given(tasks(), st.sampled_from(["astar", "wastar", "gbfs"]), st.sampled_from(["goalcount", "max", "ff"]))
+def test_nodes_are_expanded_by_their_keys_and_among_equals_first_in_first_out(task, name, heuristic):
+    """A search that may expand one node more expands the best that the one before left open."""
+    left, first_come = None, True
+    for most in range(12):
+        taken = []
+        options = PackedOptions(search=name, heuristic=heuristic, max_expansions=most, trace=taken.append)
+        found = search(task, options)
+        nodes = taken[-1](0, 1 << 20)
+        if left is not None:
+            best = min(node.f for _, node in left)
+            keys = [(node.f, node.h if name != "gbfs" else 0, number) for number, node in left]
+            first_come = first_come and all(node.g == nodes[number].g for number, node in left)
+            (now,) = {number for number, _ in left if nodes[number].fate != "open"} or {None}
+            if now is not None:
+                chosen = next(key for key in keys if key[2] == now)
+                assert chosen[0] == best
+                assert chosen[: 3 if first_come else 2] == min(keys)[: 3 if first_come else 2]
+        left = [(number, node) for number, node in enumerate(nodes) if node.fate == "open"]
+        if found.status != "gave-up" or not left:
+            break
 
 
 def test_an_operator_whose_effects_fight_adds():

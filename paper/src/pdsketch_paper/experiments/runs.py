@@ -30,7 +30,7 @@ from pdsketch.training import Report, Source, fit
 from pdsketch_paper.experiments.workers import Cluster, on_cluster, share
 
 _PARTS = {"name", "function", "config", "result", "origin"}
-_PACKAGES = ("pdsketch", "torch", "numpy", "numba", "minigrid", "gymnasium", "mujoco")
+_PACKAGES = ("pdsketch", "torch", "numpy", "minigrid", "gymnasium", "mujoco")
 
 
 class RunConfig(Protocol):

@@ -186,8 +186,8 @@ class ModelAbstraction:
         self._made = self._versions()
         self._symbolic: SymbolicDomain | None = None
         self._values: dict[str, Any] | None = None
-        self._templates: OrderedDict[tuple[ObjectType, ...], Template] = OrderedDict()
-        self._tables: dict[tuple[ObjectType, ...], FactTables] = {}
+        self._templates: OrderedDict[_Kind, Template] = OrderedDict()
+        self._tables: dict[_Kind, FactTables] = {}
         self._wanted: OrderedDict[Expr, Expr] = OrderedDict()
         self._own_codes = self._numbers_coded()
 
@@ -273,22 +273,30 @@ class ModelAbstraction:
                 self._wanted.popitem(last=False)
         return self._wanted[goal]
 
-    def template(self, types: tuple[ObjectType, ...]) -> Template:
-        """The ground task for objects of these types, the constants first, named by number."""
-        if types not in self._templates:
-            self._templates[types] = template_of(self.symbolic, types)
-            if len(self._templates) > KEPT:
-                self._tables.pop(self._templates.popitem(last=False)[0], None)
-        self._templates.move_to_end(types)
-        return self._templates[types]
+    def kind(self, types: tuple[ObjectType, ...], state: StateBatch) -> _Kind:
+        """What the template of a state is made for: its objects, and static facts where there are many."""
+        domain = self._model.domain
+        if not is_large(domain, types):
+            return types, None
+        names = numbered(domain, state.universe(0).types)
+        return types, frozenset(self._facts(static_variables(domain), state, names))
 
-    def tables(self, types: tuple[ObjectType, ...], universe: Universe) -> FactTables:
+    def template(self, kind: _Kind) -> Template:
+        """The ground task for states of a kind; objects, the constants first, are named by number."""
+        if kind not in self._templates:
+            self._templates[kind] = template_of(self.symbolic, *kind)
+            if len(self._templates) > (KEPT if kind[1] is None else KEPT_LARGE):
+                self._tables.pop(self._templates.popitem(last=False)[0], None)
+        self._templates.move_to_end(kind)
+        return self._templates[kind]
+
+    def tables(self, kind: _Kind, universe: Universe) -> FactTables:
         """How facts of such objects are read off states."""
-        if types not in self._tables:
-            domain, template = self._model.domain, self.template(types)
+        if kind not in self._tables:
+            domain, template = self._model.domain, self.template(kind)
             names = numbered(domain, universe.types)
-            self._tables[types] = FactTables(domain, self.books, template, universe, names)
-        return self._tables[types]
+            self._tables[kind] = FactTables(domain, self.books, template, universe, names)
+        return self._tables[kind]
 
     @property
     def argument_values(self) -> dict[str, Any]:
@@ -316,8 +324,14 @@ class ModelAbstraction:
 
     def facts(self, state: StateBatch, names: Mapping[str, str]) -> Iterator[Fact]:
         """The facts over codes of one state, whose objects have these names."""
-        universe, domain = state.universe(0), self._model.domain
-        for predicate in domain.state_predicates:
+        return self._facts(self._model.domain.state_predicates, state, names)
+
+    def _facts(
+        self, predicates: Iterable[Predicate], state: StateBatch, names: Mapping[str, str]
+    ) -> Iterator[Fact]:
+        """Those of some state variables."""
+        universe = state.universe(0)
+        for predicate in predicates:
             table = state.tensors[predicate.name]
             members = [
                 [names[n] for n in universe.members(p.type)]
@@ -393,18 +407,22 @@ class Compilations:
         groups: dict[tuple[ObjectType, ...], list[int]] = {}
         for i, own in enumerate(objects):
             groups.setdefault(tuple(own.values()), []).append(i)
-        tensors = {types: _joined([states[i] for i in members]) for types, members in groups.items()}
+        tensors = [_joined([states[i] for i in members]) for members in groups.values()]
         kept = abstraction_of(model)
         if kept.is_overgrown and any(t.prim == "float32" for own in values for t in own or ()):
             kept = _KNOWN[model] = ModelAbstraction(model)
         self._kept = kept
-        kept.extend_codes(tensors.values(), dict.fromkeys(goals), values)
+        kept.extend_codes(tensors, dict.fromkeys(goals), values)
         self._symbolic = kept.symbolic
         self._templates: dict[int, tuple[Template, Bools]] = {}
+        kinds: dict[_Kind, list[int]] = {}
         for types, members in groups.items():
+            for i in members:
+                kinds.setdefault(kept.kind(types, states[i]), []).append(i)
+        for kind, members in kinds.items():
             current().check()
-            template, tables = kept.template(types), kept.tables(types, states[members[0]].universe(0))
-            inits = tables.states(tensors[types], len(members))
+            template, tables = kept.template(kind), kept.tables(kind, states[members[0]].universe(0))
+            inits = tables.states(_joined([states[i] for i in members]), len(members))
             self._templates.update({i: (template, init) for i, init in zip(members, inits, strict=True)})
 
     @property
@@ -450,13 +468,13 @@ class Compilations:
         return groups_of(self._kept.symbolic, task)
 
     def narrowing(self, i: int) -> tuple[Narrowing, Mapping[str, Any]] | None:
-        """Problem ``i`` before it is narrowed, and what arguments stand for, or None as its template says."""
+        """Problem ``i`` before it is narrowed, and what arguments stand for; None: codes have been added."""
         if self._unsized is not None or self._kept.symbolic is not self._symbolic:
             return None
         template, init, wanted = self._posed(i)
         symbols = self._symbolic.translator.symbols
         found = template.narrowing(init, wanted, symbols.facts, symbols.auxiliary)
-        return None if found is None else (found, self._kept.argument_values)
+        return found, self._kept.argument_values
 
     def _posed(self, i: int) -> tuple[Template, Bools, Expr]:
         """The template, the initial state and the goal over codes of problem ``i``."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import final
+from math import prod
+from typing import Final, final
 
 import numpy as np
 from torch import Tensor
@@ -15,7 +16,7 @@ from pdsketch.abstract.andor.codebooks import Codebooks
 from pdsketch.abstract.andor.domain import SymbolicDomain, arguments
 from pdsketch.abstract.andor.symbolic import apart, candidate_name, code_name, part_name
 from pdsketch.kernels import Bools, Ints, Longs
-from pdsketch.lang import TRUE, Data, Domain, Fact, ObjectType, Problem, Source
+from pdsketch.lang import TRUE, Data, Domain, Fact, ObjectType, Predicate, Problem, Source
 from pdsketch.task import Task, Template
 from pdsketch.tensor import Universe
 
@@ -105,14 +106,51 @@ def _numbers(
     return np.array(found, np.int64).reshape(len(rows), len(codes))
 
 
-def template_of(symbolic: SymbolicDomain, types: tuple[ObjectType, ...]) -> Template:
-    """A problem in whose initial state every fact is possible that can be read off a state."""
-    domain, books = symbolic.translator.domain, symbolic.books
+MOST_SHARED: Final = 20_000
+"""Ground actions, by types alone, up to which one template serves all states with such objects. Beyond, one is
+made for each set of facts that no action changes: it is small, as they prune joins. Set by hand."""
+
+
+def is_large(domain: Domain, types: tuple[ObjectType, ...]) -> bool:
+    """Whether a template for objects of these types is made for the static facts of a state."""
+    own = _objects(domain, types)
+    counts = [
+        prod(
+            len(domain.hierarchy.members(p.type, own))
+            for p in action.parameters
+            if isinstance(p.type, ObjectType)
+        )
+        for action in domain.actions.values()
+    ]
+    return sum(counts) > MOST_SHARED
+
+
+def static_variables(domain: Domain) -> list[Predicate]:
+    """The state variables that no action writes."""
+    written = {update.target.predicate for action in domain.actions.values() for update in action.effects}
+    return [predicate for predicate in domain.state_predicates if predicate.name not in written]
+
+
+def _objects(domain: Domain, types: tuple[ObjectType, ...]) -> dict[str, ObjectType]:
     constants = [*domain.constants]
-    own = {constants[i] if i < len(constants) else f"@{i}": type_ for i, type_ in enumerate(types)}
+    return {constants[i] if i < len(constants) else f"@{i}": type_ for i, type_ in enumerate(types)}
+
+
+def template_of(
+    symbolic: SymbolicDomain, types: tuple[ObjectType, ...], static: Collection[Fact] | None = None
+) -> Template:
+    """A problem in whose initial state every fact is possible that can be read off a state.
+
+    Of the state variables that no action writes, these are the ``static`` facts alone, where they are given.
+    """
+    domain, books = symbolic.translator.domain, symbolic.books
+    own = _objects(domain, types)
     codes = {n: t for n, t in symbolic.domain.constants.items() if n not in domain.constants}
-    init: dict[Fact, Data] = {}
+    init: dict[Fact, Data] = {} if static is None else dict.fromkeys(static, True)
+    known = {p.name for p in static_variables(domain)} if static is not None else set()
     for predicate in domain.state_predicates:
+        if predicate.name in known:
+            continue
         members = [
             domain.hierarchy.members(p.type, own)
             for p in predicate.parameters
@@ -132,7 +170,16 @@ def template_of(symbolic: SymbolicDomain, types: tuple[ObjectType, ...]) -> Temp
     init.update(symbolic.facts)
     source, universe = Source("<abstraction>", ""), {**{n: apart(t) for n, t in own.items()}, **codes}
     problem = Problem("codes", symbolic.domain, source, {}, universe, init, TRUE)
-    return Template(problem, {name for name in problem.domain.predicates if _is_state(symbolic, name)})
+    fixed = {name for p in static_variables(domain) if p.name in known for name in names_of(books, p)}
+    free = {name for name in problem.domain.predicates if _is_state(symbolic, name)}
+    return Template(problem, free - fixed)
+
+
+def names_of(books: Codebooks, predicate: Predicate) -> list[str]:
+    """The predicates over codes that stand for a state variable."""
+    if predicate.type.is_bool:
+        return [predicate.name]
+    return [part_name(books, predicate, place) for place in range(len(books.parts(predicate.type)))]
 
 
 def _is_state(symbolic: SymbolicDomain, name: str) -> bool:

@@ -27,6 +27,7 @@ from pdsketch.budget import PORTION, current
 from pdsketch.lang import Step
 from pdsketch.search.latent.children import Children, joined
 from pdsketch.search.latent.frontier import Frontier
+from pdsketch.search.latent.growing import grown
 from pdsketch.search.latent.heuristics import StateHeuristic
 from pdsketch.search.latent.limits import LIMITS, status_of
 from pdsketch.search.latent.margin import GoalTest
@@ -35,7 +36,7 @@ from pdsketch.search.latent.outcome import LatentOutcome
 from pdsketch.search.latent.space import Space
 from pdsketch.search.options import PlanOptions
 from pdsketch.search.result import Fate, SearchNode, SearchProgress, Status
-from pdsketch.tensor import pardoning
+from pdsketch.tensor import StateBatch, pardoning
 
 # The nodes of a latent search, as others may look at them, those that it left out included.
 
@@ -72,9 +73,9 @@ class TreeLog:
 
     def left_out(
         self,
-        parents: NDArray[np.int64],
-        actions: NDArray[np.int64],
-        g: NDArray[np.float64],
+        parents: Tensor,
+        actions: Tensor,
+        g: Tensor,
         fate: Literal["dead-end", "visited"],
     ) -> None:
         """Note successors that are not opened.
@@ -104,10 +105,9 @@ class TreeLog:
         return SearchNode(self._numbers[parent], step, *numbers, fate)
 
 
-def action_ids(children: Children) -> NDArray[np.int64]:
+def action_ids(children: Children) -> Tensor:
     """What was done, a number for each ground action."""
-    numbers: NDArray[np.int64] = (children.action << SHIFT | children.instance).cpu().numpy()
-    return numbers
+    return children.action << SHIFT | children.instance
 
 
 def step_of(space: Space, problem: int, number: int) -> Step:
@@ -122,9 +122,6 @@ Bools = NDArray[np.bool_]
 ENOUGH_SUCCESSORS: Final = 2048
 """Successors of one problem in a batch from which on a node costs what it costs; below, most of the time goes
 into the calls themselves. Set by hand, from the figures of ``benchmarks/latent.py``."""
-
-_Admitted = tuple[Children, Floats, Ints]
-"""Successors with their costs, and their entries in the closed table."""
 
 
 @final
@@ -147,7 +144,7 @@ class BestFirstSearch:
         self.greedy = options.search == "gbfs"
         self.textbook = options.k == 1 and not self.takes_turns
         n = space.roots.size
-        self.frontier = Frontier(n, orders=len(orders))
+        self.frontier = Frontier(n, orders=len(orders), device=space.device)
         self.expanded = np.zeros(n, dtype=np.int64)
         self.evaluated = np.zeros(n, dtype=np.int64)
         self.generated = np.zeros(n, dtype=np.int64)
@@ -163,7 +160,7 @@ class BestFirstSearch:
         self._reads = read_by(orders, goal_test.reads)
         self._enough = ENOUGH_SUCCESSORS // space.instances_of_each
         self._patience = np.full(n, np.iinfo(np.int64).max)
-        self._is_goal = np.zeros(0, dtype=np.bool_)
+        self._is_goal = torch.zeros(0, dtype=torch.bool, device=space.device)
         self._dead_at_root = np.zeros(n, dtype=np.bool_)
         self._cut = np.zeros(n, dtype=np.bool_)
         self._status: list[Status | None] = [None] * n
@@ -218,7 +215,8 @@ class BestFirstSearch:
     def _begin(self) -> None:
         roots = self.space.start()
         problems = torch.arange(len(roots), device=self.space.device)
-        self._open(roots, problems, np.zeros(len(roots)), np.full(len(roots), -1), np.zeros(len(roots)))
+        zeros = torch.zeros_like(problems)
+        self._open(roots, problems, zeros.double(), zeros - 1, zeros)
         for problem in range(len(roots)):
             if self.goal[problem] >= 0:
                 self._status[problem] = "solved"
@@ -240,20 +238,27 @@ class BestFirstSearch:
         room = self._width[active]
         if self.options.max_expansions is not None:
             room = np.minimum(room, self.options.max_expansions - self.expanded[active])
-        nodes = self.frontier.pop(active, room, order)
-        owners = self.frontier.problem[nodes]
-        np.add.at(self.expanded, owners, 1)
-        empty = np.setdiff1d(active, owners)
-        for problem in empty:
+        nodes = self.frontier.pop(self._on_device(active), self._on_device(room), order)
+        counts = self._counted(self.frontier.problem[nodes])
+        self.expanded += counts
+        for problem in active[counts[active] == 0]:
             self._exhausted(int(problem))
         nodes = self._take_goals(nodes)
         if self.options.max_depth is not None:
             deep = self.frontier.depth[nodes] >= self.options.max_depth
-            self._cut[self.frontier.problem[nodes[deep]]] = True
+            self._cut[self.frontier.problem[nodes[deep]].cpu().numpy()] = True
             nodes = nodes[~deep]
         size = self.space.together
         for first in range(0, len(nodes), size):
             self._expand(nodes[first : first + size])
+
+    def _on_device(self, values: Ints | Floats) -> Tensor:
+        return torch.from_numpy(values).to(self.space.device)
+
+    def _counted(self, owners: Tensor) -> Ints:
+        """How often each problem is among the owners of nodes."""
+        counts: Ints = torch.bincount(owners, minlength=len(self.goal)).cpu().numpy()
+        return counts
 
     def _widen(self, active: Ints) -> None:
         """Set how many nodes of each problem the portfolio expands together."""
@@ -282,66 +287,59 @@ class BestFirstSearch:
 
         Blind search, the last of them, does not count, nor does an order that sees no way from here.
         """
-        if len(self.orders) == 1:
-            return self.frontier.least_f(active)
-        found = np.stack([self.frontier.least_f(active, order) for order in range(len(self.orders) - 1)])
-        least: Floats = np.where(np.isfinite(found) & (found >= FAR), -np.inf, found).max(0)
+        who, seeing = self._on_device(active), range(max(1, len(self.orders) - 1))
+        found: Floats = torch.stack([self.frontier.least_f(who, order) for order in seeing]).cpu().numpy()
+        if len(self.orders) > 1:
+            found = np.where(np.isfinite(found) & (found >= FAR), -np.inf, found)
+        least: Floats = found.max(0)
         return least
 
-    def _take_goals(self, nodes: Ints) -> Ints:
+    def _take_goals(self, nodes: Tensor) -> Tensor:
         """Removed goal nodes settle their problem (k = 1); what is left to expand."""
-        if self.greedy or not self.textbook or not nodes.size:
+        if self.greedy or not self.textbook or not len(nodes):
             return nodes
         reached = self._is_goal[nodes]
-        for node in nodes[reached]:
-            problem = self.frontier.problem[node]
+        for node in nodes[reached].tolist():
+            problem = int(self.frontier.problem[node])
             self.goal[problem] = node
             self._status[problem] = "solved"
         return nodes[~reached]
 
-    def _expand(self, nodes: Ints) -> None:
-        if not nodes.size:
+    def _expand(self, nodes: Tensor) -> None:
+        if not len(nodes):
             return
-        places = torch.from_numpy(nodes).to(self.space.device)
-        batch = self.space.batch(places)
-        owners = self.space.problems(places)
-        g = self.frontier.g[nodes]
+        batch = self.space.batch(nodes)
         refusing = bool(self.options.refused) and bool((nodes < self.space.roots.size).any())
-        waiting: list[_Admitted] = []
-        for part in self.space.expand(batch, places):
-            some = self._without_refused(part, nodes) if refusing else part
-            parent = some.parent.cpu().numpy()
-            problems = owners.index_select(0, some.parent)
-            np.add.at(self.generated, self.frontier.problem[nodes[parent]], 1)
-            cost = g[parent] + some.cost.cpu().numpy()
-            prints = self.space.fingerprint(some, problems).cpu().numpy()
-            keep, entry = self.frontier.admit(prints, cost)
-            if self._log is not None and not keep.all():
-                self._log.left_out(nodes[parent[~keep]], action_ids(some)[~keep], cost[~keep], "visited")
-            index = np.flatnonzero(keep)
-            if index.size:
-                kept = some.select(torch.from_numpy(index).to(self.space.device)).completed(batch)
-                waiting.append((kept, cost[index], entry[index]))
-                if sum(len(c) for c, _, _ in waiting) * self.space.row_bytes > PORTION:
-                    self._open_admitted(waiting, nodes, owners)
-                    waiting = []
-        if waiting:
-            self._open_admitted(waiting, nodes, owners)
+        made: list[Children] = []
+        for part in self.space.expand(batch, nodes):
+            made.append(self._without_refused(part, nodes) if refusing else part)
+            if sum(map(len, made)) * self.space.row_bytes > PORTION:
+                self._admit(made, batch, nodes)
+                made = []
+        if made:
+            self._admit(made, batch, nodes)
 
-    def _open_admitted(self, admitted: Sequence[_Admitted], nodes: Ints, owners: Tensor) -> None:
-        """Open successors of some nodes, whose problems are ``owners``."""
-        children = joined([part for part, _, _ in admitted])
-        parents = nodes[children.parent.cpu().numpy()]
-        self._open(
-            children,
-            owners.index_select(0, children.parent),
-            np.concatenate([cost for _, cost, _ in admitted]),
-            parents,
-            self.frontier.depth[parents] + 1,
-            np.concatenate([entries for _, _, entries in admitted]),
-        )
+    def _admit(self, made: Sequence[Children], batch: StateBatch, nodes: Tensor) -> None:
+        """Open those successors of nodes, whose states are ``batch``, that are new or cheaper than before."""
+        parent = nodes[torch.cat([part.parent for part in made])]
+        problems = self.space.problems(parent)
+        self.generated += self._counted(problems)
+        cost = self.frontier.g[parent] + torch.cat([part.cost for part in made])
+        shares = torch.cat([part.shares for part in made])
+        keep, entry = self.frontier.admit(self.space.fingerprint(shares, problems), cost)
+        if self._log is not None:
+            codes = torch.cat([action_ids(part) for part in made])
+            self._log.left_out(parent[~keep], codes[~keep], cost[~keep], "visited")
+        index = keep.nonzero().squeeze(1)
+        if not len(index):
+            return
+        parts = zip(made, keep.split([len(part) for part in made]), strict=True)
+        children = joined([part.select(own.nonzero().squeeze(1)).completed(batch) for part, own in parts])
+        parent = parent[index]
+        depth = self.frontier.depth[parent] + 1
+        self._open(children, problems[index], cost[index], parent, depth, entry[index])
 
-    def _without_refused(self, part: Children, nodes: Ints) -> Children:
+    def _without_refused(self, part: Children, nodes: Tensor) -> Children:
         """Successors of a root by other actions than those that a controller refused there."""
         keep = []
         for i, parent in enumerate(part.parent.tolist()):
@@ -359,56 +357,56 @@ class BestFirstSearch:
         self,
         children: Children,
         problems: Tensor,
-        g: Floats,
-        parents: Ints,
-        depth: Floats | Ints,
-        entries: Ints | None = None,
+        g: Tensor,
+        parents: Tensor,
+        depth: Tensor,
+        entries: Tensor | None = None,
     ) -> None:
         """Test, evaluate, store and open states that were admitted (roots are admitted here)."""
         owners = problems.cpu().numpy()
         if entries is None:
-            _, entries = self.frontier.admit(self.space.fingerprint(children, problems).cpu().numpy(), g)
+            _, entries = self.frontier.admit(self.space.fingerprint(children.shares, problems), g)
         tables = {name: children.table(name) for name in children.tables}
         states = self.space.states(tables, problems, self._reads)
         goals: Bools = self.goal_test.truth(states, problems).cpu().numpy()
         h = estimates(self.orders, states, problems, goals)
-        np.add.at(self.evaluated, owners, 1)
+        self.evaluated += self._counted(problems)
         dead = are_dead_ends(self.orders, h)
         if not self.frontier.n:
             self._dead_at_root = dead
             self._guide = np.isfinite(h).argmax(0)
         elif dead.any():
+            gone = torch.from_numpy(dead).to(self.space.device)
             if self._log is not None:
-                self._log.left_out(parents[dead], action_ids(children)[dead], g[dead], "dead-end")
-            alive = np.flatnonzero(~dead)
-            index = torch.from_numpy(alive).to(self.space.device)
+                self._log.left_out(parents[gone], action_ids(children)[gone], g[gone], "dead-end")
+            index = (~gone).nonzero().squeeze(1)
             children, problems = children.select(index), problems.index_select(0, index)
-            owners, parents, depth, entries = owners[alive], parents[alive], depth[alive], entries[alive]
-            g, h, goals = g[alive], h[:, alive], goals[alive]
+            parents, depth, entries, g = (column[index] for column in (parents, depth, entries, g))
+            owners, h, goals = owners[~dead], h[:, ~dead], goals[~dead]
         first = self.frontier.n
         columns = {
-            "problem": owners,
+            "problem": problems,
             "parent": parents,
             "action": action_ids(children),
             "entry": entries,
             "depth": depth,
         }
-        self.frontier.add(**columns, g=g, h=h, f=priorities(self.orders, g, h))
+        paid = g.cpu().numpy()
+        f = priorities(self.orders, paid, h)
+        self.frontier.add(self._on_device(f), self._on_device(h), g, **columns)
         self.space.store(children, problems)
         if self._log is not None:
             self._log.opened()
         for lowest, own in zip(self.lowest, h, strict=True):
             np.minimum.at(lowest, owners, own)
-        self._remember(first, owners, g, h[self._guide[owners], np.arange(len(owners))], goals)
+        self._remember(first, owners, paid, h[self._guide[owners], np.arange(len(owners))], goals)
 
     def _remember(self, first: int, owners: Ints, g: Floats, h: Floats, goals: Bools) -> None:
         """Note goals, and the most promising node of each problem."""
         needed = first + len(owners)
         if needed > len(self._is_goal):
-            grown = np.zeros(max(needed, 2 * len(self._is_goal)), dtype=np.bool_)
-            grown[: len(self._is_goal)] = self._is_goal
-            self._is_goal = grown
-        self._is_goal[first:needed] = goals
+            self._is_goal = grown(self._is_goal, max(needed, 2 * len(self._is_goal)))
+        self._is_goal[first:needed] = torch.from_numpy(goals).to(self._is_goal.device)
         better = np.flatnonzero(h < self.best_h[owners])
         for i in better[np.argsort(-h[better], kind="stable")]:
             self.best[owners[i]] = first + i

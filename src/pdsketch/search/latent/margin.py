@@ -32,6 +32,7 @@ class Margin:
     """What the truth of goals, preconditions and gates must lie above."""
 
     confidence: float = CRISP_TRUTH
+    threads: int | None = None
 
     def of_formula(self, model: Model, expr: Expr, variables: Sequence[Variable]) -> Node | None:
         """The truth of an expression, between 0 and 1; None where two-valued truth will do."""

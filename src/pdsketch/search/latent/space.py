@@ -13,11 +13,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pdsketch.budget import PORTION, current
-from pdsketch.kernels import more_rows
+from pdsketch.budget import PORTION
 from pdsketch.lang import TRUE, Step
 from pdsketch.search.latent.children import Children
 from pdsketch.search.latent.fingerprint import Fingerprint, fingerprints, of_problem
+from pdsketch.search.latent.growing import capacity, grown, row_bytes
 from pdsketch.search.latent.instances import Candidates, Instances, checked_cost
 from pdsketch.search.latent.margin import NO_MARGIN, Margin
 from pdsketch.tensor import Model, Run, StateBatch, codes_of, is_sound
@@ -77,7 +77,7 @@ class Space:
         self.per_node = max(1, sum(i.count for i in self.instances))
         self.instances_of_each = np.maximum(1, sum(i.sizes for i in self.instances))
         self.row_bytes = 24 + sum(
-            16 + _row_bytes(self.roots.tensor(predicate.name)) for predicate in self.changing
+            16 + row_bytes(self.roots.tensor(predicate.name)) for predicate in self.changing
         )
         self.size = 0
         self._tables: Tables = {}
@@ -143,9 +143,9 @@ class Space:
         rows = None if self.roots.rows is None else self.roots.rows.index_select(0, problems)
         return StateBatch(self.domain, self.roots.layout, rows, problems.shape[0], tensors)
 
-    def fingerprint(self, children: Children, problems: Tensor) -> Tensor:
-        """The fingerprints of states, ``[state, 2]``; they differ between problems."""
-        return children.shares.sum(1) + of_problem(problems)
+    def fingerprint(self, shares: Tensor, problems: Tensor) -> Tensor:
+        """The fingerprints of states, ``[state, 2]``, from their shares; they differ between problems."""
+        return shares.sum(1) + of_problem(problems)
 
     def expand(self, batch: StateBatch, nodes: Tensor) -> Iterator[Children]:
         """All successors of stored nodes, whose states are ``batch``.
@@ -277,29 +277,15 @@ class Space:
         return self.roots.layout.real(types, rows.index_select(0, problems))
 
     def _reserve(self, needed: int, children: Children) -> None:
-        capacity = self._problem.shape[0]
-        if needed <= capacity:
+        room = self._problem.shape[0]
+        if needed <= room:
             return
-        size = max(needed, 2 * capacity, 256)
-        if self.device.type == "cpu":
-            size = more_rows(capacity, max(needed, 256), self.row_bytes, current())
-        else:
-            current().reserve(size * self.row_bytes)
+        size = capacity(room, max(needed, 256), self.row_bytes, self.device)
         for name in children.tables:
             old = self._tables.get(name, children.table(name)[:0])
-            self._tables[name] = _grown(old, size)
-        self._shares = _grown(self._shares, size)
-        self._problem = _grown(self._problem, size)
-
-
-def _row_bytes(tensor: Tensor) -> int:
-    return tensor[0].numel() * tensor.element_size()
-
-
-def _grown(old: Tensor, size: int) -> Tensor:
-    bigger = old.new_empty(size, *old.shape[1:])
-    bigger[: old.shape[0]] = old
-    return bigger
+            self._tables[name] = grown(old, size)
+        self._shares = grown(self._shares, size)
+        self._problem = grown(self._problem, size)
 
 
 def _spread(value: Tensor, run: Run) -> Tensor:

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
+from pdsketch.core import SearchColumns
 from pdsketch.lang import Step
-from pdsketch.search.packed.nodes import CLOSED, DEAD, OPEN, Nodes
 from pdsketch.search.result import Fate, SearchNode
 
-_FATES: dict[int, Fate] = {OPEN: "open", CLOSED: "expanded", DEAD: "dead-end"}
+_FATES: Final[tuple[Fate, ...]] = ("open", "expanded", "dead-end")
+"""By the engine's number."""
 
 
 def tree(
-    nodes: Nodes, first: int, last: int, operators: Sequence[Step], weights: tuple[float, float], goal: int
+    columns: SearchColumns, first: int, operators: Sequence[Step], weights: tuple[float, float], goal: int
 ) -> list[SearchNode]:
-    """Nodes ``first`` to ``last``; ``weights`` are those of g and h in f, ``goal`` is -1 or the one found."""
-    columns = (nodes.parent, nodes.operator, nodes.g, nodes.h, nodes.status)
+    """Nodes from ``first`` on; ``weights`` are those of g and h in f, ``goal`` is -1 or the one found."""
     found = []
-    rows = zip(*(column[first:last].tolist() for column in columns), strict=True)
+    rows = zip(*(column.tolist() for column in columns), strict=True)
     for number, (parent, operator, g, h, status) in enumerate(rows, first):
         step = operators[operator] if parent >= 0 else None
         fate = "goal" if number == goal else _FATES[status]

@@ -1,0 +1,12 @@
+// What the opaque pointers of preparation.h point to.
+#pragma once
+
+#include "narrow.hpp"
+
+struct pds_draft {
+    pds::Draft draft;
+};
+
+struct pds_goal {
+    pds::Goal goal;
+};

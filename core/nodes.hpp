@@ -1,0 +1,111 @@
+// The states that a search has met, and the hash table that finds them again.
+#pragma once
+
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include "limits.hpp"
+#include "task.hpp"
+
+namespace pds {
+
+// Rows of `width` items each, in pieces: to grow, nothing is moved or copied.
+template <typename Item>
+class Pieces {
+public:
+    explicit Pieces(int width = 1) : width_(width) {}
+
+    int size() const { return size_; }
+    Item* operator[](Id row) { return pieces_[row >> kBits].get() + std::size_t(row & kMask) * width_; }
+    const Item* operator[](Id row) const { return pieces_[row >> kBits].get() + std::size_t(row & kMask) * width_; }
+    // A new row, whose items are not set.
+    Item* add(Limits& limits) {
+        if ((size_ & kMask) == 0) {
+            limits.reserve(piece_bytes());
+            pieces_.push_back(std::make_unique_for_overwrite<Item[]>(std::size_t(width_) << kBits));
+        }
+        return (*this)[size_++];
+    }
+    std::size_t bytes() const { return std::size_t(size_) * width_ * sizeof(Item); }
+
+private:
+    static constexpr int kBits = 10;
+    static constexpr Id kMask = (1 << kBits) - 1;
+
+    std::size_t piece_bytes() const { return (std::size_t(width_) * sizeof(Item)) << kBits; }
+
+    int width_;
+    int size_ = 0;
+    std::vector<std::unique_ptr<Item[]>> pieces_;
+};
+
+class Nodes {
+public:
+    // Expanded or not yet, or a state without a plan.
+    enum Status : std::uint8_t { open, closed, dead };
+
+    // `parent` and `op` lead back to the initial state, whose parent is -1.
+    struct Node {
+        Id parent;
+        Id op;
+        double g;
+        double h;
+        Status status;
+    };
+
+    explicit Nodes(int n_words) : n_words_(n_words), states_(n_words), table_(1 << 8, -1) {}
+
+    int size() const { return nodes_.size(); }
+    Node& operator[](Id node) { return *nodes_[node]; }
+    const Node& operator[](Id node) const { return *nodes_[node]; }
+    const Word* state(Id node) const { return states_[node]; }
+
+    // The node of a state, and whether it is new.
+    std::pair<Id, bool> insert(const Word* state, Limits& limits) {
+        if (2 * size() >= static_cast<int>(table_.size())) grow(limits);
+        const std::size_t mask = table_.size() - 1;
+        std::size_t slot = hash(state) & mask;
+        for (; table_[slot] >= 0; slot = (slot + 1) & mask)
+            if (std::memcmp(states_[table_[slot]], state, n_words_ * sizeof(Word)) == 0) return {table_[slot], false};
+        if (size() == kMostNodes) throw Stop{PDS_OUT_OF_MEMORY};
+        std::memcpy(states_.add(limits), state, n_words_ * sizeof(Word));
+        *nodes_.add(limits) = {-1, -1, 0, 0, open};
+        return {table_[slot] = size() - 1, true};
+    }
+
+    std::size_t bytes() const { return states_.bytes() + nodes_.bytes() + table_.size() * sizeof(Id); }
+
+private:
+    static constexpr int kMostNodes = 1 << 30;
+
+    // Multiplicative hashing (Knuth): the multiplier is 2^64 divided by the golden ratio.
+    std::size_t hash(const Word* state) const {
+        constexpr Word kMultiplier = 0x9E3779B97F4A7C15;
+        Word value = kMultiplier;
+        for (int i = 0; i < n_words_; ++i) {
+            value = (value ^ state[i]) * kMultiplier;
+            value ^= value >> 32;
+        }
+        return value;
+    }
+
+    void grow(Limits& limits) {
+        limits.reserve(2 * table_.size() * sizeof(Id));
+        std::vector<Id>(2 * table_.size(), -1).swap(table_);
+        const std::size_t mask = table_.size() - 1;
+        for (Id node = 0; node < size(); ++node) {
+            limits.tick();
+            std::size_t slot = hash(state(node)) & mask;
+            while (table_[slot] >= 0) slot = (slot + 1) & mask;
+            table_[slot] = node;
+        }
+    }
+
+    const int n_words_;
+    Pieces<Word> states_;
+    Pieces<Node> nodes_;
+    std::vector<Id> table_;  // open addressing: a node, or -1; half of it is free at least
+};
+
+}  // namespace pds
