@@ -15,7 +15,7 @@ from pdsketch.editor.navigate import definition, hover, occurrences, outline, re
 from pdsketch.lang.diagnostics import Error
 from pdsketch.lang.load import check_files, parse_domain, parse_problem
 from pdsketch.lang.occurrences import Occurrences
-from pdsketch.lang.reader import Atom, Group, Node, read
+from pdsketch.lang.reader import Group, Node, Token, read
 from pdsketch.lang.source import Source
 
 ROOT = Path(__file__).parents[2]
@@ -68,12 +68,12 @@ def test_on_good_files_it_agrees_with_check(path):
         assert own == {name for names in checked_problem.objects.values() for name in names}
 
 
-def leaves(nodes: list[Node]) -> list[Atom]:
+def leaves(nodes: list[Node]) -> list[Token]:
     return [
         leaf
         for node in nodes
         for leaf in (leaves(node.items) if isinstance(node, Group) else [node])
-        if isinstance(leaf, Atom)
+        if isinstance(leaf, Token)
     ]
 
 

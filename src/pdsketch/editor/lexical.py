@@ -12,13 +12,13 @@ from typing import NamedTuple, final
 
 from pdsketch.editor.declarations import Collector
 from pdsketch.lang import (
-    Atom,
+    CheckReport,
     DomainSyntax,
     Group,
     Key,
     Node,
     ProblemSyntax,
-    Report,
+    Token,
     TypeName,
     TypeSyntax,
     parse_typed,
@@ -47,7 +47,7 @@ class Lexical:
         self.types = collector.occurrences.types
         self.knows = knows
         self.regions: list[Region] = []
-        self._silent = Report(collector.source)
+        self._silent = CheckReport(collector.source)
         self._owner = ""
 
     def domain(self, syntax: DomainSyntax) -> None:
@@ -79,14 +79,14 @@ class Lexical:
         self.regions.append(Region(form.start, form.end, owner, scope))
 
     def _formula(self, node: Node, scope: Mapping[str, int]) -> None:
-        if isinstance(node, Atom):
+        if isinstance(node, Token):
             self._word(node, scope)
             return
         items: Sequence[Node] = node.items
         if node.bracket == "[" or not items:
             return
         head = items[0]
-        if isinstance(head, Atom):
+        if isinstance(head, Token):
             if head.text in QUANTIFIERS and len(items) > 1:
                 listed = items[1].items if isinstance(items[1], Group) else items[1:-1]
                 items = items[2:] if isinstance(items[1], Group) else items[-1:]
@@ -97,7 +97,7 @@ class Lexical:
         for item in items:
             self._formula(item, scope)
 
-    def _head(self, head: Atom) -> bool:
+    def _head(self, head: Token) -> bool:
         """Resolve the head of a list as a predicate or a blank; whether it is one."""
         text = head.text
         if text.startswith("??"):
@@ -111,7 +111,7 @@ class Lexical:
         self._refer(head.start, head.start + len(predicate), key)
         return True
 
-    def _word(self, atom: Atom, scope: Mapping[str, int]) -> None:
+    def _word(self, atom: Token, scope: Mapping[str, int]) -> None:
         text = atom.text
         if text[0] == "?":
             if text in scope:

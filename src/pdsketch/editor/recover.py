@@ -15,11 +15,11 @@ from pdsketch.lang import (
     PARTS,
     SECTIONS,
     TOKEN,
-    Atom,
     Definition,
     Group,
     Node,
     Source,
+    Token,
     lowered,
 )
 
@@ -61,7 +61,7 @@ def recover(source: Source) -> list[Node]:
         else:
             if token in PARTS:
                 _begin_part(stack, at)
-            stack[-1].items.append(Atom(token, at))
+            stack[-1].items.append(Token(token, at))
     for group in stack[1:]:
         group.end = len(text)
     return top.items
@@ -90,7 +90,7 @@ def _is_definition(group: Group) -> bool:
 def head_of(group: Group) -> str:
     """The word that a list begins with; nothing, if it begins with none."""
     first = group.items[0] if group.items else None
-    return first.text if isinstance(first, Atom) else ""
+    return first.text if isinstance(first, Token) else ""
 
 
 def guess_definition(nodes: Sequence[Node]) -> Definition:
@@ -102,4 +102,4 @@ def guess_definition(nodes: Sequence[Node]) -> Definition:
     heads = {head_of(node) for node in around}
     of_problem = frozenset(SECTIONS["problem"]) - frozenset(SECTIONS["domain"])
     kind = "problem" if "problem" in heads or heads & of_problem else "domain"
-    return Definition(kind, Atom("", 0), sections)
+    return Definition(kind, Token("", 0), sections)

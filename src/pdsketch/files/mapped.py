@@ -38,7 +38,11 @@ class _Mapping(mmap.mmap):
 def map_bytes(
     file: BinaryIO, start: int, stop: int, path: str | PathLike[str], code: str
 ) -> NDArray[np.uint8]:
-    """Some bytes of an open file, which may be closed afterwards; they cannot be written to."""
+    """Some bytes of an open file, which may be closed afterwards; they cannot be written to.
+
+    They are those of ``file`` from ``start`` to before ``stop``. Where they are missing later (`check`), the
+    error names ``path`` and has the ``code``.
+    """
     mapped = _Mapping(file.fileno(), stop, access=mmap.ACCESS_READ)
     mapped.path, mapped.code = fspath(path), code
     return np.frombuffer(mapped, np.uint8, stop - start, start)

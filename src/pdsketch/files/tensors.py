@@ -135,7 +135,11 @@ class Entry:
 
 @final
 class TensorFile:
-    """An open file of arrays; ``entries`` are what its header says, and fit the file."""
+    """An open file of arrays; ``entries`` are what its header says, and fit the file.
+
+    ``file`` is read from its begin, and has ``size`` bytes. An `Error` about it names ``path`` and has the
+    ``code``.
+    """
 
     def __init__(self, file: BinaryIO, size: int, path: str | PathLike[str], code: str) -> None:
         self._file, self._path, self._code = file, path, code

@@ -80,15 +80,15 @@ from pdsketch.lang.reader import (
     MAX_TOKEN as MAX_TOKEN,
     PARTS as PARTS,
     TOKEN as TOKEN,
-    Atom as Atom,
     Group as Group,
     Node as Node,
+    Token as Token,
     is_word_of_its_own as is_word_of_its_own,
     lowered as lowered,
     read as read,
 )
 from pdsketch.lang.records import dataclass as dataclass
-from pdsketch.lang.report import Placed as Placed, Report as Report, count as count
+from pdsketch.lang.report import CheckReport as CheckReport, Placed as Placed, count as count
 from pdsketch.lang.rewrite import (
     Form as Form,
     conjuncts as conjuncts,

@@ -1,6 +1,6 @@
 """What the passes resolved, with its places: which name stands for what, and the types of expressions.
 
-Only an analysis of a text asks for it (`Report.occurrences`); loading a file does not keep it.
+Only an analysis of a text asks for it (`CheckReport.occurrences`); loading a file does not keep it.
 """
 
 from __future__ import annotations

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pdsketch.lang.lists import is_name, parse_settings, parse_typed, type_at
-from pdsketch.lang.reader import Atom, Group, Node
-from pdsketch.lang.report import Report
+from pdsketch.lang.reader import Group, Node, Token
+from pdsketch.lang.report import CheckReport
 from pdsketch.lang.syntax import PredicateSyntax, Setting, TypeSyntax
 
 
-def parse_predicate(node: Node, report: Report, *, what: str) -> PredicateSyntax | None:
+def parse_predicate(node: Node, report: CheckReport, *, what: str) -> PredicateSyntax | None:
     """``(name [settings] ?x - type …)``; None if it is none, which is reported."""
     if not isinstance(node, Group) or node.bracket != "(" or not node.items:
         report.error("bad-predicate", f"wanted {what} such as (name ?x - type)", node)
         return None
     name = node.items[0]
-    if not isinstance(name, Atom) or not is_name(name):
+    if not isinstance(name, Token) or not is_name(name):
         report.error("bad-name", f"wanted the name of {what}", name)
         return None
     before = len(report.diagnostics)
@@ -29,14 +29,14 @@ def parse_predicate(node: Node, report: Report, *, what: str) -> PredicateSyntax
     return PredicateSyntax(node, name, settings, parameters, is_wrong=len(report.diagnostics) > before)
 
 
-def parse_predicates(items: Sequence[Node], report: Report) -> list[PredicateSyntax]:
+def parse_predicates(items: Sequence[Node], report: CheckReport) -> list[PredicateSyntax]:
     """What stands in ``:predicates``."""
     found: list[PredicateSyntax] = []
     at = 0
     while at < len(items):
         item = items[at]
         at += 1
-        if isinstance(item, Atom) and item.text == "-" and found:
+        if isinstance(item, Token) and item.text == "-" and found:
             report.error(
                 "bad-predicate",
                 f"`{found[-1].name.text}` is a predicate, true or false, and a type of values follows it",
@@ -52,7 +52,7 @@ def parse_predicates(items: Sequence[Node], report: Report) -> list[PredicateSyn
     return found
 
 
-def parse_functions(items: Sequence[Node], report: Report) -> list[PredicateSyntax]:
+def parse_functions(items: Sequence[Node], report: CheckReport) -> list[PredicateSyntax]:
     """``(f ?x) (g ?x) - number``: the type behind a dash holds for all functions before it."""
     found: list[PredicateSyntax] = []
     waiting: list[PredicateSyntax] = []
@@ -64,7 +64,7 @@ def parse_functions(items: Sequence[Node], report: Report) -> list[PredicateSynt
 
     while at < len(items):
         item = items[at]
-        if isinstance(item, Atom) and item.text == "-":
+        if isinstance(item, Token) and item.text == "-":
             type_, at = type_at(items, at + 1, item, report)
             settle(type_)
             continue

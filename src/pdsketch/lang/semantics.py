@@ -39,7 +39,11 @@ __all__ = [
 
 
 def evaluate(world: StaticContext, state: State, expr: Expr, bindings: Bindings | None = None) -> Any:
-    """The value of an expression in a state."""
+    """The value of an expression in a state: a Boolean, a number, a tuple of numbers.
+
+    ``world`` holds what no action changes: the domain, the objects, external functions. ``state`` maps ground
+    atoms to values; ``bindings`` are what the free variables of ``expr`` stand for.
+    """
     return Moment(world, state).value(expr, bindings or {})
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from pdsketch.lang.data import short, show_atom, shown
 from pdsketch.lang.diagnostics import Diagnostic, Error, did_you_mean, error
 from pdsketch.lang.domain import Action, Domain
-from pdsketch.lang.reader import Atom, Group, Node, read
+from pdsketch.lang.reader import Group, Node, Token, read
 from pdsketch.lang.source import Source, Span
 from pdsketch.lang.terms import Variable
 from pdsketch.lang.types import ObjectType
@@ -78,7 +78,11 @@ def argument_words(action: Action, parameter: Variable) -> str:
 def object_of(
     domain: Domain, universe: Mapping[str, ObjectType], action: Action, parameter: Variable, given: Any
 ) -> str:
-    """The name of the object that is given for a parameter."""
+    """The name of the object that is given for a parameter.
+
+    ``given`` must be a name of ``universe`` (objects to types), whose type fits the ``parameter`` of
+    ``action`` in the types of ``domain``; else an `Error` says what would.
+    """
     assert isinstance(parameter.type, ObjectType)
     what = argument_words(action, parameter)
     if not isinstance(given, str):
@@ -132,7 +136,7 @@ def _in_time(nodes: Iterable[Node]) -> list[Node]:
     time: tuple[float, Node] | None = None
     behind = False
     for node in nodes:
-        if isinstance(node, Atom) and time is None and fullmatch(r"\d+(\.\d*)?:", node.text):
+        if isinstance(node, Token) and time is None and fullmatch(r"\d+(\.\d*)?:", node.text):
             time, behind = (float(node.text[:-1]), node), False
         elif behind and isinstance(node, Group) and node.bracket == "[" and len(node.items) == 1:
             behind = False
@@ -148,14 +152,14 @@ def _in_time(nodes: Iterable[Node]) -> list[Node]:
 def _step(node: Node, source: Source, objects: Collection[str]) -> Step:
     if not isinstance(node, Group) or node.bracket != "(":
         raise _unreadable(node, source, "a plan is a list of steps `(action object …)`")
-    if not node.items or not isinstance(node.items[0], Atom):
+    if not node.items or not isinstance(node.items[0], Token):
         raise _unreadable(node, source, "a step begins with the name of an action")
     return (node.items[0].text, *(_argument(item, source, objects) for item in node.items[1:]))
 
 
 def _argument(node: Node, source: Source, objects: Collection[str]) -> Any:
     """A name, a number, or a tuple of numbers."""
-    if isinstance(node, Atom):
+    if isinstance(node, Token):
         return node.text if node.text in objects else _number(node.text)
     if node.bracket != "[":
         raise _unreadable(node, source, "an argument is a name, a number, or a vector `[x, y]`")
@@ -166,7 +170,7 @@ def _argument(node: Node, source: Source, objects: Collection[str]) -> Any:
 
 
 def _is_comma(node: Node) -> bool:
-    return isinstance(node, Atom) and node.text == ","
+    return isinstance(node, Token) and node.text == ","
 
 
 def _number(text: str) -> int | float | str:

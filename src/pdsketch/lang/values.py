@@ -39,7 +39,11 @@ def check_value(what: str, type_: ValueType, value: Any) -> Any:
 
 
 def check_number(what: str, type_: ValueType, number: float, within: Any = None) -> None:
-    """Refuse a number that no value of the type holds; ``within``: the value that it is part of."""
+    """Refuse a number that no value of the type holds; ``within``: the value that it is part of.
+
+    ``what`` names the place of ``number`` in messages ("`level` of a"); ``type_`` says whether it is an int
+    or a float32, and its range.
+    """
     if not math.isfinite(number):
         raise error("not-finite", f"{what} is {_whole(number, within)}, which is not finite")
     if type_.prim == "float32":

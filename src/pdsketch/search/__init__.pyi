@@ -21,6 +21,6 @@ from pdsketch.search.options import (
 )
 from pdsketch.search.outcome import SearchProgress as SearchProgress
 from pdsketch.search.packed.engine import PackedOptions as PackedOptions, search as search
-from pdsketch.search.planning import plan as plan, plan_many as plan_many
+from pdsketch.search.planning import plan as plan, plan_many as plan_many, validate as validate
 from pdsketch.search.result import Result as Result, Status as Status, UntrainedWarning as UntrainedWarning
 from pdsketch.search.trace import Nodes as Nodes, SearchNode as SearchNode

@@ -105,7 +105,9 @@ class AbstractAttempt:
 class AbstractSearch:
     """The search for one problem's plan, which goes on where the model refuses what was found.
 
-    ``compilations`` makes the task of the problem as it is given, which is number ``place`` of it.
+    ``problem`` is a state, a goal and the values of arguments, to be solved in ``model``. ``compilations``
+    makes the task of the problem as it is given, which is number ``place`` of it. With ``costs``, actions
+    cost what they say; ``most`` bounds the expansions, and ``budget`` time and memory.
     """
 
     def __init__(

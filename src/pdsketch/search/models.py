@@ -57,9 +57,9 @@ def plan_models(
 ) -> list[Result]:
     """Find a plan for each state and goal; the frontiers share tensor batches.
 
-    ``goals`` is one goal for all states, or one for each; ``given`` are the `LatentOptions`. The limits of
-    expansions and depth hold for each problem, those of time and memory for all
-    of them together.
+    ``states`` are observations, which ``model`` encodes; ``goals`` is one goal for all of them, or one for
+    each; ``given`` are the `LatentOptions`. The limits of expansions and depth hold for each problem, those
+    of time and memory for all of them together.
     """
     if not isinstance(model, Model):
         raise error("bad-model", f"a Model was wanted to plan with, and a {type(model).__name__} was given")

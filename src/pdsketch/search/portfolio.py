@@ -41,7 +41,8 @@ def orders_of(
 ) -> tuple[list[Order], tuple[str, ...]]:
     """The orders in which nodes are expanded, and what is to be said of them.
 
-    Without AO where its rules took too long: OPT takes its place. ``sampled``: values are proposed.
+    ``options`` name the search and the heuristic, which is made for the problems in ``searched``. ``with_ao``
+    is false where AO's rules took too long: OPT takes its place. ``sampled``: values are proposed.
     """
     name = options.search
     if name != "portfolio":

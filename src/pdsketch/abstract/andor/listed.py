@@ -25,8 +25,10 @@ from pdsketch.lang import FALSE, Equal, Expr, Variable, rename_bound, substitute
 class ListFormulas:
     """The formulas of a decision list's rules.
 
-    ``bools`` are the formulas of Boolean arguments; ``variables`` are those of an element of the set, which
-    is in it where ``condition`` holds.
+    ``sampled`` is the list with the axes of its arguments; relations over codes that its literals need are
+    made in ``symbols``, and variables of ``scope`` stand for the codes of arguments. ``bools`` are the
+    formulas of Boolean arguments; ``variables`` are those of an element of the set, which is in it where
+    ``condition`` holds.
     """
 
     def __init__(

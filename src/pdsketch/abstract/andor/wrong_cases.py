@@ -33,8 +33,9 @@ def wrong_cases(
 ) -> list[WrongCase]:
     """The cases that one state shows to be wrong, of functions of some actions and derived predicates.
 
-    ``arguments`` are those of the action's parameters: objects and values. ``names`` are the objects of the
-    state by the names that formulas have for them.
+    ``owners`` are the names of these actions and predicates, whose functions ``translator`` has put into
+    rules; ``state`` is a batch of one, encoded. ``arguments`` are those of the action's parameters: objects
+    and values. ``names`` are the objects of the state by the names that formulas have for them.
     """
     functions = {
         function.network.key: function.network

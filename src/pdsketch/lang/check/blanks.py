@@ -10,7 +10,7 @@ from pdsketch.lang.check.numbers import read_number
 from pdsketch.lang.check.tables import UNKNOWN
 from pdsketch.lang.check.typenames import resolve_type
 from pdsketch.lang.lists import is_settings, parse_settings
-from pdsketch.lang.reader import Atom, Group, Node
+from pdsketch.lang.reader import Group, Node, Token
 from pdsketch.lang.report import here
 from pdsketch.lang.syntax import Setting
 from pdsketch.lang.terms import TRUE, BlankCall, Each, Expr, Logic, Variable
@@ -18,9 +18,14 @@ from pdsketch.lang.types import BOOL, ObjectType, Type, ValueType
 
 
 def check_blank(ctx: Context, node: Group, scope: Scope, want: Type | None) -> Expr | None:
-    """``(??f [settings] arg …)``; its full name begins with the definition it stands in."""
+    """``(??f [settings] arg …)``; its full name begins with the definition it stands in.
+
+    ``ctx`` is that definition and collects the blank's uses; ``node`` is the whole list, whose arguments may
+    name the variables of ``scope``. Without a declared type, the blank returns what its place wants:
+    ``want``.
+    """
     head = node.items[0]
-    assert isinstance(head, Atom)
+    assert isinstance(head, Token)
     if not _is_allowed(ctx, head):
         return None
     name = f"{ctx.owner}::{head.text[2:]}"
@@ -43,7 +48,7 @@ def check_blank(ctx: Context, node: Group, scope: Scope, want: Type | None) -> E
     return BlankCall(name, args, returns, ctx.span(node))
 
 
-def _is_allowed(ctx: Context, head: Atom) -> bool:
+def _is_allowed(ctx: Context, head: Token) -> bool:
     if head.text == "??" or len(head.text.strip("?")) == 0:
         ctx.report.error("unnamed-blank", "this blank has no name", head, help="name it, for instance `??f`")
         return False
@@ -81,7 +86,7 @@ def _settings(ctx: Context, bracket: Group) -> tuple[ValueType | None, dict[str,
 def _plain(setting: Setting) -> object:
     """A setting as a plain value: a number, a Boolean or a string."""
     if isinstance(setting.value, Group):
-        return [item.text for item in setting.value.items if isinstance(item, Atom) and item.text != ","]
+        return [item.text for item in setting.value.items if isinstance(item, Token) and item.text != ","]
     text = setting.value.text
     if text in ("true", "false"):
         return text == "true"
@@ -90,7 +95,7 @@ def _plain(setting: Setting) -> object:
 
 
 def _returns(
-    ctx: Context, name: str, declared: ValueType | None, want: Type | None, head: Atom
+    ctx: Context, name: str, declared: ValueType | None, want: Type | None, head: Token
 ) -> ValueType | None:
     if declared is not None:
         ctx.knowledge.learn_blank(name, declared)
@@ -148,7 +153,7 @@ def _set(ctx: Context, node: Node, scope: Scope, beside: tuple[Expr, ...] = ()) 
     ``beside`` are the conditions met on the way, which the set's variables will stand around.
     """
     head = node.items[0] if isinstance(node, Group) and node.bracket == "(" and node.items else None
-    if not isinstance(node, Group) or not isinstance(head, Atom):
+    if not isinstance(node, Group) or not isinstance(head, Token):
         return _value(ctx, node, scope)
     if head.text == "foreach":
         quantified = ctx.quantified(node, scope, beside)

@@ -8,14 +8,18 @@ from pdsketch.lang.check.context import Context, Scope
 from pdsketch.lang.check.fit import describe
 from pdsketch.lang.check.numbers import number_of
 from pdsketch.lang.check.tables import UNKNOWN
-from pdsketch.lang.reader import Atom, Group, Node
+from pdsketch.lang.reader import Group, Node, Token
 from pdsketch.lang.report import count, here
 from pdsketch.lang.terms import Component, Expr
 from pdsketch.lang.types import Type, ValueType
 
 
 def check_component(ctx: Context, node: Group, scope: Scope, want: Type | None) -> Expr | None:
-    """An element of a vector, by a place that is written as a number; places begin at 0."""
+    """An element of a vector, by a place that is written as a number; places begin at 0.
+
+    ``node`` is the whole ``(component …)`` in the definition ``ctx``, with the variables of ``scope`` in
+    reach. It is a number whatever its place asks for (``want``).
+    """
     del want
     if len(node.items) != 3:
         ctx.report.error(
@@ -56,7 +60,7 @@ def check_component(ctx: Context, node: Group, scope: Scope, want: Type | None) 
 
 def _place(ctx: Context, node: Node) -> int | None:
     """The place, if it is a whole number that is not negative."""
-    place = number_of(node, ctx.report) if isinstance(node, Atom) else None
+    place = number_of(node, ctx.report) if isinstance(node, Token) else None
     if isinstance(place, int) and place >= 0:
         return place
     ctx.report.error(

@@ -11,9 +11,9 @@ from pdsketch.lang.check.knowledge import Knowledge
 from pdsketch.lang.check.tables import UNKNOWN, Parameter, Slot, Tables
 from pdsketch.lang.check.typenames import resolve_type
 from pdsketch.lang.lists import parse_typed
-from pdsketch.lang.reader import Atom, Group, Node
+from pdsketch.lang.reader import Group, Node, Token
 from pdsketch.lang.records import dataclass
-from pdsketch.lang.report import Placed, Report
+from pdsketch.lang.report import CheckReport, Placed
 from pdsketch.lang.source import Span
 from pdsketch.lang.syntax import Typed
 from pdsketch.lang.terms import Apply, Arithmetic, BlankCall, Each, Expr, Quantified, Variable, walk
@@ -51,7 +51,7 @@ class Context:
 
     tables: Tables
     knowledge: Knowledge
-    report: Report
+    report: CheckReport
     owner: str | None
     elaborate: Callable[[Context, Node, Scope, Type | None, Expr | None], Expr | None]
     slots: dict[str, Slot] = field(default_factory=dict)
@@ -64,8 +64,8 @@ class Context:
     ) -> Expr | None:
         """The checked expression, or None where something in it is wrong (and reported).
 
-        ``want`` is the type that its place asks for, ``against`` the expression
-        whose dimensions it must have.
+        ``node`` may name the variables in ``scope``. ``want`` is the type that its place asks for,
+        ``against`` the expression whose dimensions it must have.
         """
         return self.elaborate(self, node, scope, want, against)
 
@@ -146,7 +146,7 @@ class Context:
     ) -> tuple[tuple[Variable, ...], Scope, Node] | None:
         """The variables and the body of ``(forall (?x - t) body)``, ``exists`` or ``foreach``."""
         head = group.items[0]
-        assert isinstance(head, Atom)
+        assert isinstance(head, Token)
         rest = group.items[1:]
         if len(rest) >= 2 and isinstance(rest[0], Group) and rest[0].bracket == "(":
             entries = parse_typed(rest[0].items, self.report, variables=True)

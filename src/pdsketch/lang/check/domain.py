@@ -9,16 +9,16 @@ from pdsketch.lang.check.reads import assign_roles
 from pdsketch.lang.check.requirements import check_requirements
 from pdsketch.lang.check.signatures import collect_blanks
 from pdsketch.lang.check.strata import order_bodies
-from pdsketch.lang.check.tables import Parameter, Signature, Tables
+from pdsketch.lang.check.tables import Parameter, PredicateSignature, Tables
 from pdsketch.lang.domain import Domain, Predicate, Role
-from pdsketch.lang.report import Report
+from pdsketch.lang.report import CheckReport
 from pdsketch.lang.source import Source
 from pdsketch.lang.syntax import DomainSyntax
 from pdsketch.lang.terms import Variable
 from pdsketch.lang.types import ValueType
 
 
-def check_domain(syntax: DomainSyntax, source: Source, report: Report) -> Domain | None:
+def check_domain(syntax: DomainSyntax, source: Source, report: CheckReport) -> Domain | None:
     """The checked domain; None if anything is wrong with it (then the report says what)."""
     requirements = check_requirements(syntax.requirements, report)
     tables = declare(syntax, report)
@@ -57,7 +57,9 @@ def _settle_parameters(tables: Tables, knowledge: Knowledge) -> None:
         signature.returns = knowledge.refine(("predicate", signature.name), signature.returns)
 
 
-def _settled(parameter: Parameter, signature: Signature, position: int, knowledge: Knowledge) -> Parameter:
+def _settled(
+    parameter: Parameter, signature: PredicateSignature, position: int, knowledge: Knowledge
+) -> Parameter:
     type_ = knowledge.type_of(parameter.span.start) if parameter.untyped else parameter.type
     if isinstance(type_, ValueType):
         type_ = knowledge.refine(("parameter", signature.name, str(position)), type_)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pdsketch.lang.check.tables import NUMBER, UNKNOWN, Parameter, Signature, Tables
+from pdsketch.lang.check.tables import NUMBER, UNKNOWN, Parameter, PredicateSignature, Tables
 from pdsketch.lang.check.typedecls import declare_types
 from pdsketch.lang.check.typenames import RESERVED, resolve_type
 from pdsketch.lang.diagnostics import Note
 from pdsketch.lang.lists import is_name
-from pdsketch.lang.reader import Atom
-from pdsketch.lang.report import Report, count, duplicate
+from pdsketch.lang.reader import Token
+from pdsketch.lang.report import CheckReport, count, duplicate
 from pdsketch.lang.syntax import (
     DerivedSyntax,
     DomainSyntax,
@@ -23,7 +23,7 @@ from pdsketch.lang.syntax import (
 from pdsketch.lang.types import BOOL, OBJECT, ObjectType, Type, ValueType
 
 
-def declare(domain: DomainSyntax, report: Report) -> Tables:
+def declare(domain: DomainSyntax, report: CheckReport) -> Tables:
     """The tables of a domain."""
     tables = declare_types(domain.types, report)
     tables.objects.update(_constants(domain.constants, tables, report))
@@ -36,9 +36,9 @@ def declare(domain: DomainSyntax, report: Report) -> Tables:
     return tables
 
 
-def _constants(entries: Sequence[Typed], tables: Tables, report: Report) -> dict[str, ObjectType]:
+def _constants(entries: Sequence[Typed], tables: Tables, report: CheckReport) -> dict[str, ObjectType]:
     found: dict[str, ObjectType] = {}
-    first: dict[str, Atom] = {}
+    first: dict[str, Token] = {}
     for entry in entries:
         name = entry.name.text
         if name in first:
@@ -59,7 +59,7 @@ def _constants(entries: Sequence[Typed], tables: Tables, report: Report) -> dict
     return found
 
 
-def _declare_predicate(syntax: PredicateSyntax, tables: Tables, report: Report) -> None:
+def _declare_predicate(syntax: PredicateSyntax, tables: Tables, report: CheckReport) -> None:
     name = syntax.name.text
     if (name in RESERVED and name not in ("eq", "equal")) or "::" in name:
         report.error("reserved-name", f"`{name}` is a word of the language", syntax.name)
@@ -71,12 +71,12 @@ def _declare_predicate(syntax: PredicateSyntax, tables: Tables, report: Report) 
     parameters = declare_parameters(syntax.parameters, tables, report, default=OBJECT)
     returns = _returns(syntax, tables, report) or BOOL
     is_wrong = syntax.is_wrong or len(report.diagnostics) > before
-    tables.signatures[name] = Signature(
+    tables.signatures[name] = PredicateSignature(
         name, report.span(syntax.name), parameters, returns, is_wrong=is_wrong
     )
 
 
-def _declare_derived(derived: DerivedSyntax, tables: Tables, report: Report) -> None:
+def _declare_derived(derived: DerivedSyntax, tables: Tables, report: CheckReport) -> None:
     """Either a new predicate, as in the paper, or one more rule for a declared one, as in PDDL."""
     head = derived.head
     name = head.name.text
@@ -92,7 +92,7 @@ def _declare_derived(derived: DerivedSyntax, tables: Tables, report: Report) -> 
     parameters = declare_parameters(head.parameters, tables, report, default=default)
     returns = _returns(head, tables, report)
     if known is None:
-        tables.signatures[name] = Signature(
+        tables.signatures[name] = PredicateSignature(
             name,
             report.span(head.name),
             parameters,
@@ -135,9 +135,13 @@ def _declare_derived(derived: DerivedSyntax, tables: Tables, report: Report) -> 
 
 
 def declare_parameters(
-    entries: Sequence[Typed], tables: Tables, report: Report, *, default: ObjectType
+    entries: Sequence[Typed], tables: Tables, report: CheckReport, *, default: ObjectType
 ) -> tuple[Parameter, ...]:
-    """Parameters with their types; one that stands twice is reported."""
+    """Parameters with their types; one that stands twice is reported.
+
+    ``entries`` are the parsed list; types are looked up in ``tables``, and what is not found goes to
+    ``report``. An entry without a type has the ``default``; where that is `UNKNOWN`, its uses decide.
+    """
     found: dict[str, Parameter] = {}
     for at, entry in enumerate(entries):
         name, span = entry.name.text, report.span(entry.name)
@@ -152,7 +156,7 @@ def declare_parameters(
     return tuple(found.values())
 
 
-def _returns(syntax: PredicateSyntax, tables: Tables, report: Report) -> ValueType | None:
+def _returns(syntax: PredicateSyntax, tables: Tables, report: CheckReport) -> ValueType | None:
     """The declared type of the value; a number for functions; None where nothing is said."""
     written: TypeSyntax | None = syntax.returns
     for setting in syntax.settings:
@@ -179,15 +183,15 @@ def _returns(syntax: PredicateSyntax, tables: Tables, report: Report) -> ValueTy
     return found
 
 
-def setting_type(setting: Setting, report: Report) -> TypeSyntax | None:
+def setting_type(setting: Setting, report: CheckReport) -> TypeSyntax | None:
     """The type that a setting names."""
-    if isinstance(setting.value, Atom) and is_name(setting.value):
+    if isinstance(setting.value, Token) and is_name(setting.value):
         return TypeName(setting.value, setting.bracket)
     report.error("bad-setting", f"`{setting.key.text}` wants a type", setting.value)
     return None
 
 
-def _check_parameters(signature: Signature, report: Report) -> None:
+def _check_parameters(signature: PredicateSignature, report: CheckReport) -> None:
     """A predicate without a body takes objects (it is observed) or values (it is external), not both."""
     kinds = {isinstance(p.type, ValueType) for p in signature.parameters if p.type != UNKNOWN}
     if not signature.has_body and len(kinds) == 2:

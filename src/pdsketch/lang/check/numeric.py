@@ -9,7 +9,7 @@ from pdsketch.lang.check.context import Context, Scope
 from pdsketch.lang.check.fit import describe, fit, unify
 from pdsketch.lang.check.numbers import as_float
 from pdsketch.lang.check.tables import UNKNOWN
-from pdsketch.lang.reader import Atom, Group, Node
+from pdsketch.lang.reader import Group, Node, Token
 from pdsketch.lang.report import count, here
 from pdsketch.lang.terms import Arithmetic, Compare, Equal, Expr, Value, Variable
 from pdsketch.lang.types import DEFAULT_TOLERANCE, FLOAT, ObjectType, Type, ValueType
@@ -38,23 +38,27 @@ def _operands(ctx: Context, node: Group, scope: Scope, want: Type | None) -> lis
 
 def _needs_context(ctx: Context, node: Node, scope: Scope) -> bool:
     """Whether a node is a blank, or an untyped variable whose type is still open."""
-    if isinstance(node, Atom):
+    if isinstance(node, Token):
         variable = scope.get(node.text)
         return variable is not None and variable.type == UNKNOWN
     if not node.items:
         return False
     head = node.items[0]
-    return isinstance(head, Atom) and head.text.startswith("??")
+    return isinstance(head, Token) and head.text.startswith("??")
 
 
 def _wrong_count(ctx: Context, node: Group, wanted: str) -> None:
     head = node.items[0]
-    assert isinstance(head, Atom)
+    assert isinstance(head, Token)
     ctx.report.error("arity-mismatch", f"`{head.text}` takes {wanted}, and {here(len(node.items) - 1)}", node)
 
 
 def check_equal(ctx: Context, node: Group, scope: Scope, want: Type | None) -> Expr | None:
-    """``(= a b)`` of two objects or of two values of one kind."""
+    """``(= a b)`` of two objects or of two values of one kind.
+
+    ``node`` is the whole list in the definition ``ctx``, its operands name the variables of ``scope``. The
+    two teach each other their types; what the place asks for (``want``) says nothing about them.
+    """
     if len(node.items) != 3:
         _wrong_count(ctx, node, count(2, "argument"))
         return None
@@ -117,9 +121,13 @@ def _tolerance(a: ValueType, b: ValueType) -> float:
 
 
 def check_compare(ctx: Context, node: Group, scope: Scope, want: Type | None) -> Expr | None:
-    """``(< a b)`` of two scalar numbers."""
+    """``(< a b)`` of two scalar numbers.
+
+    ``node`` is the whole list in the definition ``ctx``, its operands name the variables of ``scope``. The
+    result is Boolean whatever its place asks for (``want``).
+    """
     head = node.items[0]
-    assert isinstance(head, Atom)
+    assert isinstance(head, Token)
     if len(node.items) != 3:
         _wrong_count(ctx, node, count(2, "number"))
         return None
@@ -165,9 +173,13 @@ _MOST = {"-": 2, "/": 2}
 
 
 def check_arithmetic(ctx: Context, node: Group, scope: Scope, want: Type | None) -> Expr | None:
-    """``(+ a b …)``, ``(* a b …)``, ``(- a)``, ``(- a b)``, ``(/ a b)``."""
+    """``(+ a b …)``, ``(* a b …)``, ``(- a)``, ``(- a b)``, ``(/ a b)``.
+
+    ``node`` is the whole list in the definition ``ctx``, its operands name the variables of ``scope``. The
+    type that the place asks for (``want``; a float32 if none) is wanted of the operands, too.
+    """
     head = node.items[0]
-    assert isinstance(head, Atom)
+    assert isinstance(head, Token)
     op = head.text
     size = len(node.items) - 1
     if not _LEAST[op] <= size <= _MOST.get(op, size):

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Mapping
 
 from pdsketch.lang.analysis import action_reads, closure, has_blank, names_in
 from pdsketch.lang.check.definitions import Definitions
-from pdsketch.lang.check.tables import Signature, Tables
+from pdsketch.lang.check.tables import PredicateSignature, Tables
 from pdsketch.lang.diagnostics import Note
 from pdsketch.lang.domain import Action, Role
-from pdsketch.lang.report import Report
+from pdsketch.lang.report import CheckReport
 from pdsketch.lang.terms import Expr, Update
 
 
-def assign_roles(tables: Tables, found: Definitions, report: Report) -> dict[str, Role]:
+def assign_roles(tables: Tables, found: Definitions, report: CheckReport) -> dict[str, Role]:
     """The role of each predicate. Wrong writes and stale encodings are reported."""
     written: dict[str, Update] = {}
     for action in found.actions.values():
@@ -32,7 +32,7 @@ def assign_roles(tables: Tables, found: Definitions, report: Report) -> dict[str
     return roles
 
 
-def _role(signature: Signature, is_written: bool) -> Role:
+def _role(signature: PredicateSignature, is_written: bool) -> Role:
     if signature.is_cost:
         return "cost"
     if signature.has_body:
@@ -41,11 +41,11 @@ def _role(signature: Signature, is_written: bool) -> Role:
 
 
 def _check_encoded(
-    signatures: Mapping[str, Signature],
+    signatures: Mapping[str, PredicateSignature],
     update: Update,
     bodies: Mapping[str, Expr],
     body_reads: Mapping[str, frozenset[str]],
-    report: Report,
+    report: CheckReport,
 ) -> None:
     """As in PDDL, no action writes a Boolean that is derived by logic alone."""
     signature = signatures[update.target.predicate]
@@ -101,7 +101,7 @@ def _warn_stale(
     found: Definitions,
     roles: Mapping[str, Role],
     body_reads: Mapping[str, frozenset[str]],
-    report: Report,
+    report: CheckReport,
 ) -> None:
     """An action that writes what an encoded body reads, but not the encoded variable itself."""
     encoded = [name for name, role in roles.items() if role == "encoded"]

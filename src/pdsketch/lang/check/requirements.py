@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pdsketch.lang.reader import Atom
-from pdsketch.lang.report import Report
+from pdsketch.lang.reader import Token
+from pdsketch.lang.report import CheckReport
 
 SUPPORTED = (
     ":strips",
@@ -59,7 +59,7 @@ UNSUPPORTED = {
 }
 
 
-def check_requirements(requirements: Iterable[Atom], report: Report) -> tuple[str, ...]:
+def check_requirements(requirements: Iterable[Token], report: CheckReport) -> tuple[str, ...]:
     """The requirements, each one supported; the others are reported."""
     for atom in requirements:
         if atom.text in UNSUPPORTED:

@@ -7,12 +7,14 @@ from collections.abc import Iterable
 from pdsketch.lang.check.context import BlankUse
 from pdsketch.lang.diagnostics import Note
 from pdsketch.lang.domain import Action, Blank, BlankInput
-from pdsketch.lang.report import Report
+from pdsketch.lang.report import CheckReport
 from pdsketch.lang.terms import BlankCall, Each, Expr
 from pdsketch.lang.types import ObjectType, ValueType
 
 
-def collect_blanks(uses: Iterable[BlankUse], actions: Iterable[Action], report: Report) -> dict[str, Blank]:
+def collect_blanks(
+    uses: Iterable[BlankUse], actions: Iterable[Action], report: CheckReport
+) -> dict[str, Blank]:
     """The blanks of a domain in the order of their first use."""
     by_name: dict[str, list[BlankUse]] = {}
     for use in uses:
@@ -51,7 +53,7 @@ def blank_input(arg: Expr) -> BlankInput:
     return BlankInput(arg.type, arg.variables if isinstance(arg, Each) else None)
 
 
-def _check_clash(first: BlankUse, other: BlankUse, report: Report) -> None:
+def _check_clash(first: BlankUse, other: BlankUse, report: CheckReport) -> None:
     """Two uses of one name are one function, so they must agree."""
     mine, yours = _shape_of(first), _shape_of(other)
     if mine == yours:

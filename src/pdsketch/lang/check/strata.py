@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from itertools import islice, pairwise
 
 from pdsketch.lang.analysis import components, has_blank, names_in
-from pdsketch.lang.check.tables import Signature
+from pdsketch.lang.check.tables import PredicateSignature
 from pdsketch.lang.diagnostics import Note
-from pdsketch.lang.report import Report, path
+from pdsketch.lang.report import CheckReport, path
 from pdsketch.lang.terms import Apply, Expr, Logic, Quantified, children
 from pdsketch.lang.types import ValueType
 
 
 def order_bodies(
-    signatures: Mapping[str, Signature], bodies: Mapping[str, Expr], report: Report
+    signatures: Mapping[str, PredicateSignature], bodies: Mapping[str, Expr], report: CheckReport
 ) -> tuple[tuple[tuple[str, ...], ...], frozenset[str]]:
     """The components, callees first, and the recursive predicates. Bad recursion is reported."""
     graph = {name: [r for r in sorted(names_in(body)) if r in bodies] for name, body in bodies.items()}
@@ -29,10 +29,10 @@ def order_bodies(
 
 def _check_recursion(
     component: tuple[str, ...],
-    signatures: Mapping[str, Signature],
+    signatures: Mapping[str, PredicateSignature],
     bodies: Mapping[str, Expr],
     graph: Mapping[str, list[str]],
-    report: Report,
+    report: CheckReport,
 ) -> None:
     """Only Booleans over objects, without blanks, and never through their own negation."""
     members = frozenset(component)
@@ -58,10 +58,10 @@ def _report(
     callee: str,
     code: str,
     how: str,
-    signatures: Mapping[str, Signature],
+    signatures: Mapping[str, PredicateSignature],
     graph: Mapping[str, list[str]],
     members: frozenset[str],
-    report: Report,
+    report: CheckReport,
 ) -> None:
     cycle = (
         [name, *_path(callee, name, graph, members)] if callee != name else _path_from(name, graph, members)

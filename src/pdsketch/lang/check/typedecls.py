@@ -9,12 +9,12 @@ from pdsketch.lang.check.tables import Tables
 from pdsketch.lang.check.typenames import PRIMITIVES, RESERVED, WRONG, resolve_type
 from pdsketch.lang.diagnostics import nearest
 from pdsketch.lang.lists import is_name
-from pdsketch.lang.report import Report, duplicate, path
+from pdsketch.lang.report import CheckReport, duplicate, path
 from pdsketch.lang.syntax import Either, Typed, TypeName, TypeSyntax
 from pdsketch.lang.types import Hierarchy, ValueType
 
 
-def declare_types(entries: Sequence[Typed], report: Report) -> Tables:
+def declare_types(entries: Sequence[Typed], report: CheckReport) -> Tables:
     """Object types form the hierarchy; whatever stands on a value type is a value type."""
     first: dict[str, Typed] = {}
     more: dict[str, list[Typed]] = {}
@@ -54,7 +54,7 @@ def declare_types(entries: Sequence[Typed], report: Report) -> Tables:
     return Tables(hierarchy, ordered, {}, {})
 
 
-def _declare_parents(first: dict[str, Typed], report: Report) -> None:
+def _declare_parents(first: dict[str, Typed], report: CheckReport) -> None:
     """A type that stands only above others is an object type too, unless it looks like a slip."""
     known = {*first, *PRIMITIVES, "vector", "object"}
     for entry in list(first.values()):
@@ -79,7 +79,7 @@ def _redeclare(
     first: dict[str, Typed],
     values: set[str],
     above: dict[str, list[str]],
-    report: Report,
+    report: CheckReport,
 ) -> None:
     """An object type that stands again under another one has both parents; all else is a slip."""
     for entry in again:
@@ -138,7 +138,7 @@ def _in_order(values: set[str], first: dict[str, Typed]) -> list[str]:
     return list(done)
 
 
-def _report_cycles(first: dict[str, Typed], above: dict[str, list[str]], report: Report) -> set[str]:
+def _report_cycles(first: dict[str, Typed], above: dict[str, list[str]], report: CheckReport) -> set[str]:
     """The types that stand above themselves."""
     up = {name: [p for p in parents if p in first] for name, parents in above.items()}
     cyclic: set[str] = set()

@@ -32,7 +32,10 @@ def looked_at(
 ) -> tuple[Verdicts, dict[int, tuple[str, ...]]]:
     """Why each plan fails when it is replayed (None: it does not), and what is to be said of it.
 
-    A plan that no time was left for has no verdict. ``at_first``: the trail says which goals held before.
+    The ``plans`` lead from ``states`` to ``goals``, and are followed side by side in ``model``; what counts
+    as true is said by ``margin``, and with ``snap`` floats are rounded after each step. States on the way are
+    left in ``trail``. A plan that no time was left for has no verdict. ``at_first``: the trail says which
+    goals held before.
     """
     way = PlanReplay(model, snap, margin, at_first=at_first)
     said: tuple[str, ...] = ()

@@ -51,7 +51,11 @@ _Admitted = tuple[Children, Floats, Ints]
 
 @final
 class BestFirstSearch:
-    """One search for all problems of a space."""
+    """One search for all problems of a space.
+
+    The nodes of ``space`` are expanded in the ``orders``, which take turns, until ``goal_test`` says of each
+    problem that a state of it is a goal, or a limit of ``settings`` is reached.
+    """
 
     def __init__(
         self, space: Space, goal_test: GoalTest, orders: Sequence[Order], settings: SearchSettings

@@ -35,7 +35,11 @@ class _Group:
 
 @final
 class GoalTest:
-    """The truth of each problem's goal in any state of it."""
+    """The truth of each problem's goal in any state of it.
+
+    ``goals`` and ``universes`` (the objects) have an entry for each problem; goals of one form are one
+    program of ``model``. What counts as true is said by ``margin``.
+    """
 
     def __init__(
         self,
@@ -79,7 +83,11 @@ class GoalTest:
 
 
 def hold_at_first(model: Model, states: Sequence[State], goals: Sequence[Expr], margin: Margin) -> list[bool]:
-    """Which goals hold in their initial states."""
+    """Which goals hold in their initial states.
+
+    ``states`` and ``goals`` have an entry for each problem; ``model`` evaluates them together, and what
+    counts as true is said by ``margin``.
+    """
     roots = StateBatch.of(states)
     test = GoalTest(model, goals, [roots.universe(p) for p in range(roots.size)], margin)
     held: list[bool] = test.truth(roots, torch.arange(roots.size, device=roots.device)).tolist()

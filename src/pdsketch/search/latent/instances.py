@@ -39,9 +39,10 @@ class Candidates:
 class Instances:
     """The ground instances of one action.
 
-    ``index[kind[p], j, i]`` is where argument ``i`` of instance ``j`` stands in
-    problem ``p``: on the axis of its object type, or among the candidates of its
-    value type. ``valid[kind[p], j]`` says which instances exist; None: all do. ``sizes[p]`` is how many do.
+    ``universes`` and ``candidates`` are the objects and the values of each problem that the arguments of
+    ``action`` may be; tensors are on ``device``. ``index[kind[p], j, i]`` is where argument ``i`` of instance
+    ``j`` stands in problem ``p``: on the axis of its object type, or among the candidates of its value type.
+    ``valid[kind[p], j]`` says which instances exist; None: all do. ``sizes[p]`` is how many do.
     """
 
     def __init__(

@@ -18,12 +18,12 @@ from torch import Tensor
 from pdsketch.budget import Budget
 from pdsketch.lang import Expr, Step, Variable
 from pdsketch.search.result import Result
-from pdsketch.tensor import Logic, Model, Node, Run, StateBatch, logic_of
+from pdsketch.tensor import FuzzyLogic, Model, Node, Run, StateBatch, logic_of
 
 CRISP_TRUTH: Final = 0.5
 """Above it, a blank is taken to be true."""
 
-_SOFT: Final[Logic] = logic_of("godel")
+_SOFT: Final[FuzzyLogic] = logic_of("godel")
 
 
 @final
@@ -45,7 +45,11 @@ class Margin:
         return lambda run: torch.minimum(_per_instance(program.precondition(run)), program.decided(run))
 
     def table(self, model: Model, batch: StateBatch, atom: Expr, variables: Sequence[Variable]) -> Tensor:
-        """The truth of an atom for all objects, ``[state, *variables]``: Boolean where that will do."""
+        """The truth of an atom for all objects, ``[state, *variables]``: Boolean where that will do.
+
+        ``atom`` is asked of ``model`` in the states of ``batch``; its arguments are the ``variables``, in the
+        order of the axes.
+        """
         run = model.engine.open(batch)
         if self.is_crisp:
             return model.engine.table(run, atom, variables).bool()

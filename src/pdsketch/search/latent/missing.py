@@ -21,7 +21,9 @@ _MOST_PAIRS: Final = 1 << 16
 def never_proposed(model: Model, state: State, goal: Expr, candidates: Candidates) -> list[str]:
     """What to say of the goal's relations of values that no candidate makes true, beside any other value.
 
-    Where each can be true, so of those that are wanted of the same two things at once.
+    Asked of ``model`` is whether any of the ``candidates``, for its value arguments, makes a relation of
+    ``goal`` true in ``state``. Where each can be true, so of those that are wanted of the same two things at
+    once.
     """
     said: dict[str, str] = {}
     for call in pairs_in(model, [goal]):

@@ -24,7 +24,11 @@ def checked_cost(action: Action, cost: Tensor) -> Tensor:
 
 
 def prices_of(model: Model, roots: StateBatch, problem: int, steps: Sequence[Step]) -> list[float]:
-    """What ground actions cost in the root of a problem; an action over values is taken to cost nothing."""
+    """What ground actions cost in the root of a problem; an action over values is taken to cost nothing.
+
+    ``roots`` are the initial states, of which that of ``problem`` is read; ``steps`` are the ground actions;
+    ``model`` evaluates their costs.
+    """
     state = roots[problem]
     run = model.engine.open(state.batch)
     found = [0.0] * len(steps)

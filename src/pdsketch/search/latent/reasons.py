@@ -31,9 +31,12 @@ def why_not(
     blocked: Sequence[StateHeuristic],
     place: int,
 ) -> tuple[str, ...]:
-    """One sentence a reason, the most important first; heuristics that are blocked saw no way to the goal.
+    """Why there is no plan, one sentence a reason, the most important first.
 
-    Of blanks that cannot decide, or were never trained, that is said, and not what they lead to.
+    ``model``, ``state`` and ``goal`` are the problem, number ``place`` of the search; ``outcome`` says how it
+    ended and ``options`` within which limits; ``best`` leads to the most promising state; heuristics that are
+    ``blocked`` saw no way to the goal. Of blanks that cannot decide, or were never trained, that is said, and
+    not what they lead to.
     """
     reasons = [ending(outcome, options)]
     stuck: list[str] = []

@@ -53,7 +53,11 @@ class TreeLog:
         g: NDArray[np.float64],
         fate: Literal["dead-end", "visited"],
     ) -> None:
-        """Note successors that are not opened."""
+        """Note successors that are not opened.
+
+        ``parents`` are the nodes that they come from, ``codes`` the ground actions, ``g`` their costs so far,
+        and ``fate`` says why, the same of all.
+        """
         rows = zip(parents.tolist(), codes.tolist(), g.tolist(), strict=True)
         self._met += [_LeftOut(*row, fate) for row in rows]
 

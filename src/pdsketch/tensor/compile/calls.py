@@ -18,7 +18,7 @@ from torch import Tensor
 
 from pdsketch.lang import BOOL, Error, ValueType
 from pdsketch.tensor.compile.callee import Callee, Given, out_of_memory
-from pdsketch.tensor.compile.logic import Logic
+from pdsketch.tensor.compile.logic import FuzzyLogic
 from pdsketch.tensor.compile.node import Axes, Compute, Node, Run, aligned, union
 from pdsketch.tensor.compile.portions import in_portions, is_large
 from pdsketch.tensor.states.values import every_choice, fully_soft, harden, is_categorical, presented
@@ -38,20 +38,20 @@ class SetArgument:
 
 
 Argument = Node | SetArgument
-Evaluation = Callable[[Callee, list[Callable[[Run], Any]], int, Logic], Compute]
+Evaluation = Callable[[Callee, list[Callable[[Run], Any]], int, FuzzyLogic], Compute]
 
 
-def call(callee: Callee, arguments: Sequence[Argument], logic: Logic) -> Node:
+def call(callee: Callee, arguments: Sequence[Argument], logic: FuzzyLogic) -> Node:
     """The node of a call."""
     return _node(callee, arguments, logic, _evaluation)
 
 
-def gate(callee: Callee, arguments: Sequence[Argument], logic: Logic) -> Node:
+def gate(callee: Callee, arguments: Sequence[Argument], logic: FuzzyLogic) -> Node:
     """The node that says whether a call gives a new value at all; it does if the function has no gate."""
     return _node(callee, arguments, logic, _gate)
 
 
-def _node(callee: Callee, arguments: Sequence[Argument], logic: Logic, evaluation: Evaluation) -> Node:
+def _node(callee: Callee, arguments: Sequence[Argument], logic: FuzzyLogic, evaluation: Evaluation) -> Node:
     outer = [a for a in arguments if isinstance(a, Node)]
     sets = [a for a in arguments if isinstance(a, SetArgument)]
     inner = [(s, axis) for s in sets for axis in union(_parts(s)) if axis not in s.own]
@@ -122,7 +122,7 @@ def _weights(run: Run, weights: Tensor | None, own: Axes, leading: int, device: 
     return weights
 
 
-def _gate(callee: Callee, parts: list[Callable[[Run], Any]], axes: int, logic: Logic) -> Compute:
+def _gate(callee: Callee, parts: list[Callable[[Run], Any]], axes: int, logic: FuzzyLogic) -> Compute:
     truth = replace(callee, returns=BOOL)
 
     def compute(run: Run) -> Tensor:
@@ -143,7 +143,7 @@ def _given(parts: list[Callable[[Run], Any]], axes: int, run: Run) -> tuple[list
     return [_expand(g, leading) for g in given], leading
 
 
-def _evaluation(callee: Callee, parts: list[Callable[[Run], Any]], axes: int, logic: Logic) -> Compute:
+def _evaluation(callee: Callee, parts: list[Callable[[Run], Any]], axes: int, logic: FuzzyLogic) -> Compute:
     def compute(run: Run) -> Tensor:
         expanded, leading = _given(parts, axes, run)
         function = run.functions.get(callee, expanded)
@@ -214,8 +214,13 @@ def _nothing(callee: Callee, leading: torch.Size, device: torch.device) -> Tenso
     return torch.zeros(*leading, *(own or (1,)), device=device)
 
 
-def settle(callee: Callee, result: Tensor, leading: torch.Size, run: Run, logic: Logic) -> Tensor:
-    """What a module returned as a value over the leading axes, checked."""
+def settle(callee: Callee, result: Tensor, leading: torch.Size, run: Run, logic: FuzzyLogic) -> Tensor:
+    """What a module returned as a value over the leading axes, checked.
+
+    ``result`` is what ``callee`` returned, ``[*leading, *value]``, where ``leading`` are the sizes of the
+    axes that its arguments range over. Numbers are checked where ``run`` asks for it; ``logic`` says whether
+    choices become the likeliest one or a distribution.
+    """
     type_ = callee.returns
     own = type_.shape
     if is_categorical(type_):
@@ -273,7 +278,7 @@ def _check_numbers(callee: Callee, value: Tensor, *, pardons: bool) -> None:
 
 
 def _call_external(
-    callee: Callee, function: Any, given: Sequence[Given], leading: torch.Size, run: Run, logic: Logic
+    callee: Callee, function: Any, given: Sequence[Given], leading: torch.Size, run: Run, logic: FuzzyLogic
 ) -> Tensor:
     """Call a function that sees ints as int64; soft ints at every choice, mixed by probability."""
     soft = [
@@ -334,7 +339,9 @@ def _likelihood(probabilities: Tensor, options: Tensor, *, scalar: bool) -> Tens
     return likely
 
 
-def _external_value(callee: Callee, result: Tensor, leading: torch.Size, run: Run, logic: Logic) -> Tensor:
+def _external_value(
+    callee: Callee, result: Tensor, leading: torch.Size, run: Run, logic: FuzzyLogic
+) -> Tensor:
     type_ = callee.returns
     if type_.prim != "int64":
         return settle(callee, result, leading, run, logic)

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from pdsketch.lang import ValueType
-from pdsketch.tensor.compile.logic import Logic
+from pdsketch.tensor.compile.logic import FuzzyLogic
 from pdsketch.tensor.states.values import is_categorical, numbers, one_hot
 
 Order = Literal["<", "<=", ">", ">="]
@@ -32,7 +32,7 @@ _ORDER_MARGIN = 5e-4
 
 
 def equal(
-    logic: Logic,
+    logic: FuzzyLogic,
     left: tuple[Tensor, ValueType],
     right: tuple[Tensor, ValueType],
     tolerance: float,
@@ -40,8 +40,9 @@ def equal(
 ) -> Tensor:
     """Whether two values are equal, all of their own axes (those behind the leading ones) together.
 
-    Booleans: both imply each other. Ints: the probability that they agree.
-    Floats: within the tolerance in every element.
+    ``left`` and ``right`` are tensors with their types, ``leading`` is the number of axes (of states and
+    objects) that the result keeps. By ``logic``, Booleans are equal where both imply each other; ints by the
+    probability that they agree; floats where they are within the ``tolerance`` in every element.
     """
     (a, a_type), (b, b_type) = left, right
     if a_type.prim == "bool" and b_type.prim == "bool":
@@ -54,7 +55,7 @@ def equal(
     return _all_elements(logic, same, same.dim() - leading)
 
 
-def _equal_ints(logic: Logic, a: Tensor, a_type: ValueType, b: Tensor, b_type: ValueType) -> Tensor:
+def _equal_ints(logic: FuzzyLogic, a: Tensor, a_type: ValueType, b: Tensor, b_type: ValueType) -> Tensor:
     if not (a.is_floating_point() or b.is_floating_point()):
         same = a == b
         return same if logic.crisp else same.to(torch.float32)
@@ -70,7 +71,7 @@ def _hat(distance: Tensor) -> Tensor:
     return (1.0 - distance).clamp(min=0.0)
 
 
-def _near(logic: Logic, distance: Tensor, tolerance: float) -> Tensor:
+def _near(logic: FuzzyLogic, distance: Tensor, tolerance: float) -> Tensor:
     if logic.crisp:
         return distance <= tolerance * _ROUNDING_SLACK
     if tolerance <= 0.0:
@@ -78,7 +79,7 @@ def _near(logic: Logic, distance: Tensor, tolerance: float) -> Tensor:
     return torch.sigmoid(-SHARPNESS * (distance / (tolerance * (1 + 1e-3))).clamp(min=_LEAST_RATIO).log())
 
 
-def _all_elements(logic: Logic, same: Tensor, own: int) -> Tensor:
+def _all_elements(logic: FuzzyLogic, same: Tensor, own: int) -> Tensor:
     if own == 0:
         return same
     axes = tuple(range(same.dim() - own, same.dim()))
@@ -88,9 +89,13 @@ def _all_elements(logic: Logic, same: Tensor, own: int) -> Tensor:
 
 
 def compare(
-    logic: Logic, op: Order, left: tuple[Tensor, ValueType], right: tuple[Tensor, ValueType]
+    logic: FuzzyLogic, op: Order, left: tuple[Tensor, ValueType], right: tuple[Tensor, ValueType]
 ) -> Tensor:
-    """Whether one number is less (or more) than another."""
+    """Whether one number is less (or more) than another.
+
+    ``op`` stands between ``left`` and ``right``, tensors with their types that broadcast. By a soft
+    ``logic``, distributions over ints give the probability of it, and floats a sigmoid of their difference.
+    """
     if op in (">", ">="):
         left, right = right, left
     strict = op in ("<", ">")

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from pdsketch.lang import FLOAT, INT, Action, ObjectType, Predicate, ValueType
-from pdsketch.tensor.compile.logic import Logic
+from pdsketch.tensor.compile.logic import FuzzyLogic
 from pdsketch.tensor.compile.lower import Lowering
 from pdsketch.tensor.compile.node import INSTANCE, Node, Run
 from pdsketch.tensor.compile.read import ActionParameter
@@ -53,7 +53,7 @@ class CompiledAction:
     """An action under one logic: its precondition and cost ``[state, instance]``, and its targets."""
 
     action: Action
-    logic: Logic
+    logic: FuzzyLogic
     precondition: Node
     cost: Node | None
     targets: tuple[Target, ...]
@@ -120,7 +120,7 @@ def compile_action(action: Action, lowering: Lowering) -> CompiledAction:
     return CompiledAction(action, lowering.logic, precondition, cost, tuple(targets))
 
 
-def _parameter(name: str, type_: ObjectType | ValueType, logic: Logic) -> Binding:
+def _parameter(name: str, type_: ObjectType | ValueType, logic: FuzzyLogic) -> Binding:
     if isinstance(type_, ObjectType):
         return ActionParameter(name, type_)
     form = harden if logic.crisp else soften
@@ -142,7 +142,7 @@ def _ratio(total: Tensor, weight: Tensor) -> Tensor:
     return total / beside(torch.where(weight > 0, weight, torch.ones_like(weight)), total)
 
 
-def _after(target: Target, run: Run, logic: Logic) -> Tensor:
+def _after(target: Target, run: Run, logic: FuzzyLogic) -> Tensor:
     """The new table of one predicate, ``[state, instance, *objects, *value]``."""
     before = target.before(run).unsqueeze(1)
     writers = target.writers
@@ -215,7 +215,11 @@ def _literal(writer: Writer, old: Tensor | None, run: Run) -> Tensor:
 
 
 def blended(old: Tensor, new: Tensor, gate: Tensor, type_: ValueType, *, crisp: bool) -> Tensor:
-    """``c·new + (1 − c)·old``, exactly ``old`` where c is 0 and ``new`` where it is 1."""
+    """``c·new + (1 − c)·old``, exactly ``old`` where c is 0 and ``new`` where it is 1.
+
+    ``gate`` is c, with the leading axes of both alone; ``type_`` is the type of the values: softly, ints with
+    choices are mixed as distributions. ``crisp``: c is 0 or 1, and nothing is mixed.
+    """
     if crisp:
         return torch.where(beside(gate, new), new, old)
     new, old = fully_soft(new, type_), fully_soft(old, type_)
@@ -241,7 +245,7 @@ def _retyped(number: Tensor, type_: ValueType, crisp: bool) -> Tensor:
     return convert(number, INT, type_) if crisp else fully_soft(convert(number, INT, type_), type_)
 
 
-def _after_many(target: Target, before: Tensor, run: Run, logic: Logic) -> Tensor:
+def _after_many(target: Target, before: Tensor, run: Run, logic: FuzzyLogic) -> Tensor:
     """Several writers: gates and values are laid out over the whole table, then combined."""
     type_, crisp = target.predicate.type, logic.crisp
     value = before
@@ -271,7 +275,7 @@ def _factor(change: Tensor) -> Tensor:
     return whole.add(change, torch.ones_like(change))
 
 
-def _any(writers: Sequence[Writer], run: Run, logic: Logic) -> Tensor:
+def _any(writers: Sequence[Writer], run: Run, logic: FuzzyLogic) -> Tensor:
     """The logic's *or* of the gates of several writers, over the whole table."""
     return reduce(logic.disj, [w.placed(w.gate(run), run) for w in writers])
 

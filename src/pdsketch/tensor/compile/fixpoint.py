@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from pdsketch.tensor.compile.logic import Logic
+from pdsketch.tensor.compile.logic import FuzzyLogic
 from pdsketch.tensor.compile.node import Axes, Compute, Node, Run
 
 CONVERGED = 1e-7
@@ -15,13 +15,13 @@ CONVERGED = 1e-7
 
 
 def fixpoint(
-    names: Sequence[str], holders: Sequence[Node], bodies: Sequence[tuple[Axes, Compute]], logic: Logic
+    names: Sequence[str], holders: Sequence[Node], bodies: Sequence[tuple[Axes, Compute]], logic: FuzzyLogic
 ) -> dict[str, Node]:
     """One node a predicate of a component: all false at first, then their bodies until nothing changes.
 
-    ``holders`` are what the bodies read the current values from. Gödel and crisp
-    values come from a finite set and grow, so that as many rounds as there are
-    atoms are enough.
+    ``names`` are the predicates, ``bodies`` the axes and the program of each, ``holders`` what the bodies
+    read the current values from. By Gödel's or crisp ``logic``, values come from a finite set and grow, so
+    that as many rounds as there are atoms are enough.
     """
 
     def solve(run: Run) -> list[Tensor]:
@@ -54,7 +54,7 @@ def fixpoint(
     return dict(zip(names, nodes, strict=True))
 
 
-def _all_false(run: Run, axes: Axes, logic: Logic) -> Tensor:
+def _all_false(run: Run, axes: Axes, logic: FuzzyLogic) -> Tensor:
     shape = (run.batch.size, *map(run.size, axes))
     return torch.zeros(shape, dtype=logic.dtype, device=run.batch.device)
 

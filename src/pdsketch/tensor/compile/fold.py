@@ -8,7 +8,7 @@ from functools import reduce
 import torch
 from torch import Tensor
 
-from pdsketch.tensor.compile.logic import Logic
+from pdsketch.tensor.compile.logic import FuzzyLogic
 from pdsketch.tensor.compile.node import Axes, Compute, Node, Run, aligned
 
 
@@ -27,8 +27,13 @@ def folded(parts: Sequence[Node], op: Callable[..., Tensor], fold: Callable[...,
     return Node(parts[0].axes, stacked, loop=loop)
 
 
-def over(body: Node, own: Axes, logic: Logic, *, every: bool) -> Node:
-    """``forall`` or ``exists`` over some axes: the body reduced, under the masks."""
+def over(body: Node, own: Axes, logic: FuzzyLogic, *, every: bool) -> Node:
+    """``forall`` or ``exists`` over some axes: the body reduced, under the masks.
+
+    ``own`` are the axes that go; the rest of those of ``body`` stay. ``logic`` folds: with ``every`` as a
+    conjunction, in which objects that are masked count as true, else as a disjunction, in which they are
+    false.
+    """
     if not own:
         return body
     axes = tuple(sorted({*body.axes, *own}, key=lambda axis: axis.level))

@@ -20,7 +20,7 @@ from pdsketch.lang import did_you_mean, error
 TNorm = Literal["godel", "product", "lukasiewicz"]
 
 
-class Logic(ABC):
+class FuzzyLogic(ABC):
     """What the connectives mean. ``true`` and ``false`` are the neutral elements of ``conj`` and ``disj``."""
 
     name: str
@@ -53,7 +53,7 @@ class Logic(ABC):
 
 
 @final
-class Godel(Logic):
+class Godel(FuzzyLogic):
     """min, max, 1 − p: what defines the meaning."""
 
     name = "godel"
@@ -76,7 +76,7 @@ class Godel(Logic):
 
 
 @final
-class Product(Logic):
+class Product(FuzzyLogic):
     """ab, a + b − ab: every conjunct and every object receives a gradient."""
 
     name = "product"
@@ -144,7 +144,7 @@ def _halved(a: Tensor, axis: int) -> Tensor:
 
 
 @final
-class Lukasiewicz(Logic):
+class Lukasiewicz(FuzzyLogic):
     """max(0, a + b − 1), min(1, a + b)."""
 
     name = "lukasiewicz"
@@ -167,7 +167,7 @@ class Lukasiewicz(Logic):
 
 
 @final
-class Crisp(Logic):
+class Crisp(FuzzyLogic):
     """Two-valued logic on Boolean tensors: Gödel on rounded values."""
 
     name = "crisp"
@@ -196,10 +196,10 @@ class Crisp(Logic):
 
 
 CRISP = Crisp()
-LOGICS: dict[str, Logic] = {logic.name: logic for logic in (Godel(), Product(), Lukasiewicz())}
+LOGICS: dict[str, FuzzyLogic] = {logic.name: logic for logic in (Godel(), Product(), Lukasiewicz())}
 
 
-def logic_of(tnorm: str) -> Logic:
+def logic_of(tnorm: str) -> FuzzyLogic:
     """The logic of a t-norm by its name."""
     if tnorm not in LOGICS:
         raise error(

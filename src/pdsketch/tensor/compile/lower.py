@@ -21,7 +21,7 @@ from pdsketch.lang import (
     Each,
     Equal,
     Expr,
-    Logic as Connective,
+    Logic,
     Object,
     ObjectType,
     Predicate,
@@ -40,7 +40,7 @@ from pdsketch.tensor.compile.chains import Chains
 from pdsketch.tensor.compile.compare import compare, equal
 from pdsketch.tensor.compile.fixpoint import fixpoint
 from pdsketch.tensor.compile.fold import folded, over
-from pdsketch.tensor.compile.logic import Logic
+from pdsketch.tensor.compile.logic import FuzzyLogic
 from pdsketch.tensor.compile.node import Axes, Axis, Node, Run, aligned, union
 from pdsketch.tensor.compile.read import Along, Place, axes_of, identity_of, read
 from pdsketch.tensor.compile.scope import NOTHING, Binding, Env, level_of, parameters, place
@@ -57,7 +57,7 @@ class Lowering:
     ``gated`` are the blanks whose network decides itself whether it writes.
     """
 
-    def __init__(self, domain: Domain, logic: Logic, gated: Set[str] = frozenset()) -> None:
+    def __init__(self, domain: Domain, logic: FuzzyLogic, gated: Set[str] = frozenset()) -> None:
         self.domain = domain
         self.logic = logic
         self.gated = gated
@@ -91,7 +91,7 @@ class Lowering:
                 return self._apply(expr, env)
             case BlankCall():
                 return self._blank(expr, env)
-            case Connective():
+            case Logic():
                 return self._connective(expr, env)
             case Quantified():
                 return self._quantified(expr, env)
@@ -283,7 +283,7 @@ class Lowering:
 
     # -- formulas -------------------------------------------------------------
 
-    def _connective(self, expr: Connective, env: Env) -> Node:
+    def _connective(self, expr: Logic, env: Env) -> Node:
         parts = [self.lower(a, env) for a in expr.args]
         logic = self.logic
         if not parts:

@@ -60,8 +60,10 @@ def in_portions(
 ) -> Any:
     """What the function returns for all rows.
 
-    ``weights`` are the bytes a row takes, by the function's name and the shapes of its arguments. What is no
-    tensor over the rows, and thus no answer, is returned as it is.
+    ``given`` are the arguments of ``function``, tensors whose first axes are ``leading``. Each portion takes
+    what ``budget`` allows at once. ``weights`` are the bytes a row takes, by the function's ``name`` and the
+    shapes of its arguments; what is measured is added. What is no tensor over the rows, and thus no answer,
+    is returned as it is.
     """
     n = len(leading)
     key = (name, *(tuple(t.shape[n:]) for t in _tensors(given)))

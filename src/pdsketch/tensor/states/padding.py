@@ -33,7 +33,12 @@ def absent(domain: Domain, name: str) -> Error:
 
 
 def padded(name: str, parts: list[Tensor], axes: list[int], domain: Domain) -> list[Tensor]:
-    """Tensors grown to common object axes: the last object is repeated, so that networks see real values."""
+    """Tensors grown to common object axes: the last object is repeated, so that networks see real values.
+
+    ``parts`` are the tables ``[state, *objects, *value]`` of the predicate ``name`` in states of ``domain``,
+    ``axes`` the sizes that their object axes get. Values whose own shapes differ are an error at the
+    predicate.
+    """
     own = next((p.shape[1 + len(axes) :] for p in parts if 0 not in p.shape[: 1 + len(axes)]), None)
     padded = []
     for part in parts:

@@ -40,11 +40,10 @@ def difference(theirs: Domain, ours: Domain) -> str | None:
 class StateBatch:
     """Several states of one domain, possibly with different objects.
 
-    ``tensors[p]`` is ``[state, *object axes, *value axes]``. The axis of a type
-    is as long as in the state with most objects of it; states with fewer are
-    padded by repeating their last object, and masked wherever that matters.
-    ``rows[i]`` says which of ``layout.universes`` state ``i`` has; None: all have
-    the one there is.
+    ``tensors[p]`` is ``[state, *object axes, *value axes]``. The axis of a type is as long as in the state
+    with most objects of it; states with fewer are padded by repeating their last object, and masked wherever
+    that matters. ``size`` states of ``domain`` there are; ``rows[i]`` says which of the universes of
+    ``layout`` state ``i`` has; None: all have the one there is.
     """
 
     __slots__ = ("_cache", "domain", "layout", "rows", "size", "tensors")

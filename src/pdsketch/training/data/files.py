@@ -40,7 +40,11 @@ def save_episodes(
     *,
     options: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write episodes to a folder, which is made if need be; ``options`` say how they were made."""
+    """Write episodes to a folder, which is made if need be; ``options`` say how they were made.
+
+    ``path`` is the folder: it is replaced whole, or stays as it was. Of ``episodes`` that are no arrays yet,
+    ``domain`` is that of their states unless given; an empty list needs one.
+    """
     if not isinstance(episodes, EpisodeArrays):
         listed = list(episodes)
         if domain is None:

@@ -30,7 +30,11 @@ def kind_of(type_: ObjectType | ValueType) -> str:
 
 @final
 class UntrustedFolder:
-    """One folder of episodes: what its manifest says, and its arrays, still on disk."""
+    """One folder of episodes: what its manifest says, and its arrays, still on disk.
+
+    ``folder`` is named in errors. What ``manifest`` says must fit ``domain``, and the ``arrays`` of its file
+    must fit what it says. Arrays of at least ``map_from`` bytes are mapped instead of read.
+    """
 
     def __init__(
         self,

@@ -17,6 +17,7 @@ from pdsketch.training.training_set import TrainingSet
 class Examination:
     """What was found on the examples of a training set, and on those held out (None without any).
 
+    Measured are the ``states``, as places in the data of ``training``, and ``held_out`` apart from them.
     ``elsewhere``: they are not those that the model was trained on.
     """
 
