@@ -16,7 +16,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -65,9 +65,14 @@ class ExperimentRun(Generic[C]):
     @property
     def key(self) -> str:
         """A file name that is the same for the same run and another for any other."""
-        text = json.dumps([self.code, asdict(self.config)], sort_keys=True)
-        digest = hashlib.sha256(text.encode()).hexdigest()[:10]
-        return f"{self.name}-{digest}".replace("/", "-").replace(" ", "-")
+        return key_of(self.name, self.code, asdict(self.config))
+
+
+def key_of(name: str, code: str, config: Mapping[str, Any]) -> str:
+    """The file name of a run, by its name, its function and its config."""
+    text = json.dumps([code, config], sort_keys=True)
+    digest = hashlib.sha256(text.encode()).hexdigest()[:10]
+    return f"{name}-{digest}".replace("/", "-").replace(" ", "-")
 
 
 def fit_model(model: Model, episodes: Source, config: Any, **more: Any) -> tuple[Model, Report]:
