@@ -25,9 +25,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from pdsketch.draw.build import graph_of
-from pdsketch.draw.dot import to_dot
-from pdsketch.draw.svg import to_svg
+from pdsketch.draw.graph import graph_of
+from pdsketch.draw.svg import to_dot, to_svg
 from pdsketch.editor.analysis import analyse
 from pdsketch.editor.complete import completions
 from pdsketch.editor.navigate import definition, hover, occurrences, outline

@@ -1,4 +1,8 @@
-"""What keeps the house in order: names that stand for one thing, small modules, imports that a linter sees.
+"""What keeps the house in order: a budget of lines for each room, names that stand for one thing.
+
+``tests/sizes.toml`` holds the budgets. They may only fall: one that is far above what is there fails, too.
+``python -m tests.test_house --write`` writes what is there into the table, and says what has grown. Whoever
+raises a budget says in the commit what was removed for it.
 
 The lists below are what is left to tidy up. They may only get shorter: an entry that is no longer
 needed fails, too.
@@ -8,16 +12,31 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
+import tomllib
 from collections import defaultdict
 from functools import cache
+from math import ceil
 from pathlib import Path
 
-import pdsketch
+import pytest
 
-ROOT = Path(pdsketch.__file__).parent
+ROOT = Path(__file__).parents[1] / "src" / "pdsketch"
 
-LONGEST = 394
-"""Lines of the longest module."""
+PAPER = Path(__file__).parents[1] / "paper" / "src"
+
+TABLE = Path(__file__).parent / "sizes.toml"
+
+HEAD = """\
+# Budgets: modules of src/pdsketch, and lines of Python (comments and docstrings included) of the whole, of
+# the reproduction, and of each room. They may only fall. Written by `python -m tests.test_house --write`.
+"""
+
+SLACK = 0.02
+"""A budget is at most this part above what is there, so that it falls along."""
+
+STEP = 10
+"""Budgets of lines are multiples of this, which leaves room for a sentence."""
 
 BY_STRING = {"doors", "cli/imports", "cli/main", "cli/modules", "act/registry"}
 """Modules that import others by name: the doors of rooms, and modules that users name."""
@@ -38,11 +57,38 @@ def modules() -> dict[str, ast.Module]:
     }
 
 
-def test_no_module_outgrows_the_longest():
-    lengths = {
-        name: len((ROOT / f"{name}.py").read_text(encoding="utf-8").splitlines()) for name in modules()
+def lines_in(folder: Path) -> int:
+    return sum(len(path.read_text(encoding="utf-8").splitlines()) for path in folder.rglob("*.py"))
+
+
+def sizes() -> dict[str, int]:
+    """What the table bounds, as it is now."""
+    rooms = sorted(path.parent for path in ROOT.glob("*/__init__.py"))
+    return {
+        "modules": len(modules()),
+        "whole": lines_in(ROOT),
+        "paper": lines_in(PAPER),
+        **{room.name: lines_in(room) for room in rooms},
     }
-    assert max(lengths.values()) == LONGEST, max(lengths, key=lambda name: lengths[name])
+
+
+def budgets() -> dict[str, int]:
+    return tomllib.loads(TABLE.read_text(encoding="utf-8"))
+
+
+def test_there_is_a_budget_for_each_room_and_for_no_other():
+    assert budgets().keys() == sizes().keys()
+
+
+@pytest.mark.parametrize("name", budgets())
+def test_a_room_keeps_to_its_budget(name):
+    assert sizes()[name] <= budgets()[name], "remove something, or say in the commit why it grows"
+
+
+@pytest.mark.parametrize("name", budgets())
+def test_a_budget_falls_with_its_room(name):
+    budget, size = budgets()[name], sizes()[name]
+    assert budget <= size * (1 + SLACK), "run `python -m tests.test_house --write`"
 
 
 def test_a_public_class_name_stands_for_one_thing():
@@ -107,3 +153,20 @@ def public_functions(tree: ast.Module) -> list[tuple[ast.ClassDef | None, ast.Fu
         and (node.name[0] != "_" or node.name == "__init__")
         and not any(isinstance(by, ast.Name) and by.id == "overload" for by in node.decorator_list)
     ]
+
+
+def write() -> None:
+    """Put what is there into the table, and say which budgets rise."""
+    before = budgets() if TABLE.exists() else {}
+    found = {name: n if name == "modules" else STEP * ceil(n / STEP) for name, n in sizes().items()}
+    TABLE.write_text(HEAD + "".join(f"{name} = {n}\n" for name, n in found.items()), encoding="utf-8")
+    for name, n in found.items():
+        old = before.get(name, n)
+        if n != old:
+            print(f"{name}: {old} -> {n}{' (rises)' if n > old else ''}")
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] != ["--write"]:
+        sys.exit("usage: python -m tests.test_house --write")
+    write()

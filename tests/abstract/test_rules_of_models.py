@@ -7,10 +7,9 @@ import pytest
 import torch
 
 import pdsketch as pds
-from pdsketch.abstract.andor.codebook import Codebook
+from pdsketch.abstract.andor.codebook import Codebook, closest, fitted, kmeans, relative_error
 from pdsketch.abstract.andor.codebooks import Codebooks
 from pdsketch.abstract.andor.compile import abstraction_of, compile_and_or
-from pdsketch.abstract.andor.kmeans import closest, fitted, kmeans, relative_error
 from pdsketch.search.packed.engine import PackedOptions, search
 
 

@@ -13,8 +13,8 @@ from pdsketch.heuristics.registry import HEURISTICS
 from pdsketch.lang.steps import Step
 from pdsketch.lang.validator import validate
 from pdsketch.search.options import SEARCHES
-from pdsketch.search.outcome import Outcome
 from pdsketch.search.packed.engine import PackedOptions, search
+from pdsketch.search.result import Outcome
 from pdsketch.task.explanation import explain
 from pdsketch.task.grounding import Grounding, ground
 

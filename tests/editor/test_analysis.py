@@ -14,8 +14,8 @@ from pdsketch.editor.complete import completions
 from pdsketch.editor.navigate import definition, hover, occurrences, outline, rename
 from pdsketch.lang.diagnostics import Error
 from pdsketch.lang.load import check_files, parse_domain, parse_problem
-from pdsketch.lang.occurrences import Occurrences
 from pdsketch.lang.reader import Group, Node, Token, read
+from pdsketch.lang.report import Occurrences
 from pdsketch.lang.source import Source
 
 ROOT = Path(__file__).parents[2]

@@ -18,10 +18,9 @@ from tests.files.test_writing import largest_file
 from tests.training.rooms import SKETCH
 
 import pdsketch as pds
-from pdsketch.files.digests import sealed
 from pdsketch.files.lock import lock_file
-from pdsketch.files.tensors import digest_blocks
-from pdsketch.files.weights import blocks_of
+from pdsketch.files.reading import sealed
+from pdsketch.files.tensors import blocks_of, digest_blocks
 from pdsketch.training.checkpoint import (
     Checkpoint,
     FitProgress,

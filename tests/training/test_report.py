@@ -8,8 +8,7 @@ import torch
 from tests.training.models import as_trained, rooms_model
 
 import pdsketch as pds
-from pdsketch.training.diagnosis.page import page
-from pdsketch.training.diagnosis.pictures import grids
+from pdsketch.training.diagnosis.page import grids, page
 
 
 def evaluated(rooms):

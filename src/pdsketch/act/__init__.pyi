@@ -1,7 +1,5 @@
 """The door of `act`: what other rooms may use, and where it stands."""
 
-from pdsketch.act.agent import Agent as Agent, act_many as act_many
-from pdsketch.act.deviation import deviations as deviations
 from pdsketch.act.environment import (
     has_ended as has_ended,
     is_gymnasium as is_gymnasium,
@@ -20,5 +18,5 @@ from pdsketch.act.registry import (
     worlds as worlds,
 )
 from pdsketch.act.rollouts import Rollouts as Rollouts, Worlds as Worlds, rollout as rollout, rooms as rooms
-from pdsketch.act.settings import is_count as is_count
-from pdsketch.act.world import World as World
+from pdsketch.act.settings import deviations as deviations, is_count as is_count
+from pdsketch.act.world import Agent as Agent, World as World, act_many as act_many

@@ -7,10 +7,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, final
 
-from pdsketch.act.deviation import Deviation, Tolerance, deviations
 from pdsketch.act.environment import ControlledWorld, Environment, Observer
 from pdsketch.act.rollouts import Play, play
-from pdsketch.act.settings import Controller, check_controllers, check_loop, check_tolerance, is_count
+from pdsketch.act.settings import (
+    Controller,
+    Deviation,
+    Tolerance,
+    check_controllers,
+    check_loop,
+    check_tolerance,
+    deviations,
+    is_count,
+)
 from pdsketch.lang import Step, error
 from pdsketch.search import (
     Generator,

@@ -10,10 +10,9 @@ from typing import Any, final
 
 from numpy.typing import NDArray
 
-from pdsketch.act.agent import Agent, acts_in_batches
 from pdsketch.act.rollouts import Rollouts, Worlds, rollout, rooms
 from pdsketch.act.settings import is_count
-from pdsketch.act.world import World
+from pdsketch.act.world import Agent, World, acts_in_batches
 from pdsketch.lang import Action, Domain, ObjectType, Step, choices_of, error
 from pdsketch.tensor import State
 

@@ -9,9 +9,8 @@ from os import PathLike
 from statistics import fmean
 from typing import Any, final, overload
 
-from pdsketch.act.agent import Agent, act_some, acts_in_batches, check_agent
 from pdsketch.act.settings import is_count
-from pdsketch.act.world import World
+from pdsketch.act.world import Agent, World, act_some, acts_in_batches, check_agent
 from pdsketch.lang import Step, error
 from pdsketch.tensor import State
 from pdsketch.training import Episode, arrays_of, save_episodes

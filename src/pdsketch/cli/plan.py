@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING, Any, get_args
 from pdsketch.budget import Budget, LimitError, apart
 from pdsketch.cli import output
 from pdsketch.cli.imports import ctrl_c_ends, import_large
-from pdsketch.cli.models import domain_of, loaded_model, without_domain
 from pdsketch.cli.modules import (
     add_module_argument,
     add_proposal_arguments,
+    domain_of,
     given_functions,
+    loaded_model,
+    without_domain,
 )
 from pdsketch.cli.progress import Ticker
 from pdsketch.files import check_output, write_output

@@ -6,8 +6,7 @@ import argparse
 from dataclasses import replace
 
 from pdsketch.cli import output
-from pdsketch.cli.models import domain_of, loaded_model, without_domain
-from pdsketch.cli.modules import add_module_argument
+from pdsketch.cli.modules import add_module_argument, domain_of, loaded_model, without_domain
 from pdsketch.lang import Diagnostic, Source, load_problem, read_plan, read_source, span_of_step
 from pdsketch.search import validate
 

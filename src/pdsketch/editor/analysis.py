@@ -15,8 +15,7 @@ from threading import Event
 from typing import NamedTuple, final
 
 from pdsketch.editor.declarations import Collector, Declaration
-from pdsketch.editor.lexical import Lexical, Region
-from pdsketch.editor.recover import guess_definition, recover
+from pdsketch.editor.lexical import Lexical, Region, guess_definition, recover
 from pdsketch.lang import (
     BOM,
     UNKNOWN,

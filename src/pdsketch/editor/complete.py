@@ -7,8 +7,7 @@ from itertools import pairwise
 from typing import Literal, NamedTuple, final
 
 from pdsketch.editor.analysis import TextAnalysis
-from pdsketch.editor.lexical import QUANTIFIERS
-from pdsketch.editor.recover import head_of
+from pdsketch.editor.lexical import QUANTIFIERS, head_of
 from pdsketch.lang import (
     EFFECT_WORDS,
     PARTS,

@@ -19,9 +19,18 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, BinaryIO, Final, final
 
-from pdsketch.files.digests import check_seal, digest_file, digest_of, sealed
 from pdsketch.files.lock import lock_folder
-from pdsketch.files.reading import MOST_BYTES, check_size, opened, parse_json, read_bytes
+from pdsketch.files.reading import (
+    MOST_BYTES,
+    check_seal,
+    check_size,
+    digest_file,
+    digest_of,
+    opened,
+    parse_json,
+    read_bytes,
+    sealed,
+)
 from pdsketch.files.writing import move_file, write_file
 from pdsketch.lang import Error, error
 

@@ -16,6 +16,7 @@ from pdsketch.lang.check.typenames import PRIMITIVES as PRIMITIVES, RESERVED as 
 from pdsketch.lang.data import (
     choices_of as choices_of,
     flat as flat,
+    html_table as html_table,
     near as near,
     no_such_component as no_such_component,
     plain as plain,
@@ -46,7 +47,6 @@ from pdsketch.lang.domain import (
     Problem as Problem,
     Role as Role,
 )
-from pdsketch.lang.html import html_table as html_table
 from pdsketch.lang.lists import (
     is_name as is_name,
     is_object_name as is_object_name,
@@ -65,7 +65,6 @@ from pdsketch.lang.load import (
     read_source as read_source,
 )
 from pdsketch.lang.naming import Names as Names, legal as legal
-from pdsketch.lang.occurrences import Key as Key, Occurrences as Occurrences
 from pdsketch.lang.parser import (
     SECTIONS as SECTIONS,
     Definition as Definition,
@@ -73,7 +72,6 @@ from pdsketch.lang.parser import (
     parse_domain_syntax as parse_domain_syntax,
     parse_problem_syntax as parse_problem_syntax,
 )
-from pdsketch.lang.parts import GoalPart as GoalPart, parts_of as parts_of
 from pdsketch.lang.printer import format_source as format_source
 from pdsketch.lang.reader import (
     MAX_DEPTH as MAX_DEPTH,
@@ -88,7 +86,13 @@ from pdsketch.lang.reader import (
     read as read,
 )
 from pdsketch.lang.records import dataclass as dataclass
-from pdsketch.lang.report import CheckReport as CheckReport, Placed as Placed, count as count
+from pdsketch.lang.report import (
+    CheckReport as CheckReport,
+    Key as Key,
+    Occurrences as Occurrences,
+    Placed as Placed,
+    count as count,
+)
 from pdsketch.lang.rewrite import (
     Form as Form,
     conjuncts as conjuncts,
@@ -110,11 +114,15 @@ from pdsketch.lang.steps import (
     Step as Step,
     action_of as action_of,
     argument_words as argument_words,
+    check_number as check_number,
+    check_value as check_value,
     is_step as is_step,
     object_of as object_of,
+    out_of_range as out_of_range,
     read_plan as read_plan,
     resolve as resolve,
     span_of_step as span_of_step,
+    wanted_shape as wanted_shape,
     write_plan as write_plan,
 )
 from pdsketch.lang.syntax import (
@@ -158,14 +166,10 @@ from pdsketch.lang.types import (
     ValueType as ValueType,
 )
 from pdsketch.lang.unparse import (
+    GoalPart as GoalPart,
     domain_text as domain_text,
     formula_text as formula_text,
+    parts_of as parts_of,
     problem_text as problem_text,
 )
 from pdsketch.lang.validator import Verdict as Verdict, validate as validate
-from pdsketch.lang.values import (
-    check_number as check_number,
-    check_value as check_value,
-    out_of_range as out_of_range,
-    wanted_shape as wanted_shape,
-)

@@ -19,8 +19,13 @@ from pdsketch.search.options import (
     ModelSearch as ModelSearch,
     model_searches_help as model_searches_help,
 )
-from pdsketch.search.outcome import SearchProgress as SearchProgress
 from pdsketch.search.packed.engine import PackedOptions as PackedOptions, search as search
 from pdsketch.search.planning import plan as plan, plan_many as plan_many, validate as validate
-from pdsketch.search.result import Result as Result, Status as Status, UntrainedWarning as UntrainedWarning
-from pdsketch.search.trace import Nodes as Nodes, SearchNode as SearchNode
+from pdsketch.search.result import (
+    Nodes as Nodes,
+    Result as Result,
+    SearchNode as SearchNode,
+    SearchProgress as SearchProgress,
+    Status as Status,
+    UntrainedWarning as UntrainedWarning,
+)

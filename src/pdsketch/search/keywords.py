@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 from pdsketch.lang import Step
 from pdsketch.search.heuristics import HeuristicSource
 from pdsketch.search.options import ModelSearch, Search, Watch
-from pdsketch.search.trace import Trace
+from pdsketch.search.result import Trace
 
 if TYPE_CHECKING:
     from pdsketch.tensor import Model, State
@@ -32,7 +32,7 @@ class SharedOptions(TypedDict, total=False):
     ``time_limit`` is in seconds, ``memory_limit`` in megabytes, ``max_expansions`` a number of nodes,
     ``weight`` that of h in ``wastar``. ``costs``: actions cost what they say, or 1 each; by default, what
     the problem's metric says, and of models, whether some action says what it costs. ``watch`` is called
-    now and then with a `SearchProgress`, ``trace`` with the nodes that were met (`pdsketch.search.trace`).
+    now and then with a `SearchProgress`, ``trace`` with the nodes that were met (`pdsketch.search.result`).
     """
 
     heuristic: str | HeuristicSource | None

@@ -9,8 +9,7 @@ from typing import Any, Final, Literal, TypeVar, get_args
 from pdsketch.budget import DEFAULT_MEGABYTES, Budget, current
 from pdsketch.lang import dataclass, did_you_mean, error
 from pdsketch.search.heuristics import HeuristicSource
-from pdsketch.search.outcome import SearchProgress
-from pdsketch.search.trace import Trace
+from pdsketch.search.result import SearchProgress, Trace
 
 LatentSearch = Literal["astar", "wastar", "gbfs"]
 ModelSearch = Literal["portfolio", LatentSearch, "abstract"]

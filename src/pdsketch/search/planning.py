@@ -63,9 +63,8 @@ def plan(target: Any, state: Any = None, goal: Any = None, **options: Any) -> Re
       be spent, then in the model itself, where the heuristics ``ao`` and ``opt`` and blind order take
       turns. It names its heuristics itself: where a ``heuristic`` or ``k`` is given without a ``search``,
       A* is meant, with ``opt`` and one node at a time unless said otherwise. ``time_limit`` is 20 seconds
-      unless given; None lifts it. ``heuristic`` may also be a `HeuristicSource`, or ``NAME:…``
-      of another package; more options are those of
-      `pdsketch.search.keywords.ModelOptions`.
+      unless given; None lifts it. ``heuristic`` may also be a `HeuristicSource`, or ``NAME:…`` of another
+      package; more options are those of `pdsketch.search.keywords.ModelOptions`.
 
     ``time_limit`` is in seconds, ``memory_limit`` in megabytes that the search
     may take (2000 unless given), ``max_expansions`` a number of nodes; ``weight`` is
@@ -141,7 +140,7 @@ def _by_model(model: Model, plan: Any, state: State, goal: str | Expr) -> Verdic
     with apart():
         import torch
 
-        from pdsketch.search.latent.inputs import checked_goals, checked_states
+        from pdsketch.search.models import checked_goals, checked_states
     (state,) = checked_states(model, [state])
     (wanted,) = checked_goals(model, [state], [goal])
     cost = 0.0

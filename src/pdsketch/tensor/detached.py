@@ -17,7 +17,7 @@ from pdsketch.lang import TRUE, BlankCall, Expr, Update, ValueType, Variable
 from pdsketch.tensor.compile.calls import SetArgument, call, gate
 from pdsketch.tensor.compile.logic import CRISP
 from pdsketch.tensor.compile.node import INSTANCE, Axis, Node, Run
-from pdsketch.tensor.compile.scope import Binding
+from pdsketch.tensor.compile.read import Binding
 from pdsketch.tensor.model import Model
 from pdsketch.tensor.states.state import StateBatch
 from pdsketch.tensor.states.universe import ObjectLayout, Universe

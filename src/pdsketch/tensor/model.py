@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
+from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar, cast, final
 
 import torch
 from torch import Tensor, nn
@@ -15,12 +16,16 @@ from pdsketch.lang import (
     Action,
     Domain,
     Expr,
+    GoalPart,
     ObjectType,
     Step,
     action_of,
     error,
+    formula_text,
     html_table,
     is_step,
+    parse_goal,
+    parts_of,
     unfold_all,
 )
 from pdsketch.tensor.compile.blanks import Functions
@@ -29,7 +34,7 @@ from pdsketch.tensor.compile.logic import CRISP, FuzzyLogic, TNorm, logic_of
 from pdsketch.tensor.compile.node import Run
 from pdsketch.tensor.experience import Watch
 from pdsketch.tensor.notes import TRAINED, VERDICTS
-from pdsketch.tensor.states import whole
+from pdsketch.tensor.states import saturating
 from pdsketch.tensor.states.arguments import bind
 from pdsketch.tensor.states.state import State, StateBatch, concat, difference, same_domain
 
@@ -336,7 +341,7 @@ class Model(nn.Module):
                 raise error(
                     "not-a-number", f"`{name}` is NaN after the step", self.domain.predicates[name].span
                 )
-            beyond = whole.has_left(tensor, self.domain.predicates[name].type)
+            beyond = saturating.has_left(tensor, self.domain.predicates[name].type)
             if beyond is not None and bool(beyond.any()):
                 raise error(
                     "int-overflow",
@@ -362,3 +367,49 @@ def _like(state: States, batch: StateBatch) -> States:
 def _listed(actions: Any) -> list[Any]:
     """A list of steps; anything else is taken for one bad step."""
     return list(actions) if isinstance(actions, list | tuple) and actions else [actions]
+
+
+# `pdsketch.explain`: why a goal is as true as a model says.
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """How true a goal is, part by part, and what the answer rests on that no blank was trained near."""
+
+    goal: str
+    truth: float
+    parts: tuple[GoalPart, ...]
+    outside: tuple[str, ...]
+
+    def __str__(self) -> str:
+        lines = [f"{self.truth:.3f}  {self.goal}"]
+        for part in self.parts:
+            lines.append(f"  {part.truth:.3f}  {part.text}")
+            lines += [f"    {truth:.3f}  {' '.join(objects)}" for objects, truth in part.instances]
+        return "\n".join([*lines, *self.outside])
+
+
+@torch.no_grad()
+def explain(model: Model, state: State, goal: str | Expr) -> Explanation:
+    """How true a goal is in a state: the whole, its conjuncts, and for ``forall`` and ``exists`` each object.
+
+    >>> print(pds.explain(model, state, "(forall (?l - lamp) (lit ?l))"))
+    0.020  (forall (?l - lamp) (lit ?l))
+      0.020  (forall (?l - lamp) (lit ?l))
+        0.991  lamp0
+        0.020  lamp1
+    """
+    if not isinstance(model, Model):
+        raise error("bad-model", f"a Model is explained; a {type(model).__name__} was given")
+    if not isinstance(state, State):
+        raise error("bad-state", f"a State was wanted, and a {type(state).__name__} was given")
+    known = dict(state.universe)
+    checked = parse_goal(goal, model.domain, known) if isinstance(goal, str) else goal
+
+    def truth(formula: Expr) -> float:
+        return float(model.holds(state, formula))
+
+    text = " ".join(goal.split()) if isinstance(goal, str) else formula_text(goal)
+    parts = parts_of(checked, model.domain, known, truth)
+    return Explanation(text, truth(checked), parts, model.outside(state, checked))

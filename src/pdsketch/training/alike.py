@@ -78,7 +78,7 @@ class Alike:
         if truth is None:
             truth = self._by_row(current, asked, rows, nodes, axes)
         for at in range(len(self.objects)):
-            if at not in {axis.level for axis in axes}:
+            if at not in {axis.depth for axis in axes}:
                 truth = truth.unsqueeze(1 + at)
         layout = self.training.dataset.states.layout
         return truth.expand(len(rows), *(layout.size(cast(ObjectType, type_)) for type_ in self.objects))

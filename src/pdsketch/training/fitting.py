@@ -20,9 +20,7 @@ from pdsketch.training.data.episode import Episode
 from pdsketch.training.data.episode_arrays import Array, EpisodeArrays
 from pdsketch.training.data.files import load_episodes
 from pdsketch.training.data.recorder import arrays_of
-from pdsketch.training.diagnosis.examine import Examination
-from pdsketch.training.diagnosis.notes import note_verdicts, take_notes
-from pdsketch.training.diagnosis.report import Evaluation, Report
+from pdsketch.training.diagnosis import Evaluation, Report, examine
 from pdsketch.training.interrupt import FitInterrupted
 from pdsketch.training.keywords import FitOptions
 from pdsketch.training.options import Options
@@ -70,7 +68,6 @@ def fit(
         model.eval()
     if status == "interrupted":
         raise FitInterrupted(trainer.step, options.checkpoint)
-    take_notes(training, trainer.train, trainer.reached())
     model.notes[MADE_FROM] = trainer.setup
     trainer.seconds["data"] += loaded
     return _report(trainer, status, time.perf_counter() - started)
@@ -98,7 +95,7 @@ def evaluate(
     arrays = gather(episodes, model.domain)
     model.to(place).eval()
     training = open_training_set(model, put_on_device(arrays, place, resident_gib))
-    found = Examination(training, np.arange(len(training.dataset)), elsewhere=True)
+    found = examine(training, np.arange(len(training.dataset)))
     return Evaluation(found.blanks, found.warnings, found.wrong_steps, found.wrong_goals, found.measures)
 
 
@@ -172,8 +169,7 @@ def _split(dataset: DeviceDataset, options: Options) -> tuple[Array, Array]:
 
 def _report(trainer: Trainer, status: str, total: float) -> Report:
     training = trainer.training
-    found = Examination(training, trainer.train, trainer.held_out)
-    note_verdicts(training.model.notes, {name: blank.verdict for name, blank in found.blanks.items()})
+    found = examine(training, trainer.train, trainer.held_out, reached=trainer.reached())
     last = trainer.history[-1] if trainer.history else {}
     known = ("goal", "transition", "lookahead", "precondition")
     episodes = training.dataset.episode

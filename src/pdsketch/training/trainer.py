@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from pdsketch.nets import Sparsity, drawing, is_worse
 from pdsketch.training.data.episode_arrays import Array
-from pdsketch.training.diagnosis.measure import measure
+from pdsketch.training.diagnosis import measure
 from pdsketch.training.early_stopping import EarlyStopping
 from pdsketch.training.interrupt import postponed
 from pdsketch.training.levels import Levels, risks, some_of

@@ -216,7 +216,7 @@ def _measure_room(config: FactorsConfig, seen: list[State], seed: int) -> dict[s
     kept, started = abstraction_of(model), time.process_time()
     with torch.inference_mode(), Budget(LIMIT, clock=time.process_time).running():
         try:
-            kept.learn([batch.tensors], [goal])
+            kept.extend_codes([batch.tensors], [goal])
             relations = len(kept.symbolic.facts)
         except LimitError:
             return {**_codes(model), "limit": LIMIT}

@@ -27,8 +27,8 @@ from pdsketch.abstract.andor.functions import (
     TooManyCombinationsError,
     own_column,
 )
-from pdsketch.abstract.andor.listed import ListFormulas
 from pdsketch.abstract.andor.sampled import SampleEvaluate, learn_sampled
+from pdsketch.abstract.andor.sets import ListFormulas
 from pdsketch.abstract.andor.symbolic import (
     Case,
     Scope,

@@ -6,10 +6,9 @@ from dataclasses import field, replace
 from typing import NamedTuple, final
 
 from pdsketch.budget import current
-from pdsketch.lang.check.context import BlankUse, Context, Scope
+from pdsketch.lang.check.context import BlankUse, Context, Knowledge, Scope
 from pdsketch.lang.check.effects import check_effect
 from pdsketch.lang.check.expressions import check_condition, check_expr
-from pdsketch.lang.check.knowledge import Knowledge
 from pdsketch.lang.check.names import declare_parameters
 from pdsketch.lang.check.tables import UNKNOWN, Parameter, PredicateSignature, Tables
 from pdsketch.lang.diagnostics import Note

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from pdsketch.lang.check.blanks import collect_blanks
+from pdsketch.lang.check.context import Knowledge
 from pdsketch.lang.check.definitions import Definitions, check_definitions
-from pdsketch.lang.check.knowledge import Knowledge
 from pdsketch.lang.check.names import declare
-from pdsketch.lang.check.reads import assign_roles
+from pdsketch.lang.check.reads import assign_roles, order_bodies
 from pdsketch.lang.check.requirements import check_requirements
-from pdsketch.lang.check.signatures import collect_blanks
-from pdsketch.lang.check.strata import order_bodies
 from pdsketch.lang.check.tables import Parameter, PredicateSignature, Tables
 from pdsketch.lang.domain import Domain, Predicate, Role
 from pdsketch.lang.report import CheckReport

@@ -11,11 +11,10 @@ from collections.abc import Callable
 
 from pdsketch.lang.check.applications import application, check_apply
 from pdsketch.lang.check.blanks import check_blank
-from pdsketch.lang.check.component import check_component
 from pdsketch.lang.check.context import Context, Scope
 from pdsketch.lang.check.fit import fit, unify
 from pdsketch.lang.check.numbers import number_of, prim_of, read_vector
-from pdsketch.lang.check.numeric import check_arithmetic, check_compare, check_equal
+from pdsketch.lang.check.numeric import check_arithmetic, check_compare, check_component, check_equal
 from pdsketch.lang.check.tables import UNKNOWN
 from pdsketch.lang.check.typenames import RESERVED
 from pdsketch.lang.reader import Group, Node, Token

@@ -12,12 +12,13 @@ from torch import Tensor
 from pdsketch.lang import Action, Expr, ObjectType, Step, Value, ValueType, effect_expressions, walk
 from pdsketch.search.latent.instances import Candidates, as_data, value_types
 from pdsketch.search.latent.options import LatentOptions
-from pdsketch.search.latent.proposed import checked_values, proposing
 from pdsketch.search.latent.relations import (
     Proposal,
     SamplingRelation,
+    checked_values,
     propose,
     propose_along,
+    proposing,
     relations_in,
     same_type,
 )

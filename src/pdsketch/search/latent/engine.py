@@ -14,7 +14,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import Final, final
+from dataclasses import dataclass
+from math import inf, nan
+from typing import Final, Literal, final
 
 import numpy as np
 import torch
@@ -25,17 +27,92 @@ from pdsketch.budget import PORTION, current
 from pdsketch.lang import Step
 from pdsketch.search.latent.children import Children, joined
 from pdsketch.search.latent.frontier import Frontier
-from pdsketch.search.latent.goal_test import GoalTest
 from pdsketch.search.latent.heuristics import StateHeuristic
 from pdsketch.search.latent.limits import LIMITS, status_of
+from pdsketch.search.latent.margin import GoalTest
 from pdsketch.search.latent.orders import FAR, Order, are_dead_ends, estimates, priorities, read_by
 from pdsketch.search.latent.settings import LatentOutcome, SearchSettings
 from pdsketch.search.latent.space import Space
-from pdsketch.search.latent.tree import TreeLog, codes_of, step_of
-from pdsketch.search.outcome import SearchProgress
-from pdsketch.search.result import Status
-from pdsketch.search.trace import SearchNode
+from pdsketch.search.result import Fate, SearchNode, SearchProgress, Status
 from pdsketch.tensor import pardoning
+
+# The nodes of a latent search, as others may look at them, those that it left out included.
+
+SHIFT: Final = 40
+"""Bits of an instance in the number of a ground action; the action stands above them."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _LeftOut:
+    """A successor that is no node: its parent, its ground action, its cost, and why it is none."""
+
+    parent: int
+    action: int
+    g: float
+    fate: Literal["dead-end", "visited"]
+
+
+@final
+class TreeLog:
+    """What a search has met, in its order: nodes of its frontier, and successors that were left out."""
+
+    def __init__(self, space: Space, frontier: Frontier) -> None:
+        self._space = space
+        self._frontier = frontier
+        self._met: list[int | _LeftOut] = []
+        self._numbers: list[int] = []
+
+    def opened(self) -> None:
+        """Note the nodes that the frontier has since the last time."""
+        for node in range(len(self._numbers), self._frontier.n):
+            self._numbers.append(len(self._met))
+            self._met.append(node)
+
+    def left_out(
+        self,
+        parents: NDArray[np.int64],
+        actions: NDArray[np.int64],
+        g: NDArray[np.float64],
+        fate: Literal["dead-end", "visited"],
+    ) -> None:
+        """Note successors that are not opened.
+
+        ``parents`` are the nodes that they come from, ``actions`` the ground actions, ``g`` their costs,
+        and ``fate`` says why, the same of all.
+        """
+        rows = zip(parents.tolist(), actions.tolist(), g.tolist(), strict=True)
+        self._met += [_LeftOut(*row, fate) for row in rows]
+
+    def nodes(self, first: int, last: int, is_goal: NDArray[np.bool_]) -> list[SearchNode]:
+        """Some of what was met, with h and f of the first order."""
+        return [self._shown(met, is_goal) for met in self._met[first:last]]
+
+    def _shown(self, met: int | _LeftOut, is_goal: NDArray[np.bool_]) -> SearchNode:
+        frontier, own = self._frontier, self._frontier.lists[0]
+        if isinstance(met, _LeftOut):
+            h = inf if met.fate == "dead-end" else nan
+            step = step_of(self._space, int(frontier.problem[met.parent]), met.action)
+            return SearchNode(self._numbers[met.parent], step, met.g, h, h, met.fate)
+        fate: Fate = "goal" if is_goal[met] else "expanded" if frontier.is_removed(met) else "open"
+        numbers = (float(frontier.g[met]), float(own.h[met]), float(own.f[met]))
+        parent = int(frontier.parent[met])
+        if parent < 0:
+            return SearchNode(-1, None, *numbers, fate)
+        step = step_of(self._space, int(frontier.problem[met]), int(frontier.action[met]))
+        return SearchNode(self._numbers[parent], step, *numbers, fate)
+
+
+def action_ids(children: Children) -> NDArray[np.int64]:
+    """What was done, a number for each ground action."""
+    numbers: NDArray[np.int64] = (children.action << SHIFT | children.instance).cpu().numpy()
+    return numbers
+
+
+def step_of(space: Space, problem: int, number: int) -> Step:
+    """The step that the number of a ground action stands for."""
+    return space.step(problem, number >> SHIFT, number & ((1 << SHIFT) - 1))
+
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -237,7 +314,7 @@ class BestFirstSearch:
             prints = self.space.fingerprint(some, problems).cpu().numpy()
             keep, entry = self.frontier.admit(prints, cost)
             if self._log is not None and not keep.all():
-                self._log.left_out(nodes[parent[~keep]], codes_of(some)[~keep], cost[~keep], "visited")
+                self._log.left_out(nodes[parent[~keep]], action_ids(some)[~keep], cost[~keep], "visited")
             index = np.flatnonzero(keep)
             if index.size:
                 kept = some.select(torch.from_numpy(index).to(self.space.device)).completed(batch)
@@ -299,7 +376,7 @@ class BestFirstSearch:
             self._guide = np.isfinite(h).argmax(0)
         elif dead.any():
             if self._log is not None:
-                self._log.left_out(parents[dead], codes_of(children)[dead], g[dead], "dead-end")
+                self._log.left_out(parents[dead], action_ids(children)[dead], g[dead], "dead-end")
             alive = np.flatnonzero(~dead)
             index = torch.from_numpy(alive).to(self.space.device)
             children, problems = children.select(index), problems.index_select(0, index)
@@ -309,7 +386,7 @@ class BestFirstSearch:
         columns = {
             "problem": owners,
             "parent": parents,
-            "action": codes_of(children),
+            "action": action_ids(children),
             "entry": entries,
             "depth": depth,
         }
@@ -384,4 +461,4 @@ class BestFirstSearch:
     def steps(self, node: int) -> list[Step]:
         """The actions that lead to a node."""
         problem = int(self.frontier.problem[node])
-        return [step_of(self.space, problem, code) for code in self.frontier.trace(node)]
+        return [step_of(self.space, problem, number) for number in self.frontier.trace(node)]

@@ -14,9 +14,8 @@ from pdsketch.abstract import Abstraction, Compile, FactReader, object_places
 from pdsketch.heuristics import Evaluator, KernelEvaluator
 from pdsketch.kernels import Bools, Floats
 from pdsketch.lang import Expr
-from pdsketch.search.latent.instances import Candidates
+from pdsketch.search.latent.instances import Candidates, costs_of
 from pdsketch.search.latent.margin import NO_MARGIN, Margin
-from pdsketch.search.latent.prices import prices_of
 from pdsketch.search.latent.undecided import UNDECIDED_FROM, UNDECIDED_TO, known_blanks
 from pdsketch.tensor import Model, StateBatch, Universe
 
@@ -177,7 +176,7 @@ def _compiled(searched: Searched, compile_goal: Compile, of_state: bool) -> list
             known[key] = compile_goal(searched.model, universe.types, goal, root, values)
         abstraction = known[key]
         if searched.costs:
-            costs = prices_of(searched.model, searched.roots, problem, abstraction.steps)
+            costs = costs_of(searched.model, searched.roots, problem, abstraction.steps)
             abstraction = abstraction.priced(costs)
         found.append(abstraction)
     return found

@@ -7,8 +7,7 @@ from typing import final
 
 from pdsketch.lang import Step
 from pdsketch.search.options import ModelSearch, Watch
-from pdsketch.search.outcome import Outcome
-from pdsketch.search.trace import Trace
+from pdsketch.search.result import Outcome, Trace
 
 
 @final

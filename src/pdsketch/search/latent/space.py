@@ -18,9 +18,8 @@ from pdsketch.kernels import more_rows
 from pdsketch.lang import TRUE, Step
 from pdsketch.search.latent.children import Children
 from pdsketch.search.latent.fingerprint import Fingerprint, fingerprints, of_problem
-from pdsketch.search.latent.instances import Candidates, Instances
+from pdsketch.search.latent.instances import Candidates, Instances, checked_cost
 from pdsketch.search.latent.margin import NO_MARGIN, Margin
-from pdsketch.search.latent.prices import checked_cost
 from pdsketch.tensor import Model, Run, StateBatch, codes_of, is_sound
 
 Tables = dict[str, Tensor]

@@ -14,7 +14,6 @@ from pdsketch.heuristics import UNREACHED, find_heuristic, make_work, relax
 from pdsketch.kernels import gather, pack, row_size
 from pdsketch.lang import dataclass, error
 from pdsketch.search.options import SEARCHES, Search, SearchOptions, check_search
-from pdsketch.search.outcome import Outcome, SearchProgress
 from pdsketch.search.packed import nodes as closed_list, queue as open_list
 from pdsketch.search.packed.advance import (
     COUNT,
@@ -38,8 +37,7 @@ from pdsketch.search.packed.advance import (
 )
 from pdsketch.search.packed.successor_generator import make_successor_generator, words_of
 from pdsketch.search.packed.tree import tree
-from pdsketch.search.result import Status
-from pdsketch.search.trace import SearchNode
+from pdsketch.search.result import Outcome, SearchNode, SearchProgress, Status
 from pdsketch.task import Task, prepare_axioms
 
 HeuristicCosts = Literal["own", "plus-one"]

@@ -29,7 +29,8 @@ def why_not(
 ) -> tuple[str, ...]:
     """The reasons, one a line; none if the problem is solved.
 
-    ``grounding`` is that of the task where it found the goal out of reach; ``budget`` is that of the search.
+    ``task`` was searched with ``options``, and ``outcome`` says how that ended. ``grounding`` is that of the
+    task where it found the goal out of reach; ``budget`` is that of the search.
     """
     if outcome.status == "solved":
         return ()

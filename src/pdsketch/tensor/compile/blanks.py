@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, final
 from zlib import crc32
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from pdsketch.lang import (
     TRUE,
@@ -19,12 +19,51 @@ from pdsketch.lang import (
     Diagnostic,
     Domain,
     Error,
+    Span,
     ValueType,
     did_you_mean,
     error,
 )
 from pdsketch.nets import Input, Prim, Signature, Spec, make
-from pdsketch.tensor.compile.callee import Callee, Given, Watcher
+
+# Functions that a program calls, as callers and watchers see them: what they take, and how they fail.
+
+Given = Tensor | tuple[Tensor, Tensor]
+"""An argument of a call: a value, or the values of a set with their weights."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Callee:
+    """A blank or an external function as its callers see it."""
+
+    name: str
+    signature: str
+    inputs: tuple[ValueType, ...]
+    returns: ValueType
+    external: bool
+    span: Span | None = None
+
+    @property
+    def words(self) -> str:
+        """What it is called in messages."""
+        return f"external function `{self.name}`" if self.external else f"blank `{self.name}`"
+
+    def fail(self, code: str, message: str) -> Error:
+        """An error about this function."""
+        return error(code, f"{self.words} {message}", self.span, help=f"its signature is {self.signature}")
+
+
+Watcher = Callable[[Callee, Sequence[Given], torch.Size, Tensor], None]
+"""Sees the arguments of a blank, over which leading axes, and what it returned."""
+
+
+def out_of_memory(failure: BaseException) -> bool:
+    """Whether an error says that there was no memory left; torch has no class for that on a CPU."""
+    if isinstance(failure, MemoryError | torch.OutOfMemoryError):
+        return True
+    return isinstance(failure, RuntimeError) and "DefaultCPUAllocator" in str(failure)
+
 
 DEFAULT_DIMENSION = 64
 """The size of a vector that a blank returns, where nothing says it; set by hand."""

@@ -8,14 +8,52 @@ distance, since it falls off as a power and not exponentially.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from functools import reduce
 from typing import Literal
 
 import torch
 from torch import Tensor
 
-from pdsketch.lang import ValueType
+from pdsketch.lang import Component, ValueType, no_such_component
 from pdsketch.tensor.compile.logic import FuzzyLogic
+from pdsketch.tensor.compile.node import Node, Run
+from pdsketch.tensor.states import saturating
 from pdsketch.tensor.states.values import is_categorical, numbers, one_hot
+
+# Arithmetic of tensors, and elements of vectors.
+
+
+def element(vector: Node, expr: Component) -> Node:
+    """One element of a vector: the first axis behind those of states and variables is the vector's own."""
+    leading, place = 1 + len(vector.axes), expr.place
+
+    def compute(run: Run) -> Tensor:
+        value = vector(run)
+        if place >= value.shape[leading]:
+            raise no_such_component(place, value.shape[leading], expr.span)
+        return value.select(leading, place)
+
+    return Node(vector.axes, compute, loop=vector.loop)
+
+
+def calculated(op: str, values: list[Tensor], *, of_ints: bool) -> Tensor:
+    """``+``, ``-``, ``*`` or ``/`` of numbers or vectors of one shape; ``of_ints``: division rounds down."""
+    if op == "-" and len(values) == 1:
+        return saturating.negative(values[0])
+    if op == "/":
+        above, below = values
+        return saturating.divide(above, below) if of_ints else above / below
+    operation: Callable[[Tensor, Tensor], Tensor] = _OPERATIONS[op]
+    return reduce(operation, values)
+
+
+_OPERATIONS: Mapping[str, Callable[..., Tensor]] = {
+    "+": saturating.add,
+    "-": saturating.subtract,
+    "*": saturating.multiply,
+}
+
 
 Order = Literal["<", "<=", ">", ">="]
 SHARPNESS = 8.0

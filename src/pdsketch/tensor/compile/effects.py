@@ -21,10 +21,9 @@ from pdsketch.lang import FLOAT, INT, Action, ObjectType, Predicate, ValueType
 from pdsketch.tensor.compile.logic import FuzzyLogic
 from pdsketch.tensor.compile.lower import Lowering
 from pdsketch.tensor.compile.node import INSTANCE, Node, Run
-from pdsketch.tensor.compile.read import ActionParameter
-from pdsketch.tensor.compile.scope import Binding
+from pdsketch.tensor.compile.read import ActionParameter, Binding
 from pdsketch.tensor.compile.writer import Writer, beside
-from pdsketch.tensor.states import whole
+from pdsketch.tensor.states import saturating
 from pdsketch.tensor.states.values import convert, fully_soft, harden, is_categorical, numbers, soften
 
 
@@ -184,7 +183,7 @@ def _changed(writer: Writer, old: Tensor | None, run: Run) -> Tensor:
         change = beside(writer.change(run), number)
         additive = writer.op in ("increase", "decrease")
         return _retyped(
-            whole.add(number, change) if additive else whole.multiply(number, _factor(change)),
+            saturating.add(number, change) if additive else saturating.multiply(number, _factor(change)),
             type_,
             writer.crisp,
         )
@@ -239,7 +238,7 @@ def _retyped(number: Tensor, type_: ValueType, crisp: bool) -> Tensor:
     if type_.prim != "int64":
         return number
     if crisp and number.is_floating_point():
-        number = whole.rounded(number)
+        number = saturating.rounded(number)
     if not is_categorical(type_):
         return number
     return convert(number, INT, type_) if crisp else fully_soft(convert(number, INT, type_), type_)
@@ -263,16 +262,16 @@ def _after_many(target: Target, before: Tensor, run: Run, logic: FuzzyLogic) -> 
     if target.increases or target.scalings:
         number = numbers(value, type_)
         for writer in target.increases:
-            number = whole.add(number, beside(writer.placed(writer.change(run), run), number))
+            number = saturating.add(number, beside(writer.placed(writer.change(run), run), number))
         for writer in target.scalings:
             change = beside(writer.placed(writer.change(run), run), number)
-            number = whole.multiply(number, _factor(change))
+            number = saturating.multiply(number, _factor(change))
         value = _retyped(number, type_, crisp)
     return value
 
 
 def _factor(change: Tensor) -> Tensor:
-    return whole.add(change, torch.ones_like(change))
+    return saturating.add(change, torch.ones_like(change))
 
 
 def _any(writers: Sequence[Writer], run: Run, logic: FuzzyLogic) -> Tensor:

@@ -21,8 +21,7 @@ from pdsketch.tensor.compile.effects import CompiledAction, compile_action
 from pdsketch.tensor.compile.logic import CRISP, FuzzyLogic
 from pdsketch.tensor.compile.lower import Lowering
 from pdsketch.tensor.compile.node import Axis, Node, Run, aligned
-from pdsketch.tensor.compile.read import ActionParameter, Along
-from pdsketch.tensor.compile.scope import Binding, parameters
+from pdsketch.tensor.compile.read import ActionParameter, Along, Binding, parameters
 from pdsketch.tensor.states.state import StateBatch
 from pdsketch.tensor.states.universe import ObjectLayout
 
@@ -112,7 +111,7 @@ class Engine:
         ``run`` holds the states and what is computed of them already. ``variables`` are the free ones of
         ``expr``, in the order of the axes; ``logic`` is that of its connectives.
         """
-        axes = tuple(Axis(level, v.type) for level, v in enumerate(variables))
+        axes = tuple(Axis(depth, v.type) for depth, v in enumerate(variables))
         node = self.lowering(logic).lower(
             expr, {v.name: Along(a) for v, a in zip(variables, axes, strict=True)}
         )

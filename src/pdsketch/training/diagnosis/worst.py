@@ -15,7 +15,7 @@ from torch import Tensor
 from pdsketch.lang import Action, ObjectType, Predicate
 from pdsketch.tensor import Universe, numbers
 from pdsketch.training.data.episode_arrays import Array
-from pdsketch.training.diagnosis.compare import Compared, gaps
+from pdsketch.training.diagnosis.measures import Compared, gaps
 from pdsketch.training.time_slice import TimeSlice
 from pdsketch.training.training_set import TrainingSet
 

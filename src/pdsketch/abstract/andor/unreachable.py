@@ -35,7 +35,7 @@ MOST_TRIED: Final = 256
 """Parts of the goal that are tried."""
 
 
-def explained(
+def unreachable_parts(
     domain: Domain, objects: Mapping[str, ObjectType], goal: Expr, reachable: Callable[[Expr], bool]
 ) -> list[str]:
     """The parts of a goal that cannot be reached, each with what stands in the way.

@@ -7,13 +7,16 @@ computed once a state, so that long plans are replayed quickly.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import field
+from itertools import product
 from operator import ge, gt, le, lt
 from typing import Any, final
 
 from pdsketch.budget import current
-from pdsketch.lang.data import arithmetic, component, near, plain, show_atom
+from pdsketch.lang.data import arithmetic, choices_of, component, near, plain, show_atom
 from pdsketch.lang.diagnostics import error
-from pdsketch.lang.domain import Data, Domain, Fact
+from pdsketch.lang.domain import Data, Domain, Fact, Predicate, Problem
+from pdsketch.lang.records import dataclass
 from pdsketch.lang.rewrite import conjuncts
 from pdsketch.lang.source import Span
 from pdsketch.lang.terms import (
@@ -31,9 +34,72 @@ from pdsketch.lang.terms import (
     Update,
     Value,
     Variable,
+    children,
     free_variables,
 )
-from pdsketch.lang.world import StaticContext
+from pdsketch.lang.types import ObjectType, Type
+
+# What stays the same from state to state: the domain, the objects, the users' functions.
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class StaticContext:
+    """What stays the same from state to state: the domain, the objects, the users' functions.
+
+    ``functions`` holds a plain Python function for each external predicate, by
+    its name, and for each blank, by its full name. It takes and returns plain
+    values: Booleans, numbers, tuples of numbers, names of objects. A set is a
+    list of pairs (value, weight); crisply, of those elements alone whose
+    condition holds, each with weight 1.0.
+    """
+
+    domain: Domain
+    universe: Mapping[str, ObjectType]
+    functions: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    _members: dict[Type, tuple[Any, ...]] = field(default_factory=dict, repr=False)
+    _frames: dict[str, int] = field(default_factory=dict, repr=False)
+    _of_role: dict[str, frozenset[str]] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of(cls, problem: Problem, functions: Mapping[str, Callable[..., Any]] | None = None) -> StaticContext:
+        """What stays the same in a problem."""
+        return cls(problem.domain, problem.universe, functions or {})
+
+    def members(self, type_: Type) -> tuple[Any, ...]:
+        """What a variable of this type ranges over: objects, or the choices of a value type."""
+        if type_ not in self._members:
+            if isinstance(type_, ObjectType):
+                self._members[type_] = self.domain.hierarchy.members(type_, self.universe)
+            else:
+                self._members[type_] = choices_of(type_)
+        return self._members[type_]
+
+    def of_role(self, role: str) -> frozenset[str]:
+        """The predicates of a role."""
+        if role not in self._of_role:
+            found = (p.name for p in self.domain.predicates.values() if p.role == role)
+            self._of_role[role] = frozenset(found)
+        return self._of_role[role]
+
+    def frames(self, predicate: Predicate) -> int:
+        """How deep Python's stack grows, at most, while the body of a derived predicate is evaluated."""
+        if predicate.name not in self._frames:
+            assert predicate.body is not None
+            self._frames[predicate.name] = 4 + 2 * _depth(predicate.body)
+        return self._frames[predicate.name]
+
+    def instances(self, variables: Sequence[Variable]) -> Iterator[tuple[Any, ...]]:
+        """Every way to give the variables something to stand for."""
+        budget = current()
+        for instance in product(*(self.members(variable.type) for variable in variables)):
+            budget.tick()
+            yield instance
+
+
+def _depth(expr: Expr) -> int:
+    return 1 + max(map(_depth, children(expr)), default=0)
+
 
 State = Mapping[Fact, Data]
 
@@ -54,13 +120,13 @@ class _Deeper(BaseException):
 
 
 @final
-class Moment:
+class EvaluationContext:
     """A state together with what has been derived from it so far."""
 
-    def __init__(self, world: StaticContext, state: State) -> None:
-        self.world = world
+    def __init__(self, static: StaticContext, state: State) -> None:
+        self.static = static
         self.state = state
-        encoded = world.of_role("encoded")
+        encoded = static.of_role("encoded")
         self._to_encode = encoded - {fact[0] for fact in state} if encoded else encoded
         self._known: dict[Fact, Data] = {}
         self._fixpoint: _Fixpoint | None = None
@@ -106,7 +172,7 @@ class Moment:
 
     def atom(self, fact: Fact, span: Span | None = None) -> Any:
         """The value of a ground atom: carried by the state, derived, or asked of a function."""
-        predicate = self.world.domain.predicates[fact[0]]
+        predicate = self.static.domain.predicates[fact[0]]
         if predicate.role == "external":
             return self._call(predicate.name, fact[1:], predicate)
         if predicate.role == "derived" or predicate.name in self._to_encode:
@@ -134,10 +200,10 @@ class Moment:
         """
         state = dict(self.state)
         if self._to_encode:
-            for predicate in self.world.domain.predicates.values():
+            for predicate in self.static.domain.predicates.values():
                 raw = predicate.role == "raw" and predicate.type.is_bool
                 if raw or predicate.name in self._to_encode:
-                    for args in self.world.instances(predicate.parameters):
+                    for args in self.static.instances(predicate.parameters):
                         fact = (predicate.name, *args)
                         state[fact] = self.atom(fact)
         return state
@@ -165,7 +231,7 @@ class Moment:
             yield bindings
             return
         names = [variable.name for variable in variables]
-        for instance in self.world.instances(variables):
+        for instance in self.static.instances(variables):
             yield {**bindings, **dict(zip(names, instance, strict=True))}
 
     def _satisfying(
@@ -189,7 +255,7 @@ class Moment:
             yield bindings
             return
         first, *rest = variables
-        for (chosen,) in self.world.instances([first]):
+        for (chosen,) in self.static.instances([first]):
             yield from self._satisfying(tuple(rest), parts[asked:], {**bindings, first.name: chosen})
 
     def _derived(self, fact: Fact) -> Data:
@@ -210,19 +276,19 @@ class Moment:
         return self._known[fact]
 
     def _derive(self, fact: Fact) -> None:
-        if fact[0] not in self.world.domain.recursive:
+        if fact[0] not in self.static.domain.recursive:
             self._known[fact] = self._body(fact)
             return
-        outer, self._fixpoint = self._fixpoint, _Fixpoint(self.world.domain, fact)
+        outer, self._fixpoint = self._fixpoint, _Fixpoint(self.static.domain, fact)
         try:
             self._known.update(self._fixpoint.solve(self._body))
         finally:
             self._fixpoint = outer
 
     def _body(self, fact: Fact) -> Any:
-        predicate = self.world.domain.predicates[fact[0]]
+        predicate = self.static.domain.predicates[fact[0]]
         assert predicate.body is not None
-        frames = self.world.frames(predicate)
+        frames = self.static.frames(predicate)
         if self._frames and self._frames + frames > MOST_FRAMES:
             raise _Deeper(fact)
         bindings = {p.name: a for p, a in zip(predicate.parameters, fact[1:], strict=True)}
@@ -233,9 +299,9 @@ class Moment:
             self._frames -= frames
 
     def _call(self, name: str, args: Sequence[Any], used: Any) -> Any:
-        if name not in self.world.functions:
+        if name not in self.static.functions:
             raise error("no-function", f"`{name}` needs a function, and none was given", used.span)
-        value = plain(self.world.functions[name](*args))
+        value = plain(self.static.functions[name](*args))
         return bool(value) if used.type.is_bool else value
 
 

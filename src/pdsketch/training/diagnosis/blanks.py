@@ -1,24 +1,154 @@
-"""What each blank does on the data, and whether what depends on it comes out right."""
+"""What each blank does on the data, whether what depends on it comes out right, and all of that in a word."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from math import prod
-from typing import Any, final
+from typing import Any, Final, Literal, final
 
 import torch
 from torch import Tensor, nn
 
 from pdsketch.lang import Blank, ValueType
 from pdsketch.nets import Nested
-from pdsketch.tensor import is_categorical
-from pdsketch.training.diagnosis.counts import Judged, Measures, TransitionErrors
-from pdsketch.training.diagnosis.outside import Outside
-from pdsketch.training.diagnosis.uses import Uses, uses_of
-from pdsketch.training.diagnosis.verdicts import MOST_UNSURE, RIGHT, SURE, Verdict
+from pdsketch.tensor import (
+    NOTE,
+    TRAINED,
+    Callee,
+    Given,
+    features,
+    in_words,
+    is_categorical,
+    out_of_distribution,
+)
+from pdsketch.training.diagnosis.measures import Judged, Measures, TransitionErrors
 from pdsketch.training.training_set import TrainingSet
+
+# What is said of a blank, in one word: the words of reports, documents and reasons.
+
+Verdict = Literal[
+    "learned",
+    "given",
+    "one-sided",
+    "undecided",
+    "ambiguous",
+    "collapsed",
+    "never-varied",
+    "never-trained",
+    "never-called",
+    "outside",
+]
+
+MEANINGS: Final[Mapping[Verdict, str]] = {
+    "learned": "sure of itself on the data, and what depends on it comes out right",
+    "given": "a function of yours, with nothing in it to learn",
+    "one-sided": "a Boolean that is true on all inputs of the data, or on none",
+    "undecided": "a Boolean, not seen to be right, with a truth from 0.1 to 0.9 on over 5 % of inputs",
+    "ambiguous": "unsure of its value, or what depends on it comes out wrong on the data",
+    "collapsed": "an encoder that gives everything the same value, though its inputs differ",
+    "never-varied": "its inputs were always the same, or what it writes never changed",
+    "never-trained": "no gradient ever reached it: nothing in the data depends on it",
+    "never-called": "nothing that was measured evaluates it",
+    "outside": "more than 5 % of its inputs on other data are unlike all that it was trained on",
+}
+"""What each word means."""
+
+REMEDIES: Final[Mapping[Verdict, str]] = {
+    "one-sided": "add episodes in which it should be otherwise",
+    "undecided": "add goals or transitions that depend on it, or train longer",
+    "ambiguous": "look at `worst`; give it the inputs that decide, or more data, or train longer",
+    "collapsed": "train again with another seed, or add goals that need the difference",
+    "never-varied": "add episodes in which it differs",
+    "never-trained": "add goals, transitions or `executable` that depend on it, or remove it",
+    "outside": "add episodes with such values",
+}
+"""What helps against each word that tells of a hole."""
+
+SURE: Final = 0.9
+"""A truth value or a choice is sure at this probability, or at one minus it; set by hand."""
+
+MOST_UNSURE: Final = 0.05
+"""A blank may be unsure on this part of its inputs, or not trained near them, and be sure; set by hand."""
+
+RIGHT: Final = 0.95
+"""What depends on a blank comes out right when this part of it does; set by hand."""
+
+
+# Where each blank is used: in effects, in goals, in preconditions, as an encoder.
+
+
+@final
+@dataclass
+class Uses:
+    """The uses of one blank, through derived predicates too.
+
+    ``values`` and ``gates`` are effects, each an action and the predicate that it
+    writes; ``goals`` are indices of the training's goals; ``preconditions`` are actions;
+    ``encodes`` is the encoded variable whose body calls it, if one does.
+    """
+
+    values: set[tuple[str, str]] = field(default_factory=set)
+    gates: set[tuple[str, str]] = field(default_factory=set)
+    goals: set[int] = field(default_factory=set)
+    preconditions: set[str] = field(default_factory=set)
+    encodes: str | None = None
+
+
+def uses_of(training: TrainingSet) -> dict[str, Uses]:
+    """The uses of every blank of a training set's domain."""
+    domain = training.domain
+    found = {name: Uses() for name in domain.blanks}
+    for predicate in domain.predicates.values():
+        if predicate.role == "encoded" and predicate.body is not None:
+            for name in domain.analysis.blanks(predicate.body, encoders=False):
+                found[name].encodes = predicate.name
+    for action in domain.actions.values():
+        for update in action.effects:
+            effect = (action.name, update.target.predicate)
+            for name in domain.analysis.blanks(update.condition, encoders=False):
+                found[name].gates.add(effect)
+            if update.value is not None:
+                for name in domain.analysis.blanks(update.value, encoders=False):
+                    found[name].values.add(effect)
+        for name in domain.analysis.blanks(action.precondition, encoders=False):
+            found[name].preconditions.add(action.name)
+    for at, goal in enumerate(training.goals):
+        for name in domain.analysis.blanks(goal):
+            found[name].goals.add(at)
+    return found
+
+
+# How many of a blank's inputs on some data are outside what it was trained on.
+
+
+@final
+class Outside:
+    """Counts them by blank, and keeps one in words: give it to `Functions.watched`."""
+
+    def __init__(self, notes: Mapping[str, Any]) -> None:
+        self._records: Mapping[str, Any] = notes.get(NOTE, {})
+        self.counts: dict[str, int] = {}
+        self.examples: dict[str, str] = {}
+
+    def __call__(self, callee: Callee, given: Sequence[Given], leading: torch.Size, result: Tensor) -> None:
+        """Look at one call."""
+        records = self._records.get(callee.name)
+        if not records or 0 in leading:
+            return
+        axes = len(leading)
+        outside = torch.zeros(leading, dtype=torch.bool, device=result.device)
+        for record, feature in zip(records, features(callee, given, axes), strict=False):
+            found = out_of_distribution(record, feature, callee.name)
+            if bool(found.any()):
+                first = feature.values[tuple(found.nonzero()[0].tolist())]
+                self.examples.setdefault(callee.name, in_words(feature, record, first))
+                outside |= found.any(-1) if found.dim() > axes else found
+        self.counts[callee.name] = self.counts.get(callee.name, 0) + int(outside.sum())
+
+
+# What each blank does on the data, and whether what depends on it comes out right.
 
 CLOSE = 0.1
 """A predicted number is right, too, where its error is this part of the change; set by hand."""
@@ -134,7 +264,7 @@ class Watched:
 
     def reports(self, measures: Measures) -> dict[str, BlankReport]:
         """A report on every blank, once the data has been measured."""
-        trained = set(self.training.model.notes.get("trained", ()))
+        trained = set(self.training.model.notes.get(TRAINED, ()))
         uses, reports = uses_of(self.training), {}
         for name, blank in self.training.domain.blanks.items():
             network = self.training.model.blanks.network(name)

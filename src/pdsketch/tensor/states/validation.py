@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from itertools import product
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from pdsketch.lang import (
@@ -21,28 +23,88 @@ from pdsketch.lang import (
     out_of_range,
     wanted_shape,
 )
-from pdsketch.tensor.states import whole
-from pdsketch.tensor.states.plain import Wanted, plain
+from pdsketch.tensor.states import saturating
 from pdsketch.tensor.states.universe import Universe
 from pdsketch.tensor.states.values import is_categorical
 
+# The quick way of values into a state: arrays that are as they should be, checked without a word.
 
-def take_in(universe: Universe, values: Mapping[str, Any]) -> dict[str, Tensor]:
+_LARGEST = float(np.finfo(np.float32).max)
+_INTS = "bhilqBHILQ"
+_SMALL_INTS = "bhilqBHI"
+_DTYPES = {"bool": np.dtype(np.bool_), "int64": np.dtype(np.int64), "float32": np.dtype(np.float32)}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a predicate's array must be in a state with certain objects; ``shape`` None: look closer."""
+
+    shape: tuple[int, ...] | None
+    prim: str
+    choices: int | None
+
+
+def quickly_validated(wanted: Wanted, value: Any) -> Tensor | None:
+    """The tensor of an array that is as it should be; None for all that needs a closer look."""
+    try:
+        found = value.numpy() if isinstance(value, Tensor) else np.asarray(value)
+    except (ValueError, TypeError, RuntimeError):
+        return None
+    if found.shape != wanted.shape:
+        return None
+    if not _FITS[wanted.prim](found, found.dtype.char, wanted.choices):
+        return None
+    # A copy: an environment may go on to change its own.
+    array = np.array(found, dtype=_DTYPES[wanted.prim], order="C")
+    return torch.from_numpy(array.reshape(1, *found.shape))
+
+
+def _fits_float(found: NDArray[Any], char: str, choices: int | None) -> bool:
+    """Ints, and numbers that are finite as float32; other widths are for a closer look."""
+    if char == "f":
+        return bool(np.count_nonzero(np.isfinite(found)) == found.size)
+    if char == "d":
+        return bool(np.count_nonzero(np.abs(found) <= _LARGEST) == found.size)
+    return char in _INTS or char == "?"
+
+
+def _fits_bool(found: NDArray[Any], char: str, choices: int | None) -> bool:
+    return char == "?" or (char in _INTS and np.count_nonzero((found == 0) | (found == 1)) == found.size)
+
+
+def _fits_int(found: NDArray[Any], char: str, choices: int | None) -> bool:
+    """Ints from 0 up to the choices; as an unsigned number, what is negative is too large."""
+    if char in "lq" and choices is None and found.size:
+        return bool(found.min() > saturating.SMALLEST and found.max() < saturating.LARGEST)
+    if char not in "lq" or choices is None or not found.size or not found.dtype.isnative:
+        return char in _SMALL_INTS and (not found.size or choices is None or _between(found, choices))
+    return bool(found.view(np.uint64).max() < choices)
+
+
+def _between(found: NDArray[Any], choices: int) -> bool:
+    return bool(found.min() >= 0 and found.max() < choices)
+
+
+_FITS = {"bool": _fits_bool, "int64": _fits_int, "float32": _fits_float}
+
+
+def validated(universe: Universe, values: Mapping[str, Any]) -> dict[str, Tensor]:
     """One tensor a predicate with a first axis of size 1, or an `Error` with all that is wrong."""
     if not isinstance(values, Mapping):
         found = type(values).__name__
         raise error("bad-value", f"`values` maps predicates to arrays, and is a {found}")
     names = tuple(values)
-    wanted = universe.intakes.get(names)
+    wanted = universe.validations.get(names)
     if wanted is None:
-        wanted = universe.intakes[names] = _wanted(universe, names)
+        wanted = universe.validations[names] = _wanted(universe, names)
     tensors = {}
     for name, one in wanted.items():
-        tensor = plain(one, values[name])
+        tensor = quickly_validated(one, values[name])
         if tensor is None:
-            return _take_in_carefully(universe, values)
+            return _validated_carefully(universe, values)
         tensors[name] = tensor
-    return tensors if wanted else _take_in_carefully(universe, values)
+    return tensors if wanted else _validated_carefully(universe, values)
 
 
 def _wanted(universe: Universe, names: tuple[Any, ...]) -> dict[str, Wanted]:
@@ -62,8 +124,8 @@ def _wanted(universe: Universe, names: tuple[Any, ...]) -> dict[str, Wanted]:
     return found
 
 
-def _take_in_carefully(universe: Universe, values: Mapping[str, Any]) -> dict[str, Tensor]:
-    """`take_in`, one predicate after the other, with words for all that is wrong."""
+def _validated_carefully(universe: Universe, values: Mapping[str, Any]) -> dict[str, Tensor]:
+    """`validated`, one predicate after the other, with words for all that is wrong."""
     domain = universe.domain
     named = {str(name).lower(): value for name, value in values.items()}
     problems = [*_unwelcome(domain, named), *_missing(domain, named)]
@@ -159,7 +221,7 @@ def _whole(universe: Universe, predicate: Predicate, tensor: Tensor) -> Tensor:
         if tensor.is_floating_point():
             bad = (tensor != tensor.round()) | (tensor.abs() >= 2.0**63)
         else:
-            bad = (tensor == whole.LARGEST) | (tensor == whole.SMALLEST)
+            bad = (tensor == saturating.LARGEST) | (tensor == saturating.SMALLEST)
         upper = type_.choices
         if upper is not None:
             bad |= (tensor < 0) | (tensor >= upper)
@@ -172,7 +234,7 @@ def _whole(universe: Universe, predicate: Predicate, tensor: Tensor) -> Tensor:
 
 def _array(predicate: Predicate, value: Any) -> Tensor:
     """Whatever the user gave as a tensor of numbers."""
-    if isinstance(value, Tensor) and not whole.is_unsigned(value):
+    if isinstance(value, Tensor) and not saturating.is_unsigned(value):
         # A copy, as of other arrays: an environment may go on to change its own.
         tensor = value.to_dense() if value.layout != torch.strided else value
         tensor = tensor.to("cpu", copy=True)
@@ -187,8 +249,8 @@ def _array(predicate: Predicate, value: Any) -> Tensor:
         if array.dtype.kind not in "biuf":
             found = type(value).__name__ if array.dtype.kind == "O" else str(array.dtype)
             raise _bad(predicate, "bad-value", f"`{predicate.name}` is no array of numbers, but {found}")
-        if whole.is_unsigned(array):
-            array = array.astype(np.float64) if predicate.type.prim == "float32" else whole.signed(array)
+        if saturating.is_unsigned(array):
+            array = array.astype(np.float64) if predicate.type.prim == "float32" else saturating.signed(array)
         tensor = torch.from_numpy(np.array(array))
     if tensor.is_complex():
         raise _bad(predicate, "bad-value", f"`{predicate.name}` holds complex numbers")
