@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from pdsketch_paper.experiments.migrate import main
+from paper.migrate import main
+
 from pdsketch_paper.experiments.reproduce import EXPERIMENTS
 from pdsketch_paper.experiments.runs import finished_runs, key_of
 

@@ -1,4 +1,4 @@
-"""Kept runs of before their functions moved: ``python -m pdsketch_paper.experiments.migrate results/runs``.
+"""Kept runs of before their functions moved: ``python paper/migrate.py results/runs``.
 
 A run is found by a digest of the function that made it, ``module:name``, and of its config. This writes each
 file of the folder again under the name that it has now; what it holds stays, but for that name.
