@@ -15,7 +15,7 @@ export OMP_NUM_THREADS ?= 1
 # Byte code is kept whatever the environment says: of the tests, too, whose assertions pytest rewrites.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help demo test quick lint format kernels fuzz torture bench clean mutants agree cluster browser docs
+.PHONY: help demo test quick lint format kernels fuzz torture bench clean mutants agree cluster browser docs options
 
 help:  ## this list
 	@grep -hE '^[a-z]+: .*##|^[a-z]+:  ##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -74,6 +74,9 @@ mutants: .venv/installed-dev  ## do the tests notice? changes of meaning, one by
 
 agree: .venv/installed-dev  ## 100,000 random cases of every engine against the reference (SEED=0)
 	$(BIN)/python -m tests.agree --cases 100000 --seed $(or $(SEED),0)
+
+options: .venv/installed-dev  ## what the declarations of options say elsewhere: tables, types for editors
+	$(BIN)/python -m tests.docs.generated
 
 docs: .venv/installed-dev  ## the documents as a site, in site/; every link is checked
 	$(PIP) --editable '.[docs]'

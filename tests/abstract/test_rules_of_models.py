@@ -10,7 +10,8 @@ import pdsketch as pds
 from pdsketch.abstract.andor.codebook import Codebook, closest, fitted, kmeans, relative_error
 from pdsketch.abstract.andor.codebooks import Codebooks
 from pdsketch.abstract.andor.compile import abstraction_of, compile_and_or
-from pdsketch.search.packed.engine import PackedOptions, search
+from pdsketch.search.options import problem_options
+from pdsketch.search.packed.engine import search
 
 
 def one_hot(values, k):
@@ -102,7 +103,7 @@ def abstract_cost(model, state, goal):
     """The cost of an optimal plan in the abstraction."""
     universe = state.batch.universe(0)
     abstraction = compile_and_or(model, universe.types, universe.formula(goal), state.batch)
-    return search(abstraction.task, PackedOptions(search="astar", heuristic="blind")).cost
+    return search(abstraction.task, problem_options(search="astar", heuristic="blind")).cost
 
 
 def test_at_least_two_warm_things_are_planned_for_by_rules_from_samples():

@@ -81,8 +81,7 @@ class Policy:
     as long as something else leads to the goal.
     ``loop="open"`` carries out one plan, whatever happens; ``max_replans`` bounds
     how often an episode is planned for anew.
-    ``options`` go to `pdsketch.plan_many`. Where a search or a heuristic is named, 16 nodes are expanded
-    together, unless they say otherwise.
+    ``options`` go to `pdsketch.plan_many`.
     ``result`` is the outcome of the latest planning, ``trace`` the steps of the
     latest run.
     """
@@ -264,8 +263,6 @@ class Policy:
         options: ModelOptions = {**given, **self.options, "refused": refused}
         options.setdefault("search", self.search)
         options.setdefault("heuristic", self.heuristic)
-        if options["search"] not in (None, "portfolio") or options["heuristic"] is not None:
-            options.setdefault("k", 16)
         results = plan_many(
             self.model, [states[i] for i in episodes], [goals[i] for i in episodes], **options
         )

@@ -11,10 +11,12 @@ from pdsketch.cli.imports import import_large
 from pdsketch.cli.modules import add_module_argument, given_modules
 from pdsketch.files import is_trace, lock_folder
 from pdsketch.lang import Diagnostic, Error
+from pdsketch.options import add_options, declared, read_options
+from pdsketch.training import FitOptions, Options
 
 if TYPE_CHECKING:
     from pdsketch.tensor import Model
-    from pdsketch.training import FitOptions, Report
+    from pdsketch.training import Report
 
 EXAMPLE = """pdsketch train babyai.pdsketch DATA -o MODEL --steps 2000 --seed 0
 pdsketch train babyai.pdsketch DATA -o MODEL --resume                  # after an interruption
@@ -27,23 +29,8 @@ CHECKPOINT = "checkpoint.safetensors"
 LOG = "log.csv"
 ARCHITECTURE = "model.json"
 
-_NUMBERS = {
-    "batch": (int, "states per step"),
-    "learning-rate": (float, "the peak of the learning rate"),
-    "goal": (float, "weight of the goal loss"),
-    "transition": (float, "weight of the transition loss"),
-    "lookahead": (float, "weight of the lookahead loss"),
-    "horizon": (int, "how many steps the lookahead looks ahead"),
-    "precondition": (float, "weight of the precondition loss"),
-    "sparsity": (float, "how much networks prefer to read few of their inputs"),
-    "rarity": (float, "how much learned predicates prefer to be false where nothing is known"),
-    "shares": (int, "parts of a batch whose losses are averaged (with --devices: as many)"),
-    "validation": (float, "part of the episodes held out"),
-    "patience": (int, "stop after so many measurements without improvement"),
-    "time-limit": (float, "seconds after which to stop"),
-    "evaluate-every": (int, "steps between measurements"),
-    "checkpoint-every": (int, "steps between checkpoints"),
-}
+_OWN = ("checkpoint", "log", "progress", "callback", "device", "resume")
+"""What the command says itself of the output, or asks for in other words."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -51,17 +38,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("sketch", metavar="SKETCH", help="the sketch whose blanks are to be learned")
     parser.add_argument("data", metavar="DATA", help="a folder of episodes")
     parser.add_argument("-o", "--output", required=True, metavar="DIR", help="the folder for the model")
-    parser.add_argument("--steps", type=int, default=2000, help="steps to make (default: 2000)")
-    parser.add_argument("--seed", type=int, default=0, help="of networks, batches and the split (default: 0)")
     parser.add_argument("--device", help="cpu, cuda, … (default: cpu)")
     parser.add_argument(
         "--devices", type=int, default=1, metavar="N", help="processes that share each batch (default: 1)"
-    )
-    parser.add_argument(
-        "--tnorm", choices=["godel", "product", "lukasiewicz"], help="the logic while training"
-    )
-    parser.add_argument(
-        "--paper", action="store_true", help="Gödel logic and plain L1, as the paper has them"
     )
     parser.add_argument(
         "--resume", action="store_true", help="go on from the checkpoint in DIR, up to --steps in all"
@@ -71,9 +50,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--force", action="store_true", help="write over what is in DIR")
     add_module_argument(parser)
-    parser.add_argument("--tensorboard", metavar="FOLDER", help="write TensorBoard logs")
-    for name, (kind, meaning) in _NUMBERS.items():
-        parser.add_argument(f"--{name}", type=kind, help=meaning)
+    add_options(parser, Options, _names())
+    parser.set_defaults(steps=Options.steps, seed=Options.seed)
+
+
+def _names() -> list[str]:
+    """The options of `fit` that the command takes."""
+    return [name for name in declared(Options) if name not in _OWN]
 
 
 def run(args: argparse.Namespace) -> int:
@@ -161,14 +144,12 @@ def _taken(folder: Path, message: str, fix: str) -> Error:
 
 def _settings(folder: Path, args: argparse.Namespace) -> FitOptions:
     """The options that were given on the command line, and what is written into the folder."""
-    names = [name.replace("-", "_") for name in _NUMBERS] + ["tnorm", "tensorboard"]
-    given = cast("FitOptions", {name: value for name in names if (value := getattr(args, name)) is not None})
+    given = cast("FitOptions", read_options(args, [n for n in _names() if n not in ("steps", "seed")]))
     if args.devices > 1:
         given.setdefault("shares", args.devices)
     return {
         **given,
         "device": args.device or "cpu",
-        "paper": args.paper,
         "resume": args.resume,
         "checkpoint": str(folder / CHECKPOINT),
         "log": str(folder / LOG),

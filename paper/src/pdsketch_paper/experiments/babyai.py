@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from pdsketch.abstract import compile_and_or
 from pdsketch.act import Policy, rollout
-from pdsketch.search import ModelSearch, PackedOptions, search
+from pdsketch.search import ModelSearch, PlanOptions, search
 from pdsketch.tensor import Model, State, StateBatch
 from pdsketch.training import Report
 from pdsketch_paper.babyai.adapter import STOCK_LEVELS, BabyAIWorld, exact_model
@@ -127,7 +127,7 @@ def shortest(model: Model, state: State, goal: str) -> int | None:
     with torch.inference_mode():
         batch = model.encode(state, crisp=True).batch
         abstraction = compile_and_or(model, batch.universe(0).types, model.formula(batch, goal), batch)
-    options = PackedOptions(search="astar", heuristic="max", max_expansions=MOST_EXPANSIONS)
+    options = PlanOptions(search="astar", heuristic="max", max_expansions=MOST_EXPANSIONS)
     plan = search(abstraction.task, options).plan
     return None if plan is None else len(plan)
 
