@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -74,14 +74,13 @@ def run(args: argparse.Namespace) -> int:
     return _on_episodes(model, args.data[0], args)
 
 
-def _loader(folder: Path) -> Callable[[str], Any] | None:
+def _loader(folder: Path) -> Any:
     """What loads the agent of a folder, if it holds one of another package: a file ``NAME.json`` says so."""
     for name in (*offered(AGENTS), *missing(AGENTS)):
         if (folder / f"{name}.json").is_file():
             if name not in offered(AGENTS):
                 raise not_installed(f"what loads a `{name}`")
-            load: Callable[[str], Any] = offered(AGENTS)[name].load()
-            return load
+            return offered(AGENTS)[name].load()
     return None
 
 
