@@ -193,6 +193,7 @@ def _by_turns(p: Floats, n: Floats, rows: Longs, totals: tuple[float, float]) ->
 
 def _prefix(p: Floats, n: Floats, p0: float, n0: float) -> _Prefix:
     """Codes by precision, and how many of the first ones gain most, their bits paid."""
+    # The m-estimate with m = 1 (Cestnik, 1990): a code that was seen once is not taken for certain.
     precision = (p + p0 / (p0 + n0)) / (p + n + 1)
     order = np.lexsort((-p, -precision))
     gain = foil_gain(np.cumsum(p[order]), np.cumsum(n[order]), p0, n0) - group_bits(len(p))[1:]
@@ -361,6 +362,8 @@ class _Learner:
             hit = covers(body, self.examples)
             saves = self._length(body, label, wrong) < self._length(None, label, wrong)
             p, n = self._pruning(body, label, left)
+            # By chance, p − n has a standard deviation of √(p + n): it must be past one, on the examples
+            # for pruning.
             if saves and p - n >= sqrt(p + n):
                 found.append(body)
                 wrong = np.where(hit, self.examples.y != label, wrong)
