@@ -193,7 +193,7 @@ def test_what_has_no_place_of_its_own_stands_at_the_problem(capsys, monkeypatch)
     def refuse(*_, **__):
         raise error("not-yet", "this is still to come")
 
-    monkeypatch.setattr("pdsketch.search.planning.plan", refuse)
+    monkeypatch.setattr("pdsketch.search.plan", refuse)
     code, _, err = run(capsys, "plan", BLOCKS, TOWER)
     assert (code, err) == (31, f"{TOWER}:1:1: error[not-yet]: this is still to come\n")
 

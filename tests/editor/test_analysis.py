@@ -20,7 +20,7 @@ from pdsketch.lang.source import Source
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted([*ROOT.glob("examples/*/*.pddl"), *ROOT.glob("examples/*/*.pdsketch")])
-SKETCHES = sorted(ROOT.glob("src/pdsketch/envs/**/*.pdsketch"))
+SKETCHES = sorted(ROOT.glob("paper/src/**/*.pdsketch"))
 DOMAINS = [path for path in [*EXAMPLES, *SKETCHES] if "(domain " in path.read_text(encoding="utf-8")[:3000]]
 DOMAINS = [path for path in DOMAINS if "(problem" not in path.read_text(encoding="utf-8")]
 PROBLEMS = [path for path in EXAMPLES if path not in DOMAINS and (path.parent / "domain.pddl").exists()]

@@ -7,11 +7,16 @@ from pathlib import Path
 
 import pytest
 
-import pdsketch
 from pdsketch.lang.codes import CODES
 from pdsketch.lang.diagnostics import Diagnostic
 
-SOURCES = [path for path in Path(pdsketch.__file__).parent.rglob("*.py") if path.name != "codes.py"]
+ROOT = Path(__file__).parents[2]
+SOURCES = [
+    path
+    for folder in ("src", "paper/src")
+    for path in (ROOT / folder).rglob("*.py")
+    if path.name != "codes.py"
+]
 PAGE = Path(__file__).parents[2] / "docs" / "diagnostics.md"
 REPORTERS = {"Diagnostic", "error", "warning", "fail", "_bad", "_report", "_explain"}
 CODE = re.compile(r"[a-z]+(-[a-z0-9]+)*")

@@ -164,10 +164,10 @@ class Policy:
     ) -> Episode:
         """Act in an environment, as it stands, until success, a dead end or ``max_steps``.
 
-        ``observe(env)`` returns the state. Success is what ``success(env)`` says; else
-        what ``info["success"]`` says, or a positive reward at termination; else it is
-        None: nobody said. The run also ends where the model believes that the goal
-        holds, but that is no success for a model to learn from. Steps that a
+        ``goal`` is a formula, ``observe(env)`` returns the state. Controllers act on ``env``; without one,
+        its ``step`` is given the action. Success is what ``success(env)`` says; else what ``info["success"]``
+        says, or a positive reward at termination; else it is None: nobody said. The run also ends where the
+        model believes that the goal holds, but that is no success for a model to learn from. Steps that a
         controller refused are kept in the episode, marked in ``executable``.
         """
         _check_run(observe, max_steps)

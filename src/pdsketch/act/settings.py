@@ -44,7 +44,8 @@ def deviations(
 ) -> tuple[Deviation, ...]:
     """The state variables that differ by more than is tolerated.
 
-    What is not given is the tolerance of the type, or the noise of the encoder as
+    ``predicted`` and ``observed`` are states of the same objects. ``tolerance`` is one number for all floats,
+    or numbers by predicate. What it does not say is the tolerance of the type, or the noise of the encoder as
     a model's ``notes`` record it, whichever is larger.
     """
     found = []

@@ -40,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
 
     config = DemoConfig(seed=args.seed, **options)
     if args.quick:
-        config = replace(config, episodes=40, steps=20, problems=4, unseen=1, unseen_expansions=100)
+        config = replace(config, episodes=40, steps=20, problems=4, unseen=1, max_expansions=100)
     demo = run_demo(config, Path(args.output), output.say)
     text = f"{demo.table.markdown()}\n{demo.page} shows it ({demo.seconds:.0f} s)"
     payload = {"ok": True, **demo.table.as_json(), "page": str(demo.page), "seconds": demo.seconds}

@@ -76,7 +76,12 @@ class Collector:
     def add(
         self, kind: Kind, name: Token, key: Key, signature: str, form: Placed | None = None, owner: str = ""
     ) -> None:
-        """Declare a name, unless something of its kind has it already: then this is one more mention."""
+        """Declare a name, unless something of its kind has it already: then this is one more mention.
+
+        ``name`` is where it is declared, ``key`` what mentions of it stand for, ``kind`` and ``signature``
+        what an editor shows of it. ``form`` is the whole declaration (the name itself unless given),
+        ``owner`` the definition that a parameter or a blank belongs to.
+        """
         if not name.text:
             return
         if key in self.found:

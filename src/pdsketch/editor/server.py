@@ -32,7 +32,11 @@ def to_position(source: Source, offset: int, encoding: str) -> tuple[int, int]:
 
 
 def to_offset(source: Source, line: int, column: int, encoding: str) -> int:
-    """The offset of a position; one behind the end of a line, or of the text, is that end."""
+    """The offset of a position; one behind the end of a line, or of the text, is that end.
+
+    ``line`` and ``column`` of ``source`` count from 0; columns count units of ``encoding``, as the editor and
+    the server agreed on: ``utf-8``, ``utf-16`` or ``utf-32``.
+    """
     start = 0
     for _ in range(line):
         start = source.text.find("\n", start) + 1

@@ -64,7 +64,11 @@ def write_parts(
     content: Mapping[str, Any],
     parts: Mapping[str, Iterable[bytes | memoryview]],
 ) -> None:
-    """Write a folder, or leave it as it was. ``manifest`` is the name of the file that holds ``content``."""
+    """Write a folder, or leave it as it was. ``manifest`` is the name of the file that holds ``content``.
+
+    ``folder`` is made where there is none, and locked meanwhile. ``parts`` are its other files: the chunks of
+    bytes of each, by name. The manifest also holds their sizes and digests.
+    """
     listed = {name: list(chunks) for name, chunks in parts.items()}
     known = {
         name: {"bytes": sum(memoryview(c).nbytes for c in chunks), "digest": digest_of(*chunks)}
@@ -113,8 +117,9 @@ def open_parts(
 ) -> Iterator[tuple[dict[str, Any], dict[str, Part]]]:
     """What the manifest says, and the parts that it was written with, open.
 
-    An `Error` of this code where they do not belong together, or where the manifest
-    does not say what is ``expected`` of it (its format and version).
+    Of ``folder``, the file ``manifest`` is read and the parts with these ``names`` are opened. An `Error` of
+    this ``code`` where they do not belong together, or where the manifest does not say what is ``expected``
+    of it (its format and version).
     """
     path = Path(folder)
     wanted = list(names)

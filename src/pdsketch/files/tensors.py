@@ -51,7 +51,11 @@ class _Mapping(mmap.mmap):
 def map_bytes(
     file: BinaryIO, start: int, stop: int, path: str | PathLike[str], code: str
 ) -> NDArray[np.uint8]:
-    """Some bytes of an open file, which may be closed afterwards; they cannot be written to."""
+    """Some bytes of an open file, which may be closed afterwards; they cannot be written to.
+
+    They are those of ``file`` from ``start`` to before ``stop``. Where they are missing later (`check`), the
+    error names ``path`` and has the ``code``.
+    """
     mapped = _Mapping(file.fileno(), stop, access=mmap.ACCESS_READ)
     mapped.path, mapped.code = fspath(path), code
     return np.frombuffer(mapped, np.uint8, stop - start, start)
@@ -201,7 +205,11 @@ class Entry:
 
 @final
 class TensorFile:
-    """An open file of arrays; ``entries`` are what its header says, and fit the file."""
+    """An open file of arrays; ``entries`` are what its header says, and fit the file.
+
+    ``file`` is read from its begin, and has ``size`` bytes. An `Error` about it names ``path`` and has the
+    ``code``.
+    """
 
     def __init__(self, file: BinaryIO, size: int, path: str | PathLike[str], code: str) -> None:
         self._file, self._path, self._code = file, path, code

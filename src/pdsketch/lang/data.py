@@ -33,7 +33,11 @@ def choices_of(type_: ValueType) -> tuple[Any, ...]:
 
 
 def arithmetic(op: str, args: Sequence[Any], *, whole: bool, span: Span | None = None) -> Any:
-    """``+``, ``-``, ``*`` or ``/`` of numbers or vectors; ``whole``: division rounds down to an int."""
+    """``+``, ``-``, ``*`` or ``/`` of numbers or vectors, in plain Python.
+
+    ``op`` is the sign, ``args`` its one or more operands. ``whole``: division rounds down to an int. Division
+    by zero and numbers that are too large are errors at ``span``.
+    """
     if op == "/" and any(divisor == 0 for divisor in flat(args[1])):
         raise error("division-by-zero", "division by zero", span)
     try:

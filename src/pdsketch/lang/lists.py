@@ -65,7 +65,11 @@ def is_object_name(text: str) -> bool:
 def type_at(
     items: Sequence[Node], at: int, dash: Token, report: CheckReport
 ) -> tuple[TypeSyntax | None, int]:
-    """The type that begins at an index, and the index behind it."""
+    """The type that begins at an index, and the index behind it.
+
+    ``items`` is the typed list, ``at`` the index behind the ``dash``, where the report points if nothing
+    stands there. A type that cannot be read is None and goes to ``report``.
+    """
     if at >= len(items):
         report.error("bad-typed-list", "no type stands behind this `-`", dash)
         return None, at

@@ -57,7 +57,9 @@ def parse_goal(
 ) -> Expr:
     """Check a formula over a domain and objects with their types, or over a problem and its objects.
 
-    A type is given by its name, as in ``{"r": "robot"}``.
+    ``text`` is the one formula. ``domain`` may be a `Problem`, whose objects are known; beside a `Domain`,
+    ``objects`` maps names to types, which are given by name, too: ``{"r": "robot"}``. CheckReport call the
+    text ``name``.
     """
     source = Source(name, text)
     report = CheckReport(source)

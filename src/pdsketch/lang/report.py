@@ -95,7 +95,12 @@ class CheckReport:
         notes: Iterable[Note] = (),
         severity: Severity = "error",
     ) -> None:
-        """Note one diagnostic, up to a limit."""
+        """Note one diagnostic, up to a limit.
+
+        ``code`` is one of `lang.codes`, ``message`` says in a sentence what was wanted and found ``at`` the
+        place, ``label`` stands under that place, ``help`` is one fix. ``notes`` point to other places. A
+        ``severity`` of ``warning`` does not keep the source from being loaded.
+        """
         self._counts[severity] += 1
         if self._counts[severity] > MOST:
             return
@@ -114,7 +119,10 @@ class CheckReport:
     def warning(
         self, code: str, message: str, at: Placed, *, label: str = "", help: str | None = None
     ) -> None:
-        """Note something that loads, but is probably not meant."""
+        """Note something that loads, but is probably not meant.
+
+        ``code``, ``message``, ``at``, ``label`` and ``help`` are those of `error`.
+        """
         self.error(code, message, at, label=label, help=help, severity="warning")
 
     def refers(self, start: int, end: int, key: Key) -> None:
@@ -140,8 +148,8 @@ class CheckReport:
     def near(self, name: str, known: Iterable[str], listed: str = "", also: Iterable[str] = ()) -> str | None:
         """A help line for a name that is not known, while there is time for it.
 
-        Where none is near, the first ones that there are, if ``listed`` says what they are.
-        ``also`` may be meant as well, and is not listed.
+        It names what is spelled like ``name`` among the ``known``. Where nothing is, the first ones that
+        there are, if ``listed`` says what they are. ``also`` may be meant as well, and is not listed.
         """
         self._hints -= 1
         if self._hints < 0:
@@ -159,7 +167,11 @@ class CheckReport:
 
 
 def duplicate(what: str, atom: Token, first: Placed, report: CheckReport) -> None:
-    """Report a name that is declared twice, with both places."""
+    """Report a name that is declared twice, with both places.
+
+    ``what`` the name is of (``parameter``, ``predicate``), for the message; ``atom`` is the second
+    declaration, ``first`` the place of the one before it, and ``report`` takes the diagnostic.
+    """
     report.error(
         "duplicate-name",
         f"{what} `{atom.text}` is declared twice",

@@ -38,7 +38,11 @@ __all__ = [
 
 
 def evaluate(static: StaticContext, state: State, expr: Expr, bindings: Bindings | None = None) -> Any:
-    """The value of an expression in a state."""
+    """The value of an expression in a state: a Boolean, a number, a tuple of numbers.
+
+    ``static`` holds what no action changes: the domain, the objects, external functions. ``state`` maps
+    ground atoms to values; ``bindings`` are what the free variables of ``expr`` stand for.
+    """
     return EvaluationContext(static, state).value(expr, bindings or {})
 
 

@@ -45,7 +45,11 @@ def check_value(what: str, type_: ValueType, value: Any) -> Any:
 
 
 def check_number(what: str, type_: ValueType, number: float, within: Any = None) -> None:
-    """Refuse a number that no value of the type holds; ``within``: the value that it is part of."""
+    """Refuse a number that no value of the type holds; ``within``: the value that it is part of.
+
+    ``what`` names the place of ``number`` in messages ("`level` of a"); ``type_`` says whether it is an int
+    or a float32, and its range.
+    """
     if not math.isfinite(number):
         raise error("not-finite", f"{what} is {_whole(number, within)}, which is not finite")
     if type_.prim == "float32":
@@ -154,7 +158,11 @@ def argument_words(action: Action, parameter: Variable) -> str:
 def object_of(
     domain: Domain, universe: Mapping[str, ObjectType], action: Action, parameter: Variable, given: Any
 ) -> str:
-    """The name of the object that is given for a parameter."""
+    """The name of the object that is given for a parameter.
+
+    ``given`` must be a name of ``universe`` (objects to types), whose type fits the ``parameter`` of
+    ``action`` in the types of ``domain``; else an `Error` says what would.
+    """
     assert isinstance(parameter.type, ObjectType)
     what = argument_words(action, parameter)
     if not isinstance(given, str):

@@ -286,7 +286,11 @@ class GoalPart:
 def parts_of(
     goal: Expr, domain: Domain, universe: Mapping[str, ObjectType], truth: Callable[[Expr], float]
 ) -> tuple[GoalPart, ...]:
-    """The parts of a goal; ``truth`` gives the truth of a closed formula."""
+    """The parts of a goal; ``truth`` gives the truth of a closed formula.
+
+    ``goal`` is taken apart at its conjunctions; a part that is quantified also has an instance for each
+    object of ``universe`` (names to types) that its variables may stand for in ``domain``.
+    """
     found = []
     for part in conjuncts(goal):
         text = " ".join(part.span.text.split()) if part.span is not None else formula_text(part)

@@ -11,7 +11,7 @@ from pdsketch.lang.diagnostics import Diagnostic, Error
 from pdsketch.lang.domain import LARGEST_COST, Data, Fact, Problem
 from pdsketch.lang.records import dataclass
 from pdsketch.lang.semantics import Bindings, EvaluationContext, StaticContext, apply_at, bind
-from pdsketch.lang.steps import Step, resolve
+from pdsketch.lang.steps import Step, is_step, resolve
 from pdsketch.lang.terms import Expr, Logic, Quantified, free_variables
 
 
@@ -122,10 +122,13 @@ def _explain(code: str, whole: str, failure: tuple[Expr, Bindings]) -> Diagnosti
     return Diagnostic(code, f"{whole} does not hold: {words} is false{where}", expr.span, "false here")
 
 
-def _at_step(reason: Diagnostic, index: int, step: Step) -> Diagnostic:
+def _at_step(reason: Diagnostic, index: int, step: Any) -> Diagnostic:
+    """The reason with the step that it is about, which need not be one: users hand in anything."""
+    atom = (step,) if isinstance(step, str) else step
+    words = show_atom(atom) if is_step(atom) else f"{step!r:.40}"
     return Diagnostic(
         reason.code,
-        f"step {index + 1}, {show_atom(step)}: {reason.message}",
+        f"step {index + 1}, {words}: {reason.message}",
         reason.span,
         reason.label,
         reason.help,

@@ -166,7 +166,12 @@ class AdditiveLogistic(nn.Module):
         elements: Mapping[int, Tensor],
         bounded: tuple[dict[int, Tensor], list[Tensor]],
     ) -> Tensor:
-        """The main effects, added up ``[..., 1]``: the logarithm of the odds."""
+        """The main effects, added up ``[..., 1]``: the logarithm of the odds.
+
+        ``args`` are the arguments as they are given, the others what ``features`` make of them: ``own`` of
+        single ones by their places, ``between`` of pairs of one type, ``elements`` of sets, and ``bounded``
+        the numbers of the first two, saturated.
+        """
         terms = [own[i] for i in self.codes]
         terms += [part for at, part in enumerate(between) if at not in self.compared]
         for name, queries in self.sets.items():

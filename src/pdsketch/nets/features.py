@@ -119,7 +119,9 @@ class Features(nn.Module):
     ) -> Tensor:
         """The parts and the pooled sets beside them; numbers of elements where they are ``counted``.
 
-        ``chosen``: the examples, by their places, to which the result is confined, ``[example, features]``.
+        ``parts`` are the features of single arguments and of pairs, ``[..., width]``; ``elements`` those of
+        each element of the sets among ``args``, by place. ``chosen``: the examples, by their places, to which
+        the result is confined, ``[example, features]``.
         """
         if chosen is not None:
             leading = parts[0].dim() - 1 if parts else next(iter(elements.values())).dim() - 2

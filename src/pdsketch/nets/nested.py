@@ -46,7 +46,11 @@ class Told:
 
     @staticmethod
     def drawn(count: int, turn: int, levels: int, device: torch.device) -> Told:
-        """As a network draws them that is asked alone."""
+        """As a network draws them that is asked alone.
+
+        ``count`` examples get one of so many ``levels``, by the number ``turn`` of the step alone; the
+        tensors are made on ``device``.
+        """
         return Told(
             draw(count, turn, levels, device),
             lambda level: _reaching(count, turn, levels, level, device),
@@ -106,7 +110,12 @@ class Nested(nn.Module):
     def added(
         self, part: str, to: Tensor, value: Tensor, drawn: Tensor | None, chosen: Chosen | None
     ) -> Tensor:
-        """The rest and what a part contributes, computed for the ``chosen`` examples alone or for all."""
+        """The rest and what a part contributes, computed for the ``chosen`` examples alone or for all.
+
+        ``value`` is what the ``part`` of that name says, and is added ``to`` what the parts before it said.
+        ``drawn`` are the levels of all examples (None: the network's own), of which those below the part get
+        nothing.
+        """
         if chosen is not None and chosen.of_each:
             return to.index_add(1, chosen.places, value)
         if chosen is not None:
@@ -127,7 +136,11 @@ class Nested(nn.Module):
 
 
 def draw(count: int, turn: int, levels: int, device: torch.device) -> Tensor:
-    """The levels of so many examples; the first of more are the same."""
+    """The levels of so many examples; the first of more are the same.
+
+    Of ``count`` examples, each has a number from 0 to ``levels`` − 1, by its place and the ``turn`` alone: no
+    generator is used up. The tensor is on ``device``.
+    """
     return _drawn(max(_DRAWN_AT_ONCE, 1 << (count - 1).bit_length()), turn, levels, device)[:count]
 
 

@@ -19,7 +19,7 @@ from pdsketch.search.options import (
     model_searches_help as model_searches_help,
 )
 from pdsketch.search.packed.engine import PackedOptions as PackedOptions, search as search
-from pdsketch.search.planning import plan as plan, plan_many as plan_many
+from pdsketch.search.planning import plan as plan, plan_many as plan_many, validate as validate
 from pdsketch.search.result import (
     Nodes as Nodes,
     Result as Result,

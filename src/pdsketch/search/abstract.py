@@ -107,7 +107,9 @@ class AbstractAttempt:
 class AbstractSearch:
     """The search for one problem's plan, which goes on where the model refuses what was found.
 
-    ``compilations`` makes the task of the problem as it is given, which is number ``place`` of it.
+    ``problem`` is a state, a goal and the values of arguments, to be solved in ``model``. ``compilations``
+    makes the task of the problem as it is given, which is number ``place`` of it. With ``costs``, actions
+    cost what they say; ``most`` bounds the expansions, and ``budget`` time and memory.
     """
 
     def __init__(
@@ -374,8 +376,10 @@ def accepted_plans(
 ) -> dict[int, Accepted]:
     """Plans of the abstraction that the model accepts; goals that hold already are taken out of ``searches``.
 
-    Whether they hold is asked together with whether plans reach them, where plans are found at once.
-    ``budget`` is what replaying may take.
+    Whether they hold is asked together with whether plans reach them, where plans are found at once. Plans
+    are replayed through ``model`` by ``look``, all of a round together; ``budget`` is what that may take.
+    What counts as true is said by ``margin``; with ``costs``, steps cost what the model says, else 1; plans
+    of more than ``max_depth`` steps are none.
     """
     found: dict[int, Accepted] = {}
     at_once = find_at_once([*searches.values()])
@@ -422,7 +426,12 @@ def abstract_searches(
     budget: Budget,
     trace: Trace | None = None,
 ) -> dict[int, AbstractSearch]:
-    """The searches of many problems, whose states are read together."""
+    """The searches of many problems, whose states are read together.
+
+    ``problems`` are states, goals and values of arguments by number; ``model`` keeps what they share. With
+    ``costs``, actions cost what they say. Each search takes at most ``most`` expansions, all of them what
+    ``budget`` allows; ``trace`` gets their nodes.
+    """
     started = monotonic()
     states, goals, values = zip(*problems.values(), strict=True)
     batches = [state.batch for state in states]

@@ -72,10 +72,12 @@ class ModelOptions(_ModelOptions, total=False):
 
 
 class ProblemOptions(_ModelOptions, total=False):
-    """What planning for a problem takes: of those of models, only problems that need one take more.
+    """What planning for a problem takes.
 
-    ``heuristic_costs``: what the heuristic reads, the costs themselves or each plus one.
+    Problems with values are planned for with a model, and take its searches and all of its options. The
+    others take ``search="lazy-gbfs"``, the shared options and ``heuristic_costs``: what the heuristic reads,
+    the costs themselves or each plus one.
     """
 
-    search: Search | None
+    search: Search | ModelSearch | None
     heuristic_costs: Literal["own", "plus-one"]

@@ -112,7 +112,8 @@ def orders_of(
 ) -> tuple[list[Order], tuple[str, ...]]:
     """The orders in which nodes are expanded, and what is to be said of them.
 
-    Without AO where its rules took too long: OPT takes its place. ``sampled``: values are proposed.
+    ``options`` name the search and the heuristic, which is made for the problems in ``searched``. ``with_ao``
+    is false where AO's rules took too long: OPT takes its place. ``sampled``: values are proposed.
     """
     name = options.search
     if name != "portfolio":
@@ -171,9 +172,9 @@ def plan_models(
 ) -> list[Result]:
     """Find a plan for each state and goal; the frontiers share tensor batches.
 
-    ``goals`` is one goal for all states, or one for each; ``given`` are the `LatentOptions`. The limits of
-    expansions and depth hold for each problem, those of time and memory for all
-    of them together.
+    ``states`` are observations, which ``model`` encodes; ``goals`` is one goal for all of them, or one for
+    each; ``given`` are the `LatentOptions`. The limits of expansions and depth hold for each problem, those
+    of time and memory for all of them together.
     """
     if not isinstance(model, Model):
         raise error("bad-model", f"a Model was wanted to plan with, and a {type(model).__name__} was given")

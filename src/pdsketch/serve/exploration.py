@@ -178,7 +178,12 @@ class _Search:
 
 @final
 class Exploration:
-    """One subject, one goal at a time, one search at a time."""
+    """One subject, one goal at a time, one search at a time.
+
+    ``subject`` is the problem or the model with a state that the page is about, ``goal`` the formula that it
+    begins with. In ``world``, where there is one, plans are also carried out after a reset with ``seed``.
+    ``report`` is what an evaluation on episodes found, to be shown beside.
+    """
 
     def __init__(
         self,

@@ -45,13 +45,12 @@ Formula = str | Expr
 class Model(nn.Module):
     """A domain whose blanks are filled with modules: encode, evaluate a formula, apply an action.
 
-    ``modules`` gives a module or a function for a blank by its full name
-    (``derived::is-red::f``) or for an external predicate by its name. A blank
-    that is not named gets a default network made from its signature. ``tnorm``
-    is the logic of soft evaluation: ``godel`` (which defines the meaning),
-    ``product`` or ``lukasiewicz``. ``seed`` determines the default networks'
-    weights; without one they follow torch's own seed. ``notes`` are plain data
-    kept with the model (`save` writes them as JSON).
+    ``modules`` gives a module or a function for a blank of ``domain`` by its full name
+    (``derived::is-red::f``) or for an external predicate by its name. A blank that is not named gets a
+    default network made from its signature. ``tnorm`` is the logic of soft evaluation: ``godel`` (which
+    defines the meaning), ``product`` or ``lukasiewicz``. ``seed`` determines the default networks' weights;
+    without one they follow torch's own seed. ``notes`` are plain data kept with the model (`save` writes them
+    as JSON).
     """
 
     def __init__(
@@ -112,7 +111,9 @@ class Model(nn.Module):
     ) -> Tensor:
         """The truth of a formula, in [0, 1]: a scalar for a State, ``[n]`` for a batch.
 
-        A batch may also be given a list of formulas, one a state.
+        ``formula`` is text or a checked formula over the objects of ``state``; a batch may also be given a
+        list of formulas, one a state. ``crisp`` decides as the search does, so that each truth is 0 or 1;
+        else ``tnorm`` is the logic of the connectives, the model's own unless given.
         """
         batch = self.ready(state)
         logic = self._logic(crisp, tnorm)
@@ -138,7 +139,10 @@ class Model(nn.Module):
     ) -> States:
         """The predicted next state. Preconditions are not asked for.
 
-        A batch takes one action for all of its states, or a list with one a state.
+        ``action`` is its name and arguments, ``("move", "rob", "a")``; a batch takes one action for all of
+        its states, or a list with one a state. With ``crisp``, gates of effects are open or closed and the
+        new ``state`` holds plain values; else effects are blended by how open they are, with the logic
+        ``tnorm`` (the model's own unless given), and everything is differentiable.
         """
         batch = self.encode(self.ready(state), crisp=crisp)
         logic = self._logic(crisp, tnorm)
@@ -160,7 +164,10 @@ class Model(nn.Module):
         *,
         tnorm: TNorm | None = None,
     ) -> Tensor:
-        """The truth of the precondition: a scalar for a State, ``[n]`` for a batch."""
+        """The truth of the precondition: a scalar for a State, ``[n]`` for a batch.
+
+        ``state``, ``action``, ``crisp`` and ``tnorm`` are those of `step`.
+        """
         batch = self.ready(state)
         logic = self._logic(crisp, tnorm)
         parts, places = [], []

@@ -119,7 +119,11 @@ def changed_blanks(domain: Domain, described: Mapping[str, Any], path: Path) -> 
 def missing_modules(
     domain: Domain, described: Mapping[str, Any], given: Mapping[str, Any], path: Path
 ) -> list[Diagnostic]:
-    """The user's own modules, which are not stored and must be given again, as far as they are not."""
+    """The user's own modules, which are not stored and must be given again, as far as they are not.
+
+    ``domain`` is the model's, ``described`` the stored description of what fills its blanks, ``given`` the
+    modules by name that came with the call, ``path`` the file that a diagnostic is about.
+    """
     kinds = {name: described["blanks"][name]["module"] for name in domain.blanks}
     return [
         Diagnostic(

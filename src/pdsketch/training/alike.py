@@ -66,7 +66,11 @@ class Alike:
     def evaluate(
         self, current: TimeSlice, networks: Sequence[BooleanNet], which: Tensor, rows: Tensor
     ) -> Tensor:
-        """The tables ``which`` (ascending) of these, each in one of ``rows``, ``[row, *objects]``."""
+        """The tables ``which`` (ascending) of these, each in one of ``rows``, ``[row, *objects]``.
+
+        ``current`` is the time slice that holds the rows, ``networks`` those of all tables here, in their
+        order: the ones that are asked are evaluated as one.
+        """
         asked = _Asked(networks, which)
         nodes = self._arguments(current.logic)
         axes = union(nodes)

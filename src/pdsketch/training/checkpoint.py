@@ -124,7 +124,8 @@ def load_checkpoint(
 ) -> Checkpoint | None:
     """The checkpoint of a fit of this model from this setup; None where there is none yet.
 
-    ``examples`` choose the levels of its networks; 0: they have none. A damaged
+    ``path`` is its file; its weights must have the shapes of those of ``model``, and what the fit was made
+    from must be this ``setup``. ``examples`` choose the levels of its networks; 0: they have none. A damaged
     checkpoint, or one of another fit, is an `Error` that says what differs.
     """
     if not os.path.lexists(path):

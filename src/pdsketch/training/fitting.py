@@ -40,10 +40,10 @@ def fit(
 ) -> Report:
     """Train the blanks of a model on episodes: a list, arrays, or a folder on disk.
 
-    ``settings`` are the fields of `Options`. The model is changed in place and
-    left in evaluation mode; it also remembers (``model.notes``) which blanks were
-    trained and on what, what the report says of each, how finely its variables are
-    told apart, and the noise of its encodings.
+    ``model`` is changed in place and left in evaluation mode; it also remembers (``model.notes``) which
+    blanks were trained and on what, what the report says of each, how finely its variables are told apart,
+    and the noise of its encodings. ``steps`` batches of examples are drawn from ``episodes``; ``seed``
+    decides which, and which episodes are held out. ``settings`` are the other fields of `Options`.
 
     Ctrl-C ends the fit after the step at hand, as a `KeyboardInterrupt`: the checkpoint is written, and the
     model left with the best weights so far.
@@ -86,7 +86,11 @@ def _locked(options: Options) -> Iterator[None]:
 def evaluate(
     model: Model, episodes: Source, *, device: str | None = None, resident_gib: float | None = None
 ) -> Evaluation:
-    """Measure a model on episodes: goals, effects, blanks, the worst predictions, and warnings."""
+    """Measure a model on episodes: goals, effects, blanks, the worst predictions, and warnings.
+
+    ``model`` and ``episodes`` are as for `fit`; nothing is trained. ``device`` is where it is done, by
+    torch's name (the model's own unless given), ``resident_gib`` how much of the data may lie there at once.
+    """
     place = _device(device, model)
     arrays = gather(episodes, model.domain)
     model.to(place).eval()

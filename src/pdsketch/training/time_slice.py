@@ -27,8 +27,9 @@ from pdsketch.training.training_set import TrainingSet
 class Transition:
     """One action in some rows of a slice: where (``first`` row of the next slice), and what it wrote.
 
-    ``writes`` holds, for what it assigned under conditions, how far each entry
-    was written and what would be written there (`assigned`).
+    ``action`` is its number in the domain, ``rows`` are those that it was taken in, ``new`` the tables of the
+    predicates after it. ``writes`` holds, for what it assigned under conditions, how far each entry was
+    written and what would be written there (`assigned`).
     """
 
     def __init__(
@@ -50,10 +51,11 @@ class Transition:
 class TimeSlice:
     """Rows of states under one logic.
 
-    ``states`` are the examples that the rows are, or that they predict. ``before`` and ``transitions`` say
-    how predicted rows came about, ``encoded`` what encoders say of rows, where it is known. ``judged`` are
-    the rows whose goal is known to hold or not. Rows are ascending indices, as tensors on the data's device:
-    on the host the arithmetic on them takes longer than the networks do on a GPU.
+    ``training`` joins the model to its data, and ``logic`` evaluates its formulas. ``states`` are the
+    examples that the rows are, or that they predict. ``before`` and ``transitions`` say how predicted rows
+    came about, ``encoded`` what encoders say of rows, where it is known. ``judged`` are the rows whose goal
+    is known to hold or not. Rows are ascending indices, as tensors on the data's device: on the host the
+    arithmetic on them takes longer than the networks do on a GPU.
     """
 
     def __init__(

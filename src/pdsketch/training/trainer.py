@@ -42,7 +42,11 @@ _MEASURED = 4096
 
 @final
 class Trainer:
-    """A fit under way. ``seconds`` are split into data, forward, backward and optimiser."""
+    """A fit under way. ``seconds`` are split into data, forward, backward and optimiser.
+
+    ``training`` joins the model to its data, of which the examples ``train`` are learned from and
+    ``held_out`` are measured on now and then; ``options`` are those of `fit`.
+    """
 
     def __init__(self, training: TrainingSet, options: Options, train: Array, held_out: Array) -> None:
         self.shares = Shares(options.shares, training.dataset.device)

@@ -1,8 +1,9 @@
 """Settings of the baselines of BabyAI, tried on problems that are in no table.
 
 ``python -m pdsketch_paper.experiments.babyai_settings -o results`` trains behaviour cloning with each
-setting, acts at several temperatures, and writes the table. The transformers take the settings that are chosen. With
-``--kind dreamer`` and ``--kind ppo`` the same number of settings of a Dreamer and of PPO is tried.
+setting, acts at several temperatures, and writes the table. The transformers take the settings that are
+chosen. With ``--kind dreamer`` and ``--kind ppo`` the same number of settings of a Dreamer and of PPO is
+tried.
 """
 
 from __future__ import annotations

@@ -98,11 +98,12 @@ MANY_ROWS: Final = 4096
 class Codebook:
     """The codes of one part of a type: ``values[c]`` are the numbers that code ``c`` stands for.
 
-    Numbers within ``radius`` (of each dimension) of a code have it. ``low`` and ``high`` bound what is
-    known: seen in data, in a state or in a formula. A ``closed`` codebook has what was seen in data, and
-    nothing else came up yet: then variables have no other values than those that they had in the data.
-    ``kind`` says in a word what the codes are; of ``k-means``, each stands for many values, and states add
-    nothing to them.
+    ``name`` is the type's, with the part's. Numbers within ``radius`` (of each dimension) of a code have it;
+    ``whole`` ones are ints. Where it ``grows``, numbers that are near to no code get new ones, up to a limit.
+    ``low`` and ``high`` bound what is known: seen in data, in a state or in a formula. A ``closed`` codebook
+    has what was seen in data, and nothing else came up yet: then variables have no other values than those
+    that they had in the data. ``kind`` says in a word what the codes are; of ``k-means``, each stands for
+    many values, and states add nothing to them.
     """
 
     def __init__(self, name: str, radius: Floats, whole: bool, grows: bool, kind: str = "values") -> None:
@@ -131,7 +132,9 @@ class Codebook:
     ) -> Codebook:
         """The codes of values by k-means over some that were seen; as many as they ask for, or ``k``.
 
-        ``trained`` are centroids that an encoder was trained with.
+        ``name`` is the codebook's; ``sample`` holds the values, ``[n, d]``. A code has a radius as large as
+        its members are away, and not less than ``tolerance``. ``trained`` are centroids that an encoder was
+        trained with.
         """
         centroids = fitted(sample) if k is None else kmeans(sample, k)
         if trained is not None:

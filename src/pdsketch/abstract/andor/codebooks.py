@@ -72,7 +72,8 @@ class Codebooks:
     ) -> None:
         """The codes that a fit has recorded; ``counts`` says how many types of floats have.
 
-        ``bins``: numbers with many values get codes now, and not only once they are met.
+        They are for the types of ``domain``, and recorded in a model's ``notes``. ``bins``: numbers with many
+        values get codes now, and not only once they are met.
         """
         self.domain = domain
         self._codes = codes_of(notes)

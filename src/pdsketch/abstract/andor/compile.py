@@ -69,8 +69,9 @@ def counter_examples(
 ) -> list[WrongCase]:
     """The cases that one state shows to be wrong, of functions of some actions and derived predicates.
 
-    ``arguments`` are those of the action's parameters: objects and values. ``names`` are the objects of the
-    state by the names that formulas have for them.
+    ``owners`` are the names of these actions and predicates, whose functions ``translator`` has put into
+    rules; ``state`` is a batch of one, encoded. ``arguments`` are those of the action's parameters: objects
+    and values. ``names`` are the objects of the state by the names that formulas have for them.
     """
     functions = {
         function.network.key: function.network
@@ -356,15 +357,21 @@ def compile_and_or(
 ) -> Abstraction:
     """Compile a goal for given objects, the domain's constants first, and one state. Every action costs 1.
 
-    ``values`` are what arguments of actions may be; if they are not given, all values that have codes.
-    ``read``: facts are to be read off other states, too.
+    ``model`` keeps what is made of its functions for the next call; ``objects`` maps names to types; ``goal``
+    is a checked formula over them. ``state`` is a batch of one, encoded, whose values get codes. ``values``
+    are what arguments of actions may be; if they are not given, all values that have codes. ``read``: facts
+    are to be read off other states, too.
     """
     return Compilations(model, [objects], [goal], [state], [values]).abstraction(0, read=read)
 
 
 @final
 class Compilations:
-    """The goals of many problems, compiled one by one; what they share is made at once."""
+    """The goals of many problems, compiled one by one; what they share is made at once.
+
+    ``objects``, ``goals``, ``states`` and ``values`` have an entry for each problem, as `compile_and_or`
+    takes them with ``model``.
+    """
 
     def __init__(
         self,

@@ -134,8 +134,10 @@ def quantise(
 ) -> Quantisation:
     """Train a copy of a model on, with codes in the place of what its encoders return.
 
-    Once also with codes in the place of what effects write; the copy that agrees better is taken.
-    ``codes`` says how many types have, as for `rules`, instead of as many as the data ask for.
+    Once also with codes in the place of what effects write; the copy that agrees better is taken. ``model``
+    has been fitted to ``episodes`` like these, and stays as it is. ``codes`` says how many types have, as for
+    `rules`, instead of as many as the data ask for. ``epochs`` is how often all states are gone through,
+    ``seed`` decides in which order.
     """
     if type(epochs) is not int or epochs < 1:
         raise error("bad-option", f"`epochs` is a count, and {epochs!r:.20} is given")

@@ -66,10 +66,11 @@ def _with(source: Expr, suffix: str) -> str:
 
 @final
 class AxisNames:
-    """The names that literals over axes have: of their places in the axes, or of codes (``coded``).
+    """The names that literals over axes have: of their places in the ``axes``, or of codes (``coded``).
 
     ``own`` are the axes of an element of a set; the literals about them are put into ``element``, which says
-    that some element satisfies them.
+    that some element satisfies them: one that the ``variables`` stand for, where ``condition`` (as text)
+    holds.
     """
 
     def __init__(

@@ -77,8 +77,10 @@ if TYPE_CHECKING:
 class ListFormulas:
     """The formulas of a decision list's rules.
 
-    ``bools`` are the formulas of Boolean arguments; ``variables`` are those of an element of the set, which
-    is in it where ``condition`` holds.
+    ``sampled`` is the list with the axes of its arguments; relations over codes that its literals need are
+    made in ``symbols``, and variables of ``scope`` stand for the codes of arguments. ``bools`` are the
+    formulas of Boolean arguments; ``variables`` are those of an element of the set, which is in it where
+    ``condition`` holds.
     """
 
     def __init__(
@@ -170,7 +172,11 @@ _OfSets = Callable[[Longs, Longs, Bools], Longs]
 
 @final
 class SetFunction:
-    """A blank that is given a set: the axes of its values, those of an element, and its program."""
+    """A blank that is given a set: the axes of its values, those of an element, and its program.
+
+    ``expr`` is its call, in which the variables of ``scope`` are in reach; ``translator`` knows the codes of
+    its arguments. ``type_`` is that of what it is assigned to; None: it is a truth.
+    """
 
     def __init__(
         self, translator: Translator, expr: BlankCall, scope: Scope, type_: ValueType | None = None
@@ -219,7 +225,11 @@ class SetFunction:
         return changes if bool((changes.results >= -1).any()) else None
 
     def run(self, rows: Longs, elements: Longs, held: Bools, *, gate: bool = False) -> Tensor:
-        """The function on rows of codes with sets of elements ``[n, m, axes]``."""
+        """The function on rows of codes with sets of elements ``[n, m, axes]``.
+
+        ``rows`` are the codes of its single arguments, ``[n, axes]``; ``held`` says which of the ``elements``
+        are in the set, ``[n, m]``. ``gate``: whether it writes, and not what.
+        """
         evaluator = self._t.evaluator
         n, m = held.shape
         flat = elements.reshape(n * m, len(self.own))
@@ -276,7 +286,12 @@ def truth_of_set(translator: Translator, expr: BlankCall, scope: Scope) -> Expr:
 def written_by_set(
     translator: Translator, update: Update, value: BlankCall, type_: ValueType, scope: Scope
 ) -> list[list[Case]]:
-    """What an update writes whose value is that of a blank that is given a set."""
+    """What an update writes whose value is that of a blank that is given a set.
+
+    ``value`` is that blank's call in ``update``, with the variables of ``scope`` in reach; ``type_`` is the
+    type of the variable that is written. ``translator`` makes the relations over codes. A list of cases for
+    each part of the type.
+    """
     function = SetFunction(translator, value, scope, type_)
     gated = update.condition == TRUE and value.blank in translator.evaluator.programs.gated
 

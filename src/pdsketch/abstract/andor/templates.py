@@ -37,7 +37,11 @@ class _Places:
 
 @final
 class FactTables:
-    """Where the facts of states stand in a template. ``names`` are the template's names of their objects."""
+    """Where the facts of states stand in a template. ``names`` are the template's names of their objects.
+
+    The states are those of ``universe``: its objects, by their own names. The codes of their values, in
+    ``books``, make up the facts of ``template`` for each state variable of ``domain``.
+    """
 
     def __init__(
         self,

@@ -38,7 +38,11 @@ MOST_TRIED: Final = 256
 def unreachable_parts(
     domain: Domain, objects: Mapping[str, ObjectType], goal: Expr, reachable: Callable[[Expr], bool]
 ) -> list[str]:
-    """The parts of a goal that cannot be reached, each with what stands in the way."""
+    """The parts of a goal that cannot be reached, each with what stands in the way.
+
+    ``goal`` is over the ``objects`` (names to types) of ``domain``; ``reachable`` says of a closed formula
+    whether the model's relaxation makes it true.
+    """
     parts = islice(_parts(domain, objects, goal), MOST_TRIED)
     lost = list(islice((part for part in parts if not reachable(part)), MOST_PARTS))
     if not lost and not reachable(goal):

@@ -82,7 +82,11 @@ def scalar_candidates(coverage: Coverage) -> Iterator[Candidate]:
 
 
 def grouped(space: LiteralSpace, column: int, seen: Longs, order: Longs, size: int) -> CodeLiteral:
-    """The column has one of the first codes in an order; said of the others, where these are fewer."""
+    """The column has one of the first codes in an order; said of the others, where these are fewer.
+
+    ``column`` is one of ``space``; ``seen`` are its codes in the data, ``order`` their places, the best
+    first, of which ``size`` are meant.
+    """
     if 2 * size <= len(seen):
         return space.literal(column, seen[order[:size]])
     return space.literal(column, seen[order[size:]], sign=False)

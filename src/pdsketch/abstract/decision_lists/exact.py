@@ -160,7 +160,8 @@ def _rules(axes: list[_Axis], table: Longs, default: int) -> list[DecisionRule]:
 
 def _cover(table: Longs, label: int, n_equalities: int, most: int) -> list[Groups]:
     """Boxes that cover a label and nothing else."""
-    real: Bools = table == label
+    # Comparing a table in which no argument matters gives a scalar, which cannot be written to.
+    real: Bools = np.asarray(table == label)
     inside: Bools = real | (table == UNSEEN)
     open_ = real.copy()
     seeds = np.flatnonzero(real.ravel())

@@ -150,7 +150,8 @@ class ExportedTask:
 def exported(model: Model, state: State, goal: str | Expr, *, costs: bool | None = None) -> ExportedTask:
     """The abstraction of a model for a state and a goal. An `Error` says what has no form over codes.
 
-    With ``costs`` (the default where the sketch has some) actions cost what the sketch says.
+    ``model``, ``state`` and ``goal`` are as for `plan`. With ``costs`` (the default where the sketch has
+    some) actions cost what the sketch says.
     """
     if not isinstance(model, Model):
         raise error("bad-model", f"a Model was wanted to export, and a {type(model).__name__} was given")

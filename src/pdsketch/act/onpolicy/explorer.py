@@ -140,15 +140,15 @@ class _Course:
 
 @final
 class Explorer:
-    """A policy that does not give up.
+    """A ``policy`` that does not give up.
 
     An episode begins with the policy's plan for the world's goal. Where there is none, or the plan has been
     carried out and the world does not call it a success, subgoals are pursued until the episode ends.
     Predicates are drawn by how often there was a plan for a subgoal of theirs (after Laplace), so that what
     the model thinks unchangeable is tried now and then, and those that the goal names before those that they
     depend on: to change a variable in whatever way may put the goal out of reach (a box that is broken open).
-    No subgoal is tried twice before all others.
-    A part ``stray`` of the actions is random. Without ``subgoals`` the rest of the episode is a random walk.
+    No subgoal is tried twice before all others. A part ``stray`` of the actions, from 0 to 1, is random;
+    ``seed`` decides all that is drawn. Without ``subgoals`` the rest of the episode is a random walk.
     """
 
     def __init__(self, policy: Policy, seed: int, stray: float, *, subgoals: bool = True) -> None:

@@ -149,7 +149,11 @@ def open_worlds(worlds: Worlds, domain: Domain, options: LearnOptions) -> list[W
 def collect(
     agent: Agent, worlds: Sequence[World], seeds: Sequence[int], max_steps: int, budget: int | None
 ) -> list[Episode]:
-    """An episode for each seed, as long as there are steps left; never more steps than the budget."""
+    """An episode for each seed, as long as there are steps left; never more steps than the budget.
+
+    ``agent`` acts in all ``worlds`` side by side, which take the ``seeds`` in turn, at most ``max_steps`` in
+    an episode. ``budget`` is the number of steps in all episodes together; None: no limit.
+    """
     found: list[Episode] = []
     left = list(seeds)
     while left and budget != 0:

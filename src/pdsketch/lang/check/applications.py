@@ -34,7 +34,8 @@ def application(node: Group) -> Application:
 def wildcards(ctx: Context, call: Application, scope: Scope, beside: Iterable[Expr]) -> dict[int, Variable]:
     """For each argument ``??``, by its position, a new variable of the parameter's type.
 
-    No name of the author's holds ``$``, so they cannot clash. Those in reach, and those bound inside the
+    ``ctx`` is the definition that the ``call`` stands in, and knows the predicate's parameters. No name of
+    the author's holds ``$``, so new ones cannot clash. Those in reach (``scope``), and those bound inside the
     conditions ``beside``, are left alone.
     """
     found: dict[int, Variable] = {}
@@ -59,9 +60,11 @@ def check_apply(
     given: Mapping[int, Variable] | None = None,
     target: bool = False,
 ) -> Expr | None:
-    """A predicate of its arguments, those ``given`` known by their position.
+    """A predicate of its arguments, or None (reported) where one of them is wrong.
 
-    ``target``: it is written, not read, so that all arguments must be members.
+    ``ctx`` is the definition under check, ``call`` the application as parsed, ``scope`` the variables in
+    reach. ``given`` are arguments known by their position, in place of what is written there. ``target``: it
+    is written, not read, so that all arguments must be members.
     """
     signature = ctx.tables.signatures[call.predicate]
     start = call.at.items[0].start
@@ -177,7 +180,12 @@ def widened(ctx: Context, apply: Apply, signature: PredicateSignature) -> list[i
 def stand_ins(
     ctx: Context, apply: Apply, signature: PredicateSignature, positions: list[int], taken: set[str]
 ) -> tuple[Apply, tuple[Variable, ...], tuple[Expr, ...]]:
-    """The predicate on members only: new variables of the parameters' types, equal to the arguments."""
+    """The predicate on members only: new variables of the parameters' types, equal to the arguments.
+
+    Replaced are the arguments of ``apply`` at the ``positions``, by variables of the types that ``signature``
+    declares there in the definition ``ctx``. ``taken`` holds the names that a variable must not have, and
+    grows.
+    """
     args = list(apply.args)
     variables: list[Variable] = []
     equal: list[Expr] = []

@@ -22,7 +22,12 @@ from pdsketch.lang.types import BOOL, ObjectType, Type, ValueType
 
 
 def check_blank(ctx: Context, node: Group, scope: Scope, want: Type | None) -> Expr | None:
-    """``(??f [settings] arg …)``; its full name begins with the definition it stands in."""
+    """``(??f [settings] arg …)``; its full name begins with the definition it stands in.
+
+    ``ctx`` is that definition and collects the blank's uses; ``node`` is the whole list, whose arguments may
+    name the variables of ``scope``. Without a declared type, the blank returns what its place wants:
+    ``want``.
+    """
     head = node.items[0]
     assert isinstance(head, Token)
     if not _is_allowed(ctx, head):

@@ -175,8 +175,8 @@ class Context:
     ) -> Expr | None:
         """The checked expression, or None where something in it is wrong (and reported).
 
-        ``want`` is the type that its place asks for, ``against`` the expression
-        whose dimensions it must have.
+        ``node`` may name the variables in ``scope``. ``want`` is the type that its place asks for,
+        ``against`` the expression whose dimensions it must have.
         """
         return self.elaborate(self, node, scope, want, against)
 

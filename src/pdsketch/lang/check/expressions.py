@@ -31,7 +31,8 @@ def check_expr(
 ) -> Expr | None:
     """The checked expression of a node; ``want`` is the type its place asks for, if any.
 
-    The result fits ``want``, and has the dimensions of ``against``, the expression
+    ``ctx`` is the definition that ``node`` stands in, and takes what is learned and reported; ``scope`` are
+    the variables in reach. The result fits ``want``, and has the dimensions of ``against``, the expression
     that it is assigned to, compared with or passed as (for want of one, of ``want``).
     """
     if isinstance(node, Token):

@@ -70,7 +70,11 @@ def _members(type_: ObjectType, domain: Domain, universe: Mapping[str, ObjectTyp
 def check_init(
     sections: Iterable[Group], domain: Domain, universe: Mapping[str, ObjectType], report: CheckReport
 ) -> tuple[dict[Fact, Data], dict[Fact, Node]]:
-    """The values of the ground atoms that ``:init`` names, and the places of those that are not plain."""
+    """The values of the ground atoms that ``:init`` names, and the places of those that are not plain.
+
+    ``sections`` are the ``:init`` lists as read; atoms are of the predicates of ``domain`` and the objects of
+    ``universe`` (its constants and the problem's own, with types). What is wrong goes to ``report``.
+    """
     init = _Init(domain, universe, report)
     known, facts, budget = init.known, init.facts, current()
     for section in sections:

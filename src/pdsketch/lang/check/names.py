@@ -299,7 +299,11 @@ def _declare_derived(derived: DerivedSyntax, tables: Tables, report: CheckReport
 def declare_parameters(
     entries: Sequence[Typed], tables: Tables, report: CheckReport, *, default: ObjectType
 ) -> tuple[Parameter, ...]:
-    """Parameters with their types; one that stands twice is reported."""
+    """Parameters with their types; one that stands twice is reported.
+
+    ``entries`` are the parsed list; types are looked up in ``tables``, and what is not found goes to
+    ``report``. An entry without a type has the ``default``; where that is `UNKNOWN`, its uses decide.
+    """
     found: dict[str, Parameter] = {}
     for at, entry in enumerate(entries):
         name, span = entry.name.text, report.span(entry.name)

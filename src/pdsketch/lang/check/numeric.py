@@ -18,7 +18,11 @@ from pdsketch.lang.types import DEFAULT_TOLERANCE, FLOAT, ObjectType, Type, Valu
 
 
 def check_component(ctx: Context, node: Group, scope: Scope, want: Type | None) -> Expr | None:
-    """An element of a vector, by a place that is written as a number; places begin at 0."""
+    """An element of a vector, by a place that is written as a number; places begin at 0.
+
+    ``node`` is the whole ``(component …)`` in the definition ``ctx``, with the variables of ``scope`` in
+    reach. It is a number whatever its place asks for (``want``).
+    """
     del want
     if len(node.items) != 3:
         ctx.report.error(
@@ -110,7 +114,11 @@ def _wrong_count(ctx: Context, node: Group, wanted: str) -> None:
 
 
 def check_equal(ctx: Context, node: Group, scope: Scope, want: Type | None) -> Expr | None:
-    """``(= a b)`` of two objects or of two values of one kind."""
+    """``(= a b)`` of two objects or of two values of one kind.
+
+    ``node`` is the whole list in the definition ``ctx``, its operands name the variables of ``scope``. The
+    two teach each other their types; what the place asks for (``want``) says nothing about them.
+    """
     if len(node.items) != 3:
         _wrong_count(ctx, node, count(2, "argument"))
         return None
@@ -173,7 +181,11 @@ def _tolerance(a: ValueType, b: ValueType) -> float:
 
 
 def check_compare(ctx: Context, node: Group, scope: Scope, want: Type | None) -> Expr | None:
-    """``(< a b)`` of two scalar numbers."""
+    """``(< a b)`` of two scalar numbers.
+
+    ``node`` is the whole list in the definition ``ctx``, its operands name the variables of ``scope``. The
+    result is Boolean whatever its place asks for (``want``).
+    """
     head = node.items[0]
     assert isinstance(head, Token)
     if len(node.items) != 3:
@@ -221,7 +233,11 @@ _MOST = {"-": 2, "/": 2}
 
 
 def check_arithmetic(ctx: Context, node: Group, scope: Scope, want: Type | None) -> Expr | None:
-    """``(+ a b …)``, ``(* a b …)``, ``(- a)``, ``(- a b)``, ``(/ a b)``."""
+    """``(+ a b …)``, ``(* a b …)``, ``(- a)``, ``(- a b)``, ``(/ a b)``.
+
+    ``node`` is the whole list in the definition ``ctx``, its operands name the variables of ``scope``. The
+    type that the place asks for (``want``; a float32 if none) is wanted of the operands, too.
+    """
     head = node.items[0]
     assert isinstance(head, Token)
     op = head.text

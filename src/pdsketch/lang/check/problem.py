@@ -27,7 +27,11 @@ from pdsketch.lang.types import OBJECT, ObjectType, Type, ValueType
 def check_problem(
     syntax: ProblemSyntax, domain: Domain, source: Source, report: CheckReport
 ) -> Problem | None:
-    """The checked problem; None if anything is wrong with it (then the report says what)."""
+    """The checked problem; None if anything is wrong with it (then the report says what).
+
+    ``syntax`` is the parsed file, ``domain`` the checked domain that it must name, ``source`` the text that
+    the problem keeps for later messages; all slips of the file go to ``report``.
+    """
     check_requirements(syntax.requirements, report)
     if not _is_for(domain, syntax, report):
         return None
@@ -83,7 +87,11 @@ def _warn_of_undefined(
 def check_goal(
     node: Node, domain: Domain, objects: Mapping[str, ObjectType], report: CheckReport
 ) -> Expr | None:
-    """A formula over the domain's predicates, its constants and the given objects."""
+    """A formula over the domain's predicates, its constants and the given objects.
+
+    ``node`` is the formula as read, ``domain`` what its names are looked up in, ``objects`` those beside the
+    domain's constants, with their types. None where something is wrong, which goes to ``report``.
+    """
     knowledge = Knowledge()
     goal: Expr | None = None
     tables = tables_of(domain, objects)

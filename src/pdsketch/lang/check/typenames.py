@@ -34,7 +34,12 @@ MAX_ELEMENTS = 1 << 28
 def resolve_type(
     syntax: TypeSyntax, hierarchy: Hierarchy, value_types: dict[str, ValueType], report: CheckReport
 ) -> Type | None:
-    """The type that a name stands for; None where there is none (reported)."""
+    """The type that a name stands for; None where there is none (reported).
+
+    ``syntax`` is the type as parsed: a name, a vector or an ``either``. Object types are those of
+    ``hierarchy``, named values those of ``value_types``; what is neither goes to ``report`` with the nearest
+    name.
+    """
     if isinstance(syntax, Either):
         members = [resolve_type(m, hierarchy, value_types, report) for m in syntax.members]
         names: dict[str, None] = {}

@@ -29,8 +29,9 @@ from pdsketch.tensor import Model, State, every_choice
 class CandidateSource:
     """Where the candidate values of one problem come from, round by round.
 
-    The choices of a type that declares them; else the constants of the goal, what relations, generators and
-    samplers propose, and, with ``candidates`` ``"all"``, every value of the type in the state.
+    ``model``, ``state`` and ``goal`` are the problem, ``options`` say which generators, samplers and sources
+    were given. The choices of a type that declares them; else the constants of the goal, what relations,
+    generators and samplers propose, and, with ``candidates`` ``"all"``, every value of the type in the state.
     """
 
     def __init__(

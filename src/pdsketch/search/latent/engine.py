@@ -76,7 +76,11 @@ class TreeLog:
         g: NDArray[np.float64],
         fate: Literal["dead-end", "visited"],
     ) -> None:
-        """Note successors that are not opened."""
+        """Note successors that are not opened.
+
+        ``parents`` are the nodes that they come from, ``actions`` the ground actions, ``g`` their costs,
+        and ``fate`` says why, the same of all.
+        """
         rows = zip(parents.tolist(), actions.tolist(), g.tolist(), strict=True)
         self._met += [_LeftOut(*row, fate) for row in rows]
 
@@ -124,7 +128,11 @@ _Admitted = tuple[Children, Floats, Ints]
 
 @final
 class BestFirstSearch:
-    """One search for all problems of a space."""
+    """One search for all problems of a space.
+
+    The nodes of ``space`` are expanded in the ``orders``, which take turns, until ``goal_test`` says of each
+    problem that a state of it is a goal, or a limit of ``settings`` is reached.
+    """
 
     def __init__(
         self, space: Space, goal_test: GoalTest, orders: Sequence[Order], settings: SearchSettings

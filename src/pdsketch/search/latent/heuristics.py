@@ -90,8 +90,10 @@ class Blind:
 class AbstractionHeuristic:
     """A heuristic of tasks, evaluated on the abstraction of each problem's goal.
 
-    Compiled once for each goal and set of objects. To evaluate a batch, the facts of
-    all states are read together; then one call for each compiled task evaluates its states.
+    Compiled by ``compile_goal`` once for each goal and set of objects of the problems in ``searched``
+    (``of_state``: once for each root, too). To evaluate a batch, the facts of all states are read together;
+    then one call for each compiled task evaluates its states, by the ``heuristic`` of this name, which
+    ``evaluator`` makes for the task.
     """
 
     def __init__(

@@ -39,9 +39,10 @@ class Candidates:
 class Instances:
     """The ground instances of one action.
 
-    ``index[kind[p], j, i]`` is where argument ``i`` of instance ``j`` stands in
-    problem ``p``: on the axis of its object type, or among the candidates of its
-    value type. ``valid[kind[p], j]`` says which instances exist; None: all do. ``sizes[p]`` is how many do.
+    ``universes`` and ``candidates`` are the objects and the values of each problem that the arguments of
+    ``action`` may be; tensors are on ``device``. ``index[kind[p], j, i]`` is where argument ``i`` of instance
+    ``j`` stands in problem ``p``: on the axis of its object type, or among the candidates of its value type.
+    ``valid[kind[p], j]`` says which instances exist; None: all do. ``sizes[p]`` is how many do.
     """
 
     def __init__(
@@ -192,7 +193,11 @@ def checked_cost(action: Action, cost: Tensor) -> Tensor:
 
 
 def costs_of(model: Model, roots: StateBatch, problem: int, steps: Sequence[Step]) -> list[float]:
-    """What ground actions cost in the root of a problem; an action over values is taken to cost nothing."""
+    """What ground actions cost in the root of a problem; an action over values is taken to cost nothing.
+
+    ``roots`` are the initial states, of which that of ``problem`` is read; ``steps`` are the ground actions;
+    ``model`` evaluates their costs.
+    """
     state = roots[problem]
     run = model.engine.open(state.batch)
     found = [0.0] * len(steps)

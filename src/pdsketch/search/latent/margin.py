@@ -45,7 +45,11 @@ class Margin:
         return lambda run: torch.minimum(_per_instance(program.precondition(run)), program.decided(run))
 
     def table(self, model: Model, batch: StateBatch, atom: Expr, variables: Sequence[Variable]) -> Tensor:
-        """The truth of an atom for all objects, ``[state, *variables]``: Boolean where that will do."""
+        """The truth of an atom for all objects, ``[state, *variables]``: Boolean where that will do.
+
+        ``atom`` is asked of ``model`` in the states of ``batch``; its arguments are the ``variables``, in the
+        order of the axes.
+        """
         run = model.engine.open(batch)
         if self.is_crisp:
             return model.engine.table(run, atom, variables).bool()
@@ -125,7 +129,11 @@ class _Group:
 
 @final
 class GoalTest:
-    """The truth of each problem's goal in any state of it."""
+    """The truth of each problem's goal in any state of it.
+
+    ``goals`` and ``universes`` (the objects) have an entry for each problem; goals of one form are one
+    program of ``model``. What counts as true is said by ``margin``.
+    """
 
     def __init__(
         self,
@@ -169,7 +177,11 @@ class GoalTest:
 
 
 def hold_at_first(model: Model, states: Sequence[State], goals: Sequence[Expr], margin: Margin) -> list[bool]:
-    """Which goals hold in their initial states."""
+    """Which goals hold in their initial states.
+
+    ``states`` and ``goals`` have an entry for each problem; ``model`` evaluates them together, and what
+    counts as true is said by ``margin``.
+    """
     roots = StateBatch.of(states)
     test = GoalTest(model, goals, [roots.universe(p) for p in range(roots.size)], margin)
     held: list[bool] = test.truth(roots, torch.arange(roots.size, device=roots.device)).tolist()

@@ -43,7 +43,11 @@ def order_of(search: LatentSearch, heuristic: StateHeuristic, weight: float) -> 
 
 
 def estimates(orders: Sequence[Order], batch: StateBatch, problems: Tensor, goals: Bools) -> Floats:
-    """What each order's heuristic says of states, ``[order, state]``."""
+    """What each order's heuristic says of states, ``[order, state]``.
+
+    State ``i`` of ``batch`` belongs to ``problems[i]``; ``goals[i]`` says whether its goal holds there.
+    ``orders`` name their heuristics.
+    """
     return np.stack([order.heuristic.values(batch, problems, goals) for order in orders])
 
 

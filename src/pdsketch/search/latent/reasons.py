@@ -51,9 +51,12 @@ def why_not(
     blocked: Sequence[StateHeuristic],
     place: int,
 ) -> tuple[str, ...]:
-    """One sentence a reason, the most important first; heuristics that are blocked saw no way to the goal.
+    """Why there is no plan, one sentence a reason, the most important first.
 
-    Of blanks that cannot decide, or were never trained, that is said, and not what they lead to.
+    ``model``, ``state`` and ``goal`` are the problem, number ``place`` of the search; ``outcome`` says how it
+    ended and ``options`` within which limits; ``best`` leads to the most promising state; heuristics that are
+    ``blocked`` saw no way to the goal. Of blanks that cannot decide, or were never trained, that is said, and
+    not what they lead to.
     """
     reasons = [ending(outcome, options)]
     stuck: list[str] = []
@@ -193,7 +196,9 @@ _MOST_PAIRS: Final = 1 << 16
 def never_proposed(model: Model, state: State, goal: Expr, candidates: Candidates) -> list[str]:
     """What to say of the goal's relations of values that no candidate makes true, beside any other value.
 
-    Where each can be true, so of those that are wanted of the same two things at once.
+    Asked of ``model`` is whether any of the ``candidates``, for its value arguments, makes a relation of
+    ``goal`` true in ``state``. Where each can be true, so of those that are wanted of the same two things at
+    once.
     """
     said: dict[str, str] = {}
     for call in pairs_in(model, [goal]):

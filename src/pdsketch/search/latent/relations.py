@@ -218,7 +218,8 @@ def propose_along(model: Model, state: State, relations: Sequence[SamplingRelati
 def propose(model: Model, state: State, relations: Sequence[SamplingRelation], number: int) -> list[Proposal]:
     """What relations propose in round ``number``: the surest values and, in later rounds, more around each.
 
-    First to values of the state, then in chains to what was proposed, as far as there is room.
+    ``model`` fills the ``relations`` with modules that can sample. First to values of ``state``, then in
+    chains to what was proposed, as far as there is room.
     """
     generator = torch.Generator().manual_seed(number)
     apart = list({(r.name, r.argument, r.other): r for r in relations}.values())

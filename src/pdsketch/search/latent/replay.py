@@ -77,8 +77,9 @@ class PlanReplay:
     ) -> None:
         """Find out why each plan does not reach its goal; None: it does.
 
-        ``verdicts`` are entered as they are known, those about goals when all plans have been followed; the
-        states on the way are left in ``trail``.
+        ``states``, ``goals`` and ``plans`` have an entry for each. ``verdicts`` are entered as they are
+        known, those about goals when all plans have been followed; the states on the way are left in
+        ``trail``.
         """
         left = list(range(len(plans)))
         number = 0
@@ -214,7 +215,11 @@ def _some(batch: StateBatch, places: list[int]) -> StateBatch:
 def follow(
     model: Model, state: State, plan: Sequence[Step], trail: Trail, *, snap: bool = False
 ) -> State | str:
-    """The state after a sequence of actions, or which of them could not be applied."""
+    """The state after a sequence of actions, or which of them could not be applied.
+
+    ``plan`` is followed from ``state`` in ``model``, with floats rounded to their codes after each step if
+    ``snap`` is set; the states on the way are left in ``trail``.
+    """
     for number, step in enumerate(plan, start=1):
         if not bool(model.applicable(state, step, crisp=True) > 0.5):
             return f"step {number} of the plan, {step}, is not applicable when it is replayed"
@@ -255,7 +260,10 @@ def looked_at(
 ) -> tuple[Verdicts, dict[int, tuple[str, ...]]]:
     """Why each plan fails when it is replayed (None: it does not), and what is to be said of it.
 
-    A plan that no time was left for has no verdict. ``at_first``: the trail says which goals held before.
+    The ``plans`` lead from ``states`` to ``goals``, and are followed side by side in ``model``; what counts
+    as true is said by ``margin``, and with ``snap`` floats are rounded after each step. States on the way are
+    left in ``trail``. A plan that no time was left for has no verdict. ``at_first``: the trail says which
+    goals held before.
     """
     way = PlanReplay(model, snap, margin, at_first=at_first)
     said: tuple[str, ...] = ()

@@ -35,8 +35,13 @@ _COPIES: Final = 4
 class Space:
     """The states of the nodes of several problems, and how they grow.
 
-    ``runaways`` counts, for a problem, the successors that were dropped because
-    they are not finite, by the action and the predicate.
+    ``roots`` are the initial states, ``candidates`` the values that arguments may have, an entry for each
+    problem; ``model`` predicts successors. With ``snap``, their floats are rounded to their codes;
+    ``resolution`` tells floats apart in steps of that size instead. With ``costs``, actions cost what they
+    say, else 1. Preconditions and gates must hold by the ``margin``.
+
+    ``runaways`` counts, for a problem, the successors that were dropped because they are not finite, by the
+    action and the predicate.
     """
 
     def __init__(

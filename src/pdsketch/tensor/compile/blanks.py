@@ -161,8 +161,9 @@ class Functions(nn.Module):
 def by_use(signature: Signature, name: str, domain: Domain, given: Mapping[str, Any]) -> Signature:
     """The signature of a default network, with what the blank's use asks of it.
 
-    What encodes a latent vector, and what predicts one, stays within bounds. What
-    is assigned under no condition decides itself whether it is.
+    ``signature`` follows from the types of the blank ``name`` in ``domain``. What encodes a latent vector,
+    and what predicts one, stays within bounds. What is assigned under no condition decides itself whether it
+    is, unless the blank is filled by one of the user's modules (``given``, by name).
     """
     return replace(
         signature, bounded=name in _latent(domain, given), gated=name in _unconditional(domain) - set(given)

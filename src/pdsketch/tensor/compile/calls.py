@@ -72,8 +72,10 @@ def in_portions(
 ) -> Any:
     """What the function returns for all rows.
 
-    ``weights`` are the bytes a row takes, by the function's name and the shapes of its arguments. What is no
-    tensor over the rows, and thus no answer, is returned as it is.
+    ``given`` are the arguments of ``function``, tensors whose first axes are ``leading``. Each portion takes
+    what ``budget`` allows at once. ``weights`` are the bytes a row takes, by the function's ``name`` and the
+    shapes of its arguments; what is measured is added. What is no tensor over the rows, and thus no answer,
+    is returned as it is.
     """
     n = len(leading)
     key = (name, *(tuple(t.shape[n:]) for t in _tensors(given)))
@@ -321,7 +323,12 @@ def _nothing(callee: Callee, leading: torch.Size, device: torch.device) -> Tenso
 
 
 def settle(callee: Callee, result: Tensor, leading: torch.Size, run: Run, logic: FuzzyLogic) -> Tensor:
-    """What a module returned as a value over the leading axes, checked."""
+    """What a module returned as a value over the leading axes, checked.
+
+    ``result`` is what ``callee`` returned, ``[*leading, *value]``, where ``leading`` are the sizes of the
+    axes that its arguments range over. Numbers are checked where ``run`` asks for it; ``logic`` says whether
+    choices become the likeliest one or a distribution.
+    """
     type_ = callee.returns
     own = type_.shape
     if is_categorical(type_):

@@ -78,8 +78,9 @@ def equal(
 ) -> Tensor:
     """Whether two values are equal, all of their own axes (those behind the leading ones) together.
 
-    Booleans: both imply each other. Ints: the probability that they agree.
-    Floats: within the tolerance in every element.
+    ``left`` and ``right`` are tensors with their types, ``leading`` is the number of axes (of states and
+    objects) that the result keeps. By ``logic``, Booleans are equal where both imply each other; ints by the
+    probability that they agree; floats where they are within the ``tolerance`` in every element.
     """
     (a, a_type), (b, b_type) = left, right
     if a_type.prim == "bool" and b_type.prim == "bool":
@@ -129,7 +130,11 @@ def _all_elements(logic: FuzzyLogic, same: Tensor, own: int) -> Tensor:
 def compare(
     logic: FuzzyLogic, op: Order, left: tuple[Tensor, ValueType], right: tuple[Tensor, ValueType]
 ) -> Tensor:
-    """Whether one number is less (or more) than another."""
+    """Whether one number is less (or more) than another.
+
+    ``op`` stands between ``left`` and ``right``, tensors with their types that broadcast. By a soft
+    ``logic``, distributions over ints give the probability of it, and floats a sigmoid of their difference.
+    """
     if op in (">", ">="):
         left, right = right, left
     strict = op in ("<", ">")

@@ -214,7 +214,11 @@ def _literal(writer: Writer, old: Tensor | None, run: Run) -> Tensor:
 
 
 def blended(old: Tensor, new: Tensor, gate: Tensor, type_: ValueType, *, crisp: bool) -> Tensor:
-    """``c·new + (1 − c)·old``, exactly ``old`` where c is 0 and ``new`` where it is 1."""
+    """``c·new + (1 − c)·old``, exactly ``old`` where c is 0 and ``new`` where it is 1.
+
+    ``gate`` is c, with the leading axes of both alone; ``type_`` is the type of the values: softly, ints with
+    choices are mixed as distributions. ``crisp``: c is 0 or 1, and nothing is mixed.
+    """
     if crisp:
         return torch.where(beside(gate, new), new, old)
     new, old = fully_soft(new, type_), fully_soft(old, type_)

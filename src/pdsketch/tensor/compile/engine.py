@@ -106,7 +106,11 @@ class Engine:
         return value if value.shape[0] == run.batch.size else value.expand(run.batch.size, *value.shape[1:])
 
     def table(self, run: Run, expr: Expr, variables: Sequence[Variable], logic: FuzzyLogic = CRISP) -> Tensor:
-        """The value of an open expression for all objects, ``[state, *variables, *value]``."""
+        """The value of an open expression for all objects, ``[state, *variables, *value]``.
+
+        ``run`` holds the states and what is computed of them already. ``variables`` are the free ones of
+        ``expr``, in the order of the axes; ``logic`` is that of its connectives.
+        """
         axes = tuple(Axis(depth, v.type) for depth, v in enumerate(variables))
         node = self.lowering(logic).lower(
             expr, {v.name: Along(a) for v, a in zip(variables, axes, strict=True)}
@@ -171,7 +175,8 @@ class Engine:
     ) -> StateBatch:
         """The states after each ground instance: state 0 with all instances, then state 1, …
 
-        The batch must be encoded. ``keep``: places among these ``state · n + instance`` to return alone.
+        The batch of ``run`` must be encoded, and its instances are those of ``action``, a name; ``logic``
+        evaluates gates and values. ``keep``: places among these ``state · n + instance`` to return alone.
         """
         return self.after(run, self.program(action, logic), keep)
 

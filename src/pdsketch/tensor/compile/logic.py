@@ -234,7 +234,12 @@ def folded(parts: Sequence[Node], op: Callable[..., Tensor], fold: Callable[...,
 
 
 def over(body: Node, own: Axes, logic: FuzzyLogic, *, every: bool) -> Node:
-    """``forall`` or ``exists`` over some axes: the body reduced, under the masks."""
+    """``forall`` or ``exists`` over some axes: the body reduced, under the masks.
+
+    ``own`` are the axes that go; the rest of those of ``body`` stay. ``logic`` folds: with ``every`` as a
+    conjunction, in which objects that are masked count as true, else as a disjunction, in which they are
+    false.
+    """
     if not own:
         return body
     axes = tuple(sorted({*body.axes, *own}, key=lambda axis: axis.depth))
@@ -276,9 +281,9 @@ def fixpoint(
 ) -> dict[str, Node]:
     """One node a predicate of a component: all false at first, then their bodies until nothing changes.
 
-    ``holders`` are what the bodies read the current values from. Gödel and crisp
-    values come from a finite set and grow, so that as many rounds as there are
-    atoms are enough.
+    ``names`` are the predicates, ``bodies`` the axes and the program of each, ``holders`` what the bodies
+    read the current values from. By Gödel's or crisp ``logic``, values come from a finite set and grow, so
+    that as many rounds as there are atoms are enough.
     """
 
     def solve(run: Run) -> list[Tensor]:

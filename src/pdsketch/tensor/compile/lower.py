@@ -21,7 +21,7 @@ from pdsketch.lang import (
     Each,
     Equal,
     Expr,
-    Logic as Connective,
+    Logic,
     Object,
     ObjectType,
     Predicate,
@@ -149,7 +149,7 @@ class Lowering:
                 return self._apply(expr, env)
             case BlankCall():
                 return self._blank(expr, env)
-            case Connective():
+            case Logic():
                 return self._connective(expr, env)
             case Quantified():
                 return self._quantified(expr, env)
@@ -342,7 +342,7 @@ class Lowering:
 
     # -- formulas -------------------------------------------------------------
 
-    def _connective(self, expr: Connective, env: Env) -> Node:
+    def _connective(self, expr: Logic, env: Env) -> Node:
         parts = [self.lower(a, env) for a in expr.args]
         logic = self.logic
         if not parts:

@@ -51,7 +51,11 @@ def axes_of(places: Sequence[Place]) -> Axes:
 
 
 def index_of(run: Run, place: Place, type_: ObjectType, axes: Axes) -> Tensor:
-    """Where an argument stands on the axis of ``type_``, broadcasting over ``[state, *axes]``."""
+    """Where an argument stands on the axis of ``type_``, broadcasting over ``[state, *axes]``.
+
+    ``place`` says what the argument is; its index is found in the objects of the states of ``run``. ``axes``
+    are those of the table that is read: the argument varies along its own and is 1 along the others.
+    """
     match place:
         case Named():
             found = run.batch.lookup(place.name, type_)

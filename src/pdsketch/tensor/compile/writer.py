@@ -22,10 +22,12 @@ from pdsketch.tensor.states.values import fully_soft, numbers
 class Writer:
     """An update for every ground instance of its action.
 
-    ``axes`` are those over which the target ranges, the instances first. A
-    *local* tensor is ``[state, *axes, *value]``, a *table* ``[state, instance,
-    *objects, *value]``. ``extra`` are the axes of variables that the target does
-    not mention: over them, one entry has several writers.
+    ``axes`` are those over which the target ranges, the instances first. A *local* tensor is ``[state, *axes,
+    *value]``, a *table* ``[state, instance, *objects, *value]``. ``extra`` are the axes of variables that the
+    target does not mention: over them, one entry has several writers.
+
+    It is made of an ``update`` of ``predicate``; ``lowering`` compiles its condition and value under its
+    logic, where ``env`` says what the action's parameters are bound to.
     """
 
     def __init__(

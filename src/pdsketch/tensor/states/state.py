@@ -64,7 +64,12 @@ def absent(domain: Domain, name: str) -> Error:
 
 
 def padded(name: str, parts: list[Tensor], axes: list[int], domain: Domain) -> list[Tensor]:
-    """Tensors grown to common object axes: the last object is repeated, so that networks see real values."""
+    """Tensors grown to common object axes: the last object is repeated, so that networks see real values.
+
+    ``parts`` are the tables ``[state, *objects, *value]`` of the predicate ``name`` in states of ``domain``,
+    ``axes`` the sizes that their object axes get. Values whose own shapes differ are an error at the
+    predicate.
+    """
     own = next((p.shape[1 + len(axes) :] for p in parts if 0 not in p.shape[: 1 + len(axes)]), None)
     padded = []
     for part in parts:
@@ -113,11 +118,10 @@ def difference(theirs: Domain, ours: Domain) -> str | None:
 class StateBatch:
     """Several states of one domain, possibly with different objects.
 
-    ``tensors[p]`` is ``[state, *object axes, *value axes]``. The axis of a type
-    is as long as in the state with most objects of it; states with fewer are
-    padded by repeating their last object, and masked wherever that matters.
-    ``rows[i]`` says which of ``layout.universes`` state ``i`` has; None: all have
-    the one there is.
+    ``tensors[p]`` is ``[state, *object axes, *value axes]``. The axis of a type is as long as in the state
+    with most objects of it; states with fewer are padded by repeating their last object, and masked wherever
+    that matters. ``size`` states of ``domain`` there are; ``rows[i]`` says which of the universes of
+    ``layout`` state ``i`` has; None: all have the one there is.
     """
 
     __slots__ = ("_cache", "domain", "layout", "rows", "size", "tensors")

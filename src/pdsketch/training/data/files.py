@@ -48,7 +48,11 @@ def kind_of(type_: ObjectType | ValueType) -> str:
 
 @final
 class UntrustedFolder:
-    """One folder of episodes: what its manifest says, and its arrays, still on disk."""
+    """One folder of episodes: what its manifest says, and its arrays, still on disk.
+
+    ``folder`` is named in errors. What ``manifest`` says must fit ``domain``, and the ``arrays`` of its file
+    must fit what it says. Arrays of at least ``map_from`` bytes are mapped instead of read.
+    """
 
     def __init__(
         self,
@@ -312,7 +316,11 @@ def save_episodes(
     *,
     options: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write episodes to a folder, which is made if need be; ``options`` say how they were made."""
+    """Write episodes to a folder, which is made if need be; ``options`` say how they were made.
+
+    ``path`` is the folder: it is replaced whole, or stays as it was. Of ``episodes`` that are no arrays yet,
+    ``domain`` is that of their states unless given; an empty list needs one.
+    """
     if not isinstance(episodes, EpisodeArrays):
         listed = list(episodes)
         if domain is None:

@@ -60,6 +60,9 @@ class Recorder:
     ) -> None:
         """Add an episode; ``values`` holds one array ``[states, *objects, *shape]`` per predicate.
 
+        ``objects`` are the names by type, in the order of the arrays; ``actions``, one fewer than states, are
+        steps such as ``("move", "rob", "a")``. ``goal`` is a formula and ``success`` its truth in each state,
+        with None where nobody knows. ``executable`` says of each action whether it could be carried out.
         ``goals`` are any number of goals with their success, beside ``goal`` or without it.
         """
         universe_at = self._universe(objects)

@@ -37,8 +37,9 @@ def examine(
 ) -> Examination:
     """Examine a model on some examples of a training set, and on those held out.
 
-    ``reached`` names the blanks that a fit has just trained on these examples: the model then gets notes of
-    it. None: it was trained on others, and blanks are watched for inputs unlike those.
+    ``states`` are places in the data of ``training``, and so are those ``held_out``. ``reached`` names the
+    blanks that a fit has just trained on these examples: the model then gets notes of it. None: it was
+    trained on others, and blanks are watched for inputs unlike those.
     """
     if reached is not None:
         take_notes(training, states, reached)

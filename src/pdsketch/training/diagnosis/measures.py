@@ -350,7 +350,11 @@ class MeasureListener(Protocol):
 def measure(
     training: TrainingSet, states: Array, most: int | None = None, watcher: MeasureListener | None = None
 ) -> Measures:
-    """Measure on some examples of a training set, at most so many, evenly spread; each transition once."""
+    """Measure on some examples of a training set, evenly spread; each transition once.
+
+    ``states`` are places in the data of ``training``; of more than ``most``, so many are taken. ``watcher``
+    is told of each part as it is measured.
+    """
     if most is not None and len(states) > most:
         states = states[np.linspace(0, len(states) - 1, most).astype(np.int64)]
     with torch.no_grad():

@@ -50,7 +50,11 @@ def warnings_of(
     blanks: Mapping[str, BlankReport],
     held_out: Measures | None = None,
 ) -> tuple[str, ...]:
-    """All warnings about a model on its data, the gravest kinds first."""
+    """All warnings about a model on its data, the gravest kinds first.
+
+    ``training`` joins the model to the data, ``measures`` is how right it was on them, ``blanks`` are the
+    reports by name; what is right there and wrong on those ``held_out`` is a warning of its own.
+    """
     silent = _silent(training, blanks)
     told = {name for names in silent.values() for name in names}
     return (
