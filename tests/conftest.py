@@ -17,8 +17,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import pytest
 from hypothesis import HealthCheck, settings
+from tests.codes import CODES
 
-from pdsketch.lang.codes import CODES
 from pdsketch.lang.diagnostics import Diagnostic
 
 TESTS = Path(__file__).parent
