@@ -13,7 +13,7 @@ from tests import typed_user
 
 import pdsketch as pds
 from pdsketch.doors import names_in
-from pdsketch.training.keywords import FitOptions
+from pdsketch.training.options import FitOptions
 
 ROOT = Path(__file__).parents[1]
 SOURCES = ROOT / "src"

@@ -10,9 +10,11 @@ from pdsketch.act.onpolicy.options import LearnOptions as LearnOptions
 from pdsketch.act.policy import Policy as Policy
 from pdsketch.act.recording import record as record
 from pdsketch.act.registry import (
+    check_name as check_name,
     make_world as make_world,
     options_of as options_of,
     register_world as register_world,
+    world_names as world_names,
     worlds as worlds,
 )
 from pdsketch.act.rollouts import Rollouts as Rollouts, Worlds as Worlds, rollout as rollout, rooms as rooms

@@ -20,7 +20,16 @@ from pdsketch.act.settings import (
     is_count,
 )
 from pdsketch.lang import Step, error
-from pdsketch.search import Generator, HeuristicSource, ModelOptions, ModelSearch, Result, Sampler, plan_many
+from pdsketch.search import (
+    Generator,
+    HeuristicSource,
+    ModelOptions,
+    ModelSearch,
+    Result,
+    Sampler,
+    given_heuristic,
+    plan_many,
+)
 from pdsketch.tensor import Model, State, StateBatch
 from pdsketch.training import Episode
 
@@ -72,8 +81,7 @@ class Policy:
     as long as something else leads to the goal.
     ``loop="open"`` carries out one plan, whatever happens; ``max_replans`` bounds
     how often an episode is planned for anew.
-    ``options`` go to `pdsketch.plan_many`. Where a search or a heuristic is named, 16 nodes are expanded
-    together, unless they say otherwise.
+    ``options`` go to `pdsketch.plan_many`.
     ``result`` is the outcome of the latest planning, ``trace`` the steps of the
     latest run.
     """
@@ -96,6 +104,7 @@ class Policy:
         if not isinstance(self.model, Model):
             found = type(self.model).__name__
             raise error("bad-model", f"a Policy takes a Model, and a {found} was given")
+        self.heuristic = given_heuristic(self.heuristic)  # loaded once, and not at each plan
         self.controllers = check_controllers(self.controllers, self.model.domain.actions)
         self.tolerance = check_tolerance(self.tolerance, self.model.domain)
         check_loop(self.loop, self.max_replans)
@@ -254,8 +263,6 @@ class Policy:
         options: ModelOptions = {**given, **self.options, "refused": refused}
         options.setdefault("search", self.search)
         options.setdefault("heuristic", self.heuristic)
-        if options["search"] not in (None, "portfolio") or options["heuristic"] is not None:
-            options.setdefault("k", 16)
         results = plan_many(
             self.model, [states[i] for i in episodes], [goals[i] for i in episodes], **options
         )

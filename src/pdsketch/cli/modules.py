@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _CALL = re.compile(r"([^()]+)\((.*)\)", re.DOTALL)
 
-_FORM = "write --module NAME=package:function, as in --module facing=pdsketch_paper.babyai.modules:facing"
+_FORM = "write --module NAME=package:function, as in --module facing=my_code.directions:facing"
 
 
 def add_module_argument(parser: argparse.ArgumentParser) -> None:

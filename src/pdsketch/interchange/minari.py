@@ -127,7 +127,7 @@ def _minari() -> Any:
     except ModuleNotFoundError as absent:
         if absent.name != "minari":
             raise
-        raise missing_extra("minari", "experiments") from None
+        raise missing_extra("minari", "minari") from None
     return minari
 
 

@@ -105,6 +105,7 @@ from pdsketch.lang.rewrite import (
 )
 from pdsketch.lang.semantics import (
     StaticContext as StaticContext,
+    TNorm as TNorm,
     applicable as applicable,
     apply as apply,
     evaluate as evaluate,

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from operator import add, mul, sub, truediv
-from typing import Any
+from typing import Any, Literal
 
 from pdsketch.lang.data import elementwise, flat, near, show_atom, shown
 from pdsketch.lang.diagnostics import error
@@ -26,6 +26,7 @@ __all__ = [
     "State",
     "StaticContext",
     "Step",
+    "TNorm",
     "applicable",
     "apply",
     "apply_at",
@@ -35,6 +36,9 @@ __all__ = [
     "evaluate",
     "holds",
 ]
+
+TNorm = Literal["godel", "product", "lukasiewicz"]
+"""What connectives mean on degrees of truth; on true and false all of them agree with this module."""
 
 
 def evaluate(static: StaticContext, state: State, expr: Expr, bindings: Bindings | None = None) -> Any:

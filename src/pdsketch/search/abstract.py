@@ -35,9 +35,9 @@ from pdsketch.lang import Expr, Step
 from pdsketch.search.latent.instances import checked_cost, costs_of
 from pdsketch.search.latent.margin import Margin, hold_at_first
 from pdsketch.search.latent.replay import Trail
-from pdsketch.search.options import Search
+from pdsketch.search.options import PlanOptions, Search
 from pdsketch.search.packed.advance import SOLVED
-from pdsketch.search.packed.engine import PackedOptions, PackedOutcome, kernel_settings, search
+from pdsketch.search.packed.engine import PackedOutcome, kernel_settings, search
 from pdsketch.search.packed.whole import Whole, search_whole
 from pdsketch.search.result import Trace, continued
 from pdsketch.task import Narrowing, Task, successor, without_mutexes
@@ -344,8 +344,8 @@ def _searched(
     return spent
 
 
-def _options(name: Search, limit: int | None) -> PackedOptions:
-    return PackedOptions(search=name, heuristic="ff", weight=WEIGHT, max_expansions=limit)
+def _options(name: Search, limit: int | None) -> PlanOptions:
+    return PlanOptions(search=name, heuristic="ff", weight=WEIGHT, max_expansions=limit)
 
 
 # Plans for many problems from a model's abstraction, which the model is asked to accept together.

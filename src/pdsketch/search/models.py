@@ -25,8 +25,9 @@ from pdsketch.search.latent.heuristics import Searched, StateHeuristic
 from pdsketch.search.latent.instances import Candidates, value_types
 from pdsketch.search.latent.limits import LIMITS, status_of, suppress_limits
 from pdsketch.search.latent.margin import CRISP_TRUTH, GoalTest, Margin, confidences_of, lowered, share_of
-from pdsketch.search.latent.options import LatentOptions, budget_of, checked_options
+from pdsketch.search.latent.options import budget_of, options_for
 from pdsketch.search.latent.orders import Order, order_of
+from pdsketch.search.latent.outcome import LatentOutcome
 from pdsketch.search.latent.reasons import (
     ending,
     never_proposed,
@@ -36,9 +37,9 @@ from pdsketch.search.latent.reasons import (
     why_not,
 )
 from pdsketch.search.latent.replay import Trail, encoded, looked_at
-from pdsketch.search.latent.settings import LatentOutcome, Limits, SearchSettings
 from pdsketch.search.latent.space import Space
 from pdsketch.search.latent.undecided import undecided
+from pdsketch.search.options import PlanOptions
 from pdsketch.search.result import Result, Status, UntrainedWarning
 from pdsketch.tensor import Model, State, StateBatch, Watch
 
@@ -86,7 +87,6 @@ def checked_goals(
 
 
 # The orders of a search in a model: one of a search that was asked for, else several that take turns.
-
 PORTFOLIO: Final[Mapping[str, float]] = {"ao": WEIGHT, "opt": 1.0, "blind": 1.0}
 """The heuristics that take turns, and their weights."""
 
@@ -108,7 +108,7 @@ def half_of(budget: Budget) -> Budget:
 
 
 def orders_of(
-    options: LatentOptions, searched: Searched, *, with_ao: bool, sampled: bool = False
+    options: PlanOptions, searched: Searched, *, with_ao: bool, sampled: bool = False
 ) -> tuple[list[Order], tuple[str, ...]]:
     """The orders in which nodes are expanded, and what is to be said of them.
 
@@ -125,15 +125,17 @@ def orders_of(
                 f"`{options.heuristic}` has no estimate for this goal: {why}",
                 help="leave search and heuristic out, or name another heuristic",
             ) from None
-        return [order_of("astar" if name == "abstract" else name, heuristic, options.weight)], said
+        return [order_of(name, heuristic, options.weight)], said
+    own = options.heuristic is None
+    turns: Mapping[Any, float] = SAMPLED_PORTFOLIO if sampled else PORTFOLIO
     found, told = [], list[str]()
-    for heuristic_name, weight in (SAMPLED_PORTFOLIO if sampled else PORTFOLIO).items():
+    for guide, weight in (turns if own else {options.heuristic: WEIGHT, "blind": 1.0}).items():
         with suppress(NoAbstractionError):
-            if heuristic_name == "ao" and not with_ao:
+            if own and guide == "ao" and not with_ao:
                 continue
-            heuristic, said = _guide(heuristic_name, searched, with_ao)
+            heuristic, said = _guide(guide, searched, with_ao)
             told += said
-            if not said:
+            if not (own and said):
                 found.append(order_of("wastar", heuristic, weight))
     return found, tuple(told)
 
@@ -179,7 +181,7 @@ def plan_models(
     if not isinstance(model, Model):
         raise error("bad-model", f"a Model was wanted to plan with, and a {type(model).__name__} was given")
     started = time.monotonic()
-    options = checked_options(model, given)
+    options = options_for(model, given)
     with budget_of(model, options).running() as budget:
         listed = checked_states(model, states)
         if not listed:
@@ -208,7 +210,7 @@ class _Planning:
         model: Model,
         states: list[State],
         goals: Sequence[Expr],
-        options: LatentOptions,
+        options: PlanOptions,
         started: float,
         budget: Budget,
     ) -> None:
@@ -361,10 +363,10 @@ class _Planning:
         )
         searched = Searched(self.model, goals, space.roots, space.universes, self.costs, pools, self.margin)
         goal_test = GoalTest(self.model, goals, space.universes, self.margin)
-        settings = self._settings(space, left, number, last=last)
+        options = self._round_options(left, number, last=last)
         with_ao = self.with_ao and (self.with_rules or self.options.search != "portfolio")
         orders, less = orders_of(self.options, searched, with_ao=with_ao, sampled=self.sampled)
-        engine = BestFirstSearch(space, goal_test, orders, settings)
+        engine = BestFirstSearch(space, goal_test, orders, options, self._is_exact(space))
         outcomes = engine.run()
         solved = [place for place, outcome in enumerate(outcomes) if outcome.status == "solved"]
         plans = {place: engine.steps(outcomes[place].node) for place in solved}
@@ -412,17 +414,18 @@ class _Planning:
         places = [*plans]
         return {places[n]: why for n, why in failed.items()}, {places[n]: t for n, t in said.items()}
 
-    def _settings(self, space: Space, left: Sequence[int], number: int, *, last: bool) -> SearchSettings:
-        options = self.options
-        cap = options.max_expansions
+    def _round_options(self, left: Sequence[int], number: int, *, last: bool) -> PlanOptions:
+        """The options with the expansions that a round may make."""
+        cap = self.options.max_expansions
         room = None if cap is None else cap - int(self.spent[list(left)].max())
         if not last:
             room = min(FIRST_ROUND << number, room if room is not None else FIRST_ROUND << number)
-        limits = Limits(room, options.max_depth)
+        return replace(self.options, max_expansions=room)
+
+    def _is_exact(self, space: Space) -> bool:
+        """Whether all states of a space are told apart, and all actions tried."""
         sampled = any(t.choices is None and t.prim != "bool" for t in value_types(self.model.domain))
-        exact = all(p.exact for p in space.prints.values()) and not sampled and not options.refused
-        watchers = (options.watch, options.trace)
-        return SearchSettings(options.search, options.k, limits, exact, options.refused, *watchers)
+        return all(p.exact for p in space.prints.values()) and not sampled and not self.options.refused
 
     def _has_room(self, i: int) -> bool:
         limit = self.options.max_expansions

@@ -31,12 +31,12 @@ from pdsketch.lang import (
     show_atom,
     validate as validate_exactly,
 )
-from pdsketch.search.options import check_values, options_of
+from pdsketch.search.options import UNSET, problem_options
 from pdsketch.search.result import Result
 from pdsketch.task import classify
 
 if TYPE_CHECKING:
-    from pdsketch.search.keywords import ModelOptions, ProblemOptions
+    from pdsketch.search.options import ModelOptions, ProblemOptions
     from pdsketch.tensor import Model, State, StateBatch
 
 
@@ -58,27 +58,26 @@ def plan(target: Any, state: Any = None, goal: Any = None, **options: Any) -> Re
       ``heuristic`` is ``ff`` (the default), ``add``, ``max``, ``goalcount`` or ``blind``. ``state`` (ground
       atoms to values) and ``goal`` (text) stand in for the problem's own. There is no time limit unless one
       is given.
-    - Models, and problems with values: ``search`` is ``portfolio`` (the default), ``astar``, ``wastar``,
-      ``gbfs`` or ``abstract``. The portfolio plans in the model's abstraction first, with half of what may
-      be spent, then in the model itself, where the heuristics ``ao`` and ``opt`` and blind order take
-      turns. It names its heuristics itself: where a ``heuristic`` or ``k`` is given without a ``search``,
-      A* is meant, with ``opt`` and one node at a time unless said otherwise. ``time_limit`` is 20 seconds
-      unless given; None lifts it. ``heuristic`` may also be a learned one; more options are those of
-      `pdsketch.search.keywords.ModelOptions`.
+    - Models, and problems with values: ``search`` is ``portfolio`` (the default, the library's strategy),
+      ``astar``, ``wastar``, ``gbfs`` or ``abstract``. The portfolio plans in the model's abstraction first,
+      with half of what may be spent, then in the model itself, where the heuristics ``ao`` and ``opt`` and
+      blind order take turns. A ``heuristic`` that is named without a search means A* with it. It may also
+      be a `HeuristicSource`, or ``NAME:…`` of another package. ``k``, 1 unless given, is how many nodes are
+      expanded together. The time limit is 20 seconds unless given; None lifts it.
 
-    ``time_limit`` is in seconds, ``memory_limit`` in megabytes that the search
-    may take (2000 unless given), ``max_expansions`` a number of nodes; ``weight`` is
-    that of h in ``wastar`` (5). ``costs``: actions cost what they say (True), or 1 each
-    (False). A returned plan has been replayed.
+    ``time_limit`` is in seconds, ``memory_limit`` in megabytes that the search may take (2000 unless given),
+    ``max_expansions`` a number of nodes; ``weight`` is that of h in ``wastar`` (5). ``costs``: actions cost
+    what they say (True), or 1 each (False). More options are those of `pdsketch.search.options.PlanOptions`.
+    A returned plan has been replayed.
     """
-    check_values(options)
-    given = _given(options, ("search", "heuristic", "time_limit", "memory_limit"))
+    given = _given(options)
     if isinstance(target, Problem):
-        problem = _changed(target, state, goal, given.pop("costs", None))
+        problem = _changed(target, state, goal, given.get("costs"))
         if classify(problem).classical:
             return _plan_classically(problem, given)
         target, state, goal = problem.domain, problem.state, problem.goal
-        given["costs"] = problem.metric == "cost"
+        if given.get("costs") is None:
+            given["costs"] = problem.metric == "cost"
     if state is None or goal is None:
         raise error(
             "missing-argument", "a model is planned with from a state and a goal: plan(model, state, goal)"
@@ -174,24 +173,22 @@ def plan_many(
 ) -> list[Result]:
     """Plan for many states at once, in shared batches; ``goals`` is one goal for all, or one for each.
 
-    The options are those of `plan` with a model; ``time_limit=None`` lifts the limit of 20 seconds.
+    The options are those of `plan` with a model.
     """
-    check_values(options)
     with apart():
         from pdsketch.search.models import plan_models
-    return plan_models(model, states, goals, _given(options, ("search", "heuristic", "memory_limit")))
+    return plan_models(model, states, goals, _given(options))
 
 
-def _given(options: Mapping[str, Any], unset: Sequence[str]) -> dict[str, Any]:
+def _given(options: Mapping[str, Any]) -> dict[str, Any]:
     """The options without those for which None means that nothing was given."""
-    return {name: value for name, value in options.items() if value is not None or name not in unset}
+    return {name: value for name, value in options.items() if value is not None or name not in UNSET}
 
 
 def _plan_classically(problem: Problem, given: Mapping[str, Any]) -> Result:
     with apart():
-        from pdsketch.search.packed.engine import PackedOptions
         from pdsketch.search.packed.problem import plan_problem
-    return plan_problem(problem, options_of(PackedOptions, given, "for a problem"))
+    return plan_problem(problem, problem_options(**given))
 
 
 def _changed(problem: Problem, state: Any, goal: Any, costs: bool | None) -> Problem:

@@ -19,6 +19,7 @@ from pdsketch.lang import (
     GoalPart,
     ObjectType,
     Step,
+    TNorm,
     action_of,
     error,
     formula_text,
@@ -30,7 +31,7 @@ from pdsketch.lang import (
 )
 from pdsketch.tensor.compile.blanks import Functions
 from pdsketch.tensor.compile.engine import Engine
-from pdsketch.tensor.compile.logic import CRISP, FuzzyLogic, TNorm, logic_of
+from pdsketch.tensor.compile.logic import CRISP, FuzzyLogic, logic_of
 from pdsketch.tensor.compile.node import Run
 from pdsketch.tensor.experience import Watch
 from pdsketch.tensor.notes import TRAINED, VERDICTS

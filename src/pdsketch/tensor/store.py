@@ -33,10 +33,9 @@ from pdsketch.files import (
     tensor_of,
     write_parts,
 )
-from pdsketch.lang import Blank, Diagnostic, Domain, Error, decode_source, error, parse_domain
+from pdsketch.lang import Blank, Diagnostic, Domain, Error, TNorm, decode_source, error, parse_domain
 from pdsketch.nets import BooleanNet, Constant, Network, Offset, Signature, least_weights, outline
 from pdsketch.tensor.compile.blanks import Functions, by_full_name, by_use, key_of, signature_of
-from pdsketch.tensor.compile.logic import TNorm
 from pdsketch.tensor.model import Model
 from pdsketch.tensor.notes import wrong_note
 

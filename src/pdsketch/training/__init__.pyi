@@ -35,8 +35,7 @@ from pdsketch.training.diagnosis.report import (
     Report as Report,
 )
 from pdsketch.training.fitting import Source as Source, evaluate as evaluate, fit as fit, gather as gather
-from pdsketch.training.keywords import FitOptions as FitOptions
 from pdsketch.training.optimiser import clip as clip, make_optimiser as make_optimiser
-from pdsketch.training.options import Options as Options
+from pdsketch.training.options import FitOptions as FitOptions, Options as Options
 from pdsketch.training.progress import Progress as Progress
 from pdsketch.training.schedules import learning_rate as learning_rate

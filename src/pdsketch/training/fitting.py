@@ -22,8 +22,7 @@ from pdsketch.training.data.files import load_episodes
 from pdsketch.training.data.recorder import arrays_of
 from pdsketch.training.diagnosis import Evaluation, Report, examine
 from pdsketch.training.interrupt import FitInterrupted
-from pdsketch.training.keywords import FitOptions
-from pdsketch.training.options import Options
+from pdsketch.training.options import FitOptions, Options
 from pdsketch.training.setup import NOTE as MADE_FROM
 from pdsketch.training.starts import rival_warnings
 from pdsketch.training.trainer import Trainer
@@ -36,7 +35,11 @@ _ENOUGH_TO_SPLIT = 200
 
 
 def fit(
-    model: Model, episodes: Source, steps: int = 2000, seed: int = 0, **settings: Unpack[FitOptions]
+    model: Model,
+    episodes: Source,
+    steps: int = Options.steps,
+    seed: int = Options.seed,
+    **settings: Unpack[FitOptions],
 ) -> Report:
     """Train the blanks of a model on episodes: a list, arrays, or a folder on disk.
 

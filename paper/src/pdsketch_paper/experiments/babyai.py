@@ -13,9 +13,9 @@ from pdsketch.tensor import Model
 from pdsketch.training import Report
 from pdsketch_paper.babyai.adapter import BabyAIWorld
 from pdsketch_paper.babyai.modules import SketchName, rob_functions
-from pdsketch_paper.babyai.states import load_sketch
+from pdsketch_paper.babyai.observation import load_sketch
 from pdsketch_paper.babyai.world import problem_seed
-from pdsketch_paper.experiments.training import fit_model
+from pdsketch_paper.experiments.runs import fit_model
 
 MOST_STEPS = 64
 """An episode that acts longer than this has failed."""

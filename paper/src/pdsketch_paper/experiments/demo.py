@@ -14,8 +14,8 @@ from pdsketch.files import lock_folder, write_file
 from pdsketch.tensor import Model
 from pdsketch.training import fit
 from pdsketch_paper.babyai.adapter import BabyAIWorld
-from pdsketch_paper.babyai.states import SKETCHES
-from pdsketch_paper.babyai.unseen import UNSEEN
+from pdsketch_paper.babyai.goals import UNSEEN
+from pdsketch_paper.babyai.observation import SKETCHES
 from pdsketch_paper.experiments.babyai import MOST_STEPS, held_out, new_model, worlds_for
 from pdsketch_paper.experiments.babyai_checks import UNSEEN_STEPS, unseen_seeds
 from pdsketch_paper.experiments.film import Clip, film
@@ -150,7 +150,8 @@ def _page(table: ResultTable, scenes: list[Clip], seconds: float) -> str:
         f"<p>{html.escape(' · '.join(s.names))}</p>"
         for s in scenes
     )
-    return _TEMPLATE.format(
+    template = (Path(__file__).parent / "demo.html").read_text(encoding="utf-8")
+    return template.format(
         title=html.escape(table.title),
         note=html.escape(table.note),
         head=head,
@@ -159,23 +160,3 @@ def _page(table: ResultTable, scenes: list[Clip], seconds: float) -> str:
         sketch=sketch,
         seconds=f"{seconds:.0f}",
     )
-
-
-_TEMPLATE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>PDSketch: {title}</title><style>
-body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }}
-pre {{ background: #f4f4f1; padding: .8rem; overflow: auto; font-size: 13px; }}
-img {{ max-width: 100%; border: 1px solid #ddd; }} table {{ border-collapse: collapse; }}
-td, th {{ padding: .2rem .8rem; border-bottom: 1px solid #ddd; text-align: left; }}
-</style></head><body>
-<h1>{title}</h1>
-<p>A person wrote the sketch below. What it leaves open (every <code>??</code>) was learned from
-demonstrations; then plans were found for goals, seen and unseen, and carried out in Minigrid. {note}
-The whole took {seconds} seconds.</p>
-<img src="agent.gif" alt="the agent acting, with its plan beside it">
-<h2>Success in Minigrid</h2><table><tr>{head}</tr>{rows}</table>
-<h2>Learning</h2><img src="curve.svg" alt="accuracy over training steps">
-<h2>The plans of the film</h2>{plans}
-<h2>The sketch</h2><pre>{sketch}</pre>
-</body></html>
-"""

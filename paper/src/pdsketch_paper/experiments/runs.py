@@ -25,8 +25,9 @@ from typing import Any, ClassVar, Concatenate, Generic, Protocol, TypeVar, final
 
 from pdsketch.files import make_folder, read_json, sweep, write_file
 from pdsketch.lang import Diagnostic, Error, error
-from pdsketch_paper.experiments.cluster import Cluster, on_cluster
-from pdsketch_paper.experiments.workers import share
+from pdsketch.tensor import Model
+from pdsketch.training import Report, Source, fit
+from pdsketch_paper.experiments.workers import Cluster, on_cluster, share
 
 _PARTS = {"name", "function", "config", "result", "origin"}
 _PACKAGES = ("pdsketch", "torch", "numpy", "numba", "minigrid", "gymnasium", "mujoco")
@@ -67,6 +68,28 @@ class ExperimentRun(Generic[C]):
         text = json.dumps([self.code, asdict(self.config)], sort_keys=True)
         digest = hashlib.sha256(text.encode()).hexdigest()[:10]
         return f"{self.name}-{digest}".replace("/", "-").replace(" ", "-")
+
+
+def fit_model(model: Model, episodes: Source, config: Any, **more: Any) -> tuple[Model, Report]:
+    """The model, fitted as the config of a run says, and the report of its fit."""
+    report = fit(
+        model,
+        episodes,
+        steps=config.steps,
+        batch=config.batch,
+        learning_rate=config.learning_rate,
+        trial=config.trial,
+        seed=config.seed,
+        **more,
+    )
+    return model, report
+
+
+def in_world(config: Any, **options: Any) -> Any:
+    """The config of a run whose demonstrations come from a world with other options."""
+    if hasattr(config, "train"):
+        return replace(config, train=replace(config.train, **options))
+    return replace(config, **options)
 
 
 def run_all(

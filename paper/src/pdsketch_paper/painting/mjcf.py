@@ -6,7 +6,6 @@ from functools import cache
 from math import cos, pi, sin, tan
 from xml.etree.ElementTree import Element, SubElement, tostring
 
-from pdsketch_paper.painting import camera
 from pdsketch_paper.painting.layout import (
     BOWL_HEIGHT,
     BOWL_RADIUS,
@@ -14,11 +13,15 @@ from pdsketch_paper.painting.layout import (
     BOX_HALF,
     BOX_HEIGHT,
     BROWN,
+    EYE,
+    FIELD,
     FLOOR,
     REST,
+    RIGHT,
     SIDE,
     STEEL,
     TABLE,
+    UP,
     WALL,
     ZONE_COLOURS,
     ZONES,
@@ -57,9 +60,9 @@ def scene_xml(blocks: int, bowls: int, width: int, height: int) -> str:
         world,
         "camera",
         name="front",
-        pos=_text(camera.EYE),
-        xyaxes=_text([*camera.RIGHT, *camera.UP]),
-        fovy=str(camera.FIELD),
+        pos=_text(EYE),
+        xyaxes=_text([*RIGHT, *UP]),
+        fovy=str(FIELD),
     )
     _table(world)
     _tray(world)

@@ -133,6 +133,10 @@ def problem_seed(seed: int, index: int, stream: Literal["collect", "held-out"]) 
     return int(np.random.SeedSequence([seed, index, *stream.encode()]).generate_state(1)[0])
 
 
+WIDTH: Final = 16
+"""Nodes of a plan that are expanded together: blind search in a young model costs less by the batch."""
+
+
 def open_worlds(worlds: Worlds, domain: Domain, options: LearnOptions) -> list[World]:
     """Worlds to act in side by side; they must show states of the sketch."""
     found = rooms(worlds, options.at_once)
@@ -168,13 +172,13 @@ def collect(
 
 def planner(model: Model, options: LearnOptions) -> Policy:
     """The policy of a model: what acts, within what explores, and what is evaluated."""
-    limits: ModelOptions = {"time_limit": None, "max_expansions": options.max_expansions}
+    own: ModelOptions = {"time_limit": None, "max_expansions": options.max_expansions, "k": WIDTH}
     return Policy(
         model,
         search=options.search,
         heuristic=options.heuristic,
         tolerance=options.tolerance,
-        options={**limits, **options.plan},
+        options={**own, **options.plan},
         max_replans=options.max_replans,
     )
 

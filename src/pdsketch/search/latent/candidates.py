@@ -11,7 +11,6 @@ from torch import Tensor
 
 from pdsketch.lang import Action, Expr, ObjectType, Step, Value, ValueType, effect_expressions, walk
 from pdsketch.search.latent.instances import Candidates, as_data, value_types
-from pdsketch.search.latent.options import LatentOptions
 from pdsketch.search.latent.relations import (
     Proposal,
     SamplingRelation,
@@ -22,6 +21,7 @@ from pdsketch.search.latent.relations import (
     relations_in,
     same_type,
 )
+from pdsketch.search.options import PlanOptions
 from pdsketch.tensor import Model, State, every_choice
 
 
@@ -39,7 +39,7 @@ class CandidateSource:
         model: Model,
         state: State,
         goal: Expr,
-        options: LatentOptions,
+        options: PlanOptions,
     ) -> None:
         self._model = model
         self._state = state

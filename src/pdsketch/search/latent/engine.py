@@ -4,10 +4,10 @@ Goal truth is stored when a node is generated. A* stops when the cheapest goal g
 than any remaining f (with k = 1: when it is removed, as textbooks have it);
 greedy search stops at once. A state that is reached more cheaply is opened again.
 
-Several orders take turns. There, k is 1 while some heuristic falls, and doubles after each turn of all orders
-in which none does, up to where a batch of successors is so large that more together would be no cheaper.
-Such a search stops when A* with one of the orders would, or when it has expanded as much again since its
-first goal.
+The portfolio's orders take turns. There, k nodes are expanded together while some heuristic falls, and twice
+as many after each turn of all orders in which none does, up to where a batch of successors is so large that
+more together would be no cheaper. Such a search stops when A* with one of the orders would, or when it has
+expanded as much again since its first goal.
 """
 
 from __future__ import annotations
@@ -31,8 +31,9 @@ from pdsketch.search.latent.heuristics import StateHeuristic
 from pdsketch.search.latent.limits import LIMITS, status_of
 from pdsketch.search.latent.margin import GoalTest
 from pdsketch.search.latent.orders import FAR, Order, are_dead_ends, estimates, priorities, read_by
-from pdsketch.search.latent.settings import LatentOutcome, SearchSettings
+from pdsketch.search.latent.outcome import LatentOutcome
 from pdsketch.search.latent.space import Space
+from pdsketch.search.options import PlanOptions
 from pdsketch.search.result import Fate, SearchNode, SearchProgress, Status
 from pdsketch.tensor import pardoning
 
@@ -135,14 +136,16 @@ class BestFirstSearch:
     """
 
     def __init__(
-        self, space: Space, goal_test: GoalTest, orders: Sequence[Order], settings: SearchSettings
+        self, space: Space, goal_test: GoalTest, orders: Sequence[Order], options: PlanOptions, exact: bool
     ) -> None:
         self.space = space
         self.goal_test = goal_test
         self.orders = orders
-        self.settings = settings
-        self.limits = settings.limits
-        self.search = settings.search
+        self.options = options
+        self.exact = exact
+        self.takes_turns = options.search == "portfolio"
+        self.greedy = options.search == "gbfs"
+        self.textbook = options.k == 1 and not self.takes_turns
         n = space.roots.size
         self.frontier = Frontier(n, orders=len(orders))
         self.expanded = np.zeros(n, dtype=np.int64)
@@ -155,7 +158,7 @@ class BestFirstSearch:
         self.lowest = np.full((len(orders), n), np.inf)
         self._guide = np.zeros(n, dtype=np.int64)
         self._turned = np.full((len(orders), n), np.inf)
-        self._width = np.full(n, settings.k or 1, dtype=np.int64)
+        self._width = np.full(n, options.k, dtype=np.int64)
         self._rounds = 0
         self._reads = read_by(orders, goal_test.reads)
         self._enough = ENOUGH_SUCCESSORS // space.instances_of_each
@@ -165,7 +168,7 @@ class BestFirstSearch:
         self._cut = np.zeros(n, dtype=np.bool_)
         self._status: list[Status | None] = [None] * n
         self._limit = [""] * n
-        self._log = None if settings.trace is None else TreeLog(space, self.frontier)
+        self._log = None if options.trace is None else TreeLog(space, self.frontier)
 
     def run(self) -> list[LatentOutcome]:
         """Search until every problem has an answer or a limit is hit."""
@@ -188,15 +191,15 @@ class BestFirstSearch:
             now = time.monotonic()
             budget.hold(self._bytes())
             budget.check()
-            if self.settings.watch is not None and now - told > 1.0:
+            if self.options.watch is not None and now - told > 1.0:
                 told = now
-                self.settings.watch(self._progress(now - started, active))
+                self.options.watch(self._progress(now - started, active))
             self._round(active)
             self._show()
 
     def _show(self) -> None:
-        if self.settings.trace is not None:
-            self.settings.trace(self.tree)
+        if self.options.trace is not None:
+            self.options.trace(self.tree)
 
     def _progress(self, seconds: float, active: Ints) -> SearchProgress:
         return SearchProgress(
@@ -235,8 +238,8 @@ class BestFirstSearch:
         if order == 0:
             self._widen(active)
         room = self._width[active]
-        if self.limits.expansions is not None:
-            room = np.minimum(room, self.limits.expansions - self.expanded[active])
+        if self.options.max_expansions is not None:
+            room = np.minimum(room, self.options.max_expansions - self.expanded[active])
         nodes = self.frontier.pop(active, room, order)
         owners = self.frontier.problem[nodes]
         np.add.at(self.expanded, owners, 1)
@@ -244,8 +247,8 @@ class BestFirstSearch:
         for problem in empty:
             self._exhausted(int(problem))
         nodes = self._take_goals(nodes)
-        if self.limits.depth is not None:
-            deep = self.frontier.depth[nodes] >= self.limits.depth
+        if self.options.max_depth is not None:
+            deep = self.frontier.depth[nodes] >= self.options.max_depth
             self._cut[self.frontier.problem[nodes[deep]]] = True
             nodes = nodes[~deep]
         size = self.space.together
@@ -253,23 +256,23 @@ class BestFirstSearch:
             self._expand(nodes[first : first + size])
 
     def _widen(self, active: Ints) -> None:
-        """Set how many nodes of each problem are expanded together, unless that was given."""
-        if self.settings.k is None:
+        """Set how many nodes of each problem the portfolio expands together."""
+        if self.takes_turns:
             falling = (self.lowest[:, active] < self._turned[:, active]).any(0)
-            wider = np.minimum(2 * self._width[active], np.maximum(1, self._enough[active]))
-            self._width[active] = np.where(falling, 1, wider)
+            wider = np.minimum(2 * self._width[active], np.maximum(self.options.k, self._enough[active]))
+            self._width[active] = np.where(falling, self.options.k, wider)
             self._turned[:, active] = self.lowest[:, active]
 
     def _drop_finished(self, active: Ints) -> Ints:
         """The problems that go on; those with a goal that nothing can beat, or without room, are settled."""
-        if self.settings.k != 1 and self.search != "gbfs":
+        if not (self.textbook or self.greedy):
             done = (self.goal[active] >= 0) & (self.goal_cost[active] <= self._least_f(active))
             done |= self.expanded[active] >= self._patience[active]
             for problem in active[done]:
                 self._status[problem] = "solved"
             active = active[~done]
-        if self.limits.expansions is not None:
-            spent = self.expanded[active] >= self.limits.expansions
+        if self.options.max_expansions is not None:
+            spent = self.expanded[active] >= self.options.max_expansions
             self._stop(active[spent], "gave-up", "expansions")
             active = active[~spent]
         return active
@@ -287,7 +290,7 @@ class BestFirstSearch:
 
     def _take_goals(self, nodes: Ints) -> Ints:
         """Removed goal nodes settle their problem (k = 1); what is left to expand."""
-        if self.settings.k != 1 or self.search == "gbfs" or not nodes.size:
+        if self.greedy or not self.textbook or not nodes.size:
             return nodes
         reached = self._is_goal[nodes]
         for node in nodes[reached]:
@@ -303,7 +306,7 @@ class BestFirstSearch:
         batch = self.space.batch(places)
         owners = self.space.problems(places)
         g = self.frontier.g[nodes]
-        refusing = bool(self.settings.refused) and bool((nodes < self.space.roots.size).any())
+        refusing = bool(self.options.refused) and bool((nodes < self.space.roots.size).any())
         waiting: list[_Admitted] = []
         for part in self.space.expand(batch, places):
             some = self._without_refused(part, nodes) if refusing else part
@@ -348,7 +351,7 @@ class BestFirstSearch:
                 if root
                 else None
             )
-            if step not in self.settings.refused:
+            if step not in self.options.refused:
                 keep.append(i)
         return part.select(torch.tensor(keep, dtype=torch.int64, device=self.space.device))
 
@@ -416,14 +419,14 @@ class BestFirstSearch:
                 self.goal_cost[owners[i]] = g[i]
                 if len(self.orders) > 1:
                     self._patience[owners[i]] = min(self._patience[owners[i]], 2 * self.expanded[owners[i]])
-                if self.search == "gbfs":
+                if self.greedy:
                     self._status[owners[i]] = "solved"
 
     def _exhausted(self, problem: int) -> None:
         """No open node is left: a plan was found before, or there is none, or it was out of sight."""
         if self.goal[problem] >= 0:
             self._status[problem] = "solved"
-        elif self.settings.exact and not self._cut[problem] and not self.space.runaways.get(problem):
+        elif self.exact and not self._cut[problem] and not self.space.runaways.get(problem):
             self._status[problem] = "unsolvable"
         else:
             self._status[problem] = "gave-up"

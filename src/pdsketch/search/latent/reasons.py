@@ -29,11 +29,11 @@ from pdsketch.search.latent.heuristics import StateHeuristic
 from pdsketch.search.latent.instances import Candidates
 from pdsketch.search.latent.limits import suppress_limits
 from pdsketch.search.latent.margin import CRISP_TRUTH
-from pdsketch.search.latent.options import LatentOptions
+from pdsketch.search.latent.outcome import LatentOutcome
 from pdsketch.search.latent.relations import can_sample, input_types, name_of, pairs_in, same_type
 from pdsketch.search.latent.replay import Trail, doubts_of, follow
-from pdsketch.search.latent.settings import LatentOutcome
 from pdsketch.search.latent.undecided import known_blanks, undecided
+from pdsketch.search.options import PlanOptions
 from pdsketch.tensor import VERDICTS, Model, State
 from pdsketch.training import MEANINGS, REMEDIES, Verdict
 
@@ -47,7 +47,7 @@ def why_not(
     goal: Expr,
     outcome: LatentOutcome,
     best: Sequence[Step],
-    options: LatentOptions,
+    options: PlanOptions,
     blocked: Sequence[StateHeuristic],
     place: int,
 ) -> tuple[str, ...]:
@@ -97,7 +97,7 @@ def _at_best(model: Model, state: State, goal: Expr, best: Sequence[Step], *, sn
     return reasons
 
 
-def ending(outcome: LatentOutcome, options: LatentOptions) -> str:
+def ending(outcome: LatentOutcome, options: PlanOptions) -> str:
     """How a search ended."""
     if outcome.limit == "undecided":
         return "no plan was found, and that proves nothing: the model has blanks that cannot decide"

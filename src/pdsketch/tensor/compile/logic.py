@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import reduce
-from typing import Any, Literal, final
+from typing import Any, final
 
 import torch
 from torch import Tensor
@@ -19,8 +19,6 @@ from torch.autograd.function import once_differentiable
 
 from pdsketch.lang import did_you_mean, error
 from pdsketch.tensor.compile.node import Axes, Compute, Node, Run, aligned
-
-TNorm = Literal["godel", "product", "lukasiewicz"]
 
 
 class FuzzyLogic(ABC):
