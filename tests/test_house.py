@@ -36,7 +36,7 @@ SLACK = 0.02
 STEP = 10
 """Budgets of lines are multiples of this, which leaves room for a sentence."""
 
-BY_STRING = {"doors", "cli/imports", "cli/main", "cli/modules", "act/registry"}
+BY_STRING = {"doors", "cli/imports", "cli/main", "cli/modules"}
 """Modules that import others by name: the doors of rooms, and modules that users name."""
 
 UNDOCUMENTED = {"heuristics", "kernels", "search/packed", "task"}
