@@ -18,6 +18,7 @@ from pdsketch.abstract.decision_lists.candidates import (
     Coverage,
     counted,
     grouped,
+    precision,
     scalar_candidates,
     set_candidates,
 )
@@ -193,9 +194,7 @@ def _by_turns(p: Floats, n: Floats, rows: Longs, totals: tuple[float, float]) ->
 
 def _prefix(p: Floats, n: Floats, p0: float, n0: float) -> _Prefix:
     """Codes by precision, and how many of the first ones gain most, their bits paid."""
-    # The m-estimate with m = 1 (Cestnik, 1990): a code that was seen once is not taken for certain.
-    precision = (p + p0 / (p0 + n0)) / (p + n + 1)
-    order = np.lexsort((-p, -precision))
+    order = np.lexsort((-p, -precision(p, n, p0, n0)))
     gain = foil_gain(np.cumsum(p[order]), np.cumsum(n[order]), p0, n0) - group_bits(len(p))[1:]
     return order, int(gain.argmax()) + 1
 
