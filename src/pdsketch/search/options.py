@@ -162,18 +162,10 @@ def model_options(**given: Any) -> PlanOptions:
     named = {"search": "astar"} if given.get("heuristic") is not None else {}
     options = checked(PlanOptions, {**named, **given}, "planning with a model", of="model")
     _check_search(options.search, MODEL_SEARCHES, "models and problems with values")
-<<<<<<< HEAD
     if options.heuristic is None:
         return options if options.search == "portfolio" else replace(options, heuristic="opt")
     options = replace(options, heuristic=given_heuristic(options.heuristic))
     find_model_heuristic(options.heuristic)
-=======
-    if options.heuristic is None and options.search != "portfolio":
-        options = replace(options, heuristic="opt")
-    if options.heuristic is not None:
-        options = replace(options, heuristic=given_heuristic(options.heuristic))
-        find_model_heuristic(options.heuristic)
->>>>>>> paper
     return options
 
 

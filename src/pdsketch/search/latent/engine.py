@@ -244,6 +244,7 @@ class BestFirstSearch:
         if not active.size:
             return
         order = self._rounds % len(self.orders)
+        # One turn of all orders is the unit in which progress is looked for.
         self._rounds += 1
         if order == 0:
             self._widen(active)
@@ -268,6 +269,8 @@ class BestFirstSearch:
     def _widen(self, active: Ints) -> None:
         """Set how many nodes of each problem the portfolio expands together."""
         if self.takes_turns:
+            # While a heuristic falls, its best node is a better guess than any batch; on a plateau, width
+            # costs little.
             falling = (self.lowest[:, active] < self._turned[:, active]).any(0)
             wider = np.minimum(2 * self._width[active], np.maximum(self.options.k, self._enough[active]))
             self._width[active] = np.where(falling, self.options.k, wider)
@@ -325,6 +328,7 @@ class BestFirstSearch:
             np.add.at(self.generated, self.frontier.problem[nodes[parent]], 1)
             cost = g[parent] + some.cost.cpu().numpy()
             prints = self.space.fingerprint(some, problems).cpu().numpy()
+            # Before heuristics are asked: most successors were met before, and an estimate is what costs.
             keep, entry = self.frontier.admit(prints, cost)
             if self._log is not None and not keep.all():
                 self._log.left_out(nodes[parent[~keep]], action_ids(some)[~keep], cost[~keep], "visited")
