@@ -18,9 +18,9 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import pytest
 from hypothesis import HealthCheck, settings
+from tests.codes import CODES
 
 from pdsketch.extras import offered
-from pdsketch.lang.codes import CODES
 from pdsketch.lang.diagnostics import Diagnostic
 
 ROOT = Path(__file__).parents[1]

@@ -19,8 +19,6 @@ from functools import cache
 from math import ceil
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parents[1] / "src" / "pdsketch"
 
 PAPER = Path(__file__).parents[1] / "paper" / "src"
@@ -38,7 +36,7 @@ SLACK = 0.02
 STEP = 10
 """Budgets of lines are multiples of this, which leaves room for a sentence."""
 
-BY_STRING = {"doors", "cli/imports", "cli/main", "cli/modules", "act/registry"}
+BY_STRING = {"doors", "cli/imports", "cli/main", "cli/modules"}
 """Modules that import others by name: the doors of rooms, and modules that users name."""
 
 UNDOCUMENTED = {"heuristics", "kernels", "search/packed", "task"}
@@ -80,15 +78,16 @@ def test_there_is_a_budget_for_each_room_and_for_no_other():
     assert budgets().keys() == sizes().keys()
 
 
-@pytest.mark.parametrize("name", budgets())
-def test_a_room_keeps_to_its_budget(name):
-    assert sizes()[name] <= budgets()[name], "remove something, or say in the commit why it grows"
+def test_rooms_keep_to_their_budgets():
+    budget = budgets()
+    over = {name: size - budget[name] for name, size in sizes().items() if size > budget[name]}
+    assert not over, "remove something, or say in the commit why it grows"
 
 
-@pytest.mark.parametrize("name", budgets())
-def test_a_budget_falls_with_its_room(name):
-    budget, size = budgets()[name], sizes()[name]
-    assert budget <= size * (1 + SLACK), "run `python -m tests.test_house --write`"
+def test_budgets_fall_with_their_rooms():
+    size = sizes()
+    loose = {name: n - size[name] for name, n in budgets().items() if n > size[name] * (1 + SLACK)}
+    assert not loose, "run `python -m tests.test_house --write`"
 
 
 def test_a_public_class_name_stands_for_one_thing():
@@ -156,8 +155,8 @@ def public_functions(tree: ast.Module) -> list[tuple[ast.ClassDef | None, ast.Fu
 
 
 def write() -> None:
-    """Put what is there into the table, and say which budgets rise."""
-    before = budgets() if TABLE.exists() else {}
+    """Put what is there into the table, and say which budgets rise; a table in conflict is written, too."""
+    before = {name: int(n) for name, n in re.findall(r"^(\w+) = (\d+)$", TABLE.read_text(), re.MULTILINE)}
     found = {name: n if name == "modules" else STEP * ceil(n / STEP) for name, n in sizes().items()}
     TABLE.write_text(HEAD + "".join(f"{name} = {n}\n" for name, n in found.items()), encoding="utf-8")
     for name, n in found.items():

@@ -13,10 +13,10 @@ from hypothesis import given, settings, strategies as st
 import pdsketch as pds
 from pdsketch.abstract.pddl.formulas import nested
 from pdsketch.abstract.pddl.task import exported, number_word
-from pdsketch.lang.naming import Names, legal
 from pdsketch.lang.steps import write_plan
 from pdsketch.lang.terms import Apply, Logic, Quantified, Variable
 from pdsketch.lang.types import BOOL, ObjectType
+from pdsketch.lang.unparse import Names, legal
 
 SHELF = """
 (define (domain shelf)

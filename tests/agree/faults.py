@@ -227,7 +227,7 @@ FAULTS = (
     Fault(
         "greedy search that calls itself A*",
         "latent",
-        ("pdsketch.search.latent.orders", "Order.priority"),
+        ("pdsketch.search.latent.heuristics", "Order.priority"),
         _without_g,
         soon=False,
     ),

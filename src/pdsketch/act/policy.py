@@ -205,6 +205,8 @@ class Policy:
             return {}
         encoded = self.model.encode(StateBatch.of(list(states.values())), crisp=True)
         seen = dict(zip(states, encoded, strict=True))
+        # As long as somebody can act on a plan in hand, nobody is planned for: then all who want one are
+        # one batch.
         wanting = [i for i in seen if self._wants_plan(self._course(i), seen[i], goals[i])]
         planned = wanting if all_ or len(wanting) == len(seen) else []
         self._plan({i: seen[i] for i in planned}, goals)
@@ -229,6 +231,7 @@ class Policy:
         """Count an action that changed nothing, against the prediction; it counts as refused after some."""
         assert course.acted is not None
         action, before = course.acted
+        # Something came about, if not what was predicted: that was no action in vain.
         if not course.deviations or deviations(before, state, self.tolerance, self.model.notes):
             course.in_vain.clear()
             return
@@ -243,6 +246,7 @@ class Policy:
         goal, it is tried again.
         """
         refusals = {i: self._course(i).refused for i in states}
+        # One batch for each set of refusals: `refused` is an option of a search, not of a problem.
         for refused in dict.fromkeys(refusals.values()):
             same = [i for i in states if refusals[i] == refused]
             self._search(same, states, goals, refused)

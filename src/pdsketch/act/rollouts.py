@@ -196,6 +196,7 @@ def play(agent: Agent, plays: list[Play], max_steps: int) -> list[Play]:
     active = dict(enumerate(plays))
     while active := {i: p for i, p in active.items() if not p.stopped and len(p.actions) < max_steps}:
         states = {i: p.states[-1] for i, p in active.items()}
+        # An agent that plans answers for some episodes alone, and plans once all of them need it.
         for i, action in act_some(agent, states, {i: p.goal for i, p in active.items()}).items():
             active[i].take(action)
             if action is not None and not active[i].executed[-1] and refused is not None:

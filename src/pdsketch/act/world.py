@@ -1,4 +1,20 @@
-"""What a world is, what an agent is, and how agents act for many episodes at once."""
+"""What a world is, what an agent is, and how agents act for many episodes at once.
+
+``reset`` and ``act`` are all that an agent needs. Two more methods are for
+speed, and `pdsketch.rollout` uses what is there:
+
+- ``act_many(states, goals) -> actions``: one action for each state. An agent
+  whose actions depend on nothing but the state and the goal can answer a whole
+  batch at once.
+- ``act_some(states, goals) -> actions``, dictionaries keyed by the number of the
+  episode: an agent with a memory knows by it whose state it sees. It answers for
+  at least one of them, and is asked about the others again; thus an agent that
+  plans lets the others go on until all of them need a plan.
+
+Further optional methods: ``was_refused(action, episode)`` tells the agent that the
+controller did not accept an action; ``account(episode)`` returns numbers to keep
+of an episode (how often it planned, say).
+"""
 
 from __future__ import annotations
 
@@ -42,24 +58,6 @@ class World(Protocol):
 
     def render(self) -> NDArray[Any]:
         """The present picture, ``[height, width, 3]`` bytes."""
-
-
-# What an agent is, and how agents act for many episodes at once.
-#
-# ``reset`` and ``act`` are all that an agent needs. Two more methods are for
-# speed, and `pdsketch.rollout` uses what is there:
-#
-# - ``act_many(states, goals) -> actions``: one action for each state. An agent
-#   whose actions depend on nothing but the state and the goal can answer a whole
-#   batch at once.
-# - ``act_some(states, goals) -> actions``, dictionaries keyed by the number of the
-#   episode: an agent with a memory knows by it whose state it sees. It answers for
-#   at least one of them, and is asked about the others again; thus an agent that
-#   plans lets the others go on until all of them need a plan.
-#
-# Further optional methods: ``was_refused(action, episode)`` tells the agent that the
-# controller did not accept an action; ``account(episode)`` returns numbers to keep
-# of an episode (how often it planned, say).
 
 
 class Agent(Protocol):

@@ -65,6 +65,8 @@ class Layout:
 def lay_out(graph: Graph) -> Layout:
     """Place all boxes and route all arrows."""
     arrows = [arrow for arrow in graph.arrows if arrow.source != arrow.target]
+    # The four steps of layered drawing (Sugiyama, Tagawa and Toda, 1981): break cycles, choose layers,
+    # order them by barycentres, place the nodes.
     columns = _columns(len(graph.nodes), _without_cycles(len(graph.nodes), arrows))
     chains = _chains(arrows, columns)
     layers = _order(_layers(columns), chains)
@@ -164,6 +166,7 @@ def _columns(count: int, pairs: Sequence[tuple[int, int]]) -> list[int]:
             waiting[target] -= 1
             if not waiting[target]:
                 ready.append(target)
+    # Longest paths put every input into the first column: it moves up to the first box that reads it.
     for node in reversed(ready):
         if after[node] and not before[node]:
             column[node] = min(column[target] for target in after[node]) - 1
@@ -245,6 +248,7 @@ def _spread(
     offsets = [0.0]
     for a, b in pairwise(layer):
         offsets.append(offsets[-1] + (sizes[a][1] + sizes[b][1]) / 2 + _GAP)
+    # Pool adjacent violators (Ayer et al., 1955): neighbours that would change places share the mean of both.
     pools: list[tuple[float, int]] = []
     for want, offset in zip(wanted, offsets, strict=False):
         mean, count = want - offset, 1

@@ -82,6 +82,8 @@ def write_parts(
         try:
             for name, chunks in listed.items():
                 write_file(path / (name + PENDING), chunks, known_as=path / name)
+            # The commit: before it the folder is the old one, behind it the new one, wherever the parts
+            # stand.
             write_file(path / manifest, text)
         except BaseException:
             _settle(path, manifest, listed)  # by what the manifest says, which may just have been replaced

@@ -7,10 +7,9 @@ from pdsketch.lang.analysis import (
     effect_expressions as effect_expressions,
     names_in as names_in,
 )
-from pdsketch.lang.check.domain import check_domain as check_domain
+from pdsketch.lang.check.domain import SUPPORTED as SUPPORTED, check_domain as check_domain
 from pdsketch.lang.check.expressions import EFFECT_WORDS as EFFECT_WORDS, RULES as RULES
 from pdsketch.lang.check.problem import check_problem as check_problem
-from pdsketch.lang.check.requirements import SUPPORTED as SUPPORTED
 from pdsketch.lang.check.tables import UNKNOWN as UNKNOWN, Tables as Tables
 from pdsketch.lang.check.typenames import PRIMITIVES as PRIMITIVES, RESERVED as RESERVED
 from pdsketch.lang.data import (
@@ -64,7 +63,6 @@ from pdsketch.lang.load import (
     parse_problem as parse_problem,
     read_source as read_source,
 )
-from pdsketch.lang.naming import Names as Names, legal as legal
 from pdsketch.lang.parser import (
     SECTIONS as SECTIONS,
     Definition as Definition,
@@ -168,8 +166,10 @@ from pdsketch.lang.types import (
 )
 from pdsketch.lang.unparse import (
     GoalPart as GoalPart,
+    Names as Names,
     domain_text as domain_text,
     formula_text as formula_text,
+    legal as legal,
     parts_of as parts_of,
     problem_text as problem_text,
 )

@@ -39,8 +39,6 @@ from pdsketch.lang.terms import (
 )
 from pdsketch.lang.types import ObjectType, Type
 
-# What stays the same from state to state: the domain, the objects, the users' functions.
-
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
@@ -266,6 +264,9 @@ class EvaluationContext:
         if self._frames:
             self._derive(fact)
             return self._known[fact]
+        # The outermost derivation: where an inner one would take too much of the stack, it unwinds to here,
+        # and the atom it wanted is derived first. Each atom is unwound for once, since what was derived is
+        # kept.
         agenda = [fact]
         while agenda:
             try:
@@ -336,6 +337,8 @@ class _Fixpoint:
         while self._agenda:
             budget.tick()
             self._reader = self._agenda.pop()
+            # The check refuses recursion through `not`, so that bodies only ever turn true: whatever the
+            # order, the agenda runs empty at the least fixpoint (Knaster and Tarski).
             if not self._truth[self._reader] and body(self._reader):
                 self._truth[self._reader] = True
                 self._agenda.extend(self._readers.pop(self._reader, ()))

@@ -161,6 +161,8 @@ def read(source: Source) -> Reading:
     for match in TOKEN.finditer(text):
         token = match[0]
         first = token[0]
+        # A flat list of words is one match of the regular expression: most of a large problem is `(at a
+        # b)`, and its words become nodes only if somebody asks.
         if first == "(" and len(token) > 1:
             items.append(Group(first, match.start(), token))
             if not len(items) & _MANY:

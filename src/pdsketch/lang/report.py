@@ -97,9 +97,9 @@ class CheckReport:
     ) -> None:
         """Note one diagnostic, up to a limit.
 
-        ``code`` is one of `lang.codes`, ``message`` says in a sentence what was wanted and found ``at`` the
-        place, ``label`` stands under that place, ``help`` is one fix. ``notes`` point to other places. A
-        ``severity`` of ``warning`` does not keep the source from being loaded.
+        ``code`` is one of ``docs/diagnostics.md``, ``message`` says in a sentence what was wanted and found
+        ``at`` the place, ``label`` stands under that place, ``help`` is one fix. ``notes`` point to other
+        places. A ``severity`` of ``warning`` does not keep the source from being loaded.
         """
         self._counts[severity] += 1
         if self._counts[severity] > MOST:

@@ -98,8 +98,7 @@ def evaluate(
     arrays = gather(episodes, model.domain)
     model.to(place).eval()
     training = open_training_set(model, put_on_device(arrays, place, resident_gib))
-    found = examine(training, np.arange(len(training.dataset)))
-    return Evaluation(found.blanks, found.warnings, found.wrong_steps, found.wrong_goals, found.measures)
+    return examine(training, np.arange(len(training.dataset)))[0]
 
 
 def _device(name: str | None, model: Model) -> torch.device:
@@ -172,7 +171,7 @@ def _split(dataset: DeviceDataset, options: Options) -> tuple[Array, Array]:
 
 def _report(trainer: Trainer, status: str, total: float) -> Report:
     training = trainer.training
-    found = examine(training, trainer.train, trainer.held_out, reached=trainer.reached())
+    found, held_out = examine(training, trainer.train, trainer.held_out, reached=trainer.reached())
     last = trainer.history[-1] if trainer.history else {}
     known = ("goal", "transition", "lookahead", "precondition")
     episodes = training.dataset.episode
@@ -184,7 +183,7 @@ def _report(trainer: Trainer, status: str, total: float) -> Report:
         held_out_episodes=len(np.unique(episodes[trainer.held_out])),
         losses={name: last[name] for name in known if name in last},
         train=found.measures,
-        held_out=found.held_out,
+        held_out=held_out,
         blanks=found.blanks,
         warnings=(*found.warnings, *rival_warnings(trainer.starts.rivals())),
         wrong_steps=found.wrong_steps,

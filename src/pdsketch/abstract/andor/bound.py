@@ -87,6 +87,8 @@ class BoundReads:
                 body = unfold(expr, self.domain, self._fresh)
                 found = self._at(body, reads)
                 return expr if found is body else found
+            # A variable that is equal to a known code need not be quantified any more: that is what makes
+            # rules small.
             case Quantified(op="exists"):
                 body = self._at(expr.body, reads)
                 return expr if body is expr.body else _without_equals(expr.variables, body)
@@ -219,6 +221,8 @@ def _eliminated(variables: Iterable[Variable], groups: list[_Group], seen: set[s
             (*(v for group in own for v in group.inner), variable),
         )
         others = {name for group in groups for name in group.outer} | seen
+        # A proper part of what the others see: else the new predicate would be as wide as the rule it is
+        # taken from.
         if own and joined.outer < others - {variable.name}:
             groups = [*(group for group in groups if group not in own), joined]
     return groups

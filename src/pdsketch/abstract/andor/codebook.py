@@ -75,6 +75,7 @@ def relative_error(rows: Floats, centroids: Floats) -> float:
 
 
 def _squared(rows: Floats, centroids: Floats) -> Floats:
+    # |a − b|² = |a|² − 2ab + |b|²: one matrix product in place of all differences. It may round below 0.
     found: Floats = (rows**2).sum(1)[:, None] - 2 * rows @ centroids.T + (centroids**2).sum(1)[None]
     return found
 
@@ -216,6 +217,7 @@ class Codebook:
         distinct, inverse = np.unique(numbers[far], axis=0, return_inverse=True)
         allowed = np.zeros(len(distinct), np.bool_)
         np.logical_or.at(allowed, inverse.reshape(-1), welcome[far])
+        # Those that are welcome first: the few places left for growth are for the others.
         for at in np.argsort(~allowed, kind="stable"):
             if len(self) >= MOST_CODES or not (allowed[at] or (self.grows and self.grown < GROWTH)):
                 break  # nor do those that follow get one

@@ -18,6 +18,7 @@ from pdsketch.abstract.decision_lists.candidates import (
     Coverage,
     counted,
     grouped,
+    precision,
     scalar_candidates,
     set_candidates,
 )
@@ -193,8 +194,7 @@ def _by_turns(p: Floats, n: Floats, rows: Longs, totals: tuple[float, float]) ->
 
 def _prefix(p: Floats, n: Floats, p0: float, n0: float) -> _Prefix:
     """Codes by precision, and how many of the first ones gain most, their bits paid."""
-    precision = (p + p0 / (p0 + n0)) / (p + n + 1)
-    order = np.lexsort((-p, -precision))
+    order = np.lexsort((-p, -precision(p, n, p0, n0)))
     gain = foil_gain(np.cumsum(p[order]), np.cumsum(n[order]), p0, n0) - group_bits(len(p))[1:]
     return order, int(gain.argmax()) + 1
 
@@ -361,6 +361,8 @@ class _Learner:
             hit = covers(body, self.examples)
             saves = self._length(body, label, wrong) < self._length(None, label, wrong)
             p, n = self._pruning(body, label, left)
+            # By chance, p − n has a standard deviation of √(p + n): it must be past one, on the examples
+            # for pruning.
             if saves and p - n >= sqrt(p + n):
                 found.append(body)
                 wrong = np.where(hit, self.examples.y != label, wrong)

@@ -162,6 +162,8 @@ class Context:
     knowledge: Knowledge
     report: CheckReport
     owner: str | None
+    # Expressions hold expressions of every kind. Handed in, `check_expr` needs no import by the modules
+    # below it.
     elaborate: Callable[[Context, Node, Scope, Type | None, Expr | None], Expr | None]
     slots: dict[str, Slot] = field(default_factory=dict)
     untyped: dict[str, int] = field(default_factory=dict)

@@ -8,9 +8,9 @@ from typing import Literal
 from pdsketch.lang.analysis import action_reads
 from pdsketch.lang.check.context import Context, Knowledge
 from pdsketch.lang.check.definitions import MAX_ROUNDS
+from pdsketch.lang.check.domain import check_requirements
 from pdsketch.lang.check.expressions import check_condition, check_expr
 from pdsketch.lang.check.init import check_init
-from pdsketch.lang.check.requirements import check_requirements
 from pdsketch.lang.check.tables import UNKNOWN, tables_of
 from pdsketch.lang.check.typenames import resolve_type
 from pdsketch.lang.diagnostics import nearest

@@ -134,6 +134,7 @@ def order_bodies(
     found = tuple(components(graph))
     recursive: set[str] = set()
     for component in found:
+        # Stratification (Apt, Blair and Walker, 1988): a strongly connected component is one stratum.
         if len(component) > 1 or component[0] in graph[component[0]]:
             recursive.update(component)
             _check_recursion(component, signatures, bodies, graph, report)
@@ -226,6 +227,7 @@ def _negated(expr: Expr) -> frozenset[str]:
             case Apply():
                 if sign <= 0:
                     found.add(node.predicate)
+                # Polarity 0 is both: a truth that is an argument may help and hinder.
                 stack += [(arg, 0) for arg in node.args]
             case Logic(op="not"):
                 stack.append((node.args[0], -sign))

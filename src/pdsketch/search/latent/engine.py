@@ -32,10 +32,9 @@ from pdsketch.search.latent.heuristics import StateHeuristic
 from pdsketch.search.latent.limits import LIMITS, status_of
 from pdsketch.search.latent.margin import GoalTest
 from pdsketch.search.latent.orders import FAR, Order, are_dead_ends, estimates, priorities, read_by
-from pdsketch.search.latent.outcome import LatentOutcome
 from pdsketch.search.latent.space import Space
 from pdsketch.search.options import PlanOptions
-from pdsketch.search.result import Fate, SearchNode, SearchProgress, Status
+from pdsketch.search.result import Fate, Outcome, SearchNode, SearchProgress, Status
 from pdsketch.tensor import StateBatch, pardoning
 
 # The nodes of a latent search, as others may look at them, those that it left out included.
@@ -125,11 +124,22 @@ into the calls themselves. Set by hand, from the figures of ``benchmarks/latent.
 
 
 @final
+@dataclass(frozen=True, slots=True)
+class LatentOutcome(Outcome):
+    """How the search for one problem ended. ``node`` is a goal; ``best`` the node of least h; -1: none."""
+
+    node: int = -1
+    best: int = -1
+    limit: str = ""
+
+
+@final
 class BestFirstSearch:
     """One search for all problems of a space.
 
     The nodes of ``space`` are expanded in the ``orders``, which take turns, until ``goal_test`` says of each
-    problem that a state of it is a goal, or a limit of ``settings`` is reached.
+    problem that a state of it is a goal, or a limit of ``options`` is reached. ``exact``: where states run
+    out, there is no plan.
     """
 
     def __init__(
@@ -232,6 +242,7 @@ class BestFirstSearch:
         if not active.size:
             return
         order = self._rounds % len(self.orders)
+        # One turn of all orders is the unit in which progress is looked for.
         self._rounds += 1
         if order == 0:
             self._widen(active)
@@ -263,6 +274,8 @@ class BestFirstSearch:
     def _widen(self, active: Ints) -> None:
         """Set how many nodes of each problem the portfolio expands together."""
         if self.takes_turns:
+            # While a heuristic falls, its best node is a better guess than any batch; on a plateau, width
+            # costs little.
             falling = (self.lowest[:, active] < self._turned[:, active]).any(0)
             wider = np.minimum(2 * self._width[active], np.maximum(self.options.k, self._enough[active]))
             self._width[active] = np.where(falling, self.options.k, wider)
@@ -326,6 +339,7 @@ class BestFirstSearch:
         self.generated += self._counted(problems)
         cost = self.frontier.g[parent] + torch.cat([part.cost for part in made])
         shares = torch.cat([part.shares for part in made])
+        # Before heuristics are asked: most successors were met before, and an estimate is what costs.
         keep, entry = self.frontier.admit(self.space.fingerprint(shares, problems), cost)
         if self._log is not None:
             codes = torch.cat([action_ids(part) for part in made])

@@ -80,6 +80,7 @@ def in_portions(
     n = len(leading)
     key = (name, *(tuple(t.shape[n:]) for t in _tensors(given)))
     if key not in weights:
+        # Evaluated twice, here and below: a thousand rows are cheap beside a call that needs portions at all.
         block = next(_blocks(leading, _FIRST_ROWS))
         with _Weigher() as weigher:
             function(*_part(given, block))
@@ -89,6 +90,7 @@ def in_portions(
     for block in _blocks(leading, max(1, int(room / weights[key]))):
         budget.check()
         result = function(*_part(given, block))
+        # As it is: the caller words what is wrong with it, as for a call in one portion.
         if not isinstance(result, Tensor) or result.shape[:n] != _shape(block):
             return result
         found.append(result.reshape(-1, *result.shape[n:]))
@@ -97,6 +99,7 @@ def in_portions(
 
 def _blocks(leading: torch.Size, most: int) -> Iterator[tuple[slice, ...]]:
     """Blocks of at most ``most`` rows each, in the order of the rows."""
+    # Whole inner axes as long as they fit; the first axis that does not is cut into steps.
     whole, axis = 1, len(leading)
     while axis > 0 and whole * leading[axis - 1] <= most:
         axis -= 1

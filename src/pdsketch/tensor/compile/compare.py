@@ -84,6 +84,7 @@ def equal(
     """
     (a, a_type), (b, b_type) = left, right
     if a_type.prim == "bool" and b_type.prim == "bool":
+        # Not one minus the distance: under Gödel, two truths of a half would then be surely equal.
         same = a == b if logic.crisp else logic.conj(logic.implies(a, b), logic.implies(b, a))
     elif a_type.prim == "int64" and b_type.prim == "int64":
         same = _equal_ints(logic, a, a_type, b, b_type)

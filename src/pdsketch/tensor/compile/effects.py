@@ -222,6 +222,7 @@ def blended(old: Tensor, new: Tensor, gate: Tensor, type_: ValueType, *, crisp: 
     if crisp:
         return torch.where(beside(gate, new), new, old)
     new, old = fully_soft(new, type_), fully_soft(old, type_)
+    # `lerp` and not the formula: that one need not give `old` or `new` to the last bit at its ends.
     return torch.lerp(old, new, beside(gate, new))
 
 

@@ -129,12 +129,14 @@ class _Product(torch.autograd.Function):
         (a,), axis = ctx.saved_tensors, ctx.axis
         n = a.shape[axis]
         one = a.new_ones(()).expand(*a.shape[:axis], 1, *a.shape[axis + 1 :])
+        # Not `product / a`: that is 0 / 0 where a factor is 0, and crisp truth values often are.
         before = torch.cat([one, a.narrow(axis, 0, n - 1)], axis).cumprod(axis)
         behind = torch.cat([one, a.narrow(axis, 1, n - 1).flip(axis)], axis).cumprod(axis).flip(axis)
         return before.mul_(behind).mul_(grad.unsqueeze(axis)), None
 
 
 def _halved(a: Tensor, axis: int) -> Tensor:
+    # A tree of products in place of `prod`, whose backward pass asks the device whether there are zeros.
     while (n := a.shape[axis]) > 1:
         half = n // 2
         folded = a.narrow(axis, 0, half) * a.narrow(axis, half, half)
@@ -252,6 +254,7 @@ def over(body: Node, own: Axes, logic: FuzzyLogic, *, every: bool) -> Node:
             if size == 0:
                 shape = [n for i, n in enumerate(tensor.shape) if i not in dims]
                 return torch.full(shape, every, dtype=tensor.dtype, device=tensor.device)
+            # Objects that pad a smaller state are neutral: true under `forall`, false under `exists`.
             mask = run.mask(axis)
             if mask is not None:
                 ready = mask.reshape(mask.shape[0], *(1,) * (dim - 1), size, *(1,) * (len(axes) - dim))
@@ -283,6 +286,7 @@ def fixpoint(
 
     def solve(run: Run) -> list[Tensor]:
         current = [_all_false(run, axes, logic) for axes, _ in bodies]
+        # Product values may creep up for ever; so many rounds bound those, and are exact for the others.
         rounds = sum(tensor[0].numel() for tensor in current) + 1
         outer = run.enter((), ())
         try:

@@ -126,6 +126,8 @@ class Lowering:
 
     def lower(self, expr: Expr, env: Env = NOTHING) -> Node:
         """The node of an expression; ``env`` says what its free variables stand for."""
+        # Keyed by the variables that it has: an expression in two scopes that differ in others is one node.
+        # Inside a fixpoint it is another one, for there it reads the values so far.
         scope = {name: env[name] for name in free_variables(expr)}
         key = (expr, tuple(sorted(scope.items(), key=lambda item: item[0])), tuple(self._open))
         node = self._nodes.get(key)
@@ -175,6 +177,7 @@ class Lowering:
         def compute(run: Run) -> Tensor:
             device = run.batch.device
             if device not in kept:
+                # A tensor made in inference mode could never take part in a gradient later on.
                 with torch.inference_mode(False):
                     kept[device] = torch.tensor([value], dtype=dtype, device=device)
             return kept[device]

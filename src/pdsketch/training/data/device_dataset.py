@@ -104,8 +104,10 @@ class HostTable:
         if not len(states) or not width:
             return np.zeros((len(states), width), dtype=self._values.dtype)
         check(self._values)
+        # A view of every window, of which only the rows asked for are copied: no loop over states.
         found: Array = sliding_window_view(self._values, width)[self._offsets[states]]
         self._touched += found.nbytes
+        # Pages of a mapped file count as memory of the process until they are given back.
         if self._touched > _CHUNK:
             release(self._values)
             self._touched = 0

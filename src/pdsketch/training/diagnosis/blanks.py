@@ -148,8 +148,6 @@ class Outside:
         self.counts[callee.name] = self.counts.get(callee.name, 0) + int(outside.sum())
 
 
-# What each blank does on the data, and whether what depends on it comes out right.
-
 CLOSE = 0.1
 """A predicted number is right, too, where its error is this part of the change; set by hand."""
 
@@ -302,6 +300,8 @@ class _Watch:
         type_ = self.blank.returns
         if type_.prim == "bool":
             self.calls += output.numel()
+            # Counted in passing, by hooks: to keep what networks returned would take the memory of the
+            # whole data.
             self.true += int((output > 0.5).sum())
             self.undecided += int(((output > 1 - SURE) & (output < SURE)).sum())
         elif is_categorical(type_):

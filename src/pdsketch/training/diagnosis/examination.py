@@ -3,29 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import final
 
 from pdsketch.training.data.episode_arrays import Array
-from pdsketch.training.diagnosis.blanks import BlankReport, Watched
+from pdsketch.training.diagnosis.blanks import Watched
 from pdsketch.training.diagnosis.measures import Measures, measure
 from pdsketch.training.diagnosis.notes import note_verdicts, take_notes
+from pdsketch.training.diagnosis.report import Evaluation
 from pdsketch.training.diagnosis.warnings import warnings_of
-from pdsketch.training.diagnosis.worst import Worst, WrongGoal, WrongStep
+from pdsketch.training.diagnosis.worst import Worst
 from pdsketch.training.training_set import TrainingSet
-
-
-@final
-@dataclass(frozen=True)
-class Examination:
-    """What was found on some examples of a training set, and on those held out (None without any)."""
-
-    measures: Measures
-    held_out: Measures | None
-    blanks: dict[str, BlankReport]
-    warnings: tuple[str, ...]
-    wrong_steps: tuple[WrongStep, ...]
-    wrong_goals: tuple[WrongGoal, ...]
 
 
 def examine(
@@ -34,12 +20,11 @@ def examine(
     held_out: Array | None = None,
     *,
     reached: Iterable[str] | None = None,
-) -> Examination:
-    """Examine a model on some examples of a training set, and on those held out.
+) -> tuple[Evaluation, Measures | None]:
+    """What is found on some examples of a training set, and measures of those held out, if there are any.
 
-    ``states`` are places in the data of ``training``, and so are those ``held_out``. ``reached`` names the
-    blanks that a fit has just trained on these examples: the model then gets notes of it. None: it was
-    trained on others, and blanks are watched for inputs unlike those.
+    ``reached`` names the blanks that a fit has just trained on these examples: the model then gets notes of
+    it. None: it was trained on others, and blanks are watched for inputs unlike those.
     """
     if reached is not None:
         take_notes(training, states, reached)
@@ -54,4 +39,4 @@ def examine(
     if held_out is not None and len(held_out):
         other = measure(training, held_out, watcher=worst)
     warnings = warnings_of(training, found, blanks, other)
-    return Examination(found, other, blanks, warnings, worst.steps(), worst.wrong_goals())
+    return Evaluation(blanks, warnings, worst.steps(), worst.wrong_goals(), found), other

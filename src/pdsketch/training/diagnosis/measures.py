@@ -333,11 +333,6 @@ class Compared:
     changed: Tensor
 
 
-# How good a model is on episodes, crisply: goals by kind, effects by action and predicate, preconditions.
-#
-# This runs over and over during a fit and only counts; what is looked at once, at
-# its end, watches it (`MeasureListener`).
-
 CHUNK = 4096
 """Examples that are measured together, to bound memory."""
 

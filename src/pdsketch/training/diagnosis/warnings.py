@@ -28,8 +28,6 @@ from pdsketch.training.diagnosis.blanks import REMEDIES, BlankReport
 from pdsketch.training.diagnosis.measures import Measures
 from pdsketch.training.training_set import TrainingSet
 
-# What the data cannot teach, or the model did not learn: sentences that name the thing and what helps.
-
 _NOTABLE_FALL = 0.05
 """A held-out accuracy is worth a warning if it is lower by more than this. Set by hand."""
 

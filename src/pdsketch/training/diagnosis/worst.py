@@ -109,6 +109,7 @@ class Worst:
         if not rows:
             return
         gap = gaps(found.found, found.wanted, predicate) if predicate.type.prim == "float32" else found.wrong
+        # A prediction that is no number is further off than any other.
         size = torch.where(wrong, gap.reshape(wrong.shape).float().nan_to_num(nan=torch.inf), -1.0)
         most, place = size.max(-1)
         key = (action.name, predicate.name)
