@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from pdsketch.budget import Budget, LimitError
-from pdsketch.lang.diagnostics import error
+from pdsketch.lang.diagnostics import Error, error
 from pdsketch.lang.steps import Step
 from pdsketch.lang.terms import Expr
 from pdsketch.search.abstract import AbstractAttempt
@@ -24,7 +24,7 @@ from pdsketch.search.latent.engine import BestFirstSearch
 from pdsketch.search.latent.goal_test import GoalTest
 from pdsketch.search.latent.heuristics import Searched
 from pdsketch.search.latent.inputs import checked_goals, checked_states
-from pdsketch.search.latent.instances import Candidates, value_types
+from pdsketch.search.latent.instances import TOO_MANY, Candidates, value_types
 from pdsketch.search.latent.limits import LIMITS, status_of, suppress_limits
 from pdsketch.search.latent.margin import CRISP_TRUTH, Margin, levels_of, lowered, share_of
 from pdsketch.search.latent.missing import never_proposed
@@ -146,7 +146,7 @@ class _Planning:
                 if not left:
                     break
                 ready = [pool for i in left if (pool := pools[i]) is not None]
-                for i, result in zip(left, self._search(left, ready, number, last=last), strict=True):
+                for i, result in zip(left, self._searched(left, ready, number, last=last), strict=True):
                     if result is not None:
                         found[i] = result
             self._put_in_order(found, sources)
@@ -233,6 +233,24 @@ class _Planning:
             phases=attempt.phases,
             warnings=(*result.warnings, *said),
         )
+
+    def _searched(
+        self, left: Sequence[int], pools: Sequence[Candidates], number: int, *, last: bool
+    ) -> list[Result | None]:
+        """One round, where the model is not too large for it, or has no abstraction that was searched."""
+        try:
+            return self._search(left, pools, number, last=last)
+        except Error as why:
+            (diagnostic,) = why.diagnostics
+            if diagnostic.code != TOO_MANY or not self.explains.keys() >= {*left}:
+                raise
+        reason = (
+            f"the abstraction has no plan, and the model is too large to be searched: {diagnostic.message}"
+        )
+        gave_up = LatentOutcome("gave-up")
+        return [
+            replace(self._result(i, gave_up), best=[], reasons=(reason, *self.explains[i]())) for i in left
+        ]
 
     def _search(
         self, left: Sequence[int], pools: Sequence[Candidates], number: int, *, last: bool

@@ -31,11 +31,17 @@ from pdsketch.abstract.andor.explain import explained
 from pdsketch.abstract.andor.facts import FactTables
 from pdsketch.abstract.andor.functions import NotAbstractableError, TooManyCombinationsError
 from pdsketch.abstract.andor.symbolic import candidate_name, code_name, part_name
-from pdsketch.abstract.andor.templates import groups_of, readings_of, template_of
+from pdsketch.abstract.andor.templates import (
+    groups_of,
+    is_large,
+    readings_of,
+    static_variables,
+    template_of,
+)
 from pdsketch.abstract.andor.wrong_cases import wrong_cases
 from pdsketch.budget import current
 from pdsketch.kernels.arrays import Bools, Ints
-from pdsketch.lang.domain import Domain, Fact
+from pdsketch.lang.domain import Domain, Fact, Predicate
 from pdsketch.lang.rewrite import map_children
 from pdsketch.lang.terms import Expr, Object
 from pdsketch.lang.types import ObjectType, ValueType
@@ -50,10 +56,16 @@ from pdsketch.tensor.states.universe import Universe
 KEPT: Final = 256
 """How many ground tasks are kept for a model."""
 
+KEPT_LARGE: Final = 8
+"""How many, as soon as there is one that is for the static facts of some states alone."""
+
 MOST_PASSING: Final = 24
 """Codes of numbers that states and proposed values may add, where actions take such numbers, before rules
 are made anew: those of earlier problems are of no use, and make rules over all codes large. Set by hand:
 with more, a relation of two places in space is no longer tabulated."""
+
+_Kind = tuple[tuple[ObjectType, ...], frozenset[Fact] | None]
+"""The types of objects, and the facts that no action changes where a template is for these alone."""
 
 
 @final
@@ -282,12 +294,12 @@ class Compilations:
         groups: dict[tuple[ObjectType, ...], list[int]] = {}
         for i, own in enumerate(objects):
             groups.setdefault(tuple(own.values()), []).append(i)
-        tensors = [_joined([states[i] for i in members]) for members in groups.values()]
+        tensors = {tuple(own): _joined([states[i] for i in own]) for own in groups.values()}
         kept = abstraction_of(model)
         if kept.is_overgrown and any(t.prim == "float32" for own in values for t in own or ()):
             kept = _KNOWN[model] = ModelAbstraction(model)
         self._kept = kept
-        kept.learn(tensors, dict.fromkeys(goals), values)
+        kept.learn(tensors.values(), dict.fromkeys(goals), values)
         self._symbolic = kept.symbolic
         self._templates: dict[int, tuple[Template, Bools]] = {}
         kinds: dict[_Kind, list[int]] = {}
@@ -297,7 +309,8 @@ class Compilations:
         for kind, members in kinds.items():
             current().check()
             template, tables = kept.template(kind), kept.tables(kind, states[members[0]].universe(0))
-            inits = tables.states(_joined([states[i] for i in members]), len(members))
+            joined = tensors.get(tuple(members)) or _joined([states[i] for i in members])
+            inits = tables.states(joined, len(members))
             self._templates.update({i: (template, init) for i, init in zip(members, inits, strict=True)})
 
     @property
