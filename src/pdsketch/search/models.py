@@ -13,16 +13,15 @@ import numpy as np
 import torch
 
 from pdsketch.budget import Budget, LimitError
-from pdsketch.lang import Expr, Step, error
-from pdsketch.search.abstract import AbstractAttempt
-from pdsketch.search.abstract_many import abstract_searches, accepted_plans
+from pdsketch.lang import Error, Expr, Step, error
+from pdsketch.search.abstract_many import abstract_searches, accepted_plans, result_of
 from pdsketch.search.latent.candidates import CandidateSource
 from pdsketch.search.latent.doubts import encoded, looked_at
 from pdsketch.search.latent.engine import BestFirstSearch
 from pdsketch.search.latent.goal_test import GoalTest
 from pdsketch.search.latent.heuristics import Searched
 from pdsketch.search.latent.inputs import checked_goals, checked_states
-from pdsketch.search.latent.instances import Candidates, value_types
+from pdsketch.search.latent.instances import TOO_MANY, Candidates, value_types
 from pdsketch.search.latent.limits import LIMITS, status_of, suppress_limits
 from pdsketch.search.latent.margin import CRISP_TRUTH, Margin, levels_of, lowered, share_of
 from pdsketch.search.latent.missing import never_proposed
@@ -142,7 +141,7 @@ class _Planning:
                 if not left:
                     break
                 ready = [pool for i in left if (pool := pools[i]) is not None]
-                for i, result in zip(left, self._search(left, ready, number, last=last), strict=True):
+                for i, result in zip(left, self._searched(left, ready, number, last=last), strict=True):
                     if result is not None:
                         found[i] = result
             self._put_in_order(found, sources)
@@ -205,8 +204,8 @@ class _Planning:
             max_depth=self.options.max_depth,
             threads=self.options.threads,
         )
-        for i, (plan, cost, said) in accepted.items():
-            found[i] = self._abstract_result(i, searches[i].attempt, plan, cost, said)
+        for i, plan in accepted.items():
+            found[i] = result_of(self._result(i, LatentOutcome("solved")), searches[i].attempt, plan)
         for i, own in searches.items():
             self.counts[i] += (own.attempt.expanded, own.attempt.evaluated, own.attempt.generated)
             self.spent[i] += own.attempt.expanded
@@ -214,21 +213,23 @@ class _Planning:
             if i not in found and self.options.search == "abstract":
                 self.doubts[i] = (*self.doubts[i], f"{own.attempt.why}: the model itself was searched")
 
-    def _abstract_result(
-        self, i: int, attempt: AbstractAttempt, plan: list[Step], cost: float, said: Sequence[str]
-    ) -> Result:
-        result = self._result(i, LatentOutcome("solved"))
-        return replace(
-            result,
-            plan=plan,
-            cost=cost,
-            expanded=attempt.expanded,
-            evaluated=attempt.evaluated,
-            generated=attempt.generated,
-            refinements=attempt.refinements,
-            phases=attempt.phases,
-            warnings=(*result.warnings, *said),
+    def _searched(
+        self, left: Sequence[int], pools: Sequence[Candidates], number: int, *, last: bool
+    ) -> list[Result | None]:
+        """One round, where the model is not too large for it, or has no abstraction that was searched."""
+        try:
+            return self._search(left, pools, number, last=last)
+        except Error as why:
+            (diagnostic,) = why.diagnostics
+            if diagnostic.code != TOO_MANY or not self.explains.keys() >= {*left}:
+                raise
+        reason = (
+            f"the abstraction has no plan, and the model is too large to be searched: {diagnostic.message}"
         )
+        gave_up = LatentOutcome("gave-up")
+        return [
+            replace(self._result(i, gave_up), best=[], reasons=(reason, *self.explains[i]())) for i in left
+        ]
 
     def _search(
         self, left: Sequence[int], pools: Sequence[Candidates], number: int, *, last: bool

@@ -18,8 +18,8 @@ from pdsketch.lang import TRUE, Data, Domain, Fact, ObjectType, Predicate, Probl
 from pdsketch.task import Task, Template
 
 MOST_SHARED: Final = 20_000
-"""Ground actions, by types alone, up to which one template serves all states with such objects. Beyond, one is
-made for each set of facts that no action changes: it is small, as they prune joins. Set by hand."""
+"""Ground actions, by types alone, up to which one template serves all states with such objects. Beyond, one
+is made for each set of facts that no action changes: it is small, as they prune joins. Set by hand."""
 
 
 def is_large(domain: Domain, types: tuple[ObjectType, ...]) -> bool:

@@ -250,7 +250,7 @@ class BestFirstSearch:
         index = keep.nonzero().squeeze(1)
         if not len(index):
             return
-        parts = zip(made, keep.split([len(part) for part in made]), strict=True)
+        parts = zip(made, torch.split(keep, [len(part) for part in made]), strict=True)
         children = joined([part.select(own.nonzero().squeeze(1)).completed(batch) for part, own in parts])
         parent = parent[index]
         depth = self.frontier.depth[parent] + 1
