@@ -35,7 +35,7 @@ class KernelEvaluator:
     ) -> None:
         self.task = task
         self.heuristic = find_heuristic(name)
-        self._evaluator = core.Evaluator(task, name, costs, per_effect=per_effect, budget=current())
+        self._evaluator = core.TaskEvaluator(task, name, costs, per_effect=per_effect, budget=current())
 
     def values(self, states: Bools) -> Floats:
         """The value of each state; infinity where even the relaxed task has no plan.

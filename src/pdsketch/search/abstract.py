@@ -38,7 +38,7 @@ from pdsketch.search.latent.margin import Margin, hold_at_first
 from pdsketch.search.latent.replay import Trail
 from pdsketch.search.options import PlanOptions, Search
 from pdsketch.search.packed.engine import PackedOutcome, search, search_many
-from pdsketch.search.result import Trace, continued
+from pdsketch.search.result import Result, Trace, continued
 from pdsketch.task import Narrowing, Task, without_mutexes
 from pdsketch.tensor import Model, State, StateBatch
 
@@ -421,6 +421,21 @@ def accepted_plans(
                 again[i] = other
         plans = again
     return found
+
+
+def result_of(found: Result, attempt: AbstractAttempt, accepted: Accepted) -> Result:
+    """The result of a problem whose plan the model accepts; ``found`` is what is said of any result."""
+    return replace(
+        found,
+        plan=accepted.plan,
+        cost=accepted.cost,
+        expanded=attempt.expanded,
+        evaluated=attempt.evaluated,
+        generated=attempt.generated,
+        refinements=attempt.refinements,
+        phases=attempt.phases,
+        warnings=(*found.warnings, *accepted.said),
+    )
 
 
 def abstract_searches(

@@ -16,13 +16,13 @@ import torch
 
 from pdsketch.abstract import NoAbstractionError
 from pdsketch.budget import MEGABYTE, Budget, LimitError, current
-from pdsketch.lang import Expr, Step, error
-from pdsketch.search.abstract import WEIGHT, AbstractAttempt, abstract_searches, accepted_plans
+from pdsketch.lang import Error, Expr, Step, error
+from pdsketch.search.abstract import WEIGHT, abstract_searches, accepted_plans, result_of
 from pdsketch.search.heuristics import find_model_heuristic
 from pdsketch.search.latent.candidates import CandidateSource
 from pdsketch.search.latent.engine import BestFirstSearch, LatentOutcome
 from pdsketch.search.latent.heuristics import Searched, StateHeuristic
-from pdsketch.search.latent.instances import Candidates, value_types
+from pdsketch.search.latent.instances import TOO_MANY, Candidates, value_types
 from pdsketch.search.latent.limits import LIMITS, status_of, suppress_limits
 from pdsketch.search.latent.margin import CRISP_TRUTH, GoalTest, Margin, confidences_of, lowered, share_of
 from pdsketch.search.latent.options import budget_of, options_for
@@ -260,7 +260,7 @@ class _Planning:
                 if not left:
                     break
                 ready = [pool for i in left if (pool := pools[i]) is not None]
-                for i, result in zip(left, self._search(left, ready, number, last=last), strict=True):
+                for i, result in zip(left, self._searched(left, ready, number, last=last), strict=True):
                     if result is not None:
                         found[i] = result
             self._put_in_order(found, sources)
@@ -323,8 +323,8 @@ class _Planning:
             max_depth=self.options.max_depth,
             threads=self.options.threads,
         )
-        for i, (plan, cost, said) in accepted.items():
-            found[i] = self._abstract_result(i, searches[i].attempt, plan, cost, said)
+        for i, plan in accepted.items():
+            found[i] = result_of(self._result(i, LatentOutcome("solved")), searches[i].attempt, plan)
         for i, own in searches.items():
             self.counts[i] += (own.attempt.expanded, own.attempt.evaluated, own.attempt.generated)
             self.spent[i] += own.attempt.expanded
@@ -332,21 +332,23 @@ class _Planning:
             if i not in found and self.options.search == "abstract":
                 self.doubts[i] = (*self.doubts[i], f"{own.attempt.why}: the model itself was searched")
 
-    def _abstract_result(
-        self, i: int, attempt: AbstractAttempt, plan: list[Step], cost: float, said: Sequence[str]
-    ) -> Result:
-        result = self._result(i, LatentOutcome("solved"))
-        return replace(
-            result,
-            plan=plan,
-            cost=cost,
-            expanded=attempt.expanded,
-            evaluated=attempt.evaluated,
-            generated=attempt.generated,
-            refinements=attempt.refinements,
-            phases=attempt.phases,
-            warnings=(*result.warnings, *said),
+    def _searched(
+        self, left: Sequence[int], pools: Sequence[Candidates], number: int, *, last: bool
+    ) -> list[Result | None]:
+        """One round, where the model is not too large for it, or has no abstraction that was searched."""
+        try:
+            return self._search(left, pools, number, last=last)
+        except Error as why:
+            (diagnostic,) = why.diagnostics
+            if diagnostic.code != TOO_MANY or not self.explains.keys() >= {*left}:
+                raise
+        reason = (
+            f"the abstraction has no plan, and the model is too large to be searched: {diagnostic.message}"
         )
+        gave_up = LatentOutcome("gave-up")
+        return [
+            replace(self._result(i, gave_up), best=[], reasons=(reason, *self.explains[i]())) for i in left
+        ]
 
     def _search(
         self, left: Sequence[int], pools: Sequence[Candidates], number: int, *, last: bool

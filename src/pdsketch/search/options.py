@@ -78,6 +78,12 @@ class PlanOptions:
         number("from 0.5 on and below 1", lambda truth: 0.5 <= truth < 1),
         of="model",
     )
+    threads: int | None = option(
+        None,
+        "how many problems are searched at a time in abstractions; None: as many as there are processors",
+        at_least(1, "bad-limit"),
+        of="model",
+    )
     candidates: Sources = option(
         "all", "`generators`: values of the state are not tried for parameters", one_of(Sources), of="model"
     )

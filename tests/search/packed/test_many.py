@@ -14,7 +14,8 @@ from tests.task.test_narrow import simplified
 from pdsketch.budget import Budget, OutOfMemoryError, OutOfTimeError, current
 from pdsketch.core import Posed
 from pdsketch.kernels.csr import csr_of
-from pdsketch.search.packed.engine import PackedOptions, search, search_many
+from pdsketch.search.options import problem_options
+from pdsketch.search.packed.engine import search, search_many
 from pdsketch.task.draft import Draft
 from pdsketch.task.grounding import task_of
 from pdsketch.task.narrowing import prepare, prepare_goal
@@ -28,14 +29,14 @@ def searched(draft, derived, layer, inits, options, work=1e9, per_effect=False, 
     return search_many(posed, options, work, per_effect=per_effect, threads=threads)
 
 
-ASTAR = PackedOptions(search="astar", heuristic="ff")
+ASTAR = problem_options(search="astar", heuristic="ff")
 
 
 @given(drafts(), st.sampled_from(["astar", "wastar", "gbfs"]), st.integers(0, 20), st.booleans())
 def test_a_search_of_a_draft_is_that_of_its_task(drawn, name, most, per_effect):
     draft, derived, layer, init = drawn
     small = simplified(draft, derived, layer, init)
-    options = PackedOptions(search=name, heuristic="ff", max_expansions=most)
+    options = problem_options(search=name, heuristic="ff", max_expansions=most)
     (found,) = searched(draft, derived, layer, init[None], options, per_effect=per_effect)
     facts = tuple(("f", str(i)) for i in small.kept.tolist())
     task = task_of(small, facts, [("o", str(i)) for i in small.chosen.tolist()])
@@ -107,7 +108,7 @@ def test_a_limit_ends_the_searches_of_all_threads(limits, error):
     """Switches that may be thrown in any order, and a goal that blind search does not get to."""
     n = 60
     draft, derived, layer = row_of(n)
-    blind = PackedOptions(search="astar", heuristic="blind")
+    blind = problem_options(search="astar", heuristic="blind")
     started = monotonic()
     with Budget(**limits).running(), pytest.raises(error):
         searched(draft, derived, layer, np.stack([derived] * 4), blind, threads=2)

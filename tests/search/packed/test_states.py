@@ -12,6 +12,7 @@ from tests.search.packed.random_tasks import tasks
 
 from pdsketch.budget import Budget
 from pdsketch.search.options import SEARCHES, problem_options
+from pdsketch.search.packed import engine
 from pdsketch.search.packed.engine import search
 
 
@@ -92,7 +93,7 @@ def test_nodes_are_expanded_by_their_keys_and_among_equals_first_in_first_out(ta
     left, first_come = None, True
     for most in range(12):
         taken = []
-        options = PackedOptions(search=name, heuristic=heuristic, max_expansions=most, trace=taken.append)
+        options = problem_options(search=name, heuristic=heuristic, max_expansions=most, trace=taken.append)
         found = search(task, options)
         nodes = taken[-1](0, 1 << 20)
         if left is not None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import product
 from math import prod
 from operator import attrgetter
 from typing import Any, Final, final
@@ -30,8 +29,16 @@ from pdsketch.abstract.andor.domain import (
     symbolic_domain,
 )
 from pdsketch.abstract.andor.functions import CodeInput, NotAbstractableError, TooManyCombinationsError
-from pdsketch.abstract.andor.symbolic import candidate_name, code_name, part_name
-from pdsketch.abstract.andor.templates import FactTables, groups_of, readings_of, template_of
+from pdsketch.abstract.andor.symbolic import candidate_name, code_name
+from pdsketch.abstract.andor.templates import (
+    FactTables,
+    facts_of,
+    groups_of,
+    is_large,
+    readings_of,
+    static_variables,
+    template_of,
+)
 from pdsketch.abstract.andor.translate import Translator
 from pdsketch.abstract.andor.unreachable import unreachable_parts
 from pdsketch.budget import current
@@ -169,10 +176,16 @@ def _named(expr: Expr, names: Mapping[str, str]) -> Expr:
 KEPT: Final = 256
 """How many ground tasks are kept for a model."""
 
+KEPT_LARGE: Final = 8
+"""How many, as soon as there is one that is for the static facts of some states alone."""
+
 MOST_PASSING: Final = 24
 """Codes of numbers that states and proposed values may add, where actions take such numbers, before rules
 are made anew: those of earlier problems are of no use, and make rules over all codes large. Set by hand:
 with more, a relation of two places in space is no longer tabulated."""
+
+_Kind = tuple[tuple[ObjectType, ...], frozenset[Fact] | None]
+"""The types of objects, and the facts that no action changes where a template is for these alone."""
 
 
 @final
@@ -279,7 +292,7 @@ class ModelAbstraction:
         if not is_large(domain, types):
             return types, None
         names = numbered(domain, state.universe(0).types)
-        return types, frozenset(self._facts(static_variables(domain), state, names))
+        return types, frozenset(facts_of(self.books, static_variables(domain), state, names))
 
     def template(self, kind: _Kind) -> Template:
         """The ground task for states of a kind; objects, the constants first, are named by number."""
@@ -321,32 +334,6 @@ class ModelAbstraction:
                 if values is not None and (parameter.type.choices or 0) <= MOST_CHOICES:
                     codes = self.books.know_values(parameter.type, values[parameter.type])[0].tolist()
                 yield from ((candidate_name(book), code_name(book, code)) for code in codes)
-
-    def facts(self, state: StateBatch, names: Mapping[str, str]) -> Iterator[Fact]:
-        """The facts over codes of one state, whose objects have these names."""
-        return self._facts(self._model.domain.state_predicates, state, names)
-
-    def _facts(
-        self, predicates: Iterable[Predicate], state: StateBatch, names: Mapping[str, str]
-    ) -> Iterator[Fact]:
-        """Those of some state variables."""
-        universe = state.universe(0)
-        for predicate in predicates:
-            table = state.tensors[predicate.name]
-            members = [
-                [names[n] for n in universe.members(p.type)]
-                for p in predicate.parameters
-                if isinstance(p.type, ObjectType)
-            ]
-            rows = [*product(*members)]
-            if predicate.type.is_bool:
-                truths = table.reshape(-1).tolist()
-                yield from ((predicate.name, *row) for row, held in zip(rows, truths, strict=True) if held)
-                continue
-            for place, codes in enumerate(self.books.split(predicate.name, table)):
-                book = self.books.parts(predicate.type)[place].book
-                name = part_name(self.books, predicate, place)
-                yield from ((name, *row, code_name(book, c)) for row, c in zip(rows, codes, strict=True))
 
 
 _KNOWN: WeakKeyDictionary[Model, ModelAbstraction] = WeakKeyDictionary()
@@ -407,12 +394,12 @@ class Compilations:
         groups: dict[tuple[ObjectType, ...], list[int]] = {}
         for i, own in enumerate(objects):
             groups.setdefault(tuple(own.values()), []).append(i)
-        tensors = [_joined([states[i] for i in members]) for members in groups.values()]
+        tensors = {tuple(own): _joined([states[i] for i in own]) for own in groups.values()}
         kept = abstraction_of(model)
         if kept.is_overgrown and any(t.prim == "float32" for own in values for t in own or ()):
             kept = _KNOWN[model] = ModelAbstraction(model)
         self._kept = kept
-        kept.extend_codes(tensors, dict.fromkeys(goals), values)
+        kept.extend_codes(tensors.values(), dict.fromkeys(goals), values)
         self._symbolic = kept.symbolic
         self._templates: dict[int, tuple[Template, Bools]] = {}
         kinds: dict[_Kind, list[int]] = {}
@@ -422,7 +409,8 @@ class Compilations:
         for kind, members in kinds.items():
             current().check()
             template, tables = kept.template(kind), kept.tables(kind, states[members[0]].universe(0))
-            inits = tables.states(_joined([states[i] for i in members]), len(members))
+            joined = tensors.get(tuple(members)) or _joined([states[i] for i in members])
+            inits = tables.states(joined, len(members))
             self._templates.update({i: (template, init) for i, init in zip(members, inits, strict=True)})
 
     @property

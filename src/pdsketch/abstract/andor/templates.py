@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
@@ -18,7 +18,7 @@ from pdsketch.abstract.andor.symbolic import apart, candidate_name, code_name, p
 from pdsketch.kernels import Bools, Ints, Longs
 from pdsketch.lang import TRUE, Data, Domain, Fact, ObjectType, Predicate, Problem, Source
 from pdsketch.task import Task, Template
-from pdsketch.tensor import Universe
+from pdsketch.tensor import StateBatch, Universe
 
 # The facts over codes of many states at once: initial states of a template.
 
@@ -106,9 +106,32 @@ def _numbers(
     return np.array(found, np.int64).reshape(len(rows), len(codes))
 
 
+def facts_of(
+    books: Codebooks, predicates: Iterable[Predicate], state: StateBatch, names: Mapping[str, str]
+) -> Iterator[Fact]:
+    """The facts over codes of one state, those of some state variables; its objects have these names."""
+    universe = state.universe(0)
+    for predicate in predicates:
+        table = state.tensors[predicate.name]
+        members = [
+            [names[n] for n in universe.members(p.type)]
+            for p in predicate.parameters
+            if isinstance(p.type, ObjectType)
+        ]
+        rows = [*product(*members)]
+        if predicate.type.is_bool:
+            truths = table.reshape(-1).tolist()
+            yield from ((predicate.name, *row) for row, held in zip(rows, truths, strict=True) if held)
+            continue
+        for place, codes in enumerate(books.split(predicate.name, table)):
+            book = books.parts(predicate.type)[place].book
+            name = part_name(books, predicate, place)
+            yield from ((name, *row, code_name(book, c)) for row, c in zip(rows, codes, strict=True))
+
+
 MOST_SHARED: Final = 20_000
-"""Ground actions, by types alone, up to which one template serves all states with such objects. Beyond, one is
-made for each set of facts that no action changes: it is small, as they prune joins. Set by hand."""
+"""Ground actions, by types alone, up to which one template serves all states with such objects. Beyond, one
+is made for each set of facts that no action changes: it is small, as they prune joins. Set by hand."""
 
 
 def is_large(domain: Domain, types: tuple[ObjectType, ...]) -> bool:

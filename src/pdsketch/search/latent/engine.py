@@ -85,11 +85,11 @@ class TreeLog:
         rows = zip(parents.tolist(), actions.tolist(), g.tolist(), strict=True)
         self._met += [_LeftOut(*row, fate) for row in rows]
 
-    def nodes(self, first: int, last: int, is_goal: NDArray[np.bool_]) -> list[SearchNode]:
+    def nodes(self, first: int, last: int, is_goal: Tensor) -> list[SearchNode]:
         """Some of what was met, with h and f of the first order."""
         return [self._shown(met, is_goal) for met in self._met[first:last]]
 
-    def _shown(self, met: int | _LeftOut, is_goal: NDArray[np.bool_]) -> SearchNode:
+    def _shown(self, met: int | _LeftOut, is_goal: Tensor) -> SearchNode:
         frontier, own = self._frontier, self._frontier.lists[0]
         if isinstance(met, _LeftOut):
             h = inf if met.fate == "dead-end" else nan
@@ -347,7 +347,7 @@ class BestFirstSearch:
         index = keep.nonzero().squeeze(1)
         if not len(index):
             return
-        parts = zip(made, keep.split([len(part) for part in made]), strict=True)
+        parts = zip(made, torch.split(keep, [len(part) for part in made]), strict=True)
         children = joined([part.select(own.nonzero().squeeze(1)).completed(batch) for part, own in parts])
         parent = parent[index]
         depth = self.frontier.depth[parent] + 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, final
+from typing import Any, Final, final
 
 import numpy as np
 import torch
@@ -16,6 +16,9 @@ from pdsketch.tensor import Model, StateBatch, Universe
 
 MOST_INSTANCES = 1_000_000
 """Ground instances of one action beyond which a search is refused; set by hand."""
+
+TOO_MANY: Final = "too-many-instances"
+"""The code of that refusal."""
 
 
 @final
@@ -140,7 +143,7 @@ class Instances:
         most = max(int(torch.Size(count).numel()) for count in {*counts})
         if most > MOST_INSTANCES:
             raise error(
-                "too-many-instances",
+                TOO_MANY,
                 f"`{self.action.name}` has {most:,} ground instances; {MOST_INSTANCES:,} is the most",
                 self.action.span,
                 help="plan with fewer objects or fewer candidate values",

@@ -50,7 +50,7 @@ class PackedOutcome(Outcome):
     states: int = 0
 
 
-def settings_of(options: PlanOptions, *, per_effect: bool = False) -> core.SearchSettings:
+def settings_of(options: PlanOptions, *, per_effect: bool = False) -> core.TaskSearchSettings:
     """The options as the engine reads them."""
     weights = {
         "astar": (1.0, 1.0),
@@ -59,7 +59,7 @@ def settings_of(options: PlanOptions, *, per_effect: bool = False) -> core.Searc
         "lazy-gbfs": (0.0, 1.0),
     }
     lazy = options.search == "lazy-gbfs"
-    return core.SearchSettings(
+    return core.TaskSearchSettings(
         find_heuristic(options.heuristic).name,
         *weights[options.search],
         lazy=lazy,
@@ -139,7 +139,7 @@ _STATUS: Final[dict[int, Status | None]] = {
 }
 
 
-def _progress(found: core.Progress, seconds: float) -> SearchProgress:
+def _progress(found: core.TaskSearchProgress, seconds: float) -> SearchProgress:
     return SearchProgress(
         seconds=seconds,
         expanded=found.expanded,

@@ -21,6 +21,6 @@ def tree(
     rows = zip(*(column.tolist() for column in columns), strict=True)
     for number, (parent, operator, g, h, status) in enumerate(rows, first):
         step = operators[operator] if parent >= 0 else None
-        fate = "goal" if number == goal else _FATES[status]
+        fate: Fate = "goal" if number == goal else _FATES[status]
         found.append(SearchNode(parent, step, g, h, weights[0] * g + weights[1] * h, fate))
     return found

@@ -1,0 +1,57 @@
+"""The engine in C++ (`core/` in the repository), called through ctypes: this room alone knows how.
+
+The library lies beside this room, or where ``PDSKETCH_CORE`` says. Its functions
+answer with a code, which becomes the `LimitError` of the budget that
+was reached, or a `KeyboardInterrupt`: calls from the main thread are run in
+a thread of their own, so that signals are heard meanwhile.
+"""
+
+from pdsketch.core.library import library
+from pdsketch.core.preparation import (
+    Join,
+    OwnRows,
+    PreparedDraft,
+    PreparedGoal,
+    States,
+    mutexes,
+    narrow,
+)
+from pdsketch.core.searching import (
+    ENOUGH,
+    ESTIMATES,
+    EXHAUSTED,
+    PAUSED,
+    SOLVED,
+    Posed,
+    Search,
+    SearchColumns,
+    Solved,
+    TaskEvaluator,
+    TaskSearchProgress,
+    TaskSearchSettings,
+    search_many,
+)
+
+__all__ = [
+    "ENOUGH",
+    "ESTIMATES",
+    "EXHAUSTED",
+    "PAUSED",
+    "SOLVED",
+    "Join",
+    "OwnRows",
+    "Posed",
+    "PreparedDraft",
+    "PreparedGoal",
+    "Search",
+    "SearchColumns",
+    "Solved",
+    "States",
+    "TaskEvaluator",
+    "TaskSearchProgress",
+    "TaskSearchSettings",
+    "library",
+    "mutexes",
+    "narrow",
+    "search_many",
+]

@@ -1,0 +1,246 @@
+"""How the library is found and called: its structures, its errors, its limits."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+from collections.abc import Callable, Mapping
+from ctypes import Structure, byref, c_char_p, c_double, c_int32, c_int64, c_void_p
+from functools import cache
+from math import inf
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pdsketch.budget import UNLIMITED, Budget, OutOfMemoryError, OutOfTimeError
+from pdsketch.lang import error
+
+VERSION: Final = 3
+"""Of the interface; the library must say the same."""
+
+_DONE, _OUT_OF_TIME, _OUT_OF_MEMORY, _INTERRUPTED = range(4)
+
+Array = NDArray[Any]
+
+
+class Rows(Protocol):
+    """Lists of ints in two arrays, as `CSR`."""
+
+    @property
+    def starts(self) -> Array:
+        """Where each row starts, and where the last one ends."""
+
+    @property
+    def items(self) -> Array:
+        """The items of all rows."""
+
+
+class GroundedTask(Protocol):
+    """What the engine reads of a `Task`."""
+
+    @property
+    def n_facts(self) -> int: ...  # noqa: D102
+    @property
+    def n_basic(self) -> int: ...  # noqa: D102
+    @property
+    def init(self) -> Array: ...  # noqa: D102
+    @property
+    def goal(self) -> Array: ...  # noqa: D102
+    @property
+    def costs(self) -> Array: ...  # noqa: D102
+    @property
+    def preconditions(self) -> Rows: ...  # noqa: D102
+    @property
+    def effects(self) -> Rows: ...  # noqa: D102
+    @property
+    def conditions(self) -> Rows: ...  # noqa: D102
+    @property
+    def heads(self) -> Rows: ...  # noqa: D102
+    @property
+    def axiom_heads(self) -> Array: ...  # noqa: D102
+    @property
+    def axiom_bodies(self) -> Rows: ...  # noqa: D102
+    @property
+    def axiom_layers(self) -> Array: ...  # noqa: D102
+
+
+# The structures of `core/interface.h`.
+
+
+class _Limits(Structure):
+    _fields_ = [("seconds", c_double), ("bytes", c_double), ("stop", c_void_p)]
+
+
+class RowsStructure(Structure):
+    """Lists of ints in two arrays."""
+
+    _fields_ = [("n", c_int64), ("starts", c_void_p), ("items", c_void_p)]
+
+
+class TaskStructure(Structure):
+    """A grounded task."""
+
+    _fields_ = [
+        *((name, c_int64) for name in ("n_facts", "n_basic", "n_goal", "n_operators", "n_axioms")),
+        *((name, c_void_p) for name in ("init", "goal", "costs")),
+        *((name, RowsStructure) for name in ("preconditions", "effects", "conditions", "heads")),
+        ("axiom_heads", c_void_p),
+        ("axiom_bodies", RowsStructure),
+        ("axiom_layers", c_void_p),
+    ]
+
+
+Signatures = Mapping[str, tuple[Any, list[Any]]]
+"""What functions answer with, and their arguments."""
+
+_SIGNATURES: Final[dict[str, tuple[Any, list[Any]]]] = {
+    "pds_version": (c_int32, []),
+    "pds_last_error": (c_char_p, []),
+}
+
+
+def declare(signatures: Signatures) -> None:
+    """Say of what types functions are, before they are called."""
+    _SIGNATURES.update(signatures)
+
+
+@cache
+def function(name: str) -> Any:
+    """A function of the library."""
+    found = getattr(library(), name)
+    found.restype, found.argtypes = _SIGNATURES[name]
+    return found
+
+
+@cache
+def library() -> ctypes.CDLL:
+    """The library."""
+    path = Path(os.environ.get("PDSKETCH_CORE") or Path(__file__).parents[1] / "_core.so")
+    try:
+        lib = ctypes.CDLL(str(path))
+    except OSError as why:
+        raise error(
+            "no-engine",
+            f"the planning engine cannot be loaded: {why}",
+            help="install the package with `pip install .`, or in an editable install run `make core`",
+        ) from None
+    _refuse_an_older_one(path)
+    if lib.pds_version() != VERSION:
+        raise error("old-engine", f"{path} is not of this version of pdsketch", help="run `make core`")
+    return lib
+
+
+def _refuse_an_older_one(path: Path) -> None:
+    """In a checkout, the library must not be older than its sources."""
+    sources = Path(__file__).parents[3] / "core"
+    if not sources.joinpath("interface.h").exists():
+        return
+    built = path.stat().st_mtime
+    if any(source.stat().st_mtime > built for source in sources.glob("*.[ch]pp")):
+        raise error(
+            "old-engine",
+            f"the sources in {sources} are newer than {path}",
+            help="run `make core`",
+        )
+
+
+class Arrays:
+    """Arrays as the library reads them; they live as long as this does."""
+
+    def __init__(self) -> None:
+        self._kept: list[Array] = []
+
+    def at(self, array: Any, kind: Any) -> int:
+        """The address of an array of a kind."""
+        kept = np.ascontiguousarray(array, kind)
+        self._kept.append(kept)
+        return int(kept.ctypes.data)
+
+    def rows(self, rows: Rows) -> RowsStructure:
+        """Rows of ints."""
+        return RowsStructure(
+            len(rows.starts) - 1, self.at(rows.starts, np.int32), self.at(rows.items, np.int32)
+        )
+
+    def task(self, task: GroundedTask) -> TaskStructure:
+        """A grounded task."""
+        return TaskStructure(
+            task.n_facts,
+            task.n_basic,
+            len(task.goal),
+            len(task.costs),
+            len(task.axiom_heads),
+            self.at(task.init[: task.n_basic], np.uint8),
+            self.at(task.goal, np.int32),
+            self.at(task.costs, np.float64),
+            *map(self.rows, (task.preconditions, task.effects, task.conditions, task.heads)),
+            self.at(task.axiom_heads, np.int32),
+            self.rows(task.axiom_bodies),
+            self.at(task.axiom_layers, np.int32),
+        )
+
+
+class Owned:
+    """Something that lives in the library until nobody needs it here."""
+
+    def __init__(self, free: str) -> None:
+        self.handle = c_void_p()
+        self._free = function(free)
+
+    def __del__(self) -> None:
+        if getattr(self, "handle", None):
+            self._free(self.handle)
+
+
+def call(name: str, *arguments: Any, budget: Budget = UNLIMITED, brief: bool = False) -> None:
+    """Call a function whose last argument are limits: those of ``budget``, and Ctrl-C.
+
+    Raises the budget's `LimitError` where a limit is reached. A ``brief`` call takes less than Ctrl-C may.
+    """
+    budget.check()
+    stop = c_int32(0)
+    limits = _Limits(budget.left(), budget.room(), ctypes.addressof(stop))
+    called = function(name)
+    if brief:
+        answer = int(called(*arguments, byref(limits)))
+    else:
+        answer = _attended(lambda: int(called(*arguments, byref(limits))), stop)
+    if answer == _OUT_OF_TIME:
+        raise OutOfTimeError
+    if answer == _OUT_OF_MEMORY:
+        raise MemoryError if budget.memory == inf else OutOfMemoryError
+    if answer != _DONE:
+        raise RuntimeError(f"{name}: {function('pds_last_error')().decode(errors='replace')}")
+
+
+def _attended(work: Callable[[], int], stop: c_int32) -> int:
+    """Call a function that ends soon after ``stop`` is set, and set it where a signal raises an exception.
+
+    Python runs handlers of signals in the main thread, between two of its own steps: so that thread waits,
+    and another one is in the library.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return work()
+    answers: list[int] = []
+    done = threading.Event()
+
+    def run() -> None:
+        try:
+            answers.append(work())
+        finally:
+            done.set()
+
+    thread = threading.Thread(target=run, name="pdsketch-core", daemon=True)
+    thread.start()
+    try:
+        done.wait()
+    except BaseException:
+        stop.value = 1
+        thread.join()
+        raise
+    thread.join()
+    (answer,) = answers
+    return answer

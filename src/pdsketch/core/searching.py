@@ -1,0 +1,259 @@
+"""Heuristics and searches of the engine (`core/searching.cpp`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from ctypes import Structure, byref, c_double, c_int32, c_int64, c_void_p
+from typing import Final, NamedTuple, final
+
+import numpy as np
+
+from pdsketch.budget import Budget
+from pdsketch.core.library import Array, Arrays, GroundedTask, Owned, call, declare, function
+from pdsketch.core.preparation import PreparedDraft, PreparedGoal
+
+declare(
+    {
+        "pds_evaluator_new": (c_int32, [c_void_p] * 2 + [c_int32] * 2 + [c_void_p] * 2),
+        "pds_evaluator_free": (None, [c_void_p]),
+        "pds_evaluator_values": (c_int32, [c_void_p] * 2 + [c_int64] * 2 + [c_void_p] * 2),
+        "pds_evaluator_preferred": (c_int64, [c_void_p] * 2 + [c_int64]),
+        "pds_search_new": (c_int32, [c_void_p] * 5),
+        "pds_search_free": (None, [c_void_p]),
+        "pds_search_run": (c_int32, [c_void_p, c_double, c_void_p, c_void_p]),
+        "pds_search_progress": (None, [c_void_p] * 2),
+        "pds_search_result": (c_int32, [c_void_p] * 3),
+        "pds_search_many": (c_int32, [c_void_p, c_int64, c_void_p, c_double, c_int32] + [c_void_p] * 3),
+        "pds_plans_steps": (None, [c_void_p] * 2),
+        "pds_plans_free": (None, [c_void_p]),
+        "pds_search_nodes": (None, [c_void_p, c_int64, c_int64] + [c_void_p] * 5),
+    }
+)
+
+ESTIMATES: Final = ("blind", "goalcount", "max", "add", "ff", "lmcut")
+"""The heuristics in the order in which the library numbers them."""
+
+PAUSED, SOLVED, EXHAUSTED, ENOUGH = range(4)
+"""How far a search came: not to an end, to a plan, to the end of its states, to its limit of expansions."""
+
+_FOREVER: Final = 1 << 62
+
+_BRIEF: Final = 1 << 20
+"""So many conditions are looked at in some milliseconds."""
+
+
+def _size(task: GroundedTask) -> int:
+    """About how many conditions an evaluation looks at, or how many items making it ready does."""
+    rows = (task.preconditions, task.effects, task.conditions, task.heads, task.axiom_bodies)
+    return sum(len(each.items) for each in rows) + task.n_facts
+
+
+class _Settings(Structure):
+    _fields_ = [
+        *((name, c_int32) for name in ("estimate", "lazy", "per_effect")),
+        *((name, c_double) for name in ("g_weight", "h_weight")),
+        *((name, c_int64) for name in ("most_expansions", "rounds", "patience")),
+    ]
+
+
+class TaskSearchProgress(Structure):
+    """How far a search came, see `core/interface.h`."""
+
+    _fields_ = [
+        *(
+            (name, c_int64)
+            for name in (
+                "expanded",
+                "evaluated",
+                "generated",
+                "states",
+                "bytes",
+                "goal",
+                "n_steps",
+                "n_unreached",
+            )
+        ),
+        ("best_h", c_double),
+    ]
+
+    expanded: int
+    evaluated: int
+    generated: int
+    states: int
+    bytes: int
+    goal: int
+    n_steps: int
+    n_unreached: int
+    best_h: float
+
+
+class TaskSearchSettings(NamedTuple):
+    """Which search: ``f = g_weight * g + h_weight * h``, lazy or not, and the heuristic.
+
+    Each of the first ``rounds`` ends after ``patience`` evaluations without a lower h.
+    """
+
+    estimate: str
+    g_weight: float
+    h_weight: float
+    lazy: bool = False
+    per_effect: bool = False
+    most_expansions: int | None = None
+    rounds: int = 0
+    patience: int = 0
+
+
+def _settings(settings: TaskSearchSettings) -> _Settings:
+    most = settings.most_expansions
+    return _Settings(
+        ESTIMATES.index(settings.estimate),
+        settings.lazy,
+        settings.per_effect,
+        settings.g_weight,
+        settings.h_weight,
+        _FOREVER if most is None else max(0, most),
+        settings.rounds,
+        settings.patience,
+    )
+
+
+class SearchColumns(NamedTuple):
+    """Nodes of a search, column by column; ``status`` is 0 where open, 1 where expanded, 2 in dead ends."""
+
+    parent: Array
+    operator: Array
+    g: Array
+    h: Array
+    status: Array
+
+
+@final
+class TaskEvaluator(Owned):
+    """A heuristic of a task, for any states of it. It holds room to work in: not for several threads."""
+
+    def __init__(
+        self, task: GroundedTask, estimate: str, costs: Array | None, *, per_effect: bool, budget: Budget
+    ) -> None:
+        super().__init__("pds_evaluator_free")
+        own = Arrays()
+        given, prices = own.task(task), None if costs is None else own.at(costs, np.float64)
+        number, self._size, self._room = ESTIMATES.index(estimate), _size(task), len(task.costs)
+        arguments = (byref(given), prices, number, per_effect, byref(self.handle))
+        call("pds_evaluator_new", *arguments, budget=budget, brief=8 * self._size < _BRIEF)
+
+    def values(self, states: Array, budget: Budget) -> Array:
+        """The value of each state, ``[state, fact]``, of which the first are the task's basic facts."""
+        own, values = Arrays(), np.empty(len(states))
+        rows = (own.at(states, np.uint8), *states.shape, values.ctypes.data)
+        brief = self._size * len(states) < _BRIEF
+        call("pds_evaluator_values", self.handle, *rows, budget=budget, brief=brief)
+        return values
+
+    def preferred(self) -> Array:
+        """The preferred operators of the state that was evaluated last."""
+        found = np.empty(self._room, np.int32)
+        count = function("pds_evaluator_preferred")(self.handle, found.ctypes.data, len(found))
+        return found[:count]
+
+
+@final
+class Search(Owned):
+    """A search for a plan. ``costs`` stand in for the task's in the heuristic."""
+
+    def __init__(
+        self, task: GroundedTask, settings: TaskSearchSettings, costs: Array | None, budget: Budget
+    ) -> None:
+        super().__init__("pds_search_free")
+        own = Arrays()
+        given, prices = own.task(task), None if costs is None else own.at(costs, np.float64)
+        chosen = _settings(settings)
+        self._size = _size(task)
+        arguments = (byref(given), byref(chosen), prices, byref(self.handle))
+        call("pds_search_new", *arguments, budget=budget, brief=8 * self._size < _BRIEF)
+
+    def run(self, seconds: float, budget: Budget) -> int:
+        """Go on for about so long; returns how far it came."""
+        found = c_int32(PAUSED)
+        brief = self._size < _BRIEF  # one step is, and between two of them slices end
+        call("pds_search_run", self.handle, seconds, byref(found), budget=budget, brief=brief)
+        return found.value
+
+    def progress(self) -> TaskSearchProgress:
+        """What it took so far."""
+        progress = TaskSearchProgress()
+        function("pds_search_progress")(self.handle, byref(progress))
+        return progress
+
+    def result(self) -> tuple[list[int], list[int]]:
+        """The plan's operators, and the goal literals that even the relaxed task does not reach."""
+        progress = self.progress()
+        steps = np.empty(progress.n_steps, np.int32)
+        unreached = np.empty(progress.n_unreached, np.int32)
+        function("pds_search_result")(self.handle, steps.ctypes.data, unreached.ctypes.data)
+        return steps.tolist(), unreached.tolist()
+
+    def nodes(self, first: int, last: int) -> SearchColumns:
+        """Some of the nodes that were met."""
+        kinds = (np.int32, np.int32, np.float64, np.float64, np.uint8)
+        columns = SearchColumns(*(np.empty(last - first, kind) for kind in kinds))
+        places = (column.ctypes.data for column in columns)
+        function("pds_search_nodes")(self.handle, first, last, *places)
+        return columns
+
+
+class _Posed(Structure):
+    _fields_ = [
+        *((name, c_void_p) for name in ("draft", "goal", "init")),
+        *((name, c_int64) for name in ("n_init", "most_expansions")),
+    ]
+
+
+class Posed(NamedTuple):
+    """A draft with a goal, from an initial state, and how many expansions its search may take."""
+
+    draft: PreparedDraft
+    goal: PreparedGoal
+    init: Array
+    most_expansions: int
+
+
+class Solved(NamedTuple):
+    """What came of it: whether there is a plan, what that took, and operators of the draft."""
+
+    is_solved: bool
+    expanded: int
+    evaluated: int
+    generated: int
+    plan: list[int]
+
+
+def search_many(
+    posed: Sequence[Posed], settings: TaskSearchSettings, work: float, threads: int, budget: Budget
+) -> list[Solved]:
+    """Narrow each draft and search it eagerly; what is found does not depend on the number of threads.
+
+    No search looks at more conditions than ``work``, whatever it may expand.
+    """
+    own, made = Arrays(), Owned("pds_plans_free")
+    rows = [
+        _Posed(
+            each.draft.handle,
+            each.goal.handle,
+            own.at(each.init, np.uint8),
+            len(each.init),
+            each.most_expansions,
+        )
+        for each in posed
+    ]
+    given, found = (_Posed * len(rows))(*rows), np.empty((len(rows), 5), np.int64)
+    places = (byref(made.handle), found.ctypes.data)
+    call(
+        "pds_search_many", given, len(rows), byref(_settings(settings)), work, threads, *places, budget=budget
+    )
+    steps = np.empty(int(found[:, 4].sum()), np.int32)
+    function("pds_plans_steps")(made.handle, steps.ctypes.data)
+    plans = np.split(steps, np.cumsum(found[:-1, 4]))
+    return [
+        Solved(bool(solved), expanded, evaluated, generated, plan.tolist())
+        for (solved, expanded, evaluated, generated, _), plan in zip(found.tolist(), plans, strict=True)
+    ]
