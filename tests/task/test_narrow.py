@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from time import monotonic
+from time import process_time
 
 import numpy as np
 import pytest
@@ -109,7 +109,7 @@ def test_a_chain_of_a_million_facts_is_followed_to_its_end():
 def test_limits_are_heard_inside(given, limit):
     draft, facts = long_chain(1_000_000)
     budget = Budget(**given)
-    started = monotonic()
+    started = process_time()
     with pytest.raises(limit):
         simplify(draft, facts, budget)
-    assert monotonic() - started < 0.2
+    assert process_time() - started < 0.15  # the whole of it takes more than twice as long

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from time import monotonic
 from typing import NamedTuple
 
 from pdsketch.abstract.andor.compile import Compilations
 from pdsketch.budget import Budget
 from pdsketch.lang.steps import Step
-from pdsketch.search.abstract import AbstractProblem, AbstractSearch, find_at_once
+from pdsketch.search.abstract import AbstractAttempt, AbstractProblem, AbstractSearch, find_at_once
 from pdsketch.search.latent.goal_test import hold_at_first
 from pdsketch.search.latent.margin import Margin
 from pdsketch.search.latent.prices import checked_cost
 from pdsketch.search.latent.replay import Trail
+from pdsketch.search.result import Result
 from pdsketch.search.trace import Trace
 from pdsketch.tensor.model import Model
 
@@ -81,6 +83,21 @@ def accepted_plans(
                 again[i] = other
         plans = again
     return found
+
+
+def result_of(found: Result, attempt: AbstractAttempt, accepted: Accepted) -> Result:
+    """The result of a problem whose plan the model accepts; ``found`` is what is said of any result."""
+    return replace(
+        found,
+        plan=accepted.plan,
+        cost=accepted.cost,
+        expanded=attempt.expanded,
+        evaluated=attempt.evaluated,
+        generated=attempt.generated,
+        refinements=attempt.refinements,
+        phases=attempt.phases,
+        warnings=(*found.warnings, *accepted.said),
+    )
 
 
 def abstract_searches(

@@ -16,8 +16,7 @@ from pdsketch.budget import Budget, LimitError
 from pdsketch.lang.diagnostics import Error, error
 from pdsketch.lang.steps import Step
 from pdsketch.lang.terms import Expr
-from pdsketch.search.abstract import AbstractAttempt
-from pdsketch.search.abstract_many import abstract_searches, accepted_plans
+from pdsketch.search.abstract_many import abstract_searches, accepted_plans, result_of
 from pdsketch.search.latent.candidates import CandidateSource
 from pdsketch.search.latent.doubts import encoded, looked_at
 from pdsketch.search.latent.engine import BestFirstSearch
@@ -209,30 +208,14 @@ class _Planning:
             max_depth=self.options.max_depth,
             threads=self.options.threads,
         )
-        for i, (plan, cost, said) in accepted.items():
-            found[i] = self._abstract_result(i, searches[i].attempt, plan, cost, said)
+        for i, plan in accepted.items():
+            found[i] = result_of(self._result(i, LatentOutcome("solved")), searches[i].attempt, plan)
         for i, own in searches.items():
             self.counts[i] += (own.attempt.expanded, own.attempt.evaluated, own.attempt.generated)
             self.spent[i] += own.attempt.expanded
             self.explains[i] = own.attempt.explain
             if i not in found and self.options.search == "abstract":
                 self.doubts[i] = (*self.doubts[i], f"{own.attempt.why}: the model itself was searched")
-
-    def _abstract_result(
-        self, i: int, attempt: AbstractAttempt, plan: list[Step], cost: float, said: Sequence[str]
-    ) -> Result:
-        result = self._result(i, LatentOutcome("solved"))
-        return replace(
-            result,
-            plan=plan,
-            cost=cost,
-            expanded=attempt.expanded,
-            evaluated=attempt.evaluated,
-            generated=attempt.generated,
-            refinements=attempt.refinements,
-            phases=attempt.phases,
-            warnings=(*result.warnings, *said),
-        )
 
     def _searched(
         self, left: Sequence[int], pools: Sequence[Candidates], number: int, *, last: bool

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import product
 from operator import attrgetter
 from typing import Any, Final, final
 from weakref import WeakKeyDictionary
@@ -28,9 +27,9 @@ from pdsketch.abstract.andor.domain import (
     symbolic_domain,
 )
 from pdsketch.abstract.andor.explain import explained
-from pdsketch.abstract.andor.facts import FactTables
+from pdsketch.abstract.andor.facts import FactTables, facts_of
 from pdsketch.abstract.andor.functions import NotAbstractableError, TooManyCombinationsError
-from pdsketch.abstract.andor.symbolic import candidate_name, code_name, part_name
+from pdsketch.abstract.andor.symbolic import candidate_name, code_name
 from pdsketch.abstract.andor.templates import (
     groups_of,
     is_large,
@@ -41,7 +40,7 @@ from pdsketch.abstract.andor.templates import (
 from pdsketch.abstract.andor.wrong_cases import wrong_cases
 from pdsketch.budget import current
 from pdsketch.kernels.arrays import Bools, Ints
-from pdsketch.lang.domain import Domain, Fact, Predicate
+from pdsketch.lang.domain import Domain, Fact
 from pdsketch.lang.rewrite import map_children
 from pdsketch.lang.terms import Expr, Object
 from pdsketch.lang.types import ObjectType, ValueType
@@ -172,7 +171,7 @@ class ModelAbstraction:
         if not is_large(domain, types):
             return types, None
         names = numbered(domain, state.universe(0).types)
-        return types, frozenset(self._facts(static_variables(domain), state, names))
+        return types, frozenset(facts_of(self.books, static_variables(domain), state, names))
 
     def template(self, kind: _Kind) -> Template:
         """The ground task for states of a kind; objects, the constants first, are named by number."""
@@ -214,32 +213,6 @@ class ModelAbstraction:
                 if values is not None and (parameter.type.choices or 0) <= MOST_CHOICES:
                     codes = self.books.know_values(parameter.type, values[parameter.type])[0].tolist()
                 yield from ((candidate_name(book), code_name(book, code)) for code in codes)
-
-    def facts(self, state: StateBatch, names: Mapping[str, str]) -> Iterator[Fact]:
-        """The facts over codes of one state, whose objects have these names."""
-        return self._facts(self._model.domain.state_predicates, state, names)
-
-    def _facts(
-        self, predicates: Iterable[Predicate], state: StateBatch, names: Mapping[str, str]
-    ) -> Iterator[Fact]:
-        """Those of some state variables."""
-        universe = state.universe(0)
-        for predicate in predicates:
-            table = state.tensors[predicate.name]
-            members = [
-                [names[n] for n in universe.members(p.type)]
-                for p in predicate.parameters
-                if isinstance(p.type, ObjectType)
-            ]
-            rows = [*product(*members)]
-            if predicate.type.is_bool:
-                truths = table.reshape(-1).tolist()
-                yield from ((predicate.name, *row) for row, held in zip(rows, truths, strict=True) if held)
-                continue
-            for place, codes in enumerate(self.books.split(predicate.name, table)):
-                book = self.books.parts(predicate.type)[place].book
-                name = part_name(self.books, predicate, place)
-                yield from ((name, *row, code_name(book, c)) for row, c in zip(rows, codes, strict=True))
 
 
 _KNOWN: WeakKeyDictionary[Model, ModelAbstraction] = WeakKeyDictionary()

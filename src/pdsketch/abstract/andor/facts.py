@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import final
@@ -13,9 +13,10 @@ from torch import Tensor
 from pdsketch.abstract.andor.codebooks import Codebooks
 from pdsketch.abstract.andor.symbolic import code_name, part_name
 from pdsketch.kernels.arrays import Bools, Longs
-from pdsketch.lang.domain import Domain
+from pdsketch.lang.domain import Domain, Fact, Predicate
 from pdsketch.lang.types import ObjectType
 from pdsketch.task.template import Template
+from pdsketch.tensor.states.state import StateBatch
 from pdsketch.tensor.states.universe import Universe
 
 
@@ -96,3 +97,26 @@ def _numbers(
     known = template.numbers
     found = [known.get((name, *row, *code), -1) for row in rows for code in codes]
     return np.array(found, np.int64).reshape(len(rows), len(codes))
+
+
+def facts_of(
+    books: Codebooks, predicates: Iterable[Predicate], state: StateBatch, names: Mapping[str, str]
+) -> Iterator[Fact]:
+    """The facts over codes of one state, those of some state variables; its objects have these names."""
+    universe = state.universe(0)
+    for predicate in predicates:
+        table = state.tensors[predicate.name]
+        members = [
+            [names[n] for n in universe.members(p.type)]
+            for p in predicate.parameters
+            if isinstance(p.type, ObjectType)
+        ]
+        rows = [*product(*members)]
+        if predicate.type.is_bool:
+            truths = table.reshape(-1).tolist()
+            yield from ((predicate.name, *row) for row, held in zip(rows, truths, strict=True) if held)
+            continue
+        for place, codes in enumerate(books.split(predicate.name, table)):
+            book = books.parts(predicate.type)[place].book
+            name = part_name(books, predicate, place)
+            yield from ((name, *row, code_name(book, c)) for row, c in zip(rows, codes, strict=True))

@@ -9,6 +9,7 @@ from typing import Any, Final, final
 import torch
 
 from pdsketch.abstract.andor.compile import ModelAbstraction, abstraction_of
+from pdsketch.abstract.andor.facts import facts_of
 from pdsketch.abstract.andor.functions import NotAbstractableError, TooManyCombinationsError
 from pdsketch.abstract.andor.symbolic import ENTITY, apart, code_name
 from pdsketch.abstract.export.effects import NamedConditions
@@ -78,7 +79,7 @@ def exported(model: Model, state: State, goal: str | Expr, *, costs: bool | None
             reason = str(why) or "it depends on too many combinations of codes"
             raise error("not-abstractable", f"the goal has no form over codes: {reason}") from None
         objects = batch.universe(0).types
-        own = kept.facts(batch, {name: name for name in objects})
+        own = facts_of(kept.books, model.domain.state_predicates, batch, {name: name for name in objects})
         facts = dict.fromkeys((*own, *kept.candidates()), True)
     return _Export(model, kept, objects, model.domain.has_costs if costs is None else costs).task(
         formula, facts
