@@ -1,4 +1,4 @@
-"""Search: packed kernels over grounded tasks, batches of tensors over learned models."""
+"""Search: the engine over grounded tasks, batches of tensors over learned models."""
 
 from pdsketch.doors import open_door
 

@@ -19,7 +19,7 @@ from pdsketch.task import Grounding, Task
 def plan_problem(problem: Problem, options: PlanOptions) -> Result:
     """Find a plan for a problem whose state is Boolean; see `pdsketch.plan`.
 
-    The time limit counts from now, grounding included, the compilation of kernels not.
+    The time limit counts from now, grounding included, imports not.
     """
     with options.budget().running() as budget:
         return _Planning(problem, options, budget).result()
