@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from tests.agree.run import Batch, first_seed
 
-from pdsketch.kernels.csr import CSR
+from pdsketch.core.rows import CSR
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pdsketch.kernels.csr import csr_of
+from pdsketch.core.rows import csr_of
 from pdsketch.task.task import Task
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
-from pdsketch.kernels.csr import csr_of
+from pdsketch.core.rows import csr_of
 from pdsketch.task.draft import Draft
 
 

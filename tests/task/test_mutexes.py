@@ -13,7 +13,7 @@ from tests.task.test_narrow import simplified
 import pdsketch as pds
 from pdsketch.budget import current
 from pdsketch.core import States, mutexes
-from pdsketch.kernels.csr import csr_of
+from pdsketch.core.rows import csr_of
 from pdsketch.task.grounding import ground
 from pdsketch.task.mutexes import without_mutexes
 from pdsketch.task.task import Task

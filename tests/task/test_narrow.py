@@ -12,7 +12,7 @@ from tests.task import reference
 from tests.task.drafts import drafts
 
 from pdsketch.budget import Budget, OutOfMemoryError, OutOfTimeError, current
-from pdsketch.kernels.csr import CSR, csr_of
+from pdsketch.core.rows import CSR, csr_of
 from pdsketch.task.draft import Draft
 from pdsketch.task.narrowing import Facts, narrowed, prepare, prepare_goal, simplify
 

@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol, final
 import numpy as np
 from torch import Tensor
 
-from pdsketch.kernels import Bools, Floats
+from pdsketch.core import Bools, Floats
 from pdsketch.lang import TRUE, Expr, Form, Object, ObjectType, Step, ValueType, substitute
 from pdsketch.task import Task
 from pdsketch.tensor import Model, StateBatch

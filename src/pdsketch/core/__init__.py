@@ -6,6 +6,7 @@ was reached, or a `KeyboardInterrupt`: calls from the main thread are run in
 a thread of their own, so that signals are heard meanwhile.
 """
 
+from pdsketch.core.arrays import Bools, Floats, Ints, Longs
 from pdsketch.core.library import library
 from pdsketch.core.preparation import (
     Join,
@@ -16,6 +17,7 @@ from pdsketch.core.preparation import (
     mutexes,
     narrow,
 )
+from pdsketch.core.rows import CSR, csr_of, distinct, gather, group, owners_of, repeated, starts_of
 from pdsketch.core.searching import (
     ENOUGH,
     ESTIMATES,
@@ -33,12 +35,17 @@ from pdsketch.core.searching import (
 )
 
 __all__ = [
+    "CSR",
     "ENOUGH",
     "ESTIMATES",
     "EXHAUSTED",
     "PAUSED",
     "SOLVED",
+    "Bools",
+    "Floats",
+    "Ints",
     "Join",
+    "Longs",
     "OwnRows",
     "Posed",
     "PreparedDraft",
@@ -50,8 +57,15 @@ __all__ = [
     "TaskEvaluator",
     "TaskSearchProgress",
     "TaskSearchSettings",
+    "csr_of",
+    "distinct",
+    "gather",
+    "group",
     "library",
     "mutexes",
     "narrow",
+    "owners_of",
+    "repeated",
     "search_many",
+    "starts_of",
 ]

@@ -6,8 +6,8 @@ from typing import Protocol, final
 
 from pdsketch import core
 from pdsketch.budget import current
+from pdsketch.core import Bools, Floats, Ints
 from pdsketch.heuristics.registry import find_heuristic
-from pdsketch.kernels import Bools, Floats, Ints
 from pdsketch.task import Task
 
 

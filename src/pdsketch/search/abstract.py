@@ -30,8 +30,7 @@ from pdsketch.abstract import (
     step_named,
 )
 from pdsketch.budget import Budget
-from pdsketch.core import Posed, Solved, States
-from pdsketch.kernels import Ints
+from pdsketch.core import Ints, Posed, Solved, States
 from pdsketch.lang import Expr, Step
 from pdsketch.search.latent.instances import checked_cost, costs_of
 from pdsketch.search.latent.margin import Margin, hold_at_first

@@ -55,9 +55,9 @@ def plan(target: Any, state: Any = None, goal: Any = None, **options: Any) -> Re
     """Find a plan: for a `Problem` as it stands, or for a `Model`, a state and a goal.
 
     - Problems without values: ``search`` is ``lazy-gbfs`` (the default), ``gbfs``, ``wastar`` or ``astar``;
-      ``heuristic`` is ``ff`` (the default), ``add``, ``max``, ``lmcut``, ``goalcount`` or ``blind``. ``state`` (ground
-      atoms to values) and ``goal`` (text) stand in for the problem's own. There is no time limit unless one
-      is given.
+      ``heuristic`` is ``ff`` (the default), ``add``, ``max``, ``lmcut``, ``goalcount`` or ``blind``.
+      ``state`` (ground atoms to values) and ``goal`` (text) stand in for the problem's own. There is no
+      time limit unless one is given.
     - Models, and problems with values: ``search`` is ``portfolio`` (the default, the library's strategy),
       ``astar``, ``wastar``, ``gbfs`` or ``abstract``. The portfolio plans in the model's abstraction first,
       with half of what may be spent, then in the model itself, where the heuristics ``ao`` and ``opt`` and

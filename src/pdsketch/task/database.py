@@ -8,8 +8,7 @@ from typing import final
 import numpy as np
 
 from pdsketch.budget import MEGABYTE, Budget, OutOfMemoryError, current
-from pdsketch.core import Join
-from pdsketch.kernels import Ints
+from pdsketch.core import Ints, Join
 from pdsketch.lang import Span
 from pdsketch.task.program import JoinRelation, Program
 from pdsketch.task.rules import Rule

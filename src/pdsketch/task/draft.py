@@ -10,7 +10,7 @@ from typing import final
 import numpy as np
 
 from pdsketch.budget import Budget
-from pdsketch.kernels import CSR, Bools, Floats, Ints, Longs, distinct, gather, group, owners_of, repeated
+from pdsketch.core import CSR, Bools, Floats, Ints, Longs, distinct, gather, group, owners_of, repeated
 from pdsketch.lang import LARGEST_COST, Action, Problem, dataclass, error
 from pdsketch.task.bodies import Bodies
 from pdsketch.task.database import Database

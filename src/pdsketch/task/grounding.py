@@ -10,7 +10,7 @@ from typing import Final, final
 import numpy as np
 
 from pdsketch.budget import DEFAULT_MEGABYTES, UNLIMITED, Budget, OutOfMemoryError, current
-from pdsketch.kernels import Ints
+from pdsketch.core import Ints
 from pdsketch.lang import Error, Fact, Problem, Span, dataclass
 from pdsketch.task.bodies import Bodies, bodies_of
 from pdsketch.task.compiler import compile_rules

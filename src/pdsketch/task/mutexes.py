@@ -12,8 +12,7 @@ from typing import Final
 import numpy as np
 
 from pdsketch.budget import Budget
-from pdsketch.core import mutexes
-from pdsketch.kernels import Ints, gather
+from pdsketch.core import Ints, gather, mutexes
 from pdsketch.task.task import Task
 
 MOST_LITERALS: Final = 1 << 13

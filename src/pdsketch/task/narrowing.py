@@ -12,8 +12,18 @@ from typing import final
 import numpy as np
 
 from pdsketch.budget import Budget
-from pdsketch.core import OwnRows, PreparedDraft, PreparedGoal, narrow
-from pdsketch.kernels import CSR, Bools, Floats, Ints, csr_of, starts_of
+from pdsketch.core import (
+    CSR,
+    Bools,
+    Floats,
+    Ints,
+    OwnRows,
+    PreparedDraft,
+    PreparedGoal,
+    csr_of,
+    narrow,
+    starts_of,
+)
 from pdsketch.lang import dataclass
 from pdsketch.task.draft import Draft
 

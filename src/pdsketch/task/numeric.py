@@ -7,7 +7,7 @@ from typing import final
 
 import numpy as np
 
-from pdsketch.kernels import Bools, Floats, Ints
+from pdsketch.core import Bools, Floats, Ints
 from pdsketch.lang import (
     Apply,
     Arithmetic,

@@ -10,7 +10,7 @@ from typing import final
 import numpy as np
 
 from pdsketch.budget import current
-from pdsketch.kernels import Ints
+from pdsketch.core import Ints
 from pdsketch.lang import (
     BOOL,
     Apply,

@@ -7,7 +7,7 @@ from dataclasses import field
 from math import inf
 from typing import final
 
-from pdsketch.kernels import Ints
+from pdsketch.core import Ints
 from pdsketch.lang import ObjectType, dataclass
 from pdsketch.task.normal import Vocabulary
 

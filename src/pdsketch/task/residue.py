@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pdsketch.budget import Budget
-from pdsketch.kernels import Bools, Ints, gather, group, owners_of, repeated
+from pdsketch.core import Bools, Ints, gather, group, owners_of, repeated
 from pdsketch.lang import dataclass
 from pdsketch.task.database import Database, too_large
 from pdsketch.task.formula import (

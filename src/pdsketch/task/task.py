@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import final
 
-from pdsketch.kernels import CSR, Bools, Floats, Ints
+from pdsketch.core import CSR, Bools, Floats, Ints
 from pdsketch.lang import Fact, dataclass
 
 

@@ -16,8 +16,7 @@ from typing import Final, final
 import numpy as np
 
 from pdsketch.budget import current
-from pdsketch.core import PreparedDraft, PreparedGoal
-from pdsketch.kernels import Bools
+from pdsketch.core import Bools, PreparedDraft, PreparedGoal
 from pdsketch.lang import (
     BOOL,
     Apply,

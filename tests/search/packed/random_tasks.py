@@ -8,7 +8,7 @@ from itertools import count
 import numpy as np
 from hypothesis import strategies as st
 
-from pdsketch.kernels.csr import csr_of
+from pdsketch.core.rows import csr_of
 from pdsketch.task.task import Task
 
 

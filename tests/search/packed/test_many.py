@@ -13,7 +13,7 @@ from tests.task.test_narrow import simplified
 
 from pdsketch.budget import Budget, OutOfMemoryError, OutOfTimeError, current
 from pdsketch.core import Posed
-from pdsketch.kernels.csr import csr_of
+from pdsketch.core.rows import csr_of
 from pdsketch.search.options import problem_options
 from pdsketch.search.packed.engine import search, search_many
 from pdsketch.task.draft import Draft

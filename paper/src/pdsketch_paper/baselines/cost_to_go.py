@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import smooth_l1_loss, softplus
 
-from pdsketch.kernels import Bools, Floats
+from pdsketch.core import Bools, Floats
 from pdsketch.lang import Domain, error
 from pdsketch.tensor import StateBatch, same_domain
 from pdsketch.training import Array

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pdsketch.kernels import Bools, Floats, Longs
+from pdsketch.core import Bools, Floats, Longs
 
 # k-means, deterministic: the same rows give the same centroids.
 

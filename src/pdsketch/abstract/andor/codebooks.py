@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from pdsketch.abstract.andor.codebook import Codebook, CodePart, fitted
-from pdsketch.kernels import Bools, Floats, Longs
+from pdsketch.core import Bools, Floats, Longs
 from pdsketch.lang import Domain, Predicate, ValueType, did_you_mean, error
 from pdsketch.tensor import CODEBOOKS, COUNTS, Codes, codes_of, rows_of, samples_of
 

@@ -42,7 +42,7 @@ from pdsketch.abstract.andor.templates import (
 from pdsketch.abstract.andor.translate import Translator
 from pdsketch.abstract.andor.unreachable import unreachable_parts
 from pdsketch.budget import current
-from pdsketch.kernels import Bools, Ints, Longs
+from pdsketch.core import Bools, Ints, Longs
 from pdsketch.lang import (
     Domain,
     Expr,

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from pdsketch.abstract.andor.codebooks import Codebooks
 from pdsketch.abstract.andor.functions import CodeAxis
-from pdsketch.kernels import Longs
+from pdsketch.core import Longs
 from pdsketch.lang import BlankCall, Expr, ValueType, formula_text, walk
 from pdsketch.tensor import CORRECTIONS, ENTRIES, WEIGHTS, Model
 

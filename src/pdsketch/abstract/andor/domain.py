@@ -37,7 +37,7 @@ from pdsketch.abstract.andor.symbolic import (
 )
 from pdsketch.abstract.andor.translate import Translator
 from pdsketch.budget import current
-from pdsketch.kernels import Longs
+from pdsketch.core import Longs
 from pdsketch.lang import (
     BOOL,
     FALSE,

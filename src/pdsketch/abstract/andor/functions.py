@@ -21,7 +21,7 @@ from torch import Tensor
 from pdsketch.abstract.andor.codebook import CodePart
 from pdsketch.abstract.andor.codebooks import Codebooks
 from pdsketch.budget import current
-from pdsketch.kernels import Bools, Longs
+from pdsketch.core import Bools, Longs
 from pdsketch.lang import (
     Apply,
     Domain,

@@ -16,7 +16,7 @@ from pdsketch.abstract.andor.codebooks import Codebooks
 from pdsketch.abstract.andor.functions import CodeAxis, CodeTable, own_column
 from pdsketch.abstract.decision_lists.exact import exact_rules
 from pdsketch.abstract.decision_lists.literals import CodeLiteral, conjunction, disjunction, literal_text
-from pdsketch.kernels import Longs
+from pdsketch.core import Longs
 from pdsketch.lang import TRUE, Apply, Domain, Expr, Variable, formula_text
 
 # How codes and what has them are called where people read them.

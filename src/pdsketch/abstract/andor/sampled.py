@@ -18,7 +18,7 @@ from pdsketch.abstract.decision_lists.decision_list import DecisionList
 from pdsketch.abstract.decision_lists.examples import CodeColumn, CodedExamples, CodedSet
 from pdsketch.abstract.decision_lists.learn import learn_list
 from pdsketch.budget import LimitError, current
-from pdsketch.kernels import Bools, Longs
+from pdsketch.core import Bools, Longs
 from pdsketch.lang import Apply, error
 from pdsketch.tensor import RULES
 

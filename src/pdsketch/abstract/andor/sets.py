@@ -48,7 +48,7 @@ from pdsketch.abstract.decision_lists.literals import (
     HasCode,
     SameCode,
 )
-from pdsketch.kernels import Bools, Longs
+from pdsketch.core import Bools, Longs
 from pdsketch.lang import (
     BOOL,
     FALSE,

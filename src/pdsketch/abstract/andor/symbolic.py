@@ -12,7 +12,7 @@ import numpy as np
 from pdsketch.abstract.andor.codebook import Codebook
 from pdsketch.abstract.andor.codebooks import Codebooks
 from pdsketch.abstract.andor.functions import CodeAxis, CodeTable
-from pdsketch.kernels import Bools
+from pdsketch.core import Bools
 from pdsketch.lang import (
     BOOL,
     FALSE,

@@ -17,7 +17,7 @@ from pdsketch.abstract.andor.functions import (
     TooManyCombinationsError,
     every_row,
 )
-from pdsketch.kernels import Bools, Longs
+from pdsketch.core import Bools, Longs
 
 _BASES: Final = 64
 _VARIED: Final = 16

@@ -15,7 +15,7 @@ from pdsketch.abstract.abstraction import CodeReading
 from pdsketch.abstract.andor.codebooks import Codebooks
 from pdsketch.abstract.andor.domain import SymbolicDomain, arguments
 from pdsketch.abstract.andor.symbolic import apart, candidate_name, code_name, part_name
-from pdsketch.kernels import Bools, Ints, Longs
+from pdsketch.core import Bools, Ints, Longs
 from pdsketch.lang import TRUE, Data, Domain, Fact, ObjectType, Predicate, Problem, Source
 from pdsketch.task import Task, Template
 from pdsketch.tensor import StateBatch, Universe

@@ -39,7 +39,7 @@ from pdsketch.abstract.andor.symbolic import (
     variables_apart,
 )
 from pdsketch.abstract.andor.tabulate import Tabulated, tabulate
-from pdsketch.kernels import Bools, Longs
+from pdsketch.core import Bools, Longs
 from pdsketch.lang import (
     BOOL,
     FALSE,

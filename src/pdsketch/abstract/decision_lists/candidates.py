@@ -17,7 +17,7 @@ import numpy as np
 from pdsketch import budget
 from pdsketch.abstract.decision_lists.literals import AtLeast, CodeLiteral, ElementLiteral
 from pdsketch.abstract.decision_lists.space import ElementSpace, LiteralSpace, foil_gain, group_bits
-from pdsketch.kernels import Bools, Floats, Longs
+from pdsketch.core import Bools, Floats, Longs
 
 _CONTEXTS: Final = 10
 """How many literals about elements are tried together with a second one."""

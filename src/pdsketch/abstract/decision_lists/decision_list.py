@@ -20,7 +20,7 @@ from pdsketch.abstract.decision_lists.literals import (
     literal_from_json,
     literal_text,
 )
-from pdsketch.kernels import Longs
+from pdsketch.core import Longs
 from pdsketch.lang import error
 
 FORMAT: Final = 1

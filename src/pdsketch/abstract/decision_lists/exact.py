@@ -21,7 +21,7 @@ from pdsketch.abstract.decision_lists.decision_list import DecisionRule
 from pdsketch.abstract.decision_lists.description import Body, has_one_of
 from pdsketch.abstract.decision_lists.examples import CodedExamples
 from pdsketch.abstract.decision_lists.literals import HasCode, SameCode
-from pdsketch.kernels import Bools, Longs
+from pdsketch.core import Bools, Longs
 
 MOST_CELLS: Final = 200_000
 """Larger tables are not looked at as a whole."""

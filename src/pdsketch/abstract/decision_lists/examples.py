@@ -10,7 +10,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from pdsketch.kernels import Bools, Floats, Longs
+from pdsketch.core import Bools, Floats, Longs
 
 
 @final

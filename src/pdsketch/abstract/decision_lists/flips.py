@@ -27,7 +27,7 @@ from pdsketch.abstract.decision_lists.literals import (
     covers,
 )
 from pdsketch.abstract.decision_lists.space import Pairs
-from pdsketch.kernels import Bools, Longs
+from pdsketch.core import Bools, Longs
 
 ENOUGH: Final = 0.995
 """The share of the other examples that must be explained."""

@@ -34,7 +34,7 @@ from pdsketch.abstract.decision_lists.description import (
 from pdsketch.abstract.decision_lists.examples import CodedExamples
 from pdsketch.abstract.decision_lists.literals import AtLeast, CodeLiteral, covers, holds, negated
 from pdsketch.abstract.decision_lists.space import Pairs, foil_gain, group_bits, space_of
-from pdsketch.kernels import Bools, Floats, Longs
+from pdsketch.core import Bools, Floats, Longs
 
 # Two or three literals at once, for where no single one gains anything, as in parities.
 #

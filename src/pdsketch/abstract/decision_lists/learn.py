@@ -28,7 +28,7 @@ from pdsketch.abstract.decision_lists.flips import ENOUGH, Rules, exception_rule
 from pdsketch.abstract.decision_lists.foil import foil_rules
 from pdsketch.abstract.decision_lists.literals import CodeLiteral, HasCode, SameCode
 from pdsketch.abstract.decision_lists.space import Pairs
-from pdsketch.kernels import Bools, Floats, Longs
+from pdsketch.core import Bools, Floats, Longs
 
 # Functions that a few scalar arguments determine: the table of what was seen, minimised.
 #

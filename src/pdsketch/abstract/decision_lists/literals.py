@@ -9,7 +9,7 @@ from typing import Any, Final, Protocol, final
 import numpy as np
 
 from pdsketch.abstract.decision_lists.examples import CodedExamples, CodedSet
-from pdsketch.kernels import Bools
+from pdsketch.core import Bools
 
 
 @final

@@ -16,7 +16,7 @@ from pdsketch.abstract.decision_lists.literals import (
     HasCode,
     SameCode,
 )
-from pdsketch.kernels import Bools, Floats, Longs
+from pdsketch.core import Bools, Floats, Longs
 
 Pairs = Sequence[tuple[int, int]]
 """Scalar arguments whose codes may be compared."""

@@ -39,8 +39,8 @@ from pdsketch.abstract.optimistic.task_builder import (
     conjunction,
     reads,
 )
+from pdsketch.core import Bools
 from pdsketch.heuristics import KernelEvaluator
-from pdsketch.kernels import Bools
 from pdsketch.lang import (
     BOOL,
     Action,

@@ -16,7 +16,7 @@ from typing import Literal, final
 import numpy as np
 
 from pdsketch.budget import Budget, current
-from pdsketch.kernels import csr_of
+from pdsketch.core import csr_of
 from pdsketch.lang import (
     Apply,
     Domain,

@@ -17,7 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from pdsketch.kernels import Bools, Floats
+from pdsketch.core import Bools, Floats
 from pdsketch.lang import ObjectType
 from pdsketch.search.latent.goal_orders import (
     JoinedParts,

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from pdsketch.abstract import Abstraction, Compile, FactReader, object_places
+from pdsketch.core import Bools, Floats
 from pdsketch.heuristics import Evaluator, KernelEvaluator
-from pdsketch.kernels import Bools, Floats
 from pdsketch.lang import Expr
 from pdsketch.search.latent.instances import Candidates, costs_of
 from pdsketch.search.latent.margin import NO_MARGIN, Margin

@@ -13,7 +13,7 @@ from typing import Final, final
 import numpy as np
 from torch import Tensor
 
-from pdsketch.kernels import Bools, Floats
+from pdsketch.core import Bools, Floats
 from pdsketch.search.latent.heuristics import StateHeuristic
 from pdsketch.search.options import ModelSearch, Search
 from pdsketch.tensor import StateBatch

@@ -8,7 +8,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from pdsketch.kernels.arrays import Bools, Ints, Longs
+from pdsketch.core.arrays import Bools, Ints, Longs
 from pdsketch.lang import dataclass
 
 
