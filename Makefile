@@ -14,7 +14,7 @@ export OMP_NUM_THREADS ?= 1
 # Byte code is kept whatever the environment says: of the tests, too, whose assertions pytest rewrites.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help demo test quick lint format core fuzz torture bench clean mutants agree cluster browser docs
+.PHONY: help demo test quick lint format core sanitize fuzz torture bench clean mutants agree cluster browser docs
 
 help:  ## this list
 	@grep -hE '^[a-z]+: .*##|^[a-z]+:  ##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -54,7 +54,18 @@ format: .venv/installed-dev  ## put the code and the examples into canonical lay
 	$(BIN)/pdsketch fmt examples/*/*.pddl examples/*/*.pdsketch
 
 core: .venv/installed-dev  ## build the engine again, after changes in core/
-	cmake --build build/editable
+	$(PIP) --no-deps --editable .
+
+# The sanitizers come first into the process, and exceptions must be known to them. Leaks: the interpreter has its own.
+CXX ?= c++
+SANITIZED = PDSKETCH_CORE=$(CURDIR)/build/core-sanitize/_core.so ASAN_OPTIONS=detect_leaks=0 \
+	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)"
+
+sanitize: .venv/installed-dev  ## the engine's tests and 5,000 random cases, with sanitizers (addresses, undefined behaviour)
+	$(BIN)/cmake -S core --preset sanitize
+	$(BIN)/cmake --build build/core-sanitize --parallel
+	$(SANITIZED) $(BIN)/python -m pytest -n 2 tests/core tests/task tests/heuristics tests/search/packed
+	$(SANITIZED) $(BIN)/python -m tests.agree --cases 5000 --kind ground,packed,relaxed,search
 
 fuzz: .venv/installed-dev  ## 100,000 mutated files through the language; no crash, no hang
 	$(BIN)/python -m tests.fuzz --files 100000

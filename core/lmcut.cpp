@@ -49,6 +49,8 @@ public:
         limits.tick(unaries_.size() / 16);
         explore(state, limits);
         if (cost_[goal_] >= kUnreached) return kDeadEnd;
+        // Costs are shared among what an operator does under different conditions, and hmax charges each anew.
+        const Cost at_least = cost_[goal_];
         Cost total = 0;
         while (cost_[goal_] > 0) {
             find_goal_zone(limits);
@@ -59,7 +61,7 @@ public:
             total += least;
             repair(limits);
         }
-        return static_cast<double>(std::min(total, kCap)) / relaxation_.scale;
+        return static_cast<double>(std::clamp(total, at_least, kCap)) / relaxation_.scale;
     }
 
     std::vector<Id> unreached() const override {

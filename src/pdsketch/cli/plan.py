@@ -101,7 +101,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Exit codes are Fast Downward's: 0, 11, 12, 22, 23; 31 for bad input."""
-    gc.disable()  # loading the kernels makes many objects that live to the end
+    gc.disable()  # imports make many objects that live to the end
     try:
         return _run(args)
     finally:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
+from _thread import start_new_thread
 from collections.abc import Callable, Mapping
 from ctypes import Structure, byref, c_char_p, c_double, c_int32, c_int64, c_void_p
 from functools import cache
@@ -225,22 +226,34 @@ def _attended(work: Callable[[], int], stop: c_int32) -> int:
     if threading.current_thread() is not threading.main_thread():
         return work()
     answers: list[int] = []
-    done = threading.Event()
+    done = threading.Lock()
+    done.acquire()
 
     def run() -> None:
         try:
             answers.append(work())
         finally:
-            done.set()
+            done.release()
 
-    thread = threading.Thread(target=run, name="pdsketch-core", daemon=True)
-    thread.start()
     try:
-        done.wait()
+        try:
+            start_new_thread(run, ())
+        except RuntimeError:  # the system has no more threads: Ctrl-C has to wait
+            return work()
+        done.acquire()
     except BaseException:
         stop.value = 1
-        thread.join()
+        _wait(done)
         raise
-    thread.join()
     (answer,) = answers
     return answer
+
+
+def _wait(done: threading.Lock) -> None:
+    """Wait for the library, however often Ctrl-C is pressed: until it ends it reads what would go."""
+    while True:
+        try:
+            done.acquire()
+        except KeyboardInterrupt:
+            continue
+        return

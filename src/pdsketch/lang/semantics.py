@@ -2,7 +2,7 @@
 
 A state maps ground atoms to values: ``("on", "a", "b"): True``. A Boolean atom
 that is not there is false. Every other engine (the tensor program, the grounded
-task, the kernels) is tested against this module, and the validator judges plans
+task, the engine) is tested against this module, and the validator judges plans
 by it; so it is written to be read. What expressions mean stands in `moment`,
 what steps do stands here.
 """

@@ -1,1 +1,1 @@
-"""Search: packed kernels over grounded tasks, batches of tensors over learned models."""
+"""Search: the engine over grounded tasks, batches of tensors over learned models."""

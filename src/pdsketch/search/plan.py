@@ -40,8 +40,8 @@ def plan(target: Any, state: Any = None, goal: Any = None, **options: Any) -> Re
     """Find a plan: for a `Problem` as it stands, or for a `Model`, a state and a goal.
 
     - Problems: ``search`` is ``astar``, ``wastar``, ``gbfs`` or ``lazy-gbfs`` (the
-      default); ``heuristic`` is ``blind``, ``goalcount``, ``max``, ``add`` or ``ff``
-      (the default). ``state`` (ground atoms to values) and ``goal`` (text) stand in
+      default); ``heuristic`` is ``blind``, ``goalcount``, ``max``, ``lmcut``, ``add`` or
+      ``ff`` (the default). ``state`` (ground atoms to values) and ``goal`` (text) stand in
       for the problem's own. There is no time limit unless one is given.
     - Models, and problems with values: ``astar`` and ``opt`` are the defaults, and
       20 seconds; more options are those of `pdsketch.search.keywords.ModelOptions`.

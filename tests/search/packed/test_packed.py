@@ -136,7 +136,8 @@ def test_the_time_limit_holds(name):
 
 
 @pytest.mark.parametrize("name", SEARCHES)
-def test_the_memory_limit_holds_and_is_used_up(name):
+def test_the_memory_limit_holds_and_is_used_up(name, monkeypatch):
+    monkeypatch.setattr(engine, "_SLICE", 0.0)
     facts = " ".join(f"x{i}" for i in range(60)) + " never"
     task = make_task(facts, "", "never", [(f"s{i}", f"~x{i}", f"x{i}", 1.0) for i in range(60)])
     found = search(

@@ -1,1 +1,1 @@
-"""Search over grounded tasks, in compiled kernels."""
+"""Search over grounded tasks, by the engine."""

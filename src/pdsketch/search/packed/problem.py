@@ -21,7 +21,7 @@ from pdsketch.task.task import Task
 def plan_problem(problem: Problem, options: PackedOptions) -> Result:
     """Find a plan for a problem whose state is Boolean; see `pdsketch.plan`.
 
-    The time limit counts from now, grounding included, the compilation of kernels not.
+    The time limit counts from now, grounding included, imports not.
     """
     check_options(options)
     with options.budget().running() as budget:
