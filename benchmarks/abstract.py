@@ -204,7 +204,8 @@ def compile_seconds(load, problem):
     kept.learn([batch.tensors], [model.formula(batch, problem.goal)])
     _ = kept.symbolic
     rules, started = time.process_time() - started, time.process_time()
-    kept.template(tuple(batch.universe(0).types.values()))
+    for kind in kept.kinds(tuple(batch.universe(0).types.values()), {0: batch}):
+        kept.template(kind)
     return {"rules": rules, "first grounding": time.process_time() - started}
 
 

@@ -14,9 +14,10 @@ from tests.heuristics.tasks import chain, make_task
 from pdsketch import core
 from pdsketch.budget import UNLIMITED, Budget, OutOfTimeError
 from pdsketch.core import searching
-from pdsketch.search.packed.engine import PackedOptions, settings_of
+from pdsketch.search.options import problem_options
+from pdsketch.search.packed.engine import settings_of
 
-BLIND = settings_of(PackedOptions(search="astar", heuristic="blind"))
+BLIND = settings_of(problem_options(search="astar", heuristic="blind"))
 
 
 def endless():
@@ -58,9 +59,13 @@ def test_a_signal_is_heard_between_two_slices(alarm):
     search = core.Search(endless(), BLIND, None, UNLIMITED)
     started = monotonic()
     alarm()
-    with pytest.raises(InterruptError):
+
+    def slices() -> None:
         while monotonic() - started < 10:
             search.run(0.02, UNLIMITED)
+
+    with pytest.raises(InterruptError):
+        slices()
     assert monotonic() - started < 2
 
 

@@ -101,9 +101,9 @@ def test_many_runs_and_small_windows_give_the_same_order(pushed, wanted, closed,
             nodes = torch.arange(first, first + len(rows))
             problem[nodes] = whole(*(p for p, _ in rows))
             opened.f[nodes] = real(*(f for _, f in rows))
-            opened.h[nodes] = real(*(f % 3 for _, f in rows))
+            opened.h[nodes] = real(*(node * 5 % 7 for node in nodes.tolist()))
             opened.push(nodes, problem)
-            plain += [(p, f, f % 3, node) for node, (p, f) in zip(nodes.tolist(), rows, strict=True)]
+            plain += [(p, f, node * 5 % 7, node) for node, (p, f) in zip(nodes.tolist(), rows, strict=True)]
             is_closed[[node for node in closed if node % 7 == len(plain) % 7]] = True
         left = [sorted(row for row in plain if row[0] == p and not is_closed[row[3]]) for p in range(3)]
         who = whole(2, 0, 1)

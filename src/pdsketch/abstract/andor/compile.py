@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from math import prod
 from operator import attrgetter
 from typing import Any, Final, final
@@ -286,13 +287,19 @@ class ModelAbstraction:
                 self._wanted.popitem(last=False)
         return self._wanted[goal]
 
-    def kind(self, types: tuple[ObjectType, ...], state: StateBatch) -> _Kind:
-        """What the template of a state is made for: its objects, and static facts where there are many."""
+    def kinds(
+        self, types: tuple[ObjectType, ...], states: Mapping[int, StateBatch]
+    ) -> dict[_Kind, list[int]]:
+        """What templates are for: objects, and static facts where there are many; and whose each is."""
         domain = self._model.domain
         if not is_large(domain, types):
-            return types, None
-        names = numbered(domain, state.universe(0).types)
-        return types, frozenset(facts_of(self.books, static_variables(domain), state, names))
+            return {(types, None): [*states]}
+        found: dict[_Kind, list[int]] = {}
+        for i, state in states.items():
+            names = numbered(domain, state.universe(0).types)
+            facts = frozenset(facts_of(self.books, static_variables(domain), state, names))
+            found.setdefault((types, facts), []).append(i)
+        return found
 
     def template(self, kind: _Kind) -> Template:
         """The ground task for states of a kind; objects, the constants first, are named by number."""
@@ -402,11 +409,8 @@ class Compilations:
         kept.extend_codes(tensors.values(), dict.fromkeys(goals), values)
         self._symbolic = kept.symbolic
         self._templates: dict[int, tuple[Template, Bools]] = {}
-        kinds: dict[_Kind, list[int]] = {}
-        for types, members in groups.items():
-            for i in members:
-                kinds.setdefault(kept.kind(types, states[i]), []).append(i)
-        for kind, members in kinds.items():
+        kinds = [kept.kinds(types, {i: states[i] for i in own}) for types, own in groups.items()]
+        for kind, members in chain.from_iterable(map(dict.items, kinds)):
             current().check()
             template, tables = kept.template(kind), kept.tables(kind, states[members[0]].universe(0))
             joined = tensors.get(tuple(members)) or _joined([states[i] for i in members])
