@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
-from pdsketch.lang import Diagnostic, Error
+from pdsketch.lang import Error, error
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -53,25 +53,11 @@ def missing(group: str) -> list[str]:
 
 def not_installed(what: str) -> Error:
     """The error that says which package brings ``what``."""
-    return Error(
-        [
-            Diagnostic(
-                code="missing-package",
-                message=f"{what} is in the package `{REPRODUCTION}`, which is not installed",
-                help=f"install it with: pip install {REPRODUCTION}",
-            )
-        ]
-    )
+    message = f"{what} is in the package `{REPRODUCTION}`, which is not installed"
+    return error("missing-package", message, help=f"install it with: pip install {REPRODUCTION}")
 
 
 def missing_extra(package: str, extra: str, distribution: str = "pdsketch") -> Error:
     """The error that says which extra of pdsketch, or of another distribution, brings ``package``."""
-    return Error(
-        [
-            Diagnostic(
-                code="missing-extra",
-                message=f"this needs the package `{package}`, which is not installed",
-                help=f'install it with: pip install "{distribution}[{extra}]"',
-            )
-        ]
-    )
+    message = f"this needs the package `{package}`, which is not installed"
+    return error("missing-extra", message, help=f'install it with: pip install "{distribution}[{extra}]"')

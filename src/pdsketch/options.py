@@ -77,9 +77,9 @@ _BY_TYPE: Final = {"bool": FLAG, "int": at_least(0), "float": not_negative()}
 
 
 def option(default: Any, meaning: str, check: Check | None = None, *, of: str = "") -> Any:
-    """The field of an option; without a ``check``, its type says what it takes.
+    """The field of an option, with its ``default`` (a function makes it) and its ``meaning`` in a sentence.
 
-    A function as the default makes the default. ``of``: what the option is for alone, "model" say.
+    Without a ``check``, its type says what it takes. ``of``: what the option is for alone, "model" say.
     """
     metadata = {"check": check, "meaning": meaning, "of": of}
     if callable(default):
@@ -110,9 +110,10 @@ def checked(
     of: str | None = None,
     synonyms: Mapping[str, str] | None = None,
 ) -> Kind:
-    """The options that were given, or an `Error` that says what is wrong with the first bad one.
+    """The options that were ``given``, as a ``kind``; an `Error` says what is wrong with the first bad one.
 
-    ``whose`` has these options, in words; ``synonyms`` are what other libraries call them.
+    ``whose`` has these options, in words; ``synonyms`` are what other libraries call them. ``of``: those for
+    something else alone are refused.
     """
     known = declared(kind, of)
     for name, value in given.items():

@@ -14,8 +14,7 @@ from pdsketch_paper.babyai.modules import exact_modules
 from pdsketch_paper.babyai.observation import load_sketch
 from pdsketch_paper.babyai.world import ActionObjDoor, problem_seed
 from pdsketch_paper.experiments import babyai
-from pdsketch_paper.experiments.babyai import SearchConfig, TrainConfig
-from pdsketch_paper.experiments.babyai_checks import measure_transitions
+from pdsketch_paper.experiments.babyai import SearchConfig, TrainConfig, measure_transitions
 from pdsketch_paper.experiments.runs import ExperimentRun
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--heuristic",
         metavar="NAME",
-        help=f"of these but the portfolio: {model_heuristics_help()}",
+        help=f"of these: {model_heuristics_help()}",
     )
     parser.add_argument(
         "--max-expansions", type=int, default=500, metavar="N", help="of one plan (default 500)"
@@ -74,14 +74,13 @@ def run(args: argparse.Namespace) -> int:
     return _on_episodes(model, args.data[0], args)
 
 
-def _loader(folder: Path) -> Callable[[str], Any] | None:
+def _loader(folder: Path) -> Any:
     """What loads the agent of a folder, if it holds one of another package: a file ``NAME.json`` says so."""
     for name in (*offered(AGENTS), *missing(AGENTS)):
         if (folder / f"{name}.json").is_file():
             if name not in offered(AGENTS):
                 raise not_installed(f"what loads a `{name}`")
-            load: Callable[[str], Any] = offered(AGENTS)[name].load()
-            return load
+            return offered(AGENTS)[name].load()
     return None
 
 

@@ -20,14 +20,13 @@ from pdsketch.lang import Expr, Step, error
 from pdsketch.search.abstract import WEIGHT, AbstractAttempt, abstract_searches, accepted_plans
 from pdsketch.search.heuristics import find_model_heuristic
 from pdsketch.search.latent.candidates import CandidateSource
-from pdsketch.search.latent.engine import BestFirstSearch
+from pdsketch.search.latent.engine import BestFirstSearch, LatentOutcome
 from pdsketch.search.latent.heuristics import Searched, StateHeuristic
 from pdsketch.search.latent.instances import Candidates, value_types
 from pdsketch.search.latent.limits import LIMITS, status_of, suppress_limits
 from pdsketch.search.latent.margin import CRISP_TRUTH, GoalTest, Margin, confidences_of, lowered, share_of
 from pdsketch.search.latent.options import budget_of, options_for
 from pdsketch.search.latent.orders import Order, order_of
-from pdsketch.search.latent.outcome import LatentOutcome
 from pdsketch.search.latent.reasons import (
     ending,
     never_proposed,
@@ -87,6 +86,7 @@ def checked_goals(
 
 
 # The orders of a search in a model: one of a search that was asked for, else several that take turns.
+
 PORTFOLIO: Final[Mapping[str, float]] = {"ao": WEIGHT, "opt": 1.0, "blind": 1.0}
 """The heuristics that take turns, and their weights."""
 
@@ -113,7 +113,8 @@ def orders_of(
     """The orders in which nodes are expanded, and what is to be said of them.
 
     ``options`` name the search and the heuristic, which is made for the problems in ``searched``. ``with_ao``
-    is false where AO's rules took too long: OPT takes its place. ``sampled``: values are proposed.
+    is false where AO's rules took too long: OPT takes its place. ``sampled``: values are proposed. In
+    the portfolio, a heuristic that is named takes turns with blind order alone.
     """
     name = options.search
     if name != "portfolio":
@@ -175,7 +176,7 @@ def plan_models(
     """Find a plan for each state and goal; the frontiers share tensor batches.
 
     ``states`` are observations, which ``model`` encodes; ``goals`` is one goal for all of them, or one for
-    each; ``given`` are the `LatentOptions`. The limits of expansions and depth hold for each problem, those
+    each; ``given`` are the `PlanOptions`. The limits of expansions and depth hold for each problem, those
     of time and memory for all of them together.
     """
     if not isinstance(model, Model):

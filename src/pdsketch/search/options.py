@@ -13,7 +13,7 @@ from pdsketch.budget import DEFAULT_MEGABYTES, Budget, current
 from pdsketch.heuristics import NAMES, unknown_heuristic
 from pdsketch.lang import Step, dataclass, did_you_mean, error
 from pdsketch.options import at_least, checked, not_negative, number, one_of, option
-from pdsketch.search.heuristics import HeuristicSource, find_model_heuristic
+from pdsketch.search.heuristics import HeuristicSource, find_model_heuristic, given_heuristic
 from pdsketch.search.result import SearchProgress, Trace
 
 if TYPE_CHECKING:
@@ -29,8 +29,6 @@ SEARCHES: Final[tuple[Search, ...]] = get_args(Search)
 Watch = Callable[[SearchProgress], None]
 """Called now and then while a search runs."""
 
-UNSET: Final = ("search", "heuristic", "memory_limit", "k")
-"""Options for which None means that nothing was given."""
 Generator = Callable[["Model", "State", int], Any]
 """``generator(model, state, round)`` returns values ``[n, *shape]``."""
 
@@ -42,6 +40,9 @@ Sources = Literal["all", "generators"]
 
 HeuristicCosts = Literal["own", "plus-one"]
 """What the heuristic of a problem reads: the costs themselves, or each plus one."""
+
+UNSET: Final = ("search", "heuristic", "memory_limit", "k")
+"""Options for which None means that nothing was given."""
 
 
 _LIMIT: Final = not_negative("bad-limit")
@@ -161,10 +162,10 @@ def model_options(**given: Any) -> PlanOptions:
     named = {"search": "astar"} if given.get("heuristic") is not None else {}
     options = checked(PlanOptions, {**named, **given}, "planning with a model", of="model")
     _check_search(options.search, MODEL_SEARCHES, "models and problems with values")
-    if options.heuristic is None and options.search != "portfolio":
-        options = replace(options, heuristic="opt")
-    if options.heuristic is not None:
-        find_model_heuristic(options.heuristic)
+    if options.heuristic is None:
+        return options if options.search == "portfolio" else replace(options, heuristic="opt")
+    options = replace(options, heuristic=given_heuristic(options.heuristic))
+    find_model_heuristic(options.heuristic)
     return options
 
 

@@ -109,16 +109,14 @@ def _opened(thing: Thing) -> str:
     return something(["(is-open ?o)", _is(thing)])
 
 
-def hold_and_face(things: Sequence[Thing], rng: np.random.Generator) -> str | None:
-    """Hold X while facing Y."""
-    held, door = _pick(things, rng, False), _pick(things, rng, True)
-    return f"(and {_held(held)} {_faced(door)})" if held and door else None
+def _both(of_thing: Callable[[Thing], str], of_door: Callable[[Thing], str]) -> Maker:
+    """Something of a thing, and something of a door."""
 
+    def make(things: Sequence[Thing], rng: np.random.Generator) -> str | None:
+        thing, door = _pick(things, rng, False), _pick(things, rng, True)
+        return f"(and {of_thing(thing)} {of_door(door)})" if thing and door else None
 
-def hold_and_open(things: Sequence[Thing], rng: np.random.Generator) -> str | None:
-    """Hold X, with door Y open."""
-    held, door = _pick(things, rng, False), _pick(things, rng, True)
-    return f"(and {_held(held)} {_opened(door)})" if held and door else None
+    return make
 
 
 def open_and_face(things: Sequence[Thing], rng: np.random.Generator) -> str | None:
@@ -208,8 +206,8 @@ def doors_of_colour_open(things: Sequence[Thing], rng: np.random.Generator) -> s
 
 
 UNSEEN: dict[str, Maker] = {
-    "hold X, face door Y": hold_and_face,
-    "hold X, door Y open": hold_and_open,
+    "hold X, face door Y": _both(_held, _faced),
+    "hold X, door Y open": _both(_held, _opened),
     "face X, door Y open": open_and_face,
     "all doors open": all_doors_open,
     "no C thing outside the hand": colour_in_hand,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from math import sqrt
 from typing import ClassVar, Final, final
@@ -20,39 +21,18 @@ from pdsketch_paper.baselines.graph import WIDTH, Shapes, nodes_at
 from pdsketch_paper.baselines.network import AgentBaseline, Demonstrations
 
 
-@final
-class BehaviourCloning(AgentBaseline):
-    """An agent without a model of the world: the likeliest action of successful demonstrations."""
-
-    KIND: ClassVar[str] = "bc"
+class Imitation(AgentBaseline):
+    """An agent that scores actions, and is trained on those that were taken."""
 
     def __init__(self, domain: Domain, shapes: Shapes, types: Sequence[str] | None = None) -> None:
         super().__init__(domain, shapes, types)
         self.scores = ActionScores(domain, WIDTH, self.encoder.input.node_type, with_values=True)
         self.values = ValueArguments(domain, shapes, WIDTH, self.scores)
 
-    def forward(self, batch: StateBatch, trees: Sequence[GoalTree], goal: Tensor) -> Tensor:
-        """A score for each ground action ``[s, a]``."""
-        nodes, whole = self.encoder(batch, trees, goal)
-        scores: Tensor = self.scores(batch, nodes, whole)
-        return scores
-
     def standardise(self, demonstrations: Demonstrations) -> None:
         """Take the scale of all numbers from data."""
         super().standardise(demonstrations)
         self.values.standardise(demonstrations)
-
-    def act(self, state: State, goal: str) -> Step | None:
-        """The action of one state."""
-        return self.act_many([state], [goal])[0]
-
-    @torch.inference_mode()
-    def act_many(self, states: Sequence[State], goals: Sequence[str]) -> list[Step | None]:
-        """An action for each state; None where there is no action at all."""
-        batch, trees, goal = self.seen(states, goals)
-        nodes, whole = self.encoder(batch, trees, goal)
-        steps = self.decided(batch, self.scores(batch, nodes, whole), self.scores)
-        return self.values.completed(batch, nodes, whole, steps)
 
     def examples(self, demonstrations: Demonstrations) -> Array:
         """The steps that led to the goal."""
@@ -72,6 +52,35 @@ class BehaviourCloning(AgentBaseline):
         """Whether the likeliest action is the one that was taken."""
         scores, targets, _ = self._scored(demonstrations, examples)
         return (scores.argmax(1) == targets).float()
+
+    @abstractmethod
+    def _scored(self, demonstrations: Demonstrations, examples: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Scores, the places of the actions that were taken, and how far their values are off."""
+
+
+@final
+class BehaviourCloning(Imitation):
+    """An agent without a model of the world: the likeliest action of successful demonstrations."""
+
+    KIND: ClassVar[str] = "bc"
+
+    def forward(self, batch: StateBatch, trees: Sequence[GoalTree], goal: Tensor) -> Tensor:
+        """A score for each ground action ``[s, a]``."""
+        nodes, whole = self.encoder(batch, trees, goal)
+        scores: Tensor = self.scores(batch, nodes, whole)
+        return scores
+
+    def act(self, state: State, goal: str) -> Step | None:
+        """The action of one state."""
+        return self.act_many([state], [goal])[0]
+
+    @torch.inference_mode()
+    def act_many(self, states: Sequence[State], goals: Sequence[str]) -> list[Step | None]:
+        """An action for each state; None where there is no action at all."""
+        batch, trees, goal = self.seen(states, goals)
+        nodes, whole = self.encoder(batch, trees, goal)
+        steps = self.decided(batch, self.scores(batch, nodes, whole), self.scores)
+        return self.values.completed(batch, nodes, whole, steps)
 
     def _scored(self, demonstrations: Demonstrations, examples: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Scores, the places of the actions that were taken, and how far their values are off."""
@@ -120,7 +129,7 @@ class History(nn.Module):
         return after
 
 
-class DecisionTransformer(AgentBaseline):
+class DecisionTransformer(Imitation):
     """An agent that is asked for success, and knows what it saw and did in the last steps.
 
     A step is the state with its goal, the return from here on (1 where the goal is reached later, else 0),
@@ -131,9 +140,6 @@ class DecisionTransformer(AgentBaseline):
 
     def __init__(self, domain: Domain, shapes: Shapes, types: Sequence[str] | None = None) -> None:
         super().__init__(domain, shapes, types)
-        nodes = self.encoder.input.node_type
-        self.scores = ActionScores(domain, WIDTH, nodes, with_values=True)
-        self.values = ValueArguments(domain, shapes, WIDTH, self.scores)
         self.returns = nn.Embedding(2, WIDTH)
         self.before = nn.Embedding(len(domain.actions) + 1, WIDTH)
         places = max((len(a.parameters) for a in domain.actions.values()), default=0)
@@ -157,11 +163,6 @@ class DecisionTransformer(AgentBaseline):
                 own = nodes_at(batch, nodes, rows, type_, objects[rows, place], self.scores.nodes)
                 found = found.index_add(0, rows, self.arguments[place](own))
         return found
-
-    def standardise(self, demonstrations: Demonstrations) -> None:
-        """Take the scale of all numbers from data."""
-        super().standardise(demonstrations)
-        self.values.standardise(demonstrations)
 
     def scaled(self, nodes: Tensor, context: Tensor) -> Tensor:
         """The vectors of objects in states whose history is known."""
@@ -217,8 +218,7 @@ class DecisionTransformer(AgentBaseline):
 
     def examples(self, demonstrations: Demonstrations) -> Array:
         """The steps that led to the goal, or all that were taken."""
-        found = demonstrations.taken
-        return np.flatnonzero(found if self.FAILURES else found & (demonstrations.to_go > 0))
+        return np.flatnonzero(demonstrations.taken) if self.FAILURES else super().examples(demonstrations)
 
     def shuffled(self, examples: Array, demonstrations: Demonstrations, draw: np.random.Generator) -> Array:
         """The runs in another order, each as a whole."""
@@ -227,22 +227,13 @@ class DecisionTransformer(AgentBaseline):
             np.lexsort((demonstrations.step[examples], draw.permutation(int(run.max()) + 1)[run]))
         ]
 
-    def loss(self, demonstrations: Demonstrations, examples: Tensor) -> Tensor:
-        """The cross-entropy of the actions that were taken, and how far off their values are."""
-        scores, targets, errors = self._scored(demonstrations, examples)
-        return cross_entropy(scores, targets) + errors.mean()
-
     def likelihood(self, demonstrations: Demonstrations, examples: Tensor) -> Tensor:
-        """The log-likelihood of the actions that were taken, where the goal is reached."""
-        scores, targets, errors = self._scored(demonstrations, examples)
-        found = -cross_entropy(scores, targets, reduction="none") - errors
-        return found[self._wins(demonstrations, examples)]
+        """The same where the goal is reached."""
+        return super().likelihood(demonstrations, examples)[self._wins(demonstrations, examples)]
 
     def score(self, demonstrations: Demonstrations, examples: Tensor) -> Tensor:
-        """Whether the likeliest action is the one that was taken, where the goal is reached."""
-        scores, targets, _ = self._scored(demonstrations, examples)
-        right = (scores.argmax(1) == targets).float()
-        return right[self._wins(demonstrations, examples)]
+        """The same where the goal is reached."""
+        return super().score(demonstrations, examples)[self._wins(demonstrations, examples)]
 
     def _wins(self, demonstrations: Demonstrations, examples: Tensor) -> Tensor:
         return torch.from_numpy(demonstrations.to_go[examples.cpu().numpy()] > 0).to(examples.device)

@@ -9,7 +9,16 @@ from statistics import mean, pstdev
 from typing import Any, final
 
 from pdsketch_paper.babyai.modules import SketchName
-from pdsketch_paper.experiments.babyai import SearchConfig, TrainConfig, both_loops, held_out, train
+from pdsketch_paper.experiments.babyai import (
+    SearchConfig,
+    TrainConfig,
+    both_loops,
+    held_out,
+    measure_stock,
+    measure_transitions,
+    measure_unseen,
+    train,
+)
 from pdsketch_paper.experiments.babyai_baselines import (
     AGENTS,
     PAPER_ROOMS as BASELINE_ROOMS,
@@ -29,7 +38,6 @@ from pdsketch_paper.experiments.babyai_baselines import (
     settings_table,
     success_of,
 )
-from pdsketch_paper.experiments.babyai_checks import measure_stock, measure_transitions, measure_unseen
 from pdsketch_paper.experiments.babyai_factors import factor_runs, factor_table
 from pdsketch_paper.experiments.babyai_nodes import (
     curve_plot,

@@ -16,8 +16,14 @@ from pdsketch.training import fit
 from pdsketch_paper.babyai.adapter import BabyAIWorld
 from pdsketch_paper.babyai.goals import UNSEEN
 from pdsketch_paper.babyai.observation import SKETCHES
-from pdsketch_paper.experiments.babyai import MOST_STEPS, held_out, new_model, worlds_for
-from pdsketch_paper.experiments.babyai_checks import UNSEEN_STEPS, unseen_seeds
+from pdsketch_paper.experiments.babyai import (
+    MOST_STEPS,
+    UNSEEN_STEPS,
+    held_out,
+    new_model,
+    unseen_seeds,
+    worlds_for,
+)
 from pdsketch_paper.experiments.film import Clip, film
 from pdsketch_paper.experiments.tables import ResultTable, write_figure
 

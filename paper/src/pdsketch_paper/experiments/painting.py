@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Literal
 
 import torch
 
-from pdsketch.act import Policy, Rollouts, rollout
+from pdsketch.act import Policy, rollout
 from pdsketch.nets import Offset
 from pdsketch.tensor import Model, StateBatch
 from pdsketch.training import Report
@@ -19,7 +20,7 @@ from pdsketch_paper.experiments.painting_tables import (
     PaintingSearch,
     PaintingTraining,
 )
-from pdsketch_paper.experiments.runs import fit_model
+from pdsketch_paper.experiments.runs import fit_model, in_both_loops
 from pdsketch_paper.painting.adapter import PaintingWorld, load_sketch
 from pdsketch_paper.painting.data import generate, table_seed
 from pdsketch_paper.painting.goals import RELATIONS
@@ -85,16 +86,7 @@ def measure_painting(
 ) -> dict[str, dict[str, float]]:
     """Acting blindly and with replanning on the same tables; the options are those of the world."""
     worlds = [PaintingWorld(**options) for _ in seeds[:AT_ONCE]]
-    closed = rollout(painting_planner(model, search, "closed"), worlds, seeds, MOST_STEPS)
-    # An episode that was not planned for anew is the same in both loops: its plan need not be found twice.
-    others = [i for i, account in enumerate(closed.accounts) if account["replans"]]
-    again = rollout(painting_planner(model, search, "open"), worlds, [seeds[i] for i in others], MOST_STEPS)
-    return {"open": _measured(closed.replaced(others, again)), "closed": _measured(closed)}
-
-
-def _measured(done: Rollouts) -> dict[str, float]:
-    summary = done.summary
-    return {name: summary[name] or 0.0 for name in ("success", "planned", "expanded", "steps", "replans")}
+    return in_both_loops(partial(painting_planner, model, search), worlds, seeds, MOST_STEPS)
 
 
 def measure_light(config: PaintingLightConfig) -> dict[str, Any]:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pdsketch.lang import Domain, parse_domain
 from pdsketch.tensor import Model, State, StateBatch
 from pdsketch_paper.painting.layout import BOWL_RADIUS, BOX_HALF, COLOUR_NAMES, SIDE, Array
-from pdsketch_paper.painting.simulation import Simulation
+
+if TYPE_CHECKING:
+    from pdsketch_paper.painting.simulation import Simulation
 
 RELATIONS = ("left-of", "right-of", "on")
 

@@ -19,6 +19,7 @@ from pdsketch_paper.painting.layout import (
     EYE,
     FLOOR,
     FOCAL,
+    GANTRY_GROUP,
     HEIGHT,
     PALETTE,
     REST,
@@ -36,7 +37,6 @@ from pdsketch_paper.painting.layout import (
     to_camera,
     to_pixels,
 )
-from pdsketch_paper.painting.mjcf import GANTRY_GROUP
 from pdsketch_paper.painting.simulation import Simulation
 
 AMBIENT = 0.6

@@ -23,14 +23,15 @@ from pdsketch_paper.painting.layout import (
     HEIGHT,
     LOW,
     PALETTE,
+    PARKED,
     REST,
     SIDE,
     SPAN,
     WIDTH,
     Array,
     point,
+    scene_xml,
 )
-from pdsketch_paper.painting.mjcf import PARKED, scene_xml
 
 try:
     import mujoco

@@ -133,10 +133,6 @@ def problem_seed(seed: int, index: int, stream: Literal["collect", "held-out"]) 
     return int(np.random.SeedSequence([seed, index, *stream.encode()]).generate_state(1)[0])
 
 
-WIDTH: Final = 16
-"""Nodes of a plan that are expanded together: blind search in a young model costs less by the batch."""
-
-
 def open_worlds(worlds: Worlds, domain: Domain, options: LearnOptions) -> list[World]:
     """Worlds to act in side by side; they must show states of the sketch."""
     found = rooms(worlds, options.at_once)
@@ -168,6 +164,10 @@ def collect(
         left = left[width:]
         budget = None if budget is None else budget - sum(done.steps)
     return found
+
+
+WIDTH: Final = 16
+"""Nodes of a plan that are expanded together: blind search in a young model costs less by the batch."""
 
 
 def planner(model: Model, options: LearnOptions) -> Policy:

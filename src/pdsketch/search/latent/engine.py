@@ -31,10 +31,9 @@ from pdsketch.search.latent.heuristics import StateHeuristic
 from pdsketch.search.latent.limits import LIMITS, status_of
 from pdsketch.search.latent.margin import GoalTest
 from pdsketch.search.latent.orders import FAR, Order, are_dead_ends, estimates, priorities, read_by
-from pdsketch.search.latent.outcome import LatentOutcome
 from pdsketch.search.latent.space import Space
 from pdsketch.search.options import PlanOptions
-from pdsketch.search.result import Fate, SearchNode, SearchProgress, Status
+from pdsketch.search.result import Fate, Outcome, SearchNode, SearchProgress, Status
 from pdsketch.tensor import pardoning
 
 # The nodes of a latent search, as others may look at them, those that it left out included.
@@ -128,11 +127,22 @@ _Admitted = tuple[Children, Floats, Ints]
 
 
 @final
+@dataclass(frozen=True, slots=True)
+class LatentOutcome(Outcome):
+    """How the search for one problem ended. ``node`` is a goal; ``best`` the node of least h; -1: none."""
+
+    node: int = -1
+    best: int = -1
+    limit: str = ""
+
+
+@final
 class BestFirstSearch:
     """One search for all problems of a space.
 
     The nodes of ``space`` are expanded in the ``orders``, which take turns, until ``goal_test`` says of each
-    problem that a state of it is a goal, or a limit of ``settings`` is reached.
+    problem that a state of it is a goal, or a limit of ``options`` is reached. ``exact``: where states run
+    out, there is no plan.
     """
 
     def __init__(
