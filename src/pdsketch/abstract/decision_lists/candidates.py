@@ -255,6 +255,9 @@ def counted(codes: Longs, weights: Floats, size: int) -> Floats:
 
 
 def precision(p: Floats, n: Floats, p0: float, n0: float) -> Floats:
-    """The m-estimate with m = 1 (Cestnik, 1990): what was seen once is not taken for certain."""
+    """The m-estimate with m = 1 (Cestnik, 1990): what was seen once is not taken for certain.
+
+    Of rows of weight ``p`` and ``n``, positive and negative, where all have ``p0`` and ``n0``.
+    """
     found: Floats = (p + p0 / (p0 + n0)) / (p + n + 1)
     return found

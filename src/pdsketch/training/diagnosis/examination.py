@@ -23,6 +23,7 @@ def examine(
 ) -> tuple[Evaluation, Measures | None]:
     """What is found on some examples of a training set, and measures of those held out, if there are any.
 
+    ``training`` holds the model and the data, ``states`` and ``held_out`` are examples of it by their number.
     ``reached`` names the blanks that a fit has just trained on these examples: the model then gets notes of
     it. None: it was trained on others, and blanks are watched for inputs unlike those.
     """
