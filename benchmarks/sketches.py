@@ -1,0 +1,183 @@
+"""Are whole sketches learned, in which many blanks must be found together from steps and goals? One table.
+
+    python benchmarks/sketches.py                             # all tasks, three seeds: hours on one core
+    python benchmarks/sketches.py --jobs 16 --out sketches.json
+    python benchmarks/sketches.py --half choose --only ice keys-fit --seeds 1
+    python benchmarks/sketches.py --quick                     # four tasks, few steps
+    python benchmarks/sketches.py --pddl DIR                  # published domains with blanks, too
+
+Each task (`sketch_tasks/`) is learned from the same episodes in three ways: with
+the library's defaults (`default`), with a plain perceptron of two hidden layers
+in every blank, trained as long (`plain`), and with every blank at the simplest
+level of its default network (`simplest`). `exact` has the exact functions instead
+and must score 1.00, else the task is wrong.
+
+All are judged in scenes *larger* than those of the episodes:
+
+- *steps*: the part of steps predicted right, variable by variable; steps in which
+  something changes, in which nothing does, and in which the action is refused
+  weigh alike. `keep` is what "nothing ever changes" would score.
+- *goals*: the part of states in which a goal is judged right; true and false weigh alike.
+- *plans*: the part of problems whose plan, carried out in the simulator, reaches
+  the goal. A step that the simulator refuses ends the plan.
+
+A task's *score* is the least of the three. Half of the tasks (`choose`) may be
+used to choose settings; the other half (`check`) is only looked at.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from sketch_tasks import TASKS, Task
+from sketch_tasks.core import Ground, Problem, Values, Walk
+from zoo import Fitted
+
+import pdsketch as pds
+from pdsketch.nets.nested import Nested
+
+WAYS = ("default", "plain", "simplest", "exact")
+PARTS = ("steps", "goals", "plans")
+QUICK = ("wall-blocks", "charge", "rare-refusals", "same-object-twice")
+RIGHT = 0.98
+"""A task of this score counts as learned."""
+AIM = 0.01
+"""The default may be this much worse than the better of `plain` and `simplest`."""
+WALKS, LENGTH, PROBLEMS = 16, 12, 8
+"""How many walks, of how many steps, and how many problems a model is judged by."""
+FREE = 0.25
+"""How far a number may be off where its type states no tolerance."""
+
+
+# -- models ----------------------------------------------------------------------------------------------
+
+
+def learned(domain: Any, episodes: Sequence[Any], way: str, seed: int, options: dict[str, Any]) -> Any:
+    """A model fitted in one way."""
+    modules = {}
+    if way == "plain":
+        torch.manual_seed(seed)
+        modules = {name: Fitted(blank) for name, blank in domain.blanks.items()}
+    model = pds.Model(domain, modules=modules, seed=seed)
+    if way == "simplest":
+        for network in model.modules():
+            if isinstance(network, Nested):
+                network.level = 0
+        options = {**options, "trial": 0.0}
+    pds.fit(model, episodes, seed=seed, **options)
+    return model
+
+
+# -- judging ---------------------------------------------------------------------------------------------
+
+
+def judge(task: Task, model: Any, seed: int, *, walks: int = WALKS, problems: int = PROBLEMS) -> dict:
+    """The three figures of a model in larger scenes, and what "nothing changes" would score."""
+    rng = task.rng(seed, "larger")
+    drawn = [task.walk(rng, int(rng.choice(task.larger)), LENGTH) for _ in range(walks)]
+    steps, keep = step_scores(task, model, drawn)
+    return {
+        "steps": steps,
+        "goals": goal_score(task, model, drawn),
+        "plans": plan_score(task, model, task.problems(seed, problems)),
+        "keep": keep,
+    }
+
+
+def step_scores(task: Task, model: Any, walks: Iterable[Walk]) -> tuple[float, float]:
+    """The part of steps that is predicted right, and that of "nothing changes"; kinds of steps weigh alike."""
+    right, keep = defaultdict(list), defaultdict(list)
+    for some in _alike(walks):
+        states = [(walk, i) for walk in some for i in range(len(walk.actions))]
+        batch = pds.StateBatch.of([task.state(walk.objects, walk.states[i]) for walk, i in states])
+        actions = [task.step(walk.actions[i]) for walk, i in states]
+        found = model.step(batch, actions, crisp=True)
+        asked = model.applicable(batch, actions, crisp=True) > 0.5
+        same = np.ones(len(states), dtype=bool)
+        for name in walks_tables(some):
+            wanted = np.stack([walk.states[i + 1][name] for walk, i in states])
+            same &= _close(task, name, found[name].numpy(), wanted)
+        for at, (walk, i) in enumerate(states):
+            done = walk.executed[i]
+            changes = any(not np.array_equal(walk.states[i][n], walk.states[i + 1][n]) for n in walk.states[i])
+            kind = "refused" if not done else "changed" if changes else "unchanged"
+            right[kind].append(bool(asked[at]) == done and (not done or bool(same[at])))
+            keep[kind].append(kind == "unchanged")
+    return _even(right), _even(keep)
+
+
+def goal_score(task: Task, model: Any, walks: Iterable[Walk]) -> float:
+    """The part of states in which goals are judged right; true and false weigh alike."""
+    right = defaultdict(list)
+    for some in _alike(walks):
+        states = [(walk, values) for walk in some for values in walk.states]
+        batch = pds.StateBatch.of([task.state(walk.objects, values) for walk, values in states])
+        for goal, truth in task.every_goal.items():
+            told = model.holds(batch, goal, crisp=True) > 0.5
+            for at, (_, values) in enumerate(states):
+                holds = bool(truth(values))
+                right[holds].append(bool(told[at]) == holds)
+    return _even(right)
+
+
+def plan_score(task: Task, model: Any, problems: Sequence[Problem]) -> float:
+    """The part of problems whose plan reaches the goal in the simulator."""
+    results = pds.plan_many(
+        model,
+        [task.state(p.objects, p.values) for p in problems],
+        [p.goal for p in problems],
+        search="astar",
+        heuristic="blind",
+        k=32,
+        max_expansions=task.most_expansions,
+        time_limit=None,
+    )
+    reached = [
+        result.plan is not None and carried_out(task, p, [task.ground(step) for step in result.plan])
+        for p, result in zip(problems, results, strict=True)
+    ]
+    return float(np.mean(reached))
+
+
+def carried_out(task: Task, problem: Problem, plan: Iterable[Ground]) -> bool:
+    """Whether a plan reaches the goal in the simulator, which has the last word."""
+    values: Values = problem.values
+    for action in plan:
+        after = task.simulate(values, action)
+        if after is None:
+            return False
+        values = after
+    return bool(task.every_goal[problem.goal](values))
+
+
+def walks_tables(walks: Sequence[Walk]) -> list[str]:
+    """What a state holds."""
+    return list(walks[0].states[0])
+
+
+def _alike(walks: Iterable[Walk]) -> list[list[Walk]]:
+    """Walks among the same objects, side by side."""
+    groups = defaultdict(list)
+    for walk in walks:
+        groups[tuple((type_, len(names)) for type_, names in walk.objects.items())].append(walk)
+    return list(groups.values())
+
+
+def _close(task: Task, name: str, found: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    type_ = task.domain.predicates[name].type
+    off = np.abs(found.astype(np.float64) - wanted) > (type_.tolerance or FREE)
+    return ~off.reshape(len(off), -1).any(1)
+
+
+def _even(right: dict[Any, list[bool]]) -> float:
+    """The mean over kinds of the part that is right."""
+    return float(np.mean([np.mean(found) for found in right.values()]))
