@@ -176,6 +176,7 @@ class KindsOfGoals(Shelf):
     half = "choose"
     episodes = 60
     length = 2
+    depth = 6
     sketch = f"""{Shelf.kinds} (:predicates {Shelf.observed})
     (:derived (left-of ?a ?b - thing) (??f (x ?a) (x ?b)))
     (:derived (odd ?a ?b - thing) (??f (hue ?a) (hue ?b)))
@@ -214,7 +215,7 @@ class Overlap(Shelf):
 
     half = "check"
     episodes = 200
-    sides = 8
+    depth = 8
     sketch = """
     (:types part - object length - float32)
     (:predicates (x [return_type=length] ?p - part) (width [return_type=length] ?p - part))

@@ -88,7 +88,7 @@ class AtLeastTwo(Panel):
 
 @task
 class Quorum(Panel):
-    """At least three *red* levers must be up, or the start is refused: a set of pairs."""
+    """At least three levers that are not green must be up, or the start is refused: a set of pairs."""
 
     half = "check"
     episodes = 300
