@@ -29,9 +29,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
@@ -47,6 +48,8 @@ from pdsketch.nets.nested import Nested
 
 WAYS = ("default", "plain", "simplest", "exact")
 PARTS = ("steps", "goals", "plans")
+PUBLISHED = "pddl:"
+"""Names of tasks made from published domains begin so."""
 QUICK = ("wall-blocks", "charge", "rare-refusals", "same-object-twice")
 RIGHT = 0.98
 """A task of this score counts as learned."""
@@ -94,7 +97,7 @@ def judge(task: Task, model: Any, seed: int, *, walks: int = WALKS, problems: in
 
 
 def step_scores(task: Task, model: Any, walks: Iterable[Walk]) -> tuple[float, float]:
-    """The part of steps that is predicted right, and that of "nothing changes"; kinds of steps weigh alike."""
+    """The part of steps predicted right, and that of "nothing changes"; kinds of steps weigh alike."""
     right, keep = defaultdict(list), defaultdict(list)
     for some in _alike(walks):
         states = [(walk, i) for walk in some for i in range(len(walk.actions))]
@@ -108,7 +111,9 @@ def step_scores(task: Task, model: Any, walks: Iterable[Walk]) -> tuple[float, f
             same &= _close(task, name, found[name].numpy(), wanted)
         for at, (walk, i) in enumerate(states):
             done = walk.executed[i]
-            changes = any(not np.array_equal(walk.states[i][n], walk.states[i + 1][n]) for n in walk.states[i])
+            changes = any(
+                not np.array_equal(walk.states[i][n], walk.states[i + 1][n]) for n in walk.states[i]
+            )
             kind = "refused" if not done else "changed" if changes else "unchanged"
             right[kind].append(bool(asked[at]) == done and (not done or bool(same[at])))
             keep[kind].append(kind == "unchanged")
@@ -181,3 +186,172 @@ def _close(task: Task, name: str, found: np.ndarray, wanted: np.ndarray) -> np.n
 def _even(right: dict[Any, list[bool]]) -> float:
     """The mean over kinds of the part that is right."""
     return float(np.mean([np.mean(found) for found in right.values()]))
+
+
+# -- runs ------------------------------------------------------------------------------------------------
+
+
+Job = tuple[str, int, str, dict[str, Any]]
+"""A task, a seed, a way, and options of `fit`."""
+
+
+def run(job: Job) -> dict[str, Any]:
+    """Fit one task in one way, and judge it."""
+    name, seed, way, options = job
+    torch.set_num_threads(1)
+    started = time.process_time()
+    if name.startswith(PUBLISHED):
+        from sketch_tasks import published
+
+        found = published.measure(name.removeprefix(PUBLISHED), seed, way, options, learned)
+    else:
+        found = measure(TASKS[name], seed, way, options)
+    return {"task": name, "seed": seed, "way": way, **found, "cpu": time.process_time() - started}
+
+
+def measure(task: Task, seed: int, way: str, options: dict[str, Any]) -> dict[str, Any]:
+    """The figures of one task, learned in one way."""
+    if way == "exact":
+        model = pds.Model(task.domain, task.exact_modules())
+        steps = 0
+    else:
+        episodes = task.data(seed)
+        steps = sum(len(episode.actions) for episode in episodes)
+        model = learned(task.domain, episodes, way, seed, options)
+    return {"half": task.half, "blanks": len(task.domain.blanks), "data": steps, **judge(task, model, seed)}
+
+
+def run_all(jobs: Sequence[Job], processes: int, keep: Callable[[dict[str, Any]], None]) -> None:
+    """Run jobs, several at a time, and hand over each result as it comes."""
+    if processes == 1:
+        for job in jobs:
+            keep(run(job))
+        return
+    with ProcessPoolExecutor(processes) as pool:
+        for future in as_completed([pool.submit(run, job) for job in jobs]):
+            keep(future.result())
+
+
+# -- the table -------------------------------------------------------------------------------------------
+
+
+def score(row: dict[str, Any]) -> float:
+    """The least of a row's figures."""
+    return float(min(row[part] for part in PARTS if row[part] is not None))
+
+
+def table(rows: Sequence[dict[str, Any]]) -> str:
+    """All tasks as Markdown, means over seeds, and what they come to."""
+    groups: dict[str, dict[str, list[dict[str, Any]]]] = defaultdict(lambda: defaultdict(list))
+    for row in rows:
+        groups[row["task"]][row["way"]].append(row)
+    lines = [
+        "| task | half | blanks | steps of data | keep | default: steps goals plans | score | plain | simplest "
+        "| exact | short by | CPU s |",
+        "|---|---|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    outcomes = []
+    for name, ways in sorted(groups.items()):
+        scores = {way: float(np.mean([score(row) for row in found])) for way, found in ways.items()}
+        best = max((scores[way] for way in ("plain", "simplest") if way in scores), default=0.0)
+        short = max(0.0, best - scores["default"]) if "default" in scores else 0.0
+        first = next(iter(ways.values()))[0]
+        data = max(row["data"] for found in ways.values() for row in found)
+        cpu = "/".join(f"{np.mean([r['cpu'] for r in ways[w]]):.0f}" for w in WAYS[:3] if w in ways)
+        cells = [
+            name,
+            first["half"],
+            str(first["blanks"]),
+            str(data),
+            _shown([first["keep"]]),
+            " ".join(_shown([row[part] for row in ways.get("default", ())]) for part in PARTS),
+            *[f"{scores[way]:.2f}" if way in scores else "" for way in WAYS],
+            f"**{short:.2f}**" if short > AIM else "",
+            cpu,
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
+        if "default" in scores:
+            outcomes.append((first["half"], scores["default"] >= RIGHT, short > AIM))
+    for half in sorted({half for half, *_ in outcomes}):
+        some = [(right, short) for kind, right, short in outcomes if kind == half]
+        lines += [
+            "",
+            f"{half}: {sum(r for r, _ in some)} of {len(some)} tasks reach {RIGHT} in larger scenes; "
+            f"{sum(s for _, s in some)} are more than {AIM} below the better of `plain` and `simplest`.",
+        ]
+    wrong = sorted({row["task"] for row in rows if row["way"] == "exact" and score(row) < 1})
+    if wrong:
+        lines.append(f"With exact functions below 1.00, so wrong themselves: {', '.join(wrong)}.")
+    return "\n".join(lines)
+
+
+def _shown(figures: Sequence[float | None]) -> str:
+    known = [figure for figure in figures if figure is not None]
+    return f"{np.mean(known):.2f}" if known else "–"
+
+
+# -- the command -----------------------------------------------------------------------------------------
+
+
+def jobs_of(args: argparse.Namespace) -> list[Job]:
+    """What is to be run."""
+    names = [
+        task.name
+        for task in TASKS.values()
+        if (not args.only or task.name in args.only) and args.half in (None, task.half)
+    ]
+    if args.pddl:
+        from sketch_tasks import published
+
+        names += [f"{PUBLISHED}{name}" for name in published.names(args.pddl)]
+    options = {"steps": args.steps} if args.steps else {}
+    return [(name, seed, way, options) for name in names for seed in range(args.seeds) for way in args.ways]
+
+
+def parsed() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", nargs="*", metavar="TASK", help="these tasks alone")
+    parser.add_argument("--half", choices=("choose", "check"))
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--steps", type=int, help="of each fit, instead of the library's default")
+    parser.add_argument("--ways", nargs="*", choices=WAYS, default=list(WAYS))
+    parser.add_argument("--jobs", type=int, default=1, help="processes")
+    parser.add_argument("--quick", action="store_true", help=f"{', '.join(QUICK)}; one seed, 200 steps")
+    parser.add_argument("--pddl", type=Path, metavar="DIR", help="published domains: a folder each")
+    parser.add_argument("--out", type=Path, metavar="FILE.json", help="where the figures go, as they come")
+    parser.add_argument("--go-on", action="store_true", help="keep what FILE.json has, and run the rest")
+    args = parser.parse_args()
+    if args.quick:
+        args.only, args.seeds, args.steps = list(QUICK), 1, 200
+    unknown = sorted(set(args.only or ()) - TASKS.keys())
+    if unknown:
+        parser.error(f"no task {', '.join(unknown)}; there are {', '.join(sorted(TASKS))}")
+    return args
+
+
+def main() -> None:
+    """Run, show the table, keep the figures."""
+    args = parsed()
+    rows = json.loads(args.out.read_text()) if args.go_on and args.out.exists() else []
+    done = {(row["task"], row["seed"], row["way"]) for row in rows}
+    jobs = [job for job in jobs_of(args) if job[:3] not in done]
+
+    def keep(row: dict[str, Any]) -> None:
+        rows.append(row)
+        parts = ", ".join(f"{part} {_shown([row[part]])}" for part in PARTS)
+        print(
+            f"{len(rows) - len(done)} of {len(jobs)}: {row['task']}, {row['way']}, {parts}",
+            file=sys.stderr,
+            flush=True,
+        )
+        if args.out:
+            args.out.write_text(json.dumps(rows, indent=1))
+
+    run_all(jobs, args.jobs, keep)
+    print(table(rows))
+    print(f"\nCPU seconds: {sum(row['cpu'] for row in rows):.0f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -50,8 +50,12 @@ class Corridor(Task):
         at = v["at"][0]
         if rng.random() < 0.35:
             return ("left" if at > len(v["lock"]) / 2 - rng.random() else "right", 0)
-        here = [a for a in self.actions(v) if a[0] == "grab" and v["lies"][a[2]] == at and not v["held"][a[2]]]
-        here += [a for a in self.actions(v) if a[0] == "unlock" and v["place-of"][a[3]] == at and v["held"][a[2]]]
+        here = [
+            a for a in self.actions(v) if a[0] == "grab" and v["lies"][a[2]] == at and not v["held"][a[2]]
+        ]
+        here += [
+            a for a in self.actions(v) if a[0] == "unlock" and v["place-of"][a[3]] == at and v["held"][a[2]]
+        ]
         if here and rng.random() < 0.8:
             return here[rng.integers(len(here))]
         return super().choose(rng, v)

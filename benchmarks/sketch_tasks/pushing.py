@@ -185,21 +185,18 @@ class PullSledge(Task):
     half = "check"
     sizes, larger = (3, 4), (7,)
     length = 8
-    sketch = (
-        """
+    sketch = """
     (:types robot sledge pad - object place - vector[float32, 2, tolerance=0.1])
     (:predicates (at [return_type=place] ?r - robot) (place-of [return_type=place] ?s - sledge)
       (tied ?s - sledge) (spot [return_type=place] ?p - pad))
     (:derived (on ?s - sledge ?p - pad) (??f (place-of ?s) (spot ?p)))
     (:action tie :parameters (?r - robot ?s - sledge) :precondition (??close (at ?r) (place-of ?s))
       :effect (assign (tied ?s) (??f (tied ?s))))
-    """
-        + "".join(
-            f"""(:action {name} :parameters (?r - robot) :effect (and (at::assign ?r (??to (at ?r)))
+    """ + "".join(
+        f"""(:action {name} :parameters (?r - robot) :effect (and (at::assign ?r (??to (at ?r)))
           (forall (?s - sledge) (when (tied ?s) (assign (place-of ?s) (??pulled (at ?r)))))))
         """
-            for name in NAMES
-        )
+        for name in NAMES
     )
     goals = {
         "(exists (?s - sledge ?p - pad) (on ?s ?p))": lambda v: on_pad(v),
@@ -230,7 +227,10 @@ class PullSledge(Task):
             return ("tie", 0, int(rng.integers(len(v["tied"]))))
         off = v["place-of"][rng.integers(len(v["tied"]))] - v["at"][0]
         good = np.flatnonzero(DIRECTIONS @ off > 0.5)
-        return (NAMES[int(rng.choice(good))] if len(good) and rng.random() < 0.7 else NAMES[rng.integers(4)], 0)
+        return (
+            NAMES[int(rng.choice(good))] if len(good) and rng.random() < 0.7 else NAMES[rng.integers(4)],
+            0,
+        )
 
     def simulate(self, v: Values, action: Ground) -> Values | None:
         if action[0] == "tie":
@@ -295,7 +295,11 @@ class Conveyor(Task):
         if action[0] == "toggle":
             return wrote(v, ("running", action[1], not v["running"][action[1]]))
         if action[0] == "lift":
-            return None if v["fixed"][action[1]] else wrote(v, ("where", (action[1], 1), v["where"][action[1], 1] + 1))
+            return (
+                None
+                if v["fixed"][action[1]]
+                else wrote(v, ("where", (action[1], 1), v["where"][action[1], 1] + 1))
+            )
         moves = (_carried(v) & v["running"]).any(1)
         return wrote(v, ("where", moves, v["where"][moves] + DIRECTIONS[0]))
 
@@ -327,7 +331,9 @@ class Balance(Task):
       :effect (assign (shown ?s) (??f (left-mass ?s) (right-mass ?s))))
     """
     goals = {
-        "(exists (?s - scale) (tips-left ?s))": lambda v: bool((v["left-mass"] > v["right-mass"] + 0.1).any()),
+        "(exists (?s - scale) (tips-left ?s))": lambda v: bool(
+            (v["left-mass"] > v["right-mass"] + 0.1).any()
+        ),
         "(forall (?w - weight) (not (off ?w)))": lambda v: bool((v["lies"] > 0).all()),
     }
     unseen = {

@@ -102,7 +102,9 @@ class FuelByLoad(Task):
         ),
     }
     unseen = {
-        "(exists (?a ?b - crate) (and (not (= ?a ?b)) (aboard ?a) (aboard ?b)))": lambda v: bool(v["aboard"].sum() > 1)
+        "(exists (?a ?b - crate) (and (not (= ?a ?b)) (aboard ?a) (aboard ?b)))": lambda v: bool(
+            v["aboard"].sum() > 1
+        )
     }
     exact = {
         "here": lambda a, b: (a - b).abs() < 0.5,
@@ -218,7 +220,11 @@ class Oven(Task):
             return wrote(v, ("in", action[1:], action[0] == "put"))
         bakes = (v["in"] & (v["heat"] > 65)).any(1)
         heat = v["heat"] + np.where(v["on"], 20, -10).astype(np.float32)
-        return {**v, "heat": heat, "stage-of": np.where(bakes, np.minimum(v["stage-of"] + 1, 2), v["stage-of"])}
+        return {
+            **v,
+            "heat": heat,
+            "stage-of": np.where(bakes, np.minimum(v["stage-of"] + 1, 2), v["stage-of"]),
+        }
 
 
 @task
@@ -382,15 +388,17 @@ class TruckLoads(Task):
       (forall (?p - parcel) (when (in ?p ?t) (assign (lies ?p) (??along (lies ?p)))))))
     """
     goals = {
-        "(exists (?p - parcel ?w - town) (arrived ?p ?w))": lambda v: bool((v["lies"][:, None] == v["stands"]).any()),
+        "(exists (?p - parcel ?w - town) (arrived ?p ?w))": lambda v: bool(
+            (v["lies"][:, None] == v["stands"]).any()
+        ),
         "(exists (?p - parcel) (spoilt ?p))": lambda v: bool(v["spoilt"].any()),
         "(exists (?p - parcel ?t - truck) (and (in ?p ?t) (frozen ?p)))": lambda v: bool(
             (v["in"].any(1) & (v["kind-of"] == 1)).any()
         ),
     }
     unseen = {
-        "(exists (?p - parcel ?w - town) (and (arrived ?p ?w) (frozen ?p) (not (spoilt ?p))))": lambda v: bool(
-            ((v["lies"][:, None] == v["stands"]).any(1) & (v["kind-of"] == 1) & ~v["spoilt"]).any()
+        "(exists (?p - parcel ?w - town) (and (arrived ?p ?w) (frozen ?p) (not (spoilt ?p))))": lambda v: (
+            bool(((v["lies"][:, None] == v["stands"]).any(1) & (v["kind-of"] == 1) & ~v["spoilt"]).any())
         )
     }
     exact = {

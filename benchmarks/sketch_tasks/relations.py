@@ -95,7 +95,11 @@ class Mixture(Task):
         for a, b, c in ((0, 1, 2), (2, 0, 1), (1, 2, 0))
     } | {"(exists (?d - dial) (zero ?d))": lambda v: bool((v["shows"] == 0).any())}
     labels = 2
-    unseen = {"(and (mixed dial0 dial1 dial2) (not (zero dial2)))": lambda v: _mixed(v, 0, 1, 2) and v["shows"][2] != 0}
+    unseen = {
+        "(and (mixed dial0 dial1 dial2) (not (zero dial2)))": lambda v: (
+            _mixed(v, 0, 1, 2) and v["shows"][2] != 0
+        )
+    }
     exact = {
         "mixed": lambda a, b, c: (a + b) % 5 == c,
         "zero": lambda a: a == 0,
@@ -135,8 +139,14 @@ class LineOfSight(Shelf):
     (:action left :parameters (?s - screen) :effect (screen-at::assign ?s (??f (screen-at ?s))))
     (:action switch :parameters (?l - lamp) :effect (assign (on ?l) (??f (on ?l))))
     """
-    goals = {"(exists (?t - statue) (lit ?t))": lambda v: bool(_lit(v).any()), "(lit statue0)": lambda v: bool(_lit(v)[0])}
-    unseen = {"(forall (?t - statue) (lit ?t))": lambda v: bool(_lit(v).all()), "(not (lit statue0))": lambda v: not _lit(v)[0]}
+    goals = {
+        "(exists (?t - statue) (lit ?t))": lambda v: bool(_lit(v).any()),
+        "(lit statue0)": lambda v: bool(_lit(v)[0]),
+    }
+    unseen = {
+        "(forall (?t - statue) (lit ?t))": lambda v: bool(_lit(v).all()),
+        "(not (lit statue0))": lambda v: not _lit(v)[0],
+    }
     exact = {
         **Shelf.moves_exact,
         "hides": lambda s, a, b: ((a < s) & (s < b)) | ((b < s) & (s < a)),
@@ -189,7 +199,9 @@ class KindsOfGoals(Shelf):
             for a, b in permutations(range(3), 2)
         },
         **{
-            f"(odd thing{a} thing{b})": (lambda a, b: lambda v: bool((v["hue"][a] == 0) != (v["hue"][b] == 2)))(a, b)
+            f"(odd thing{a} thing{b})": (
+                lambda a, b: lambda v: bool((v["hue"][a] == 0) != (v["hue"][b] == 2))
+            )(a, b)
             for a, b in permutations(range(3), 2)
         },
         **{f"(far thing{a})": (lambda a: lambda v: bool(v["x"][a] > 5.5))(a) for a in range(3)},
@@ -275,8 +287,12 @@ class Towers(Task):
         "(exists (?a ?b - block) (and (warm ?a) (cold ?b) (on ?a ?b)))": lambda v: bool(
             ((v["hue"][:, None] < 2) & (v["hue"] == 3) & v["on"]).any()
         ),
-        "(exists (?a ?b - block) (and (warm ?b) (on ?a ?b)))": lambda v: bool(((v["hue"] < 2) & v["on"]).any()),
-        "(exists (?a - block) (and (cold ?a) (table ?a)))": lambda v: bool(((v["hue"] == 3) & v["table"]).any()),
+        "(exists (?a ?b - block) (and (warm ?b) (on ?a ?b)))": lambda v: bool(
+            ((v["hue"] < 2) & v["on"]).any()
+        ),
+        "(exists (?a - block) (and (cold ?a) (table ?a)))": lambda v: bool(
+            ((v["hue"] == 3) & v["table"]).any()
+        ),
     }
     unseen = {
         "(exists (?a ?b ?c - block) (and (on ?a ?b) (on ?b ?c)))": lambda v: bool((v["on"] @ v["on"]).any()),

@@ -8,7 +8,19 @@ from typing import Any
 
 import numpy as np
 import torch
-from sketch_tasks.core import DIRECTIONS, Ground, Rng, Task, Values, among, cells, moved, same_place, task, wrote
+from sketch_tasks.core import (
+    DIRECTIONS,
+    Ground,
+    Rng,
+    Task,
+    Values,
+    among,
+    cells,
+    moved,
+    same_place,
+    task,
+    wrote,
+)
 
 
 def holding(condition: Callable[..., Any], least: int) -> Callable[..., Any]:
@@ -177,7 +189,9 @@ class AllLamps(Task):
         for word, hue in (("red", 0), ("blue", 2))
     }
     unseen = {
-        "(forall (?l - lamp) (implies (red ?l) (lit ?l)))": lambda v: bool((v["lit"] | (v["lamp-hue"] != 0)).all()),
+        "(forall (?l - lamp) (implies (red ?l) (lit ?l)))": lambda v: bool(
+            (v["lit"] | (v["lamp-hue"] != 0)).all()
+        ),
         "(exists (?r - robot ?l - lamp) (and (in-reach ?r ?l) (blue ?l) (not (lit ?l))))": lambda v: bool(
             (among(v["robot-at"][0], v["lamp-at"]) & (v["lamp-hue"] == 2) & ~v["lit"]).any()
         ),
@@ -204,7 +218,9 @@ class AllLamps(Task):
     def choose(self, rng: Rng, v: Values) -> Ground:
         if among(v["robot-at"][0], v["lamp-at"]).any() and rng.random() < 0.5:
             return ("switch", 0)
-        good = np.flatnonzero(DIRECTIONS @ (v["lamp-at"][rng.integers(len(v["lit"]))] - v["robot-at"][0]) > 0.5)
+        good = np.flatnonzero(
+            DIRECTIONS @ (v["lamp-at"][rng.integers(len(v["lit"]))] - v["robot-at"][0]) > 0.5
+        )
         return (self.names[int(rng.choice(good))], 0) if len(good) else super().choose(rng, v)
 
     def simulate(self, v: Values, action: Ground) -> Values:

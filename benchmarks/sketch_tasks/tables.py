@@ -28,7 +28,9 @@ class Clock(Task):
     """
     goals = {"(exists (?w - wheel) (top ?w))": lambda v: bool((v["shows"] == 7).any())}
     unseen = {
-        "(exists (?w - wheel) (and (top ?w) (locked ?w)))": lambda v: bool(((v["shows"] == 7) & v["locked"]).any()),
+        "(exists (?w - wheel) (and (top ?w) (locked ?w)))": lambda v: bool(
+            ((v["shows"] == 7) & v["locked"]).any()
+        ),
         "(exists (?w - wheel) (= (shows ?w) 4))": lambda v: bool((v["shows"] == 4).any()),
     }
     exact = {
@@ -80,7 +82,9 @@ class TwoDials(Task):
 
     def actions(self, v: Values) -> list[Ground]:
         count = len(v["shows"])
-        return [("add", a, b) for a in range(count) for b in range(count)] + [("reset", a) for a in range(count)]
+        return [("add", a, b) for a in range(count) for b in range(count)] + [
+            ("reset", a) for a in range(count)
+        ]
 
     def simulate(self, v: Values, action: Ground) -> Values:
         name, a, *rest = action
@@ -175,7 +179,9 @@ class OneComponent(Task):
     }
 
     def scene(self, rng: Rng, size: int) -> tuple[dict[str, int], Values]:
-        code = np.stack([rng.choice([3, 4, 5], size), rng.integers(6, size=size), rng.integers(2, size=size)], -1)
+        code = np.stack(
+            [rng.choice([3, 4, 5], size), rng.integers(6, size=size), rng.integers(2, size=size)], -1
+        )
         return {"thing": size}, {"code-of": code}
 
     def actions(self, v: Values) -> list[Ground]:
@@ -194,9 +200,7 @@ def _codes(v: Values, wanted: tuple[int | None, ...]) -> bool:
     return bool(np.logical_and.reduce(right).any())
 
 
-PRODUCTS = torch.tensor(
-    [[0, 3, 4, 6, 6, 6, 6], [3, 1, 5, 6, 6, 6, 6], [4, 5, 2, 6, 6, 6, 6]] + [[6] * 7] * 4
-)
+PRODUCTS = torch.tensor([[0, 3, 4, 6, 6, 6, 6], [3, 1, 5, 6, 6, 6, 6], [4, 5, 2, 6, 6, 6, 6]] + [[6] * 7] * 4)
 
 
 @task
@@ -237,7 +241,9 @@ class Recipes(Task):
 
     def scene(self, rng: Rng, size: int) -> tuple[dict[str, int], Values]:
         return {"food": size, "pot": 1}, {
-            "kind-of": np.where(rng.random(size) < 0.8, rng.integers(3, size=size), rng.integers(6, size=size)),
+            "kind-of": np.where(
+                rng.random(size) < 0.8, rng.integers(3, size=size), rng.integers(6, size=size)
+            ),
             "made": rng.integers(7, size=1),
             "used": np.zeros(size, dtype=bool),
         }
@@ -347,7 +353,9 @@ class Painting(Task):
         "(exists (?b - board) (dark ?b))": lambda v: bool((v["colour"] == 5).any()),
     }
     unseen = {
-        "(exists (?b - board) (and (not (green ?b)) (= (colour ?b) 4)))": lambda v: bool((v["colour"] == 4).any()),
+        "(exists (?b - board) (and (not (green ?b)) (= (colour ?b) 4)))": lambda v: bool(
+            (v["colour"] == 4).any()
+        ),
         "(forall (?b - board) (dark ?b))": lambda v: bool((v["colour"] == 5).all()),
     }
     exact = {
