@@ -83,6 +83,7 @@ def learned(domain: Any, episodes: Sequence[Any], way: str, seed: int, options: 
 # -- judging ---------------------------------------------------------------------------------------------
 
 
+@torch.no_grad()
 def judge(task: Task, model: Any, seed: int, *, walks: int = WALKS, problems: int = PROBLEMS) -> dict:
     """The three figures of a model in larger scenes, and what "nothing changes" would score."""
     rng = task.rng(seed, "larger")
