@@ -260,7 +260,7 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
         data = max(row["data"] for found in ways.values() for row in found)
         cpu = "/".join(f"{np.mean([r['cpu'] for r in ways[w]]):.0f}" for w in WAYS[:3] if w in ways)
         cells = [
-            name,
+            Path(name).name,
             first["half"],
             str(first["blanks"]),
             str(data),
@@ -280,6 +280,11 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
             f"{half}: {sum(r for r, _ in some)} of {len(some)} tasks reach {RIGHT} in larger scenes; "
             f"{sum(s for _, s in some)} are more than {AIM} below the better of `plain` and `simplest`.",
         ]
+    for name, ways in sorted(groups.items()):
+        for way, found in ways.items():
+            if "problems" in found[0]:
+                solved, asked = sum(row["solved"] for row in found), sum(row["problems"] for row in found)
+                lines.append(f"{Path(name).name}, {way}: {solved} of {asked} problems have a valid plan.")
     wrong = sorted({row["task"] for row in rows if row["way"] == "exact" and score(row) < 1})
     if wrong:
         lines.append(f"With exact functions below 1.00, so wrong themselves: {', '.join(wrong)}.")

@@ -1,4 +1,6 @@
-"""Published PDDL domains with parts left blank, from a folder of the user's: learned in p01 and p02, judged on the rest.
+"""Published PDDL domains with parts left blank, from a folder of the user's.
+
+They are learned from tries in p01 and p02, and judged on the other problems:
 
 - ``V1``: what each effect writes is blank, and the condition of a conditional effect.
 - ``V2``: preconditions, too, unless they are quantified: one blank over the atoms of the parameters.
@@ -7,8 +9,8 @@
 Tries are random: half of them can be carried out, the others are refused. Plans
 are carried out by the interpreter below, which shares no code with the library.
 The columns are those of `sketches.py`: *steps* are tries in the other problems,
-*plans* the part of these for which a valid plan was found within the time limit
-(``invalid`` counts the plans that were returned and are not valid).
+*plans* the part of the plans that were returned within the time limit and are
+valid; ``solved`` counts these, ``problems`` all.
 """
 
 from __future__ import annotations
@@ -294,6 +296,11 @@ def atoms(tree: Tree) -> list[Tree]:
     return [] if tree[0] == "=" else [tree]
 
 
+def compares(tree: Tree) -> bool:
+    """Whether a conjunct is about the objects themselves: these cannot be passed to a blank."""
+    return bool(tree[0] == "=" or (tree[0] == "not" and tree[1][0] == "="))
+
+
 def quantified(tree: Tree) -> bool:
     """Whether a formula quantifies."""
     return isinstance(tree, list) and (tree[:1] in (["forall"], ["exists"]) or any(map(quantified, tree)))
@@ -357,7 +364,7 @@ class Sketch:
         return ["assign", atom, [f"??{label}", atom]]
 
     def _precondition(self, schema: Schema) -> Tree:
-        kept = [part for part in conjuncts(schema.precondition) if "=" in (part[0], *part[1][:1])]
+        kept = [part for part in conjuncts(schema.precondition) if compares(part)]
         asked = ["and", *[part for part in conjuncts(schema.precondition) if part not in kept]]
         read_ = atoms(asked)
         read_ += [atom for atom in self._over(schema.parameters) if atom not in read_]
@@ -540,7 +547,14 @@ def judged(
 
 def plan_valid(sketch: Sketch, model: Any, world: World) -> bool | None:
     """Whether the plan of a problem is valid in the exact domain; None: no plan was found."""
-    result = pds.plan(model, sketch.states(world)(world.first), sketch.goal_of(world), time_limit=TIME_LIMIT)
+    try:
+        result = pds.plan(
+            model, sketch.states(world)(world.first), sketch.goal_of(world), time_limit=TIME_LIMIT
+        )
+    except pds.Error as refused:
+        if refused.diagnostics[0].code == "too-many-instances":
+            return None
+        raise
     if result.plan is None:
         return None
     facts: Facts | None = world.first
@@ -573,13 +587,15 @@ def measure(
         for kind, found in judged(sketch, model, world, tries(world, TESTED, rng)).items():
             right.setdefault(kind, []).extend(found)
     valid = [plan_valid(sketch, model, world) for world in worlds[2:]]
+    returned = [one for one in valid if one is not None]
     return {
         "half": "check",
         "blanks": len(parsed.blanks),
         "data": steps,
         "steps": float(np.mean([np.mean(found) for found in right.values() if found])),
         "goals": None,
-        "plans": float(np.mean([one is True for one in valid])),
-        "invalid": sum(one is False for one in valid),
+        "plans": float(np.mean(returned)) if returned else None,
+        "solved": sum(returned),
+        "problems": len(valid),
         "keep": None,
     }
