@@ -301,11 +301,7 @@ def _shown(figures: Sequence[float | None]) -> str:
 
 def jobs_of(args: argparse.Namespace) -> list[Job]:
     """What is to be run."""
-    names = [
-        task.name
-        for task in TASKS.values()
-        if (not args.only or task.name in args.only) and args.half in (None, task.half)
-    ]
+    names = [name for name in args.only or TASKS if args.half in (None, TASKS[name].half)]
     if args.pddl:
         from sketch_tasks import published
 
