@@ -1,6 +1,18 @@
 """Whole sketches to be learned, one story a class; see `sketches.py`."""
 
-from sketch_tasks import keys, large, pushing, quantities, rare, refusals, relations, sets, tables, walls
+from sketch_tasks import (
+    keys,
+    large,
+    pushing,
+    quantities,
+    rare,
+    refusals,
+    relations,
+    sets,
+    tables,
+    twice,
+    walls,
+)
 from sketch_tasks.core import TASKS, Task
 
 __all__ = [
@@ -15,5 +27,6 @@ __all__ = [
     "relations",
     "sets",
     "tables",
+    "twice",
     "walls",
 ]

@@ -76,7 +76,7 @@ class Task:
     unseen: ClassVar[Mapping[str, Truth]] = {}
     """Goals that no episode is judged by; they are judged and planned for like the others."""
     exact: ClassVar[Mapping[str, Callable[..., Any]]]
-    """Exact functions over plain values: ints as ints, single numbers and Booleans without an axis of their own."""
+    """Exact functions over plain values: ints as ints, single numbers and Booleans without a last axis."""
 
     def scene(self, rng: Rng, size: int) -> tuple[dict[str, int], Values]:
         """How many objects of each type there are, and the first state."""

@@ -1,10 +1,11 @@
 """Keys, locks and what fits what."""
-# ruff: noqa: D102  (the methods are explained in `core.Task`)
+# ruff: noqa: D102, RUF012, PLW0108  (methods are explained in `core.Task`)
 
 from __future__ import annotations
 
 import numpy as np
 import torch
+
 from sketch_tasks.core import Ground, Rng, Task, Values, task, wrote
 
 
@@ -193,7 +194,7 @@ class CombinationLock(Task):
 
 @task
 class PlugsAndSockets(Task):
-    """A plug fits a socket of its own kind, or an adapter in hand; what is plugged in works where there is power."""
+    """A plug fits sockets of its own kind, or any with an adapter; what is plugged in works given power."""
 
     half = "check"
     sizes, larger = (2, 3), (5,)

@@ -1,10 +1,11 @@
 """Sketches of twenty to forty blanks, all learned at once."""
-# ruff: noqa: D102  (the methods are explained in `core.Task`)
+# ruff: noqa: D102, RUF012, PLW0108, PLC3002, B023  (methods are explained in `core.Task`)
 
 from __future__ import annotations
 
 import numpy as np
 import torch
+
 from sketch_tasks.core import (
     DIRECTIONS,
     Ground,
@@ -209,7 +210,7 @@ FINISH = ("rough", "smooth", "painted")
 
 @task
 class Workshop(Task):
-    """Machines turn parts from one form into another, if the material allows it, tools wear out: 27 blanks."""
+    """Machines give parts another form, if the material allows it, and tools wear out: 27 blanks."""
 
     half = "choose"
     episodes, length = 300, 8

@@ -1,10 +1,11 @@
 """Things that move because something else moves: pushed, pulled, carried along."""
-# ruff: noqa: D102  (the methods are explained in `core.Task`)
+# ruff: noqa: D102, RUF012, PLW0108  (methods are explained in `core.Task`)
 
 from __future__ import annotations
 
 import numpy as np
 import torch
+
 from sketch_tasks.core import (
     DIRECTIONS,
     Ground,
@@ -24,7 +25,8 @@ from sketch_tasks.core import (
 from sketch_tasks.walls import NAMES, TURNED, TURNS
 
 TYPES = """
-    (:types robot wall box pad - object place - vector[float32, 2, tolerance=0.1] direction - int64[choices=4])
+    (:types robot wall box pad - object place - vector[float32, 2, tolerance=0.1] direction -
+      int64[choices=4])
 """
 OBSERVED = """(at [return_type=place] ?r - robot) (where [return_type=place] ?w - wall)
       (place-of [return_type=place] ?b - box) (spot [return_type=place] ?p - pad)"""
@@ -102,7 +104,8 @@ class PushRow(Store):
            (or (not (exists (?b - box) (next ?r ?b))) (free-behind ?r))))
     (:action east :parameters (?r - robot) :effect (and
       (at::cond-assign ?r (can-go ?r) (??to (at ?r)))
-      (forall (?b - box) (when (and (next ?r ?b) (can-go ?r)) (assign (place-of ?b) (??pushed (place-of ?b)))))))
+      (forall (?b - box) (when (and (next ?r ?b) (can-go ?r))
+        (assign (place-of ?b) (??pushed (place-of ?b)))))))
     """
     exact = {
         "on": same_place,
@@ -246,7 +249,7 @@ class PullSledge(Task):
 class Conveyor(Task):
     """A belt moves all that lies on it by one; a robot arm lifts things over to where it stands."""
 
-    half = "choose"
+    half = "check"
     sizes, larger = (3, 4), (7,)
     sketch = """
     (:types part belt - object place - vector[float32, 2, tolerance=0.1])

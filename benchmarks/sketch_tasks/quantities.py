@@ -1,10 +1,11 @@
 """Charge, fuel, heat, water: numbers that run down, fill up and must suffice; things in containers."""
-# ruff: noqa: D102  (the methods are explained in `core.Task`)
+# ruff: noqa: D102, RUF012  (methods are explained in `core.Task`)
 
 from __future__ import annotations
 
 import numpy as np
 import torch
+
 from sketch_tasks.core import Ground, Rng, Task, Values, task, wrote
 
 
@@ -26,7 +27,8 @@ class Charge(Task):
       (and (assign (at ?r) (??to (at ?r))) (assign (battery ?r) (??left (battery ?r))))))
     (:action left :parameters (?r - robot) :effect (when (alive ?r)
       (and (assign (at ?r) (??to (at ?r))) (assign (battery ?r) (??left (battery ?r))))))
-    (:action load :parameters (?r - robot) :effect (when (docked ?r) (assign (battery ?r) (??f (battery ?r)))))
+    (:action load :parameters (?r - robot) :effect
+      (when (docked ?r) (assign (battery ?r) (??f (battery ?r)))))
     """
     goals = {
         "(exists (?r - robot ?f - flag) (reached ?r ?f))": lambda v: bool((v["at"] == v["planted"]).any()),
@@ -163,7 +165,8 @@ class Oven(Task):
     length = 10
     sketch = """
     (:types oven dough - object degree - float32 stage - int64[choices=3])
-    (:predicates (heat [return_type=degree] ?o - oven) (on ?o - oven) (stage-of [return_type=stage] ?d - dough)
+    (:predicates (heat [return_type=degree] ?o - oven) (on ?o - oven)
+      (stage-of [return_type=stage] ?d - dough)
       (in ?d - dough ?o - oven))
     (:derived (hot ?o - oven) (??f (heat ?o)))
     (:derived (baked ?d - dough) (??f (stage-of ?d)))
@@ -241,7 +244,8 @@ class Pouring(Task):
     (:derived (empty ?j - jug) (??f (holds ?j)))
     (:action pour :parameters (?a ?b - jug)
       :precondition (and (not (= ?a ?b)) (not (sealed ?b)) (??has (holds ?a)))
-      :effect (and (assign (holds ?a) (??rest (holds ?a) (holds ?b))) (assign (holds ?b) (??sum (holds ?a) (holds ?b)))))
+      :effect (and (assign (holds ?a) (??rest (holds ?a) (holds ?b)))
+        (assign (holds ?b) (??sum (holds ?a) (holds ?b)))))
     (:action tap :parameters (?a - jug) :precondition (not (sealed ?a))
       :effect (assign (holds ?a) (??f (holds ?a))))
     """

@@ -1,10 +1,11 @@
-"""Goals and effects that are seldom seen; random walks and demonstrations of an agent among items."""
-# ruff: noqa: D102  (the methods are explained in `core.Task`)
+"""Little data, goals and effects that are seldom seen; random walks and demonstrations among items."""
+# ruff: noqa: D102, RUF012, PLW0108, PLC3002, B023  (methods are explained in `core.Task`)
 
 from __future__ import annotations
 
 import numpy as np
 import torch
+
 from sketch_tasks.core import (
     DIRECTIONS,
     Ground,
@@ -47,6 +48,83 @@ def codes(rng: Rng, count: int, kinds: tuple[str, ...]) -> np.ndarray:
 
 
 @task
+class TwentySteps(Task):
+    """Twenty steps in all: how far two moves go, and which side of a line is home."""
+
+    half = "choose"
+    episodes, length = 10, 2
+    sizes, larger = (6,), (12,)
+    sketch = """
+    (:types robot - object spot - float32)
+    (:predicates (at [return_type=spot] ?r - robot))
+    (:derived (home ?r - robot) (??f (at ?r)))
+    (:action right :parameters (?r - robot) :effect (at::assign ?r (??f (at ?r))))
+    (:action left :parameters (?r - robot) :effect (at::assign ?r (??f (at ?r))))
+    """
+    goals = {"(exists (?r - robot) (home ?r))": lambda v: bool(v["at"][0] < 3.5)}
+    exact = {"home": lambda at: at < 3.5, "right": lambda at: at + 2, "left": lambda at: at - 1}
+
+    def scene(self, rng: Rng, size: int) -> tuple[dict[str, int], Values]:
+        return {"robot": 1}, {"at": rng.integers(1, size + 1, size=1).astype(np.float32)}
+
+    def actions(self, v: Values) -> list[Ground]:
+        return [("right", 0), ("left", 0)]
+
+    def simulate(self, v: Values, action: Ground) -> Values:
+        return wrote(v, ("at", 0, v["at"][0] + (2 if action[0] == "right" else -1)))
+
+
+@task
+class FortyTries(Task):
+    """Forty tries of three actions over Booleans, half of them refused."""
+
+    half = "check"
+    episodes, length = 10, 4
+    sizes, larger = (3,), (6,)
+    sketch = """
+    (:types lamp)
+    (:predicates (lit ?l - lamp) (wired ?l - lamp) (power))
+    (:action light :parameters (?l - lamp) :precondition (??can (wired ?l) (power))
+      :effect (assign (lit ?l) (??f (lit ?l))))
+    (:action wire :parameters (?l - lamp) :precondition (not (power))
+      :effect (assign (wired ?l) (??f (wired ?l))))
+    (:action toggle :parameters () :effect (assign (power) (??f (power))))
+    """
+    goals = {"(exists (?l - lamp) (lit ?l))": lambda v: bool(v["lit"].any())}
+    unseen = {
+        "(exists (?l - lamp) (and (lit ?l) (not (wired ?l))))": lambda v: bool(
+            (v["lit"] & ~v["wired"]).any()
+        ),
+        "(lit lamp0)": lambda v: bool(v["lit"][0]),
+    }
+    exact = {
+        "light::can": lambda wired, power: wired & power,
+        "light::f": lambda lit: torch.ones_like(lit),
+        "wire": lambda wired: ~wired,
+        "toggle": lambda power: ~power,
+    }
+
+    def scene(self, rng: Rng, size: int) -> tuple[dict[str, int], Values]:
+        wired = rng.random(size) < 0.4
+        return {"lamp": size}, {
+            "lit": np.zeros(size, dtype=bool),
+            "wired": wired,
+            "power": np.array(rng.random() < 0.5),
+        }
+
+    def actions(self, v: Values) -> list[Ground]:
+        return [("toggle",), *[(name, i) for name in ("light", "wire") for i in range(len(v["lit"]))]]
+
+    def simulate(self, v: Values, action: Ground) -> Values | None:
+        if action[0] == "toggle":
+            return wrote(v, ("power", (), not v["power"]))
+        name, i = action
+        if name == "light":
+            return wrote(v, ("lit", i, True)) if v["wired"][i] and v["power"] else None
+        return None if v["power"] else wrote(v, ("wired", i, not v["wired"][i]))
+
+
+@task
 class RareWords(Task):
     """Twelve goals of two words each, seldom true; who is within reach is told by refusals."""
 
@@ -55,7 +133,8 @@ class RareWords(Task):
     sizes, larger = (3,), (5,)
     sketch = f"""
     (:types item - object reach - float32 code - vector[int64, 3, choices=8])
-    (:predicates (code-of [return_type=code] ?o - item) (distance [return_type=reach] ?o - item) (held ?o - item))
+    (:predicates (code-of [return_type=code] ?o - item) (distance [return_type=reach] ?o - item)
+      (held ?o - item))
     {WORDS}
     (:action grab :parameters (?o - item) :precondition (??near (distance ?o)) :effect (held ?o))
     (:action drop :parameters (?o - item) :effect (assign (held ?o) (??f (held ?o))))

@@ -1,5 +1,5 @@
 """Relations of two and three things, learned from goals that quantify over them."""
-# ruff: noqa: D102  (the methods are explained in `core.Task`)
+# ruff: noqa: D102, RUF012, PLW0108, PLC3002, B023  (methods are explained in `core.Task`)
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from itertools import permutations
 
 import numpy as np
 import torch
+
 from sketch_tasks.core import Ground, Rng, Task, Values, task, wrote
 
 
@@ -123,7 +124,7 @@ def _mixed(v: Values, a: int, b: int, c: int) -> bool:
 
 @task
 class LineOfSight(Shelf):
-    """A lamp lights a statue unless a screen stands between: a negated quantifier over a relation of three."""
+    """A lamp lights a statue unless a screen is between: a negated quantifier over a relation of three."""
 
     half = "check"
     episodes = 250

@@ -1,5 +1,5 @@
 """All, some, exactly one, at least k, more than: goals and gates over sets of things."""
-# ruff: noqa: D102  (the methods are explained in `core.Task`)
+# ruff: noqa: D102, RUF012, PLW0108, PLC3002, B023  (methods are explained in `core.Task`)
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import torch
+
 from sketch_tasks.core import (
     DIRECTIONS,
     Ground,

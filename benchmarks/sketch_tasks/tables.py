@@ -1,10 +1,11 @@
 """Ints that change by tables: clocks, codes, recipes, machines with several inputs."""
-# ruff: noqa: D102  (the methods are explained in `core.Task`)
+# ruff: noqa: D102, RUF012, PLW0108  (methods are explained in `core.Task`)
 
 from __future__ import annotations
 
 import numpy as np
 import torch
+
 from sketch_tasks.core import Ground, Rng, Task, Values, task, wrote
 
 PERMUTED = torch.tensor([3, 5, 7, 0, 2, 6, 1, 4])
@@ -146,7 +147,7 @@ def _waiting(v: Values) -> np.ndarray:
 
 @task
 class OneComponent(Task):
-    """A thing's code has three parts; painting, opening and breaking change one part each, the others stay."""
+    """A thing's code has three parts; painting and opening change one part each, the others stay."""
 
     half = "check"
     episodes = 120
@@ -158,7 +159,8 @@ class OneComponent(Task):
     (:derived (is-box ?t - thing) (??f (code-of ?t)))
     (:derived (open ?t - thing) (??f (code-of ?t)))
     (:action paint :parameters (?t - thing) :effect (assign (code-of ?t) (??f (code-of ?t))))
-    (:action toggle :parameters (?t - thing) :effect (when (is-box ?t) (assign (code-of ?t) (??f (code-of ?t)))))
+    (:action toggle :parameters (?t - thing) :effect
+      (when (is-box ?t) (assign (code-of ?t) (??f (code-of ?t)))))
     """
     goals = {
         "(exists (?t - thing) (and (red ?t) (is-box ?t)))": lambda v: _codes(v, (5, 0, None)),
@@ -205,7 +207,7 @@ PRODUCTS = torch.tensor([[0, 3, 4, 6, 6, 6, 6], [3, 1, 5, 6, 6, 6, 6], [4, 5, 2,
 
 @task
 class Recipes(Task):
-    """A pot turns what is in its two bowls into one product: a table of two kinds, most of whose rows are waste."""
+    """A pot turns two kinds of food into one product, by a table most of whose rows are waste."""
 
     half = "choose"
     episodes = 250
@@ -266,7 +268,7 @@ class Recipes(Task):
 
 @task
 class ThreeInputs(Task):
-    """A machine reads a material, a lever and a temperature: hot and levered bends, cold and levered breaks."""
+    """A press reads a material, a lever and a temperature: hot parts bend, cold ones break or crease."""
 
     half = "check"
     episodes = 250

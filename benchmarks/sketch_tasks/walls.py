@@ -1,10 +1,11 @@
 """Robots on grids whose walls, gates and ice change what a move does."""
-# ruff: noqa: D102  (the methods are explained in `core.Task`)
+# ruff: noqa: D102, RUF012, PLW0108  (methods are explained in `core.Task`)
 
 from __future__ import annotations
 
 import numpy as np
 import torch
+
 from sketch_tasks.core import (
     DIRECTIONS,
     Ground,
@@ -336,7 +337,8 @@ class Fog(Task):
     sizes, larger = (3, 4), (7,)
     sketch = """
     (:types robot stone - object place - vector[float32, 2, tolerance=0.1])
-    (:predicates (at [return_type=place] ?r - robot) (where [return_type=place] ?s - stone) (known ?s - stone))
+    (:predicates (at [return_type=place] ?r - robot) (where [return_type=place] ?s - stone)
+      (known ?s - stone))
     (:derived (near ?r - robot ?s - stone) (??f (at ?r) (where ?s)))
     (:action look :parameters (?r - robot)
       :effect (forall (?s - stone) (when (near ?r ?s) (assign (known ?s) (??shown (known ?s))))))
