@@ -299,13 +299,20 @@ def _shown(figures: Sequence[float | None]) -> str:
 # -- the command -----------------------------------------------------------------------------------------
 
 
-def jobs_of(args: argparse.Namespace) -> list[Job]:
-    """What is to be run."""
-    names = [name for name in args.only or TASKS if args.half in (None, TASKS[name].half)]
+def names_of(args: argparse.Namespace) -> dict[str, str]:
+    """The tasks of the half that is asked for: what the table calls them → their names."""
+    found = {name: name for name, task in TASKS.items() if args.half in (None, task.half)}
     if args.pddl:
         from sketch_tasks import published
 
-        names += [f"{PUBLISHED}{name}" for name in published.names(args.pddl)]
+        found |= {Path(name).name: f"{PUBLISHED}{name}" for name in published.names(args.pddl)}
+    return found
+
+
+def jobs_of(args: argparse.Namespace) -> list[Job]:
+    """What is to be run."""
+    known = names_of(args)
+    names = [known[name] for name in args.only or known if name in known]
     options = {"steps": args.steps} if args.steps else {}
     return [(name, seed, way, options) for name in names for seed in range(args.seeds) for way in args.ways]
 
@@ -326,9 +333,10 @@ def parsed() -> argparse.Namespace:
     args = parser.parse_args()
     if args.quick:
         args.only, args.seeds, args.steps = list(QUICK), 1, 200
-    unknown = sorted(set(args.only or ()) - TASKS.keys())
+    known = {*TASKS, *names_of(args)}
+    unknown = sorted(set(args.only or ()) - known)
     if unknown:
-        parser.error(f"no task {', '.join(unknown)}; there are {', '.join(sorted(TASKS))}")
+        parser.error(f"no task {', '.join(unknown)}; there are {', '.join(sorted(known))}")
     return args
 
 

@@ -126,10 +126,10 @@ class FortyTries(Task):
 
 @task
 class RareWords(Task):
-    """Twelve goals of two words each, seldom true; who is within reach is told by refusals."""
+    """Sixteen goals of two words each, seldom true; who is within reach is told by refusals."""
 
     half = "choose"
-    episodes = 300
+    episodes, labels = 300, 3
     sizes, larger = (3,), (5,)
     sketch = f"""
     (:types item - object reach - float32 code - vector[int64, 3, choices=8])

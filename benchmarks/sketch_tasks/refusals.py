@@ -113,10 +113,10 @@ class ReachAndGrip(Task):
 
     def scene(self, rng: Rng, size: int) -> tuple[dict[str, int], Values]:
         return {"arm": 1, "thing": size}, {
-            "hand": rng.uniform(0, size, (1, 2)).astype(np.float32),
+            "hand": rng.integers(0, size, (1, 2)).astype(np.float32),
             "grip": rng.integers(3, size=1),
-            "where": rng.uniform(0, size, (size, 2)).astype(np.float32),
-            "weighs": rng.uniform(1, 8, size).astype(np.float32),
+            "where": rng.integers(0, size, (size, 2)).astype(np.float32),
+            "weighs": rng.integers(1, 9, size).astype(np.float32),
             "held": np.zeros(size, dtype=bool),
         }
 

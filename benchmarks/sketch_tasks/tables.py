@@ -210,7 +210,7 @@ class Recipes(Task):
     """A pot turns two kinds of food into one product, by a table most of whose rows are waste."""
 
     half = "choose"
-    episodes = 250
+    episodes = 400
     sizes, larger = (3,), (5,)
     sketch = """
     (:types food pot - object kind - int64[choices=7])
@@ -244,7 +244,7 @@ class Recipes(Task):
     def scene(self, rng: Rng, size: int) -> tuple[dict[str, int], Values]:
         return {"food": size, "pot": 1}, {
             "kind-of": np.where(
-                rng.random(size) < 0.8, rng.integers(3, size=size), rng.integers(6, size=size)
+                rng.random(size) < 0.5, rng.integers(3, size=size), rng.integers(6, size=size)
             ),
             "made": rng.integers(7, size=1),
             "used": np.zeros(size, dtype=bool),
