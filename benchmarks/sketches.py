@@ -285,7 +285,7 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
             if "problems" in found[0]:
                 solved, asked = sum(row["solved"] for row in found), sum(row["problems"] for row in found)
                 lines.append(f"{Path(name).name}, {way}: {solved} of {asked} problems have a valid plan.")
-    wrong = sorted({row["task"] for row in rows if row["way"] == "exact" and score(row) < 1})
+    wrong = sorted({Path(row["task"]).name for row in rows if row["way"] == "exact" and score(row) < 1})
     if wrong:
         lines.append(f"With exact functions below 1.00, so wrong themselves: {', '.join(wrong)}.")
     return "\n".join(lines)
