@@ -129,10 +129,9 @@ def babyai(name: str, seed: int) -> float:
 def painting(name: str, seed: int) -> float:
     """Success of blind acting in the Painting Factory, learned from so many demonstrations."""
     experiment = import_module(f"{EXPERIMENTS}.painting")
-    settings = import_module(f"{EXPERIMENTS}.painting_config")
-    model, _ = experiment.train_painting(settings.PaintingTraining(episodes=int(name), seed=seed))
+    model, _ = experiment.train_painting(experiment.PaintingTraining(episodes=int(name), seed=seed))
     seeds = experiment.painting_seeds(PROBLEMS["painting"], seed)
-    return float(experiment.measure_painting(model, seeds, settings.PaintingSearch())["open"]["success"])
+    return float(experiment.measure_painting(model, seeds, experiment.PaintingSearch())["open"]["success"])
 
 
 MEASURES: Mapping[str, Callable[[str, int], float]] = {
