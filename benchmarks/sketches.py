@@ -211,15 +211,19 @@ def run(job: Job) -> dict[str, Any]:
 
 
 def measure(task: Task, seed: int, way: str, options: dict[str, Any]) -> dict[str, Any]:
-    """The figures of one task, learned in one way."""
+    """The figures of one task, learned in one way; a fit that diverges has learned nothing."""
+    facts = {"half": task.half, "blanks": len(task.domain.blanks)}
     if way == "exact":
-        model = pds.Model(task.domain, task.exact_modules())
-        steps = 0
-    else:
-        episodes = task.data(seed)
-        steps = sum(len(episode.actions) for episode in episodes)
+        return {**facts, "data": 0, **judge(task, pds.Model(task.domain, task.exact_modules()), seed)}
+    episodes = task.data(seed)
+    facts["data"] = sum(len(episode.actions) for episode in episodes)
+    try:
         model = learned(task.domain, episodes, way, seed, options)
-    return {"half": task.half, "blanks": len(task.domain.blanks), "data": steps, **judge(task, model, seed)}
+    except pds.Error as error:
+        if error.diagnostics[0].code != "diverged":
+            raise
+        return {**facts, **dict.fromkeys(PARTS, 0.0), "keep": None, "failed": error.diagnostics[0].message}
+    return {**facts, **judge(task, model, seed)}
 
 
 def run_all(jobs: Sequence[Job], processes: int, keep: Callable[[dict[str, Any]], None]) -> None:
@@ -264,7 +268,7 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
             first["half"],
             str(first["blanks"]),
             str(data),
-            _shown([first["keep"]]),
+            _shown([row["keep"] for found in ways.values() for row in found]),
             " ".join(_shown([row[part] for row in ways.get("default", ())]) for part in PARTS),
             *[f"{scores[way]:.2f}" if way in scores else "" for way in WAYS],
             f"**{short:.2f}**" if short > AIM else "",
@@ -285,6 +289,11 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
             if "problems" in found[0]:
                 solved, asked = sum(row["solved"] for row in found), sum(row["problems"] for row in found)
                 lines.append(f"{Path(name).name}, {way}: {solved} of {asked} problems have a valid plan.")
+    lines += [
+        f"{Path(row['task']).name}, {row['way']}, seed {row['seed']}: {row['failed']}."
+        for row in rows
+        if "failed" in row
+    ]
     wrong = sorted({Path(row["task"]).name for row in rows if row["way"] == "exact" and score(row) < 1})
     if wrong:
         lines.append(f"With exact functions below 1.00, so wrong themselves: {', '.join(wrong)}.")

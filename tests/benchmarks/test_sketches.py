@@ -130,6 +130,17 @@ def test_the_table_counts_what_is_learned_and_what_falls_short(sketches):
     assert "wrong themselves: b." in text
 
 
+def test_a_fit_that_diverges_has_learned_nothing_and_the_table_says_so(sketches, monkeypatch):
+    def diverges(*_args, **_options):
+        raise pds.Error([pds.Diagnostic("diverged", "the loss is no longer a number")])
+
+    monkeypatch.setattr(sketches.pds, "fit", diverges)
+    found = sketches.measure(sketches.TASKS["twenty-steps"], 0, "default", {})
+    assert [found[part] for part in sketches.PARTS] == [0, 0, 0]
+    text = sketches.table([{"task": "twenty-steps", "seed": 0, "way": "default", "cpu": 1.0, **found}])
+    assert "twenty-steps, default, seed 0: the loss is no longer a number." in text
+
+
 def test_published_domains_are_tried_in_a_world_of_their_own(sketches, tmp_path):
     folder = tmp_path / "switches"
     folder.mkdir()
