@@ -15,7 +15,7 @@ export OMP_NUM_THREADS ?= 1
 # Byte code is kept whatever the environment says: of the tests, too, whose assertions pytest rewrites.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help demo test quick lint format core sanitize fuzz torture bench clean mutants agree cluster browser docs options
+.PHONY: help demo test quick lint format core sanitize fuzz torture bench quality clean mutants agree cluster browser docs options
 
 help:  ## this list
 	@grep -hE '^[a-z]+: .*##|^[a-z]+:  ##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -97,6 +97,10 @@ browser: .venv/installed-dev  ## the page of `pdsketch serve` in a real browser 
 
 bench: .venv/installed-dev  ## loading speed beside other parsers (DIR=a folder of PDDL files)
 	$(BIN)/python benchmarks/parse.py $(if $(DIR),$(DIR),examples)
+
+# What an interrupted run had found is gone on with by: benchmarks/quality.py --jobs 2 --go-on
+quality: .venv/installed-dev  ## does it learn as well as it did? beside benchmarks/quality.json (15 minutes)
+	$(BIN)/python benchmarks/quality.py --jobs 2
 
 clean:  ## remove what the other goals made
 	rm -rf .venv .mutants build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

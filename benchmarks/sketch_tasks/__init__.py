@@ -1,0 +1,32 @@
+"""Whole sketches to be learned, one story a class; see `sketches.py`."""
+
+from sketch_tasks import (
+    keys,
+    large,
+    pushing,
+    quantities,
+    rare,
+    refusals,
+    relations,
+    sets,
+    tables,
+    twice,
+    walls,
+)
+from sketch_tasks.core import TASKS, Task
+
+__all__ = [
+    "TASKS",
+    "Task",
+    "keys",
+    "large",
+    "pushing",
+    "quantities",
+    "rare",
+    "refusals",
+    "relations",
+    "sets",
+    "tables",
+    "twice",
+    "walls",
+]
