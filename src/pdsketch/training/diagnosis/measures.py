@@ -84,7 +84,7 @@ class Judged:
 @final
 @dataclass(frozen=True)
 class GoalKind:
-    """Goals that differ only in the derived predicates that they name.
+    """Goals that differ only in their objects, or in which of several derived predicates they name.
 
     ``formula`` is the one of them that was judged wrong most often,
     ``formulas`` how many there are.
@@ -483,11 +483,11 @@ class _Tally:
         )
 
     def _kinds(self) -> tuple[GoalKind, ...]:
-        """The goals that were judged, by family."""
+        """The goals that were judged, by kind."""
         found = []
         texts = self.training.dataset.arrays.goals
-        for family in self.training.families:
-            members = np.array(list(family.members))
+        for alike in self.training.kinds:
+            members = np.array(alike)
             members = members[self.by_goal[members, :2].sum(1) > 0]
             if len(members):
                 counts = self.by_goal[members]
