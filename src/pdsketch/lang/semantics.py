@@ -121,7 +121,7 @@ def _written(fact: Fact, writes: list[tuple[Update, Any]], context: EvaluationCo
     first, value = writes[0]
     if len({_KINDS[update.op] for update, _ in writes}) > 1:
         raise error("conflicting-effects", f"`{words}` is assigned and changed in one step", first.span)
-    if first.op == "assign" and moment.world.domain.predicates[fact[0]].type.is_bool:
+    if first.op == "assign" and context.static.domain.predicates[fact[0]].type.is_bool:
         value = any(written for _, written in writes)
     elif first.op == "assign":
         for update, other in writes:
