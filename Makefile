@@ -99,7 +99,7 @@ bench: .venv/installed-dev  ## loading speed beside other parsers (DIR=a folder 
 	$(BIN)/python benchmarks/parse.py $(if $(DIR),$(DIR),examples)
 
 # What an interrupted run had found is gone on with by: benchmarks/quality.py --jobs 2 --go-on
-quality: .venv/installed-dev  ## does it learn as well as it did? beside benchmarks/quality.json (15 minutes)
+quality: .venv/installed-dev  ## does it learn as well as it did? beside benchmarks/quality.json (9 CPU minutes)
 	$(BIN)/python benchmarks/quality.py --jobs 2
 
 clean:  ## remove what the other goals made
