@@ -70,8 +70,12 @@ protected:
             for (const Id head : relaxation_.heads[unary]) reach(head, relaxation_.base[unary], unary);
     }
 
-    void reach(Id head, Cost charge, Id unary) {
-        if (charge >= cost_[head]) return;
+    // In the innermost loop: most heads are reached at no lower cost.
+    [[gnu::always_inline]] void reach(Id head, Cost charge, Id unary) {
+        if (charge < cost_[head]) [[unlikely]] improve(head, charge, unary);
+    }
+
+    [[gnu::noinline]] void improve(Id head, Cost charge, Id unary) {
         cost_[head] = charge;
         supporter_[head] = unary;
         queue_.push(charge, head);
@@ -157,10 +161,11 @@ private:
             const Progress step = maximum ? -1 : (price << kCountBits) - 1;
             const auto uses = relaxation_.uses[proposition];
             limits.tick(1 + uses.size());
+            Progress* const all = progress_.data();
             for (const Id unary : uses) {
-                Progress progress = progress_[unary] + step;
-                if (progress > kFull) progress = kFull | (progress & kCountMask);
-                progress_[unary] = progress;
+                Progress progress = all[unary] + step;
+                if (progress > kFull) [[unlikely]] progress = kFull | (progress & kCountMask);
+                all[unary] = progress;
                 if (!is_triggered(progress)) continue;
                 const Cost charge = maximum ? std::min(charge_of(progress) + price, kCap) : charge_of(progress);
                 for (const Id head : relaxation_.heads[unary]) reach(head, charge, unary);

@@ -88,8 +88,11 @@ private:
         initial_.push_back({owner, static_cast<Id>(conditions.size()), -1, kUnreached});
     }
 
-    void reach(Id proposition, Cost cost) {
-        if (cost >= cost_[proposition]) return;
+    [[gnu::always_inline]] void reach(Id proposition, Cost cost) {
+        if (cost < cost_[proposition]) [[unlikely]] improve(proposition, cost);
+    }
+
+    [[gnu::noinline]] void improve(Id proposition, Cost cost) {
         cost_[proposition] = cost;
         queue_.push(cost, proposition);
     }
