@@ -1,7 +1,7 @@
 """The heuristics of models by name: one registry for planning, policies, the command line and reasons.
 
-Those of ordinary problems are the engine's, in `pdsketch.heuristics.registry`. What needs torch is imported when
-a heuristic is made, so that names can be listed at once.
+Those of ordinary problems are the engine's, in `pdsketch.heuristics.registry`. What needs torch is imported
+when a heuristic is made, so that names can be listed at once.
 """
 
 from __future__ import annotations

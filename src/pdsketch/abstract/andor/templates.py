@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Sequence
 from itertools import product
 from math import prod
 from typing import Final
@@ -48,7 +48,7 @@ def _objects(domain: Domain, types: tuple[ObjectType, ...]) -> dict[str, ObjectT
 
 
 def template_of(
-    symbolic: SymbolicDomain, types: tuple[ObjectType, ...], static: Collection[Fact] | None = None
+    symbolic: SymbolicDomain, types: tuple[ObjectType, ...], static: Sequence[Fact] | None = None
 ) -> Template:
     """A problem in whose initial state every fact is possible that can be read off a state.
 
