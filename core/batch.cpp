@@ -26,7 +26,8 @@ Solved search_one(const Posed& posed, Settings settings, double work, Limits& li
     settings.most_expansions = posed.most_expansions;
     if (most < static_cast<double>(settings.most_expansions))
         settings.most_expansions = static_cast<std::int64_t>(most);
-    settings.early = std::adjacent_find(task.costs.begin(), task.costs.end(), std::not_equal_to<>()) == task.costs.end();
+    settings.early =
+        std::adjacent_find(task.costs.begin(), task.costs.end(), std::not_equal_to<>()) == task.costs.end();
     Search search(task, settings, task.costs, limits);
     const bool is_solved = search.run(limits) == Answer::solved;
     Solved found{is_solved, search.counters(), search.plan()};

@@ -18,23 +18,21 @@ struct RowsView {
     std::span<const Id> items;
 
     int size() const { return static_cast<int>(starts.size()) - 1; }
-    std::span<const Id> operator[](int row) const {
-        return items.subspan(starts[row], starts[row + 1] - starts[row]);
-    }
+    std::span<const Id> operator[](int row) const { return items.subspan(starts[row], starts[row + 1] - starts[row]); }
 };
 
 // The arrays of a draft. Whoever made them keeps them for as long as they are read here.
 struct DraftArrays {
-    RowsView preconditions;              // by operator
-    std::span<const double> costs;       // by operator
-    std::span<const Id> owners;          // by effect; effect i is the unconditional one of operator i
-    RowsView conditions;                 // by effect
-    RowsView heads;                      // by effect
-    std::span<const Id> axiom_heads;     // facts
+    RowsView preconditions;           // by operator
+    std::span<const double> costs;    // by operator
+    std::span<const Id> owners;       // by effect; effect i is the unconditional one of operator i
+    RowsView conditions;              // by effect
+    RowsView heads;                   // by effect
+    std::span<const Id> axiom_heads;  // facts
     RowsView axiom_bodies;
     std::span<const std::uint8_t> derived;  // by fact
     std::span<const Id> layers;             // by fact
-    RowsView groups;                     // operators that are one ground action, split where it has several ways
+    RowsView groups;                        // operators that are one ground action, split where it has several ways
 };
 
 // A draft, ready to be narrowed: which rows wait for which literals. Rows that wait are operators, then

@@ -70,8 +70,13 @@ protected:
             for (const Id head : relaxation_.heads[unary]) reach(head, relaxation_.base[unary], unary);
     }
 
-    void reach(Id head, Cost charge, Id unary) {
-        if (charge >= cost_[head]) return;
+    // In the innermost loop: most heads are reached at no lower cost.
+    [[gnu::always_inline]] void reach(Id head, Cost charge, Id unary) {
+        if (charge < cost_[head]) [[unlikely]]
+            improve(head, charge, unary);
+    }
+
+    [[gnu::noinline]] void improve(Id head, Cost charge, Id unary) {
         cost_[head] = charge;
         supporter_[head] = unary;
         queue_.push(charge, head);
@@ -79,8 +84,8 @@ protected:
 
     const Relaxation& relaxation_;
     const Estimate estimate_;
-    std::vector<Cost> cost_;      // by proposition
-    std::vector<Id> supporter_;   // by proposition: the unary operator that made it cheapest, -1 if it held
+    std::vector<Cost> cost_;     // by proposition
+    std::vector<Id> supporter_;  // by proposition: the unary operator that made it cheapest, -1 if it held
     CostQueue queue_;
 
 private:
@@ -157,10 +162,12 @@ private:
             const Progress step = maximum ? -1 : (price << kCountBits) - 1;
             const auto uses = relaxation_.uses[proposition];
             limits.tick(1 + uses.size());
+            Progress* const all = progress_.data();
             for (const Id unary : uses) {
-                Progress progress = progress_[unary] + step;
-                if (progress > kFull) progress = kFull | (progress & kCountMask);
-                progress_[unary] = progress;
+                Progress progress = all[unary] + step;
+                if (progress > kFull) [[unlikely]]
+                    progress = kFull | (progress & kCountMask);
+                all[unary] = progress;
                 if (!is_triggered(progress)) continue;
                 const Cost charge = maximum ? std::min(charge_of(progress) + price, kCap) : charge_of(progress);
                 for (const Id head : relaxation_.heads[unary]) reach(head, charge, unary);
@@ -276,8 +283,8 @@ private:
                 return;
             }
             counted_[proposition] = price;
-            const Progress step = before == kUnreached ? (price << kCountBits) - 1
-                                                       : (price - before) * (Progress{1} << kCountBits);
+            const Progress step =
+                before == kUnreached ? (price << kCountBits) - 1 : (price - before) * (Progress{1} << kCountBits);
             look_at(uses_[proposition].size(), limits);
             for (const Id unary : uses_[proposition]) {
                 const Progress progress = progress_[unary] += step;
@@ -361,8 +368,8 @@ public:
     explicit GoalCount(const Relaxation& relaxation) : relaxation_(relaxation) {}
     double evaluate(std::span<const Word> state, Limits&) override {
         const auto& goal = relaxation_.goal_literals;
-        return static_cast<double>(std::count_if(goal.begin(), goal.end(),
-                                                 [&](Id literal) { return !holds(literal, state.data()); }));
+        return static_cast<double>(
+            std::count_if(goal.begin(), goal.end(), [&](Id literal) { return !holds(literal, state.data()); }));
     }
 
 private:

@@ -11,9 +11,7 @@ thread_local char last_error[512];
 
 }  // namespace
 
-void remember_error(const char* message) {
-    std::strncpy(last_error, message, sizeof last_error - 1);
-}
+void remember_error(const char* message) { std::strncpy(last_error, message, sizeof last_error - 1); }
 
 Task task_of(const pds_task& given) {
     Task task;

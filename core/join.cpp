@@ -182,8 +182,8 @@ void Join::join(Id variant, Limits& limits) {
 bool Join::advance(Id step, bool forward, Limits& limits) {
     const Id pointer = code_[step + 7];
     if (code_[step] == kMatch) {
-        const Id fact = forward ? newest(code_[step + 1], code_[step + 2])
-                                : cell(frame_[pointer], code_[code_[step + 1]]);
+        const Id fact =
+            forward ? newest(code_[step + 1], code_[step + 2]) : cell(frame_[pointer], code_[code_[step + 1]]);
         frame_[pointer] = next_match(step, fact, limits);
         if (frame_[pointer] >= 0 && code_[step + 5] >= 0) frame_[code_[step + 5]] = frame_[pointer];
         return frame_[pointer] >= 0;

@@ -89,7 +89,7 @@ private:
     const JoinShape shape_;
     const int columns_;  // a relation, arguments, and for each index the next older fact with the same key
     const int n_static_;
-    Id current_;              // the fact taken
+    Id current_;  // the fact taken
     std::vector<Id> facts_;
     std::vector<Slot> table_;  // open addressing
     std::size_t used_ = 0;

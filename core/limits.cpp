@@ -15,8 +15,7 @@ double resident() {
 #ifdef __APPLE__
     mach_task_basic_info info;
     mach_msg_type_number_t count = MACH_TASK_BASIC_INFO_COUNT;
-    if (task_info(mach_task_self(), MACH_TASK_BASIC_INFO, reinterpret_cast<task_info_t>(&info), &count) != 0)
-        return 0;
+    if (task_info(mach_task_self(), MACH_TASK_BASIC_INFO, reinterpret_cast<task_info_t>(&info), &count) != 0) return 0;
     return static_cast<double>(info.resident_size);
 #else
     static const double page = static_cast<double>(sysconf(_SC_PAGESIZE));

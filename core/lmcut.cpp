@@ -88,8 +88,12 @@ private:
         initial_.push_back({owner, static_cast<Id>(conditions.size()), -1, kUnreached});
     }
 
-    void reach(Id proposition, Cost cost) {
-        if (cost >= cost_[proposition]) return;
+    [[gnu::always_inline]] void reach(Id proposition, Cost cost) {
+        if (cost < cost_[proposition]) [[unlikely]]
+            improve(proposition, cost);
+    }
+
+    [[gnu::noinline]] void improve(Id proposition, Cost cost) {
         cost_[proposition] = cost;
         queue_.push(cost, proposition);
     }
@@ -198,8 +202,8 @@ private:
                 const Unary& unary = unaries_[id];
                 if (unary.supporter != proposition) continue;
                 const auto heads = heads_[id];
-                const bool crosses = std::any_of(heads.begin(), heads.end(),
-                                                 [&](Id head) { return zone_[head] == Zone::of_goal; });
+                const bool crosses =
+                    std::any_of(heads.begin(), heads.end(), [&](Id head) { return zone_[head] == Zone::of_goal; });
                 if (!crosses) {
                     for (const Id head : heads) enter(head);
                 } else if (!is_cut_[unary.owner]) {
@@ -211,17 +215,17 @@ private:
     }
 
     const Relaxation& relaxation_;
-    const Id start_, goal_;    // propositions of our own: one that always holds, and one for all goals together
-    std::vector<Cost> cost_;   // by proposition: hmax
-    std::vector<Zone> zone_;   // by proposition
+    const Id start_, goal_;   // propositions of our own: one that always holds, and one for all goals together
+    std::vector<Cost> cost_;  // by proposition: hmax
+    std::vector<Zone> zone_;  // by proposition
     std::vector<Unary> initial_, unaries_;
-    Rows conditions_, heads_;  // by unary operator
-    Rows used_by_, made_by_;   // by proposition
-    Rows owned_by_;            // by operator
-    std::vector<Cost> initial_prices_, prices_;  // by operator: what is left of its cost
+    Rows conditions_, heads_;                            // by unary operator
+    Rows used_by_, made_by_;                             // by proposition
+    Rows owned_by_;                                      // by operator
+    std::vector<Cost> initial_prices_, prices_;          // by operator: what is left of its cost
     std::vector<Id> initial_free_makers_, free_makers_;  // by proposition: free unary operators that make it true
     std::vector<std::uint8_t> is_cut_;                   // by operator
-    std::vector<Id> cut_;                        // operators
+    std::vector<Id> cut_;                                // operators
     std::vector<Id> stack_;
     CostQueue queue_;
 };

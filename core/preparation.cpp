@@ -137,8 +137,13 @@ int32_t pds_join_new(const pds_program* given, pds_join** made, const pds_limits
     return pds::guarded([&] {
         pds::Limits own(*limits);
         const auto widths = pds::span_of(given->widths, given->n_rules);
-        pds::JoinShape shape{given->n_args,     given->n_indexes,   given->n_variables,           given->n_matched,
-                             given->n_pointers, given->untriggered, {widths.begin(), widths.end()}};
+        pds::JoinShape shape{given->n_args,
+                             given->n_indexes,
+                             given->n_variables,
+                             given->n_matched,
+                             given->n_pointers,
+                             given->untriggered,
+                             {widths.begin(), widths.end()}};
         const auto facts = pds::span_of(given->facts, given->n_facts * (1 + given->n_args));
         *made = new pds_join{pds::Join(pds::span_of(given->code, given->n_code), std::move(shape), facts,
                                        static_cast<int>(given->n_static), own)};
@@ -178,8 +183,8 @@ int32_t pds_join_find(const pds_join* join, int32_t relation, int64_t n, int64_t
         const auto cells = pds::span_of(arguments, n * width);
         for (int64_t row = 0; row < n; ++row) {
             own.tick();
-            found[row] = join->join.find(relation, cells.subspan(static_cast<std::size_t>(row * width),
-                                                                 static_cast<std::size_t>(width)));
+            found[row] = join->join.find(
+                relation, cells.subspan(static_cast<std::size_t>(row * width), static_cast<std::size_t>(width)));
         }
     });
 }

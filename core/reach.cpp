@@ -100,8 +100,8 @@ private:
             if (!found_.happens(first + axiom)) continue;
             const auto body = draft_.arrays.axiom_bodies[axiom];
             limits_.tick(body.size());
-            uncertain[axiom] = static_cast<Id>(
-                std::count_if(body.begin(), body.end(), [&](Id x) { return !found_.certain[x]; }));
+            uncertain[axiom] =
+                static_cast<Id>(std::count_if(body.begin(), body.end(), [&](Id x) { return !found_.certain[x]; }));
         }
         for (int axiom = 0; axiom < draft_.n_axioms(); ++axiom)
             if (uncertain[axiom] == 0) derive(draft_.arrays.axiom_heads[axiom]);

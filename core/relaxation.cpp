@@ -18,9 +18,7 @@ void close_sorted(Rows& rows) {
     rows.close();
 }
 
-void extend(Rows& rows, std::span<const Id> items) {
-    rows.items.insert(rows.items.end(), items.begin(), items.end());
-}
+void extend(Rows& rows, std::span<const Id> items) { rows.items.insert(rows.items.end(), items.begin(), items.end()); }
 
 // Unary operators over literals; helper propositions, one a rule, are numbered behind the literals.
 struct Unaries {
@@ -129,8 +127,7 @@ void add_negations(const Task& task, Unaries& all, Limits& limits) {
 ScaledCosts::ScaledCosts(std::span<const double> given) : scale(1) {
     const double top = given.empty() ? 0.0 : *std::max_element(given.begin(), given.end());
     for (const double factor : {1.0, 10.0, 100.0, 1000.0, 10000.0}) {
-        const bool is_exact = top * factor <= kLargestCost &&
-                              std::all_of(given.begin(), given.end(), [&](double cost) {
+        const bool is_exact = top * factor <= kLargestCost && std::all_of(given.begin(), given.end(), [&](double cost) {
                                   return std::fabs(cost * factor - std::nearbyint(cost * factor)) <= 1e-9 * factor;
                               });
         if (!is_exact) continue;
@@ -142,12 +139,10 @@ ScaledCosts::ScaledCosts(std::span<const double> given) : scale(1) {
     for (const double cost : given) costs.push_back(static_cast<Id>(std::floor(cost * scale)));
 }
 
-Relaxation::Relaxation(const Task& task, std::span<const double> costs, bool per_effect, Limits& limits)
-    : task(task) {
+Relaxation::Relaxation(const Task& task, std::span<const double> costs, bool per_effect, Limits& limits) : task(task) {
     const ScaledCosts scaled(costs);
     scale = scaled.scale;
-    if (!costs.empty())
-        cheapest = *std::min_element(scaled.costs.begin(), scaled.costs.end()) / scale;
+    if (!costs.empty()) cheapest = *std::min_element(scaled.costs.begin(), scaled.costs.end()) / scale;
     limits.reserve(24 * (task.heads.items.size() + task.preconditions.items.size() + task.conditions.items.size()));
     Unaries all;
     add_operators(task, all, limits);

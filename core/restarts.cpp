@@ -37,9 +37,7 @@ std::vector<double> in(const std::vector<double>& values, const std::vector<Id>&
 }  // namespace
 
 Restarts::Restarts(Task task, const Settings& settings, std::vector<double> heuristic_costs, Limits& limits)
-    : task_(std::move(task)),
-      settings_(settings),
-      heuristic_costs_(std::move(heuristic_costs)) {
+    : task_(std::move(task)), settings_(settings), heuristic_costs_(std::move(heuristic_costs)) {
     begin(limits);
 }
 

@@ -170,9 +170,7 @@ Answer Search::step_eagerly(Limits& limits) {
     return Answer::paused;
 }
 
-std::size_t Search::bytes() const {
-    return nodes_.bytes() + queue_.bytes() + all_.bytes() + preferred_.bytes();
-}
+std::size_t Search::bytes() const { return nodes_.bytes() + queue_.bytes() + all_.bytes() + preferred_.bytes(); }
 
 std::vector<Id> Search::plan() const {
     std::vector<Id> steps;

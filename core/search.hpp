@@ -18,8 +18,8 @@ inline constexpr std::int64_t kForever = std::int64_t{1} << 62;
 struct Settings {
     Estimate estimate = Estimate::ff;
     bool lazy = false;
-    bool per_effect = false;        // hFF counts each conditional effect as an operator of its own
-    double g_weight = 1;            // f = g_weight * g + h_weight * h
+    bool per_effect = false;  // hFF counts each conditional effect as an operator of its own
+    double g_weight = 1;      // f = g_weight * g + h_weight * h
     double h_weight = 1;
     std::int64_t most_expansions = kForever;
     std::int64_t rounds = 0;           // short ones, before one that is complete

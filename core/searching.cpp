@@ -72,8 +72,8 @@ int32_t pds_evaluator_new(const pds_task* task, const double* costs, int32_t est
 
 void pds_evaluator_free(pds_evaluator* evaluator) { delete evaluator; }
 
-int32_t pds_evaluator_values(pds_evaluator* evaluator, const uint8_t* states, int64_t n, int64_t width,
-                             double* values, const pds_limits* given) {
+int32_t pds_evaluator_values(pds_evaluator* evaluator, const uint8_t* states, int64_t n, int64_t width, double* values,
+                             const pds_limits* given) {
     return guarded([&] {
         Limits limits(*given);
         const Task& task = evaluator->task;
@@ -155,12 +155,14 @@ void pds_search_nodes(const pds_search* search, int64_t first, int64_t last, int
     }
 }
 
-int32_t pds_search_many(const pds_posed* given, int64_t n, const pds_settings* settings, double work,
-                        int32_t n_threads, pds_plans** made, pds_solved* found, const pds_limits* limits) {
+int32_t pds_search_many(const pds_posed* given, int64_t n, const pds_settings* settings, double work, int32_t n_threads,
+                        pds_plans** made, pds_solved* found, const pds_limits* limits) {
     return guarded([&] {
         std::vector<Posed> posed;
         for (const pds_posed& each : std::span(given, n))
-            posed.push_back({&each.draft->draft, &each.goal->goal, {each.init, static_cast<std::size_t>(each.n_init)},
+            posed.push_back({&each.draft->draft,
+                             &each.goal->goal,
+                             {each.init, static_cast<std::size_t>(each.n_init)},
                              each.most_expansions});
         auto plans = std::make_unique<pds_plans>();
         plans->solved = search_many(posed, settings_of(*settings), work, n_threads, *limits);

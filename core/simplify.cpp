@@ -29,7 +29,11 @@ private:
 class Tidying {
 public:
     Tidying(const Draft& draft, const Goal& goal, const Reached& reached, Limits& limits)
-        : draft_(draft), goal_(goal), reached_(reached), limits_(limits), seen_(reached.certain.size()),
+        : draft_(draft),
+          goal_(goal),
+          reached_(reached),
+          limits_(limits),
+          seen_(reached.certain.size()),
           place_(draft.n_operators(), -1) {}
 
     Tidied run() {
@@ -136,8 +140,7 @@ private:
         for (int op = 0; op < tidied_.n_operators(); ++op) own.starts[op + 1] += own.starts[op];
         own.items.resize(tidied_.owners.size());
         std::vector<Id> at(own.starts.begin(), own.starts.end() - 1);
-        for (int effect = 0; effect < tidied_.n_effects(); ++effect)
-            own.items[at[tidied_.owners[effect]]++] = effect;
+        for (int effect = 0; effect < tidied_.n_effects(); ++effect) own.items[at[tidied_.owners[effect]]++] = effect;
     }
 
     // Adding wins over deleting, so that a delete goes where the operator adds anyway; an add goes where the fact

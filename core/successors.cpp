@@ -20,9 +20,8 @@ Ranked ranked(const Task& task) {
     for (const Id literal : task.preconditions.items) ++count[literal];
     for (Id literal = 0; literal < n_literals; ++literal)
         if (count[literal] > 0) found.literal_of.push_back(literal);
-    std::sort(found.literal_of.begin(), found.literal_of.end(), [&](Id a, Id b) {
-        return std::tuple(a & 1, count[a], a) < std::tuple(b & 1, count[b], b);
-    });
+    std::sort(found.literal_of.begin(), found.literal_of.end(),
+              [&](Id a, Id b) { return std::tuple(a & 1, count[a], a) < std::tuple(b & 1, count[b], b); });
     for (std::size_t i = 0; i < found.literal_of.size(); ++i) rank[found.literal_of[i]] = static_cast<Id>(i);
     for (Id& item : found.tests.items) item = rank[item];
     for (int op = 0; op < task.n_operators(); ++op)

@@ -60,6 +60,9 @@ def test_static_facts_prune_the_ground_task_of_a_model(monkeypatch):
     (template,) = found
     # 20 lanes for the ship, and each crate in each harbour, whatever the third place is.
     assert len(template._operators) == 20 + 2 * 12 * HARBOURS
+    # Facts are numbered as they stand in a state, and not by the hashes of their names.
+    lanes = [fact[1:] for fact in template.numbers if fact[0] == "lane"]
+    assert lanes == [(f"@{i}", f"@{j}") for i, j in sorted(RING)]
 
 
 def test_states_whose_static_facts_differ_have_plans_of_their_own():

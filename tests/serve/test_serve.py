@@ -49,7 +49,7 @@ class Page:
     def planned(self, goal: str, **options: Any) -> dict[str, Any]:
         """The search for a goal after it has ended."""
         assert self.ask("/api/plan", {"goal": goal, **options})[0] == 200
-        until = time.monotonic() + 600  # where kernels are compiled first
+        until = time.monotonic() + 600  # on a busy machine
         while time.monotonic() < until:
             found = self.ask("/api/search?from=0")[1]
             if not found["running"]:

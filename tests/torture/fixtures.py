@@ -125,7 +125,7 @@ def _interrupt(folder: Path) -> None:
 
 
 def _warm(folder: Path) -> None:
-    """Load every kernel that the tries use, and every module: forks have them then."""
+    """Load every module that the tries use: forks have them then."""
     domain_file, problem_file = folder / "domain.pddl", folder / "problem.pddl"
     for kind, (make, (low, _)) in growing.KINDS.items():
         domain_text, problem_text = make(low)

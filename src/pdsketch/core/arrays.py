@@ -1,4 +1,4 @@
-"""The types of flat arrays that kernels read and write."""
+"""The types of flat arrays."""
 
 from __future__ import annotations
 
@@ -9,5 +9,3 @@ Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
-Indices = NDArray[np.uint32]
-"""Without a sign, so that a kernel need not ask whether an index counts from the end."""

@@ -168,7 +168,7 @@ def measure_factors(config: FactorsConfig) -> dict[str, Any]:
 
 @cache
 def _warm_up() -> None:
-    """Ground and search something small, once a process: no room is measured while kernels are compiled."""
+    """Ground and search something small, once a process: no room is measured while packages are imported."""
     config = FactorsConfig("factored", 0, demonstrations=1, objects=1, doors=1)
     _measure_room(config, _demonstrated(config), 0)
 
@@ -262,7 +262,7 @@ def _heuristic_seconds(model: Model, abstraction: Abstraction, batch: StateBatch
         evaluator.values(abstraction.states(reader.read(many, problems).numpy()))
 
     with torch.inference_mode():
-        evaluate()  # kernels are compiled, expressions lowered
+        evaluate()  # expressions are lowered
         started = time.process_time()
         evaluate()
     return (time.process_time() - started) / MANY

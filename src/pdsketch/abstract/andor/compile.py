@@ -185,7 +185,7 @@ MOST_PASSING: Final = 24
 are made anew: those of earlier problems are of no use, and make rules over all codes large. Set by hand:
 with more, a relation of two places in space is no longer tabulated."""
 
-_Kind = tuple[tuple[ObjectType, ...], frozenset[Fact] | None]
+_Kind = tuple[tuple[ObjectType, ...], tuple[Fact, ...] | None]
 """The types of objects, and the facts that no action changes where a template is for these alone."""
 
 
@@ -297,7 +297,7 @@ class ModelAbstraction:
         found: dict[_Kind, list[int]] = {}
         for i, state in states.items():
             names = numbered(domain, state.universe(0).types)
-            facts = frozenset(facts_of(self.books, static_variables(domain), state, names))
+            facts = tuple(facts_of(self.books, static_variables(domain), state, names))
             found.setdefault((types, facts), []).append(i)
         return found
 

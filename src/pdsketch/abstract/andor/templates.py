@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
@@ -160,7 +160,7 @@ def _objects(domain: Domain, types: tuple[ObjectType, ...]) -> dict[str, ObjectT
 
 
 def template_of(
-    symbolic: SymbolicDomain, types: tuple[ObjectType, ...], static: Collection[Fact] | None = None
+    symbolic: SymbolicDomain, types: tuple[ObjectType, ...], static: Sequence[Fact] | None = None
 ) -> Template:
     """A problem in whose initial state every fact is possible that can be read off a state.
 
