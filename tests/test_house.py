@@ -31,16 +31,13 @@ HEAD = """\
 """
 
 SLACK = 0.02
-"""A budget is at most this part above what is there, so that it falls along."""
+"""A budget is at most this part (and a `STEP`) above what is there, so that it falls along."""
 
 STEP = 10
 """Budgets of lines are multiples of this, which leaves room for a sentence."""
 
 BY_STRING = {"doors", "cli/imports", "cli/main", "cli/modules"}
 """Modules that import others by name: the doors of rooms, and modules that users name."""
-
-UNDOCUMENTED = {"heuristics", "kernels", "search/packed", "task"}
-"""Folders in which some public function of four or more parameters does not say what they are."""
 
 MANY = 4
 """Parameters from which on a function says what each of them is."""
@@ -86,7 +83,7 @@ def test_rooms_keep_to_their_budgets():
 
 def test_budgets_fall_with_their_rooms():
     size = sizes()
-    loose = {name: n - size[name] for name, n in budgets().items() if n > size[name] * (1 + SLACK)}
+    loose = {name: n - size[name] for name, n in budgets().items() if n > size[name] * (1 + SLACK) + STEP}
     assert not loose, "run `python -m tests.test_house --write`"
 
 
@@ -120,9 +117,7 @@ def test_whoever_takes_many_parameters_says_what_each_of_them_is():
         for module in modules()
         for name, missing in unexplained(module)
     }
-    left = {folder: {line for line in silent if line.startswith(f"{folder}/")} for folder in UNDOCUMENTED}
-    assert silent - set().union(*left.values()) == set()
-    assert all(left.values()), "a folder is done: take it off the list"
+    assert silent == set()
 
 
 def unexplained(module: str) -> list[tuple[str, list[str]]]:

@@ -16,7 +16,7 @@ from pdsketch.abstract.andor.domain import symbolic_domain
 from pdsketch.abstract.read import FactReader
 from pdsketch.budget import Budget
 from pdsketch.core import States
-from pdsketch.heuristics.evaluator import KernelEvaluator
+from pdsketch.heuristics.evaluator import EngineEvaluator
 from pdsketch.search.options import problem_options
 from pdsketch.search.packed.engine import search
 from pdsketch.task.grounding import ground
@@ -89,7 +89,7 @@ def test_of_a_symbolic_sketch_it_is_the_classical_tasks_hff():
         )
         task = ground(problem)
         for name in ("ff", "add", "max"):
-            classical = KernelEvaluator(task, name).values(task.init[None])[0]
+            classical = EngineEvaluator(task, name).values(task.init[None])[0]
             ours = estimate(
                 pds.Model(domain), problem.state, problem.goal, "ao" if name == "ff" else f"ao-{name}"
             )

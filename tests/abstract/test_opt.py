@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from tests.strategies import classical, reachable, sketch
 
 from pdsketch.abstract.optimistic.compile import compile_optimistic
-from pdsketch.heuristics.evaluator import KernelEvaluator
+from pdsketch.heuristics.evaluator import EngineEvaluator
 from pdsketch.lang.load import parse_domain, parse_problem
 from pdsketch.lang.rewrite import lift_objects, substitute
 from pdsketch.lang.semantics import EvaluationContext, StaticContext, apply, encode
@@ -28,7 +28,7 @@ def values(problem, states, functions=None, heuristic="ff"):
     for row, state in zip(rows, states, strict=True):
         moment = EvaluationContext(world, state)
         row[: len(opt.expressions)] = [moment.value(e, {}) for e in opt.expressions]
-    return KernelEvaluator(opt.task, heuristic).values(rows).tolist()
+    return EngineEvaluator(opt.task, heuristic).values(rows).tolist()
 
 
 def opt_of(domain, problem, functions=None, heuristic="ff"):
@@ -71,7 +71,7 @@ def test_the_papers_example_over_codes_is_six():
         parse_domain(domain),
     )
     task = ground(problem)
-    assert KernelEvaluator(task, "ff", per_effect=True).values(task.init[None]).tolist() == [6]
+    assert EngineEvaluator(task, "ff", per_effect=True).values(task.init[None]).tolist() == [6]
 
 
 def test_one_writer_is_enough_for_a_goal_over_one_object():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pdsketch.abstract.optimistic.compile import compile_optimistic
-from pdsketch.heuristics.evaluator import KernelEvaluator
+from pdsketch.heuristics.evaluator import EngineEvaluator
 from pdsketch.lang.load import parse_domain, parse_goal, parse_problem
 from pdsketch.lang.rewrite import lift_objects
 
@@ -22,7 +22,7 @@ def loaded():
 
 
 def first(task) -> float:
-    return KernelEvaluator(task, "ff").values(np.zeros((1, task.n_basic), np.bool_))[0]
+    return EngineEvaluator(task, "ff").values(np.zeros((1, task.n_basic), np.bool_))[0]
 
 
 def test_optimistic_plans_cost_what_their_actions_do():

@@ -13,7 +13,7 @@ from tests.task.tidy import untidy
 
 from pdsketch.abstract.optimistic.compile import compile_optimistic
 from pdsketch.core import States
-from pdsketch.heuristics.evaluator import KernelEvaluator
+from pdsketch.heuristics.evaluator import EngineEvaluator
 from pdsketch.heuristics.registry import HEURISTICS
 from pdsketch.lang.semantics import bind
 from pdsketch.task.grounding import ground
@@ -178,7 +178,7 @@ def _relaxed_task(case: Case) -> None:
     for row, state in zip(rows, seen.states, strict=True):
         row[list(state)] = True
     true = case.graph.distances()
-    values = {name: KernelEvaluator(task, name).values(rows).tolist() for name in HEURISTICS}
+    values = {name: EngineEvaluator(task, name).values(rows).tolist() for name in HEURISTICS}
     for name, heuristic in HEURISTICS.items():
         _promises(name, values[name], true, case.graph.goals, admissible=heuristic.admissible)
     for i, (highest, added, plan) in enumerate(zip(values["max"], values["add"], values["ff"], strict=True)):
@@ -194,7 +194,7 @@ def _relaxed_task(case: Case) -> None:
 
 def _preferred(case: Case, task: Task, seen: _Seen, name: str, rows: np.ndarray) -> None:
     for i in range(min(4, len(rows))):
-        _, operators = KernelEvaluator(task, name).preferred(rows[i])
+        _, operators = EngineEvaluator(task, name).preferred(rows[i])
         state = interpreter.derived(task, seen.states[i])
         for operator in operators.tolist():
             if not interpreter.holds(task.preconditions[operator], state):
@@ -224,13 +224,13 @@ def _optimistic(case: Case) -> None:
         row[: len(opt.expressions)] = [moment.value(e, {}) for e in opt.expressions]
     steps = graph.distances(lambda cost: 1.0)
     for name in ("max", "ff"):
-        values = KernelEvaluator(opt.task, name).values(rows).tolist()
+        values = EngineEvaluator(opt.task, name).values(rows).tolist()
         _promises(f"OPT {name}", values, steps, graph.goals, admissible=name == "max")
     if sample.problem.metric == "cost":
         priced = opt.priced([_price(case, step) for step in opt.steps])
-        values = KernelEvaluator(priced.task, "max").values(rows).tolist()
+        values = EngineEvaluator(priced.task, "max").values(rows).tolist()
         _promises("OPT max with costs", values, graph.distances(), graph.goals, admissible=True)
-    _optimism(case, KernelEvaluator(opt.task, "ff").values(rows))
+    _optimism(case, EngineEvaluator(opt.task, "ff").values(rows))
 
 
 def _price(case: Case, step: tuple[str, ...]) -> float:

@@ -220,7 +220,7 @@ FAULTS = (
     Fault(
         "costs rounded up",
         "relaxed",
-        ("tests.agree.checks_task", "KernelEvaluator"),
+        ("tests.agree.checks_task", "EngineEvaluator"),
         _costs_up,
         soon=False,
     ),

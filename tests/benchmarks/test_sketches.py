@@ -27,6 +27,7 @@ CHOOSE = {
     "walls-four", "workshop",
 }  # fmt: skip
 
+
 @pytest.fixture(scope="module")
 def sketches():
     """The suite, benchmarks/sketches.py."""

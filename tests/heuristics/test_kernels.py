@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from tests.heuristics.tasks import chain, make_task
 
-from pdsketch.heuristics.evaluator import KernelEvaluator
+from pdsketch.heuristics.evaluator import EngineEvaluator
 from pdsketch.heuristics.registry import HEURISTICS, find_heuristic
 from pdsketch.lang.diagnostics import Error
 
@@ -17,7 +17,7 @@ RELAXED = [name for name, heuristic in HEURISTICS.items() if heuristic.relaxed]
 
 def value(task, name, state=None, **options):
     row = task.init if state is None else state
-    return KernelEvaluator(task, name, **options).values(row[None])[0]
+    return EngineEvaluator(task, name, **options).values(row[None])[0]
 
 
 def bits(task, words):
@@ -31,7 +31,7 @@ def bits(task, words):
 def test_every_heuristic_is_zero_on_goals_and_positive_elsewhere(name):
     task = chain(4, cost=0.5)
     states = np.eye(5, dtype=np.bool_)
-    values = KernelEvaluator(task, name).values(states)
+    values = EngineEvaluator(task, name).values(states)
     assert values[4] == 0
     assert (values[:4] > 0).all()
 
@@ -141,13 +141,13 @@ def test_negated_derived_conditions_refer_to_complete_layers():
 def test_preferred_operators_are_the_applicable_ones_of_the_relaxed_plan():
     operators = [("a", "s", "a", 1), ("idle", "s", "t", 1), ("b", "a", "b", 1)]
     task = make_task("s a b t", "s", "b", operators)
-    h, preferred = KernelEvaluator(task, "ff").preferred(task.init)
+    h, preferred = EngineEvaluator(task, "ff").preferred(task.init)
     assert (h, preferred.tolist()) == (2, [0])
 
 
 def test_many_facts_cross_the_words_of_a_state():
     task = chain(200)
-    values = KernelEvaluator(task, "ff").values(np.eye(201, dtype=np.bool_))
+    values = EngineEvaluator(task, "ff").values(np.eye(201, dtype=np.bool_))
     assert values.tolist() == list(range(200, -1, -1))
 
 
@@ -160,9 +160,9 @@ def test_an_operator_is_not_preferred_before_its_conditional_effect_could_fire()
     """Pressing is possible at once, and helps only when the thing is charged."""
     operators = [("press", "s", ("c > g",), 1), ("charge", "s", "c", 1)]
     task = make_task("s c g", "s", "g", operators)
-    h, preferred = KernelEvaluator(task, "ff").preferred(task.init)
+    h, preferred = EngineEvaluator(task, "ff").preferred(task.init)
     assert (h, preferred.tolist()) == (2, [1])
-    assert KernelEvaluator(task, "ff").preferred(bits(task, "s c"))[1].tolist() == [0]
+    assert EngineEvaluator(task, "ff").preferred(bits(task, "s c"))[1].tolist() == [0]
 
 
 def test_costs_without_a_decimal_form_are_rounded_down_so_that_max_stays_below_what_a_plan_costs():
@@ -179,7 +179,7 @@ def test_a_state_has_the_same_value_alone_and_among_others_in_any_order(name):
     operators = [("a", "s", "a", 4), ("b", "a", "b ~a", 1), ("c", "~a", "c", 2), ("t", "d", "s", 2000)]
     task = make_task("s a b c", "s", "b c", operators, derived="d", axioms=[(0, "d", "~b")])
     states = np.array(list(np.ndindex(*[2] * 4)), np.bool_)
-    together = KernelEvaluator(task, name)
+    together = EngineEvaluator(task, name)
     values = together.values(states)
     assert [value(task, name, state) for state in states] == values.tolist()
     assert together.values(states[::-1]).tolist() == values[::-1].tolist()
@@ -225,7 +225,7 @@ def test_what_is_reached_twice_counts_once():
 
 def test_an_operator_is_not_preferred_before_its_precondition_holds_though_that_costs_nothing():
     task = make_task("a b c", "a", "c", [("walk", "a", "b", 0), ("push", "b", "c", 1)])
-    h, preferred = KernelEvaluator(task, "ff").preferred(task.init)
+    h, preferred = EngineEvaluator(task, "ff").preferred(task.init)
     assert (h, preferred.tolist()) == (1, [0])
 
 

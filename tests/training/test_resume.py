@@ -167,8 +167,9 @@ def test_bad_input_exits_with_31(place, capsys):
     )
     assert main(["eval", str(place / "nothing"), str(place / "data")]) == 31
     assert main(["eval", str(place / "whole"), str(place / "data"), "--device", "warp"]) == 31
-    assert main(command(place, "y", "--learning-rate", "-1")) == 31
     assert "error[" in capsys.readouterr().err
+    assert main(command(place, "y", "--learning-rate", "-1")) == 2  # a usage error, as any option's
+    assert "--learning-rate" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -175,7 +175,11 @@ class Narrowed(NamedTuple):
 
 @final
 class PreparedDraft(Owned):
-    """A draft, ready to be narrowed. ``groups`` are operators that are one ground action."""
+    """A draft, ready to be narrowed.
+
+    Of the facts of ``draft``, ``derived`` says which are, and ``layer`` in which layer of axioms. ``groups``
+    are operators that are one ground action; ``budget`` bounds the making.
+    """
 
     def __init__(
         self, draft: DraftedTask, derived: Array, layer: Array, groups: Rows, budget: Budget
@@ -204,7 +208,11 @@ class PreparedDraft(Owned):
 
 @final
 class PreparedGoal(Owned):
-    """A goal for a draft: literals, and ``n_facts`` derived facts of its own with their axioms."""
+    """A goal for a draft: ``literals``, and ``n_facts`` derived facts of its own with their axioms.
+
+    The axioms, ``axiom_heads`` with ``axiom_bodies``, stand in one ``layer``. Where it is not ``possible``,
+    the goal contradicts itself.
+    """
 
     def __init__(
         self,
@@ -232,7 +240,10 @@ class PreparedGoal(Owned):
 
 
 def narrow(draft: PreparedDraft, goal: PreparedGoal, init: Array, free: Array, budget: Budget) -> Narrowed:
-    """The task from a state, the truth of the draft's first facts; ``free`` ones may be false, too."""
+    """The task of a ``draft`` from a state to a ``goal``, made within ``budget``.
+
+    ``init`` is the truth of the draft's first facts; ``free`` ones may be false, too.
+    """
     own, found, made = Arrays(), _NarrowedArrays(), Owned("pds_narrowed_free")
     state = (len(init), own.at(init, np.uint8), len(free), own.at(free, np.uint8))
     places = (byref(made.handle), byref(found))
@@ -272,7 +283,10 @@ def _copied_rows(rows: RowsStructure) -> OwnRows:
 
 @final
 class Join(Owned):
-    """The joins of a program. Facts are rows: the address of a relation, and arguments; static ones first."""
+    """The joins of a ``program``, made within ``budget``.
+
+    ``facts`` are rows, the address of a relation and arguments; the first ``n_static`` never change.
+    """
 
     def __init__(self, program: JoinProgram, facts: Array, n_static: int, budget: Budget) -> None:
         super().__init__("pds_join_free")

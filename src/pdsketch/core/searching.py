@@ -129,7 +129,11 @@ class SearchColumns(NamedTuple):
 
 @final
 class TaskEvaluator(Owned):
-    """A heuristic of a task, for any states of it. It holds room to work in: not for several threads."""
+    """A heuristic of a ``task``, for any states of it. It holds room to work in: not for several threads.
+
+    ``estimate`` is one of `ESTIMATES`. ``costs`` stand in for the task's; with ``per_effect``, conditional
+    effects count as operators of their own. ``budget`` bounds the making.
+    """
 
     def __init__(
         self, task: GroundedTask, estimate: str, costs: Array | None, *, per_effect: bool, budget: Budget
@@ -158,7 +162,10 @@ class TaskEvaluator(Owned):
 
 @final
 class Search(Owned):
-    """A search for a plan. ``costs`` stand in for the task's in the heuristic."""
+    """A search for a plan of a ``task``, by its ``settings``, made within ``budget``.
+
+    ``costs`` stand in for the task's in the heuristic.
+    """
 
     def __init__(
         self, task: GroundedTask, settings: TaskSearchSettings, costs: Array | None, budget: Budget
@@ -230,9 +237,10 @@ class Solved(NamedTuple):
 def search_many(
     posed: Sequence[Posed], settings: TaskSearchSettings, work: float, threads: int, budget: Budget
 ) -> list[Solved]:
-    """Narrow each draft and search it eagerly; what is found does not depend on the number of threads.
+    """Narrow each of the drafts that are ``posed`` and search it eagerly, by the same ``settings``.
 
-    No search looks at more conditions than ``work``, whatever it may expand.
+    No search looks at more conditions than ``work``, whatever it may expand. What is found does not depend
+    on the number of ``threads``; ``budget`` bounds all of them together.
     """
     own, made = Arrays(), Owned("pds_plans_free")
     rows = [

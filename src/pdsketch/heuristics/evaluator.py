@@ -19,13 +19,13 @@ class Evaluator(Protocol):
 
 
 @final
-class KernelEvaluator:
+class EngineEvaluator:
     """An `Evaluator` in the engine, one state after the other.
 
-    >>> KernelEvaluator(task, "ff").values(states)      # states: Bools[batch, facts]
+    >>> EngineEvaluator(task, "ff").values(states)      # states: Bools[batch, facts]
     array([3., 0., inf])
 
-    ``name`` is one of `registry.HEURISTICS`. ``costs`` stand in for the task's.
+    ``name`` is one of `registry.HEURISTICS`. ``costs`` stand in for those of ``task``.
     With ``per_effect`` hFF counts each conditional effect as an operator of its
     own. An evaluator holds room to work in, and is not for several threads.
     """

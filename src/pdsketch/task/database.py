@@ -16,7 +16,10 @@ from pdsketch.task.rules import Rule
 
 @final
 class Database:
-    """Facts by number: static ones, then the others of the initial state, then what was derived from them."""
+    """Facts by number: ``static`` ones, then the ``fluent`` ones of the initial state, then what is derived.
+
+    ``program`` are the joins that derive facts, of ``relations`` by name.
+    """
 
     def __init__(
         self,

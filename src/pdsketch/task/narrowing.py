@@ -76,7 +76,10 @@ def simplify(draft: Draft, facts: Facts, budget: Budget) -> Small:
 
 
 def prepare(draft: Draft, derived: Bools, layer: Ints, budget: Budget) -> PreparedDraft:
-    """A draft, ready to be narrowed to any goal; its own is not looked at."""
+    """A ``draft``, ready to be narrowed to any goal; its own is not looked at.
+
+    ``derived`` and ``layer`` are those of its facts; ``budget`` bounds the making.
+    """
     groups = CSR(
         starts_of(np.array([len(group) for group in draft.groups], np.int64)),
         np.concatenate([np.zeros(0, np.int32), *draft.groups]),
@@ -92,9 +95,10 @@ def prepare_goal(
     n_facts: int = 0,
     layer: int = 0,
 ) -> PreparedGoal:
-    """A goal for a draft, with ``n_facts`` derived facts behind its own.
+    """A goal for a draft: ``literals``, with ``n_facts`` derived facts behind the draft's own.
 
-    Their ``axioms``, each a fact and a body over facts before it, are in one layer.
+    Their ``axioms``, each a fact and a body over facts before it, are in one ``layer``. Where it is not
+    ``possible``, the goal contradicts itself.
     """
     heads = np.array([head for head, _ in axioms], np.int32)
     bodies = csr_of([body for _, body in axioms])
@@ -102,7 +106,10 @@ def prepare_goal(
 
 
 def narrowed(draft: PreparedDraft, goal: PreparedGoal, init: Bools, free: Bools, budget: Budget) -> Small:
-    """The task from a state, the truth of the draft's first facts; ``free`` ones may be false, too."""
+    """The task of a ``draft`` from a state to a ``goal``, made within ``budget``.
+
+    ``init`` is the truth of the draft's first facts; ``free`` ones may be false, too.
+    """
     found = narrow(draft, goal, init, free, budget)
     whole = np.zeros(len(found.kept), np.bool_)
     whole[: found.n_basic] = found.init

@@ -91,10 +91,10 @@ class Template:
         relations: Collection[Fact] = (),
         bodies: Mapping[str, Predicate] = MappingProxyType({}),
     ) -> Task:
-        """The task from a state, the truth of every fact of ``numbers``, to a goal over its objects.
+        """The task from a state to a ``goal`` over the objects of the problem.
 
-        A goal may name predicates that the problem does not have: static ``relations`` by their facts,
-        and derived ones by their ``bodies``.
+        ``init`` is the truth of every fact of ``numbers``. A goal may name predicates that the problem does
+        not have: static ``relations`` by their facts, and derived ones by their ``bodies``.
         """
         wanted = self._wanted(goal, relations, bodies)
         small = narrowed(self._draft, wanted.goal, init, init[:0], current())
@@ -108,7 +108,7 @@ class Template:
         relations: Collection[Fact] = (),
         bodies: Mapping[str, Predicate] = MappingProxyType({}),
     ) -> Narrowing:
-        """What `task` is narrowed from, for who narrows it to many states."""
+        """What `task` is narrowed from, with the same ``init``, ``goal``, ``relations`` and ``bodies``."""
         wanted = self._wanted(goal, relations, bodies)
         return Narrowing(self._draft, wanted.goal, init, self._operators)
 

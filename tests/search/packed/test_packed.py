@@ -11,7 +11,7 @@ from tests.heuristics.tasks import chain, make_task
 from tests.search.packed.random_tasks import closed, is_goal, optimum, replay, successors, tasks
 
 from pdsketch.budget import Budget, now
-from pdsketch.heuristics.evaluator import KernelEvaluator
+from pdsketch.heuristics.evaluator import EngineEvaluator
 from pdsketch.heuristics.registry import HEURISTICS
 from pdsketch.lang.diagnostics import Error
 from pdsketch.search.options import SEARCHES, problem_options
@@ -60,7 +60,7 @@ def test_heuristics_keep_their_promises_in_all_reachable_states(task):
         states += [after for _, after in successors(task, state) if after not in states]
     rows = np.array(states, np.bool_)
     for name, heuristic in HEURISTICS.items():
-        values = KernelEvaluator(task, name).values(rows)
+        values = EngineEvaluator(task, name).values(rows)
         for state, value in zip(states, values, strict=True):
             true = optimum(task, state)
             assert value == 0 or not is_goal(task, state), name
@@ -73,7 +73,7 @@ def test_heuristics_keep_their_promises_in_all_reachable_states(task):
 @given(tasks())
 def test_landmarks_see_at_least_as_far_as_the_costliest_fact(task):
     states = np.array(list(np.ndindex(*[2] * task.n_basic)), np.bool_)
-    cuts, costliest = (KernelEvaluator(task, name).values(states) for name in ("lmcut", "max"))
+    cuts, costliest = (EngineEvaluator(task, name).values(states) for name in ("lmcut", "max"))
     assert (cuts >= costliest - 1e-9).all()
     assert (np.isinf(cuts) == np.isinf(costliest)).all()
 
@@ -85,7 +85,7 @@ def test_without_axioms_and_free_operators_only_goals_are_zero(task):
         return
     states = np.array(list(np.ndindex(*[2] * task.n_basic)), np.bool_)
     for name in HEURISTICS:
-        for state, value in zip(states, KernelEvaluator(task, name).values(states), strict=True):
+        for state, value in zip(states, EngineEvaluator(task, name).values(states), strict=True):
             assert (value == 0) == is_goal(task, state), name
 
 

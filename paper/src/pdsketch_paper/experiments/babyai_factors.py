@@ -16,7 +16,7 @@ from torch import Tensor
 
 from pdsketch.abstract import Abstraction, FactReader, abstraction_of, compile_and_or
 from pdsketch.budget import Budget, LimitError
-from pdsketch.heuristics import KernelEvaluator
+from pdsketch.heuristics import EngineEvaluator
 from pdsketch.lang import Domain, load_domain
 from pdsketch.search import plan
 from pdsketch.task import UNREACHABLE
@@ -255,7 +255,7 @@ def _codes(model: Model) -> dict[str, int]:
 def _heuristic_seconds(model: Model, abstraction: Abstraction, batch: StateBatch) -> float:
     """Reading the facts off a state and evaluating hFF of them, in a batch: seconds a state."""
     reader = FactReader(model, [abstraction], [batch.universe(0)])
-    evaluator = KernelEvaluator(abstraction.task, "ff", per_effect=abstraction.per_effect)
+    evaluator = EngineEvaluator(abstraction.task, "ff", per_effect=abstraction.per_effect)
     many, problems = batch.select(torch.zeros(MANY, dtype=torch.int64)), torch.zeros(MANY, dtype=torch.int64)
 
     def evaluate() -> None:

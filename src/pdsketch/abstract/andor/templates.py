@@ -109,7 +109,10 @@ def _numbers(
 def facts_of(
     books: Codebooks, predicates: Iterable[Predicate], state: StateBatch, names: Mapping[str, str]
 ) -> Iterator[Fact]:
-    """The facts over codes of one state, those of some state variables; its objects have these names."""
+    """The facts over the codes of ``books`` of one ``state``: some state variables, ``predicates``.
+
+    ``names`` are those of its objects.
+    """
     universe = state.universe(0)
     for predicate in predicates:
         table = state.tensors[predicate.name]

@@ -40,7 +40,7 @@ from pdsketch.abstract.optimistic.task_builder import (
     reads,
 )
 from pdsketch.core import Bools
-from pdsketch.heuristics import KernelEvaluator
+from pdsketch.heuristics import EngineEvaluator
 from pdsketch.lang import (
     BOOL,
     Action,
@@ -311,7 +311,7 @@ def _explain(task: Task, parts: tuple[_Part, ...], state: Bools) -> list[str]:
     for part, literals in parts:
         if literals is not None:
             alone = replace(task, goal=np.array(literals, dtype=np.int32))
-            if np.isfinite(KernelEvaluator(alone, "max").values(state[None])[0]):
+            if np.isfinite(EngineEvaluator(alone, "max").values(state[None])[0]):
                 continue
         words = f"no actions can make {quote(part.span, 'the goal')} true, even optimistically"
         found.append(words + located(part.span))

@@ -23,8 +23,9 @@ _COLUMNS: Final = ("problem", "parent", "action", "entry", "depth")
 class Frontier:
     """The open lists of ``problems`` searches, ``orders`` of each, and their shared closed table.
 
-    A node is a number; ``parent``, ``action``, ``g``, ``depth`` and ``problem`` hold
-    what is known of it, and ``lists[o].h`` what it is in one of the orders.
+    There is ``room`` for so many nodes at first, on ``device``. A node is a number; ``parent``, ``action``,
+    ``g``, ``depth`` and ``problem`` hold what is known of it, and ``lists[o].h`` what it is in one of the
+    orders.
     """
 
     def __init__(

@@ -22,7 +22,7 @@ LARGE: Final = 32_000_000
 def more_rows(rows: int, needed: int, row_bytes: float, budget: Budget) -> int:
     """For how many rows to make room where ``rows`` are full and ``needed`` must fit.
 
-    Raises `OutOfMemoryError` where the budget has no room for them.
+    A row takes ``row_bytes``. Raises `OutOfMemoryError` where ``budget`` has no room for them.
     """
     doubled = max(needed, 2 * rows)
     if budget.memory == inf:
@@ -35,7 +35,10 @@ def more_rows(rows: int, needed: int, row_bytes: float, budget: Budget) -> int:
 
 
 def capacity(rows: int, needed: int, row_bytes: float, device: torch.device) -> int:
-    """The same within the budget of the call, for tensors on a device."""
+    """The same within the budget of the call, for tensors on a ``device``.
+
+    ``rows`` are full and ``needed`` must fit, of ``row_bytes`` each.
+    """
     if device.type == "cpu":
         return more_rows(rows, needed, row_bytes, current())
     doubled = max(needed, 2 * rows)

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from pdsketch.abstract import Abstraction, Compile, FactReader, object_places
 from pdsketch.core import Bools, Floats
-from pdsketch.heuristics import Evaluator, KernelEvaluator
+from pdsketch.heuristics import EngineEvaluator, Evaluator
 from pdsketch.lang import Expr
 from pdsketch.search.latent.instances import Candidates, costs_of
 from pdsketch.search.latent.margin import NO_MARGIN, Margin
@@ -101,7 +101,7 @@ class AbstractionHeuristic:
         searched: Searched,
         compile_goal: Compile,
         heuristic: str,
-        evaluator: Callable[..., Evaluator] = KernelEvaluator,
+        evaluator: Callable[..., Evaluator] = EngineEvaluator,
         *,
         of_state: bool = False,
     ) -> None:

@@ -33,7 +33,10 @@ IsOpen = Callable[[Tensor], Tensor]
 
 @final
 class OpenList:
-    """Sorted runs of nodes. ``f`` and ``h`` have a row for each node, open or not."""
+    """Sorted runs of nodes of ``problems`` searches. ``f`` and ``h`` have a row for each node, open or not.
+
+    There is ``room`` for so many nodes at first, on ``device``; ``is_open`` says which of some still wait.
+    """
 
     def __init__(self, problems: int, room: int, is_open: IsOpen, device: torch.device) -> None:
         self.f = torch.empty(room, dtype=torch.float64, device=device)

@@ -73,7 +73,7 @@ def settings_of(options: PlanOptions, *, per_effect: bool = False) -> core.TaskS
 def search(
     task: Task, options: PlanOptions, budget: Budget | None = None, *, per_effect: bool = False
 ) -> PackedOutcome:
-    """Search a task for a plan, within a budget: the current one unless another is given.
+    """Search a ``task`` for a plan, within a ``budget``: the current one unless another is given.
 
     With ``per_effect``, hFF counts each conditional effect as an operator of its own.
 
@@ -115,10 +115,11 @@ def search_many(
     per_effect: bool = False,
     threads: int | None = None,
 ) -> list[core.Solved]:
-    """Search many drafts eagerly, so many at a time as there are ``threads``: the processor's unless given.
+    """Search the drafts that are ``posed`` eagerly, by the same ``options``.
 
-    No search looks at more conditions of unary operators than ``work``. What is found does not depend on
-    the number of threads.
+    So many are searched at a time as there are ``threads``: the processor's unless given. With
+    ``per_effect``, hFF counts each conditional effect as an operator of its own. No search looks at more
+    conditions of unary operators than ``work``. What is found does not depend on the number of threads.
     """
     settings = settings_of(options, per_effect=per_effect)
     return core.search_many(posed, settings, work, threads or _processors(), current())

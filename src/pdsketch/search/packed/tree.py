@@ -16,7 +16,10 @@ _FATES: Final[tuple[Fate, ...]] = ("open", "expanded", "dead-end")
 def tree(
     columns: SearchColumns, first: int, operators: Sequence[Step], weights: tuple[float, float], goal: int
 ) -> list[SearchNode]:
-    """Nodes from ``first`` on; ``weights`` are those of g and h in f, ``goal`` is -1 or the one found."""
+    """Nodes from ``first`` on, of which ``columns`` are the engine's; ``operators`` are named by number.
+
+    ``weights`` are those of g and h in f, ``goal`` is -1 or the one found.
+    """
     found = []
     rows = zip(*(column.tolist() for column in columns), strict=True)
     for number, (parent, operator, g, h, status) in enumerate(rows, first):
