@@ -9,7 +9,7 @@ the PyPI packages up-fast-downward, pyperplan and pymimir; those that are missin
 are left out.
 
 With ``--cold``, ours are whole commands, too: a ``pdsketch plan`` for each problem, with the interpreter's
-start, imports and the loading of kernels.
+start and imports. ``--searches astar --heuristic lmcut`` compares optimal planning.
 
 Times are CPU seconds from the text to the plan: parsing, grounding and search. Ours
 are taken in one warm process (a fork of it for each problem, so that the peak of
@@ -47,6 +47,7 @@ SEARCHES = {
     "gbfs": "eager_greedy([h])",
     "astar": "astar(h)",
 }
+PEERS_WORDS = {"max": "hmax"}
 LATE = 23
 WHERE = """
 import importlib.util
@@ -87,7 +88,7 @@ class Run:
         return self.evaluated / self.search_seconds
 
 
-def ours(search: str) -> Callable[[Path, Path, float], Run]:
+def ours(search: str, heuristic: str) -> Callable[[Path, Path, float], Run]:
     """Plan in a fork of this warm process."""
 
     def run(domain: Path, problem: Path, limit: float) -> Run:
@@ -96,7 +97,7 @@ def ours(search: str) -> Callable[[Path, Path, float], Run]:
         child = os.fork()
         if child == 0:
             os.close(reader)
-            _child(domain, problem, search, limit, writer)
+            _child(domain, problem, (search, heuristic), limit, writer)
         os.close(writer)
         with os.fdopen(reader) as pipe:
             text = pipe.read()
@@ -116,11 +117,13 @@ def ours(search: str) -> Callable[[Path, Path, float], Run]:
     return run
 
 
-def _child(domain: Path, problem: Path, search: str, limit: float, writer: int) -> None:
+def _child(domain: Path, problem: Path, way: tuple[str, str], limit: float, writer: int) -> None:
     signal.signal(signal.SIGPROF, lambda *_: os._exit(LATE))  # a limit of CPU time, as for the peers
     signal.setitimer(signal.ITIMER_PROF, limit)
     begin, wall = time.process_time(), time.monotonic()
-    result = pds.plan(pds.load_problem(problem, pds.load_domain(domain)), search=search, memory_limit=8000)
+    search, heuristic = way
+    task = pds.load_problem(problem, pds.load_domain(domain))
+    result = pds.plan(task, search=search, heuristic=heuristic, memory_limit=8000)
     cpu = time.process_time() - begin
     told = {
         "status": result.status,
@@ -146,11 +149,11 @@ def command(words: Sequence[str], limit: float, stdin: Path | None = None) -> tu
         return process.returncode, out.read(), used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
 
 
-def fast_downward(python: str, home: Path, search: str) -> Callable[[Path, Path, float], Run]:
+def fast_downward(python: str, home: Path, search: str, heuristic: str) -> Callable[[Path, Path, float], Run]:
     """Translate and search, each as its own process."""
     binaries = home / "downward" / "builds" / "release" / "bin"
     plan = SEARCHES[search]
-    words = ["--search", f"let(h, ff(), {plan})"]
+    words = ["--search", f"let(h, {PEERS_WORDS.get(heuristic, heuristic)}(), {plan})"]
 
     def run(domain: Path, problem: Path, limit: float) -> Run:
         found = Run(f"Fast Downward {search}", name_of(problem))
@@ -214,17 +217,19 @@ def name_of(problem: Path) -> str:
     return f"{problem.parent.name} {problem.stem}"
 
 
-def whole_command(search: str) -> Callable[[Path, Path, float], Run]:
+def whole_command(search: str, heuristic: str) -> Callable[[Path, Path, float], Run]:
     """Plan as a shell would."""
-    plan = [sys.executable, "-m", "pdsketch", "plan", "--search", search, "--memory-limit", "8000"]
+    plan = [sys.executable, "-m", "pdsketch", "plan", "--search", search, "--heuristic", heuristic]
+    plan += ["--memory-limit", "8000"]
     return script(f"pdsketch {search}", lambda d, p, f: [*plan, str(d), str(p), "-o", str(f)])
 
 
 def planners(
-    peers: str, searches: Sequence[str], *, cold: bool
+    peers: str, searches: Sequence[str], heuristic: str, *, cold: bool
 ) -> dict[str, Callable[[Path, Path, float], Run]]:
     """Ours, and those peers that the interpreter has."""
-    found = {f"pdsketch {search}": (whole_command if cold else ours)(search) for search in searches}
+    way = whole_command if cold else ours
+    found = {f"pdsketch {search}": way(search, heuristic) for search in searches}
     homes = {}
     for package in ("up_fast_downward", "pyperplan", "pymimir"):
         done = subprocess.run(
@@ -234,7 +239,7 @@ def planners(
     if homes["up_fast_downward"]:
         for search in searches:
             home = Path(homes["up_fast_downward"])
-            found[f"Fast Downward {search}"] = fast_downward(peers, home, search)
+            found[f"Fast Downward {search}"] = fast_downward(peers, home, search, heuristic)
     if homes["pyperplan"]:
         flags = ["-H", "hff", "-s", "gbf"]
         found["pyperplan"] = script(
@@ -290,16 +295,17 @@ def main() -> None:
     )
     parser.add_argument("--limit", type=float, default=60, metavar="S", help="CPU seconds for each run")
     parser.add_argument("--searches", default="lazy-gbfs,gbfs")
+    parser.add_argument("--heuristic", default="ff", help="ours and Fast Downward's: ff, lmcut, max, add")
     parser.add_argument("--cold", action="store_true", help="time whole commands of ours, too")
     parser.add_argument("--only", default="", metavar="TEXT", help="problems whose name holds TEXT")
     parser.add_argument("--planners", default="", metavar="TEXT", help="planners whose name matches")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures there")
     args = parser.parse_args()
     problems = [p for p in sorted(args.folder.glob("*/p*.pddl")) if args.only in name_of(p)]
-    chosen = planners(args.peers, args.searches.split(","), cold=args.cold)
+    chosen = planners(args.peers, args.searches.split(","), args.heuristic, cold=args.cold)
     chosen = {name: run for name, run in chosen.items() if re.search(args.planners, name)}
     first = problems[0]
-    pds.plan(pds.load_problem(first, pds.load_domain(first.parent / "domain.pddl")))  # loads the kernels
+    pds.plan(pds.load_problem(first, pds.load_domain(first.parent / "domain.pddl")))  # imports
     runs: dict[tuple[str, str], Run] = {}
     failed: set[tuple[str, str]] = set()
     print("\t".join(["problem", *chosen]))

@@ -1,7 +1,6 @@
 // The landmark-cut heuristic (Helmert & Domshlak 2009), computed as in Fast Downward: hmax is repaired after each
 // cut. Among equally costly conditions of an operator the one that is settled last supports it; but one that is
-// free is supported by what keeps the goal zone small, and cuts with it: a condition that nothing free makes true,
-// or one that lies in the zone anyhow.
+// free is supported by what keeps the goal zone small, and cuts with it.
 //
 // Costs are kept by operator of the task, not by unary operator: a cut is paid by all that its operators do. So the
 // estimate stays admissible with conditional effects, too. Axioms cost nothing and are never part of a cut.
@@ -157,6 +156,21 @@ private:
         queue_.clear();
     }
 
+    // Of equally costly conditions, one that lies in the goal zone anyhow adds nothing to it, and one that nothing
+    // free makes true adds itself alone.
+    void keep_zone_small(Unary& unary, std::span<const Id> conditions) const {
+        Id border = -1;
+        for (const Id condition : conditions) {
+            if (cost_[condition] != unary.supporter_cost) continue;
+            if (zone_[condition] == Zone::of_goal) {
+                unary.supporter = condition;
+                return;
+            }
+            if (border < 0 && free_makers_[condition] == 0) border = condition;
+        }
+        if (border >= 0) unary.supporter = border;
+    }
+
     // What leads to the goal at no cost, through supporters.
     void find_goal_zone(Limits& limits) {
         std::fill(zone_.begin(), zone_.end(), Zone::nowhere);
@@ -169,12 +183,7 @@ private:
             for (const Id id : made_by_[proposition]) {
                 Unary& unary = unaries_[id];
                 if (unary.supporter < 0 || prices_[unary.owner] > 0) continue;
-                const auto conditions = conditions_[id];
-                const auto better = std::find_if(conditions.begin(), conditions.end(), [&](Id condition) {
-                    return cost_[condition] == unary.supporter_cost &&
-                           (free_makers_[condition] == 0 || zone_[condition] == Zone::of_goal);
-                });
-                if (better != conditions.end()) unary.supporter = *better;
+                keep_zone_small(unary, conditions_[id]);
                 if (zone_[unary.supporter] == Zone::of_goal) continue;
                 zone_[unary.supporter] = Zone::of_goal;
                 stack_.push_back(unary.supporter);
