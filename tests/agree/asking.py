@@ -161,10 +161,13 @@ def combined(writes: list[tuple[str, Any]], old: Any) -> Any:
     value = False if "delete" in kinds else old
     for op, new in writes:
         if op == "assign":
-            first = next(other for kind, other in writes if kind == "assign")
-            if not alike(first, new, 1e-6):
+            assigned = [other for kind, other in writes if kind == "assign"]
+            if all(isinstance(other, bool) for other in assigned):
+                value = any(assigned)
+                continue
+            if not alike(assigned[0], new, 1e-6):
                 raise RefusedError
-            value = first
+            value = assigned[0]
         elif op not in ("add", "delete"):
             value = calculated(_SYMBOLS[op], [value, new])
     return True if "add" in kinds else value

@@ -75,7 +75,8 @@ def test_every_row_has_a_figure_that_is_kept_and_a_measure(quality):
     assert all(one["tolerance"] >= quality.TOLERANCE[row.split()[0]] for row, one in kept.items())
 
 
-def test_the_checking_half_of_the_sketches_is_not_spent(quality):
+def test_the_checking_half_of_the_sketches_is_not_spent(quality, monkeypatch):
+    monkeypatch.syspath_prepend(str(Path(quality.__file__).parent))
     sketches = importlib.import_module("sketches")
     names = {*quality.SKETCHES, quality.PAPER}
     assert {sketches.TASKS[name].half for name in names} == {"choose"}

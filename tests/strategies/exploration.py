@@ -93,7 +93,7 @@ class Exploration:
                     price = 0.0 if action.cost is None else moment.value(action.cost, bound)
                 try:
                     after = apply_at(moment, step)
-                except Error:  # assignments that disagree: the step cannot be taken
+                except Error:  # numbers that disagree: the step cannot be taken
                     continue
                 if is_small(after, self._changing):
                     heappush(self._queue, (paid + price, next(self._ties), after, (*plan, step)))

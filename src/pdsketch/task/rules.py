@@ -15,7 +15,6 @@ from math import prod
 from typing import Literal as OneOf, final
 
 from pdsketch.lang import TRUE as ALWAYS, Action, Expr, Logic, Problem, Update, Value, dataclass
-from pdsketch.task.assign import agreeing
 from pdsketch.task.formula import (
     Atom,
     Conjunction,
@@ -101,7 +100,7 @@ class Rules:
     def add_action(self, action: Action) -> None:
         """An action's rules: one for each way to meet its precondition, and for each conditional effect."""
         params, scope = self.words.bind(action.parameters, {})
-        condition = normalize(agreeing(action), scope, self.words)
+        condition = normalize(action.precondition, scope, self.words)
         adds, deletes, conditional = self._effects(action.effects, scope)
         if conditional:
             adds.append(Atom(mark(action.name), params))
@@ -230,7 +229,10 @@ class Rules:
 
 
 def _simple(update: Update) -> Iterable[Update]:
-    """A Boolean assignment adds where its value is true and deletes where it is false."""
+    """A Boolean assignment adds where its value is true and deletes where it is false.
+
+    Where two of them disagree about a fact, true wins, as adds win over deletes.
+    """
     if update.op != "assign":
         return [update]
     assert update.value is not None

@@ -42,16 +42,16 @@ Verdict = Literal[
 ]
 
 MEANINGS: Final[Mapping[Verdict, str]] = {
-    "learned": "sure of itself on the data, and what depends on it comes out right",
-    "given": "a function of yours, with nothing in it to learn",
+    "learned": "decided on the data, and whatever depends on it is right",
+    "given": "a function of yours, with nothing to learn",
     "one-sided": "a Boolean that is true on all inputs of the data, or on none",
-    "undecided": "a Boolean, not seen to be right, with a truth from 0.1 to 0.9 on over 5 % of inputs",
-    "ambiguous": "unsure of its value, or what depends on it comes out wrong on the data",
-    "collapsed": "an encoder that gives everything the same value, though its inputs differ",
-    "never-varied": "its inputs were always the same, or what it writes never changed",
+    "undecided": "a Boolean, not known to be right, with a truth from 0.1 to 0.9 on over 5 % of inputs",
+    "ambiguous": "unsure of its value, or what depends on it is wrong on the data",
+    "collapsed": "an encoder that returns one value for all inputs, though these differ",
+    "never-varied": "its inputs were always the same, or the variable that it writes never changed",
     "never-trained": "no gradient ever reached it: nothing in the data depends on it",
-    "never-called": "nothing that was measured evaluates it",
-    "outside": "more than 5 % of its inputs on other data are unlike all that it was trained on",
+    "never-called": "no measurement evaluates it",
+    "outside": "out of distribution: over 5 % of its inputs on other data are unlike all training inputs",
 }
 """What each word means."""
 
