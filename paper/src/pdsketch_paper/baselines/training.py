@@ -16,7 +16,17 @@ from torch import Tensor
 from pdsketch.files import DTYPES, TensorFile, blocks_of, open_parts, tensor_bytes, tensor_of, write_parts
 from pdsketch.lang import Domain, Error, decode_source, did_you_mean, error, parse_domain
 from pdsketch.tensor import SKETCH, WEIGHTS_FILE, Folder
-from pdsketch.training import Array, FitOptions, Options, Source, clip, learning_rate, make_optimiser
+from pdsketch.training import (
+    Array,
+    FitOptions,
+    Options,
+    Source,
+    clip,
+    find_device,
+    learning_rate,
+    make_optimiser,
+    split_examples,
+)
 from pdsketch_paper.baselines.cost_to_go import CostToGo
 from pdsketch_paper.baselines.dreamer.agent import Dreamer
 from pdsketch_paper.baselines.dreamer.training import BaselineOptions, train_dreamer, with_dreamer
@@ -32,9 +42,6 @@ BASELINES: Final[Mapping[str, Maker]] = {
     one.KIND: one for one in (BehaviourCloning, SuccessTransformer, MixedTransformer, CostToGo, Dreamer)
 }
 """The baselines by name."""
-
-_ENOUGH_TO_SPLIT: Final = 200
-"""From so many episodes on, a tenth is held out, as in a fit."""
 
 _AT_ONCE: Final = 512
 """Examples that are measured at a time."""
@@ -96,13 +103,15 @@ def train_baseline(
     given, own = with_dreamer(kind, settings)
     options = Options.of(steps=steps, seed=seed, **{**_DEFAULTS, **given})
     began = time.perf_counter()
-    device = _device(options.device)
+    device = find_device(options.device, torch.device("cpu"))
     demonstrations = open_demonstrations(episodes, domain, device)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         network = make(domain, demonstrations.shapes, types).to(device)
     network.standardise(demonstrations)
-    train, held_out = _split(network.examples(demonstrations), demonstrations, options)
+    examples = network.examples(demonstrations)
+    parts = split_examples(demonstrations.dataset, options)
+    train, held_out = (examples[np.isin(examples, part)] for part in parts)
     if not len(train):
         raise error(
             "no-episodes",
@@ -173,29 +182,6 @@ def _mean(measure: Measure, demonstrations: Demonstrations, examples: Array) -> 
     ]
     scores = torch.cat(parts)
     return float(scores.mean()) if len(scores) else 0.0
-
-
-def _split(examples: Array, demonstrations: Demonstrations, options: Options) -> tuple[Array, Array]:
-    """The examples of the training episodes, and of those held out."""
-    episodes = demonstrations.dataset.episode[examples]
-    count = len(demonstrations.dataset.arrays)
-    share = options.validation
-    if share is None:
-        share = 0.1 if count >= _ENOUGH_TO_SPLIT else 0.0
-    order = np.random.default_rng([options.seed, 0]).permutation(count)
-    held = np.zeros(count, dtype=np.bool_)
-    held[order[: min(count - 1, round(share * count))]] = True
-    return examples[~held[episodes]], examples[held[episodes]]
-
-
-def _device(name: str | None) -> torch.device:
-    try:
-        device = torch.device(name or "cpu")
-        torch.zeros(1, device=device)
-    except (RuntimeError, AssertionError) as why:
-        reason = str(why).splitlines()[0]
-        raise error("no-device", f"there is no device `{name}` here: {reason}") from None
-    return device
 
 
 MANIFEST: Final = "baseline.json"

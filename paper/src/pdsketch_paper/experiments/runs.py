@@ -70,6 +70,19 @@ class ExperimentRun(Generic[C]):
         return key_of(self.name, self.code, asdict(self.config))
 
 
+def runs_of(
+    function: Callable[Concatenate[C, ...], dict[str, Any]],
+    configs: Mapping[str, C],
+    quick: bool,
+    *,
+    resumes: bool = False,
+    **small: Any,
+) -> list[ExperimentRun[C]]:
+    """A run for each config under its name; in a smoke run it has some ``small`` settings."""
+    made = {name: replace(config, **small) if quick else config for name, config in configs.items()}  # type: ignore[type-var]
+    return [ExperimentRun(name, function, config, resumes) for name, config in made.items()]
+
+
 def key_of(name: str, code: str, config: Mapping[str, Any]) -> str:
     """The file name of a run, by its name, its function and its config."""
     text = json.dumps([code, config], sort_keys=True)

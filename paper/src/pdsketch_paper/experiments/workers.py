@@ -149,12 +149,12 @@ def on_cluster(
     if own:
         _connect(ray, address, most)
     try:
-        do = ray.remote(num_cpus=1, max_retries=0)(do)
+        worker = ray.remote(num_cpus=1, max_retries=0)(do)
         waiting, pending = list(reversed(tasks)), dict[Any, T]()
         while waiting or pending:
             while waiting and len(pending) < most:
                 task = waiting.pop()
-                pending[do.remote(work, task)] = task
+                pending[worker.remote(work, task)] = task
             (ended, *_), _ = ray.wait(list(pending), num_returns=1)
             yield (pending.pop(ended), *_outcome(ray, ended))
     finally:
