@@ -221,7 +221,9 @@ def load_baseline(folder: Folder) -> Baseline:
         sketch = path / SKETCH
         domain = parse_domain(decode_source(str(sketch), parts[SKETCH].read("bad-model")).text, str(sketch))
         make = find_baseline(content.get("kind"))
-        shapes, types = _shapes(domain, content.get("shapes"), path), _types(content.get("types"), path)
+        shapes, types = _shapes(domain, content.get("shapes"), path), content.get("types")
+        if types is not None and not (isinstance(types, list) and all(isinstance(t, str) for t in types)):
+            raise _bad(path, "`types` is not what it should be")
         with torch.device("meta"):
             outline = {
                 name: (t.dtype, tuple(t.shape))
@@ -236,7 +238,10 @@ def load_baseline(folder: Folder) -> Baseline:
         baseline = make(domain, shapes, types)
         baseline.load_state_dict({name: tensor_of(file.block(name)) for name in stored})
     if isinstance(baseline, AgentBaseline):
-        baseline.temperature = _temperature(content.get("temperature", 0.0), path)
+        warmth = content.get("temperature", 0.0)
+        if isinstance(warmth, bool) or not isinstance(warmth, int | float) or not 0 <= warmth < inf:
+            raise _bad(path, "`temperature` is not what it should be")
+        baseline.temperature = float(warmth)
     baseline.notes = content["notes"] if isinstance(content.get("notes"), dict) else {}
     return baseline.eval()
 
@@ -268,18 +273,6 @@ def _shapes(domain: Domain, given: Any, path: Path) -> dict[str, tuple[int, ...]
             raise _bad(path, f"`{predicate.name}` has another shape than the sketch says")
         found[predicate.name] = tuple(shape)
     return found
-
-
-def _temperature(given: Any, path: Path) -> float:
-    if isinstance(given, bool) or not isinstance(given, int | float) or not 0 <= given < inf:
-        raise _bad(path, "`temperature` is not what it should be")
-    return float(given)
-
-
-def _types(given: Any, path: Path) -> list[str] | None:
-    if given is not None and not (isinstance(given, list) and all(isinstance(name, str) for name in given)):
-        raise _bad(path, "`types` is not what it should be")
-    return given
 
 
 def _bad(path: Path, why: str) -> Error:

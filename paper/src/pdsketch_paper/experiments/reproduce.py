@@ -12,7 +12,7 @@ from typing import Any, Final, final
 from pdsketch.files import lock_file, make_folder, write_file, write_output
 from pdsketch.lang import did_you_mean, error
 from pdsketch_paper.experiments import babyai_tables, painting_tables
-from pdsketch_paper.experiments.runs import ExperimentRun, count_finished, finished_runs, in_world, run_all
+from pdsketch_paper.experiments.runs import ExperimentRun, finished_runs, in_world, run_all
 from pdsketch_paper.experiments.tables import Experiment, ResultTable
 from pdsketch_paper.experiments.workers import Cluster
 
@@ -107,8 +107,8 @@ def _records(request: Request, say: Callable[[str], None] | None) -> tuple[list[
 
 def finished(request: Request) -> tuple[int, int]:
     """How many runs of the table are finished, and how many it has."""
-    runs = request.all_runs()
-    return count_finished(runs, request.runs), len(runs)
+    found = finished_runs(request.all_runs(), request.runs)
+    return sum(record is not None for record in found), len(found)
 
 
 def write_results(folder: Path, page: Path) -> list[str]:

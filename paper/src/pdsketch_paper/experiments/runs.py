@@ -79,7 +79,7 @@ def runs_of(
     **small: Any,
 ) -> list[ExperimentRun[C]]:
     """A run for each config under its name; in a smoke run it has some ``small`` settings."""
-    made = {name: replace(config, **small) if quick else config for name, config in configs.items()}  # type: ignore[type-var]
+    made = {name: replace(config, **small) if quick else config for name, config in configs.items()}
     return [ExperimentRun(name, function, config, resumes) for name, config in made.items()]
 
 
@@ -165,11 +165,6 @@ def run_all(
 def finished_runs(runs: Sequence[ExperimentRun[C]], folder: Path) -> list[dict[str, Any] | None]:
     """The measurements of the runs in their order; None where a run is not finished."""
     return [_read(folder, run, lambda _: None) for run in runs]
-
-
-def count_finished(runs: Sequence[ExperimentRun[C]], folder: Path) -> int:
-    """How many of the runs are finished."""
-    return sum(record is not None for record in finished_runs(runs, folder))
 
 
 def _made(

@@ -92,12 +92,12 @@ def _line(cells: Sequence[str]) -> str:
     return "| " + " | ".join(cells) + " |"
 
 
-Series = Mapping[str, Mapping[float, Sequence[float]]]
+Series = Mapping[str, Mapping[Any, Sequence[float]]]
 """By name and x: the values, of which the mean and the deviation are drawn."""
 
 
-def plot_lines(series: Series, path: Path, *, title: str, x: str, y: str) -> None:
-    """A line per series that has points, with its deviation, x on a logarithmic axis."""
+def plot_lines(series: Series, path: Path, *, title: str, x: str, y: str, scale: str = "log") -> None:
+    """A line per series that has points, with its deviation."""
     figure, axes = _axes(title, x, y)
     for name, by_x in series.items():
         points = [(x, mean(values), pstdev(values)) for x, values in sorted(by_x.items()) if values]
@@ -105,7 +105,7 @@ def plot_lines(series: Series, path: Path, *, title: str, x: str, y: str) -> Non
             continue
         xs, ys, errors = zip(*points, strict=True)
         axes.errorbar(xs, ys, yerr=errors, marker="o", capsize=3, label=name)
-    axes.set_xscale("log")
+    axes.set_xscale(scale)
     _write(figure, axes, path)
 
 
@@ -142,13 +142,9 @@ def _axes(title: str, x: str, y: str) -> tuple[Any, Any]:
 def _write(figure: Any, axes: Any, path: Path) -> None:
     axes.legend(loc="lower right")
     make_folder(path.parent)
-    write_figure(figure, path, dpi=120, metadata={"Software": None})
-
-
-def write_figure(figure: Any, path: Path, **settings: Any) -> None:
-    """Write a picture, in the format that the file's name says."""
     written = BytesIO()
-    figure.savefig(written, format=path.suffix[1:], **settings)
+    metadata = {"Software": None} if path.suffix == ".png" else None
+    figure.savefig(written, format=path.suffix[1:], dpi=120, metadata=metadata)
     write_file(path, written.getbuffer())
 
 
