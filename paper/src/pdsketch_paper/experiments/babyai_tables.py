@@ -40,6 +40,7 @@ from pdsketch_paper.experiments.babyai_baselines import (
 )
 from pdsketch_paper.experiments.babyai_factors import factor_runs, factor_table
 from pdsketch_paper.experiments.babyai_nodes import (
+    TITLES,
     curve_plot,
     curve_runs,
     curve_table,
@@ -63,7 +64,6 @@ from pdsketch_paper.experiments.tables import (
     values_at,
 )
 
-SKETCHES: dict[SketchName, str] = {"base": "PDS-Base", "abs": "PDS-Abs", "rob": "PDS-Rob"}
 SIZES = (100, 1000, 10000)
 """Numbers of demonstrations."""
 
@@ -88,7 +88,7 @@ def limit_of(records: Records) -> str:
 def trained_from(records: Records) -> str:
     """What was learned from how much, as the runs have it."""
     train = records[0]["config"]["train"]
-    return f"{SKETCHES[train['sketch']]} from {train['episodes']:,} demonstrations"
+    return f"{TITLES[train['sketch']]} from {train['episodes']:,} demonstrations"
 
 
 ALL_AGENTS = {**AGENTS, "dreamer-online": f"Dreamer, {PRACTICE:,} steps of practice"}
@@ -125,7 +125,7 @@ def main_table(records: Records) -> ResultTable:
             ),
             " / ".join(PAPER_ROOMS[sketch]),
         )
-        for sketch, title in SKETCHES.items()
+        for sketch, title in TITLES.items()
     ]
     head = (
         "model",
@@ -162,7 +162,7 @@ def _success(records: Records, loop: str, room: str, **settings: Any) -> dict[st
     models = of_models(records)
     return found | {
         title: values_at(models, room, loop, "success", sketch=sketch, **settings)
-        for sketch, title in SKETCHES.items()
+        for sketch, title in TITLES.items()
     }
 
 
@@ -183,7 +183,7 @@ def data_table(records: Records) -> ResultTable:
         rows.append((title, "", *found))
         if kind in BASELINE_SIZES:
             rows.append((title, "paper", *(BASELINE_SIZES[kind].get(size, "") for size in sizes)))
-    for sketch, title in SKETCHES.items():
+    for sketch, title in TITLES.items():
         for loop in LOOPS:
             own = select(models, sketch=sketch)
             found = (spread(values_at(own, "4+4", loop, "success", episodes=size)) for size in sizes)
@@ -198,7 +198,7 @@ def data_table(records: Records) -> ResultTable:
 def data_plot(records: Records, path: Path) -> None:
     """Lines of the open-loop success over the number of demonstrations."""
     found = {size: _success(records, "open", "4+4", episodes=size) for size in every(records, "episodes")}
-    titles = (*AGENTS.values(), *SKETCHES.values())
+    titles = (*AGENTS.values(), *TITLES.values())
     series = {title: {size: found[size][title] for size in found} for title in titles}
     plot_lines(series, path, title="BabyAI: success (models: open loop)", x="demonstrations", y="success")
 
@@ -284,7 +284,7 @@ def success_runs(sizes: Sequence[int], seeds: int, quick: bool) -> list[Experime
     models: list[ExperimentRun[Any]] = [
         run(_train(sketch, size, seed, quick), quick, problems=6 if quick else 500, rooms=_rooms(size))
         for size in sizes
-        for sketch in reversed(SKETCHES)
+        for sketch in reversed(TITLES)
         for seed in range(seeds)
     ]
     rooms = [_rooms(size) for size in sizes]

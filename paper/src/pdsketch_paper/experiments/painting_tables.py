@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import product
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal, final
 
-from pdsketch_paper.experiments.runs import ExperimentRun
+from pdsketch_paper.experiments.runs import ExperimentRun, runs_of
 from pdsketch_paper.experiments.tables import (
     Experiment,
     Records,
@@ -175,70 +178,60 @@ def measure_baseline(config: PaintingBaselineConfig) -> dict[str, Any]:
     return measure_agent(config)
 
 
-def _run(name: str, config: PaintingConfig, quick: bool) -> ExperimentRun[PaintingConfig]:
-    if quick:
-        train = replace(config.train, episodes=4 + config.train.episodes // 500, steps=6, batch=16)
-        config = replace(config, train=train, search=PaintingSearch(max_expansions=4), problems=1)
-    return ExperimentRun(f"painting-{name}-seed{config.train.seed}", measure, config)
+def _runs(
+    name: str,
+    seeds: int,
+    quick: bool,
+    goals: tuple[str, ...] = (PAIR,),
+    problems: int = PROBLEMS,
+    training: Mapping[str, Any] = MappingProxyType({}),
+    **settings: Any,
+) -> list[ExperimentRun[Any]]:
+    """A run per seed of a model, of the fewest demonstrations unless ``training`` says otherwise."""
+    runs: list[ExperimentRun[Any]] = []
+    for seed in range(seeds):
+        train = PaintingTraining(**{"episodes": SIZES[0], "seed": seed, **training})
+        config = PaintingConfig(train, goals, problems, **settings)
+        if quick:
+            train = replace(train, episodes=4 + train.episodes // 500, steps=6, batch=16)
+            config = replace(config, train=train, search=PaintingSearch(max_expansions=4), problems=1)
+        runs.append(ExperimentRun(f"painting-{name}-seed{seed}", measure, config))
+    return runs
 
 
 def main_runs(seeds: int, quick: bool) -> list[ExperimentRun[Any]]:
     """A run per number of demonstrations and seed, of models and of agents."""
-    runs: list[ExperimentRun[Any]] = [
-        _run(f"{size}", PaintingConfig(PaintingTraining(size, seed), (PAIR,), PROBLEMS), quick)
-        for size in SIZES
-        for seed in range(seeds)
-    ]
-    for size in SIZES:
-        for kind in AGENTS:
-            for seed in range(seeds):
-                config = PaintingBaselineConfig(kind, size, seed, AGENT_STEPS, problems=PROBLEMS)
-                if quick:
-                    config = replace(config, episodes=4 + size // 500, steps=4, batch=8, problems=1)
-                runs.append(ExperimentRun(f"painting-{kind}-{size}-seed{seed}", measure_baseline, config))
+    runs = [run for size in SIZES for run in _runs(f"{size}", seeds, quick, training={"episodes": size})]
+    for size, kind, seed in product(SIZES, AGENTS, range(seeds)):
+        config = PaintingBaselineConfig(kind, size, seed, AGENT_STEPS, problems=PROBLEMS)
+        if quick:
+            config = replace(config, episodes=4 + size // 500, steps=4, batch=8, problems=1)
+        runs.append(ExperimentRun(f"painting-{kind}-{size}-seed{seed}", measure_baseline, config))
     return runs
 
 
 def unseen_runs(seeds: int, quick: bool) -> list[ExperimentRun[Any]]:
-    """A run per kind of goal and seed, of the model of fewest demonstrations."""
+    """A run per kind of goal and seed."""
     return [
-        _run(
-            kind.replace(" ", "-"),
-            PaintingConfig(PaintingTraining(SIZES[0], seed), (kind,), PROBLEMS, blocks=FULLER, bowls=FULLER),
-            quick,
-        )
+        run
         for kind in UNSEEN
-        for seed in range(seeds)
+        for run in _runs(kind.replace(" ", "-"), seeds, quick, (kind,), blocks=FULLER, bowls=FULLER)
     ]
 
 
 def noise_runs(seeds: int, quick: bool) -> list[ExperimentRun[Any]]:
     """A run per setting of noise and seed: pairs, and towers, which noise topples."""
-    return [
-        _run(
-            f"noise-{placement * 1000:g}mm-{lost:g}",
-            PaintingConfig(
-                PaintingTraining(SIZES[0], seed),
-                (PAIR, "tower of three"),
-                NOISY_PROBLEMS,
-                placement_noise=placement,
-                lost_grips=lost,
-            ),
-            quick,
-        )
-        for lost in LOST_GRIPS
-        for placement in PLACEMENT_NOISES
-        for seed in range(seeds)
-    ]
+    runs = []
+    for lost, placement in product(LOST_GRIPS, PLACEMENT_NOISES):
+        name, kinds = f"noise-{placement * 1000:g}mm-{lost:g}", (PAIR, "tower of three")
+        noise = {"placement_noise": placement, "lost_grips": lost}
+        runs += _runs(name, seeds, quick, kinds, NOISY_PROBLEMS, **noise)
+    return runs
 
 
 def image_runs(seeds: int, quick: bool) -> list[ExperimentRun[Any]]:
     """A run per way in which pictures are made, and seed."""
-    return [
-        _run(mode, PaintingConfig(PaintingTraining(SIZES[0], seed, images=mode), (PAIR,), PROBLEMS), quick)
-        for mode in MODES
-        for seed in range(seeds)
-    ]
+    return [run for mode in MODES for run in _runs(mode, seeds, quick, training={"images": mode})]
 
 
 def light(config: PaintingLightConfig) -> dict[str, Any]:
@@ -248,16 +241,12 @@ def light(config: PaintingLightConfig) -> dict[str, Any]:
     return measure_light(config)
 
 
-def light_runs(seeds: int, quick: bool) -> list[ExperimentRun[Any]]:
+def light_runs(seeds: int, quick: bool) -> list[ExperimentRun[PaintingLightConfig]]:
     """A run per seed, of the model of fewest demonstrations."""
-    runs = []
-    for seed in range(seeds):
-        config = PaintingLightConfig(PaintingTraining(SIZES[0], seed), LIT_TABLES, LIGHTS)
-        if quick:
-            train = replace(config.train, episodes=4, steps=6, batch=16)
-            config = replace(config, train=train, tables=2)
-        runs.append(ExperimentRun(f"painting-light-seed{seed}", light, config))
-    return runs
+    small: dict[str, Any] = {"episodes": 4, "steps": 6, "batch": 16} if quick else {}
+    training = [PaintingTraining(**{"episodes": SIZES[0], "seed": seed, **small}) for seed in range(seeds)]
+    configs = {f"painting-light-seed{t.seed}": PaintingLightConfig(t, LIT_TABLES, LIGHTS) for t in training}
+    return runs_of(light, configs, quick, tables=2)
 
 
 def _models(records: Records) -> Records:
