@@ -8,18 +8,18 @@ from pathlib import Path
 from statistics import mean
 from typing import Any, final
 
-from pdsketch.act import Policy, Rollouts, rollout
-from pdsketch.search import HeuristicSource
+from pdsketch.act import Rollouts, rollout
 from pdsketch.training import Progress, fit
 from pdsketch_paper.babyai.adapter import BabyAIWorld
 from pdsketch_paper.babyai.modules import SketchName
 from pdsketch_paper.baselines.training import train_baseline
 from pdsketch_paper.experiments.babyai import (
     MOST_STEPS,
-    TOLERANCE,
+    SearchConfig,
     TrainConfig,
     held_out,
     new_model,
+    planner,
     train,
     worlds_for,
 )
@@ -185,15 +185,8 @@ def measure_nodes(config: NodesConfig) -> dict[str, Any]:
         worlds = worlds_for(model, len(seeds), objects=objects, doors=doors)
         by_name: dict[str, list[int | None]] = {}
         for name in HEURISTICS:
-            heuristic: str | HeuristicSource = learned if name == "gnn" else name
-            policy = Policy(
-                model,
-                search="astar",
-                heuristic=heuristic,
-                tolerance=TOLERANCE,
-                options={"max_expansions": config.expansions, "time_limit": None, "k": 1},
-                loop="open",
-            )
+            search = SearchConfig(heuristic=name, max_expansions=config.expansions)
+            policy = planner(model, search, heuristic=learned if name == "gnn" else None)
             by_name[name] = expansions(rollout(policy, worlds, seeds, MOST_STEPS))
         found[f"{objects}+{doors}"] = by_name
     return found

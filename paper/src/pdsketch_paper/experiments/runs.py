@@ -29,7 +29,7 @@ from pdsketch.files import make_folder, read_json, sweep, write_file
 from pdsketch.lang import Diagnostic, Error, error
 from pdsketch.tensor import Model
 from pdsketch.training import Report, Source, fit
-from pdsketch_paper.experiments.workers import Cluster, do, on_cluster, share
+from pdsketch_paper.experiments.workers import do, on_cluster, share
 
 _PARTS = {"name", "function", "config", "result", "origin"}
 _PACKAGES = ("pdsketch", "torch", "numpy", "minigrid", "gymnasium", "mujoco")
@@ -136,11 +136,11 @@ def run_all(
     folder: Path,
     jobs: int = 1,
     say: Callable[[str], None] | None = None,
-    cluster: Cluster | None = None,
+    cluster: str | None = None,
 ) -> list[dict[str, Any]]:
     """The measurements of all runs in their order, from their files where they are finished.
 
-    The others are made in ``jobs`` processes, or by as many workers of a ``cluster``. A run that fails does
+    The others are made in ``jobs`` processes, or by as many workers of the Ray ``cluster`` at an address. A run that fails does
     not keep the others from being made; an `Error` says at the end which failed.
     """
     sweep(make_folder(folder))
@@ -168,11 +168,11 @@ def finished_runs(runs: Sequence[ExperimentRun[C]], folder: Path) -> list[dict[s
 
 
 def _made(
-    runs: Sequence[ExperimentRun[C]], folder: Path, jobs: int, cluster: Cluster | None
+    runs: Sequence[ExperimentRun[C]], folder: Path, jobs: int, cluster: str | None
 ) -> Iterator[tuple[ExperimentRun[C], dict[str, Any] | None, BaseException | None]]:
     """What each run measured, or what was raised, as they end; workers of a cluster have no folder here."""
     if cluster is not None:
-        return on_cluster(runs, _execute, cluster.address, jobs)
+        return on_cluster(runs, _execute, cluster, jobs)
     work = partial(_execute, folder=folder)
     return share(runs, work, jobs) if jobs > 1 else ((run, *do(work, run)) for run in runs)
 

@@ -8,11 +8,10 @@ import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from traceback import format_exception
-from typing import Any, TypeVar, final
+from typing import Any, TypeVar
 
 from pdsketch.extras import missing_extra
 from pdsketch.lang import Error, error
@@ -125,21 +124,13 @@ def _deaf_to_ctrl_c() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Cluster:
-    """Where runs are made: the address of a Ray cluster; None: the one that Ray finds, else this machine."""
-
-    address: str | None = None
-
-
 def on_cluster(
-    tasks: Sequence[T], work: Callable[[T], R], address: str | None, most: int
+    tasks: Sequence[T], work: Callable[[T], R], address: str, most: int
 ) -> Iterator[tuple[T, R | None, BaseException | None]]:
     """Do all tasks on a Ray cluster, a CPU each, at most ``most`` at a time; yields each as it ends.
 
-    ``address`` is that of the cluster; None: the one that Ray finds (``RAY_ADDRESS``), else one on this
-    machine. A worker that dies costs its task alone.
+    ``address`` is that of the cluster; an empty one: that which Ray finds (``RAY_ADDRESS``), else one on
+    this machine. A worker that dies costs its task alone.
     """
     try:
         import ray
@@ -162,10 +153,10 @@ def on_cluster(
             ray.shutdown()
 
 
-def _connect(ray: Any, address: str | None, most: int) -> None:
+def _connect(ray: Any, address: str, most: int) -> None:
     quiet = {"include_dashboard": False, "log_to_driver": False, "logging_level": "warning"}
     try:
-        ray.init(address=address, **({"num_cpus": most, **quiet} if address is None else {}))
+        ray.init(address=address or None, **({} if address else {"num_cpus": most, **quiet}))
     except (ConnectionError, ValueError, RuntimeError) as problem:
         raise error(
             "no-cluster",
