@@ -224,7 +224,7 @@ def noise_runs(seeds: int, quick: bool) -> list[ExperimentRun[Any]]:
     runs = []
     for lost, placement in product(LOST_GRIPS, PLACEMENT_NOISES):
         name, kinds = f"noise-{placement * 1000:g}mm-{lost:g}", (PAIR, "tower of three")
-        noise = {"placement_noise": placement, "lost_grips": lost}
+        noise: dict[str, Any] = {"placement_noise": placement, "lost_grips": lost}
         runs += _runs(name, seeds, quick, kinds, NOISY_PROBLEMS, **noise)
     return runs
 

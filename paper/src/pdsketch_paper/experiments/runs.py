@@ -140,8 +140,8 @@ def run_all(
 ) -> list[dict[str, Any]]:
     """The measurements of all runs in their order, from their files where they are finished.
 
-    The others are made in ``jobs`` processes, or by as many workers of the Ray ``cluster`` at an address. A run that fails does
-    not keep the others from being made; an `Error` says at the end which failed.
+    The others are made in ``jobs`` processes, or by as many workers of the Ray ``cluster`` at an address. A
+    run that fails does not keep the others from being made; an `Error` says at the end which failed.
     """
     sweep(make_folder(folder))
     tell = say or (lambda _: None)
