@@ -15,7 +15,7 @@ from pdsketch_paper.babyai.observation import load_sketch
 from pdsketch_paper.babyai.world import ActionObjDoor, problem_seed
 from pdsketch_paper.experiments import babyai
 from pdsketch_paper.experiments.babyai import SearchConfig, TrainConfig, measure_transitions
-from pdsketch_paper.experiments.runs import ExperimentRun
+from pdsketch_paper.experiments.runs import MEASURED, ExperimentRun
 
 
 def test_no_two_problems_share_a_seed():
@@ -94,7 +94,7 @@ def test_replanning_makes_up_for_a_wrong_model():
     assert 0 < loops["closed"]["replans"] <= babyai.MOST_REPLANS
     worlds = babyai.worlds_for(model, len(seeds), objects=2, doors=1)
     blind = pds.rollout(babyai.planner(model, search, "open"), worlds, seeds, babyai.MOST_STEPS)
-    assert {name: blind.summary[name] for name in babyai.MEASURED} == loops["open"]
+    assert {name: blind.summary[name] for name in MEASURED} == loops["open"]
 
 
 def test_the_policy_of_the_tables_has_limits_of_expansions_and_none_of_time():
