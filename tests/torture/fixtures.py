@@ -29,7 +29,7 @@ from pdsketch.training.checkpoint import load_checkpoint
 from pdsketch.training.data.device_dataset import put_on_device
 from pdsketch.training.data.episode_arrays import EpisodeArrays
 from pdsketch.training.data.files import load_episodes, save_episodes
-from pdsketch.training.fitting import _split, open_training_set
+from pdsketch.training.fitting import open_training_set, split_examples
 from pdsketch.training.options import Options
 
 OTHER = SKETCH.replace("(domain rooms)", "(domain rooms)\n  ; another text").replace(
@@ -203,7 +203,7 @@ def _fit() -> trainer.Trainer:
     options = Options.of(steps=STEPS, seed=0, device="cpu", **SETTINGS)
     dataset = put_on_device(columns("a"), torch.device("cpu"))
     training = open_training_set(pds.Model(domain(), seed=0), dataset)
-    return trainer.Trainer(training, options, *_split(dataset, options))
+    return trainer.Trainer(training, options, *split_examples(dataset, options))
 
 
 def resume(path: Path) -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import pdsketch as pds
-from pdsketch_paper.babyai.data import ACTION_NAMES, DataConfig, generate
+from pdsketch_paper.babyai.data import ACTION_NAMES, demonstrations, record
 from pdsketch_paper.babyai.goals import UNSEEN, mission_goal, things_of
 from pdsketch_paper.babyai.modules import exact_modules
 from pdsketch_paper.babyai.observation import load_sketch, look, observe, to_state, values_of
@@ -112,7 +112,7 @@ def test_unseen_goals_are_formulas_that_do_not_hold_at_the_start():
 @pytest.mark.parametrize("sketch", SKETCHES)
 def test_columns_hold_what_the_states_hold(sketch):
     domain = load_sketch(sketch)
-    columns = generate(DataConfig(3, seed=2), domain)
+    columns = record(demonstrations(3, seed=2), domain)
     episode = columns[1]
     assert len(episode.states) == len(episode.actions) + 1 == len(episode.success)
     assert set(episode.states[0].values) == {

@@ -112,6 +112,10 @@ def by_action(network, state, goal):
     return dict(zip(names, found.tolist(), strict=True))
 
 
+def at_once(agent, states, goals):
+    return [*agent.act_some(dict(enumerate(states)), dict(enumerate(goals))).values()]
+
+
 def test_states_with_other_numbers_of_objects_in_the_batch_change_no_score(towers):
     few, many = ["b0", "b1"], ["b0", "b1", "b2", "b3"]
     states = [start(towers.domain, few), start(towers.domain, many)]
@@ -123,7 +127,8 @@ def test_states_with_other_numbers_of_objects_in_the_batch_change_no_score(tower
         alone = by_action(towers, state, wanted)
         real = together[row][torch.isfinite(together[row])]
         torch.testing.assert_close(real, torch.tensor([*alone.values()]), atol=1e-4, rtol=1e-4)
-    assert towers.act_many(states, goals) == [towers.act(s, g) for s, g in zip(states, goals, strict=True)]
+    alone = [towers.act(s, g) for s, g in zip(states, goals, strict=True)]
+    assert at_once(towers, states, goals) == alone
 
 
 def test_objects_that_a_state_does_not_have_have_no_features(towers):
@@ -183,14 +188,14 @@ def test_actions_are_drawn_with_their_probabilities_and_again_after_a_reset(tmp_
     state, goal = start(domain, ["b0", "b1", "b2"]), tower(["b1", "b0"])
     count = 2000
     likeliest = agent.act(state, goal)
-    assert agent.act_many([state] * 20, [goal] * 20) == [likeliest] * 20
+    assert at_once(agent, [state] * 20, [goal] * 20) == [likeliest] * 20
     agent.temperature = 0.1
     agent.save(tmp_path / "bc")
     assert pdsketch_paper.load_baseline(tmp_path / "bc").temperature == 0.1
     agent.reset()
-    drawn = agent.act_many([state] * count, [goal] * count)
+    drawn = at_once(agent, [state] * count, [goal] * count)
     agent.reset()
-    assert agent.act_many([state] * count, [goal] * count) == drawn
+    assert at_once(agent, [state] * count, [goal] * count) == drawn
     scores = by_action(agent, state, goal)
     wanted = torch.tensor([*scores.values()]).div(0.1).softmax(0)
     found = torch.tensor([drawn.count(step) / count for step in scores])

@@ -11,8 +11,8 @@ from paper.tests.experiments.doubles import runs
 
 from pdsketch.cli.main import main
 from pdsketch.lang.diagnostics import Error
-from pdsketch_paper.experiments.runs import count_finished, run_all
-from pdsketch_paper.experiments.workers import Cluster, on_cluster
+from pdsketch_paper.experiments.runs import finished_runs, run_all
+from pdsketch_paper.experiments.workers import on_cluster
 
 
 class LostError(Exception):
@@ -65,19 +65,19 @@ def ray(monkeypatch) -> StandIn:
 
 def test_what_workers_measure_is_written_here_and_finished_runs_are_not_made_again(ray, tmp_path):
     told: list[str] = []
-    found = run_all(runs(1, 2, 3, 4, 5), tmp_path, 2, told.append, Cluster())
+    found = run_all(runs(1, 2, 3, 4, 5), tmp_path, 2, told.append, "")
     assert [record["result"]["twice"] for record in found] == [2, 4, 6, 8, 10]
     assert ray.asked["num_cpus"] == ray.most == 2
     assert not ray.is_initialized()
-    run_all(runs(1, 2, 3, 4, 5), tmp_path, 2, told.append, Cluster())
+    run_all(runs(1, 2, 3, 4, 5), tmp_path, 2, told.append, "")
     assert told[-1] == "5 of 5 runs are finished already"
 
 
 def test_a_run_that_fails_is_told_of_and_costs_no_other(ray, tmp_path):
     with pytest.raises(Error, match="run n13: thirteen is not doubled"):
-        run_all(runs(13, 1, 2), tmp_path, 2, cluster=Cluster("head:1"))
+        run_all(runs(13, 1, 2), tmp_path, 2, cluster="head:1")
     assert ray.asked == {"address": "head:1"}
-    assert count_finished(runs(1, 2), tmp_path) == 2
+    assert None not in finished_runs(runs(1, 2), tmp_path)
 
 
 def test_a_worker_that_is_lost_and_an_error_that_is_none_of_ours_are_outcomes(ray, monkeypatch):
@@ -86,7 +86,7 @@ def test_a_worker_that_is_lost_and_an_error_that_is_none_of_ours_are_outcomes(ra
             raise ZeroDivisionError("nothing divides")
         return number
 
-    found = {task: (value, problem) for task, value, problem in on_cluster([0, 1], broken, None, 2)}
+    found = {task: (value, problem) for task, value, problem in on_cluster([0, 1], broken, "", 2)}
     assert found[0] == (0, None)
     assert "nothing divides" in str(found[1][1])
 
@@ -94,7 +94,7 @@ def test_a_worker_that_is_lost_and_an_error_that_is_none_of_ours_are_outcomes(ra
         raise LostError("the node died")
 
     monkeypatch.setattr(ray, "get", lost)
-    ((_, value, problem),) = on_cluster([3], broken, None, 1)
+    ((_, value, problem),) = on_cluster([3], broken, "", 1)
     assert value is None
     assert problem.diagnostics[0].code == "worker-died"
 

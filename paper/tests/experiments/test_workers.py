@@ -27,7 +27,7 @@ def note(task: tuple[Path, int]) -> None:
 
 def test_what_goes_wrong_in_one_task_leaves_the_others_alone(tmp_path):
     tasks = [(tmp_path, number) for number in range(7)]
-    problems = {number: problem for (_, number), problem in share(tasks, note, 2)}
+    problems = {number: problem for (_, number), _, problem in share(tasks, note, 2)}
     assert sorted(problems) == list(range(7))
     assert {number for number, problem in problems.items() if problem} == {3, 4}
     assert isinstance(problems[3], Error)

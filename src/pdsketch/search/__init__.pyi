@@ -6,7 +6,7 @@ from pdsketch.search.heuristics import (
     heuristics_help as heuristics_help,
     model_heuristics_help as model_heuristics_help,
 )
-from pdsketch.search.latent.heuristics import Searched as Searched
+from pdsketch.search.latent.heuristics import NeverInfinite as NeverInfinite, Searched as Searched
 from pdsketch.search.options import (
     MODEL_SEARCHES as MODEL_SEARCHES,
     SEARCHES as SEARCHES,

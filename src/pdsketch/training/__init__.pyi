@@ -34,7 +34,14 @@ from pdsketch.training.diagnosis.report import (
     Findings as Findings,
     Report as Report,
 )
-from pdsketch.training.fitting import Source as Source, evaluate as evaluate, fit as fit, gather as gather
+from pdsketch.training.fitting import (
+    Source as Source,
+    evaluate as evaluate,
+    find_device as find_device,
+    fit as fit,
+    gather as gather,
+    split_examples as split_examples,
+)
 from pdsketch.training.optimiser import clip as clip, make_optimiser as make_optimiser
 from pdsketch.training.options import FitOptions as FitOptions, Options as Options
 from pdsketch.training.progress import Progress as Progress

@@ -55,12 +55,12 @@ def fit(
     started = time.perf_counter()
     if not isinstance(model, Model):
         raise error("bad-model", f"`fit` takes a Model, not a {type(model).__name__}")
-    device = _device(options.device, model)
+    device = find_device(options.device, model.device)
     arrays = gather(episodes, model.domain)
     model.to(device)
     dataset = put_on_device(arrays, device, options.resident_gib)
     training = open_training_set(model, dataset)
-    train, held_out = _split(dataset, options)
+    train, held_out = split_examples(dataset, options)
     trainer = Trainer(training, options, train, held_out)
     loaded = time.perf_counter() - started
     model.train()
@@ -94,17 +94,17 @@ def evaluate(
     ``model`` and ``episodes`` are as for `fit`; nothing is trained. ``device`` is where it is done, by
     torch's name (the model's own unless given), ``resident_gib`` how much of the data may lie there at once.
     """
-    place = _device(device, model)
+    place = find_device(device, model.device)
     arrays = gather(episodes, model.domain)
     model.to(place).eval()
     training = open_training_set(model, put_on_device(arrays, place, resident_gib))
     return examine(training, np.arange(len(training.dataset)))[0]
 
 
-def _device(name: str | None, model: Model) -> torch.device:
-    """The device of that name, if this machine has it."""
+def find_device(name: str | None, otherwise: torch.device) -> torch.device:
+    """The device of that name, if this machine has it; where none is named, the other."""
     if name is None:
-        return model.device
+        return otherwise
     try:
         device = torch.device(name)
         torch.zeros(1, device=device)
@@ -155,7 +155,7 @@ def open_training_set(model: Model, dataset: DeviceDataset) -> TrainingSet:
     return TrainingSet(model, dataset)
 
 
-def _split(dataset: DeviceDataset, options: Options) -> tuple[Array, Array]:
+def split_examples(dataset: DeviceDataset, options: Options) -> tuple[Array, Array]:
     """The examples of the training episodes, and of those held out."""
     count = len(dataset.arrays)
     share = options.validation

@@ -14,7 +14,7 @@ from pdsketch.act import is_count
 from pdsketch.lang import Domain, Step, did_you_mean, error
 from pdsketch.tensor import Model, State
 from pdsketch.training import EpisodeArrays
-from pdsketch_paper.babyai.data import ACTION_NAMES, DataConfig, generate
+from pdsketch_paper.babyai.data import ACTION_NAMES, demonstrations, record
 from pdsketch_paper.babyai.goals import UNSEEN, mission_goal, things_of
 from pdsketch_paper.babyai.modules import exact_modules
 from pdsketch_paper.babyai.observation import SKETCHES, Scene, load_sketch, look, observe, to_state
@@ -165,7 +165,8 @@ class BabyAIWorld:
                 "the expert knows the missions of our own room alone",
                 help="leave out `level` and `goals`",
             )
-        return generate(DataConfig(episodes, self.objects, self.doors, seed, failures, split), self.domain)
+        shown = demonstrations(episodes, self.objects, self.doors, seed, failures, split)
+        return record(shown, self.domain)
 
     def _observed(self) -> State:
         assert self._scene is not None

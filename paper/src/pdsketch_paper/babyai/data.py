@@ -82,19 +82,6 @@ RANDOM_STEPS = 5
 
 @final
 @dataclass(frozen=True, slots=True)
-class DataConfig:
-    """Which demonstrations: how many, in which setting, and the part of them that fail."""
-
-    episodes: int
-    objects: int = 4
-    doors: int = 4
-    seed: int = 0
-    failures: float = 0.5
-    split: str = "train"
-
-
-@final
-@dataclass(frozen=True, slots=True)
 class Demonstration:
     """One episode: states along a first axis, the actions between them, and the verifier's word on each."""
 
@@ -103,17 +90,19 @@ class Demonstration:
     goal: str
     success: tuple[bool, ...]
 
-    @property
-    def action_names(self) -> tuple[str, ...]:
-        """The actions in the sketches' words."""
-        return tuple(ACTION_NAMES[action] for action in self.actions)
 
-
-def demonstrations(config: DataConfig) -> Iterator[Demonstration]:
-    """The episodes of a data set, each from a seed of its own."""
-    env = ActionObjDoor(config.objects, config.doors)
-    for index in range(config.episodes):
-        yield demonstrate(env, problem_seed(config.seed, index, config.split), config.failures)
+def demonstrations(
+    episodes: int,
+    objects: int = 4,
+    doors: int = 4,
+    seed: int = 0,
+    failures: float = 0.5,
+    split: str = "train",
+) -> Iterator[Demonstration]:
+    """So many episodes in such rooms, each from a seed of its own; the part ``failures`` of them fails."""
+    env = ActionObjDoor(objects, doors)
+    for index in range(episodes):
+        yield demonstrate(env, problem_seed(seed, index, split), failures)
 
 
 def demonstrate(env: Any, seed: int, failures: float) -> Demonstration:
@@ -162,13 +151,8 @@ def record(episodes: Iterable[Demonstration], domain: Domain) -> EpisodeArrays:
         recorder.add(
             objects_of(domain, episode.states),
             values_of(domain, episode.states),
-            [(name, "agent") for name in episode.action_names],
+            [(ACTION_NAMES[action], "agent") for action in episode.actions],
             episode.goal,
             episode.success,
         )
     return recorder.arrays()
-
-
-def generate(config: DataConfig, domain: Domain) -> EpisodeArrays:
-    """A data set of a sketch."""
-    return record(demonstrations(config), domain)

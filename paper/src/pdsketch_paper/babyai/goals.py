@@ -97,32 +97,27 @@ def _is(thing: Thing, variable: str = "?o") -> str:
     return f"(is-{thing[1]} {variable}) (is-{thing[0]} {variable})"
 
 
-def _held(thing: Thing) -> str:
-    return something(["(robot-holding agent ?o)", _is(thing)])
+def _such(condition: str) -> Callable[[Thing], str]:
+    return lambda thing: something([condition, _is(thing)])
 
 
-def _faced(thing: Thing) -> str:
-    return something(["(robot-facing agent ?o)", _is(thing)])
+_held, _faced = _such("(robot-holding agent ?o)"), _such("(robot-facing agent ?o)")
+_opened = _such("(is-open ?o)")
 
 
-def _opened(thing: Thing) -> str:
-    return something(["(is-open ?o)", _is(thing)])
-
-
-def _both(of_thing: Callable[[Thing], str], of_door: Callable[[Thing], str]) -> Maker:
+def _both(
+    of_thing: Callable[[Thing], str], of_door: Callable[[Thing], str], *, door_first: bool = False
+) -> Maker:
     """Something of a thing, and something of a door."""
 
     def make(things: Sequence[Thing], rng: np.random.Generator) -> str | None:
         thing, door = _pick(things, rng, False), _pick(things, rng, True)
-        return f"(and {of_thing(thing)} {of_door(door)})" if thing and door else None
+        if thing is None or door is None:
+            return None
+        parts = (of_door(door), of_thing(thing)) if door_first else (of_thing(thing), of_door(door))
+        return f"(and {' '.join(parts)})"
 
     return make
-
-
-def open_and_face(things: Sequence[Thing], rng: np.random.Generator) -> str | None:
-    """Door Y open, and facing X."""
-    faced, door = _pick(things, rng, False), _pick(things, rng, True)
-    return f"(and {_opened(door)} {_faced(faced)})" if faced and door else None
 
 
 def all_doors_open(things: Sequence[Thing], rng: np.random.Generator) -> str | None:
@@ -208,7 +203,7 @@ def doors_of_colour_open(things: Sequence[Thing], rng: np.random.Generator) -> s
 UNSEEN: dict[str, Maker] = {
     "hold X, face door Y": _both(_held, _faced),
     "hold X, door Y open": _both(_held, _opened),
-    "face X, door Y open": open_and_face,
+    "face X, door Y open": _both(_faced, _opened, door_first=True),
     "all doors open": all_doors_open,
     "no C thing outside the hand": colour_in_hand,
     "two different doors open": two_doors_open,

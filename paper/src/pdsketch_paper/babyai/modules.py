@@ -141,14 +141,12 @@ def exact_modules(sketch: SketchName) -> dict[str, Module]:
 
 Set = tuple[Tensor, Tensor]
 
-TYPES, COLOUR_COUNT, STATES = 11, 6, 3
-_BASE_TYPE, _BASE_COLOUR, _BASE_STATE = 2, 2 + TYPES, 2 + TYPES + COLOUR_COUNT
-_STEPS = torch.tensor([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [0.0, -1.0]])
+_BASE_TYPE, _BASE_COLOUR, _BASE_STATE = 2, 2 + 11, 2 + 11 + 6  # 11 types, 6 colours
 _FIRST, _LAST = 1, 5  # the cells inside the room
 
 
 def _base_front(robot: Tensor) -> Tensor:
-    return robot[..., :2] + robot[..., 2:6] @ _STEPS.to(robot)
+    return _front(robot[..., :2], robot[..., 2:6])
 
 
 def _base_is(kind: str, item: Tensor) -> Tensor:
@@ -164,7 +162,11 @@ def _base_faces(robot: Tensor, item: Tensor) -> Tensor:
 
 
 def _base_holding(item: Tensor) -> Tensor:
-    return _near(item[..., :2], torch.tensor(HELD).to(item))
+    return _holding(item[..., :2])
+
+
+def _within(pose: Tensor) -> Tensor:
+    return ((pose > _FIRST - 0.5) & (pose < _LAST + 0.5)).all(-1).float()
 
 
 def _column(i: int) -> Module:
@@ -182,7 +184,7 @@ def _forward(robot: Tensor, items: Set) -> Tensor:
     values, weights = items
     front = _base_front(robot)
     there = _near(front.unsqueeze(-2), values[..., :2]) * weights
-    inside = ((front > _FIRST - 0.5) & (front < _LAST + 0.5)).all(-1).float()
+    inside = _within(front)
     doorway = (there * _base_open(values)).amax(-1)
     free = torch.maximum(inside, doorway) * (1 - (there * (1 - _base_open(values))).amax(-1))
     return torch.cat([torch.where(free.unsqueeze(-1) > 0.5, front, robot[..., :2]), robot[..., 2:]], dim=-1)
@@ -203,7 +205,7 @@ def _drop(item: Tensor, robot: Tensor, items: Set) -> Tensor:
     values, weights = items
     front = _base_front(robot)
     taken = (_near(front.unsqueeze(-2), values[..., :2]) * weights).amax(-1)
-    inside = ((front > _FIRST - 0.5) & (front < _LAST + 0.5)).all(-1).float()
+    inside = _within(front)
     return _moved(item, _base_holding(item) * inside * (1 - taken), front)
 
 

@@ -49,28 +49,21 @@ _EMPTY_ROOM = tuple(None if (i % _SIDE, i // _SIDE) in _INSIDE else _WALL for i 
 class ActionObjDoor(MiniGridEnv):  # type: ignore[misc]
     """One room with ``objects`` things in it and ``doors`` in its walls; go to, pick up or open one of them.
 
-    Image observations are off unless ``images=True``: they take most of the
-    time of a step and nothing here looks at them.
+    There are no image observations: they take most of the time of a step, and nothing here looks at them.
     """
 
-    def __init__(
-        self, objects: int = 4, doors: int = 4, max_steps: int = 64, images: bool = False, **kwargs: Any
-    ) -> None:
+    def __init__(self, objects: int = 4, doors: int = 4, max_steps: int = 64) -> None:
         if not 0 <= objects <= _MOST_OBJECTS or not 0 <= doors <= len(_DOOR_CELLS):
             most = f"{_MOST_OBJECTS} objects and {len(_DOOR_CELLS)} doors"
             raise error("bad-setting", f"the room holds up to {most}")
         if objects + doors == 0:
             raise error("bad-setting", "a mission needs an object or a door")
-        self.objects, self.doors, self.images = objects, doors, images
+        self.objects, self.doors = objects, doors
         self.instrs: Instr
         self.room = Room((_FIRST, _FIRST), (ROOM_SIZE, ROOM_SIZE))
-        super().__init__(
-            mission_space=BabyAIMissionSpace(), width=_SIDE, height=_SIDE, max_steps=max_steps, **kwargs
-        )
-        if not images:
-            self.observation_space = spaces.Dict(
-                {"direction": spaces.Discrete(4), "mission": BabyAIMissionSpace()}
-            )
+        missions = BabyAIMissionSpace()
+        super().__init__(mission_space=missions, width=_SIDE, height=_SIDE, max_steps=max_steps)
+        self.observation_space = spaces.Dict({"direction": spaces.Discrete(4), "mission": missions})
 
     def room_from_pos(self, x: int, y: int) -> Room:
         """The room at a cell: there is but one. The verifiers ask for it."""
@@ -97,10 +90,7 @@ class ActionObjDoor(MiniGridEnv):  # type: ignore[misc]
         return observation, reward, terminated, truncated, info
 
     def gen_obs(self) -> dict[str, Any]:
-        """The agent's direction and the mission; Minigrid's image too, where it was asked for."""
-        if self.images:
-            image: dict[str, Any] = super().gen_obs()
-            return image
+        """The agent's direction and the mission."""
         return {"direction": self.agent_dir, "mission": self.mission}
 
     def _gen_grid(self, width: int, height: int) -> None:
@@ -153,27 +143,9 @@ class ActionObjDoor(MiniGridEnv):  # type: ignore[misc]
         return OpenInstr(described) if target.type == "door" else PickupInstr(described)
 
 
-SETTINGS = {
-    "PDSketch/BabyAI-ActionObjDoor-v0": {"objects": 4, "doors": 4},
-    "PDSketch/BabyAI-ActionObjDoor-More-v0": {"objects": 8, "doors": 6},
-    "PDSketch/BabyAI-ActionObjDoor-One-v0": {"objects": 1, "doors": 0},
-}
-"""The paper's settings under their Gymnasium names: training, generalisation, one object for the curves."""
-
-
-def register() -> None:
-    """Make the settings known to ``gymnasium.make``; a second call changes nothing."""
-    for name, settings in SETTINGS.items():
-        if name not in gymnasium.registry:
-            gymnasium.register(
-                id=name, entry_point="pdsketch_paper.babyai.world:ActionObjDoor", kwargs=dict(settings)
-            )
-
-
-def make(name: str, **kwargs: Any) -> MiniGridEnv:
-    """A registered level of ours or of Minigrid, without Gymnasium's wrappers."""
-    register()
-    return gymnasium.make(name, disable_env_checker=True, **kwargs).unwrapped
+def make(name: str) -> MiniGridEnv:
+    """A level of Minigrid's own, without Gymnasium's wrappers."""
+    return gymnasium.make(name, disable_env_checker=True).unwrapped
 
 
 def problem_seed(seed: int, index: int, split: str = "train") -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar, final
+from typing import ClassVar, final
 
 import numpy as np
 import torch
@@ -12,14 +12,12 @@ from torch.nn.functional import smooth_l1_loss, softplus
 
 from pdsketch.core import Bools, Floats
 from pdsketch.lang import Domain, error
+from pdsketch.search import NeverInfinite, Searched
 from pdsketch.tensor import StateBatch, same_domain
 from pdsketch.training import Array
 from pdsketch_paper.baselines.formulas import GoalTree, tree_of
 from pdsketch_paper.baselines.graph import WIDTH, Shapes
 from pdsketch_paper.baselines.network import Baseline, Demonstrations
-
-if TYPE_CHECKING:
-    from pdsketch.search import Searched
 
 
 @final
@@ -68,10 +66,8 @@ class CostToGo(Baseline):
 
 
 @final
-class LearnedHeuristic:
+class LearnedHeuristic(NeverInfinite):
     """Estimates of a network. They are not admissible, and never infinite."""
-
-    infinity_is_proof = False
 
     def __init__(self, network: CostToGo, searched: Searched) -> None:
         self._network = network
@@ -88,13 +84,3 @@ class LearnedHeuristic:
         trees = [self._trees[i] for i in used.tolist()]
         found = network(batch.to(network.device), trees, which)
         return np.where(goals, 0.0, found.double().cpu().numpy())
-
-    def explain(self, batch: StateBatch, problem: int) -> Sequence[str]:
-        """No value is infinite."""
-        del batch, problem
-        return ()
-
-    def rests_on(self, batch: StateBatch, problem: int) -> Sequence[str]:
-        """No value is infinite."""
-        del batch, problem
-        return ()

@@ -53,9 +53,28 @@ class Imitation(AgentBaseline):
         scores, targets, _ = self._scored(demonstrations, examples)
         return (scores.argmax(1) == targets).float()
 
+    def chosen(self, batch: StateBatch, nodes: Tensor, whole: Tensor) -> list[Step | None]:
+        """An action for each state, by vectors of objects and of the whole."""
+        steps = self.decided(batch, self.scores(batch, nodes, whole), self.scores)
+        return self.values.completed(batch, nodes, whole, steps)
+
+    def compared(
+        self,
+        batch: StateBatch,
+        nodes: Tensor,
+        whole: Tensor,
+        shown: Demonstrations,
+        examples: Tensor,
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Scores, the places of the actions that were taken, and how far their values are off."""
+        actions, arguments = shown.actions(examples)
+        taken = actions, arguments, shown.numbers(examples)
+        errors = self.values.errors(batch, nodes, whole, taken)
+        return self.scores(batch, nodes, whole), self.scores.targets(batch, actions, arguments), errors
+
     @abstractmethod
     def _scored(self, demonstrations: Demonstrations, examples: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Scores, the places of the actions that were taken, and how far their values are off."""
+        """What is `compared`, of some examples."""
 
 
 @final
@@ -70,26 +89,17 @@ class BehaviourCloning(Imitation):
         scores: Tensor = self.scores(batch, nodes, whole)
         return scores
 
-    def act(self, state: State, goal: str) -> Step | None:
-        """The action of one state."""
-        return self.act_many([state], [goal])[0]
-
     @torch.inference_mode()
-    def act_many(self, states: Sequence[State], goals: Sequence[str]) -> list[Step | None]:
-        """An action for each state; None where there is no action at all."""
-        batch, trees, goal = self.seen(states, goals)
+    def act_some(self, states: Mapping[int, State], goals: Mapping[int, str]) -> dict[int, Step | None]:
+        """An action for each episode; None where there is no action at all."""
+        batch, trees, goal = self.seen([*states.values()], [goals[i] for i in states])
         nodes, whole = self.encoder(batch, trees, goal)
-        steps = self.decided(batch, self.scores(batch, nodes, whole), self.scores)
-        return self.values.completed(batch, nodes, whole, steps)
+        return dict(zip(states, self.chosen(batch, nodes, whole), strict=True))
 
     def _scored(self, demonstrations: Demonstrations, examples: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Scores, the places of the actions that were taken, and how far their values are off."""
         batch, trees, goal = demonstrations.states(examples)
-        actions, arguments = demonstrations.actions(examples)
         nodes, whole = self.encoder(batch, trees, goal)
-        taken = actions, arguments, demonstrations.numbers(examples)
-        errors = self.values.errors(batch, nodes, whole, taken)
-        return self.scores(batch, nodes, whole), self.scores.targets(batch, actions, arguments), errors
+        return self.compared(batch, nodes, whole, demonstrations, examples)
 
 
 HEADS: Final = 4
@@ -175,10 +185,6 @@ class DecisionTransformer(Imitation):
         self._steps: dict[int, list[Tensor]] = {}
         self._taken: dict[int, Step] = {}
 
-    def act(self, state: State, goal: str) -> Step | None:
-        """An action in the one episode since the reset."""
-        return self.act_some({0: state}, {0: goal})[0]
-
     @torch.inference_mode()
     def act_some(self, states: Mapping[int, State], goals: Mapping[int, str]) -> dict[int, Step | None]:
         """An action for each episode; None where there is no action at all."""
@@ -196,9 +202,7 @@ class DecisionTransformer(Imitation):
         together = torch.cat([torch.stack(self._steps[i]) for i in episodes])
         last = torch.tensor(np.cumsum(lengths) - 1, device=self.device)
         context = self.history(together, run, at)[last]
-        nodes = self.scaled(nodes, context)
-        steps = self.decided(batch, self.scores(batch, nodes, context), self.scores)
-        chosen = self.values.completed(batch, nodes, context, steps)
+        chosen = self.chosen(batch, self.scaled(nodes, context), context)
         self._taken.update({i: step for i, step in zip(episodes, chosen, strict=True) if step is not None})
         return dict(zip(episodes, chosen, strict=True))
 
@@ -239,7 +243,6 @@ class DecisionTransformer(Imitation):
         return torch.from_numpy(demonstrations.to_go[examples.cpu().numpy()] > 0).to(examples.device)
 
     def _scored(self, demonstrations: Demonstrations, examples: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Scores, the places of the actions that were taken, and how far their values are off."""
         batch, trees, goal = demonstrations.states(examples)
         nodes, whole = self.encoder(batch, trees, goal)
         place = examples.cpu().numpy()
@@ -252,11 +255,7 @@ class DecisionTransformer(Imitation):
         device = nodes.device
         found = self.steps(batch, nodes, whole, wins.to(device), before, objects)
         context = self.history(found, torch.from_numpy(run).to(device), torch.from_numpy(at).to(device))
-        taken, arguments = demonstrations.actions(examples)
-        nodes = self.scaled(nodes, context)
-        done = taken, arguments, demonstrations.numbers(examples)
-        errors = self.values.errors(batch, nodes, context, done)
-        return self.scores(batch, nodes, context), self.scores.targets(batch, taken, arguments), errors
+        return self.compared(batch, self.scaled(nodes, context), context, demonstrations, examples)
 
 
 @final

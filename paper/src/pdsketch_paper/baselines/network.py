@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
@@ -179,13 +179,10 @@ class Baseline(nn.Module, ABC):
                 )
         batch = StateBatch.of(states).to(self.device)
         listed = list(dict.fromkeys(goals))
-        trees = [self._tree(states[goals.index(goal)], goal) for goal in listed]
+        universes = [states[goals.index(goal)].batch.layout.universes[0] for goal in listed]
+        trees = [tree_of(universe.formula(goal)) for universe, goal in zip(universes, listed, strict=True)]
         number = {goal: i for i, goal in enumerate(listed)}
         return batch, trees, torch.tensor([number[goal] for goal in goals], device=self.device)
-
-    def _tree(self, state: State, goal: str) -> GoalTree:
-        universe = state.batch.layout.universes[0]
-        return tree_of(universe.formula(goal))
 
     def save(self, folder: str | PathLike[str]) -> None:
         """Write the baseline into a folder; `pdsketch.load_baseline` reads it."""
@@ -211,17 +208,25 @@ class AgentBaseline(Baseline):
         """Forget everything about the episodes so far."""
         self._draw = np.random.default_rng(0)
 
-    @abstractmethod
     def act(self, state: State, goal: str) -> Step | None:
-        """The next action towards the goal."""
+        """The next action of the one episode that is acted in since the reset."""
+        return self.act_some({0: state}, {0: goal})[0]
+
+    @abstractmethod
+    def act_some(self, states: Mapping[int, State], goals: Mapping[int, str]) -> dict[int, Step | None]:
+        """The next action of each episode; None where there is no action at all."""
+
+    def drawn(self, scores: Tensor) -> Tensor:
+        """The places of actions ``[s]``: the likeliest, or drawn by Gumbel's trick (1954)."""
+        if self.temperature > 0:  # the largest of disturbed scores
+            noise = torch.from_numpy(self._draw.gumbel(size=scores.shape)).to(scores)
+            scores = scores / self.temperature + noise
+        return scores.argmax(1)
 
     def decided(self, batch: StateBatch, scores: Tensor, among: ActionScores) -> list[Step | None]:
         """An action for each state; None where there is no action at all."""
         if not scores.shape[1]:
             return [None] * batch.size
         possible = scores.amax(1) > -torch.inf
-        if self.temperature > 0:  # by Gumbel's trick (1954): the largest of disturbed scores
-            noise = torch.from_numpy(self._draw.gumbel(size=scores.shape)).to(scores)
-            scores = scores / self.temperature + noise
-        steps = among.steps(batch, scores.argmax(1))
+        steps = among.steps(batch, self.drawn(scores))
         return [step if ok else None for step, ok in zip(steps, possible.tolist(), strict=True)]

@@ -16,7 +16,17 @@ from torch import Tensor
 from pdsketch.files import DTYPES, TensorFile, blocks_of, open_parts, tensor_bytes, tensor_of, write_parts
 from pdsketch.lang import Domain, Error, decode_source, did_you_mean, error, parse_domain
 from pdsketch.tensor import SKETCH, WEIGHTS_FILE, Folder
-from pdsketch.training import Array, FitOptions, Options, Source, clip, learning_rate, make_optimiser
+from pdsketch.training import (
+    Array,
+    FitOptions,
+    Options,
+    Source,
+    clip,
+    find_device,
+    learning_rate,
+    make_optimiser,
+    split_examples,
+)
 from pdsketch_paper.baselines.cost_to_go import CostToGo
 from pdsketch_paper.baselines.dreamer.agent import Dreamer
 from pdsketch_paper.baselines.dreamer.training import BaselineOptions, train_dreamer, with_dreamer
@@ -32,9 +42,6 @@ BASELINES: Final[Mapping[str, Maker]] = {
     one.KIND: one for one in (BehaviourCloning, SuccessTransformer, MixedTransformer, CostToGo, Dreamer)
 }
 """The baselines by name."""
-
-_ENOUGH_TO_SPLIT: Final = 200
-"""From so many episodes on, a tenth is held out, as in a fit."""
 
 _AT_ONCE: Final = 512
 """Examples that are measured at a time."""
@@ -96,13 +103,15 @@ def train_baseline(
     given, own = with_dreamer(kind, settings)
     options = Options.of(steps=steps, seed=seed, **{**_DEFAULTS, **given})
     began = time.perf_counter()
-    device = _device(options.device)
+    device = find_device(options.device, torch.device("cpu"))
     demonstrations = open_demonstrations(episodes, domain, device)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         network = make(domain, demonstrations.shapes, types).to(device)
     network.standardise(demonstrations)
-    train, held_out = _split(network.examples(demonstrations), demonstrations, options)
+    examples = network.examples(demonstrations)
+    parts = split_examples(demonstrations.dataset, options)
+    train, held_out = (examples[np.isin(examples, part)] for part in parts)
     if not len(train):
         raise error(
             "no-episodes",
@@ -175,29 +184,6 @@ def _mean(measure: Measure, demonstrations: Demonstrations, examples: Array) -> 
     return float(scores.mean()) if len(scores) else 0.0
 
 
-def _split(examples: Array, demonstrations: Demonstrations, options: Options) -> tuple[Array, Array]:
-    """The examples of the training episodes, and of those held out."""
-    episodes = demonstrations.dataset.episode[examples]
-    count = len(demonstrations.dataset.arrays)
-    share = options.validation
-    if share is None:
-        share = 0.1 if count >= _ENOUGH_TO_SPLIT else 0.0
-    order = np.random.default_rng([options.seed, 0]).permutation(count)
-    held = np.zeros(count, dtype=np.bool_)
-    held[order[: min(count - 1, round(share * count))]] = True
-    return examples[~held[episodes]], examples[held[episodes]]
-
-
-def _device(name: str | None) -> torch.device:
-    try:
-        device = torch.device(name or "cpu")
-        torch.zeros(1, device=device)
-    except (RuntimeError, AssertionError) as why:
-        reason = str(why).splitlines()[0]
-        raise error("no-device", f"there is no device `{name}` here: {reason}") from None
-    return device
-
-
 MANIFEST: Final = "baseline.json"
 FORMAT: Final = 2
 """1: without weights for the variables of goals."""
@@ -235,7 +221,9 @@ def load_baseline(folder: Folder) -> Baseline:
         sketch = path / SKETCH
         domain = parse_domain(decode_source(str(sketch), parts[SKETCH].read("bad-model")).text, str(sketch))
         make = find_baseline(content.get("kind"))
-        shapes, types = _shapes(domain, content.get("shapes"), path), _types(content.get("types"), path)
+        shapes, types = _shapes(domain, content.get("shapes"), path), content.get("types")
+        if types is not None and not (isinstance(types, list) and all(isinstance(t, str) for t in types)):
+            raise _bad(path, "`types` is not what it should be")
         with torch.device("meta"):
             outline = {
                 name: (t.dtype, tuple(t.shape))
@@ -250,7 +238,10 @@ def load_baseline(folder: Folder) -> Baseline:
         baseline = make(domain, shapes, types)
         baseline.load_state_dict({name: tensor_of(file.block(name)) for name in stored})
     if isinstance(baseline, AgentBaseline):
-        baseline.temperature = _temperature(content.get("temperature", 0.0), path)
+        warmth = content.get("temperature", 0.0)
+        if isinstance(warmth, bool) or not isinstance(warmth, int | float) or not 0 <= warmth < inf:
+            raise _bad(path, "`temperature` is not what it should be")
+        baseline.temperature = float(warmth)
     baseline.notes = content["notes"] if isinstance(content.get("notes"), dict) else {}
     return baseline.eval()
 
@@ -282,18 +273,6 @@ def _shapes(domain: Domain, given: Any, path: Path) -> dict[str, tuple[int, ...]
             raise _bad(path, f"`{predicate.name}` has another shape than the sketch says")
         found[predicate.name] = tuple(shape)
     return found
-
-
-def _temperature(given: Any, path: Path) -> float:
-    if isinstance(given, bool) or not isinstance(given, int | float) or not 0 <= given < inf:
-        raise _bad(path, "`temperature` is not what it should be")
-    return float(given)
-
-
-def _types(given: Any, path: Path) -> list[str] | None:
-    if given is not None and not (isinstance(given, list) and all(isinstance(name, str) for name in given)):
-        raise _bad(path, "`types` is not what it should be")
-    return given
 
 
 def _bad(path: Path, why: str) -> Error:

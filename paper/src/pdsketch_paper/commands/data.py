@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Callable
 from inspect import signature
 from typing import TYPE_CHECKING, Any
 
@@ -26,11 +27,12 @@ pdsketch data babyai --episodes 1000 --minari babyai/demos-v0
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The setting, how much, and where to."""
+    amount, count = _at_least(0), _at_least(1)
     parser.add_argument("world", metavar="WORLD", help="the world that makes the episodes: babyai, painting")
-    parser.add_argument("--episodes", type=_count, default=1000, metavar="N", help="how many (default: 1000)")
-    parser.add_argument("--objects", type=_amount, metavar="N", help="babyai: keys, balls and boxes (4)")
-    parser.add_argument("--doors", type=_amount, metavar="N", help="babyai: doors in the room's walls (4)")
-    parser.add_argument("--seed", type=_amount, default=0, metavar="N", help="another seed, other episodes")
+    parser.add_argument("--episodes", type=count, default=1000, metavar="N", help="how many (default: 1000)")
+    parser.add_argument("--objects", type=amount, metavar="N", help="babyai: keys, balls and boxes (4)")
+    parser.add_argument("--doors", type=amount, metavar="N", help="babyai: doors in the room's walls (4)")
+    parser.add_argument("--seed", type=amount, default=0, metavar="N", help="another seed, other episodes")
     parser.add_argument(
         "--failures", type=_part, metavar="P", help="babyai: the part that approaches a wrong thing (0.5)"
     )
@@ -73,15 +75,8 @@ def run(args: argparse.Namespace) -> int:
     states = int(episodes.length.sum())
     speed = f"{len(episodes) / seconds:.0f} episodes/s"
     text = f"{len(episodes)} episodes with {states} states in {' and '.join(places)} ({speed})"
-    payload = {
-        "ok": True,
-        "episodes": len(episodes),
-        "states": states,
-        "folder": args.output,
-        "seconds": seconds,
-    }
-    if args.minari is not None:
-        payload["minari"] = args.minari
+    counts = {"ok": True, "episodes": len(episodes), "states": states, "folder": args.output}
+    payload = {**counts, "seconds": seconds, **({"minari": args.minari} if args.minari is not None else {})}
     return output.finish(output.OK, payload, json=args.json, text=text)
 
 
@@ -117,18 +112,14 @@ def _settings(name: str, world: World, args: argparse.Namespace) -> dict[str, An
     return settings
 
 
-def _amount(text: str) -> int:
-    value = int(text)
-    if value < 0:
-        raise argparse.ArgumentTypeError(f"{value} is below 0")
-    return value
+def _at_least(least: int) -> Callable[[str], int]:
+    def number(text: str) -> int:
+        value = int(text)
+        if value < least:
+            raise argparse.ArgumentTypeError(f"{value} is below {least}")
+        return value
 
-
-def _count(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{value} is below 1")
-    return value
+    return number
 
 
 def _part(text: str) -> float:

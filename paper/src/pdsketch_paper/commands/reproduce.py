@@ -55,12 +55,10 @@ def run(args: argparse.Namespace) -> int:
     """Run, print the table."""
     import_large("torch", "pdsketch.training.fitting")
     from pdsketch_paper.experiments.reproduce import Request, experiment_of, reproduce, write_results
-    from pdsketch_paper.experiments.workers import Cluster
 
     seeds = args.seeds if args.seeds is not None else (1 if args.quick else 3)
     options = given_options(args)
     check_options(options, experiment_of(args.table).options, "the world of the demonstrations")
-    cluster = None if args.cluster is None else Cluster(args.cluster or None)
     request = Request(
         args.table,
         Path(args.output),
@@ -68,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
         args.quick,
         max(1, args.jobs),
         options,
-        cluster,
+        args.cluster,
         args.finished,
     )
     output.when_interrupted(lambda _: _kept(request))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from pdsketch.abstract import compile_and_or
 from pdsketch.act import Policy, rollout
-from pdsketch.search import ModelSearch, PlanOptions, search
+from pdsketch.search import HeuristicSource, ModelSearch, PlanOptions, search
 from pdsketch.tensor import Model, State, StateBatch
 from pdsketch.training import Report
 from pdsketch_paper.babyai.adapter import STOCK_LEVELS, BabyAIWorld, exact_model
@@ -74,12 +74,17 @@ def new_model(sketch: SketchName, seed: int) -> Model:
     return Model(load_sketch(sketch), modules=rob_functions() if sketch == "rob" else {}, seed=seed)
 
 
-def planner(model: Model, search: SearchConfig, loop: Literal["open", "closed"] = "open") -> Policy:
-    """The policy of the tables."""
+def planner(
+    model: Model,
+    search: SearchConfig,
+    loop: Literal["open", "closed"] = "open",
+    heuristic: HeuristicSource | None = None,
+) -> Policy:
+    """The policy of the tables; ``heuristic`` is one that no config can name."""
     return Policy(
         model,
         search=search.search,
-        heuristic=search.heuristic,
+        heuristic=heuristic or search.heuristic,
         tolerance=TOLERANCE,
         options={
             "max_expansions": search.max_expansions,

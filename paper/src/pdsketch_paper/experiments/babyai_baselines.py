@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, product
-from typing import Any, Final, final
+from typing import Any, Final, cast, final
 
 import torch
 
@@ -17,8 +17,8 @@ from pdsketch_paper.babyai.adapter import BabyAIWorld
 from pdsketch_paper.baselines.network import AgentBaseline
 from pdsketch_paper.baselines.training import AgentKind, train_baseline
 from pdsketch_paper.experiments.babyai import MOST_STEPS, held_out
-from pdsketch_paper.experiments.babyai_onpolicy import PPOConfig, measure_ppo
-from pdsketch_paper.experiments.runs import ExperimentRun
+from pdsketch_paper.experiments.babyai_onpolicy import QUICK_PPO, PPOConfig, measure_ppo
+from pdsketch_paper.experiments.runs import ExperimentRun, runs_of
 from pdsketch_paper.experiments.tables import Records, ResultTable, made_by, spread
 
 CLONES: Mapping[AgentKind, str] = {"bc": "BC", "dt-s": "DT (S)", "dt-s+f": "DT (S+F)"}
@@ -78,25 +78,40 @@ class BaselineConfig:
 def measure_baseline(config: BaselineConfig) -> dict[str, Any]:
     """Train on demonstrations, then act: success by room, and how the training went."""
     agent = trained(config)
-    notes = {name: value for name, value in agent.notes.items() if name != "seconds"}  # of no other machine
-    return {**acted(agent, config, config.temperature), "notes": notes}
+    return {**acted(agent, config, config.temperature), "notes": notes_of(agent)}
 
 
-def trained(config: BaselineConfig) -> AgentBaseline:
+def notes_of(agent: AgentBaseline) -> dict[str, Any]:
+    """How the training went, on whatever machine."""
+    return {name: value for name, value in agent.notes.items() if name != "seconds"}
+
+
+def trained(config: BaselineConfig | DreamerConfig) -> AgentBaseline:
     """The agent of a run."""
-    world = BabyAIWorld(config.objects, config.doors, "abs")
+    if isinstance(config, DreamerConfig):
+        kind, world = "dreamer", BabyAIWorld(config.objects, config.doors, config.sketch)
+        own: dict[str, Any] = {
+            "types": ["robot"] if config.sketch == "image" else SEEN,
+            "validation": 0.1,
+            "device": fastest_device(),
+            "cloning": config.cloning,
+            "world": lambda: BabyAIWorld(config.objects, config.doors, world.domain),
+            "environment_steps": config.environment_steps,
+        }
+    else:
+        kind, world = config.kind, BabyAIWorld(config.objects, config.doors, "abs")
+        every = max(1, config.steps // MEASUREMENTS)
+        own = {"types": SEEN, "validation": config.validation, "evaluate_every": every}
     return train_baseline(
-        config.kind,
+        cast("AgentKind", kind),
         world.domain,
         world.demonstrations(config.episodes, config.seed),
         config.steps,
         config.seed,
-        types=SEEN,
         batch=config.batch,
         learning_rate=config.learning_rate,
         weight_decay=config.weight_decay,
-        validation=config.validation,
-        evaluate_every=max(1, config.steps // MEASUREMENTS),
+        **own,
     )
 
 
@@ -136,17 +151,6 @@ def of_baselines(records: Records) -> Records:
 def of_models(records: Records) -> Records:
     """The others."""
     return [record for record in records if "kind" not in record["config"]]
-
-
-def success_of(records: Records, kind: str, size: int | None, room: str) -> list[float]:
-    """The success of an agent in a room, by seed."""
-    return [
-        record["result"][room]["success"]
-        for record in of_baselines(records)
-        if record["config"]["kind"] == kind
-        and size in (None, record["config"]["episodes"])
-        and room in record["result"]
-    ]
 
 
 DREAMER_STEPS: Final = {100: 300, 1000: 500, 10000: 1200}
@@ -217,32 +221,10 @@ def fastest_device() -> str:
 
 def measure_dreamer(config: DreamerConfig) -> dict[str, Any]:
     """Train on demonstrations, then on practice, then act: success by room, and how the training went."""
-    agent = trained_dreamer(config)
-    notes = {name: value for name, value in agent.notes.items() if name != "seconds"}  # of no other machine
+    agent = trained(config)
     likeliest = acted(agent, config, 0.0)
     found = acted(agent, config, config.temperature)
-    return {**found, "likeliest": likeliest, "notes": notes, "device": agent.device.type}
-
-
-def trained_dreamer(config: DreamerConfig) -> AgentBaseline:
-    """The agent of a run."""
-    world = BabyAIWorld(config.objects, config.doors, config.sketch)
-    return train_baseline(
-        "dreamer",
-        world.domain,
-        world.demonstrations(config.episodes, config.seed),
-        config.steps,
-        config.seed,
-        types=["robot"] if config.sketch == "image" else SEEN,
-        batch=config.batch,
-        learning_rate=config.learning_rate,
-        weight_decay=config.weight_decay,
-        validation=0.1,
-        device=fastest_device(),
-        cloning=config.cloning,
-        world=lambda: BabyAIWorld(config.objects, config.doors, world.domain),
-        environment_steps=config.environment_steps,
-    )
+    return {**found, "likeliest": likeliest, "notes": notes_of(agent), "device": agent.device.type}
 
 
 def dreamer_runs(
@@ -330,61 +312,54 @@ SEED = 100
 """Of demonstrations and problems: no table has it."""
 
 
-def measure_settings(config: BaselineConfig) -> dict[str, Any]:
+def measure_settings(config: BaselineConfig | DreamerConfig) -> dict[str, Any]:
     """Train once, then act at each temperature."""
-    return _at_temperatures(trained(config), config)
-
-
-def measure_dreamer_settings(config: DreamerConfig) -> dict[str, Any]:
-    """The same of a Dreamer."""
-    return _at_temperatures(trained_dreamer(config), config)
-
-
-def _at_temperatures(agent: AgentBaseline, config: BaselineConfig | DreamerConfig) -> dict[str, Any]:
+    agent = trained(config)
     return {
         "held_out": agent.notes["held_out_score"],
         **{str(temperature): acted(agent, config, temperature) for temperature in TEMPERATURES},
     }
 
 
+def measure_dreamer_settings(config: DreamerConfig) -> dict[str, Any]:
+    """The same of a Dreamer, whose runs are kept under this name."""
+    return measure_settings(config)
+
+
 SETTING_SIZES = (1000, 10000)
 """Numbers of demonstrations."""
 
 
+_TRIED: Final[Mapping[str, Any]] = {"problems": 200, "split": "valid", "seed": SEED}
+
+
 def settings_runs(quick: bool) -> list[ExperimentRun[BaselineConfig]]:
     """Behaviour cloning: a run for each setting and number of demonstrations; transformers take the same."""
-    runs = []
-    for size, (number, (rate, decay)) in product(SETTING_SIZES, enumerate(CLONE_SETTINGS)):
-        config = BaselineConfig("bc", size, SEED, STEPS[size], problems=200, split="valid")
-        config = replace(config, learning_rate=rate, weight_decay=decay)
-        if quick:
-            config = replace(config, episodes=10, steps=2, problems=1)
-        runs.append(ExperimentRun(f"settings-bc-{size}-{number}", measure_settings, config))
-    return runs
+    configs = {
+        f"settings-bc-{size}-{number}": BaselineConfig(
+            "bc", size, steps=STEPS[size], learning_rate=rate, weight_decay=decay, **_TRIED
+        )
+        for size, (number, (rate, decay)) in product(SETTING_SIZES, enumerate(CLONE_SETTINGS))
+    }
+    return runs_of(measure_settings, configs, quick, episodes=10, steps=2, problems=1)
 
 
 def dreamer_settings_runs(quick: bool) -> list[ExperimentRun[DreamerConfig]]:
     """The same of a Dreamer."""
-    runs = []
-    for size, (number, (rate, cloning)) in product(SETTING_SIZES, enumerate(DREAMER_SETTINGS)):
-        settings: dict[str, Any] = {"seed": SEED, "learning_rate": rate, "cloning": cloning}
-        config = _of_size(size, **settings, problems=200, split="valid")
-        if quick:
-            config = replace(config, episodes=10, steps=2, batch=4, problems=1)
-        runs.append(ExperimentRun(f"settings-dreamer-{size}-{number}", measure_dreamer_settings, config))
-    return runs
+    configs = {
+        f"settings-dreamer-{size}-{number}": _of_size(size, learning_rate=rate, cloning=cloning, **_TRIED)
+        for size, (number, (rate, cloning)) in product(SETTING_SIZES, enumerate(DREAMER_SETTINGS))
+    }
+    return runs_of(measure_dreamer_settings, configs, quick, episodes=10, steps=2, batch=4, problems=1)
 
 
 def ppo_settings_runs(quick: bool) -> list[ExperimentRun[PPOConfig]]:
     """The same of PPO, which has no demonstrations."""
-    runs = []
-    for number, (rate, entropy) in enumerate(PPO_SETTINGS):
-        config = PPOConfig(SEED, PPO_STEPS, learning_rate=rate, entropy=entropy, problems=200, split="valid")
-        if quick:
-            config = replace(config, steps=64, worlds=4, rollout=8, batch=16, measurements=2, watched=2)
-            config = replace(config, problems=2)
-        runs.append(ExperimentRun(f"settings-ppo-{number}", measure_ppo, config))
-    return runs
+    configs = {
+        f"settings-ppo-{number}": PPOConfig(steps=PPO_STEPS, learning_rate=rate, entropy=entropy, **_TRIED)
+        for number, (rate, entropy) in enumerate(PPO_SETTINGS)
+    }
+    return runs_of(measure_ppo, configs, quick, **{**QUICK_PPO, "watched": 2, "problems": 2})
 
 
 def ppo_settings_table(records: Records) -> ResultTable:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from statistics import median
@@ -25,8 +25,8 @@ from pdsketch_paper.babyai.adapter import BabyAIWorld
 from pdsketch_paper.babyai.modules import Module, exact_modules
 from pdsketch_paper.babyai.observation import load_sketch
 from pdsketch_paper.babyai.world import problem_seed
-from pdsketch_paper.experiments.runs import ExperimentRun
-from pdsketch_paper.experiments.tables import Records, ResultTable, made_by
+from pdsketch_paper.experiments.runs import ExperimentRun, runs_of
+from pdsketch_paper.experiments.tables import Records, ResultTable, every, made_by, values_at
 
 _DIRECTIONS: Final = 4
 _CHOICES: Final = 11
@@ -152,10 +152,8 @@ class FactorsConfig:
 
 def factor_runs(seeds: int, quick: bool) -> list[ExperimentRun[FactorsConfig]]:
     """A run for each kind of states and seed."""
-    configs = [FactorsConfig(kind, seed) for kind in get_args(States) for seed in range(seeds)]
-    if quick:
-        configs = [replace(c, problems=1, demonstrations=10, objects=1, doors=1) for c in configs]
-    return [ExperimentRun(f"factors-{c.states}-seed{c.seed}", measure_factors, c) for c in configs]
+    configs = {f"factors-{k}-seed{s}": FactorsConfig(k, s) for k in get_args(States) for s in range(seeds)}
+    return runs_of(measure_factors, configs, quick, problems=1, demonstrations=10, objects=1, doors=1)
 
 
 def measure_factors(config: FactorsConfig) -> dict[str, Any]:
@@ -272,12 +270,7 @@ def factor_table(records: Records) -> ResultTable:
     """A row for each kind of states: medians over the rooms of all seeds."""
     rows = []
     for kind, title in TITLES.items():
-        rooms = [
-            room
-            for record in records
-            if record["config"]["states"] == kind
-            for room in record["result"]["rooms"]
-        ]
+        rooms = [room for rooms in values_at(records, "rooms", states=kind) for room in rooms]
         if not rooms:
             continue
         whole = [room for room in rooms if "seconds" in room]
@@ -285,7 +278,7 @@ def factor_table(records: Records) -> ResultTable:
         rows.append((title, *codes, *_cells(rooms, whole)))
     config = records[0]["config"]
     note = (
-        f"Exact modules; medians over {len({record['config']['seed'] for record in records})} seeds and "
+        f"Exact modules; medians over {len(every(records, 'seed'))} seeds and "
         f"{config['problems']} rooms of {config['objects']}+{config['doors']} each; of facts, grounding and "
         f"the heuristic, over rooms whose goal is within reach of codes that were seen. {made_by(records)}"
     )

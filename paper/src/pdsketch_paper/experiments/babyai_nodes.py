@@ -2,30 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from statistics import mean, pstdev
+from statistics import mean
 from typing import Any, final
 
-from pdsketch.act import Policy, Rollouts, rollout
-from pdsketch.search import HeuristicSource
+from pdsketch.act import Rollouts, rollout
 from pdsketch.training import Progress, fit
 from pdsketch_paper.babyai.adapter import BabyAIWorld
 from pdsketch_paper.babyai.modules import SketchName
 from pdsketch_paper.baselines.training import train_baseline
 from pdsketch_paper.experiments.babyai import (
     MOST_STEPS,
-    TOLERANCE,
+    SearchConfig,
     TrainConfig,
     held_out,
     new_model,
+    planner,
     train,
     worlds_for,
 )
 from pdsketch_paper.experiments.babyai_baselines import SEEN
-from pdsketch_paper.experiments.runs import ExperimentRun
-from pdsketch_paper.experiments.tables import Records, ResultTable, made_by, plot_lines, spread
+from pdsketch_paper.experiments.runs import ExperimentRun, runs_of
+from pdsketch_paper.experiments.tables import (
+    Records,
+    ResultTable,
+    every,
+    made_by,
+    plot_lines,
+    spread,
+    values_at,
+)
 
 TITLES: dict[SketchName, str] = {"base": "PDS-Base", "abs": "PDS-Abs", "rob": "PDS-Rob"}
 
@@ -85,26 +93,18 @@ def measure_curve(config: CurveConfig) -> dict[str, Any]:
 
 def curve_runs(seeds: int, quick: bool) -> list[ExperimentRun[CurveConfig]]:
     """A run for each sketch, room and seed."""
-    runs = []
-    for room, (objects, doors) in ROOMS.items():
-        for sketch in TITLES:
-            for seed in range(seeds):
-                config = CurveConfig(sketch, room, objects, doors, seed)
-                if quick:
-                    config = replace(config, episodes=20, steps=10, every=5)
-                name = f"curve-{sketch}-{objects}+{doors}-seed{seed}"
-                runs.append(ExperimentRun(name, measure_curve, config))
-    return runs
+    configs = {
+        f"curve-{sketch}-{objects}+{doors}-seed{seed}": CurveConfig(sketch, room, objects, doors, seed)
+        for room, (objects, doors) in ROOMS.items()
+        for sketch in TITLES
+        for seed in range(seeds)
+    }
+    return runs_of(measure_curve, configs, quick, episodes=20, steps=10, every=5)
 
 
 def _at(records: Records, sketch: str, room: str, step: int) -> list[float]:
-    return [
-        point["steps right"]
-        for record in records
-        if record["config"]["sketch"] == sketch and record["config"]["room"] == room
-        for point in record["result"]["points"]
-        if point["step"] == step
-    ]
+    curves = values_at(records, "points", sketch=sketch, room=room)
+    return [point["steps right"] for points in curves for point in points if point["step"] == step]
 
 
 def _steps(records: Records) -> list[int]:
@@ -120,8 +120,7 @@ def curve_table(records: Records) -> ResultTable:
         for room in ROOMS
         for sketch, title in TITLES.items()
     )
-    config = records[0]["config"]
-    seeds = len({record["config"]["seed"] for record in records})
+    config, seeds = records[0]["config"], len(every(records, "seed"))
     note = (
         f"The part of held-out steps after which every variable is as predicted, by training steps of "
         f"{config['batch']}; {config['episodes']} demonstrations, {seeds} seeds. The paper shows such curves "
@@ -135,11 +134,7 @@ def curve_table(records: Records) -> ResultTable:
 def curve_plot(records: Records, path: Path) -> None:
     """A line for each sketch and room."""
     series = {
-        f"{title}, {room}": [
-            (float(step), mean(found), pstdev(found))
-            for step in _steps(records)
-            if (found := _at(records, sketch, room, step))
-        ]
+        f"{title}, {room}": {step: _at(records, sketch, room, step) for step in _steps(records)}
         for room in ROOMS
         for sketch, title in TITLES.items()
     }
@@ -190,15 +185,8 @@ def measure_nodes(config: NodesConfig) -> dict[str, Any]:
         worlds = worlds_for(model, len(seeds), objects=objects, doors=doors)
         by_name: dict[str, list[int | None]] = {}
         for name in HEURISTICS:
-            heuristic: str | HeuristicSource = learned if name == "gnn" else name
-            policy = Policy(
-                model,
-                search="astar",
-                heuristic=heuristic,
-                tolerance=TOLERANCE,
-                options={"max_expansions": config.expansions, "time_limit": None, "k": 1},
-                loop="open",
-            )
+            search = SearchConfig(heuristic=name, max_expansions=config.expansions)
+            policy = planner(model, search, heuristic=learned if name == "gnn" else None)
             by_name[name] = expansions(rollout(policy, worlds, seeds, MOST_STEPS))
         found[f"{objects}+{doors}"] = by_name
     return found
@@ -233,18 +221,18 @@ def node_runs(seeds: int, quick: bool) -> list[ExperimentRun[NodesConfig]]:
 
 def node_table(records: Records) -> ResultTable:
     """Expansions at several parts of the problems, and how many times those of AO the others need."""
-    rows = []
+    rows, most = [], records[0]["config"]["expansions"]
     for room in _rooms(records):
         at_ao = _needed(records, room, "ao", 0.8)
         for name, title in HEURISTICS.items():
-            solved = [mean(count is not None for count in record["result"][room][name]) for record in records]
+            solved = [_part(counts, most) for counts in values_at(records, room, name)]
             counts = [_needed(records, room, name, level) for level in LEVELS]
             own = counts[LEVELS.index(0.8)]
             ratio = f"{mean(own) / mean(at_ao):.1f}" if own and at_ao else "–"
             rows.append((room, title, spread(solved), *(spread(c, 0) for c in counts), ratio))
     head = ("room", "heuristic", "success", *(f"expansions at {level}" for level in LEVELS), "of AO's at 0.8")
     config = records[0]["config"]
-    error = spread([record["result"]["error"] for record in records], 2)
+    error = spread(values_at(records, "error"), 2)
     note = (
         f"PDS-Abs from {config['train']['episodes']:,} demonstrations, A*, open loop, at most "
         f"{config['expansions']} expansions, {config['problems']} problems a seed, {len(records)} seeds. "
@@ -261,7 +249,7 @@ def _rooms(records: Records) -> list[str]:
 
 def _needed(records: Records, room: str, name: str, level: float) -> list[float]:
     """By seed; nothing where a seed does not come so far."""
-    found = [needed(record["result"][room][name], level) for record in records]
+    found = [needed(counts, level) for counts in values_at(records, room, name)]
     return [] if None in found else [count for count in found if count is not None]
 
 
@@ -269,8 +257,16 @@ def node_plot(records: Records, path: Path) -> None:
     """The part of the problems that succeed over the expansions allowed, in the room of training."""
     room = _rooms(records)[0]
     most = records[0]["config"]["expansions"]
+    series = {
+        title: {
+            allowed: [_part(counts, allowed) for counts in values_at(records, room, name)]
+            for allowed in PLOTTED
+            if allowed <= most
+        }
+        for name, title in HEURISTICS.items()
+    }
     plot_lines(
-        {title: _curve(records, room, name, most) for name, title in HEURISTICS.items()},
+        series,
         path,
         title=f"BabyAI {room}: success against expansions (PDS-Abs)",
         x="expansions allowed",
@@ -278,14 +274,5 @@ def node_plot(records: Records, path: Path) -> None:
     )
 
 
-def _curve(records: Records, room: str, name: str, most: int) -> list[tuple[float, float, float]]:
-    points = []
-    for allowed in PLOTTED:
-        if allowed <= most:
-            parts = [_part(record["result"][room], name, allowed) for record in records]
-            points.append((float(allowed), mean(parts), pstdev(parts)))
-    return points
-
-
-def _part(result: Mapping[str, Sequence[int | None]], name: str, allowed: int) -> float:
-    return mean(count is not None and count <= allowed for count in result[name])
+def _part(counts: Sequence[int | None], allowed: int) -> float:
+    return mean(count is not None and count <= allowed for count in counts)

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from statistics import mean, pstdev
 from typing import Any, Final, final
 
 import gymnasium
@@ -34,8 +33,16 @@ from pdsketch_paper.experiments.babyai import (
     both_loops,
     held_out,
 )
-from pdsketch_paper.experiments.runs import ExperimentRun
-from pdsketch_paper.experiments.tables import Records, ResultTable, made_by, plot_lines, spread
+from pdsketch_paper.experiments.runs import ExperimentRun, runs_of
+from pdsketch_paper.experiments.tables import (
+    Records,
+    ResultTable,
+    made_by,
+    plot_lines,
+    seeds_of,
+    spread,
+    values_at,
+)
 
 WORDS: Final = (
     *("robot-facing", "robot-holding", "is-open"),
@@ -303,44 +310,35 @@ _OWN: dict[str, dict[str, Any]] = {
 five seconds), so that it has less of everything."""
 
 
+QUICK_PPO: dict[str, Any] = {
+    **{"steps": 64, "worlds": 4, "rollout": 8, "batch": 16},
+    **{"measurements": 2, "watched": 4, "problems": 4},
+}
+"""A smoke run of PPO."""
+
+
 def onpolicy_runs(seeds: int, quick: bool) -> list[ExperimentRun[Any]]:
     """A run per row and seed."""
     small = {"episodes": 8, "first": 4, "fit_steps": 10, "max_expansions": 20, "watched": 4, "problems": 4}
-    tiny: dict[str, Any] = {
-        "steps": 64,
-        "worlds": 4,
-        "rollout": 8,
-        "batch": 16,
-        "measurements": 2,
-        "watched": 4,
-        "problems": 4,
-    }
-    models: list[ExperimentRun[Any]] = [
-        ExperimentRun(
-            f"onpolicy-{row}-seed{seed}",
-            measure_onpolicy,
-            OnPolicyConfig(**{**own, **(small if quick else {}), "seed": seed}),
-            resumes=True,
-        )
+    models = {
+        f"onpolicy-{row}-seed{seed}": OnPolicyConfig(**{**own, "seed": seed})
         for row, own in _OWN.items()
         for seed in range(seeds)
+    }
+    others = {f"onpolicy-ppo-seed{seed}": PPOConfig(seed) for seed in range(seeds)}
+    return [
+        *runs_of(measure_onpolicy, models, quick, resumes=True, **small),
+        *runs_of(measure_ppo, others, quick, **QUICK_PPO),
     ]
-    others: list[ExperimentRun[Any]] = [
-        ExperimentRun(
-            f"onpolicy-ppo-seed{seed}", measure_ppo, PPOConfig(seed=seed, **(tiny if quick else {}))
-        )
-        for seed in range(seeds)
-    ]
-    return models + others
 
 
 def _of(records: Records, row: str) -> list[dict[str, Any]]:
     return [record for record in records if record["name"].startswith(f"onpolicy-{row}-seed")]
 
 
-def _curve(records: Records, row: str) -> dict[int, list[float]]:
+def _curve(records: Records, row: str) -> dict[float, list[float]]:
     """The held-out success of the seeds by the number of episodes."""
-    found: dict[int, list[float]] = {}
+    found: dict[float, list[float]] = {}
     for record in _of(records, row):
         for point in record["result"]["curve"]:
             found.setdefault(point["all_episodes"], []).append(point["held_out"])
@@ -353,21 +351,14 @@ def onpolicy_table(records: Records) -> ResultTable:
     sizes = sorted({size for curve in curves.values() for size in curve})
     rows = []
     for row, (title, paper) in ROWS.items():
-        results = [record["result"] for record in _of(records, row)]
+        own = _of(records, row)
+        last = [points[-1] for points in values_at(own, "curve")]
         rows.append(
             (
                 title,
                 *(spread(curves.get(row, {}).get(size, [])) for size in sizes),
-                *(
-                    spread(
-                        [result["final"][loop]["success"] for result in results if loop in result["final"]]
-                    )
-                    for loop in ("open", "closed")
-                ),
-                *(
-                    spread([float(result["curve"][-1][name]) for result in results], 0)
-                    for name in ("all_episodes", "all_steps")
-                ),
+                *(spread(values_at(own, "final", loop, "success")) for loop in ("open", "closed")),
+                *(spread([point[name] for point in last], 0) for name in ("all_episodes", "all_steps")),
                 paper,
             )
         )
@@ -383,7 +374,7 @@ def _note(records: Records) -> str:
     shown = [
         "Success on held-out problems after so many episodes of learning by acting, without demonstrations, "
         f"in rooms of {records[0]['config']['objects']} objects and {records[0]['config']['doors']} doors; "
-        f"{_seeds(records)}."
+        f"{seeds_of(records).lower()}."
     ]
     alike: dict[str, list[str]] = {}
     for row, (title, _) in ROWS.items():
@@ -406,22 +397,7 @@ def _how(row: str, config: Mapping[str, Any]) -> str:
     )
 
 
-def _seeds(records: Records) -> str:
-    seeds = sorted({record["config"]["seed"] for record in records})
-    return f"seeds {', '.join(map(str, seeds))}"
-
-
 def onpolicy_plot(records: Records, path: Path) -> None:
     """Lines of the held-out success over the number of episodes."""
-    series = {
-        title: [
-            (size, mean(values), _deviation(values)) for size, values in sorted(_curve(records, row).items())
-        ]
-        for row, (title, _) in ROWS.items()
-        if _of(records, row)
-    }
+    series = {title: _curve(records, row) for row, (title, _) in ROWS.items()}
     plot_lines(series, path, title="BabyAI: on-policy learning", x="episodes", y="held-out success")
-
-
-def _deviation(values: Sequence[float]) -> float:
-    return pstdev(values) if values else 0.0

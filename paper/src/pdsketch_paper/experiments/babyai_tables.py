@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from statistics import mean, pstdev
+from statistics import mean
 from typing import Any, final
 
 from pdsketch_paper.babyai.modules import SketchName
@@ -36,10 +37,10 @@ from pdsketch_paper.experiments.babyai_baselines import (
     practice_runs,
     settings_runs,
     settings_table,
-    success_of,
 )
 from pdsketch_paper.experiments.babyai_factors import factor_runs, factor_table
 from pdsketch_paper.experiments.babyai_nodes import (
+    TITLES,
     curve_plot,
     curve_runs,
     curve_table,
@@ -53,13 +54,16 @@ from pdsketch_paper.experiments.tables import (
     Experiment,
     Records,
     ResultTable,
+    every,
     made_by,
     plot_bars,
     plot_lines,
+    seeds_of,
+    select,
     spread,
+    values_at,
 )
 
-SKETCHES: dict[SketchName, str] = {"base": "PDS-Base", "abs": "PDS-Abs", "rob": "PDS-Rob"}
 SIZES = (100, 1000, 10000)
 """Numbers of demonstrations."""
 
@@ -68,10 +72,9 @@ LOOPS = ("open", "closed")
 
 def note_on(records: Records, more: str = "") -> str:
     """Seeds, problems, and where the runs come from."""
-    seeds = sorted({record["config"]["train"]["seed"] for record in records})
     problems = records[0]["config"]["problems"]
     held_out_note = f"{problems} held-out problems a seed. " if problems else ""
-    return f"Seeds {', '.join(map(str, seeds))}; {held_out_note}{more}{made_by(records)}"
+    return f"{seeds_of(records)}; {held_out_note}{more}{made_by(records)}"
 
 
 def limit_of(records: Records) -> str:
@@ -85,7 +88,7 @@ def limit_of(records: Records) -> str:
 def trained_from(records: Records) -> str:
     """What was learned from how much, as the runs have it."""
     train = records[0]["config"]["train"]
-    return f"{SKETCHES[train['sketch']]} from {train['episodes']:,} demonstrations"
+    return f"{TITLES[train['sketch']]} from {train['episodes']:,} demonstrations"
 
 
 ALL_AGENTS = {**AGENTS, "dreamer-online": f"Dreamer, {PRACTICE:,} steps of practice"}
@@ -105,15 +108,6 @@ PAPER_SIZES: dict[str, dict[int, str]] = {
 """What the paper reports by number of demonstrations."""
 
 
-def _values(records: Records, sketch: str, size: int | None, room: str, loop: str) -> list[float]:
-    return [
-        record["result"][room][loop]["success"]
-        for record in records
-        if record["config"]["train"]["sketch"] == sketch
-        and size in (None, record["config"]["train"]["episodes"])
-    ]
-
-
 def main_table(records: Records) -> ResultTable:
     """Success in rooms as in training and in fuller ones, acting blindly and with replanning."""
     models = of_models(records)
@@ -124,10 +118,14 @@ def main_table(records: Records) -> ResultTable:
     rows += [
         (
             title,
-            *(spread(_values(models, sketch, None, room, loop)) for room in ("4+4", "8+6") for loop in LOOPS),
+            *(
+                spread(values_at(models, room, loop, "success", sketch=sketch))
+                for room in ("4+4", "8+6")
+                for loop in LOOPS
+            ),
             " / ".join(PAPER_ROOMS[sketch]),
         )
-        for sketch, title in SKETCHES.items()
+        for sketch, title in TITLES.items()
     ]
     head = (
         "model",
@@ -137,16 +135,15 @@ def main_table(records: Records) -> ResultTable:
         "8+6 closed loop",
         "paper: 4+4 / 8+6",
     )
-    (episodes,) = _sizes(records)
+    (episodes,) = every(records, "episodes")
     trained = f"{episodes} demonstrations in rooms of 4 objects and 4 doors. "
     return ResultTable("BabyAI: planning success", _success_note(records, trained), head, tuple(rows))
 
 
 def _without_plan(records: Records, kind: str) -> tuple[str, ...]:
     """The cells of an agent that has no plan to carry out blindly."""
-    return tuple(
-        cell for room in ("4+4", "8+6") for cell in ("", spread(success_of(records, kind, None, room)))
-    )
+    found = (values_at(records, room, "success", kind=kind) for room in ("4+4", "8+6"))
+    return tuple(cell for values in found for cell in ("", spread(values)))
 
 
 def _success_note(records: Records, trained: str = "") -> str:
@@ -156,42 +153,40 @@ def _success_note(records: Records, trained: str = "") -> str:
     return note_on(models, f"{trained}{limit_of(models)}{made and made + ' Models: '}") if models else made
 
 
-def _sizes(records: Records) -> list[int]:
-    """All numbers of demonstrations."""
-    configs = [record["config"] for record in records]
-    return sorted({config.get("train", config)["episodes"] for config in configs})
+def _success(records: Records, loop: str, room: str, **settings: Any) -> dict[str, list[float]]:
+    """By agent and model, the success in a room; agents have no plan to carry out blindly, and one loop."""
+    found = {
+        title: values_at(records, room, "success", kind=kind, **settings)
+        for kind, title in ALL_AGENTS.items()
+    }
+    models = of_models(records)
+    return found | {
+        title: values_at(models, room, loop, "success", sketch=sketch, **settings)
+        for sketch, title in TITLES.items()
+    }
 
 
 def main_plot(records: Records, path: Path) -> None:
     """Bars of the open-loop success."""
-    rooms = ("4+4", "8+6")
-    found = {
-        title: {room: success_of(records, kind, None, room) for room in rooms}
-        for kind, title in ALL_AGENTS.items()
-    }
-    found |= {
-        title: {room: _values(of_models(records), sketch, None, room, "open") for room in rooms}
-        for sketch, title in SKETCHES.items()
-    }
-    groups = {
-        title: {room: _centre(values) for room, values in by_room.items()}
-        for title, by_room in found.items()
-        if all(by_room.values())
-    }
+    found = {room: _success(records, "open", room) for room in ("4+4", "8+6")}
+    groups = {title: {room: found[room][title] for room in found} for title in found["4+4"]}
     plot_bars(groups, path, title="BabyAI: success (models: open loop)", y="success")
 
 
 def data_table(records: Records) -> ResultTable:
     """Success by number of demonstrations."""
-    models, sizes = of_models(records), _sizes(records)
+    models, sizes = of_models(records), every(records, "episodes")
     rows = []
     for kind, title in AGENTS.items():
-        rows.append((title, "", *(spread(success_of(records, kind, size, "4+4")) for size in sizes)))
+        agents = select(records, kind=kind)
+        found = (spread(values_at(agents, "4+4", "success", episodes=size)) for size in sizes)
+        rows.append((title, "", *found))
         if kind in BASELINE_SIZES:
             rows.append((title, "paper", *(BASELINE_SIZES[kind].get(size, "") for size in sizes)))
-    for sketch, title in SKETCHES.items():
+    for sketch, title in TITLES.items():
         for loop in LOOPS:
-            found = (spread(_values(models, sketch, size, "4+4", loop)) for size in sizes)
+            own = select(models, sketch=sketch)
+            found = (spread(values_at(own, "4+4", loop, "success", episodes=size)) for size in sizes)
             rows.append((title, loop + " loop", *found))
         rows.append((title, "paper", *(PAPER_SIZES[sketch].get(size, "") for size in sizes)))
     head = ("model", "acting", *(f"{size} episodes" for size in sizes))
@@ -202,24 +197,10 @@ def data_table(records: Records) -> ResultTable:
 
 def data_plot(records: Records, path: Path) -> None:
     """Lines of the open-loop success over the number of demonstrations."""
-    models, sizes = of_models(records), _sizes(records)
-    found = {
-        title: {size: success_of(records, kind, size, "4+4") for size in sizes}
-        for kind, title in AGENTS.items()
-    }
-    found |= {
-        title: {size: _values(models, sketch, size, "4+4", "open") for size in sizes}
-        for sketch, title in SKETCHES.items()
-    }
-    series = {
-        title: [(size, *_centre(values)) for size, values in by_size.items() if values]
-        for title, by_size in found.items()
-    }
+    found = {size: _success(records, "open", "4+4", episodes=size) for size in every(records, "episodes")}
+    titles = (*AGENTS.values(), *TITLES.values())
+    series = {title: {size: found[size][title] for size in found} for title in titles}
     plot_lines(series, path, title="BabyAI: success (models: open loop)", x="demonstrations", y="success")
-
-
-def _centre(values: Sequence[float]) -> tuple[float, float]:
-    return mean(values), pstdev(values)
 
 
 STEPS: dict[SketchName, dict[int, int]] = {
@@ -303,7 +284,7 @@ def success_runs(sizes: Sequence[int], seeds: int, quick: bool) -> list[Experime
     models: list[ExperimentRun[Any]] = [
         run(_train(sketch, size, seed, quick), quick, problems=6 if quick else 500, rooms=_rooms(size))
         for size in sizes
-        for sketch in reversed(SKETCHES)
+        for sketch in reversed(TITLES)
         for seed in range(seeds)
     ]
     rooms = [_rooms(size) for size in sizes]
@@ -335,13 +316,7 @@ def check_runs(seeds: int, quick: bool) -> list[ExperimentRun[Config]]:
 
 def unseen_table(records: Records) -> ResultTable:
     """By kind of goal: success, lengths over the optimum and expansions, of blind and of abstract search."""
-
-    def values(kind: str, *path: str) -> list[float]:
-        found = [record["result"]["unseen"][kind] for record in records]
-        for name in path:
-            found = [one[name] for one in found]
-        return [one for one in found if one is not None]
-
+    values = partial(values_at, records, "unseen")
     rows = tuple(
         (
             kind,
@@ -370,7 +345,7 @@ def stock_table(records: Records) -> ResultTable:
     rows = tuple(
         (
             f"BabyAI-{level}-v0",
-            *(spread([record["result"]["stock"][level][loop] for record in records]) for loop in LOOPS),
+            *(spread(values_at(records, "stock", level, loop)) for loop in LOOPS),
         )
         for level in records[0]["result"]["stock"]
     )
@@ -386,16 +361,14 @@ def stock_table(records: Records) -> ResultTable:
 
 def transition_table(records: Records) -> ResultTable:
     """By action and predicate: the part of held-out steps predicted as Minigrid took them."""
+    values = partial(values_at, records, "transitions")
     actions = records[0]["result"]["transitions"]
     predicates = list(next(iter(actions.values()))["agreement"])
     rows = tuple(
         (
             action,
-            f"{mean(record['result']['transitions'][action]['steps'] for record in records):.0f}",
-            *(
-                spread([record["result"]["transitions"][action]["agreement"][name] for record in records], 4)
-                for name in predicates
-            ),
+            f"{mean(values(action, 'steps')):.0f}",
+            *(spread(values(action, "agreement", name), 4) for name in predicates),
         )
         for action in actions
     )

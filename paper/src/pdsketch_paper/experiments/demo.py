@@ -25,7 +25,7 @@ from pdsketch_paper.experiments.babyai import (
     worlds_for,
 )
 from pdsketch_paper.experiments.film import Clip, film
-from pdsketch_paper.experiments.tables import ResultTable, write_figure
+from pdsketch_paper.experiments.tables import ResultTable, plot_lines
 
 
 @final
@@ -131,18 +131,12 @@ _SHOWN = ("hold X, face door Y", "all doors open", "hold one thing, face another
 
 def draw_curve(history: list[dict[str, float]], path: Path) -> None:
     """The learning curve: the accuracy of goals and of steps, on held-out episodes where there are any."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(6.4, 3.2), layout="constrained")
-    axes = figure.subplots()
-    steps = [entry["step"] for entry in history]
+    series = {}
     for name, label in (("accuracy", "goals"), ("step_accuracy", "steps")):
         key = f"held_out_{name}" if f"held_out_{name}" in history[0] else name
-        axes.plot(steps, [entry[key] for entry in history], marker="o", label=f"{label} predicted right")
-    axes.set(xlabel="training step", ylim=(0, 1.03), title="learning, on episodes held out")
-    axes.grid(alpha=0.3)
-    axes.legend(loc="lower right")
-    write_figure(figure, path)
+        series[f"{label} predicted right"] = {entry["step"]: [entry[key]] for entry in history}
+    title = "learning, on episodes held out"
+    plot_lines(series, path, title=title, x="training step", y="part right", scale="linear")
 
 
 def _page(table: ResultTable, scenes: list[Clip], seconds: float) -> str:

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import product
 from pathlib import Path
-from statistics import mean, pstdev
+from types import MappingProxyType
 from typing import Any, Literal, final
 
-from pdsketch_paper.experiments.runs import ExperimentRun
-from pdsketch_paper.experiments.tables import Experiment, Records, ResultTable, made_by, plot_lines, spread
+from pdsketch_paper.experiments.runs import ExperimentRun, runs_of
+from pdsketch_paper.experiments.tables import (
+    Experiment,
+    Records,
+    ResultTable,
+    every,
+    made_by,
+    plot_lines,
+    seeds_of,
+    select,
+    spread,
+    values_at,
+)
 
 AgentKind = Literal["bc", "dt-s"]
 """The paper's baselines in this domain."""
@@ -165,70 +178,60 @@ def measure_baseline(config: PaintingBaselineConfig) -> dict[str, Any]:
     return measure_agent(config)
 
 
-def _run(name: str, config: PaintingConfig, quick: bool) -> ExperimentRun[PaintingConfig]:
-    if quick:
-        train = replace(config.train, episodes=4 + config.train.episodes // 500, steps=6, batch=16)
-        config = replace(config, train=train, search=PaintingSearch(max_expansions=4), problems=1)
-    return ExperimentRun(f"painting-{name}-seed{config.train.seed}", measure, config)
+def _runs(
+    name: str,
+    seeds: int,
+    quick: bool,
+    goals: tuple[str, ...] = (PAIR,),
+    problems: int = PROBLEMS,
+    training: Mapping[str, Any] = MappingProxyType({}),
+    **settings: Any,
+) -> list[ExperimentRun[Any]]:
+    """A run per seed of a model, of the fewest demonstrations unless ``training`` says otherwise."""
+    runs: list[ExperimentRun[Any]] = []
+    for seed in range(seeds):
+        train = PaintingTraining(**{"episodes": SIZES[0], "seed": seed, **training})
+        config = PaintingConfig(train, goals, problems, **settings)
+        if quick:
+            train = replace(train, episodes=4 + train.episodes // 500, steps=6, batch=16)
+            config = replace(config, train=train, search=PaintingSearch(max_expansions=4), problems=1)
+        runs.append(ExperimentRun(f"painting-{name}-seed{seed}", measure, config))
+    return runs
 
 
 def main_runs(seeds: int, quick: bool) -> list[ExperimentRun[Any]]:
     """A run per number of demonstrations and seed, of models and of agents."""
-    runs: list[ExperimentRun[Any]] = [
-        _run(f"{size}", PaintingConfig(PaintingTraining(size, seed), (PAIR,), PROBLEMS), quick)
-        for size in SIZES
-        for seed in range(seeds)
-    ]
-    for size in SIZES:
-        for kind in AGENTS:
-            for seed in range(seeds):
-                config = PaintingBaselineConfig(kind, size, seed, AGENT_STEPS, problems=PROBLEMS)
-                if quick:
-                    config = replace(config, episodes=4 + size // 500, steps=4, batch=8, problems=1)
-                runs.append(ExperimentRun(f"painting-{kind}-{size}-seed{seed}", measure_baseline, config))
+    runs = [run for size in SIZES for run in _runs(f"{size}", seeds, quick, training={"episodes": size})]
+    for size, kind, seed in product(SIZES, AGENTS, range(seeds)):
+        config = PaintingBaselineConfig(kind, size, seed, AGENT_STEPS, problems=PROBLEMS)
+        if quick:
+            config = replace(config, episodes=4 + size // 500, steps=4, batch=8, problems=1)
+        runs.append(ExperimentRun(f"painting-{kind}-{size}-seed{seed}", measure_baseline, config))
     return runs
 
 
 def unseen_runs(seeds: int, quick: bool) -> list[ExperimentRun[Any]]:
-    """A run per kind of goal and seed, of the model of fewest demonstrations."""
+    """A run per kind of goal and seed."""
     return [
-        _run(
-            kind.replace(" ", "-"),
-            PaintingConfig(PaintingTraining(SIZES[0], seed), (kind,), PROBLEMS, blocks=FULLER, bowls=FULLER),
-            quick,
-        )
+        run
         for kind in UNSEEN
-        for seed in range(seeds)
+        for run in _runs(kind.replace(" ", "-"), seeds, quick, (kind,), blocks=FULLER, bowls=FULLER)
     ]
 
 
 def noise_runs(seeds: int, quick: bool) -> list[ExperimentRun[Any]]:
     """A run per setting of noise and seed: pairs, and towers, which noise topples."""
-    return [
-        _run(
-            f"noise-{placement * 1000:g}mm-{lost:g}",
-            PaintingConfig(
-                PaintingTraining(SIZES[0], seed),
-                (PAIR, "tower of three"),
-                NOISY_PROBLEMS,
-                placement_noise=placement,
-                lost_grips=lost,
-            ),
-            quick,
-        )
-        for lost in LOST_GRIPS
-        for placement in PLACEMENT_NOISES
-        for seed in range(seeds)
-    ]
+    runs = []
+    for lost, placement in product(LOST_GRIPS, PLACEMENT_NOISES):
+        name, kinds = f"noise-{placement * 1000:g}mm-{lost:g}", (PAIR, "tower of three")
+        noise: dict[str, Any] = {"placement_noise": placement, "lost_grips": lost}
+        runs += _runs(name, seeds, quick, kinds, NOISY_PROBLEMS, **noise)
+    return runs
 
 
 def image_runs(seeds: int, quick: bool) -> list[ExperimentRun[Any]]:
     """A run per way in which pictures are made, and seed."""
-    return [
-        _run(mode, PaintingConfig(PaintingTraining(SIZES[0], seed, images=mode), (PAIR,), PROBLEMS), quick)
-        for mode in MODES
-        for seed in range(seeds)
-    ]
+    return [run for mode in MODES for run in _runs(mode, seeds, quick, training={"images": mode})]
 
 
 def light(config: PaintingLightConfig) -> dict[str, Any]:
@@ -238,16 +241,12 @@ def light(config: PaintingLightConfig) -> dict[str, Any]:
     return measure_light(config)
 
 
-def light_runs(seeds: int, quick: bool) -> list[ExperimentRun[Any]]:
+def light_runs(seeds: int, quick: bool) -> list[ExperimentRun[PaintingLightConfig]]:
     """A run per seed, of the model of fewest demonstrations."""
-    runs = []
-    for seed in range(seeds):
-        config = PaintingLightConfig(PaintingTraining(SIZES[0], seed), LIT_TABLES, LIGHTS)
-        if quick:
-            train = replace(config.train, episodes=4, steps=6, batch=16)
-            config = replace(config, train=train, tables=2)
-        runs.append(ExperimentRun(f"painting-light-seed{seed}", light, config))
-    return runs
+    small: dict[str, Any] = {"episodes": 4, "steps": 6, "batch": 16} if quick else {}
+    training = [PaintingTraining(**{"episodes": SIZES[0], "seed": seed, **small}) for seed in range(seeds)]
+    configs = {f"painting-light-seed{t.seed}": PaintingLightConfig(t, LIT_TABLES, LIGHTS) for t in training}
+    return runs_of(light, configs, quick, tables=2)
 
 
 def _models(records: Records) -> Records:
@@ -256,10 +255,9 @@ def _models(records: Records) -> Records:
 
 def _note(records: Records, more: str) -> str:
     models = _models(records)
-    seeds = sorted({record["config"]["train"]["seed"] for record in models})
     search = models[0]["config"]["search"]
     how = f"{search['search']} with `{search['heuristic']}`, at most {search['max_expansions']} expansions"
-    return f"Seeds {', '.join(map(str, seeds))}; {more} {how} a plan. {made_by(records)}"
+    return f"{seeds_of(models)}; {more} {how} a plan. {made_by(records)}"
 
 
 def _tried(records: Records) -> str:
@@ -268,28 +266,18 @@ def _tried(records: Records) -> str:
     return f"{config['problems']} held-out tables a goal and seed, with {blocks} blocks and {bowls} bowls."
 
 
-def _values(records: Sequence[dict[str, Any]], kind: str, loop: str, what: str = "success") -> list[float]:
-    return [record["result"][kind][loop][what] for record in records if kind in record["result"]]
-
-
 def main_table(records: Records) -> ResultTable:
     """Success on the demonstrated kind of goal, by number of demonstrations."""
-    models = _models(records)
-    agents = [record for record in records if "kind" in record["config"]]
-    sizes = sorted({record["config"]["train"]["episodes"] for record in models})
-
-    def of_size(size: int) -> Records:
-        return [record for record in models if record["config"]["train"]["episodes"] == size]
-
-    def of_agent(kind: str, size: int) -> list[float]:
-        own = [r for r in agents if r["config"]["kind"] == kind and r["config"]["episodes"] == size]
-        return [record["result"]["success"] for record in own]
-
+    sizes = every(_models(records), "episodes")
+    by_size = [select(records, episodes=size) for size in sizes]
     rows = [
-        (f"PDS, {loop} loop", *(spread(_values(of_size(size), PAIR, loop)) for size in sizes))
+        (f"PDS, {loop} loop", *(spread(values_at(some, PAIR, loop, "success")) for some in by_size))
         for loop in _LOOPS
     ]
-    rows += [(name, *(spread(of_agent(kind, size)) for size in sizes)) for kind, name in AGENTS.items()]
+    rows += [
+        (name, *(spread(values_at(some, "success", kind=kind)) for some in by_size))
+        for kind, name in AGENTS.items()
+    ]
     rows.append(("PDS (paper, open loop)", *(PAPER.get(size, "–") for size in sizes)))
     if tuple(sizes) == SIZES:
         rows += PAPER_BASELINES
@@ -303,12 +291,12 @@ def unseen_table(records: Records) -> ResultTable:
     rows = tuple(
         (
             kind,
-            *(spread(_values(records, kind, loop)) for loop in _LOOPS),
+            *(spread(values_at(records, kind, loop, "success")) for loop in _LOOPS),
             PAPER_UNSEEN[kind],
-            spread(_values(records, kind, "open", "planned")),
-            spread(_values(records, kind, "closed", "steps"), 1),
-            spread(_values(records, kind, "closed", "replans"), 1),
-            spread(_values(records, kind, "open", "expanded"), 0),
+            spread(values_at(records, kind, "open", "planned")),
+            spread(values_at(records, kind, "closed", "steps"), 1),
+            spread(values_at(records, kind, "closed", "replans"), 1),
+            spread(values_at(records, kind, "open", "expanded"), 0),
         )
         for kind in UNSEEN
     )
@@ -318,20 +306,15 @@ def unseen_table(records: Records) -> ResultTable:
     return ResultTable("Painting Factory: goals of unseen kinds", _note(records, more), head, rows)
 
 
-def _with_noise(records: Records, placement: float, lost: float) -> Records:
-    wanted = (placement, lost)
-    return [r for r in records if (r["config"]["placement_noise"], r["config"]["lost_grips"]) == wanted]
-
-
 def noise_table(records: Records) -> ResultTable:
     """By noise of the controller: success of pairs and towers in both loops."""
     kinds = records[0]["config"]["goals"]
     rows = []
     for lost in LOST_GRIPS:
         for placement in PLACEMENT_NOISES:
-            own = _with_noise(records, placement, lost)
-            cells = [spread(_values(own, kind, loop)) for kind in kinds for loop in _LOOPS]
-            again = spread(_values(own, kinds[-1], "closed", "replans"), 1)
+            own = select(records, placement_noise=placement, lost_grips=lost)
+            cells = [spread(values_at(own, kind, loop, "success")) for kind in kinds for loop in _LOOPS]
+            again = spread(values_at(own, kinds[-1], "closed", "replans"), 1)
             rows.append((f"{placement * 100:g} cm", f"{lost:.0%}", *cells, again))
     head = (
         "placement noise",
@@ -349,11 +332,11 @@ def noise_plot(records: Records, path: Path) -> None:
     for kind in records[0]["config"]["goals"]:
         for loop in _LOOPS:
             for lost in LOST_GRIPS:
-                points = []
-                for placement in PLACEMENT_NOISES:
-                    found = _values(_with_noise(records, placement, lost), kind, loop)
-                    points.append((placement * 100, mean(found), pstdev(found)))
-                series[f"{kind}, {loop}" + (f", {lost:.0%} lost" if lost else "")] = points
+                own = select(records, lost_grips=lost)
+                series[f"{kind}, {loop}" + (f", {lost:.0%} lost" if lost else "")] = {
+                    noise * 100: values_at(own, kind, loop, "success", placement_noise=noise)
+                    for noise in PLACEMENT_NOISES
+                }
     plot_lines(series, path, title="Painting Factory", x="placement noise (cm)", y="success")
 
 
@@ -361,9 +344,9 @@ def image_table(records: Records) -> ResultTable:
     """Trained and tried on pictures of either kind: success and what it takes."""
     rows = []
     for mode in MODES:
-        own = [record for record in records if record["config"]["train"]["images"] == mode]
-        values = [spread(_values(own, PAIR, loop)) for loop in _LOOPS]
-        rows.append((mode, *values, spread(_values(own, PAIR, "open", "planned"))))
+        values = partial(values_at, records, PAIR, images=mode)
+        success = (spread(values(loop, "success")) for loop in _LOOPS)
+        rows.append((mode, *success, spread(values("open", "planned"))))
     head = ("pictures", "open loop", "closed loop", "plans found")
     title = "Painting Factory: pictures of MuJoCo's and of our own"
     return ResultTable(title, _note(records, _tried(records)), head, tuple(rows))
@@ -372,10 +355,7 @@ def image_table(records: Records) -> ResultTable:
 def light_table(records: Records) -> ResultTable:
     """By light: the part of crops whose colour is named as it is."""
     lights, crops = list(records[0]["result"]), next(iter(records[0]["result"].values()))["crops"]
-    rows = [
-        (f"± {float(name):.0%}", spread([record["result"][name]["agreement"] for record in records]))
-        for name in lights
-    ]
+    rows = [(f"± {float(name):.0%}", spread(values_at(records, name, "agreement"))) for name in lights]
     train = records[0]["config"]["train"]
     note = (
         f"Learned from {train['episodes']:,} demonstrations in light of ± 10%; {crops:,} crops of held-out"

@@ -12,9 +12,8 @@ from typing import Any, Final, final
 from pdsketch.files import lock_file, make_folder, write_file, write_output
 from pdsketch.lang import did_you_mean, error
 from pdsketch_paper.experiments import babyai_tables, painting_tables
-from pdsketch_paper.experiments.runs import ExperimentRun, count_finished, finished_runs, in_world, run_all
+from pdsketch_paper.experiments.runs import ExperimentRun, finished_runs, in_world, run_all
 from pdsketch_paper.experiments.tables import Experiment, ResultTable
-from pdsketch_paper.experiments.workers import Cluster
 
 _REMARKS: Final = (Path(__file__).parent / "remarks.md").read_text(encoding="utf-8")
 REMARKS: Final = dict(re.findall(r"^## (\S+)\n\n(.*?)\n*(?=^## |\Z)", _REMARKS, re.MULTILINE | re.DOTALL))
@@ -51,7 +50,7 @@ class Request:
     quick: bool = False
     jobs: int = 1
     world: Mapping[str, Any] = field(default_factory=dict)
-    cluster: Cluster | None = None
+    cluster: str | None = None
     finished_only: bool = False
 
     def all_runs(self) -> list[ExperimentRun[Any]]:
@@ -107,8 +106,8 @@ def _records(request: Request, say: Callable[[str], None] | None) -> tuple[list[
 
 def finished(request: Request) -> tuple[int, int]:
     """How many runs of the table are finished, and how many it has."""
-    runs = request.all_runs()
-    return count_finished(runs, request.runs), len(runs)
+    found = finished_runs(request.all_runs(), request.runs)
+    return sum(record is not None for record in found), len(found)
 
 
 def write_results(folder: Path, page: Path) -> list[str]:

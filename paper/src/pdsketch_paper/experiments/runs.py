@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, ClassVar, Concatenate, Final, Generic, Literal, Protocol, TypeVar, final
@@ -28,7 +29,7 @@ from pdsketch.files import make_folder, read_json, sweep, write_file
 from pdsketch.lang import Diagnostic, Error, error
 from pdsketch.tensor import Model
 from pdsketch.training import Report, Source, fit
-from pdsketch_paper.experiments.workers import Cluster, on_cluster, share
+from pdsketch_paper.experiments.workers import do, on_cluster, share
 
 _PARTS = {"name", "function", "config", "result", "origin"}
 _PACKAGES = ("pdsketch", "torch", "numpy", "minigrid", "gymnasium", "mujoco")
@@ -67,6 +68,19 @@ class ExperimentRun(Generic[C]):
     def key(self) -> str:
         """A file name that is the same for the same run and another for any other."""
         return key_of(self.name, self.code, asdict(self.config))
+
+
+def runs_of(
+    function: Callable[Concatenate[C, ...], dict[str, Any]],
+    configs: Mapping[str, C],
+    quick: bool,
+    *,
+    resumes: bool = False,
+    **small: Any,
+) -> list[ExperimentRun[C]]:
+    """A run for each config under its name; in a smoke run it has some ``small`` settings."""
+    made = {name: replace(config, **small) if quick else config for name, config in configs.items()}
+    return [ExperimentRun(name, function, config, resumes) for name, config in made.items()]
 
 
 def key_of(name: str, code: str, config: Mapping[str, Any]) -> str:
@@ -122,26 +136,26 @@ def run_all(
     folder: Path,
     jobs: int = 1,
     say: Callable[[str], None] | None = None,
-    cluster: Cluster | None = None,
+    cluster: str | None = None,
 ) -> list[dict[str, Any]]:
     """The measurements of all runs in their order, from their files where they are finished.
 
-    The others are made in ``jobs`` processes, or by as many workers of a ``cluster``. A run that fails does
-    not keep the others from being made; an `Error` says at the end which failed.
+    The others are made in ``jobs`` processes, or by as many workers of the Ray ``cluster`` at an address. A
+    run that fails does not keep the others from being made; an `Error` says at the end which failed.
     """
     sweep(make_folder(folder))
     tell = say or (lambda _: None)
     left = [run for run in runs if _read(folder, run, tell) is None]
     if len(left) < len(runs):
         tell(f"{len(runs) - len(left)} of {len(runs)} runs are finished already")
-    tasks = [(run, folder) for run in left]
     failures: list[Diagnostic] = []
-    made = share(tasks, _make, jobs) if jobs > 1 else _alone(tasks)
-    for done, ((run, _), problem) in enumerate(_far(tasks, jobs, cluster) if cluster else made, 1):
+    for done, (run, measured, problem) in enumerate(_made(left, folder, jobs, cluster), 1):
         if isinstance(problem, Error):
             failures += [replace(d, message=f"run {run.name}: {d.message}") for d in problem.diagnostics]
         elif problem is not None:
             raise problem
+        elif measured is not None:
+            _write(folder, run, measured)
         tell(f"{done}/{len(left)} {run.name}" + (" failed" if problem else ""))
     if failures:
         raise Error(failures)
@@ -153,54 +167,33 @@ def finished_runs(runs: Sequence[ExperimentRun[C]], folder: Path) -> list[dict[s
     return [_read(folder, run, lambda _: None) for run in runs]
 
 
-def count_finished(runs: Sequence[ExperimentRun[C]], folder: Path) -> int:
-    """How many of the runs are finished."""
-    return sum(record is not None for record in finished_runs(runs, folder))
+def _made(
+    runs: Sequence[ExperimentRun[C]], folder: Path, jobs: int, cluster: str | None
+) -> Iterator[tuple[ExperimentRun[C], dict[str, Any] | None, BaseException | None]]:
+    """What each run measured, or what was raised, as they end; workers of a cluster have no folder here."""
+    if cluster is not None:
+        return on_cluster(runs, _execute, cluster, jobs)
+    work = partial(_execute, folder=folder)
+    return share(runs, work, jobs) if jobs > 1 else ((run, *do(work, run)) for run in runs)
 
 
-def _alone(
-    tasks: Sequence[tuple[ExperimentRun[C], Path]],
-) -> Iterator[tuple[tuple[ExperimentRun[C], Path], Error | None]]:
-    """`share` in this process alone."""
-    for task in tasks:
-        try:
-            _make(task)
-        except Error as problem:
-            yield task, problem
-        else:
-            yield task, None
-
-
-def _far(
-    tasks: Sequence[tuple[ExperimentRun[C], Path]], jobs: int, cluster: Cluster
-) -> Iterator[tuple[tuple[ExperimentRun[C], Path], BaseException | None]]:
-    """`share` over the workers of a cluster; files are written here."""
-    folders = {run.key: folder for run, folder in tasks}
-    for run, measured, problem in on_cluster([run for run, _ in tasks], _execute, cluster.address, jobs):
-        if measured is not None:
-            _write(folders[run.key], run, measured)
-        yield (run, folders[run.key]), problem
-
-
-def _make(task: tuple[ExperimentRun[C], Path]) -> None:
-    """Make one run and write its file."""
-    run, folder = task
-    begun = folder / f"{run.key}.begun"
-    _write(folder, run, _execute(run, begun))
-    shutil.rmtree(begun, ignore_errors=True)
-
-
-def _execute(run: ExperimentRun[C], begun: Path | None = None) -> dict[str, Any]:
+def _execute(run: ExperimentRun[C], folder: Path | None = None) -> dict[str, Any]:
     import torch
 
     torch.set_num_threads(1)
     begin, cpu = time.perf_counter(), time.process_time()
+    begun = None if folder is None else _begun(folder, run)
     result = run.function(run.config, begun) if run.resumes else run.function(run.config)
     return {
         "result": result,
         "seconds": round(time.perf_counter() - begin, 2),
         "cpu_seconds": round(time.process_time() - cpu, 2),
     }
+
+
+def _begun(folder: Path, run: ExperimentRun[C]) -> Path:
+    """What a run that resumes keeps until it is finished."""
+    return folder / f"{run.key}.begun"
 
 
 def _write(folder: Path, run: ExperimentRun[C], measured: dict[str, Any]) -> None:
@@ -212,6 +205,7 @@ def _write(folder: Path, run: ExperimentRun[C], measured: dict[str, Any]) -> Non
         "origin": origin(),
     }
     write_file(folder / f"{run.key}.json", json.dumps(record, indent=1))
+    shutil.rmtree(_begun(folder, run), ignore_errors=True)
 
 
 def _read(folder: Path, run: ExperimentRun[C], tell: Callable[[str], None]) -> dict[str, Any] | None:

@@ -26,6 +26,34 @@ def made_by(records: Records) -> str:
     return f"{name} {', '.join(commits)}; {', '.join(days)}; torch {', '.join(versions)}."
 
 
+def select(records: Records, **settings: Any) -> Records:
+    """The runs with these settings: those of the run itself, or of the training of its model."""
+    return [record for record in records if settings.items() <= _settings(record).items()]
+
+
+def every(records: Records, setting: str) -> list[Any]:
+    """All values of a setting."""
+    return sorted({_settings(record)[setting] for record in records})
+
+
+def _settings(record: Mapping[str, Any]) -> dict[str, Any]:
+    config = record["config"]
+    return {**config, **config.get("train", {})}
+
+
+def values_at(records: Records, *path: str, **settings: Any) -> list[Any]:
+    """What stands at a path in the results of the runs with these settings, where anything does."""
+    found = [record["result"] for record in select(records, **settings)]
+    for name in path:
+        found = [part[name] for part in found if name in part]
+    return [value for value in found if value is not None]
+
+
+def seeds_of(records: Records) -> str:
+    """``Seeds 0, 1``."""
+    return f"Seeds {', '.join(map(str, every(records, 'seed')))}"
+
+
 def spread(values: Sequence[float], digits: int = 3) -> str:
     """``0.991 ± 0.004``, or the number alone where there is one seed."""
     if not values:
@@ -64,36 +92,36 @@ def _line(cells: Sequence[str]) -> str:
     return "| " + " | ".join(cells) + " |"
 
 
-Series = Mapping[str, Sequence[tuple[float, float, float]]]
-"""By name: points (x, mean, deviation)."""
+Series = Mapping[str, Mapping[Any, Sequence[float]]]
+"""By name and x: the values, of which the mean and the deviation are drawn."""
 
 
-def plot_lines(series: Series, path: Path, *, title: str, x: str, y: str) -> None:
-    """A line per series that has points, with its deviation, x on a logarithmic axis."""
+def plot_lines(series: Series, path: Path, *, title: str, x: str, y: str, scale: str = "log") -> None:
+    """A line per series that has points, with its deviation."""
     figure, axes = _axes(title, x, y)
-    for name, points in series.items():
+    for name, by_x in series.items():
+        points = [(x, mean(values), pstdev(values)) for x, values in sorted(by_x.items()) if values]
         if not points:
             continue
         xs, ys, errors = zip(*points, strict=True)
         axes.errorbar(xs, ys, yerr=errors, marker="o", capsize=3, label=name)
-    axes.set_xscale("log")
+    axes.set_xscale(scale)
     _write(figure, axes, path)
 
 
-def plot_bars(
-    groups: Mapping[str, Mapping[str, tuple[float, float]]], path: Path, *, title: str, y: str
-) -> None:
-    """A group of bars per model, a bar per setting, with deviations."""
+def plot_bars(groups: Mapping[str, Mapping[str, Sequence[float]]], path: Path, *, title: str, y: str) -> None:
+    """A group of bars per model that has all values, a bar per setting, with deviations."""
     figure, axes = _axes(title, "", y)
-    names, settings = list(groups), list(next(iter(groups.values())))
+    names = [name for name, by_setting in groups.items() if all(by_setting.values())]
+    settings = list(groups[names[0]])
     width = 0.8 / len(settings)
     for at, setting in enumerate(settings):
-        heights = [groups[name][setting] for name in names]
+        found = [groups[name][setting] for name in names]
         axes.bar(
             [i + (at - (len(settings) - 1) / 2) * width for i in range(len(names))],
-            [height for height, _ in heights],
+            [*map(mean, found)],
             width,
-            yerr=[error for _, error in heights],
+            yerr=[*map(pstdev, found)],
             capsize=3,
             label=setting,
         )
@@ -114,13 +142,9 @@ def _axes(title: str, x: str, y: str) -> tuple[Any, Any]:
 def _write(figure: Any, axes: Any, path: Path) -> None:
     axes.legend(loc="lower right")
     make_folder(path.parent)
-    write_figure(figure, path, dpi=120, metadata={"Software": None})
-
-
-def write_figure(figure: Any, path: Path, **settings: Any) -> None:
-    """Write a picture, in the format that the file's name says."""
     written = BytesIO()
-    figure.savefig(written, format=path.suffix[1:], **settings)
+    metadata = {"Software": None} if path.suffix == ".png" else None
+    figure.savefig(written, format=path.suffix[1:], dpi=120, metadata=metadata)
     write_file(path, written.getbuffer())
 
 

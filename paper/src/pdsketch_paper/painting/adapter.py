@@ -21,9 +21,6 @@ from pdsketch_paper.painting.simulation import PLACEMENT_NOISE, Controller, Nois
 
 SKETCH = Path(__file__).parent / "sketches" / "painting.pdsketch"
 
-OBSERVED = ("item-pose", "item-image", "container-pose", "container-image")
-"""The predicates that a domain may declare of the observation."""
-
 
 @cache
 def load_sketch() -> Domain:

@@ -176,14 +176,8 @@ def scene_xml(blocks: int, bowls: int, width: int, height: int) -> str:
     SubElement(visual, "quality", shadowsize="1024")
     world = SubElement(root, "worldbody")
     SubElement(world, "light", pos="-0.4 -0.6 1.6", dir="0.25 0.35 -0.9", diffuse="0.35 0.35 0.35")
-    SubElement(
-        world,
-        "camera",
-        name="front",
-        pos=_text(EYE),
-        xyaxes=_text([*RIGHT, *UP]),
-        fovy=str(FIELD),
-    )
+    axes = _text([*RIGHT, *UP])
+    SubElement(world, "camera", name="front", pos=_text(EYE), xyaxes=axes, fovy=str(FIELD))
     _table(world)
     _tray(world)
     for i in range(bowls):
@@ -191,17 +185,8 @@ def scene_xml(blocks: int, bowls: int, width: int, height: int) -> str:
     for i in range(blocks):
         body = SubElement(world, "body", name=f"block{i}", pos=f"{-0.44 + 0.1 * i} 0 {SIDE / 2}")
         SubElement(body, "freejoint")
-        half = _text([SIDE / 2] * 3)
-        SubElement(
-            body,
-            "geom",
-            name=f"block{i}",
-            type="box",
-            size=half,
-            mass=str(BLOCK_MASS),
-            friction=FRICTION,
-            condim="4",
-        )
+        shape = {"type": "box", "size": _text([SIDE / 2] * 3), "mass": str(BLOCK_MASS)}
+        SubElement(body, "geom", shape, name=f"block{i}", friction=FRICTION, condim="4")
     _gantry(root, world, blocks)
     return tostring(root, encoding="unicode")
 
@@ -221,17 +206,14 @@ def _table(world: Element) -> None:
 
 def _tray(world: Element) -> None:
     body = SubElement(world, "body", name="box", mocap="true", pos=f"0 0 {REST}")
-    floor, low = FLOOR / 2 - REST, BOX_HEIGHT / 2 - REST
-    SubElement(body, "geom", _shape(_text([BOX_HALF, BOX_HALF, FLOOR / 2]), _text([0, 0, floor]), BROWN))
+    floor, low, upright = FLOOR / 2 - REST, BOX_HEIGHT / 2 - REST, BOX_HEIGHT / 2
+    parts = [([BOX_HALF, BOX_HALF, FLOOR / 2], [0, 0, floor])]
     away, long = BOX_HALF + WALL / 2, BOX_HALF + WALL
     for sign in (1, -1):
-        upright = BOX_HEIGHT / 2
-        SubElement(
-            body, "geom", _shape(_text([WALL / 2, long, upright]), _text([sign * away, 0, low]), BROWN)
-        )
-        SubElement(
-            body, "geom", _shape(_text([long, WALL / 2, upright]), _text([0, sign * away, low]), BROWN)
-        )
+        parts.append(([WALL / 2, long, upright], [sign * away, 0, low]))
+        parts.append(([long, WALL / 2, upright], [0, sign * away, low]))
+    for half, place in parts:
+        SubElement(body, "geom", _shape(_text(half), _text(place), BROWN))
 
 
 def _bowl(world: Element, name: str) -> None:
@@ -246,6 +228,9 @@ def _bowl(world: Element, name: str) -> None:
         SubElement(body, "geom", wall, euler=f"0 0 {angle * 180 / pi}")
 
 
+_UNTOUCHED = {"contype": "0", "conaffinity": "0"}
+
+
 def _gantry(root: Element, world: Element, blocks: int) -> None:
     """Three sliding joints, driven to positions; the cup is welded to a block to hold it."""
     part = world
@@ -253,13 +238,7 @@ def _gantry(root: Element, world: Element, blocks: int) -> None:
         part = SubElement(part, "body", name=f"gantry-{axis}", gravcomp="1")
         SubElement(part, "joint", name=f"gantry-{axis}", type="slide", axis=direction)
         SubElement(part, "inertial", pos="0 0 0", mass="1", diaginertia="0.01 0.01 0.01")
-    seen = {
-        "type": "cylinder",
-        "contype": "0",
-        "conaffinity": "0",
-        "group": str(GANTRY_GROUP),
-        "rgba": _rgba(STEEL),
-    }
+    seen = {"type": "cylinder", **_UNTOUCHED, "group": str(GANTRY_GROUP), "rgba": _rgba(STEEL)}
     SubElement(part, "geom", {**seen, "size": "0.012 0.006", "pos": "0 0 0.006"})
     SubElement(part, "geom", {**seen, "size": "0.006 0.15", "pos": "0 0 0.16"})
     drive = SubElement(root, "actuator")

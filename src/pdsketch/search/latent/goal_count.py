@@ -28,7 +28,7 @@ from pdsketch.search.latent.goal_orders import (
     form_of,
     reasonable_orders,
 )
-from pdsketch.search.latent.heuristics import Searched
+from pdsketch.search.latent.heuristics import NeverInfinite, Searched
 from pdsketch.search.latent.margin import Margin
 from pdsketch.tensor import Model, StateBatch
 
@@ -48,10 +48,8 @@ class _Group:
 
 
 @final
-class GoalCount:
+class GoalCount(NeverInfinite):
     """The least number of literals to be made true; by a margin where the goal must hold by one."""
-
-    infinity_is_proof = False
 
     def __init__(self, searched: Searched, *, ordered: bool = False) -> None:
         self._model, self._margin = searched.model, searched.margin
@@ -76,16 +74,6 @@ class GoalCount:
                 counted = _Count(self._model, self._margin, own, problems.cpu().numpy()[rows], group)
                 found[rows] = counted.of(group.shape, 0).double().cpu().numpy()
         return np.where(goals, 0.0, np.maximum(found, 1.0))
-
-    def explain(self, batch: StateBatch, problem: int) -> Sequence[str]:
-        """No value is infinite."""
-        del batch, problem
-        return ()
-
-    def rests_on(self, batch: StateBatch, problem: int) -> Sequence[str]:
-        """No value is infinite."""
-        del batch, problem
-        return ()
 
 
 @final

@@ -60,8 +60,24 @@ class StateHeuristic(Protocol):
         """The blanks that cannot decide, and but for which an infinite value would be finite."""
 
 
+class NeverInfinite:
+    """What an estimate says of infinite values that has none."""
+
+    infinity_is_proof = False
+
+    def explain(self, batch: StateBatch, problem: int) -> Sequence[str]:
+        """No value is infinite."""
+        del batch, problem
+        return ()
+
+    def rests_on(self, batch: StateBatch, problem: int) -> Sequence[str]:
+        """No value is infinite."""
+        del batch, problem
+        return ()
+
+
 @final
-class Blind:
+class Blind(NeverInfinite):
     """0 where the goal holds, else the cost of the cheapest action."""
 
     infinity_is_proof = True
@@ -74,16 +90,6 @@ class Blind:
         """An estimate for each state."""
         del batch, problems
         return np.where(goals, 0.0, self._cheapest)
-
-    def explain(self, batch: StateBatch, problem: int) -> Sequence[str]:
-        """No value is infinite."""
-        del batch, problem
-        return ()
-
-    def rests_on(self, batch: StateBatch, problem: int) -> Sequence[str]:
-        """No value is infinite."""
-        del batch, problem
-        return ()
 
 
 @final

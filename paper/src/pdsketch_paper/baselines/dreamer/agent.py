@@ -283,31 +283,18 @@ class Dreamer(AgentBaseline):
         super().reset()
         self._memories.clear()
 
-    def act(self, state: State, goal: str) -> Step | None:
-        """The next action of the one episode that is acted in."""
-        return self.act_some({0: state}, {0: goal})[0]
-
     @torch.no_grad()
     def act_some(self, states: Mapping[int, State], goals: Mapping[int, str]) -> dict[int, Step | None]:
         """The next action of each episode; None where there is no action at all."""
         around, latent, logits = self.look(states, goals)
         if not logits.shape[1]:
             return dict.fromkeys(states)
-        chosen = self._chosen(logits)
+        chosen = torch.multinomial(logits.softmax(-1), 1)[:, 0] if self.exploring else self.drawn(logits)
         following = self.world.rssm.advance(latent, around.embedding(chosen))
         self._memories |= {i: EpisodeMemory(around.keys[row], following[row]) for row, i in enumerate(states)}
         steps = self.actor.scores.steps(around.objects, chosen)
         possible = (logits.amax(1) > NEVER).tolist()
         return {i: step if ok else None for i, step, ok in zip(states, steps, possible, strict=True)}
-
-    def _chosen(self, logits: Tensor) -> Tensor:
-        """The places of actions ``[s]``: drawn while exploring or at a temperature, else the likeliest."""
-        if self.exploring:
-            return torch.multinomial(logits.softmax(-1), 1)[:, 0]
-        if self.temperature > 0:  # as `decided` draws them
-            noise = torch.from_numpy(self._draw.gumbel(size=logits.shape)).to(logits)
-            logits = logits / self.temperature + noise
-        return logits.argmax(1)
 
     def look(
         self, states: Mapping[int, State], goals: Mapping[int, str]

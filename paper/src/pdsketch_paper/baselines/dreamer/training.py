@@ -21,53 +21,43 @@ BATCH: Final = 16
 
 
 class BaselineOptions(FitOptions, total=False):
-    """What `train_baseline` takes; the last three are for a ``dreamer`` alone, as `DreamerOptions` says."""
+    """What `train_baseline` takes beside the settings of a fit; all of it is for a ``dreamer`` alone.
+
+    After the demonstrations it acts in ``world`` (as `pdsketch.rollout` takes it) for ``environment_steps``
+    steps in all (0). ``cloning`` is the weight of demonstrated actions (1); 0 learns in imagination alone.
+    """
 
     world: Worlds | None
     environment_steps: int
     cloning: float
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class DreamerOptions:
-    """What the training of a `Dreamer` takes beside the settings of a fit.
-
-    After the demonstrations it acts in ``world`` (as `pdsketch.rollout` takes it) for ``environment_steps``
-    steps in all. ``cloning`` is the weight of demonstrated actions; 0 learns in imagination alone.
-    """
-
-    world: Worlds | None = None
-    environment_steps: int = 0
-    cloning: float = 1.0
-
-    def __post_init__(self) -> None:
-        steps, weight = self.environment_steps, cast("Any", self.cloning)
-        if not is_count(steps):
-            raise error(
-                "bad-setting",
-                f"`environment_steps` is a whole number and not negative; {steps!r:.40} is given",
-            )
-        if steps and self.world is None:
-            raise error(
-                "bad-setting",
-                "there are environment steps to take, and no world to take them in",
-                help='name it: world=lambda: pds.make_world("babyai", sketch=domain)',
-            )
-        if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight < math.inf:
-            raise error("bad-setting", f"`cloning` is a number and not negative; {weight!r:.40} is given")
+OWN: Final[BaselineOptions] = {"world": None, "environment_steps": 0, "cloning": 1.0}
 
 
-def with_dreamer(kind: str, settings: BaselineOptions) -> tuple[FitOptions, DreamerOptions]:
-    """The settings of a fit, and those of a `Dreamer`, which other baselines refuse."""
-    names = DreamerOptions.__slots__
-    fit = cast("FitOptions", {name: value for name, value in settings.items() if name not in names})
-    own = {name: value for name, value in settings.items() if name in names}
-    if kind == "dreamer":
-        return {"batch": BATCH, **fit}, DreamerOptions(**cast("Any", own))
-    for name in own:
-        raise error("unknown-option", f"`{name}` is for the baseline `dreamer`, and not for `{kind}`")
-    return fit, DreamerOptions()
+def with_dreamer(kind: str, settings: BaselineOptions) -> tuple[FitOptions, BaselineOptions]:
+    """The settings of a fit, and those of a `Dreamer`, checked, which other baselines refuse."""
+    fit = cast("FitOptions", {name: value for name, value in settings.items() if name not in OWN})
+    if kind != "dreamer":
+        for name in settings.keys() & OWN.keys():
+            raise error("unknown-option", f"`{name}` is for the baseline `dreamer`, and not for `{kind}`")
+        return fit, OWN
+    own: BaselineOptions = {**OWN, **settings}
+    steps, weight = own["environment_steps"], cast("Any", own["cloning"])
+    if not is_count(steps):
+        raise error(
+            "bad-setting",
+            f"`environment_steps` is a whole number and not negative; {steps!r:.40} is given",
+        )
+    if steps and own["world"] is None:
+        raise error(
+            "bad-setting",
+            "there are environment steps to take, and no world to take them in",
+            help='name it: world=lambda: pds.make_world("babyai", sketch=domain)',
+        )
+    if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight < math.inf:
+        raise error("bad-setting", f"`cloning` is a number and not negative; {weight!r:.40} is given")
+    return {"batch": BATCH, **fit}, own
 
 
 SIDE_BY_SIDE: Final = 16
@@ -180,17 +170,18 @@ def train_dreamer(
     demonstrations: Demonstrations,
     options: Options,
     examples: Array,
-    own: DreamerOptions,
+    own: BaselineOptions,
 ) -> dict[str, Any]:
     """Train from the sequences that begin at some examples, then from practice; notes on how it went."""
-    network.cloning = float(own.cloning)
-    worlds = rooms(own.world, SIDE_BY_SIDE) if own.environment_steps else []
+    network.cloning, practised = float(own["cloning"]), own["environment_steps"]
+    world = own["world"]
+    worlds = rooms(world, SIDE_BY_SIDE) if practised and world is not None else []
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(options.seed)
-        steps = options.steps + own.environment_steps // STEPS_PER_UPDATE
+        steps = options.steps + practised // STEPS_PER_UPDATE
         training = DreamerTraining(network, options, steps, [(demonstrations, examples)])
         training.train(options.steps)
-        training.practise(worlds, own.environment_steps)
+        training.practise(worlds, practised)
     parts = [training.returns[:SAMPLED], training.returns[-SAMPLED:]]
     return {
         "cloning": network.cloning,

@@ -108,7 +108,7 @@ class RSSM(nn.Module):
                 joined = elu(torch.addmm(action_parts[t - 1], before, by_sample.t()))
                 recurrent = self.cell(joined, recurrent)
             logits = _by_variable(outer(elu(torch.addmm(part, recurrent, by_recurrent.t()))))
-            found.append(LatentState(recurrent, _one_hot(logits, noise), logits))
+            found.append(LatentState(recurrent, straight_through(logits, noise), logits))
         return LatentState(*(torch.stack(parts) for parts in zip(*found, strict=True)))
 
     def imagined(self, recurrent: Tensor) -> LatentState:
@@ -146,12 +146,11 @@ class _StraightThrough(torch.autograd.Function):
         return weighted - probabilities * weighted.sum(-1, keepdim=True), None
 
 
-def straight_through(logits: Tensor, *, likeliest: bool = False) -> Tensor:
-    """A one-hot sample whose gradient is that of its probabilities (Bengio et al., 2013)."""
-    return _one_hot(logits, None if likeliest else gumbel(logits))
+def straight_through(logits: Tensor, noise: Tensor | None) -> Tensor:
+    """A one-hot sample by `gumbel` noise, or the likeliest class; its gradient is that of its probabilities.
 
-
-def _one_hot(logits: Tensor, noise: Tensor | None) -> Tensor:
+    After Bengio et al. (2013).
+    """
     found: Tensor = _StraightThrough.apply(logits, noise)  # type: ignore[no-untyped-call]
     return found
 
@@ -177,7 +176,7 @@ def _logits(inputs: int) -> nn.Sequential:
 
 def _sampled(recurrent: Tensor, flat: Tensor, *, likeliest: bool = False) -> LatentState:
     logits = _by_variable(flat)
-    return LatentState(recurrent, straight_through(logits, likeliest=likeliest), logits)
+    return LatentState(recurrent, straight_through(logits, None if likeliest else gumbel(logits)), logits)
 
 
 def _by_variable(flat: Tensor) -> Tensor:
