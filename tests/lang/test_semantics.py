@@ -356,6 +356,13 @@ class TestEffects:
             apply(world, {**same, ("y", "j"): 2.0}, ("a",))
         assert code(refused) == "conflicting-effects"
 
+    def test_of_truth_values_that_are_assigned_true_wins(self):
+        body = "(foreach (?o - item) (assign (b) (p ?o)))"
+        world = one_action(body, predicates="(b) (p ?o - item)")
+        assert ("b",) not in apply(world, {}, ("a",))
+        assert apply(world, {("p", "i"): True}, ("a",))["b",] is True
+        assert apply(world, {("p", "j"): True}, ("a",))["b",] is True
+
     def test_numeric_changes_accumulate(self):
         body = """(:functions (x)) (:action a :parameters () :effect (and (increase (x) 2) (decrease (x) 5)))
             (:action b :parameters () :effect (and (scale-up (x) 6) (scale-down (x) 3)))

@@ -91,6 +91,26 @@ def test_crisp_writers_that_disagree_take_the_mean():
     assert after["x"] == 6.0
 
 
+ROOMS = parse_domain("""
+(define (domain rooms) (:types room) (:predicates (at ?r - room) (in ?r - room))
+  (:action move :parameters (?from ?to - room) :effect
+    (and (at::assign ?from (??left (in ?from))) (at::assign ?to (??entered (in ?to))))))
+""")
+
+
+@pytest.mark.parametrize("crisp", [True, False])
+@pytest.mark.parametrize("at", [True, False])
+@pytest.mark.parametrize("swapped", [True, False])
+@pytest.mark.parametrize("tnorm", sorted(MODEL))
+def test_of_truth_values_that_are_assigned_true_wins(crisp, at, swapped, tnorm):
+    blanks = ["action::move::left", "action::move::entered"]
+    first, second = reversed(blanks) if swapped else blanks
+    rooms = Model(ROOMS, {first: torch.zeros_like, second: torch.ones_like}, tnorm=tnorm)
+    before = State(ROOMS, {"room": ["a", "b"]}, {"at": [at, at], "in": [at, at]})
+    after = rooms.step(before, ("move", "a", "a"), crisp=crisp)["at"]
+    assert [float(truth) for truth in after] == [1.0, float(at)]
+
+
 def test_no_writer_leaves_the_value():
     assert model.step(state(g=[0, 0, 0]), ("all",))["x"] == 0.5
     empty = State(

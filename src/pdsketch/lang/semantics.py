@@ -107,14 +107,16 @@ def apply_at(moment: Moment, step: Step) -> dict[Fact, Data]:
 def _written(fact: Fact, writes: list[tuple[Update, Any]], moment: Moment) -> Any:
     """The value that several writers give one variable.
 
-    Assigns must agree; increases and decreases add up, scalings multiply, and
-    the three kinds do not mix, as in PDDL 2.1.
+    Assigns must agree, but of truth values true wins, as adds do; increases and decreases
+    add up, scalings multiply, and the three kinds do not mix, as in PDDL 2.1.
     """
     words = show_atom(fact)
     first, value = writes[0]
     if len({_KINDS[update.op] for update, _ in writes}) > 1:
         raise error("conflicting-effects", f"`{words}` is assigned and changed in one step", first.span)
-    if first.op == "assign":
+    if first.op == "assign" and moment.world.domain.predicates[fact[0]].type.is_bool:
+        value = any(written for _, written in writes)
+    elif first.op == "assign":
         for update, other in writes:
             if not near(value, other, 1e-6):
                 raise error(

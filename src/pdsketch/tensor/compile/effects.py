@@ -2,7 +2,8 @@
 
 All right-hand sides read the old state. Of several writers of one variable,
 with gates cᵢ and values wᵢ: v′ = (1 − C)·v + C·Σcᵢwᵢ/Σcᵢ, where C is the
-logic's *or* of the gates. Literal Boolean effects: v′ = a + (1 − a)(1 − d)·v;
+logic's *or* of the gates. Of truth values, true wins, as adds do: their *or* takes the place of
+the two sums. Literal Boolean effects: v′ = a + (1 − a)(1 − d)·v;
 Boolean assignments come between deletes and adds. Increases add up, scalings
 multiply. What no effect mentions is not touched at all.
 """
@@ -23,7 +24,7 @@ from pdsketch.tensor.compile.lower import Lowering
 from pdsketch.tensor.compile.node import INSTANCE, Node, Run
 from pdsketch.tensor.compile.read import ActionParameter
 from pdsketch.tensor.compile.scope import Binding
-from pdsketch.tensor.compile.writer import Writer, beside
+from pdsketch.tensor.compile.writer import Writer, beside, soft
 from pdsketch.tensor.states import whole
 from pdsketch.tensor.states.values import convert, fully_soft, harden, is_categorical, numbers, soften
 
@@ -79,7 +80,7 @@ class CompiledAction:
             if target.writers != target.assigns or all(writer.always for writer in target.writers):
                 continue
             gate = _any(target.assigns, run, self.logic)
-            value = _mean(target.assigns, run)
+            value = _mean(target.assigns, run, self.logic)
             sizes = [run.batch.layout.size(t) for t in target.writers[0].types]
             rows = run.batch.size * run.instances
             own = value.shape[2 + len(sizes) :]
@@ -127,19 +128,26 @@ def _parameter(name: str, type_: ObjectType | ValueType, logic: Logic) -> Bindin
     return Node((INSTANCE,), lambda run: form(run.parameters[name], type_))
 
 
-def _mean(writers: Sequence[Writer], run: Run) -> Tensor:
+def _mean(writers: Sequence[Writer], run: Run, logic: Logic) -> Tensor:
     """What the writers of each entry write, weighted by their gates, over the whole table."""
     if len(writers) == 1 and not writers[0].extra:
         return writers[0].placed(fully_soft(writers[0].value(run), writers[0].type), run)
+    return _ratio(*_joined(writers, run, logic), writers[0].type)
+
+
+def _joined(writers: Sequence[Writer], run: Run, logic: Logic) -> tuple[Tensor, Tensor]:
+    """``Σcw`` and ``Σc`` over the whole table; of truth values, the logic's *or* of each."""
     parts = [(w, *w.mixture(run)) for w in writers]
-    total = _sum([w.placed(total, run) for w, total, _ in parts])
-    weight = _sum([w.placed(weight, run) for w, _, weight in parts])
-    return _ratio(total, weight)
+    totals = [w.placed(total, run) for w, total, _ in parts]
+    weights = [w.placed(weight, run) for w, _, weight in parts]
+    join = soft(logic).disj if writers[0].type.prim == "bool" else torch.add
+    return reduce(join, totals), reduce(join, weights)
 
 
-def _ratio(total: Tensor, weight: Tensor) -> Tensor:
+def _ratio(total: Tensor, weight: Tensor, type_: ValueType) -> Tensor:
     """``Σcw/Σc``, and 0 where nothing is written."""
-    return total / beside(torch.where(weight > 0, weight, torch.ones_like(weight)), total)
+    found = total / beside(torch.where(weight > 0, weight, torch.ones_like(weight)), total)
+    return found.clamp(0.0, 1.0) if type_.prim == "bool" else found
 
 
 def _after(target: Target, run: Run, logic: Logic) -> Tensor:
@@ -226,7 +234,7 @@ def _mixed(
     old: Tensor, total: Tensor, weight: Tensor, gate: Tensor, type_: ValueType, *, crisp: bool
 ) -> Tensor:
     """The mean of several writers, ``Σcw/Σc``, blended with the old value."""
-    mean = _ratio(total, weight)
+    mean = _ratio(total, weight, type_)
     return blended(old, harden(mean, type_) if crisp else mean, gate, type_, crisp=crisp)
 
 
@@ -249,9 +257,7 @@ def _after_many(target: Target, before: Tensor, run: Run, logic: Logic) -> Tenso
         gate = _any(target.deletes, run, logic)
         value = value & ~gate if crisp else (1.0 - gate) * value
     if target.assigns:
-        parts = [(w, *w.mixture(run)) for w in target.assigns]
-        total = _sum([w.placed(total, run) for w, total, _ in parts])
-        weight = _sum([w.placed(weight, run) for w, _, weight in parts])
+        total, weight = _joined(target.assigns, run, logic)
         value = _mixed(value, total, weight, _any(target.assigns, run, logic), type_, crisp=crisp)
     if target.adds:
         gate = _any(target.adds, run, logic)
@@ -275,6 +281,3 @@ def _any(writers: Sequence[Writer], run: Run, logic: Logic) -> Tensor:
     """The logic's *or* of the gates of several writers, over the whole table."""
     return reduce(logic.disj, [w.placed(w.gate(run), run) for w in writers])
 
-
-def _sum(tables: Sequence[Tensor]) -> Tensor:
-    return reduce(torch.add, tables)

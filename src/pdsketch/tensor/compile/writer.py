@@ -11,6 +11,7 @@ from torch import Tensor
 
 from pdsketch.lang import TRUE, ObjectType, Predicate, Update
 from pdsketch.tensor.compile.fold import over
+from pdsketch.tensor.compile.logic import Logic, logic_of
 from pdsketch.tensor.compile.lower import Lowering
 from pdsketch.tensor.compile.node import INSTANCE, Axes, Axis, Run, aligned
 from pdsketch.tensor.compile.read import Along, Place, axes_of, index_of
@@ -42,6 +43,7 @@ class Writer:
         condition = lowering.condition(update, inner)
         self.always = condition is None and not self.extra
         self.crisp = lowering.logic.crisp
+        self._soft = soft(lowering.logic)
         self._whole = _in_order({*self.axes, *self.extra})
         self._condition = lowering.lower(TRUE) if condition is None else condition
         self._fires = aligned(over(self._condition, self.extra, lowering.logic, every=False), self.axes)
@@ -68,10 +70,11 @@ class Writer:
         return self._value(run)
 
     def mixture(self, run: Run) -> tuple[Tensor, Tensor]:
-        """``Σcw`` and ``Σc`` over ``extra``, as floats."""
+        """``Σcw`` and ``Σc`` over ``extra``, as floats; of truth values, the logic's *or* of each."""
         value = fully_soft(self.value(run), self.type)
         gate = self._gates(run)
-        return self._sum(beside(gate, value) * value), self._sum(gate)
+        join = self._any if self.type.prim == "bool" else self._sum
+        return join(beside(gate, value) * value), join(gate)
 
     def change(self, run: Run) -> Tensor:
         """What an increase adds, or a scaling multiplies by, minus one; 0 where it does not fire.
@@ -115,6 +118,14 @@ class Writer:
     def _sum(self, tensor: Tensor) -> Tensor:
         dims = self._extra_dims()
         return whole.total(tensor, dims) if dims else tensor
+
+    def _any(self, truth: Tensor) -> Tensor:
+        dims = self._extra_dims()
+        if not dims:
+            return truth
+        if any(truth.shape[dim] == 0 for dim in dims):
+            return self._sum(truth)
+        return self._soft.some(truth, dims)
 
     def _product(self, tensor: Tensor) -> Tensor:
         for dim in reversed(self._extra_dims()):
@@ -183,6 +194,11 @@ class Writer:
         counted = counted * beside(real, counted)
         total = torch.index_put(zeros.to(counted.dtype), self.index(run), counted, accumulate=True)
         return total > 0.5 if local.dtype == torch.bool else total
+
+
+def soft(logic: Logic) -> Logic:
+    """The logic on floats: Gödel's for a crisp one."""
+    return logic_of("godel") if logic.crisp else logic
 
 
 def beside(gate: Tensor, value: Tensor) -> Tensor:
