@@ -455,3 +455,14 @@ def test_a_later_use_tells_what_a_blank_returns():
             :effect (assign (at ?i) (??f (at ?i)))))"""
     )
     assert domain.blanks["action::a::f"].signature == "action::a::f(pose) -> pose"
+
+
+def test_sums_and_differences_keep_the_name_of_their_type():
+    domain = parse_domain("""
+    (define (domain d) (:types b - object x - float32 y - float32)
+      (:predicates (left [return_type=x] ?b - b) (width [return_type=x] ?b - b) (up [return_type=y] ?b - b))
+      (:derived (named ?b - b) (??f (+ (left ?b) (width ?b) 1) (- (left ?b) (width ?b)) (- (up ?b))))
+      (:derived (plain ?b - b) (??f (+ (left ?b) (up ?b)) (* (left ?b) (width ?b)) (/ (up ?b) (up ?b)))))
+    """)
+    aliases = {name: [i.type.alias for i in blank.inputs] for name, blank in domain.blanks.items()}
+    assert aliases == {"derived::named::f": ["x", "x", "y"], "derived::plain::f": [None, None, None]}

@@ -194,6 +194,11 @@ def check_arithmetic(ctx: Context, node: Group, scope: Scope, want: Type | None)
     type_ = replace(
         base, prim="float32" if is_float else "int64", choices=None, tolerance=tolerance, alias=None
     )
+    # Sums and differences of values of one type are of it, too: networks compare them with others.
+    named = [t for e, t in zip(operands, types, strict=False) if not isinstance(e, Value)]
+    aliases = {t.alias for t in named}
+    if op in ("+", "-") and len(aliases) == 1 and all(t == type_ for t in named):
+        type_ = replace(type_, alias=aliases.pop())
     if is_float:
         operands = [_as_float(operand) for operand in operands]
     return Arithmetic(op, tuple(operands), type_, ctx.span(node))  # type: ignore[arg-type]
