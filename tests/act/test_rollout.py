@@ -182,8 +182,8 @@ def test_a_refusal_is_told_to_the_agent_and_kept():
     assert pds.rollout(near, [Line(refusals=[0]), Line()], seeds=[3, 3]).steps == (3, 2)
 
 
-def test_nothing_is_said_of_controllers_that_never_refuse():
-    assert pds.rollout(Walker(), Line(), seeds=[3])[0].executable is None
+def test_that_all_was_executed_is_kept():
+    assert pds.rollout(Walker(), Line(), seeds=[3])[0].executable == [True, True]
 
 
 def test_the_deviations_of_an_episode_that_waited_are_kept():

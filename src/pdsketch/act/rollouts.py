@@ -176,10 +176,8 @@ def rollout(agent: Agent, worlds: Worlds, seeds: Iterable[int], max_steps: int =
     for first in range(0, len(listed), at_once):
         some = zip(open_, listed[first : first + at_once], strict=False)
         plays += play(agent, [Play.begin(world, seed) for world, seed in some], max_steps)
-    # Where nothing was ever refused, nothing is known about what could not be executed.
-    refusals = not all(done for one in plays for done in one.executed)
     return Rollouts(
-        tuple(one.episode(with_executed=refusals) for one in plays),
+        tuple(one.episode(with_executed=True) for one in plays),
         tuple(listed),
         tuple(one.success[-1] for one in plays),
         tuple(one.account for one in plays),
