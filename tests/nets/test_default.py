@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from pdsketch.nets.default import Constant, Network, least_weights, make, outline
+from pdsketch.nets.heads import Head
 from pdsketch.nets.nested import drawing
 from pdsketch.nets.normalise import Normalise, recording
 from pdsketch.nets.signature import Input, Signature, Spec
@@ -283,3 +284,9 @@ def test_the_weights_of_a_network_are_known_before_it_is_made(given, output):
         weights = make(signature, generator()).state_dict()
         assert outline(signature) == {name: (t.dtype, tuple(t.shape)) for name, t in weights.items()}
         assert least_weights(signature) <= sum(t.numel() for t in weights.values())
+
+
+def test_a_truth_that_is_kept_or_set_is_at_most_one():
+    head = Head(1, Spec("bool"), None, residual=True)
+    raw = torch.randn(10_000, 3, generator=torch.Generator().manual_seed(0)) - torch.tensor([30.0, 0.0, 0.0])
+    assert float(head.value(raw, torch.ones(10_000, 1)).max()) == 1.0

@@ -84,6 +84,7 @@ class Head(nn.Module):
         choice = torch.softmax(odds, dim=-1)
         if spec.prim == "bool":
             truth = before.reshape(*leading, *spec.shape) * choice[..., -1] + choice[..., 1]
+            truth = truth.clamp(max=1.0)  # two parts of a softmax may add up to a little more
             return truth.reshape(*leading, *spec.axes)
         return torch.log(before * choice[..., -1:] + choice[..., :-1] + LOG_FLOOR)
 
