@@ -75,3 +75,20 @@ def test_two_poses_are_drawn_over_their_difference():
     assert set(grid.values[0]) == {1.0}
     assert set(grid.values[-1]) == {0.0}
     assert "difference" in page(found, model)
+
+
+def test_goals_are_told_apart_by_their_predicate_and_not_by_their_objects():
+    domain = pds.parse_domain("""
+    (define (domain line) (:types b) (:predicates (x [return_type=float32] ?b - b))
+      (:derived (left ?a ?b - b) (??f (x ?a) (x ?b)))
+      (:derived (right ?a ?b - b) (??f (x ?a) (x ?b))))
+    """)
+    goals = {f"({p} {a} {b})": [0] for p in ("left", "right") for a, b in ("pq", "qr", "pp")}
+    state = pds.State(domain, {"b": ["p", "q", "r"]}, {"x": [0.0, 1.0, 2.0]})
+    found = pds.evaluate(pds.Model(domain, seed=0), [pds.Episode([state], [], goals=goals)]).measures
+    assert [(kind.formula.split()[0], kind.formulas) for kind in found.goals] == [
+        ("(left", 2),
+        ("(left", 1),
+        ("(right", 2),
+        ("(right", 1),
+    ]

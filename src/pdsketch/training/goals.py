@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from itertools import count
 from typing import final
 
-from pdsketch.lang import Apply, Domain, Expr, Predicate, map_children, rename_bound
+from pdsketch.lang import Apply, Domain, Expr, Object, Predicate, map_children, rename_bound
 
 
 @final
@@ -50,6 +50,31 @@ def families(domain: Domain, goals: Iterable[Expr]) -> list[Family]:
             family = found[skeleton, signatures] = Family(skeleton, wider, {})
         family.members[at] = tuple(slots)
     return list(found.values())
+
+
+def kinds(domain: Domain, goals: Iterable[Expr]) -> list[list[int]]:
+    """The goals by what they ask of which predicates, whatever the objects; of those over several derived
+    predicates at once (a red box, a blue key), all of one skeleton are one kind.
+    """
+    found: dict[Hashable, list[int]] = {}
+    for at, goal in enumerate(goals):
+        slots: dict[str, int] = {}
+        skeleton = _skeleton(_impersonal(goal), domain, slots)
+        alike = tuple(signature(domain.predicates[name]) for name in slots)
+        found.setdefault((skeleton, tuple(slots) if len(slots) == 1 else alike), []).append(at)
+    return list(found.values())
+
+
+def _impersonal(goal: Expr) -> Expr:
+    """The goal with objects named by the order in which they come."""
+    names: dict[Object, str] = {}
+
+    def renamed(node: Expr) -> Expr:
+        if isinstance(node, Object):
+            return replace(node, name=names.setdefault(node, f"#{len(names)}"))
+        return map_children(node, renamed)
+
+    return renamed(goal)
 
 
 def signature(predicate: Predicate) -> tuple[Hashable, ...]:

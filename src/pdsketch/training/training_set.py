@@ -14,7 +14,7 @@ from pdsketch.tensor import CRISP, Logic, Model, Node, StateBatch, Universe
 from pdsketch.training.alike import groups
 from pdsketch.training.data.device_dataset import DeviceDataset
 from pdsketch.training.data.episode_arrays import Array, width_of
-from pdsketch.training.goals import Family, families, signature
+from pdsketch.training.goals import Family, families, kinds, signature
 
 
 @final
@@ -91,6 +91,7 @@ class TrainingSet:
         self.reads = model.domain.analysis
         self.goals = self._goals()
         self.families = families(model.domain, self.goals)
+        self.kinds = kinds(model.domain, self.goals)
         self.actions = [model.domain.actions[name] for name in dataset.arrays.actions]
         self.tables = list(model.domain.analysis.tables)
         self.schedule = ReadSchedule(self)

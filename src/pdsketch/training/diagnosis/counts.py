@@ -68,7 +68,7 @@ class Judged:
 @final
 @dataclass(frozen=True)
 class GoalKind:
-    """Goals that differ only in the derived predicates that they name.
+    """Goals that differ only in their objects, or in which of several derived predicates they name.
 
     ``formula`` is the one of them that was judged wrong most often,
     ``formulas`` how many there are.

@@ -168,11 +168,11 @@ class _Tally:
         )
 
     def _kinds(self) -> tuple[GoalKind, ...]:
-        """The goals that were judged, by family."""
+        """The goals that were judged, by kind."""
         found = []
         texts = self.training.dataset.arrays.goals
-        for family in self.training.families:
-            members = np.array(list(family.members))
+        for alike in self.training.kinds:
+            members = np.array(alike)
             members = members[self.by_goal[members, :2].sum(1) > 0]
             if len(members):
                 counts = self.by_goal[members]
