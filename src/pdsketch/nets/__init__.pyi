@@ -10,6 +10,24 @@ from pdsketch.nets.default import (
     make as make,
     outline as outline,
 )
+from pdsketch.nets.features import Argument as Argument
+from pdsketch.nets.forms import (
+    AtLeast as AtLeast,
+    Base as Base,
+    Componentwise as Componentwise,
+    Form as Form,
+    Linear as Linear,
+    Node as Node,
+    Table as Table,
+    Test as Test,
+    Threshold as Threshold,
+    Tree as Tree,
+    component as component,
+    design as design,
+    element as element,
+    elements as elements,
+)
+from pdsketch.nets.readings import Reading as Reading, can_read as can_read, readings_of as readings_of
 from pdsketch.nets.nested import (
     Nested as Nested,
     Told as Told,

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from pdsketch.nets.additive import AdditiveLogistic, add_group_lasso
 from pdsketch.nets.features import NORM_FLOOR, Argument, Chosen, Features, membership
+from pdsketch.nets.forms import Form
 from pdsketch.nets.layers import FIRST_WIDTH, SECOND_WIDTH, linear
 from pdsketch.nets.nested import Nested
 from pdsketch.nets.signature import Signature
@@ -31,6 +32,7 @@ class BooleanNet(Nested):
         additive = AdditiveLogistic(signature, features, generator)
         super().__init__([*additive.kinds, "perceptron", *(["counting"] if features.pools else [])])
         self.signature = signature
+        self.form: Form | None = None
         self.features = features
         self.additive = additive
         self.register_buffer("member", membership(features.factors), persistent=False)
@@ -40,6 +42,8 @@ class BooleanNet(Nested):
 
     def forward(self, *args: Argument) -> Tensor:
         """The truth ``[..., 1]``."""
+        if self.form is not None:
+            return cast(Tensor, self.form(*args))
         features = self.features
         self.additive.note_values(args)
         singles = features.values(args)

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from pdsketch.nets.boolean_net import BooleanNet, add_group_lassos
 from pdsketch.nets.features import NORM_FLOOR, Argument, Features, membership
+from pdsketch.nets.forms import Form
 from pdsketch.nets.heads import Head
 from pdsketch.nets.layers import FIRST_WIDTH, SECOND_WIDTH, linear
 from pdsketch.nets.nested import Nested
@@ -64,6 +65,8 @@ class Constant(nn.Module):
 
     def __init__(self, signature: Signature) -> None:
         super().__init__()
+        self.signature = signature
+        self.form: Form | None = None
         head = Head(1, signature.output, None, residual=False)
         self.raw = nn.Parameter(torch.zeros(head.layer.out_features))
         head.layer = nn.Identity()  # type: ignore[assignment]
@@ -71,6 +74,8 @@ class Constant(nn.Module):
 
     def forward(self) -> Tensor:
         """The value's own axes alone."""
+        if self.form is not None:
+            return cast(Tensor, self.form())
         return self.head.value(self.raw * DIRECT_SCALE, None)
 
 
@@ -91,6 +96,7 @@ class Network(Nested):
         features = Features(signature, generator)
         super().__init__(["linear", "perceptron", *(["counting"] if features.pools else [])])
         self.signature = signature
+        self.form: Form | None = None
         self.features = features
         self.register_buffer("member", membership(self.features.factors), persistent=False)
         width = sum(self.features.factors)
@@ -111,6 +117,8 @@ class Network(Nested):
 
     def forward(self, *args: Argument) -> Tensor:
         """The result for arguments as `Signature` lays them out."""
+        if self.form is not None:
+            return cast(Tensor, self.form(*args))
         features = self.features
         singles = features.values(args)
         parts = [*features.alone(singles), *features.between(singles)]

@@ -35,8 +35,8 @@ def can_join(network: nn.Module | None) -> bool:
 
 
 def is_free(network: BooleanNet) -> bool:
-    """Whether nobody watches or records what this very network is given."""
-    if network._forward_hooks or network._forward_pre_hooks:
+    """Whether a network speaks for itself, and nobody watches or records what it is given."""
+    if network.form is not None or network._forward_hooks or network._forward_pre_hooks:
         return False
     return not any(
         part.recording if isinstance(part, Normalise) else part.noting for part in _statistics(network)

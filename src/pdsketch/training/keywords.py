@@ -25,7 +25,7 @@ class FitOptions(TypedDict, total=False):
     sparsity: float
     rarity: float
     usage: float
-    trial: float
+    forms: bool
     tnorm: TNorm
     balanced: bool
     variable_loss: VariableLoss

@@ -20,7 +20,7 @@ VariableLoss = Literal["likelihood", "distance"]
 class Options:
     """How to fit; the defaults are what was seen to work.
 
-    - ``steps`` (the first two fifths only choose how far each network grows), ``seed``,
+    - ``steps`` (at most: a fit ends earlier where simple functions explain everything), ``seed``,
       ``batch`` (states per step; fewer where there are fewer).
     - ``learning_rate``, ``warmup`` (part of the steps), ``weight_decay``, ``clip``
       (the largest norm of a gradient): AdamW, cosine schedule down to 1 %.
@@ -31,9 +31,7 @@ class Options:
       ``rarity``: how much a derived predicate that is a blank prefers to be false
       (a closed world: what no example calls true is not). ``usage``: how much encoded
       ints prefer to use all their codes.
-    - ``trial``: the part of the steps that only serves to choose how flexible each
-      default network is to be; then all begin again. 0: as flexible as can be, which
-      suits many examples of what only a flexible network can learn.
+    - ``forms``: whether simple functions take the places of networks where the model stays as good.
     - ``tnorm``: the logic while training. ``balanced``: changed and unchanged
       variables weigh alike. ``variable_loss``: predicted variables are compared by their
       likelihood, where a conditional effect is a choice between writing and keeping, or by the
@@ -74,7 +72,7 @@ class Options:
     sparsity: float = 1.0
     rarity: float = 0.03
     usage: float = 1.0
-    trial: float = 0.4
+    forms: bool = True
     tnorm: TNorm = "product"
     balanced: bool = True
     variable_loss: VariableLoss = "likelihood"
@@ -142,7 +140,7 @@ PAPER: Final[Mapping[str, Any]] = {
     "sparsity": 0.0,
     "rarity": 0.0,
     "usage": 0.0,
-    "trial": 0.0,
+    "forms": False,
 }
 """The preset of ``paper=True``: how PDSketch (Mao et al., 2022) trains."""
 
@@ -168,7 +166,6 @@ _NUMBERS = {
     "sparsity": (0.0, math.inf),
     "rarity": (0.0, math.inf),
     "usage": (0.0, math.inf),
-    "trial": (0.0, 0.9),
     "validation": (0.0, 0.99),
     "time_limit": (0.0, math.inf),
     "resident_gib": (0.0, math.inf),

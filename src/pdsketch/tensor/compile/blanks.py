@@ -51,7 +51,9 @@ class Functions(nn.Module):
         if not isinstance(modules, Mapping):
             found = type(modules).__name__
             raise error("bad-module", f"`modules` maps names of blanks to functions, and is a {found}")
-        self.given = by_full_name(domain, modules)
+        every = by_full_name(domain, modules)
+        self.pinned = {name: kind for name, kind in every.items() if isinstance(kind, str)}
+        self.given = {name: module for name, module in every.items() if name not in self.pinned}
         self.gated = _unconditional(domain) - set(self.given)
         self.calls: dict[str, Callable[..., Any]] = {}
         self.weights: dict[Any, float] = {}

@@ -1,0 +1,461 @@
+"""Forms that might stand for a network, from weighted answers to what it was asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from math import prod
+from typing import Any, Final, cast, final
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from pdsketch.nets import (
+    Argument,
+    AtLeast,
+    Base,
+    Componentwise,
+    Form,
+    Linear,
+    Node,
+    Reading,
+    Signature,
+    Spec,
+    Table,
+    Test,
+    Threshold,
+    Tree,
+    component,
+    design,
+    element,
+    elements,
+    readings_of,
+)
+from pdsketch.training.forms.trees import Grown, Rows
+
+Array = np.ndarray[Any, Any]
+
+MOST_CLASSES: Final = 64
+"""Numbers that take more values are no choice between few; set by hand."""
+
+MOST_ROWS: Final = 2048
+"""No table has more rows; set by hand."""
+
+FITTED: Final = 3000
+"""Linear functions are fitted to so many examples: enough for a handful of coefficients."""
+
+MOST_COLUMNS: Final = 5
+"""No linear function has more; set by hand."""
+
+SAME: Final = 0.02
+"""Numbers nearer to each other than this part of their deviation are one value; set by hand."""
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Answers:
+    """What a blank was asked ``[n, *axes]``, what it should say ``[n, size]`` (codes, truths or numbers), and
+    how much that matters ``[n, size]``.
+    """
+
+    args: list[Argument]
+    values: Tensor
+    weights: Tensor
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def of(self, place: int) -> Answers:
+        """Those of one component."""
+        return Answers(self.args, self.values[:, place : place + 1], self.weights[:, place : place + 1])
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Proposal:
+    """A form, and the part of the weight of the answers that it gets wrong."""
+
+    form: Form
+    error: float
+
+
+def propose(signature: Signature, answers: Answers) -> list[Proposal]:
+    """Forms that might do, whatever they cost."""
+    if not signature.inputs:
+        return [Proposal(form, 0.0) for form in _constant(signature, answers)]
+    sets = [at for at, one in enumerate(signature.inputs) if one.is_set]
+    if sets:
+        single = len(sets) == 1 and signature.output == Spec("bool")
+        return list(_counts(signature, sets[0], answers)) if single else []
+    output = signature.output
+    if output.prim == "float":
+        return list(_numbers(signature, answers))
+    if output.shape:
+        return list(_components(signature, answers))
+    found = list(_choices(signature, answers))
+    return found + list(_conditions(signature, answers)) if output.prim == "bool" else found
+
+
+# -- choices between classes --------------------------------------------------------------
+
+
+@final
+class _Read:
+    """The readings of some examples."""
+
+    def __init__(self, signature: Signature, args: Sequence[Argument]) -> None:
+        self.readings = readings_of(signature)
+        self.values = read_all(self.readings, args, signature)
+
+    def allowed(self) -> Iterator[list[int]]:
+        """Readings to make trees of: relations alone, then codes too, then all; each list once."""
+        prices, before = [reading.price for reading in self.readings], list[int]()
+        for most in sorted(set(prices)):
+            found = [at for at, price in enumerate(prices) if price <= most]
+            if found != before:
+                yield found
+            before = found
+
+
+def read_all(listed: Sequence[Reading], args: Sequence[Argument], signature: Signature) -> Array:
+    """The values of readings ``[n, reading]``."""
+    if not listed:
+        return np.zeros((len(cast(Tensor, args[0])), 0), dtype=np.float32)
+    found: Array = torch.stack([one.of(args, signature) for one in listed], 1).cpu().numpy()
+    return found
+
+
+def _choices(signature: Signature, answers: Answers) -> Iterator[Proposal]:
+    """Trees and tables over classes: values, or what is added to an argument of the same type."""
+    output = signature.output
+    count = output.choices if output.is_categorical else 2
+    assert count is not None
+    codes = answers.values[:, 0].long()
+    read = _Read(signature, answers.args)
+    weights = answers.weights[:, 0].double().cpu().numpy()
+    yield from _classified(signature, read, codes.cpu().numpy(), weights, [(float(c),) for c in range(count)], None)
+    for base in _bases(signature):
+        own = Reading("code", base.argument, place=base.place or 0).of(answers.args, signature).long()
+        apart = ((codes - own) % count).cpu().numpy()
+        yield from _classified(signature, read, apart, weights, [(float(c),) for c in range(count)], base)
+
+
+def _bases(signature: Signature) -> Iterator[Base]:
+    """The codes among the arguments that a code may be counted from."""
+    output = signature.output
+    for at, one in enumerate(signature.inputs):
+        if output.is_categorical and one.spec.choices == output.choices and one.spec.is_categorical:
+            yield from (Base(at, place) for place in range(one.spec.size))
+
+
+def _classified(
+    signature: Signature,
+    read: _Read,
+    classes: Array,
+    weights: Array,
+    leaves: Sequence[tuple[float, ...]],
+    base: Base | None,
+) -> Iterator[Proposal]:
+    rows = Rows.of(read.readings, read.values, classes, weights, len(leaves))
+    whole = max(float(weights.sum()), 1e-12)
+    constant = True
+    for allowed in [*read.allowed()] or [[]]:
+        grown, last = Grown(rows, allowed), None
+        for size in grown.sizes():
+            tests, node, ends = grown.of(size)
+            error = float((ends.sum(1) - ends.max(1)).sum()) / whole
+            if (size > 1 or constant) and (last is None or error < last - 1e-9):
+                values = [leaves[at] for at in ends.argmax(1)]
+                yield Proposal(Tree(signature, tests, node, values, base), error)
+            last = error
+        constant = False
+    keys = [at for at, reading in enumerate(read.readings) if reading.kind == "code"]
+    if not keys:
+        return
+    table = Rows.of([read.readings[at] for at in keys], read.values[:, keys], classes, weights, len(leaves))
+    if 1 < len(table.values) <= MOST_ROWS:
+        said = {
+            tuple(int(code) for code in row): leaves[at]
+            for row, at in zip(table.values, table.weights.argmax(1), strict=True)
+        }
+        otherwise = leaves[int(table.weights.sum(0).argmax())]
+        error = float((table.weights.sum(1) - table.weights.max(1)).sum()) / whole
+        yield Proposal(Table(signature, table.readings, said, otherwise, base), error)
+
+
+def _components(signature: Signature, answers: Answers) -> Iterator[Proposal]:
+    """One component changes, the others stay: the best form of each; of one at a time also the next best."""
+    own = component(signature)
+    best: list[list[Proposal]] = []
+    for place in range(signature.output.size):
+        found = sorted(propose(own, answers.of(place)), key=lambda one: _kept(one, place) + 60.0 * one.error)
+        if not found:
+            return
+        best.append(found[:4])
+    yield _together(signature, [found[0] for found in best])
+    for place, found in enumerate(best):
+        for other in found[1:]:
+            yield _together(signature, [other if at == place else one[0] for at, one in enumerate(best)])
+
+
+def _kept(proposal: Proposal, place: int) -> float:
+    """The cost of a component's form: hardly any where it is that of the argument at the same place."""
+    form = proposal.form
+    kept = isinstance(form, Tree) and form.base is not None and form.base.place == place
+    return 0.1 if kept and form.cost <= 1.1 and not any(form.leaves[0]) else form.cost
+
+
+def _together(signature: Signature, parts: Sequence[Proposal]) -> Proposal:
+    return Proposal(Componentwise(signature, [part.form for part in parts]), max(part.error for part in parts))
+
+
+# -- truths -------------------------------------------------------------------------------
+
+
+def _conditions(signature: Signature, answers: Answers) -> Iterator[Proposal]:
+    """Thresholds, and the specific end: what all that is true has in common, or its list, and all else false."""
+    read = _Read(signature, answers.args)
+    weights = answers.weights[:, 0].double().cpu().numpy()
+    true = answers.values[:, 0].cpu().numpy() > 0.5
+    whole = max(float(weights.sum()), 1e-12)
+
+    def wrong(held: Array) -> float:
+        return float(weights[held != true].sum()) / whole
+
+    positives = read.values[true & (weights > 0)]
+    if not len(positives):
+        return
+    common = [
+        at
+        for at, reading in enumerate(read.readings)
+        if reading.is_discrete and (positives[:, at] == positives[0, at]).all()
+    ]
+    for some in [[at] for at in common] + ([common] if 1 < len(common) <= 6 else []):
+        tests = [Test(read.readings[at], float(positives[0, at])) for at in some]
+        held = (read.values[:, some] == positives[0, some]).all(1)
+        yield Proposal(all_of(signature, tests), wrong(held))
+    for allowed in read.allowed():
+        keys = [at for at in allowed if read.readings[at].kind in ("code", "turn", "difference")]
+        listed = np.unique(positives[:, keys], axis=0)
+        if keys and 1 <= len(listed) <= 32 and all(read.readings[at].is_discrete for at in keys):
+            rows = {tuple(int(code) for code in row): (1.0,) for row in listed}
+            form = Table(signature, [read.readings[at] for at in keys], rows, (0.0,))
+            yield Proposal(form, float(weights[~true & _among(read.values[:, keys], listed)].sum()) / whole)
+    yield from _thresholds(signature, read, answers, true, weights)
+
+
+def _among(values: Array, rows: Array) -> Array:
+    found: Array = (values[:, None] == rows[None]).all(-1).any(1)
+    return found
+
+
+def all_of(signature: Signature, tests: Sequence[Test]) -> Tree:
+    """True where all tests hold."""
+    node: Node = 1
+    for at in reversed(range(len(tests))):
+        node = (at, node, 0)
+    return Tree(signature, tests, node, [(0.0,), (1.0,)])
+
+
+def _columns(read: _Read) -> list[tuple[Reading, float | None]]:
+    found: list[tuple[Reading, float | None]] = []
+    for at, reading in enumerate(read.readings):
+        if reading.is_discrete:
+            found += [(reading, float(value)) for value in np.unique(read.values[:, at])[:16]]
+        else:
+            found.append((reading, None))
+    return found
+
+
+def _thresholds(
+    signature: Signature, read: _Read, answers: Answers, true: Array, weights: Array
+) -> Iterator[Proposal]:
+    """Logistic regression, then one column after the other left out."""
+    columns = _columns(read)
+    if not columns or len(columns) > 80 or true.all() or not true.any():
+        return
+    rng = np.random.default_rng(0)
+    some = np.concatenate([rng.permutation(np.flatnonzero(m))[: FITTED // 2] for m in (true, ~true)])
+    given = [cast(Tensor, x)[torch.from_numpy(some).to(cast(Tensor, x).device)] for x in answers.args]
+    every = design(columns, given, signature, len(some)).double().cpu()[:, 1:]
+    label = torch.from_numpy(true[some]).double()
+    by = torch.from_numpy(weights[some])
+    by = torch.where(label > 0, by / by[label > 0].sum(), by / by[label < 1].sum())
+    live = [at for at in range(len(columns)) if float(every[:, at].std()) > 1e-6]
+    while live:
+        own = every[:, live]
+        mean, spread = own.mean(0), own.std(0)
+        fitted = _logistic((own - mean) / spread, label, by)
+        held = ((own - mean) / spread) @ fitted[1:] + fitted[0] > 0
+        error = float(((held != (label > 0)).double() * by).sum() / 2)
+        if len(live) <= MOST_COLUMNS:
+            slopes = fitted[1:] / spread
+            constant = float(fitted[0] - (slopes * mean).sum())
+            form = Threshold(signature, [columns[at] for at in live], (constant, *slopes.tolist()))
+            yield Proposal(form, error)
+        live.pop(int(fitted[1:].abs().argmin()))
+
+
+def _logistic(x: Tensor, label: Tensor, weights: Tensor) -> Tensor:
+    found = torch.zeros(x.shape[1] + 1, dtype=torch.float64, requires_grad=True)
+    optimiser = torch.optim.LBFGS([found], max_iter=60, line_search_fn="strong_wolfe")
+
+    def closure() -> Tensor:
+        optimiser.zero_grad()
+        margin = (1 - 2 * label) * (x @ found[1:] + found[0])
+        loss = (torch.nn.functional.softplus(margin) * weights).sum() + 1e-5 * found[1:].square().sum()
+        loss.backward()  # type: ignore[no-untyped-call]
+        return loss
+
+    with torch.enable_grad():
+        optimiser.step(closure)  # type: ignore[no-untyped-call]
+    return found.detach()
+
+
+# -- numbers ------------------------------------------------------------------------------
+
+
+def _constant(signature: Signature, answers: Answers) -> Iterator[Form]:
+    """The value without arguments that answers ask for on average, or most often."""
+    weights = answers.weights.double()
+    if signature.output.prim == "float":
+        mean = (answers.values.double() * weights).sum(0) / weights.sum(0).clamp_min(1e-12)
+        yield Tree(signature, [], 0, [tuple(_rounded(mean.cpu().numpy()).tolist())])
+        return
+    leaf = []
+    for values, own in zip(answers.values.T, weights.T, strict=True):
+        codes = torch.bincount(values.long(), own)
+        leaf.append(float(codes.argmax()))
+    yield Tree(signature, [], 0, [tuple(leaf)])
+
+
+def _numbers(signature: Signature, answers: Answers) -> Iterator[Proposal]:
+    """A choice between few values, or what is added to an argument of the same type; or sparse linear."""
+    weights = answers.weights.double().mean(1).cpu().numpy()
+    values = answers.values.double().cpu().numpy()
+    read = _Read(signature, answers.args)
+    spread = float(values.std(0).max()) + 1e-9
+    bases = [None, *(Base(at) for at, one in enumerate(signature.inputs) if one.spec == signature.output)]
+    for base in bases:
+        apart = values
+        if base is not None:
+            apart = values - cast(Tensor, answers.args[base.argument]).reshape(len(values), -1).double().cpu().numpy()
+        classes, leaves = _grouped(apart, weights, max(SAME * spread, 1e-6))
+        if len(leaves) <= MOST_CLASSES:
+            yield from _classified(signature, read, classes, weights, leaves, base)
+        yield from _linear(signature, read, answers, apart, weights, spread, base)
+
+
+def _grouped(values: Array, weights: Array, width: float) -> tuple[Array, list[tuple[float, ...]]]:
+    """The class of each of some vectors that are few values, and these."""
+    cells = np.round(values / width).astype(np.int64)
+    _, classes = np.unique(cells, axis=0, return_inverse=True)
+    classes = classes.reshape(-1)
+    total = np.bincount(classes, weights)
+    means = np.stack([np.bincount(classes, weights * own) / np.maximum(total, 1e-12) for own in values.T], 1)
+    return classes, [tuple(row) for row in _rounded(means).tolist()]
+
+
+def _rounded(values: Array) -> Array:
+    """Numbers that are nearly round are meant to be."""
+    short: Array = np.round(values * 20) / 20
+    found: Array = np.where(np.abs(values - short) < 1e-3, short, values)
+    return found
+
+
+def _linear(
+    signature: Signature,
+    read: _Read,
+    answers: Answers,
+    apart: Array,
+    weights: Array,
+    spread: float,
+    base: Base | None,
+) -> Iterator[Proposal]:
+    """Sparse linear functions by matching pursuit (Mallat and Zhang, 1993)."""
+    columns = _columns(read)
+    some = np.random.default_rng(0).permutation(len(apart))[:FITTED]
+    given = [cast(Tensor, x)[torch.from_numpy(some).to(cast(Tensor, x).device)] for x in answers.args]
+    every = design(columns, given, signature, len(some)).double().cpu().numpy()
+    wanted, by = apart[some], np.sqrt(weights[some])[:, None]
+    total = max(float(weights[some].sum()), 1e-12)
+    chosen: list[int] = []
+    for _ in range(1 + MOST_COLUMNS):
+        own = every[:, [0, *(1 + at for at in chosen)]]
+        matrix = np.linalg.lstsq(own * by, wanted * by, rcond=None)[0]
+        short = np.round(matrix * 2) / 2
+        if np.abs(wanted - own @ short).mean() <= np.abs(wanted - own @ matrix).mean() + SAME * spread:
+            matrix = short
+        rest = wanted - own @ matrix
+        error = float((np.minimum(np.abs(rest).max(1) / spread, 1.0) * weights[some]).sum()) / total
+        if chosen:
+            rows = [tuple(row) for row in matrix.tolist()]
+            yield Proposal(Linear(signature, [columns[at] for at in chosen], rows, base), error)
+        if error < 1e-4 or not columns:
+            return
+        gain = np.abs((every[:, 1:] - every[:, 1:].mean(0)).T @ (rest * by**2)).sum(1)
+        gain = np.where(every[:, 1:].std(0) > 1e-6, gain / (every[:, 1:].std(0) + 1e-6), 0.0)
+        gain[chosen] = 0.0
+        if gain.max() < 1e-6:
+            return
+        chosen.append(int(gain.argmax()))
+
+
+# -- sets ---------------------------------------------------------------------------------
+
+
+def _counts(signature: Signature, set_: int, answers: Answers) -> Iterator[Proposal]:
+    """At least, or fewer than, so many elements that are of a kind: one test, then two together."""
+    own = element(signature, set_)
+    weights = answers.weights[:, 0].double()
+    true = answers.values[:, 0] > 0.5
+    whole = float(weights.sum().clamp_min(1e-12))
+    count = len(answers)
+    tables = {
+        reading: elements(set_, answers.args, count, lambda flat, r=reading: r.of(flat, own))
+        for reading in readings_of(own)
+    }
+    values, held = answers.args[set_]
+    there = held > 0.5
+    found: list[tuple[float, list[Test], Tensor]] = [(0.0, [], there)]
+    tests: list[tuple[Test, Tensor]] = []
+    for reading, table in tables.items():
+        seen = torch.unique(table[there])
+        few = len(seen) <= 32
+        step = float(seen.diff().min()) if len(seen) > 1 else 1.0
+        if reading.is_discrete or few:
+            near = 0.0 if reading.is_discrete else 0.25 * step
+            tests += [(t, there & ((table - t.value).abs() <= near + 1e-6)) for t in (Test(reading, float(v), near) for v in seen[:32])]
+        if not reading.is_discrete and len(seen) > 1:
+            cuts = (seen[1:] + seen[:-1]) / 2
+            cuts = cuts[torch.linspace(0, len(cuts) - 1, min(32, len(cuts))).long()]
+            for cut in cuts.tolist():
+                tests.append((Test(reading, cut, order=True), there & (table <= cut)))
+    scored: list[tuple[float, float, list[Test], int, bool]] = []
+
+    def score(some: list[Test], members: Tensor) -> float:
+        numbers = members.sum(1)
+        best = 1.0
+        for k in range(1, min(4, int(numbers.max()) if count else 0) + 1):
+            enough = numbers >= k
+            for fewer in (False, True):
+                error = float(weights[(enough != fewer) != true].sum()) / whole
+                scored.append((error, 1.0 + 0.5 * (k - 1) + len(some), some, k, fewer))
+                best = min(best, error)
+        return best
+
+    score([], there)
+    ranked = sorted(((score([t], m), at) for at, (t, m) in enumerate(tests)), key=lambda one: one[0])
+    for _, at in ranked[:6]:
+        first, members = tests[at]
+        for other, more in tests:
+            if other is not first:
+                score([first, other], members & more)
+    scored.sort(key=lambda one: one[0] + 0.02 * one[1])
+    for error, _, some, k, fewer in scored[:24]:
+        inner = all_of(own, some) if some else Tree(own, [], 0, [(1.0,)])
+        yield Proposal(AtLeast(signature, set_, inner, k, few=fewer), error)
+    share = float(weights[true].sum()) / whole
+    yield Proposal(Tree(signature, [], 0, [(1.0 if share > 0.5 else 0.0,)]), min(share, 1.0 - share))

@@ -1,0 +1,348 @@
+"""From a fitted flexible model to forms: blank by blank the cheapest that leaves the whole model as good."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Final, cast, final
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from pdsketch.lang import BlankCall, walk
+from pdsketch.nets import Argument, BooleanNet, Constant, Form, Network, Signature, Tree, can_read
+from pdsketch.tensor import Functions
+from pdsketch.training.data.episode_arrays import Array
+from pdsketch.training.forms.answers import Slot, answers, asked
+from pdsketch.training.forms.errors import Errors, errors
+from pdsketch.training.forms.propose import Answers, propose
+from pdsketch.training.losses import Losses
+
+PASSES: Final = 5
+"""Blanks are gone through so often, every second time with what would have been right; set by hand."""
+
+NETWORK_COST: Final = 60.0
+"""What a network costs, in tests of a tree; set by hand."""
+
+TRUE_COST: Final = 8.0
+"""What it costs to be true of everything that is ever asked: a closed world. Set by hand."""
+
+ERROR_COST: Final = 0.5
+"""What one wrong example costs; set by hand."""
+
+SLACK: Final = 0.004
+"""In the first pass a kind that has errors may have so many more, as a part of its examples; set by hand."""
+
+FARTHEST: Final = 0.25
+"""Forms that get more of the weight of the answers wrong are not tried; set by hand."""
+
+MOST_TRIED: Final = 60
+"""Forms that are tried in the place of one network at a time; set by hand."""
+
+MOST_JUDGED: Final = 2048
+FIRST_JUDGED: Final = 256
+"""Examples by which models are judged; forms that fail on the first few are not judged further."""
+
+MOST_ASKED: Final = 3000
+"""Inputs on which forms are compared with each other."""
+
+FEWEST: Final = 5
+"""Answers that mattered, without which a network is kept."""
+
+
+@final
+@dataclass(slots=True)
+class Judgement:
+    """The errors of a model on training examples and on those held out."""
+
+    train: Errors
+    held_out: Errors
+
+    @property
+    def total(self) -> float:
+        """All of them."""
+        return self.train.total + self.held_out.total
+
+    def within(self, other: Judgement, slack: float = 0.0) -> bool:
+        """Whether no kind is worse than there."""
+        return self.train.within(other.train, slack) and self.held_out.within(other.held_out, slack)
+
+
+@final
+@dataclass(slots=True, eq=False)
+class Simplified:
+    """What became of the blanks: forms by name (`NAME#gate` for gates), and the errors before and after."""
+
+    forms: dict[str, Form] = field(default_factory=dict)
+    before: float = 0.0
+    after: float = 0.0
+    cost: float = 0.0
+
+    def place(self, functions: Functions) -> None:
+        """Let the forms speak for their networks."""
+        for name, form in self.forms.items():
+            owner, _, gate = name.partition("#")
+            network = functions.network(owner)
+            network = getattr(network, "gate", None) if gate else network
+            cast("Network | BooleanNet | Constant", network).form = form
+
+
+@final
+class Simplifier:
+    """Puts forms in the places of a model's networks, and judges each by the whole model."""
+
+    def __init__(self, losses: Losses, train: Array, held_out: Array) -> None:
+        self.losses = losses
+        training = losses.training
+        self.train = _some(train, training.dataset.strata, MOST_JUDGED)
+        self.held_out = _some(held_out, training.dataset.strata, MOST_JUDGED)
+        self.first = _some(self.train, training.dataset.strata, FIRST_JUDGED)
+        self.slots: dict[str, Slot] = {}
+        self._seen: dict[str, list[Argument]] = {}
+
+    def run(self) -> Simplified:
+        """Forms in the places of networks, left there as their ``form``."""
+        functions = self.losses.training.model.blanks
+        with _eval(self.losses.training.model), self._opened(functions):
+            found = self._chosen()
+        found.place(functions)
+        return found
+
+    @contextmanager
+    def _opened(self, functions: Functions) -> Iterator[None]:
+        """Within, slots stand in the places of the networks that may become forms."""
+        own = {name: _slot(functions, name) for name in candidates(self.losses)}
+        for name, slot in own.items():
+            functions.calls[name] = slot
+            self.slots[name] = slot
+            if slot.gate is not None:
+                self.slots[f"{name}#gate"] = slot.gate
+        try:
+            yield
+        finally:
+            for name, slot in own.items():
+                functions.calls[name] = slot.network
+
+    def judge(self) -> Judgement:
+        """The errors of the model as it is."""
+        return Judgement(errors(self.losses, self.train), errors(self.losses, self.held_out))
+
+    def _chosen(self) -> Simplified:
+        if not self.slots:
+            return Simplified()
+        few = _some(self.train, self.losses.training.dataset.strata, FIRST_JUDGED)
+        self._seen = {name: _sampled(args) for name, args in asked(self.losses, self.slots, few).items()}
+        first = now = self.judge()
+        lenient: list[str] = []
+        for turn in range(PASSES):
+            mended = turn % 2 == 1
+            if mended and not now.total:
+                continue
+            bar = first if first.total <= now.total else now
+            given, changed = answers(self.losses, self.slots, self.train, mended=mended), False
+            for name, slot in self.slots.items():
+                if name not in given or len(given[name]) < min(FEWEST, len(self.train)) and slot.signature.inputs:
+                    continue
+                tried = self._tried(name, given[name])
+                new = self._mend(name, tried, now) if mended else self._simplify(name, tried, bar, SLACK * (not turn))
+                if new is None and not turn:
+                    new = self._lenient(name, tried, now)
+                    lenient += [name] if new is not None else []
+                if new is not None:
+                    now, changed = new, True
+            if not changed and turn:
+                break
+        now = self._put_back(lenient, first, now)
+        now = self._pruned(now)
+        return Simplified(
+            {name: slot.inner for name, slot in self.slots.items() if isinstance(slot.inner, Form)},
+            first.total,
+            now.total,
+            sum(self._cost(name) for name in self.slots),
+        )
+
+    # -- one blank ------------------------------------------------------------------------
+
+    def _tried(self, name: str, given: Answers) -> list[tuple[float, Form]]:
+        """Forms that might do, cheapest first, of those that answer alike only the cheapest."""
+        signature = self.slots[name].signature
+        found = [
+            (self._price(name, one.form), one.form) for one in propose(signature, given) if one.error < FARTHEST
+        ]
+        found.sort(key=lambda one: one[0])
+        seen: set[bytes] = set()
+        kept = []
+        for cost, form in found:
+            answer = self._fingerprint(name, form, given)
+            if answer not in seen:
+                seen.add(answer)
+                kept.append((cost, form))
+        return kept[:MOST_TRIED]
+
+    def _price(self, name: str, form: Form) -> float:
+        """What a form costs, and of a truth also what it is true of."""
+        if form.signature.output.prim != "bool" or name not in self._seen or not form.signature.inputs:
+            return form.cost
+        return form.cost + TRUE_COST * float((form(*self._seen[name]) > 0.5).float().mean())
+
+    def _fingerprint(self, name: str, form: Form, given: Answers) -> bytes:
+        if not form.signature.inputs:
+            return form().cpu().numpy().tobytes()
+        parts = [form(*given.args)] + ([form(*self._seen[name])] if name in self._seen else [])
+        spec = form.signature.output
+        codes = [part.argmax(-1) if spec.is_categorical else part for part in parts]
+        return b"".join(np.ascontiguousarray(part.cpu().numpy()).tobytes() for part in codes)
+
+    def _cost(self, name: str) -> float:
+        inner = self.slots[name].inner
+        return self._price(name, inner) if isinstance(inner, Form) else NETWORK_COST
+
+    def _simplify(self, name: str, tried: list[tuple[float, Form]], bar: Judgement, slack: float) -> Judgement | None:
+        """The cheapest form with which no kind of error is worse."""
+        slot, own = self.slots[name], self._cost(name)
+        kept = slot.inner
+        first = self._quick_bar(slack)
+        for cost, form in tried:
+            if cost >= own:
+                break
+            slot.inner = form
+            if first is not None and not errors(self.losses, self.first).within(first, slack):
+                continue
+            new = self.judge()
+            if new.within(bar, slack):
+                return new
+        slot.inner = kept
+        return None
+
+    def _quick_bar(self, slack: float) -> Errors | None:
+        """What the first few examples must not be worse than: they have no errors; None: they have some."""
+        found = errors(self.losses, self.first)
+        return found if not found.total else None
+
+    def _mend(self, name: str, tried: list[tuple[float, Form]], now: Judgement) -> Judgement | None:
+        """The form that is the best trade of cost for errors."""
+        slot, own = self.slots[name], self._cost(name)
+        kept, best = slot.inner, now
+        for cost, form in tried:
+            if cost > own + ERROR_COST * best.total:
+                break
+            slot.inner = form
+            new = self.judge()
+            if new.held_out.within(best.held_out) and cost + ERROR_COST * new.total < own + ERROR_COST * best.total:
+                kept, best, own = form, new, cost
+        slot.inner = kept
+        return best if best is not now else None
+
+    def _lenient(self, name: str, tried: list[tuple[float, Form]], now: Judgement) -> Judgement | None:
+        """A form that makes errors, where none does without: others may become better by it."""
+        slot = self.slots[name]
+        kept, best = slot.inner, None
+        least = self._cost(name) + ERROR_COST * now.total
+        for cost, form in tried:
+            slot.inner = form
+            new = self.judge()
+            if cost + ERROR_COST * new.total < least:
+                kept, best, least = form, new, cost + ERROR_COST * new.total
+        slot.inner = kept
+        return best
+
+    # -- the end --------------------------------------------------------------------------
+
+    def _put_back(self, lenient: list[str], first: Judgement, now: Judgement) -> Judgement:
+        """Networks in the places of forms, where that helps most, until nothing is worse than at first."""
+        lenient = list(lenient)
+        while lenient and not now.within(first, SLACK):
+            found = []
+            for name in lenient:
+                slot = self.slots[name]
+                form, slot.inner = slot.inner, slot.network
+                found.append((self.judge(), name))
+                slot.inner = form
+            now, name = min(found, key=lambda one: one[0].total)
+            self.slots[name].inner = self.slots[name].network
+            lenient.remove(name)
+        return now
+
+    def _pruned(self, now: Judgement) -> Judgement:
+        """Trees with fewer tests, as long as no error is added and nothing more is true."""
+        for name, slot in self.slots.items():
+            while isinstance(slot.inner, Tree):
+                kept, own = slot.inner, self._cost(name)
+                for smaller in kept.smaller():
+                    if self._price(name, smaller) >= own:
+                        continue
+                    slot.inner = smaller
+                    new = self.judge()
+                    if new.within(now):
+                        now = new
+                        break
+                else:
+                    slot.inner = kept
+                    break
+        return now
+
+
+def candidates(losses: Losses) -> list[str]:
+    """The blanks whose networks may become forms: default ones of values that can be read, no encoders."""
+    training = losses.training
+    encoders = set()
+    for predicate in training.domain.predicates.values():
+        if predicate.role == "encoded" and predicate.body is not None:
+            encoders |= {node.blank for node in walk(predicate.body) if isinstance(node, BlankCall)}
+    found = []
+    for name in training.domain.blanks:
+        network = training.model.blanks.network(name)
+        if (
+            isinstance(network, Network | BooleanNet | Constant)
+            and name not in encoders
+            and name not in training.model.blanks.pinned
+            and can_read(network.signature)
+            and not network.signature.bounded
+        ):
+            found.append(name)
+    return found
+
+
+def _slot(functions: Functions, name: str) -> Slot:
+    network = functions.network(name)
+    assert isinstance(network, Network | BooleanNet | Constant)
+    return Slot(network, Signature(network.signature.inputs, network.signature.output))
+
+
+@contextmanager
+def _eval(model: nn.Module) -> Iterator[None]:
+    """Within, the model is in evaluation mode."""
+    before = model.training
+    model.eval()
+    try:
+        yield
+    finally:
+        model.train(before)
+
+
+def _some(states: Array, strata: Array, most: int) -> Array:
+    """At most so many examples, of every stratum alike."""
+    if len(states) <= most:
+        return states
+    ordered = states[np.argsort(strata[states], kind="stable")]
+    return np.sort(ordered[np.linspace(0, len(ordered) - 1, most).astype(np.int64)])
+
+
+def _sampled(args: list[Argument]) -> list[Argument]:
+    """At most `MOST_ASKED` of many inputs."""
+    if not args:
+        return args
+    first = args[0][0] if isinstance(args[0], tuple) else args[0]
+    if len(first) <= MOST_ASKED:
+        return args
+    some = torch.from_numpy(np.random.default_rng(0).permutation(len(first))[:MOST_ASKED]).to(first.device)
+    return [(x[0][some], x[1][some]) if isinstance(x, tuple) else cast(Tensor, x)[some] for x in args]
+
+
+def forget(functions: Functions) -> None:
+    """Let networks speak for themselves again."""
+    for module in functions.networks.modules():
+        if isinstance(module, Network | BooleanNet | Constant):
+            module.form = None
