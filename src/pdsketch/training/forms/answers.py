@@ -82,14 +82,16 @@ def recording(slots: Mapping[str, Slot], dropped: str | None) -> Iterator[None]:
             slot.recording, slot.dropped = False, 0.0
 
 
-def answers(losses: Losses, slots: Mapping[str, Slot], states: Array, *, mended: bool) -> dict[str, Answers]:
+def answers(
+    losses: Losses, slots: Mapping[str, Slot], states: Array, *, mended: bool, dropping: bool = True
+) -> dict[str, Answers]:
     """By function: what it was asked, what it says, and the weights of that.
 
     ``mended``: also on examples that are wrong, with what would have been right there; the blame is shared
-    among all answers that might be meant.
+    among all answers that might be meant. ``dropping``: truths are dropped, too.
     """
     found: dict[str, list[Answers]] = {}
-    truths = [name for name, slot in slots.items() if slot.signature.output.prim == "bool"]
+    truths = [name for name, slot in slots.items() if dropping and slot.signature.output.prim == "bool"]
     generator_state = torch.random.get_rng_state()
     torch.manual_seed(0)
     for part, dropped in product(losses.training.dataset.parts(states, ROWS), [None, *truths]):

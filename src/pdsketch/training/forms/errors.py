@@ -3,9 +3,9 @@ variables that change and that stay."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, final
+from typing import Any, Final, final
 
 import torch
 from torch import Tensor
@@ -20,6 +20,9 @@ from pdsketch.training.time_slice import TimeSlice, Transition
 PARTS: Final = (0.0, 0.05, 0.3)
 """Numbers are wrong beyond their tolerance, and beyond these parts of how far they move; set by hand."""
 
+Kind = tuple[Any, ...]
+"""What is judged: a kind of goals, an action's precondition, or what an action writes; and of these, which."""
+
 ROWS: Final = 4096
 """Examples that are judged at once, to bound memory."""
 
@@ -29,8 +32,8 @@ ROWS: Final = 4096
 class Errors:
     """How many of each kind are wrong, and how many there are."""
 
-    wrong: Mapping[Hashable, float]
-    count: Mapping[Hashable, float]
+    wrong: Mapping[Kind, float]
+    count: Mapping[Kind, float]
 
     @property
     def total(self) -> float:
@@ -58,7 +61,7 @@ def errors(losses: Losses, states: Array) -> Errors:
 class _Tally:
     def __init__(self, losses: Losses) -> None:
         self.losses, self.training = losses, losses.training
-        self._kinds: list[Hashable] = []
+        self._kinds: list[Kind] = []
         self._sums: list[Tensor] = []
         kind_of_goal = torch.zeros(len(self.training.goals), dtype=torch.int64)
         for at, goals in enumerate(self.training.kinds):
@@ -83,7 +86,7 @@ class _Tally:
             for name, new in transition.new.items():
                 self._written(current, transition, training.domain.predicates[name], new, targets[name])
 
-    def _judged(self, kind: Hashable, truth: Tensor, label: Tensor) -> None:
+    def _judged(self, kind: Kind, truth: Tensor, label: Tensor) -> None:
         wrong = truth != label
         self._add((kind, True), wrong & label, label)
         self._add((kind, False), wrong & ~label, ~label)
@@ -124,14 +127,14 @@ class _Tally:
             self._add((name, "changed", part), wrong & changed, changed & there)
             self._add((name, "still", part), wrong & ~changed, ~changed & there)
 
-    def _add(self, kind: Hashable, wrong: Tensor, of: Tensor) -> None:
+    def _add(self, kind: Kind, wrong: Tensor, of: Tensor) -> None:
         self._kinds.append(kind)
         self._sums.append(torch.stack([wrong.sum(), of.sum()]))
 
     def found(self) -> Errors:
         """What was counted, fetched at once."""
-        wrong: dict[Hashable, float] = {}
-        count: dict[Hashable, float] = {}
+        wrong: dict[Kind, float] = {}
+        count: dict[Kind, float] = {}
         if self._sums:
             for kind, (bad, all_) in zip(self._kinds, torch.stack(self._sums).tolist(), strict=True):
                 wrong[kind] = wrong.get(kind, 0.0) + bad

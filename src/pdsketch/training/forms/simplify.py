@@ -5,21 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Final, cast, final
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from pdsketch.lang import BlankCall, walk
-from pdsketch.nets import Argument, BooleanNet, Constant, Form, Network, Signature, Tree, can_read
+from pdsketch.lang import BlankCall, effect_expressions, walk
+from pdsketch.nets import Argument, BooleanNet, Constant, Form, Network, Signature, Spec, Tree, can_read
 from pdsketch.tensor import Functions
 from pdsketch.training.data.episode_arrays import Array
 from pdsketch.training.forms.answers import Slot, answers, asked
-from pdsketch.training.forms.errors import Errors, errors
+from pdsketch.training.forms.errors import Errors, Kind, errors
 from pdsketch.training.forms.propose import Answers, propose
 from pdsketch.training.losses import Losses
 
+import os
+def DEBUG(*a):
+    if os.environ.get("DBG"): print("     ", *a, flush=True)
 PASSES: Final = 5
 """Blanks are gone through so often, every second time with what would have been right; set by hand."""
 
@@ -47,6 +51,10 @@ FIRST_JUDGED: Final = 256
 
 MOST_ASKED: Final = 3000
 """Inputs on which forms are compared with each other."""
+
+MOST_PAIRS: Final = 24
+MOST_OTHERS: Final = 4
+"""So many forms that make more errors are tried, and so many of each blank, to see what others make of them."""
 
 FEWEST: Final = 5
 """Answers that mattered, without which a network is kept."""
@@ -101,6 +109,7 @@ class Simplifier:
         self.first = _some(self.train, training.dataset.strata, FIRST_JUDGED)
         self.slots: dict[str, Slot] = {}
         self._seen: dict[str, list[Argument]] = {}
+        self._forms: dict[str, list[tuple[float, Form]]] = {}
 
     def run(self) -> Simplified:
         """Forms in the places of networks, left there as their ``form``."""
@@ -136,6 +145,7 @@ class Simplifier:
         self._seen = {name: _sampled(args) for name, args in asked(self.losses, self.slots, few).items()}
         first = now = self.judge()
         lenient: list[str] = []
+        DEBUG("first", first.total)
         for turn in range(PASSES):
             mended = turn % 2 == 1
             if mended and not now.total:
@@ -145,15 +155,17 @@ class Simplifier:
             for name, slot in self.slots.items():
                 if name not in given or len(given[name]) < min(FEWEST, len(self.train)) and slot.signature.inputs:
                     continue
-                tried = self._tried(name, given[name])
+                tried = self._forms[name] = self._tried(name, given[name])
                 new = self._mend(name, tried, now) if mended else self._simplify(name, tried, bar, SLACK * (not turn))
                 if new is None and not turn:
                     new = self._lenient(name, tried, now)
                     lenient += [name] if new is not None else []
+                DEBUG(turn, name, len(given[name]), float(given[name].values.mean()), len(tried), None if new is None else (slot.inner.extra_repr(), new.total))
                 if new is not None:
                     now, changed = new, True
             if not changed and turn:
                 break
+        now = self._in_pairs(now)
         now = self._put_back(lenient, first, now)
         now = self._pruned(now)
         return Simplified(
@@ -247,6 +259,92 @@ class Simplifier:
                 kept, best, least = form, new, cost + ERROR_COST * new.total
         slot.inner = kept
         return best
+
+    def _in_pairs(self, now: Judgement) -> Judgement:
+        """Forms of one blank that make more errors, where others can then explain more.
+
+        A refusal that a wall explains is also explained by where one may go; two truths of which one would
+        have to be true for the other to matter are both false.
+        """
+        tried = 0
+        for name in [name for name in self.slots if now.total and name in self._at_fault(now)]:
+            slot = self.slots[name]
+            for form in self._others(name):
+                if tried == MOST_PAIRS or not now.total:
+                    return now
+                tried += 1
+                before = {other: one.inner for other, one in self.slots.items()}
+                least = self._weighed(now)
+                slot.inner = form
+                new = self._mended(name)
+                DEBUG("pair", name, form.extra_repr(), now.total, new.total)
+                if self._weighed(new) < least:
+                    now = new
+                    break
+                for other, inner in before.items():
+                    self.slots[other].inner = inner
+        return now
+
+    def _mended(self, name: str) -> Judgement:
+        """The other blanks made to fit a form, as well as they can be."""
+        now = self.judge()
+        related = self._contexts[name]
+        for _ in range(2):
+            given = answers(self.losses, self.slots, self.train, mended=True, dropping=False)
+            before = now.total
+            for other in related:
+                if other in given and len(given[other]) >= FEWEST:
+                    now = self._mend(other, self._tried(other, given[other]), now) or now
+            if now.total >= before or not now.total:
+                break
+        return now
+
+    def _others(self, name: str) -> list[Form]:
+        """Other forms than the one that a blank has: the cheapest, and of truths the constants."""
+        signature, own = self.slots[name].signature, self.slots[name].inner
+        found: list[Form] = []
+        if signature.output == Spec("bool"):
+            found = [Tree(signature, [], 0, [(truth,)]) for truth in (1.0, 0.0)]
+        found += [form for _, form in self._forms.get(name, [])[:MOST_OTHERS]]
+        said = own.extra_repr() if isinstance(own, Form) else ""
+        return [form for form in found if form.extra_repr() != said][:MOST_OTHERS]
+
+    def _weighed(self, now: Judgement) -> float:
+        return sum(map(self._cost, self.slots)) + ERROR_COST * now.total
+
+    def _at_fault(self, now: Judgement) -> set[str]:
+        """The blanks that stand in what is wrong."""
+        found: set[str] = set()
+        for part in (now.train, now.held_out):
+            for kind, wrong in part.wrong.items():
+                found |= self._blanks_of(kind) if wrong else set()
+        return {slot for slot in self.slots if slot.partition("#")[0] in found}
+
+    def _blanks_of(self, kind: Kind) -> set[str]:
+        """The blanks on which a kind of error depends."""
+        training, (what, which) = self.losses.training, kind[0]
+        if what == "goal":
+            read = [training.goals[at] for at in training.kinds[which]]
+        elif what == "executed":
+            read = [training.actions[which].precondition]
+        else:
+            effects = training.actions[what].effects
+            read = effect_expressions([one for one in effects if one.target.predicate == which])
+        return {blank for one in read for blank in training.reads.blanks(one)}
+
+    @cached_property
+    def _contexts(self) -> dict[str, list[str]]:
+        """The blanks that stand in the same goals, preconditions or effects as each."""
+        groups = [self._blanks_of(kind) for kind in self.judge().train.wrong]
+        return {
+            name: [
+                other
+                for other in self.slots
+                if other != name
+                and any({name.partition("#")[0], other.partition("#")[0]} <= group for group in groups)
+            ]
+            for name in self.slots
+        }
 
     # -- the end --------------------------------------------------------------------------
 
