@@ -22,6 +22,9 @@ from pdsketch.nets.signature import Signature, Spec
 LOGIT: Final = 20.0
 """How sure a form is of an int: far surer than float32 tells from certain."""
 
+WHOLE: Final = 0.25
+"""A number is a whole one if it is no further from it."""
+
 Value = tuple[float, ...]
 Node = int | tuple[int, "Node", "Node"]
 """The place of a leaf, or that of a test and what follows where it holds and where not."""
@@ -206,7 +209,7 @@ class Tree(Form):
 
 @final
 class Table(Form):
-    """A value for each combination of codes that occurred, and one for all others."""
+    """A value for each combination of codes, or of whole numbers, that occurred, and one for all others."""
 
     def __init__(
         self,
@@ -218,22 +221,26 @@ class Table(Form):
     ) -> None:
         super().__init__(signature)
         self.keys, self.rows, self.otherwise, self.base = tuple(keys), dict(sorted(rows.items())), otherwise, base
-        self._most = [1 + max([row[at] for row in self.rows], default=0) for at in range(len(self.keys))]
+        columns = [*zip(*self.rows, strict=True)]
+        self._least = [min(column) for column in columns]
+        self._sizes = [1 + max(column) - min(column) for column in columns]
 
     @property
     def cost(self) -> float:
-        """A little less than a test for each row."""
-        return 0.7 * (1 + len(self.rows)) + (0.0 if self.base is None else 0.1)
+        """A test of each key for the first row, and a little less than a test for each further one."""
+        added = 0.0 if self.base is None else 0.1
+        return 1.1 * (1 + len(self.keys)) + 0.7 * (len(self.rows) - 1) + added
 
     def answer(self, args: Sequence[Argument], count: int) -> Tensor:
         """The value of each row's codes."""
         device = _device(args)
         place = torch.zeros(count, dtype=torch.int64, device=device)
         known = torch.ones(count, dtype=torch.bool, device=device)
-        for reading, most in zip(self.keys, self._most, strict=True):
-            code = reading.of(args, self.signature).round().long()
-            known &= code < most
-            place = place * most + code.clamp(max=most - 1)
+        for reading, least, size in zip(self.keys, self._least, self._sizes, strict=True):
+            number = reading.of(args, self.signature)
+            code = number.round()
+            known &= ((number - code).abs() <= WHOLE) & (code >= least) & (code < least + size)
+            place = place * size + (code - least).clamp(0, size - 1).long()
         keys = torch.tensor([self._place(row) for row in self.rows], device=device)
         values = torch.tensor([*self.rows.values(), self.otherwise], dtype=torch.float32, device=device)
         at = torch.searchsorted(keys, place).clamp(max=len(keys) - 1)
@@ -242,8 +249,8 @@ class Table(Form):
 
     def _place(self, row: Sequence[int]) -> int:
         place = 0
-        for code, most in zip(row, self._most, strict=True):
-            place = place * most + code
+        for code, least, size in zip(row, self._least, self._sizes, strict=True):
+            place = place * size + code - least
         return place
 
     def said(self, names: Sequence[str]) -> str:
@@ -252,6 +259,12 @@ class Table(Form):
         added = "" if self.base is None else f"{_based(self.base, names)} + "
         rows = "; ".join(f"{', '.join(map(str, row))}: {added}{_vector(v)}" for row, v in self.rows.items())
         return f"table of {over}: {rows}; else {added}{_vector(self.otherwise)}"
+
+    def smaller(self) -> Iterator[Table]:
+        """The tables with a row less."""
+        for row in self.rows if len(self.rows) > 1 else ():
+            rest = {other: value for other, value in self.rows.items() if other != row}
+            yield Table(self.signature, self.keys, rest, self.otherwise, self.base)
 
     def as_json(self) -> dict[str, Any]:
         """Plain data."""

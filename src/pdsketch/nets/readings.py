@@ -13,8 +13,8 @@ from torch import Tensor
 from pdsketch.nets.features import Argument
 from pdsketch.nets.signature import Input, Signature
 
-Kind = Literal["code", "number", "turn", "difference", "distance"]
-KINDS: Final[tuple[Kind, ...]] = ("code", "number", "turn", "difference", "distance")
+Kind = Literal["code", "number", "turn", "difference", "distance", "gap"]
+KINDS: Final[tuple[Kind, ...]] = ("code", "number", "turn", "difference", "distance", "gap")
 
 MOST_NUMBERS: Final = 40
 """A value of more numbers (an image, a signal) is nothing to read single numbers of. Set by hand."""
@@ -24,13 +24,15 @@ MOST_NUMBERS: Final = 40
 @dataclass(frozen=True, slots=True)
 class Reading:
     """One number of the arguments: a ``code`` (an int with choices, or a truth) or a ``number`` of one of
-    them, or of two the ``difference``, for ints modulo their choices (``turn``), or the ``distance``.
+    them, or of two the ``difference``, for ints modulo their choices (``turn``), or the ``distance``; of two
+    that are of different types the ``gap``, of one's number at ``place`` and the other's at ``other``.
     """
 
     kind: Kind
     first: int
     second: int = -1
     place: int = 0
+    other: int = 0
 
     @property
     def is_discrete(self) -> bool:
@@ -40,7 +42,7 @@ class Reading:
     @property
     def price(self) -> float:
         """What a test of it costs: relations carry over to other scenes, absolute numbers seldom do."""
-        return {"code": 1.1, "number": 1.6}.get(self.kind, 1.0)
+        return {"code": 1.1, "gap": 1.5, "number": 1.6}.get(self.kind, 1.0)
 
     def of(self, args: Sequence[Argument], signature: Signature) -> Tensor:
         """Its value for arguments ``[n, *axes]``."""
@@ -50,6 +52,8 @@ class Reading:
         other = self._alone(args, self.second, signature)
         if self.kind == "distance":
             return (one - other).norm(dim=1)
+        if self.kind == "gap":
+            return one[:, self.place] - other[:, self.other]
         apart = one[:, self.place] - other[:, self.place]
         return apart % (signature.inputs[self.first].spec.choices or 1) if self.kind == "turn" else apart
 
@@ -69,29 +73,43 @@ class Reading:
             return f"{names[self.first]}{part}"
         if self.kind == "distance":
             return f"distance({names[self.first]}, {names[self.second]})"
+        if self.kind == "gap":
+            second = f"[{self.other}]" if sizes[self.second] > 1 else ""
+            return f"({names[self.first]}{part} - {names[self.second]}{second})"
         return f"({names[self.first]} - {names[self.second]}){part}"
 
     def as_json(self) -> list[Any]:
         """Plain data."""
-        return [self.kind, self.first, self.second, self.place]
+        return [self.kind, self.first, self.second, self.place, self.other]
+
+
+MOST_GAPS: Final = 8
+"""Numbers of different types are compared where so few pairs can be. Set by hand."""
 
 
 def readings_of(signature: Signature) -> tuple[Reading, ...]:
     """Everything there is to read off arguments that are no sets, comparisons first."""
     alone: list[Reading] = []
     between: list[Reading] = []
+    gaps: list[Reading] = []
     for i, one in enumerate(signature.inputs):
         kind: Kind = "code" if one.spec.is_categorical or one.spec.prim == "bool" else "number"
         alone += [Reading(kind, i, place=at) for at in range(one.spec.size)]
     for i, j in combinations(range(len(signature.inputs)), 2):
         one = signature.inputs[i]
         if not _kindred(one, signature.inputs[j]):
+            if one.spec.prim == signature.inputs[j].spec.prim == "float":
+                gaps += [
+                    Reading("gap", i, j, at, to)
+                    for at in range(one.spec.size)
+                    for to in range(signature.inputs[j].spec.size)
+                ]
             continue
         apart: Kind = "turn" if one.spec.is_categorical else "difference"
         between += [Reading(apart, i, j, at) for at in range(one.spec.size)]
         if apart == "difference" and one.spec.size > 1:
             between.append(Reading("distance", i, j))
-    return (*between, *alone)
+    return (*between, *(gaps if len(gaps) <= MOST_GAPS else ()), *alone)
 
 
 def can_read(signature: Signature) -> bool:
@@ -108,7 +126,7 @@ def _kindred(a: Input, b: Input) -> bool:
 
 def reading_of(given: Any, signature: Signature) -> Reading | None:
     """The reading that plain data describe; None where there is no such one."""
-    if not isinstance(given, list) or len(given) != 4 or given[0] not in KINDS:
+    if not isinstance(given, list) or len(given) != 5 or given[0] not in KINDS:
         return None
     if not all(type(n) is int for n in given[1:]):
         return None

@@ -104,8 +104,10 @@ def answers(
             continue
         gradients = [_gradients(total, leaves) for total in sums]
         for at, (name, (args, leaf, hard)) in enumerate(calls):
-            own = _weighed(slots[name].signature, leaf, hard, [g[at] for g in gradients], mended, dropped is not None)
-            found.setdefault(name, []).append(_flat(slots[name].signature, args, *own))
+            signature, own = slots[name].signature, [g[at] for g in gradients]
+            wanted, weight = _weighed(signature, leaf, hard, own, mended, dropped is not None)
+            blamed = float(((wanted - hard).abs() * weight).sum()) if mended else 0.0
+            found.setdefault(name, []).append(_flat(signature, args, wanted, weight, blamed))
     torch.random.set_rng_state(generator_state)
     return {name: _joined(parts) for name, parts in found.items()}
 
@@ -159,7 +161,9 @@ def _weighed(
     return torch.where(flipped, wanted, hard), weight.clamp(0.0, 1.0)
 
 
-def _flat(signature: Signature, args: tuple[Argument, ...], wanted: Tensor, weight: Tensor) -> Answers:
+def _flat(
+    signature: Signature, args: tuple[Argument, ...], wanted: Tensor, weight: Tensor, blamed: float = 0.0
+) -> Answers:
     """The answers that matter, one behind the other."""
     spec = signature.output
     leading = wanted.shape[: wanted.dim() - len(spec.axes)]
@@ -177,7 +181,7 @@ def _flat(signature: Signature, args: tuple[Argument, ...], wanted: Tensor, weig
             )
         else:
             given.append(value.reshape(count, *one.spec.axes)[kept].detach())
-    return Answers(given, values[kept].detach(), weights[kept].detach())
+    return Answers(given, values[kept].detach(), weights[kept].detach(), blamed)
 
 
 def _joined(parts: list[Answers]) -> Answers:
@@ -190,7 +194,8 @@ def _joined(parts: list[Answers]) -> Answers:
             )
         else:
             args.append(torch.cat(own))
-    return Answers(args, torch.cat([p.values for p in parts]), torch.cat([p.weights for p in parts]))
+    values, weights = torch.cat([p.values for p in parts]), torch.cat([p.weights for p in parts])
+    return Answers(args, values, weights, sum(p.blamed for p in parts))
 
 
 def _padded(x: Tensor, most: int) -> Tensor:

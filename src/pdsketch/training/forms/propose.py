@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import product
-from math import prod
+from dataclasses import dataclass
 from typing import Any, Final, cast, final
 
 import numpy as np
@@ -49,6 +47,9 @@ FITTED: Final = 3000
 MOST_COLUMNS: Final = 5
 """No linear function has more; set by hand."""
 
+MOST_COUNTED: Final = 4
+"""No more elements of a set are counted; set by hand."""
+
 SAME: Final = 0.02
 """Numbers nearer to each other than this part of their deviation are one value; set by hand."""
 
@@ -57,12 +58,13 @@ SAME: Final = 0.02
 @dataclass(frozen=True, slots=True, eq=False)
 class Answers:
     """What a blank was asked ``[n, *axes]``, what it should say ``[n, size]`` (codes, truths or numbers), and
-    how much that matters ``[n, size]``.
+    how much that matters ``[n, size]``. ``blamed``: the weight of what it should not have said.
     """
 
     args: list[Argument]
     values: Tensor
     weights: Tensor
+    blamed: float = 0.0
 
     def __len__(self) -> int:
         return len(self.values)
@@ -239,8 +241,8 @@ def _conditions(signature: Signature, answers: Answers) -> Iterator[Proposal]:
     for allowed in read.allowed():
         keys = [at for at in allowed if read.readings[at].kind in ("code", "turn", "difference")]
         listed = np.unique(positives[:, keys], axis=0)
-        if keys and 1 <= len(listed) <= 32 and all(read.readings[at].is_discrete for at in keys):
-            rows = {tuple(int(code) for code in row): (1.0,) for row in listed}
+        if keys and 1 <= len(listed) <= 32 and (np.abs(listed - listed.round()) < 1e-3).all():
+            rows = {tuple(int(code) for code in row.round()): (1.0,) for row in listed}
             form = Table(signature, [read.readings[at] for at in keys], rows, (0.0,))
             yield Proposal(form, float(weights[~true & _among(read.values[:, keys], listed)].sum()) / whole)
     yield from _thresholds(signature, read, answers, true, weights)
@@ -251,12 +253,12 @@ def _among(values: Array, rows: Array) -> Array:
     return found
 
 
-def all_of(signature: Signature, tests: Sequence[Test]) -> Tree:
-    """True where all tests hold."""
+def all_of(signature: Signature, tests: Sequence[Test], truth: bool = True) -> Tree:
+    """True where all tests hold, or where not all of them do."""
     node: Node = 1
     for at in reversed(range(len(tests))):
         node = (at, node, 0)
-    return Tree(signature, tests, node, [(0.0,), (1.0,)])
+    return Tree(signature, tests, node, [(float(not truth),), (float(truth),)])
 
 
 def _columns(read: _Read) -> list[tuple[Reading, float | None]]:
@@ -419,7 +421,6 @@ def _counts(signature: Signature, set_: int, answers: Answers) -> Iterator[Propo
     }
     values, held = answers.args[set_]
     there = held > 0.5
-    found: list[tuple[float, list[Test], Tensor]] = [(0.0, [], there)]
     tests: list[tuple[Test, Tensor]] = []
     for reading, table in tables.items():
         seen = torch.unique(table[there])
@@ -427,23 +428,27 @@ def _counts(signature: Signature, set_: int, answers: Answers) -> Iterator[Propo
         step = float(seen.diff().min()) if len(seen) > 1 else 1.0
         if reading.is_discrete or few:
             near = 0.0 if reading.is_discrete else 0.25 * step
-            tests += [(t, there & ((table - t.value).abs() <= near + 1e-6)) for t in (Test(reading, float(v), near) for v in seen[:32])]
+            tests += [
+                (test, there & ((table - test.value).abs() <= near + 1e-6))
+                for test in (Test(reading, float(value), near) for value in seen[:32])
+            ]
         if not reading.is_discrete and len(seen) > 1:
             cuts = (seen[1:] + seen[:-1]) / 2
             cuts = cuts[torch.linspace(0, len(cuts) - 1, min(32, len(cuts))).long()]
             for cut in cuts.tolist():
                 tests.append((Test(reading, cut, order=True), there & (table <= cut)))
-    scored: list[tuple[float, float, list[Test], int, bool]] = []
+    scored: list[tuple[float, float, list[Test], bool, int, bool]] = []
 
-    def score(some: list[Test], members: Tensor) -> float:
-        numbers = members.sum(1)
+    def score(some: list[Test], of: Tensor) -> float:
         best = 1.0
-        for k in range(1, min(4, int(numbers.max()) if count else 0) + 1):
-            enough = numbers >= k
-            for fewer in (False, True):
-                error = float(weights[(enough != fewer) != true].sum()) / whole
-                scored.append((error, 1.0 + 0.5 * (k - 1) + len(some), some, k, fewer))
-                best = min(best, error)
+        for other, members in ((False, of), (True, there & ~of)) if some else ((False, of),):
+            numbers = members.sum(1)
+            for k in range(1, min(MOST_COUNTED, int(numbers.max()) if count else 0) + 1):
+                enough = numbers >= k
+                for fewer in (False, True):
+                    error = float(weights[(enough != fewer) != true].sum()) / whole
+                    scored.append((error, 1.0 + 0.5 * (k - 1) + len(some), some, other, k, fewer))
+                    best = min(best, error)
         return best
 
     score([], there)
@@ -454,8 +459,8 @@ def _counts(signature: Signature, set_: int, answers: Answers) -> Iterator[Propo
             if other is not first:
                 score([first, other], members & more)
     scored.sort(key=lambda one: one[0] + 0.02 * one[1])
-    for error, _, some, k, fewer in scored[:24]:
-        inner = all_of(own, some) if some else Tree(own, [], 0, [(1.0,)])
+    for error, _, some, other, k, fewer in scored[:24]:
+        inner = all_of(own, some, not other) if some else Tree(own, [], 0, [(1.0,)])
         yield Proposal(AtLeast(signature, set_, inner, k, few=fewer), error)
     share = float(weights[true].sum()) / whole
     yield Proposal(Tree(signature, [], 0, [(1.0 if share > 0.5 else 0.0,)]), min(share, 1.0 - share))

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from pdsketch.lang import BlankCall, effect_expressions, walk
-from pdsketch.nets import Argument, BooleanNet, Constant, Form, Network, Signature, Spec, Tree, can_read
+from pdsketch.nets import Argument, BooleanNet, Constant, Form, Network, Signature, Spec, Table, Tree, can_read
 from pdsketch.tensor import Functions
 from pdsketch.training.data.episode_arrays import Array
 from pdsketch.training.forms.answers import Slot, answers, asked
@@ -39,6 +39,12 @@ ERROR_COST: Final = 0.5
 SLACK: Final = 0.004
 """In the first pass a kind that has errors may have so many more, as a part of its examples; set by hand."""
 
+MOST_REFINED: Final = 3
+"""Of forms that make too many errors, so many are cut down to see whether fewer remain."""
+
+LENIENCE: Final = 0.1
+"""A form may make so many more errors, as a part of those that there are, where all others do, too."""
+
 FARTHEST: Final = 0.25
 """Forms that get more of the weight of the answers wrong are not tried; set by hand."""
 
@@ -53,8 +59,8 @@ MOST_ASKED: Final = 3000
 """Inputs on which forms are compared with each other."""
 
 MOST_PAIRS: Final = 24
-MOST_OTHERS: Final = 4
-"""So many forms that make more errors are tried, and so many of each blank, to see what others make of them."""
+MOST_RELATED: Final = 4
+"""So many forms that make more errors are tried, to see what others make of them, and so many others."""
 
 FEWEST: Final = 5
 """Answers that mattered, without which a network is kept."""
@@ -109,7 +115,7 @@ class Simplifier:
         self.first = _some(self.train, training.dataset.strata, FIRST_JUDGED)
         self.slots: dict[str, Slot] = {}
         self._seen: dict[str, list[Argument]] = {}
-        self._forms: dict[str, list[tuple[float, Form]]] = {}
+        self._nearly: dict[str, list[tuple[Form, Judgement]]] = {}
 
     def run(self) -> Simplified:
         """Forms in the places of networks, left there as their ``form``."""
@@ -146,6 +152,7 @@ class Simplifier:
         first = now = self.judge()
         lenient: list[str] = []
         DEBUG("first", first.total)
+        still = 0
         for turn in range(PASSES):
             mended = turn % 2 == 1
             if mended and not now.total:
@@ -155,18 +162,25 @@ class Simplifier:
             for name, slot in self.slots.items():
                 if name not in given or len(given[name]) < min(FEWEST, len(self.train)) and slot.signature.inputs:
                     continue
-                tried = self._forms[name] = self._tried(name, given[name])
-                new = self._mend(name, tried, now) if mended else self._simplify(name, tried, bar, SLACK * (not turn))
+                if mended and not given[name].blamed:
+                    continue
+                tried = self._tried(name, given[name])
+                new = (
+                    self._mend(name, tried, now)
+                    if mended
+                    else self._simplify(name, tried, bar, now, SLACK * (not turn))
+                )
                 if new is None and not turn:
-                    new = self._lenient(name, tried, now)
+                    new = self._lenient(name, now)
                     lenient += [name] if new is not None else []
                 DEBUG(turn, name, len(given[name]), float(given[name].values.mean()), len(tried), None if new is None else (slot.inner.extra_repr(), new.total))
                 if new is not None:
                     now, changed = new, True
-            if not changed and turn:
+            still = 0 if changed else still + 1
+            if still == 2 or (turn and not changed and not now.total):
                 break
-        now = self._in_pairs(now)
         now = self._put_back(lenient, first, now)
+        now = self._in_pairs(now)
         now = self._pruned(now)
         return Simplified(
             {name: slot.inner for name, slot in self.slots.items() if isinstance(slot.inner, Form)},
@@ -211,11 +225,14 @@ class Simplifier:
         inner = self.slots[name].inner
         return self._price(name, inner) if isinstance(inner, Form) else NETWORK_COST
 
-    def _simplify(self, name: str, tried: list[tuple[float, Form]], bar: Judgement, slack: float) -> Judgement | None:
-        """The cheapest form with which no kind of error is worse."""
+    def _simplify(
+        self, name: str, tried: list[tuple[float, Form]], bar: Judgement, now: Judgement, slack: float
+    ) -> Judgement | None:
+        """The cheapest form with which no kind of error is worse than by the bar, or than now."""
         slot, own = self.slots[name], self._cost(name)
         kept = slot.inner
-        first = self._quick_bar(slack)
+        first = self._quick_bar()
+        nearly: list[tuple[float, Form, Judgement]] = []
         for cost, form in tried:
             if cost >= own:
                 break
@@ -223,12 +240,35 @@ class Simplifier:
             if first is not None and not errors(self.losses, self.first).within(first, slack):
                 continue
             new = self.judge()
-            if new.within(bar, slack):
+            if new.within(bar, slack) or new.within(now):
                 return new
+            nearly.append((new.total, form, new))
+        self._nearly[name] = []
+        for _, form, new in sorted(nearly, key=lambda one: one[0])[:MOST_REFINED]:
+            slot.inner = form
+            new = self._refined(slot, new)
+            if new.within(bar, slack) or new.within(now):
+                return new
+            self._nearly[name].append((cast(Form, slot.inner), new))
         slot.inner = kept
         return None
 
-    def _quick_bar(self, slack: float) -> Errors | None:
+    def _refined(self, slot: Slot, now: Judgement) -> Judgement:
+        """Rows of a table or tests of a tree left out, as long as fewer examples are wrong."""
+        while isinstance(slot.inner, Tree | Table) and now.total:
+            kept = slot.inner
+            for smaller in kept.smaller():
+                slot.inner = smaller
+                new = self.judge()
+                if new.total < now.total:
+                    now = new
+                    break
+            else:
+                slot.inner = kept
+                break
+        return now
+
+    def _quick_bar(self) -> Errors | None:
         """What the first few examples must not be worse than: they have no errors; None: they have some."""
         found = errors(self.losses, self.first)
         return found if not found.total else None
@@ -242,21 +282,21 @@ class Simplifier:
                 break
             slot.inner = form
             new = self.judge()
-            if new.held_out.within(best.held_out) and cost + ERROR_COST * new.total < own + ERROR_COST * best.total:
+            better = cost + ERROR_COST * new.total < own + ERROR_COST * best.total
+            if better and new.total <= best.total and new.held_out.within(best.held_out):
                 kept, best, own = form, new, cost
         slot.inner = kept
         return best if best is not now else None
 
-    def _lenient(self, name: str, tried: list[tuple[float, Form]], now: Judgement) -> Judgement | None:
-        """A form that makes errors, where none does without: others may become better by it."""
+    def _lenient(self, name: str, now: Judgement) -> Judgement | None:
+        """A form that makes few more errors, where none makes no more: others may become better by it."""
         slot = self.slots[name]
         kept, best = slot.inner, None
         least = self._cost(name) + ERROR_COST * now.total
-        for cost, form in tried:
-            slot.inner = form
-            new = self.judge()
-            if cost + ERROR_COST * new.total < least:
-                kept, best, least = form, new, cost + ERROR_COST * new.total
+        for form, new in self._nearly.get(name, ()):
+            cost = self._price(name, form) + ERROR_COST * new.total
+            if new.total <= (1.0 + LENIENCE) * now.total and cost < least:
+                kept, best, least = form, new, cost
         slot.inner = kept
         return best
 
@@ -278,7 +318,7 @@ class Simplifier:
                 slot.inner = form
                 new = self._mended(name)
                 DEBUG("pair", name, form.extra_repr(), now.total, new.total)
-                if self._weighed(new) < least:
+                if self._weighed(new) < least and new.total <= now.total:
                     now = new
                     break
                 for other, inner in before.items():
@@ -292,22 +332,21 @@ class Simplifier:
         for _ in range(2):
             given = answers(self.losses, self.slots, self.train, mended=True, dropping=False)
             before = now.total
-            for other in related:
-                if other in given and len(given[other]) >= FEWEST:
+            for other in sorted(given, key=lambda one: -given[one].blamed)[: MOST_RELATED + 1]:
+                if other in related and given[other].blamed:
                     now = self._mend(other, self._tried(other, given[other]), now) or now
             if now.total >= before or not now.total:
                 break
         return now
 
     def _others(self, name: str) -> list[Form]:
-        """Other forms than the one that a blank has: the cheapest, and of truths the constants."""
+        """Other forms than the one that a blank has: those that make few errors, and of truths the constants."""
         signature, own = self.slots[name].signature, self.slots[name].inner
-        found: list[Form] = []
+        found = [form for form, _ in self._nearly.get(name, ())]
         if signature.output == Spec("bool"):
-            found = [Tree(signature, [], 0, [(truth,)]) for truth in (1.0, 0.0)]
-        found += [form for _, form in self._forms.get(name, [])[:MOST_OTHERS]]
+            found += [Tree(signature, [], 0, [(truth,)]) for truth in (1.0, 0.0)]
         said = own.extra_repr() if isinstance(own, Form) else ""
-        return [form for form in found if form.extra_repr() != said][:MOST_OTHERS]
+        return [form for form in found if form.extra_repr() != said]
 
     def _weighed(self, now: Judgement) -> float:
         return sum(map(self._cost, self.slots)) + ERROR_COST * now.total
@@ -366,7 +405,7 @@ class Simplifier:
     def _pruned(self, now: Judgement) -> Judgement:
         """Trees with fewer tests, as long as no error is added and nothing more is true."""
         for name, slot in self.slots.items():
-            while isinstance(slot.inner, Tree):
+            while isinstance(slot.inner, Tree | Table):
                 kept, own = slot.inner, self._cost(name)
                 for smaller in kept.smaller():
                     if self._price(name, smaller) >= own:
