@@ -229,12 +229,12 @@ def _conditions(signature: Signature, answers: Answers) -> Iterator[Proposal]:
     positives = read.values[true & (weights > 0)]
     if not len(positives):
         return
-    common = [
+    alike = [
         at
         for at, reading in enumerate(read.readings)
         if reading.is_discrete and (positives[:, at] == positives[0, at]).all()
     ]
-    for some in [[at] for at in common] + ([common] if 1 < len(common) <= 6 else []):
+    for some in [[at] for at in alike] + ([alike] if 1 < len(alike) <= 6 else []):
         tests = [Test(read.readings[at], float(positives[0, at])) for at in some]
         held = (read.values[:, some] == positives[0, some]).all(1)
         yield Proposal(all_of(signature, tests), wrong(held))
@@ -246,6 +246,18 @@ def _conditions(signature: Signature, answers: Answers) -> Iterator[Proposal]:
             form = Table(signature, [read.readings[at] for at in keys], rows, (0.0,))
             yield Proposal(form, float(weights[~true & _among(read.values[:, keys], listed)].sum()) / whole)
     yield from _thresholds(signature, read, answers, true, weights)
+
+
+def common(signature: Signature, answers: Answers) -> Tree:
+    """What held whenever a truth was to be true: all codes and comparisons that were always the same."""
+    read = _Read(signature, answers.args)
+    true = read.values[answers.values[:, 0].cpu().numpy() > 0.5]
+    always = [
+        at
+        for at, reading in enumerate(read.readings)
+        if len(true) and reading.is_discrete and (true[:, at] == true[0, at]).all()
+    ]
+    return all_of(signature, [Test(read.readings[at], float(true[0, at])) for at in always])
 
 
 def _among(values: Array, rows: Array) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,9 +16,9 @@ from pdsketch.lang import BlankCall, effect_expressions, walk
 from pdsketch.nets import Argument, BooleanNet, Constant, Form, Network, Signature, Spec, Table, Tree, can_read
 from pdsketch.tensor import Functions
 from pdsketch.training.data.episode_arrays import Array
-from pdsketch.training.forms.answers import Slot, answers, asked
+from pdsketch.training.forms.answers import Slot, answers, asked, executed
 from pdsketch.training.forms.errors import Errors, Kind, errors
-from pdsketch.training.forms.propose import Answers, propose
+from pdsketch.training.forms.propose import Answers, common, propose
 from pdsketch.training.losses import Losses
 
 import os
@@ -149,6 +149,9 @@ class Simplifier:
             return Simplified()
         few = _some(self.train, self.losses.training.dataset.strata, FIRST_JUDGED)
         self._seen = {name: _sampled(args) for name, args in asked(self.losses, self.slots, few).items()}
+        alone = executed(self.losses, self.slots, self.train, self._unrefused())
+        for name, given in alone.items():
+            self.slots[name].inner = common(self.slots[name].signature, given)
         first = now = self.judge()
         lenient: list[str] = []
         DEBUG("first", first.total)
@@ -158,13 +161,15 @@ class Simplifier:
             if mended and not now.total:
                 continue
             bar = first if first.total <= now.total else now
-            given, changed = answers(self.losses, self.slots, self.train, mended=mended), False
+            said, changed = answers(self.losses, self.slots, self.train, mended=mended), False
             for name, slot in self.slots.items():
-                if name not in given or len(given[name]) < min(FEWEST, len(self.train)) and slot.signature.inputs:
+                if name in alone:
                     continue
-                if mended and not given[name].blamed:
+                if name not in said or len(said[name]) < min(FEWEST, len(self.train)) and slot.signature.inputs:
                     continue
-                tried = self._tried(name, given[name])
+                if mended and not said[name].blamed:
+                    continue
+                tried = self._tried(name, said[name])
                 new = (
                     self._mend(name, tried, now)
                     if mended
@@ -173,7 +178,7 @@ class Simplifier:
                 if new is None and not turn:
                     new = self._lenient(name, now)
                     lenient += [name] if new is not None else []
-                DEBUG(turn, name, len(given[name]), float(given[name].values.mean()), len(tried), None if new is None else (slot.inner.extra_repr(), new.total))
+                DEBUG(turn, name, len(said[name]), float(said[name].values.mean()), len(tried), None if new is None else (slot.inner.extra_repr(), new.total))
                 if new is not None:
                     now, changed = new, True
             still = 0 if changed else still + 1
@@ -181,7 +186,7 @@ class Simplifier:
                 break
         now = self._put_back(lenient, first, now)
         now = self._in_pairs(now)
-        now = self._pruned(now)
+        now = self._pruned(now, alone)
         return Simplified(
             {name: slot.inner for name, slot in self.slots.items() if isinstance(slot.inner, Form)},
             first.total,
@@ -371,6 +376,30 @@ class Simplifier:
             read = effect_expressions([one for one in effects if one.target.predicate == which])
         return {blank for one in read for blank in training.reads.blanks(one)}
 
+    def _unrefused(self) -> set[str]:
+        """The truths that only stand in preconditions of actions that were never refused.
+
+        What held in all executions is then all that can be said; *true* would explain them as well.
+        """
+        training = self.losses.training
+        known, action = training.dataset.executable[self.train], training.dataset.action[self.train]
+        found = set[str]()
+        other = {blank for goal in training.goals for blank in training.reads.blanks(goal)}
+        for at, one in enumerate(training.actions):
+            tried = known[action == at]
+            blanks = set(training.reads.blanks(one.precondition))
+            if len(tried) and not (tried == 0).any():
+                found |= blanks
+            else:
+                other |= blanks
+            other |= {b for e in effect_expressions(one.effects) for b in training.reads.blanks(e)}
+        signatures = {name: self.slots[name].signature for name in found - other if name in self.slots}
+        return {
+            name
+            for name, signature in signatures.items()
+            if signature.output == Spec("bool") and not any(one.is_set for one in signature.inputs)
+        }
+
     @cached_property
     def _contexts(self) -> dict[str, list[str]]:
         """The blanks that stand in the same goals, preconditions or effects as each."""
@@ -402,10 +431,10 @@ class Simplifier:
             lenient.remove(name)
         return now
 
-    def _pruned(self, now: Judgement) -> Judgement:
+    def _pruned(self, now: Judgement, settled: Collection[str]) -> Judgement:
         """Trees with fewer tests, as long as no error is added and nothing more is true."""
         for name, slot in self.slots.items():
-            while isinstance(slot.inner, Tree | Table):
+            while name not in settled and isinstance(slot.inner, Tree | Table):
                 kept, own = slot.inner, self._cost(name)
                 for smaller in kept.smaller():
                     if self._price(name, smaller) >= own:
