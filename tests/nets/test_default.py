@@ -6,10 +6,10 @@ import itertools
 
 import pytest
 import torch
+from pdsketch.nets.nested import drawing
 
 from pdsketch.nets.default import Constant, Network, least_weights, make, outline
 from pdsketch.nets.heads import Head
-from pdsketch.nets.nested import drawing
 from pdsketch.nets.normalise import Normalise, recording
 from pdsketch.nets.signature import Input, Signature, Spec
 

@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from pdsketch.training import trainer
 from tests.torture import growing, subject
 from tests.torture.corruption import take_apart
 from tests.training.rooms import SKETCH, world
@@ -25,6 +24,7 @@ from tests.training.rooms import SKETCH, world
 import pdsketch as pds
 from pdsketch.cli.main import main
 from pdsketch.lang.domain import Domain
+from pdsketch.training import trainer
 from pdsketch.training.checkpoint import load_checkpoint
 from pdsketch.training.data.device_dataset import put_on_device
 from pdsketch.training.data.episode_arrays import EpisodeArrays

@@ -7,10 +7,10 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 import torch
+from pdsketch.nets.nested import Nested, drawing
 from tests.training.rooms import SKETCH, episode
 
 import pdsketch as pds
-from pdsketch.nets.nested import Nested, drawing
 from pdsketch.tensor.compile.logic import logic_of
 from pdsketch.training.data.device_dataset import put_on_device
 from pdsketch.training.fitting import gather, open_training_set

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import torch
+from pdsketch.nets.nested import Nested
 
 import pdsketch as pds
-from pdsketch.nets.nested import Nested
 from pdsketch.training.data.device_dataset import put_on_device
 from pdsketch.training.fitting import gather, open_training_set
 from pdsketch.training.options import Options

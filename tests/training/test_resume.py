@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 import torch
-from pdsketch.training import trainer
 from safetensors.torch import load_file
 from tests.training.rooms import SKETCH
 
 import pdsketch as pds
 from pdsketch.cli.main import main
+from pdsketch.training import trainer
 from pdsketch.training.data.files import save_episodes
 from pdsketch.training.schedules import LONGEST_TRIAL
 

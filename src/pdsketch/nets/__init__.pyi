@@ -11,6 +11,7 @@ from pdsketch.nets.default import (
     outline as outline,
 )
 from pdsketch.nets.features import Argument as Argument
+from pdsketch.nets.form_data import form_of as form_of
 from pdsketch.nets.forms import (
     AtLeast as AtLeast,
     Base as Base,
@@ -26,18 +27,11 @@ from pdsketch.nets.forms import (
     design as design,
     element as element,
     elements as elements,
-)
-from pdsketch.nets.readings import Reading as Reading, can_read as can_read, readings_of as readings_of
-from pdsketch.nets.nested import (
-    Nested as Nested,
-    Told as Told,
-    drawing as drawing,
-    is_worse as is_worse,
-    simplest as simplest,
+    plain as plain,
 )
 from pdsketch.nets.normalise import bounding as bounding, recording as recording
 from pdsketch.nets.offset import Offset as Offset
-from pdsketch.nets.seen_values import noting_values as noting_values
+from pdsketch.nets.readings import Reading as Reading, can_read as can_read, readings_of as readings_of
 from pdsketch.nets.signature import Input as Input, Prim as Prim, Signature as Signature, Spec as Spec
 from pdsketch.nets.together import (
     Shared as Shared,

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from pdsketch.nets.features import Argument
-from pdsketch.nets.readings import Reading, reading_of
+from pdsketch.nets.readings import Reading
 from pdsketch.nets.signature import Signature, Spec
 
 LOGIT: Final = 20.0
@@ -69,11 +69,17 @@ class Form(nn.Module, ABC):
     def __init__(self, signature: Signature) -> None:
         super().__init__()
         self.signature = signature
+        self.names: tuple[str, ...] = ()
 
     @property
     @abstractmethod
     def cost(self) -> float:
         """How much there is to say to describe it, in tests."""
+
+    @property
+    def kind(self) -> str:
+        """What it is, in a word."""
+        return str(self.as_json()["kind"])
 
     @abstractmethod
     def answer(self, args: Sequence[Argument], count: int) -> Tensor:
@@ -95,7 +101,11 @@ class Form(nn.Module, ABC):
 
     def extra_repr(self) -> str:
         """It, in words."""
-        return self.said([f"x{at}" for at in range(len(self.signature.inputs))])
+        return self.said(self.names or [f"x{at}" for at in range(len(self.signature.inputs))])
+
+    def __repr__(self) -> str:
+        """It, in words, by the ``names`` of its arguments."""
+        return self.extra_repr()
 
     @property
     def sizes(self) -> list[int]:
@@ -145,10 +155,20 @@ class Tree(Form):
     """
 
     def __init__(
-        self, signature: Signature, tests: Sequence[Test], node: Node, leaves: Sequence[Value], base: Base | None = None
+        self,
+        signature: Signature,
+        tests: Sequence[Test],
+        node: Node,
+        leaves: Sequence[Value],
+        base: Base | None = None,
     ) -> None:
         super().__init__(signature)
         self.tests, self.node, self.leaves, self.base = tuple(tests), node, tuple(leaves), base
+
+    @property
+    def kind(self) -> str:
+        """A tree without tests is a constant, or what is added to an argument."""
+        return "tree" if self.tests else "constant" if self.base is None else "step"
 
     @property
     def cost(self) -> float:
@@ -186,8 +206,8 @@ class Tree(Form):
     def smaller(self) -> Iterator[Tree]:
         """The trees with a test less, larger cuts first."""
         for node in _cut(self.node):
-            used = sorted({at for at in _tests_of(node)})
-            ends = sorted({at for at in _leaves_of(node)})
+            used = sorted(set(_tests_of(node)))
+            ends = sorted(set(_leaves_of(node)))
             yield Tree(
                 self.signature,
                 [self.tests[at] for at in used],
@@ -220,7 +240,12 @@ class Table(Form):
         base: Base | None = None,
     ) -> None:
         super().__init__(signature)
-        self.keys, self.rows, self.otherwise, self.base = tuple(keys), dict(sorted(rows.items())), otherwise, base
+        self.keys, self.rows, self.otherwise, self.base = (
+            tuple(keys),
+            dict(sorted(rows.items())),
+            otherwise,
+            base,
+        )
         columns = [*zip(*self.rows, strict=True)]
         self._least = [min(column) for column in columns]
         self._sizes = [1 + max(column) - min(column) for column in columns]
@@ -283,10 +308,14 @@ Column = tuple[Reading, float | None]
 
 @final
 class Linear(Form):
-    """A sparse linear function of numbers and of whether codes are values; ``matrix`` ``[1 + columns, size]``."""
+    """A sparse linear function of numbers and of whether codes are values; ``matrix [1 + columns, size]``."""
 
     def __init__(
-        self, signature: Signature, columns: Sequence[Column], matrix: Sequence[Value], base: Base | None = None
+        self,
+        signature: Signature,
+        columns: Sequence[Column],
+        matrix: Sequence[Value],
+        base: Base | None = None,
     ) -> None:
         super().__init__(signature)
         self.columns, self.matrix, self.base = tuple(columns), tuple(matrix), base
@@ -356,9 +385,11 @@ class Threshold(Form):
 
 @final
 class AtLeast(Form):
-    """Whether at least (``few``: fewer than) so many elements of a set are of a kind, which is a form, too."""
+    """Whether at least (``few``: fewer than) so many elements of a set are of a kind: a form, too."""
 
-    def __init__(self, signature: Signature, set_: int, element: Form, count: int, *, few: bool = False) -> None:
+    def __init__(
+        self, signature: Signature, set_: int, element: Form, count: int, *, few: bool = False
+    ) -> None:
         super().__init__(signature)
         self.set, self.element, self.count, self.few = set_, element, count, few
 
@@ -416,6 +447,11 @@ class Componentwise(Form):
         return {"kind": "componentwise", "parts": [cast(Form, part).as_json() for part in self.parts]}
 
 
+def plain(signature: Signature) -> Signature:
+    """What a network takes and returns, however it is used."""
+    return Signature(signature.inputs, signature.output)
+
+
 def component(signature: Signature) -> Signature:
     """The signature of one component of a vector."""
     return Signature(signature.inputs, replace(signature.output, shape=()))
@@ -437,7 +473,8 @@ def elements(set_: int, args: Sequence[Argument], count: int, ask: Any) -> Tenso
     values, weights = args[set_]
     size = weights.shape[1]
     flat = [
-        values.flatten(0, 1) if at == set_ else cast(Tensor, x).repeat_interleave(size, 0) for at, x in enumerate(args)
+        values.flatten(0, 1) if at == set_ else cast(Tensor, x).repeat_interleave(size, 0)
+        for at, x in enumerate(args)
     ]
     return cast(Tensor, ask(flat).reshape(count, size) * (weights > 0.5))
 

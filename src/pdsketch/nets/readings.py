@@ -1,9 +1,9 @@
-"""What a form reads off the arguments of a blank: codes, numbers, and how two arguments of one type differ."""
+"""What a form reads off the arguments of a blank: codes, numbers, and how two arguments differ."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, Final, Literal, final
 
@@ -51,7 +51,7 @@ class Reading:
             return one[:, self.place]
         other = self._alone(args, self.second, signature)
         if self.kind == "distance":
-            return (one - other).norm(dim=1)
+            return (one - other).square().sum(1).sqrt()
         if self.kind == "gap":
             return one[:, self.place] - other[:, self.other]
         apart = one[:, self.place] - other[:, self.place]
@@ -131,4 +131,5 @@ def reading_of(given: Any, signature: Signature) -> Reading | None:
     if not all(type(n) is int for n in given[1:]):
         return None
     found = Reading(*given)
-    return found if found in readings_of(signature) else None
+    single = replace(signature, inputs=tuple(replace(one, is_set=False) for one in signature.inputs))
+    return found if found in readings_of(single) else None

@@ -1,6 +1,6 @@
 """The door of `tensor`: what other rooms may use, and where it stands."""
 
-from pdsketch.tensor.compile.blanks import Functions as Functions
+from pdsketch.tensor.compile.blanks import Functions as Functions, formed as formed
 from pdsketch.tensor.compile.callee import Callee as Callee, Given as Given, out_of_memory as out_of_memory
 from pdsketch.tensor.compile.logic import CRISP as CRISP, Logic as Logic, TNorm as TNorm, logic_of as logic_of
 from pdsketch.tensor.compile.node import (

@@ -23,7 +23,8 @@ from pdsketch.lang import (
     is_step,
     unfold_all,
 )
-from pdsketch.tensor.compile.blanks import Functions
+from pdsketch.nets import Form
+from pdsketch.tensor.compile.blanks import Functions, argument_names, formed
 from pdsketch.tensor.compile.engine import Engine
 from pdsketch.tensor.compile.logic import CRISP, Logic, TNorm, logic_of
 from pdsketch.tensor.compile.node import Run
@@ -185,6 +186,20 @@ class Model(nn.Module):
                 formula = self.formula(batch, cast(Formula, question))
                 self.engine.truth(self.engine.open(batch), unfold_all(formula, self.domain))
         return watch.sentences(0)
+
+    @property
+    def forms(self) -> dict[str, Form]:
+        """The simple functions that answer for networks, by blank (``NAME#gate``: of its gate).
+
+        Each prints itself, in the words of the sketch.
+        """
+        names, found = argument_names(self.domain), {}
+        for blank in self.domain.blanks:
+            for key, part in formed(self.blanks.network(blank)).items():
+                if part.form is not None:
+                    part.form.names = names.get(blank, ())
+                    found[blank if key == "form" else f"{blank}#gate"] = part.form
+        return found
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Model:
         """A model with weights of its own, of the same domain."""

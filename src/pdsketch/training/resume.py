@@ -40,7 +40,9 @@ def save(trainer: Trainer) -> None:
         began=trainer.rounds.began,
     )
     moments = moments_of(trainer.model, trainer.optimiser)
-    found = Checkpoint(trainer.model.state_dict(), moments, stopping.best, trainer.rounds.first, trainer.rounds.kept, facts)
+    found = Checkpoint(
+        trainer.model.state_dict(), moments, stopping.best, trainer.rounds.first, trainer.rounds.kept, facts
+    )
     save_checkpoint(trainer.options.checkpoint, found, trainer.setup)
 
 

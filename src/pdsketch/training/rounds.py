@@ -1,8 +1,8 @@
 """The rounds of a fit: a short one, and others only where forms leave errors.
 
-Credit is solved by flexible networks, and a few hundred steps are mostly enough for it. Where they are not, the
-fit begins again: with relations that begin rare, for of many instances one that is true by chance hides all
-others; and with all the steps that are left.
+Credit is solved by flexible networks, and a few hundred steps are mostly enough for it. Where they are not,
+the fit begins again: with relations that begin rare, for of many instances one that is true by chance hides
+all others; and with all the steps that are left.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ Weights = dict[str, Tensor]
 class Rounds:
     """Which round a fit is in, where each begins, and the best model so far.
 
-    ``first`` are the weights that every round begins with; ``kept`` those of the best round, with ``found``, the
-    forms that stood for them.
+    ``first`` are the weights that every round begins with; ``kept`` those of the best round, with ``found``,
+    the forms that stood for them.
     """
 
     def __init__(self, losses: Losses, train: Array, held_out: Array) -> None:
@@ -49,7 +49,11 @@ class Rounds:
         steps = self.options.steps
         if not self.options.forms or steps - self.began < 2 * ROUND_STEPS:
             return steps
-        return self.began + ROUND_STEPS if self.round < (2 if self.options.steps >= 3 * ROUND_STEPS else 1) else steps
+        return (
+            self.began + ROUND_STEPS
+            if self.round < (2 if self.options.steps >= 3 * ROUND_STEPS else 1)
+            else steps
+        )
 
     def close(self) -> bool:
         """End a round: simplify, and keep the better model; whether nothing is left to learn."""
@@ -94,7 +98,7 @@ def weights_of(model: nn.Module) -> Weights:
 
 @torch.no_grad()
 def begin_rare(losses: Losses, states: Array) -> bool:
-    """Let truths asked of many instances at once begin where *some instance holds* is even; whether any is."""
+    """Let truths of many instances at once begin where *some instance holds* is even; whether any is."""
     most: dict[BooleanNet, int] = {}
     with _sized(losses.training.model, most):
         losses.terms(states[: losses.options.batch])

@@ -14,8 +14,8 @@ from pdsketch.nets import Sparsity
 from pdsketch.training.data.episode_arrays import Array
 from pdsketch.training.diagnosis.measure import measure
 from pdsketch.training.early_stopping import EarlyStopping
-from pdsketch.training.interrupt import postponed
 from pdsketch.training.forms.simplify import forget
+from pdsketch.training.interrupt import postponed
 from pdsketch.training.loss_means import LossMeans
 from pdsketch.training.losses import Losses
 from pdsketch.training.optimiser import clip, make_optimiser
@@ -116,7 +116,7 @@ class Trainer:
         return self.step - self.rounds.began, self.rounds.end() - self.rounds.began
 
     def _next_round(self) -> bool:
-        """End the round at hand and begin the next; False where there is none, or nothing is left to learn."""
+        """End the round and begin the next; False where there is none, or nothing is left to learn."""
         if self.rounds.close() or not self.rounds.begin(self.step):
             return False
         self.optimiser = make_optimiser(self.parameters, self.options)
@@ -130,7 +130,7 @@ class Trainer:
         return status
 
     def _finish(self) -> None:
-        """Leave the best model: of the best weights by held-out loss with ``patience``, else of the best round."""
+        """Leave the best model: with ``patience`` that of the best held-out loss, else of the best round."""
         if self.stopping.best and self.options.patience is not None:
             self.model.load_state_dict(dict(self.stopping.best))
         if not self.done:

@@ -21,9 +21,12 @@ from pdsketch.lang import (
     Error,
     ValueType,
     did_you_mean,
+    effect_expressions,
     error,
+    formula_text,
+    walk,
 )
-from pdsketch.nets import Input, Prim, Signature, Spec, make
+from pdsketch.nets import BooleanNet, Constant, Input, Network, Prim, Signature, Spec, make
 from pdsketch.tensor.compile.callee import Callee, Given, Watcher
 
 DEFAULT_DIMENSION = 64
@@ -119,6 +122,35 @@ class Functions(nn.Module):
         with torch.inference_mode(False):
             self.put(callee.name, self.default(callee.name, signature).to(device).train(self.training))
         return self.calls[callee.name]
+
+
+FORM_KEYS = ("form", "gate-form")
+"""What the forms of a network and of its gate are called where they are saved."""
+
+
+def formed(network: nn.Module | None) -> dict[str, Network | BooleanNet | Constant]:
+    """The parts of a default network for which forms may answer: itself, and its gate."""
+    parts = [network, getattr(network, "gate", None)]
+    return {
+        key: part
+        for key, part in zip(FORM_KEYS, parts, strict=True)
+        if isinstance(part, Network | BooleanNet | Constant)
+    }
+
+
+def argument_names(domain: Domain) -> dict[str, tuple[str, ...]]:
+    """What the arguments of each blank are called where it is called first."""
+    actions = [
+        one
+        for action in domain.actions.values()
+        for one in (action.precondition, *effect_expressions(action.effects))
+    ]
+    bodies = [predicate.body for predicate in domain.predicates.values() if predicate.body is not None]
+    found: dict[str, tuple[str, ...]] = {}
+    for node in (node for expr in (*bodies, *actions) for node in walk(expr)):
+        if isinstance(node, BlankCall):
+            found.setdefault(node.blank, tuple(map(formula_text, node.args)))
+    return found
 
 
 def by_use(signature: Signature, name: str, domain: Domain, given: Mapping[str, Any]) -> Signature:

@@ -280,4 +280,3 @@ def _factor(change: Tensor) -> Tensor:
 def _any(writers: Sequence[Writer], run: Run, logic: Logic) -> Tensor:
     """The logic's *or* of the gates of several writers, over the whole table."""
     return reduce(logic.disj, [w.placed(w.gate(run), run) for w in writers])
-

@@ -110,7 +110,7 @@ def blank_table(blanks: Mapping[str, BlankReport]) -> Table:
         (
             name,
             report.verdict,
-            report.level or "",
+            report.form or "",
             str(report.calls),
             str(report.true) if report.boolean else "",
             str(report.undecided),
@@ -119,7 +119,7 @@ def blank_table(blanks: Mapping[str, BlankReport]) -> Table:
         )
         for name, report in blanks.items()
     )
-    columns = ("blank", "verdict", "level", "calls", "true", "unsure", "right", "")
+    columns = ("blank", "verdict", "form", "calls", "true", "unsure", "right", "")
     return Table("Blanks", columns, rows, words=3)
 
 

@@ -118,9 +118,7 @@ def asked(losses: Losses, slots: Mapping[str, Slot], states: Array) -> dict[str,
         _sums(losses, states, everything=True)
     found = {}
     for name, slot in slots.items():
-        parts = [
-            _flat(slot.signature, args, hard, torch.ones_like(hard)) for args, _, hard in slot.calls
-        ]
+        parts = [_flat(slot.signature, args, hard, torch.ones_like(hard)) for args, _, hard in slot.calls]
         if parts:
             found[name] = _joined(parts).args
     return found
@@ -155,7 +153,7 @@ def executed(losses: Losses, slots: Mapping[str, Slot], states: Array, names: Se
 def _gradients(total: Tensor, leaves: list[Tensor]) -> list[Tensor]:
     if not total.requires_grad:
         return [torch.zeros_like(leaf) for leaf in leaves]
-    found = torch.autograd.grad(total, leaves, allow_unused=True, retain_graph=True)
+    found: tuple[Tensor | None, ...] = torch.autograd.grad(total, leaves, allow_unused=True, retain_graph=True)
     return [torch.zeros_like(leaf) if g is None else g for g, leaf in zip(found, leaves, strict=True)]
 
 
@@ -203,7 +201,10 @@ def _flat(
         if isinstance(value, tuple):
             rows, size = value
             given.append(
-                (rows.reshape(count, size.shape[-1], *one.spec.axes)[kept].detach(), size.reshape(count, -1)[kept].detach())
+                (
+                    rows.reshape(count, size.shape[-1], *one.spec.axes)[kept].detach(),
+                    size.reshape(count, -1)[kept].detach(),
+                )
             )
         else:
             given.append(value.reshape(count, *one.spec.axes)[kept].detach())
@@ -267,7 +268,9 @@ def _written(
     predicate = training.domain.predicates[name]
     before = current.value(name, transition.rows)
     changed = differs(before, target, predicate)
-    gate, value = transition.writes.get(name, (torch.ones_like(changed, dtype=torch.float32), transition.new[name]))
+    gate, value = transition.writes.get(
+        name, (torch.ones_like(changed, dtype=torch.float32), transition.new[name])
+    )
     found = real_entries(training, current.states.index_select(0, transition.rows), predicate)
     real = 1.0 if found is None else found
     objects = 1 + len(predicate.parameters)

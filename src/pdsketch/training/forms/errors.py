@@ -1,5 +1,6 @@
-"""How often a whole model is wrong on examples, kind by kind: goals and preconditions that hold and that do not,
-variables that change and that stay."""
+"""How often a whole model is wrong on examples, kind by kind: goals and preconditions that hold and that do
+not, variables that change and that stay.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ PARTS: Final = (0.0, 0.05, 0.3)
 """Numbers are wrong beyond their tolerance, and beyond these parts of how far they move; set by hand."""
 
 Kind = tuple[Any, ...]
-"""What is judged: a kind of goals, an action's precondition, or what an action writes; and of these, which."""
+"""What is judged: a kind of goals, a precondition, or what an action writes; and of these, which."""
 
 ROWS: Final = 4096
 """Examples that are judged at once, to bound memory."""

@@ -137,7 +137,9 @@ def _choices(signature: Signature, answers: Answers) -> Iterator[Proposal]:
     codes = answers.values[:, 0].long()
     read = _Read(signature, answers.args)
     weights = answers.weights[:, 0].double().cpu().numpy()
-    yield from _classified(signature, read, codes.cpu().numpy(), weights, [(float(c),) for c in range(count)], None)
+    yield from _classified(
+        signature, read, codes.cpu().numpy(), weights, [(float(c),) for c in range(count)], None
+    )
     for base in _bases(signature):
         own = Reading("code", base.argument, place=base.place or 0).of(answers.args, signature).long()
         apart = ((codes - own) % count).cpu().numpy()
@@ -205,19 +207,22 @@ def _components(signature: Signature, answers: Answers) -> Iterator[Proposal]:
 def _kept(proposal: Proposal, place: int) -> float:
     """The cost of a component's form: hardly any where it is that of the argument at the same place."""
     form = proposal.form
-    kept = isinstance(form, Tree) and form.base is not None and form.base.place == place
-    return 0.1 if kept and form.cost <= 1.1 and not any(form.leaves[0]) else form.cost
+    if not isinstance(form, Tree) or form.tests or form.base is None or form.base.place != place:
+        return form.cost
+    return form.cost if any(form.leaves[0]) else 0.1
 
 
 def _together(signature: Signature, parts: Sequence[Proposal]) -> Proposal:
-    return Proposal(Componentwise(signature, [part.form for part in parts]), max(part.error for part in parts))
+    return Proposal(
+        Componentwise(signature, [part.form for part in parts]), max(part.error for part in parts)
+    )
 
 
 # -- truths -------------------------------------------------------------------------------
 
 
 def _conditions(signature: Signature, answers: Answers) -> Iterator[Proposal]:
-    """Thresholds, and the specific end: what all that is true has in common, or its list, and all else false."""
+    """Thresholds, and the specific end: what all that is true has in common, or a list of it."""
     read = _Read(signature, answers.args)
     weights = answers.weights[:, 0].double().cpu().numpy()
     true = answers.values[:, 0].cpu().numpy() > 0.5
@@ -355,7 +360,10 @@ def _numbers(signature: Signature, answers: Answers) -> Iterator[Proposal]:
     for base in bases:
         apart = values
         if base is not None:
-            apart = values - cast(Tensor, answers.args[base.argument]).reshape(len(values), -1).double().cpu().numpy()
+            apart = (
+                values
+                - cast(Tensor, answers.args[base.argument]).reshape(len(values), -1).double().cpu().numpy()
+            )
         classes, leaves = _grouped(apart, weights, max(SAME * spread, 1e-6))
         if len(leaves) <= MOST_CLASSES:
             yield from _classified(signature, read, classes, weights, leaves, base)
@@ -431,8 +439,7 @@ def _counts(signature: Signature, set_: int, answers: Answers) -> Iterator[Propo
         reading: elements(set_, answers.args, count, lambda flat, r=reading: r.of(flat, own))
         for reading in readings_of(own)
     }
-    values, held = answers.args[set_]
-    there = held > 0.5
+    there = cast(tuple[Tensor, Tensor], answers.args[set_])[1] > 0.5
     tests: list[tuple[Test, Tensor]] = []
     for reading, table in tables.items():
         seen = torch.unique(table[there])
@@ -467,9 +474,9 @@ def _counts(signature: Signature, set_: int, answers: Answers) -> Iterator[Propo
     ranked = sorted(((score([t], m), at) for at, (t, m) in enumerate(tests)), key=lambda one: one[0])
     for _, at in ranked[:6]:
         first, members = tests[at]
-        for other, more in tests:
-            if other is not first:
-                score([first, other], members & more)
+        for second, more in tests:
+            if second is not first:
+                score([first, second], members & more)
     scored.sort(key=lambda one: one[0] + 0.02 * one[1])
     for error, _, some, other, k, fewer in scored[:24]:
         inner = all_of(own, some, not other) if some else Tree(own, [], 0, [(1.0,)])

@@ -13,17 +13,14 @@ import torch
 from torch import Tensor, nn
 
 from pdsketch.lang import BlankCall, effect_expressions, walk
-from pdsketch.nets import Argument, BooleanNet, Constant, Form, Network, Signature, Spec, Table, Tree, can_read
-from pdsketch.tensor import Functions
+from pdsketch.nets import Argument, BooleanNet, Constant, Form, Network, Spec, Table, Tree, can_read, plain
+from pdsketch.tensor import Functions, formed
 from pdsketch.training.data.episode_arrays import Array
 from pdsketch.training.forms.answers import Slot, answers, asked, executed
 from pdsketch.training.forms.errors import Errors, Kind, errors
 from pdsketch.training.forms.propose import Answers, common, propose
 from pdsketch.training.losses import Losses
 
-import os
-def DEBUG(*a):
-    if os.environ.get("DBG"): print("     ", *a, flush=True)
 PASSES: Final = 5
 """Blanks are gone through so often, every second time with what would have been right; set by hand."""
 
@@ -98,9 +95,7 @@ class Simplified:
         """Let the forms speak for their networks."""
         for name, form in self.forms.items():
             owner, _, gate = name.partition("#")
-            network = functions.network(owner)
-            network = getattr(network, "gate", None) if gate else network
-            cast("Network | BooleanNet | Constant", network).form = form
+            formed(functions.network(owner))["gate-form" if gate else "form"].form = form
 
 
 @final
@@ -154,7 +149,6 @@ class Simplifier:
             self.slots[name].inner = common(self.slots[name].signature, given)
         first = now = self.judge()
         lenient: list[str] = []
-        DEBUG("first", first.total)
         still = 0
         for turn in range(PASSES):
             mended = turn % 2 == 1
@@ -165,7 +159,9 @@ class Simplifier:
             for name, slot in self.slots.items():
                 if name in alone:
                     continue
-                if name not in said or len(said[name]) < min(FEWEST, len(self.train)) and slot.signature.inputs:
+                if name not in said or (
+                    len(said[name]) < min(FEWEST, len(self.train)) and slot.signature.inputs
+                ):
                     continue
                 if mended and not said[name].blamed:
                     continue
@@ -178,7 +174,6 @@ class Simplifier:
                 if new is None and not turn:
                     new = self._lenient(name, now)
                     lenient += [name] if new is not None else []
-                DEBUG(turn, name, len(said[name]), float(said[name].values.mean()), len(tried), None if new is None else (slot.inner.extra_repr(), new.total))
                 if new is not None:
                     now, changed = new, True
             still = 0 if changed else still + 1
@@ -200,7 +195,9 @@ class Simplifier:
         """Forms that might do, cheapest first, of those that answer alike only the cheapest."""
         signature = self.slots[name].signature
         found = [
-            (self._price(name, one.form), one.form) for one in propose(signature, given) if one.error < FARTHEST
+            (self._price(name, one.form), one.form)
+            for one in propose(signature, given)
+            if one.error < FARTHEST
         ]
         found.sort(key=lambda one: one[0])
         seen: set[bytes] = set()
@@ -220,11 +217,11 @@ class Simplifier:
 
     def _fingerprint(self, name: str, form: Form, given: Answers) -> bytes:
         if not form.signature.inputs:
-            return form().cpu().numpy().tobytes()
+            return bytes(form().cpu().numpy())
         parts = [form(*given.args)] + ([form(*self._seen[name])] if name in self._seen else [])
         spec = form.signature.output
         codes = [part.argmax(-1) if spec.is_categorical else part for part in parts]
-        return b"".join(np.ascontiguousarray(part.cpu().numpy()).tobytes() for part in codes)
+        return b"".join(bytes(np.ascontiguousarray(part.cpu().numpy())) for part in codes)
 
     def _cost(self, name: str) -> float:
         inner = self.slots[name].inner
@@ -251,10 +248,10 @@ class Simplifier:
         self._nearly[name] = []
         for _, form, new in sorted(nearly, key=lambda one: one[0])[:MOST_REFINED]:
             slot.inner = form
-            new = self._refined(slot, new)
-            if new.within(bar, slack) or new.within(now):
-                return new
-            self._nearly[name].append((cast(Form, slot.inner), new))
+            refined = self._refined(slot, new)
+            if refined.within(bar, slack) or refined.within(now):
+                return refined
+            self._nearly[name].append((slot.inner, refined))
         slot.inner = kept
         return None
 
@@ -322,7 +319,6 @@ class Simplifier:
                 least = self._weighed(now)
                 slot.inner = form
                 new = self._mended(name)
-                DEBUG("pair", name, form.extra_repr(), now.total, new.total)
                 if self._weighed(new) < least and new.total <= now.total:
                     now = new
                     break
@@ -345,7 +341,7 @@ class Simplifier:
         return now
 
     def _others(self, name: str) -> list[Form]:
-        """Other forms than the one that a blank has: those that make few errors, and of truths the constants."""
+        """Other forms than that of a blank: those that make few errors, and of truths the constants."""
         signature, own = self.slots[name].signature, self.slots[name].inner
         found = [form for form, _ in self._nearly.get(name, ())]
         if signature.output == Spec("bool"):
@@ -474,7 +470,7 @@ def candidates(losses: Losses) -> list[str]:
 def _slot(functions: Functions, name: str) -> Slot:
     network = functions.network(name)
     assert isinstance(network, Network | BooleanNet | Constant)
-    return Slot(network, Signature(network.signature.inputs, network.signature.output))
+    return Slot(network, plain(network.signature))
 
 
 @contextmanager
@@ -504,7 +500,7 @@ def _sampled(args: list[Argument]) -> list[Argument]:
     if len(first) <= MOST_ASKED:
         return args
     some = torch.from_numpy(np.random.default_rng(0).permutation(len(first))[:MOST_ASKED]).to(first.device)
-    return [(x[0][some], x[1][some]) if isinstance(x, tuple) else cast(Tensor, x)[some] for x in args]
+    return [(x[0][some], x[1][some]) if isinstance(x, tuple) else x[some] for x in args]
 
 
 def forget(functions: Functions) -> None:

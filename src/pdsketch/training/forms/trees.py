@@ -28,7 +28,7 @@ _NEARNESS: Final = 0.25
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Rows:
-    """Distinct rows of readings ``values [row, reading]`` with the ``weights`` of each class ``[row, class]``."""
+    """Distinct rows of readings ``values [row, reading]``, the ``weights`` of each class ``[row, class]``."""
 
     readings: tuple[Reading, ...]
     values: Array
@@ -38,11 +38,10 @@ class Rows:
     def of(readings: Sequence[Reading], values: Array, classes: Array, weights: Array, count: int) -> Rows:
         """Equal rows as one."""
         if not len(readings):
-            total = np.bincount(classes, weights, count)[None]
-            return Rows((), np.zeros((1, 0), dtype=np.float32), total)
+            return Rows((), np.zeros((1, 0)), np.bincount(classes, weights, count)[None])
         rows, place = np.unique(values, axis=0, return_inverse=True)
         place = place.reshape(-1)
-        total = np.zeros((len(rows), count))
+        total: Array = np.zeros((len(rows), count))
         np.add.at(total, (place, classes), weights)
         return Rows(tuple(readings), rows, total)
 
