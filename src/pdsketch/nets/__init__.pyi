@@ -27,6 +27,7 @@ from pdsketch.nets.forms import (
     design as design,
     element as element,
     elements as elements,
+    held_elements as held_elements,
     plain as plain,
 )
 from pdsketch.nets.normalise import bounding as bounding, recording as recording

@@ -361,8 +361,8 @@ class Threshold(Form):
 
     @property
     def cost(self) -> float:
-        """Two for each column."""
-        return 0.5 + 2.0 * len(self.columns)
+        """Two for each column, and more than a single test."""
+        return 1.5 + 2.0 * len(self.columns)
 
     def answer(self, args: Sequence[Argument], count: int) -> Tensor:
         """The truth."""

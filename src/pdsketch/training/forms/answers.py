@@ -153,7 +153,9 @@ def executed(losses: Losses, slots: Mapping[str, Slot], states: Array, names: Se
 def _gradients(total: Tensor, leaves: list[Tensor]) -> list[Tensor]:
     if not total.requires_grad:
         return [torch.zeros_like(leaf) for leaf in leaves]
-    found: tuple[Tensor | None, ...] = torch.autograd.grad(total, leaves, allow_unused=True, retain_graph=True)
+    found: tuple[Tensor | None, ...] = torch.autograd.grad(
+        total, leaves, allow_unused=True, retain_graph=True
+    )
     return [torch.zeros_like(leaf) if g is None else g for g, leaf in zip(found, leaves, strict=True)]
 
 

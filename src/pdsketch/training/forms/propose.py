@@ -29,9 +29,10 @@ from pdsketch.nets import (
     design,
     element,
     elements,
+    held_elements,
     readings_of,
 )
-from pdsketch.training.forms.trees import Grown, Rows
+from pdsketch.training.forms.trees import NEARNESS, Grown, Rows, step
 
 Array = np.ndarray[Any, Any]
 
@@ -46,6 +47,13 @@ FITTED: Final = 3000
 
 MOST_COLUMNS: Final = 5
 """No linear function has more; set by hand."""
+
+MOST_TESTS: Final = 4
+"""No kind of elements needs more tests to be told; set by hand."""
+
+MOST_LISTED: Final = 32
+LISTED: Final = (0.9, 0.97, 1.0)
+"""No list of what is true is longer; it covers so much of what was said to be true. Set by hand."""
 
 MOST_COUNTED: Final = 4
 """No more elements of a set are counted; set by hand."""
@@ -234,22 +242,27 @@ def _conditions(signature: Signature, answers: Answers) -> Iterator[Proposal]:
     positives = read.values[true & (weights > 0)]
     if not len(positives):
         return
-    alike = [
-        at
-        for at, reading in enumerate(read.readings)
-        if reading.is_discrete and (positives[:, at] == positives[0, at]).all()
+    alike = [at for at, reading in enumerate(read.readings) if (positives[:, at] == positives[0, at]).all()]
+    steps = [
+        0.0 if reading.is_discrete else step(read.values[:, at]) for at, reading in enumerate(read.readings)
     ]
     for some in [[at] for at in alike] + ([alike] if 1 < len(alike) <= 6 else []):
-        tests = [Test(read.readings[at], float(positives[0, at])) for at in some]
+        tests = [Test(read.readings[at], float(positives[0, at]), NEARNESS * steps[at]) for at in some]
         held = (read.values[:, some] == positives[0, some]).all(1)
         yield Proposal(all_of(signature, tests), wrong(held))
     for allowed in read.allowed():
         keys = [at for at in allowed if read.readings[at].kind in ("code", "turn", "difference")]
-        listed = np.unique(positives[:, keys], axis=0)
-        if keys and 1 <= len(listed) <= 32 and (np.abs(listed - listed.round()) < 1e-3).all():
-            rows = {tuple(int(code) for code in row.round()): (1.0,) for row in listed}
+        listed, place = np.unique(positives[:, keys], axis=0, return_inverse=True)
+        if not keys or len(listed) > MOST_LISTED or (np.abs(listed - listed.round()) > 1e-3).any():
+            continue
+        support = np.bincount(place.reshape(-1), weights[true & (weights > 0)])
+        order = np.argsort(-support, kind="stable")
+        share = support[order].cumsum() / support.sum()
+        for most in sorted({1 + int(np.searchsorted(share, part - 1e-9)) for part in LISTED}):
+            some_rows = listed[order[:most]]
+            rows = {tuple(int(code) for code in row.round()): (1.0,) for row in some_rows}
             form = Table(signature, [read.readings[at] for at in keys], rows, (0.0,))
-            yield Proposal(form, float(weights[~true & _among(read.values[:, keys], listed)].sum()) / whole)
+            yield Proposal(form, wrong(_among(read.values[:, keys], some_rows)))
     yield from _thresholds(signature, read, answers, true, weights)
 
 
@@ -479,7 +492,29 @@ def _counts(signature: Signature, set_: int, answers: Answers) -> Iterator[Propo
                 score([first, second], members & more)
     scored.sort(key=lambda one: one[0] + 0.02 * one[1])
     for error, _, some, other, k, fewer in scored[:24]:
-        inner = all_of(own, some, not other) if some else Tree(own, [], 0, [(1.0,)])
-        yield Proposal(AtLeast(signature, set_, inner, k, few=fewer), error)
+        kind = all_of(own, some, not other) if some else Tree(own, [], 0, [(1.0,)])
+        yield Proposal(AtLeast(signature, set_, kind, k, few=fewer), error)
+    for few in (False, True):
+        for inner in _kinds_of_elements(own, set_, answers, there, true != few):
+            enough = held_elements(inner, set_, answers.args, count).any(1)
+            error = float(weights[(enough != few) != true].sum()) / whole
+            yield Proposal(AtLeast(signature, set_, inner, 1, few=few), error)
     share = float(weights[true].sum()) / whole
     yield Proposal(Tree(signature, [], 0, [(1.0 if share > 0.5 else 0.0,)]), min(share, 1.0 - share))
+
+
+def _kinds_of_elements(
+    own: Signature, set_: int, answers: Answers, there: Tensor, hit: Tensor
+) -> Iterator[Form]:
+    """Trees that tell the only elements of sets that are hit from all elements of others."""
+    single = there.sum(1) == 1
+    counted = there & (~hit | single).unsqueeze(1)
+    if not bool((counted & hit.unsqueeze(1)).any()):
+        return
+    row, at = counted.nonzero(as_tuple=True)
+    args = [x[0][row, at] if isinstance(x, tuple) else x[row] for x in answers.args]
+    weights = answers.weights[row, 0].double().cpu().numpy()
+    classes = hit[row].long().cpu().numpy()
+    for one in _classified(own, _Read(own, args), classes, weights, [(0.0,), (1.0,)], None):
+        if isinstance(one.form, Tree) and len(one.form.tests) <= MOST_TESTS:
+            yield one.form

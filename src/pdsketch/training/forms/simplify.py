@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Final, cast, final
+from typing import Final, final
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from pdsketch.lang import BlankCall, effect_expressions, walk
 from pdsketch.nets import Argument, BooleanNet, Constant, Form, Network, Spec, Table, Tree, can_read, plain
@@ -33,11 +33,14 @@ TRUE_COST: Final = 8.0
 ERROR_COST: Final = 0.5
 """What one wrong example costs; set by hand."""
 
+ADDED_COST: Final = 2.0
+"""What one more wrong example costs than there are; set by hand."""
+
 SLACK: Final = 0.004
 """In the first pass a kind that has errors may have so many more, as a part of its examples; set by hand."""
 
-MOST_REFINED: Final = 3
-"""Of forms that make too many errors, so many are cut down to see whether fewer remain."""
+MOST_REFINED: Final = 2
+"""Of forms that make too many errors, so many of the best and of the shortest are cut down further."""
 
 LENIENCE: Final = 0.1
 """A form may make so many more errors, as a part of those that there are, where all others do, too."""
@@ -111,6 +114,7 @@ class Simplifier:
         self.slots: dict[str, Slot] = {}
         self._seen: dict[str, list[Argument]] = {}
         self._nearly: dict[str, list[tuple[Form, Judgement]]] = {}
+        self._settled = frozenset[str]()
 
     def run(self) -> Simplified:
         """Forms in the places of networks, left there as their ``form``."""
@@ -148,30 +152,38 @@ class Simplifier:
         for name, given in alone.items():
             self.slots[name].inner = common(self.slots[name].signature, given)
         first = now = self.judge()
+        self._settled = frozenset(alone)
+        now = self._gone_through(first, now)
+        paired = self._in_pairs(now)
+        if paired is not now:
+            now = self._gone_through(paired, paired)
+        now = self._pruned(now)
+        return Simplified(
+            {name: slot.inner for name, slot in self.slots.items() if isinstance(slot.inner, Form)},
+            first.total,
+            now.total,
+            sum(self._cost(name) for name in self.slots),
+        )
+
+    def _gone_through(self, first: Judgement, now: Judgement) -> Judgement:
+        """All blanks in turns, simplified, or made to fit what would have been right, until nothing changes."""
         lenient: list[str] = []
         still = 0
         for turn in range(PASSES):
-            mended = turn % 2 == 1
+            mended, changed = turn % 2 == 1, False
             if mended and not now.total:
                 continue
             bar = first if first.total <= now.total else now
-            said, changed = answers(self.losses, self.slots, self.train, mended=mended), False
+            said = answers(self.losses, self.slots, self.train, mended=mended)
             for name, slot in self.slots.items():
-                if name in alone:
-                    continue
-                if name not in said or (
-                    len(said[name]) < min(FEWEST, len(self.train)) and slot.signature.inputs
-                ):
-                    continue
-                if mended and not said[name].blamed:
+                if not self._has_enough(name, said) or (mended and not said[name].blamed):
                     continue
                 tried = self._tried(name, said[name])
-                new = (
-                    self._mend(name, tried, now)
-                    if mended
-                    else self._simplify(name, tried, bar, now, SLACK * (not turn))
-                )
-                if new is None and not turn:
+                if mended:
+                    new = self._mend(name, tried, now)
+                else:
+                    new = self._simplify(name, tried, bar, now, SLACK * (not turn))
+                if new is None and not turn and not isinstance(slot.inner, Form):
                     new = self._lenient(name, now)
                     lenient += [name] if new is not None else []
                 if new is not None:
@@ -179,15 +191,14 @@ class Simplifier:
             still = 0 if changed else still + 1
             if still == 2 or (turn and not changed and not now.total):
                 break
-        now = self._put_back(lenient, first, now)
-        now = self._in_pairs(now)
-        now = self._pruned(now, alone)
-        return Simplified(
-            {name: slot.inner for name, slot in self.slots.items() if isinstance(slot.inner, Form)},
-            first.total,
-            now.total,
-            sum(self._cost(name) for name in self.slots),
-        )
+        return self._put_back(lenient, first, now)
+
+    def _has_enough(self, name: str, said: Mapping[str, Answers]) -> bool:
+        """Whether a blank is not settled, and enough answers mattered to replace it."""
+        if name in self._settled or name not in said:
+            return False
+        enough = FEWEST if self.slots[name].signature.inputs else 1
+        return len(said[name]) >= min(enough, len(self.train))
 
     # -- one blank ------------------------------------------------------------------------
 
@@ -246,7 +257,10 @@ class Simplifier:
                 return new
             nearly.append((new.total, form, new))
         self._nearly[name] = []
-        for _, form, new in sorted(nearly, key=lambda one: one[0])[:MOST_REFINED]:
+        best = sorted(nearly, key=lambda one: one[0])[:MOST_REFINED]
+        short = sorted(nearly, key=lambda one: self._price(name, one[1]) + ERROR_COST * one[0])
+        best += [one for one in short[:MOST_REFINED] if one not in best]
+        for _, form, new in best:
             slot.inner = form
             refined = self._refined(slot, new)
             if refined.within(bar, slack) or refined.within(now):
@@ -284,7 +298,7 @@ class Simplifier:
                 break
             slot.inner = form
             new = self.judge()
-            better = cost + ERROR_COST * new.total < own + ERROR_COST * best.total
+            better = _is_better(cost, new, own, best)
             if better and new.total <= best.total and new.held_out.within(best.held_out):
                 kept, best, own = form, new, cost
         slot.inner = kept
@@ -316,25 +330,25 @@ class Simplifier:
                     return now
                 tried += 1
                 before = {other: one.inner for other, one in self.slots.items()}
-                least = self._weighed(now)
+                least = sum(map(self._cost, self.slots))
                 slot.inner = form
-                new = self._mended(name)
-                if self._weighed(new) < least and new.total <= now.total:
+                new = self._mended(name, now.total + FARTHEST * len(self.train))
+                if _is_better(sum(map(self._cost, self.slots)), new, least, now):
                     now = new
                     break
                 for other, inner in before.items():
                     self.slots[other].inner = inner
         return now
 
-    def _mended(self, name: str) -> Judgement:
-        """The other blanks made to fit a form, as well as they can be."""
+    def _mended(self, name: str, most: float) -> Judgement:
+        """The other blanks made to fit a form, unless too much is wrong with it."""
         now = self.judge()
         related = self._contexts[name]
-        for _ in range(2):
+        for _ in range(2 if now.total <= most else 0):
             given = answers(self.losses, self.slots, self.train, mended=True, dropping=False)
             before = now.total
             for other in sorted(given, key=lambda one: -given[one].blamed)[: MOST_RELATED + 1]:
-                if other in related and given[other].blamed:
+                if other in related and given[other].blamed and self._has_enough(other, given):
                     now = self._mend(other, self._tried(other, given[other]), now) or now
             if now.total >= before or not now.total:
                 break
@@ -343,14 +357,14 @@ class Simplifier:
     def _others(self, name: str) -> list[Form]:
         """Other forms than that of a blank: those that make few errors, and of truths the constants."""
         signature, own = self.slots[name].signature, self.slots[name].inner
-        found = [form for form, _ in self._nearly.get(name, ())]
+        nearly = sorted(
+            self._nearly.get(name, ()), key=lambda one: self._price(name, one[0]) + ERROR_COST * one[1].total
+        )
+        found = [form for form, _ in nearly]
         if signature.output == Spec("bool"):
             found += [Tree(signature, [], 0, [(truth,)]) for truth in (1.0, 0.0)]
         said = own.extra_repr() if isinstance(own, Form) else ""
         return [form for form in found if form.extra_repr() != said]
-
-    def _weighed(self, now: Judgement) -> float:
-        return sum(map(self._cost, self.slots)) + ERROR_COST * now.total
 
     def _at_fault(self, now: Judgement) -> set[str]:
         """The blanks that stand in what is wrong."""
@@ -427,10 +441,10 @@ class Simplifier:
             lenient.remove(name)
         return now
 
-    def _pruned(self, now: Judgement, settled: Collection[str]) -> Judgement:
+    def _pruned(self, now: Judgement) -> Judgement:
         """Trees with fewer tests, as long as no error is added and nothing more is true."""
         for name, slot in self.slots.items():
-            while name not in settled and isinstance(slot.inner, Tree | Table):
+            while name not in self._settled and isinstance(slot.inner, Tree | Table):
                 kept, own = slot.inner, self._cost(name)
                 for smaller in kept.smaller():
                     if self._price(name, smaller) >= own:
@@ -444,6 +458,13 @@ class Simplifier:
                     slot.inner = kept
                     break
         return now
+
+
+def _is_better(cost: float, new: Judgement, before: float, old: Judgement) -> bool:
+    """Whether a model is simpler, and right about as much: each error that is added outweighs two tests."""
+    if cost + ERROR_COST * new.total >= before + ERROR_COST * old.total:
+        return False
+    return new.total <= old.total or cost + ADDED_COST * new.total < before + ADDED_COST * old.total
 
 
 def candidates(losses: Losses) -> list[str]:

@@ -21,7 +21,7 @@ MOST_EQUAL: Final = 64
 _GAIN: Final = {"code": 0.98, "number": 0.9}
 """Of two tests that separate nearly alike, the relation is preferred. Set by hand."""
 
-_NEARNESS: Final = 0.25
+NEARNESS: Final = 0.25
 """A number is a value if it is no further from it than this part of the smallest step between values."""
 
 
@@ -52,7 +52,7 @@ class Grown:
 
     def __init__(self, rows: Rows, allowed: Sequence[int]) -> None:
         self._rows, self._allowed = rows, allowed
-        self._steps = [_step(rows.values[:, at]) for at in range(len(rows.readings))]
+        self._steps = [step(rows.values[:, at]) for at in range(len(rows.readings))]
         self._totals = [rows.weights.sum(0)]
         self._splits: dict[int, tuple[Test, int]] = {}
         self.order: list[int] = []
@@ -95,7 +95,7 @@ class Grown:
                 gain = float(gains[k]) * _GAIN.get(reading.kind, 1.0)
                 gain *= 0.97 if not order and not reading.is_discrete else 1.0
                 if gain > found[0] + 1e-12:
-                    near = 0.0 if reading.is_discrete else _NEARNESS * self._steps[at]
+                    near = 0.0 if reading.is_discrete else NEARNESS * self._steps[at]
                     found = gain, Test(reading, float(tests[k]), 0.0 if order else near, order), at
         return found if found[0] > 1e-9 else (-1.0, None, 0)
 
@@ -148,7 +148,7 @@ def _holds(test: Test, values: Array) -> Array:
     return held
 
 
-def _step(values: Array) -> float:
+def step(values: Array) -> float:
     """The smallest step between the values of a reading."""
     steps = np.diff(np.unique(values))
     return float(steps.min()) if len(steps) else 1.0
