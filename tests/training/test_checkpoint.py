@@ -32,7 +32,7 @@ from pdsketch.training.checkpoint import (
 from pdsketch.training.data.recorder import arrays_of
 from pdsketch.training.progress import Csv
 
-OPTIONS = {"steps": 4, "batch": 32, "evaluate_every": 1, "validation": 0.2, "patience": 9, "trial": 0.5}
+OPTIONS = {"steps": 4, "batch": 32, "evaluate_every": 1, "validation": 0.2, "patience": 9, "forms": False.5}
 
 
 @pytest.fixture(scope="module")

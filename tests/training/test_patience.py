@@ -18,7 +18,7 @@ OPTIONS = {
     "evaluate_every": 1,
     "validation": 0.3,
     "patience": 4,
-    "trial": 0.0,
+    "forms": False,
     "learning_rate": 0.05,  # too large, so that what is held out soon gets worse
 }
 

@@ -31,7 +31,8 @@ class Options:
       ``rarity``: how much a derived predicate that is a blank prefers to be false
       (a closed world: what no example calls true is not). ``usage``: how much encoded
       ints prefer to use all their codes.
-    - ``forms``: whether simple functions take the places of networks where the model stays as good.
+    - ``forms``: whether simple functions take the places of networks where the model stays as good. Without,
+      the functions that a model has stay as they are, and only its networks are trained.
     - ``tnorm``: the logic while training. ``balanced``: changed and unchanged
       variables weigh alike. ``variable_loss``: predicted variables are compared by their
       likelihood, where a conditional effect is a choice between writing and keeping, or by the

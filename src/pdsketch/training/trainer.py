@@ -152,7 +152,8 @@ class Trainer:
         started = time.monotonic()
         resumed = resume(self)
         self.starts.find()
-        forget(self.training.model.blanks)
+        if options.forms:
+            forget(self.training.model.blanks)
         if not resumed:
             fresh = fresh_offsets(self.model)
             record_statistics(self.losses, self.sampler, self.train)

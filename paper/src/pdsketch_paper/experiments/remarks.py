@@ -34,7 +34,7 @@ more than chance, and so are ours: an agent that draws each of its six actions w
 succeeds in 0.196 of the 500 problems of seed 0 within 64 steps (8+6: 0.262).
 
 **PDS-Abs and PDS-Rob need 100 demonstrations**, where the paper's PDS-Abs needs 1,000 (it has 0.04 and 0.72
-from 100). How flexible each network may be is chosen by trial here
+from 100). Simple functions take the places of networks here
 ([how networks are chosen](when-it-does-not-learn.md#how-networks-are-chosen)), which helps most where data
 are few. **PDS-Base** from 1,000 is above the paper's 0.11, too.""",
     "babyai-nodes": """\

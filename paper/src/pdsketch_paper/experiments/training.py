@@ -27,10 +27,6 @@ class Training(Protocol):
     def learning_rate(self) -> float:
         """At its highest."""
 
-    @property
-    def trial(self) -> float:
-        """The part of the steps before the fit looks at what it has learned."""
-
 
 def fit_model(model: Model, episodes: Source, config: Training, **more: Any) -> tuple[Model, Report]:
     """The model, fitted as a config says, and the report of its fit."""
@@ -40,7 +36,6 @@ def fit_model(model: Model, episodes: Source, config: Training, **more: Any) -> 
         steps=config.steps,
         batch=config.batch,
         learning_rate=config.learning_rate,
-        trial=config.trial,
         seed=config.seed,
         **more,
     )
