@@ -11,11 +11,11 @@ from pdsketch.nets.forms import (
     Base,
     Column,
     Componentwise,
+    Condition,
     Form,
     Linear,
     Node,
     Table,
-    Test,
     Threshold,
     Tree,
     Value,
@@ -110,9 +110,9 @@ def _table(signature: Signature, given: dict[str, Any]) -> Table:
     return Table(signature, keys, rows, otherwise, _base(signature, given.get("base")))
 
 
-def _test(signature: Signature, given: Any) -> Test:
+def _test(signature: Signature, given: Any) -> Condition:
     _need(isinstance(given, list) and len(given) == 4 and isinstance(given[3], bool))
-    return Test(_reading(signature, given[0]), _number(given[1]), _number(given[2]), given[3])
+    return Condition(_reading(signature, given[0]), _number(given[1]), _number(given[2]), given[3])
 
 
 def _reading(signature: Signature, given: Any) -> Reading:

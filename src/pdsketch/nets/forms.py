@@ -32,7 +32,7 @@ Node = int | tuple[int, "Node", "Node"]
 
 @final
 @dataclass(frozen=True, slots=True)
-class Test:
+class Condition:
     """Whether a reading is a value, within a tolerance; or, for ``order``, at most that value."""
 
     reading: Reading
@@ -157,7 +157,7 @@ class Tree(Form):
     def __init__(
         self,
         signature: Signature,
-        tests: Sequence[Test],
+        tests: Sequence[Condition],
         node: Node,
         leaves: Sequence[Value],
         base: Base | None = None,
@@ -194,7 +194,7 @@ class Tree(Form):
         """Nested *if*s; a Boolean one as what makes it true."""
         if self.signature.output == Spec("bool"):
             return _or(_paths(self.node, self.leaves, [t.said(names, self.sizes) for t in self.tests]))
-        added = "" if self.base is None else f"{_based(self.base, names)} + "
+        added = "" if self.base is None else f"{_based(self.base, names, self.sizes)} + "
 
         def text(node: Node) -> str:
             if isinstance(node, int):
@@ -281,7 +281,7 @@ class Table(Form):
     def said(self, names: Sequence[str]) -> str:
         """Its rows."""
         over = ", ".join(reading.said(names, self.sizes) for reading in self.keys)
-        added = "" if self.base is None else f"{_based(self.base, names)} + "
+        added = "" if self.base is None else f"{_based(self.base, names, self.sizes)} + "
         rows = "; ".join(f"{', '.join(map(str, row))}: {added}{_vector(v)}" for row, v in self.rows.items())
         return f"table of {over}: {rows}; else {added}{_vector(self.otherwise)}"
 
@@ -333,7 +333,7 @@ class Linear(Form):
 
     def said(self, names: Sequence[str]) -> str:
         """The sum."""
-        added = "" if self.base is None else f"{_based(self.base, names)} + "
+        added = "" if self.base is None else f"{_based(self.base, names, self.sizes)} + "
         parts = [_vector(self.matrix[0])] if any(self.matrix[0]) or not self.columns else []
         parts += [
             f"{_vector(by)} {_column(column, names, self.sizes)}"
@@ -518,8 +518,9 @@ def _column(column: Column, names: Sequence[str], sizes: Sequence[int]) -> str:
     return said if value is None else f"[{said} = {value:.4g}]"
 
 
-def _based(base: Base, names: Sequence[str]) -> str:
-    return names[base.argument] + ("" if base.place is None else f"[{base.place}]")
+def _based(base: Base, names: Sequence[str], sizes: Sequence[int]) -> str:
+    whole = base.place is None or sizes[base.argument] == 1
+    return names[base.argument] + ("" if whole else f"[{base.place}]")
 
 
 def _vector(value: Sequence[float]) -> str:

@@ -15,6 +15,7 @@ from pdsketch.nets import (
     AtLeast,
     Base,
     Componentwise,
+    Condition,
     Form,
     Linear,
     Node,
@@ -22,7 +23,6 @@ from pdsketch.nets import (
     Signature,
     Spec,
     Table,
-    Test,
     Threshold,
     Tree,
     component,
@@ -247,7 +247,7 @@ def _conditions(signature: Signature, answers: Answers) -> Iterator[Proposal]:
         0.0 if reading.is_discrete else step(read.values[:, at]) for at, reading in enumerate(read.readings)
     ]
     for some in [[at] for at in alike] + ([alike] if 1 < len(alike) <= 6 else []):
-        tests = [Test(read.readings[at], float(positives[0, at]), NEARNESS * steps[at]) for at in some]
+        tests = [Condition(read.readings[at], float(positives[0, at]), NEARNESS * steps[at]) for at in some]
         held = (read.values[:, some] == positives[0, some]).all(1)
         yield Proposal(all_of(signature, tests), wrong(held))
     for allowed in read.allowed():
@@ -275,7 +275,7 @@ def common(signature: Signature, answers: Answers) -> Tree:
         for at, reading in enumerate(read.readings)
         if len(true) and reading.is_discrete and (true[:, at] == true[0, at]).all()
     ]
-    return all_of(signature, [Test(read.readings[at], float(true[0, at])) for at in always])
+    return all_of(signature, [Condition(read.readings[at], float(true[0, at])) for at in always])
 
 
 def _among(values: Array, rows: Array) -> Array:
@@ -283,7 +283,7 @@ def _among(values: Array, rows: Array) -> Array:
     return found
 
 
-def all_of(signature: Signature, tests: Sequence[Test], truth: bool = True) -> Tree:
+def all_of(signature: Signature, tests: Sequence[Condition], truth: bool = True) -> Tree:
     """True where all tests hold, or where not all of them do."""
     node: Node = 1
     for at in reversed(range(len(tests))):
@@ -453,7 +453,7 @@ def _counts(signature: Signature, set_: int, answers: Answers) -> Iterator[Propo
         for reading in readings_of(own)
     }
     there = cast(tuple[Tensor, Tensor], answers.args[set_])[1] > 0.5
-    tests: list[tuple[Test, Tensor]] = []
+    tests: list[tuple[Condition, Tensor]] = []
     for reading, table in tables.items():
         seen = torch.unique(table[there])
         few = len(seen) <= 32
@@ -462,16 +462,16 @@ def _counts(signature: Signature, set_: int, answers: Answers) -> Iterator[Propo
             near = 0.0 if reading.is_discrete else 0.25 * step
             tests += [
                 (test, there & ((table - test.value).abs() <= near + 1e-6))
-                for test in (Test(reading, float(value), near) for value in seen[:32])
+                for test in (Condition(reading, float(value), near) for value in seen[:32])
             ]
         if not reading.is_discrete and len(seen) > 1:
             cuts = (seen[1:] + seen[:-1]) / 2
             cuts = cuts[torch.linspace(0, len(cuts) - 1, min(32, len(cuts))).long()]
             for cut in cuts.tolist():
-                tests.append((Test(reading, cut, order=True), there & (table <= cut)))
-    scored: list[tuple[float, float, list[Test], bool, int, bool]] = []
+                tests.append((Condition(reading, cut, order=True), there & (table <= cut)))
+    scored: list[tuple[float, float, list[Condition], bool, int, bool]] = []
 
-    def score(some: list[Test], of: Tensor) -> float:
+    def score(some: list[Condition], of: Tensor) -> float:
         best = 1.0
         for other, members in ((False, of), (True, there & ~of)) if some else ((False, of),):
             numbers = members.sum(1)

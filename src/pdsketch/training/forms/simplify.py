@@ -166,7 +166,7 @@ class Simplifier:
         )
 
     def _gone_through(self, first: Judgement, now: Judgement) -> Judgement:
-        """All blanks in turns, simplified or made to fit what would have been right, until nothing changes."""
+        """Blanks in turns, simplified or made to fit what would have been right, until nothing changes."""
         lenient: list[str] = []
         still = 0
         for turn in range(PASSES):

@@ -8,7 +8,7 @@ from typing import Any, Final, final
 
 import numpy as np
 
-from pdsketch.nets import Node, Reading, Test
+from pdsketch.nets import Condition, Node, Reading
 
 Array = np.ndarray[Any, Any]
 
@@ -54,7 +54,7 @@ class Grown:
         self._rows, self._allowed = rows, allowed
         self._steps = [step(rows.values[:, at]) for at in range(len(rows.readings))]
         self._totals = [rows.weights.sum(0)]
-        self._splits: dict[int, tuple[Test, int]] = {}
+        self._splits: dict[int, tuple[Condition, int]] = {}
         self.order: list[int] = []
         self._grow()
 
@@ -76,11 +76,11 @@ class Grown:
                 self._totals.append(self._rows.weights[some].sum(0))
                 waiting[len(self._totals) - 1] = self._best(some)
 
-    def _best(self, members: Array) -> tuple[float, Test | None, int]:
+    def _best(self, members: Array) -> tuple[float, Condition | None, int]:
         """The test that lowers Gini's impurity most."""
         weights = self._rows.weights[members]
         base = _impurity(weights.sum(0))
-        found: tuple[float, Test | None, int] = (-1.0, None, 0)
+        found: tuple[float, Condition | None, int] = (-1.0, None, 0)
         if base < 1e-12:
             return found
         for at in self._allowed:
@@ -96,7 +96,7 @@ class Grown:
                 gain *= 0.97 if not order and not reading.is_discrete else 1.0
                 if gain > found[0] + 1e-12:
                     near = 0.0 if reading.is_discrete else NEARNESS * self._steps[at]
-                    found = gain, Test(reading, float(tests[k]), 0.0 if order else near, order), at
+                    found = gain, Condition(reading, float(tests[k]), 0.0 if order else near, order), at
         return found if found[0] > 1e-9 else (-1.0, None, 0)
 
     def sizes(self) -> Iterator[int]:
@@ -105,9 +105,9 @@ class Grown:
         yield from (n for n in (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 24, 32) if n < full)
         yield full
 
-    def of(self, leaves: int) -> tuple[list[Test], Node, Array]:
+    def of(self, leaves: int) -> tuple[list[Condition], Node, Array]:
         """Tests, the tree of so many leaves, and the weights of the classes in each leaf."""
-        cut, tests, ends = set(self.order[: leaves - 1]), list[Test](), list[Array]()
+        cut, tests, ends = set(self.order[: leaves - 1]), list[Condition](), list[Array]()
 
         def node(at: int) -> Node:
             if at not in cut:
@@ -143,7 +143,7 @@ def _impurity(weights: Array) -> Any:
     return total - (weights**2).sum(-1) / np.maximum(total, 1e-12)
 
 
-def _holds(test: Test, values: Array) -> Array:
+def _holds(test: Condition, values: Array) -> Array:
     held: Array = values <= test.value if test.order else np.abs(values - test.value) <= test.tolerance + 1e-6
     return held
 
