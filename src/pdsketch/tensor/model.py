@@ -43,7 +43,8 @@ class Model(nn.Module):
 
     ``modules`` gives a module or a function for a blank by its full name
     (``derived::is-red::f``) or for an external predicate by its name. A blank
-    that is not named gets a default network made from its signature. ``tnorm``
+    that is not named gets a default network made from its signature, in whose place `fit` may
+    put a simpler form (`forms`), but for those given as ``"mlp"``. ``tnorm``
     is the logic of soft evaluation: ``godel`` (which defines the meaning),
     ``product`` or ``lukasiewicz``. ``seed`` determines the default networks'
     weights; without one they follow torch's own seed. ``notes`` are plain data

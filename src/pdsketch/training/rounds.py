@@ -62,7 +62,7 @@ class Rounds:
         found = Simplifier(self.losses, self.train, self.held_out).run()
         if self.found is None or (found.after, found.cost) < (self.found.after, self.found.cost):
             self.found, self.kept = found, weights_of(self.model)
-        return not found.after
+        return not found.after and not found.networks
 
     def begin(self, step: int) -> bool:
         """Begin the next round from the first weights; False where there is no other."""

@@ -32,6 +32,9 @@ from pdsketch.tensor.compile.callee import Callee, Given, Watcher
 DEFAULT_DIMENSION = 64
 """The size of a vector that a blank returns, where nothing says it; set by hand."""
 
+MLP = "mlp"
+"""In the place of a module: the default network, for which no form is to answer."""
+
 _PRIMS: Mapping[str, Prim] = {"bool": "bool", "int64": "int", "float32": "float"}
 
 
@@ -55,14 +58,14 @@ class Functions(nn.Module):
             found = type(modules).__name__
             raise error("bad-module", f"`modules` maps names of blanks to functions, and is a {found}")
         every = by_full_name(domain, modules)
-        self.pinned = {name: kind for name, kind in every.items() if isinstance(kind, str)}
+        self.pinned = {name for name, module in every.items() if module == MLP}
         self.given = {name: module for name, module in every.items() if name not in self.pinned}
         self.gated = _unconditional(domain) - set(self.given)
         self.calls: dict[str, Callable[..., Any]] = {}
         self.weights: dict[Any, float] = {}
         self.networks = nn.ModuleDict()
         self.watcher: Watcher | None = None
-        problems = [*_misnamed(domain, self.given), *_unlearnable(domain, self.given)]
+        problems = [*_misnamed(domain, every), *_unlearnable(domain, self.given)]
         if problems:
             raise Error(problems)
         for name, module in self.given.items():
@@ -269,10 +272,11 @@ def _misnamed(domain: Domain, given: Mapping[str, Any]) -> list[Diagnostic]:
                     file=domain.source.name,
                 )
             )
-        elif not callable(module):
-            found = type(module).__name__
+        elif not callable(module) and module != MLP:
+            found = repr(module) if isinstance(module, str) else f"a {type(module).__name__}"
+            message = f"the module for `{name}` is {found}, and no function"
             problems.append(
-                Diagnostic("bad-module", f"the module for `{name}` is a {found}, and no function")
+                Diagnostic("bad-module", message, help=f'"{MLP}" keeps the network that learns it')
             )
     return problems
 

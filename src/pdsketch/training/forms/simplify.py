@@ -87,12 +87,15 @@ class Judgement:
 @final
 @dataclass(slots=True, eq=False)
 class Simplified:
-    """What became of the blanks: forms by name (`NAME#gate` for gates), and the errors before and after."""
+    """What became of the blanks: forms by name (`NAME#gate` for gates), the errors before and after, and how
+    many networks are left although enough of their answers mattered.
+    """
 
     forms: dict[str, Form] = field(default_factory=dict)
     before: float = 0.0
     after: float = 0.0
     cost: float = 0.0
+    networks: int = 0
 
     def place(self, functions: Functions) -> None:
         """Let the forms speak for their networks."""
@@ -163,6 +166,9 @@ class Simplifier:
             first.total,
             now.total,
             sum(self._cost(name) for name in self.slots),
+            sum(
+                name in self._nearly and not isinstance(slot.inner, Form) for name, slot in self.slots.items()
+            ),
         )
 
     def _gone_through(self, first: Judgement, now: Judgement) -> Judgement:
