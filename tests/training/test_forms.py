@@ -1,4 +1,4 @@
-"""Whole sketches: networks find out who is responsible, and forms that can be written down take their places."""
+"""Whole sketches: networks find out who is responsible, and forms take their places."""
 
 from __future__ import annotations
 
