@@ -1,4 +1,5 @@
-# Each goal sets up what it needs: a virtual environment in .venv, and the package with what the goal uses.
+# Each goal sets up what it needs: a virtual environment in .venv, and both packages (the second, in paper/,
+# reproduces the paper) with what the goal uses.
 # The stamps keep a second run from installing again.
 
 PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
@@ -6,15 +7,15 @@ PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --disable-pip-version-check --quiet
 # Byte code, as for any installed package: commands start faster.
-COMPILE := $(BIN)/python -m compileall -q src/pdsketch
-CHECKED := src paper tests benchmarks examples
+COMPILE := $(BIN)/python -m compileall -q src/pdsketch paper/src/pdsketch_paper
+CHECKED := src paper/migrate.py paper/src tests paper/tests benchmarks examples
 
 # One thread a process: the tests run in parallel already.
 export OMP_NUM_THREADS ?= 1
 # Byte code is kept whatever the environment says: of the tests, too, whose assertions pytest rewrites.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help demo test quick lint format kernels fuzz torture bench clean mutants agree cluster browser docs
+.PHONY: help demo test quick lint format kernels fuzz torture bench clean mutants agree cluster browser docs options
 
 help:  ## this list
 	@grep -hE '^[a-z]+: .*##|^[a-z]+:  ##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -23,13 +24,13 @@ $(BIN)/python:
 	@test -n "$(PYTHON)" || { echo "pdsketch needs Python 3.11 or later" >&2; exit 1; }
 	$(PYTHON) -m venv .venv
 
-.venv/installed: pyproject.toml | $(BIN)/python
-	$(PIP) --editable '.[experiments]'
+.venv/installed: pyproject.toml paper/pyproject.toml | $(BIN)/python
+	$(PIP) --editable . --editable ./paper
 	@$(COMPILE)
 	@touch $@
 
-.venv/installed-dev: pyproject.toml | $(BIN)/python
-	$(PIP) --editable '.[dev]'
+.venv/installed-dev: pyproject.toml paper/pyproject.toml | $(BIN)/python
+	$(PIP) --editable '.[dev]' --editable './paper[painting]'
 	@$(COMPILE)
 	@touch .venv/installed $@
 
@@ -66,7 +67,7 @@ fuzz: .venv/installed-dev  ## 100,000 mutated files through the language; no cra
 	$(BIN)/python -m tests.fuzz --files 100000
 
 torture: .venv/installed-dev  ## kills, full disks, damaged files, limits: tries and losses (14 minutes)
-	$(BIN)/python -m tests.torture
+	$(BIN)/python -m paper.tests.torture
 
 mutants: .venv/installed-dev  ## do the tests notice? changes of meaning, one by one (ONLY=pattern)
 	$(BIN)/python -m tests.mutation $(if $(ONLY),--only '$(ONLY)')
@@ -74,12 +75,15 @@ mutants: .venv/installed-dev  ## do the tests notice? changes of meaning, one by
 agree: .venv/installed-dev  ## 100,000 random cases of every engine against the reference (SEED=0)
 	$(BIN)/python -m tests.agree --cases 100000 --seed $(or $(SEED),0)
 
+options: .venv/installed-dev  ## what the declarations of options say elsewhere: tables, types for editors
+	$(BIN)/python -m tests.docs.generated
+
 docs: .venv/installed-dev  ## the documents as a site, in site/; every link is checked
 	$(PIP) --editable '.[docs]'
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 cluster: .venv/installed-dev  ## runs on Ray, with two local workers (installs Ray, 80 MB)
-	$(PIP) --editable '.[cluster]'
+	$(PIP) --editable './paper[cluster]'
 	$(BIN)/python -m paper.tests.cluster
 
 browser: .venv/installed-dev  ## the page of `pdsketch serve` in a real browser (needs Chromium)

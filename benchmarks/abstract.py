@@ -27,10 +27,9 @@ import torch
 
 import pdsketch as pds
 from pdsketch.abstract.andor.compile import abstraction_of
-from pdsketch_paper.babyai.goals import COLOURS, something
+from pdsketch_paper.babyai.goals import COLOURS, UNSEEN, something
 from pdsketch_paper.babyai.modules import exact_modules
-from pdsketch_paper.babyai.states import SKETCHES
-from pdsketch_paper.babyai.unseen import UNSEEN
+from pdsketch_paper.babyai.observation import SKETCHES
 
 KINDS = {"door": 4, "key": 5, "ball": 6, "box": 7}
 WALL = (2, 5, 0)

@@ -21,7 +21,7 @@ import torch
 
 import pdsketch as pds
 from pdsketch_paper.babyai.modules import exact_modules
-from pdsketch_paper.babyai.states import SKETCHES
+from pdsketch_paper.babyai.observation import SKETCHES
 
 COLOURS = ("red", "green", "blue", "purple", "yellow", "grey")
 KINDS = {"door": 4, "key": 5, "ball": 6, "box": 7}

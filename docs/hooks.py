@@ -13,7 +13,12 @@ PAGES = {
     "security.md": ROOT / "SECURITY.md",
     "architecture.md": ROOT / "ARCHITECTURE.md",
     "changes.md": ROOT / "CHANGELOG.md",
+    "paper.md": ROOT / "paper" / "README.md",
+    **{path.name: path for path in sorted((ROOT / "paper" / "docs").glob("*.md"))},
     **{f"language/{path.name}": path for path in sorted((ROOT / "tests" / "language").glob("*.md"))},
+}
+PICTURES = {
+    path.name: path for kind in ("png", "gif") for path in sorted((ROOT / "paper" / "docs").glob(f"*.{kind}"))
 }
 LINK = re.compile(r"\[([^\]]*)\]\((?!https?:|#)([^)#\s]+)(#[^)]*)?\)")
 
@@ -31,9 +36,11 @@ def on_config(config: Any) -> Any:
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """The pages from elsewhere."""
+    """The pages and pictures from elsewhere."""
     for name, path in PAGES.items():
         files.append(File.generated(config, name, content=path.read_text(encoding="utf-8")))
+    for name, path in PICTURES.items():
+        files.append(File.generated(config, name, content=path.read_bytes()))
     return files
 
 
@@ -46,7 +53,7 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
         words, target, anchor = link[1], (home / link[2]).resolve(), link[3] or ""
         if not target.exists():
             return link[0]
-        for name, path in PAGES.items():
+        for name, path in (PAGES | PICTURES).items():
             if path == target:
                 return f"[{words}]({'../' * here}{name}{anchor})"
         if target.is_relative_to(ROOT / "docs") and target.is_file():

@@ -6,7 +6,8 @@ import gc
 import importlib
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -17,11 +18,12 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import pytest
 from hypothesis import HealthCheck, settings
+from tests.codes import CODES
 
-from pdsketch.lang.codes import CODES
+from pdsketch.extras import offered
 from pdsketch.lang.diagnostics import Diagnostic
 
-TESTS = Path(__file__).parent
+ROOT = Path(__file__).parents[1]
 
 # A busy machine is no error of ours, so no test fails for being slow.
 settings.register_profile("house", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -29,29 +31,29 @@ settings.load_profile("house")
 
 
 LONG = (
-    "docs/test_docs.py",
-    "abstract/test_and_or.py",
-    "learn/test_shares.py",
-    "learn/test_everyday.py",
-    "examples/test_lamps.py",
-    "learn/test_resume.py",
-    "search/latent/test_plan.py",
-    "baselines/test_dreamer.py",
-    "onpolicy/test_learn.py",
-    "abstract/test_opt.py",
-    "task/test_ground.py",
-    "tensor/test_agreement.py",
-    "experiments/test_babyai_baselines.py",
-    "experiments/test_factors.py",
-    "experiments/test_babyai_dreamer.py",
-    "envs/test_babyai_experiments.py",
+    "tests/docs/test_docs.py",
+    "tests/abstract/test_and_or.py",
+    "tests/training/test_shares.py",
+    "tests/training/test_everyday.py",
+    "tests/examples/test_lamps.py",
+    "tests/training/test_resume.py",
+    "tests/search/latent/test_plan.py",
+    "paper/tests/baselines/test_dreamer.py",
+    "tests/act/onpolicy/test_learn.py",
+    "tests/abstract/test_opt.py",
+    "tests/task/test_ground.py",
+    "tests/tensor/test_agreement.py",
+    "paper/tests/experiments/test_babyai_baselines.py",
+    "paper/tests/experiments/test_factors.py",
+    "paper/tests/experiments/test_babyai_dreamer.py",
+    "paper/tests/babyai/test_babyai_experiments.py",
 )
 """Files of tests that take longest: first, so that no worker ends with one while the others are idle."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Long files first, the others in the order that they are in."""
-    places = {TESTS / name: at for at, name in enumerate(LONG)}
+    places = {ROOT / name: at for at, name in enumerate(LONG)}
     items.sort(key=lambda item: places.get(item.path, len(LONG)))
 
 
@@ -82,10 +84,39 @@ def _known_codes() -> Iterator[None]:
         yield
 
 
+@pytest.fixture
+def packages(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Any, Any], None]]:
+    """Lets a test say what other packages announce: ``{group: {name: "module:attribute"}}``, and what it is.
+
+    The latter is a mapping from attributes (or modules) to things, or a function of them.
+    """
+
+    def announce(groups: Mapping[str, Mapping[str, str]], things: Any) -> None:
+        class Point(EntryPoint):
+            def load(self) -> Any:
+                what = self.attr or self.module
+                return things(what) if callable(things) else things[what]
+
+        points = {
+            group: [Point(name, value, group) for name, value in named.items()]
+            for group, named in groups.items()
+        }
+
+        def found(**asked: Any) -> Any:  # others ask, too
+            ours = asked.get("group", "").startswith("pdsketch.")
+            return points.get(asked["group"], []) if ours else entry_points(**asked)
+
+        monkeypatch.setattr("importlib.metadata.entry_points", found)
+        offered.cache_clear()
+
+    yield announce
+    offered.cache_clear()
+
+
 @pytest.fixture(scope="session")
 def zoo() -> ModuleType:
     """The suite of small learning tasks, benchmarks/zoo.py."""
-    folder = str(Path(__file__).parents[1] / "benchmarks")
+    folder = str(ROOT / "benchmarks")
     sys.path.insert(0, folder)
     try:
         return importlib.import_module("zoo")

@@ -25,9 +25,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from pdsketch.draw.build import graph_of
-from pdsketch.draw.dot import to_dot
-from pdsketch.draw.svg import to_svg
+from pdsketch.draw.graph import graph_of
+from pdsketch.draw.svg import to_dot, to_svg
 from pdsketch.editor.analysis import analyse
 from pdsketch.editor.complete import completions
 from pdsketch.editor.navigate import definition, hover, occurrences, outline
@@ -35,7 +34,7 @@ from pdsketch.lang.diagnostics import Error, as_json, render
 from pdsketch.lang.domain import Domain
 from pdsketch.lang.load import check_files, load_domain, parse_domain, parse_goal, parse_problem
 from pdsketch.lang.printer import format_source
-from pdsketch.lang.reader import Atom, Node, read
+from pdsketch.lang.reader import Node, Token, read
 from pdsketch.lang.source import Source
 
 ROOT = Path(__file__).parents[1]
@@ -329,7 +328,7 @@ def round_trip(text: str) -> None:
 
 def _plain(text: str) -> list[Any]:
     def of(node: Node) -> Any:
-        return node.text if isinstance(node, Atom) else (node.bracket, [of(item) for item in node.items])
+        return node.text if isinstance(node, Token) else (node.bracket, [of(item) for item in node.items])
 
     return [of(node) for node in read(Source("mutant", text)).nodes]
 

@@ -27,9 +27,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import SimpleQueue
 
-from tests.mutants import ROOT, SOURCES, TESTS, Mutant, complaints, read_lists
+from tests.mutants import PAPER, ROOT, SOURCES, Mutant, complaints, read_lists, test_path
 
 HOME = ROOT / ".mutants"
+TESTS = (ROOT / "tests", PAPER / "tests")
 LIMIT = 90
 """Seconds that the tests of a change may take; they take a few."""
 COMPILING = 150
@@ -46,16 +47,17 @@ class Desk:
 
     def __init__(self, number: int) -> None:
         self.folder = HOME / f"desk{number}"
-        self.sources = self.folder / "src"
         self.cache = self.folder / "cache"
         self.running: subprocess.Popen[str] | None = None
         self.cache.mkdir(parents=True, exist_ok=True)
-        shutil.rmtree(self.sources, ignore_errors=True)
-        shutil.copytree(SOURCES, self.sources, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
+        self.sources = [self.folder / name for name in SOURCES]
+        for name, copy in zip(SOURCES, self.sources, strict=True):
+            shutil.rmtree(copy, ignore_errors=True)
+            shutil.copytree(ROOT / name, copy, ignore=shutil.ignore_patterns("__pycache__"))
 
     def judge(self, mutant: Mutant) -> tuple[str, str]:
         """What becomes of a change, and what pytest said last."""
-        path = self.sources / mutant.path
+        path = self.folder / mutant.path
         text, made = path.read_text(encoding="utf-8"), path.stat().st_mtime
         # What is compiled anew with a changed kernel must not take the place of what is warm.
         compiles = "import kernel" in text
@@ -70,7 +72,8 @@ class Desk:
 
     def passes(self, tests: Iterable[str]) -> tuple[bool, str]:
         """Whether tests pass with the sources as they are."""
-        compile_dir(self.sources, quiet=2)
+        for copy in self.sources:
+            compile_dir(copy, quiet=2)
         done, said = self._pytest(tests, self.cache, limit=None)
         return done == 0, said
 
@@ -93,14 +96,14 @@ class Desk:
         with tempfile.TemporaryDirectory() as scratch:
             environment = {
                 **os.environ,
-                "PYTHONPATH": str(self.sources),
+                "PYTHONPATH": os.pathsep.join(map(str, self.sources)),
                 # The byte code of a changed file must not outlive the change.
                 "PYTHONDONTWRITEBYTECODE": "1",
                 "NUMBA_CACHE_DIR": str(cache),
                 "HYPOTHESIS_STORAGE_DIRECTORY": scratch,
                 "OMP_NUM_THREADS": "1",
             }
-            names = [f"tests/{name}" for name in tests]
+            names = map(test_path, tests)
             words = [sys.executable, "-m", "pytest", *PYTEST, f"--basetemp={scratch}/tmp", *names]
             self.running = run = subprocess.Popen(
                 words,
@@ -149,15 +152,16 @@ class Record:
 
 def digest_of(mutant: Mutant) -> str:
     """The change, its file, its tests, and what tests share."""
-    files = {TESTS / name.split("::")[0] for name in mutant.tests}
+    files = {ROOT / test_path(name.split("::")[0]) for name in mutant.tests}
     listed = [path for file in files for path in ([file] if file.is_file() else file.rglob("*.py"))]
     parts = [mutant.file, mutant.scope, mutant.old, mutant.new, *mutant.tests]
-    return _digest(parts, [SOURCES / mutant.path, *listed, *_shared()])
+    return _digest(parts, [ROOT / mutant.path, *listed, *_shared()])
 
 
 def _shared() -> list[Path]:
     """The files beside the tests that they import."""
-    others = [path for path in TESTS.rglob("*.py") if not path.name.startswith("test_")]
+    every = (path for folder in TESTS for path in folder.rglob("*.py"))
+    others = [path for path in every if not path.name.startswith("test_")]
     return [path for path in others if path.parent.name != "mutants" and path.name != "mutation.py"]
 
 
@@ -171,7 +175,7 @@ def _digest(words: Iterable[str], files: Iterable[Path]) -> str:
 def first_without(desks: Sequence[Desk], mutants: Sequence[Mutant], record: Record) -> list[str]:
     """What fails without any change; each desk asks about a part of the tests."""
     tests = sorted({name for mutant in mutants for name in mutant.tests})
-    files = [path for folder in (SOURCES, TESTS) for path in folder.rglob("*.py")]
+    files = [path for folder in (*(ROOT / name for name in SOURCES), *TESTS) for path in folder.rglob("*.py")]
     digest = _digest(["unchanged", *tests], files)
     if digest in record.known:
         return []

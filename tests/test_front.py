@@ -2,40 +2,45 @@
 
 from __future__ import annotations
 
-import ast
+import importlib
 import subprocess
 import sys
 from pathlib import Path
 from typing import get_type_hints
 
+import pytest
 from tests import typed_user
 
 import pdsketch as pds
-from pdsketch.training.keywords import FitOptions
+from pdsketch.doors import names_in
+from pdsketch.training.options import FitOptions
 
 ROOT = Path(__file__).parents[1]
+SOURCES = ROOT / "src"
 
 
-def imported_for_type_checkers() -> dict[str, str]:
-    """The names that are exported (``as`` the same) under ``if TYPE_CHECKING``, with their modules."""
-    (block,) = (
-        node
-        for node in ast.parse(Path(pds.__file__).read_text(encoding="utf-8")).body
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
-    )
-    return {
-        name.name: node.module
-        for node in block.body
-        if isinstance(node, ast.ImportFrom) and node.module is not None
-        for name in node.names
-        if name.asname == name.name
-    }
+def stub(package: str) -> dict[str, str]:
+    """The names at the door of a package and the modules that they come from."""
+    return names_in((SOURCES / package.replace(".", "/") / "__init__.pyi").read_text(encoding="utf-8"))
 
 
-def test_type_checkers_see_every_public_name_at_the_home_it_is_loaded_from():
-    assert imported_for_type_checkers() == pds._HOMES | dict.fromkeys(pds._ROOMS, "pdsketch")
-    assert {*pds.__all__} == {*pds._HOMES, *pds._ROOMS, "__version__"}
+def rooms() -> list[str]:
+    return sorted(str(path.parent.relative_to(SOURCES)) for path in SOURCES.glob("pdsketch/*/__init__.pyi"))
+
+
+def test_every_public_name_is_there():
+    assert {*pds.__all__} == {*stub("pdsketch"), "__version__"}
     assert all(getattr(pds, name) is not None for name in pds.__all__)
+
+
+@pytest.mark.parametrize("room", rooms())
+def test_every_name_at_a_door_is_the_one_of_its_file_and_no_modules(room):
+    door = importlib.import_module(room.replace("/", "."))
+    files = {path.stem for path in (SOURCES / room).iterdir()}
+    for name, home in stub(room).items():
+        assert home.startswith(f"{door.__name__}."), f"{name} of {home} stands in another room"
+        assert name not in files, f"the file {name}.py hides the {name} of {home}"
+        assert getattr(door, name) is getattr(importlib.import_module(home), name)
 
 
 def test_the_package_says_that_it_is_typed():
@@ -47,7 +52,7 @@ def test_importing_the_package_loads_nothing_else():
         "import sys, pdsketch; print(sorted(m for m in sys.modules if m.startswith(('pdsketch.', 'torch'))))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    assert done.stdout.strip() == "['pdsketch.doors']"
 
 
 def test_a_users_script_passes_strict_type_checks_and_slips_in_it_are_refused():

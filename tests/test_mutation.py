@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.mutants import LISTS, StaleError, complaints, read_line, read_lists
+from tests.mutants import PAPER, ROOT, StaleError, complaints, read_line, read_lists
 from tests.mutation import NOTICED, SURVIVES, told
 
 SOURCE = """
@@ -31,9 +31,11 @@ def test_every_change_fits_the_sources_and_names_tests_that_are_there():
 
 
 def test_there_are_changes_of_every_room():
-    package = LISTS.parents[1] / "src" / "pdsketch"
-    rooms = {path.parent.name for path in package.glob("*/__init__.py")}
-    assert {mutant.file.split("/")[0] for mutant in read_lists()} >= rooms
+    product = {path.parent.name for path in (ROOT / "src/pdsketch").glob("*/__init__.py")}
+    paper = {f"pdsketch_paper/{path.parent.name}" for path in (PAPER / "src").glob("*/*/__init__.py")}
+    files = [mutant.file.split("/") for mutant in read_lists()]
+    rooms = {"/".join(parts[:2]) if parts[0] == "pdsketch_paper" else parts[0] for parts in files}
+    assert rooms >= product | paper
     assert len(read_lists()) >= 150
 
 
@@ -76,18 +78,17 @@ def test_a_line_that_is_no_change_is_told(line, said):
 
 
 def test_files_and_tests_that_are_gone_are_told(tmp_path: Path):
-    (tmp_path / "pdsketch").mkdir()
-    (tmp_path / "pdsketch" / "lamps.py").write_text(SOURCE)
-    (tmp_path / "test_lamps.py").write_text("class TestAll:\n    def test_one(self): ...\n")
+    for folder in ("src/pdsketch", "tests"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "src/pdsketch/lamps.py").write_text(SOURCE)
+    (tmp_path / "tests/test_lamps.py").write_text("class TestAll:\n    def test_one(self): ...\n")
     lines = [
         "lamps.py@level ;; n + 1 => n + 2 ;; brighter ;; test_lamps.py::TestAll::test_one[3] test_lamps.py",
         "lamps.py@level ;; n + 1 => n + 2 ;; brighter ;; test_lamps.py::TestAll::test_two",
         "lights.py ;; n + 1 => n + 2 ;; brighter ;; test_lamps.py",
         "lamps.py@level ;; n + 1 => n + ;; brighter ;; test_lamps.py",
     ]
-    no_test, no_file, no_python = complaints(
-        [change(line) for line in lines], tmp_path, tmp_path, thorough=True
-    )
+    no_test, no_file, no_python = complaints([change(line) for line in lines], tmp_path, thorough=True)
     assert no_test == "lamps.txt:1: there is no test `test_lamps.py::TestAll::test_two`"
     assert no_file == "lamps.txt:1: there is no file lights.py"
     assert "is no Python" in no_python

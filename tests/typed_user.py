@@ -69,7 +69,16 @@ def classical() -> list[Step] | None:
     domain: pds.Domain = pds.parse_domain(BLOCKS)
     problem: pds.Problem = pds.parse_problem(PROBLEM, domain)
     result: pds.Result = pds.plan(problem, search="gbfs", heuristic="ff", time_limit=60)
-    return result.plan
+    verdict: pds.Verdict = pds.validate(problem, result.plan or "")
+    return result.plan if verdict.valid and verdict.step is None else None
+
+
+def searches(problem: pds.Problem, model: pds.Model, state: pds.State) -> list[pds.Verdict]:
+    """The searches that a problem may name, whether it needs a model or not; plans as steps and as text."""
+    pds.plan(problem, search="abstract")
+    pds.plan(problem, search="lazy-gbfs", heuristic_costs="plus-one")
+    pds.plan(problem, search=None, k=4, confidence=0.9)
+    return [pds.validate(problem, "(put a b)", goal="(table a)"), pds.validate(model, [], state, "(lit a)")]
 
 
 def demonstrations(world: Lamps) -> list[pds.Episode]:
@@ -92,8 +101,9 @@ def learned() -> tuple[str, float, int]:
     policy = pds.Policy(model, search="gbfs", heuristic="blind", options={"max_expansions": 4, "snap": False})
     agent: pds.Agent = policy
     rollouts: pds.Rollouts = pds.rollout(agent, world, seeds=range(2), max_steps=3)
+    alone: pds.Rollouts = pds.rollout(agent, world, max_steps=3)
     cost: float | None = many[0].cost
-    counted = report.steps + len(measured.warnings) + one.expanded + len(rollouts)
+    counted = report.steps + len(measured.warnings) + one.expanded + len(rollouts) + len(alone)
     return one.status, 0.0 if cost is None else cost, counted
 
 
@@ -126,6 +136,9 @@ def refused_options(model: pds.Model, state: pds.State, problem: pds.Problem) ->
     pds.plan(model, state, "(lit a)", costs="own")  # type: ignore[call-overload]
     pds.plan(problem, search="dfs")  # type: ignore[call-overload]
     pds.plan(problem, time_limit="long")  # type: ignore[call-overload]
+    pds.plan(problem, heuristic_costs="own+1")  # type: ignore[call-overload]
+    pds.validate(model, [("press", "a")])  # type: ignore[call-overload]
+    pds.validate(problem, None)  # type: ignore[call-overload]
     pds.plan(problem, state)  # type: ignore[call-overload]
     pds.plan_many(model, [state], "(lit a)", width=3)  # type: ignore[call-arg]
     pds.plan_many(model, [state], "(lit a)", k="many")  # type: ignore[arg-type]

@@ -11,17 +11,17 @@ import pytest
 from paper.tests.experiments.doubles import runs
 
 from pdsketch.lang.diagnostics import Error
-from pdsketch_paper.experiments.cluster import Cluster
 from pdsketch_paper.experiments.runs import count_finished, run_all
+from pdsketch_paper.experiments.workers import Cluster
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 
 def main() -> int:
     """Six runs, one of which fails; then again, when five are finished."""
     # Workers import the runs from here.
     os.environ["PYTHONPATH"] = os.pathsep.join(
-        [str(ROOT), str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]
+        [str(ROOT), str(ROOT / "src"), str(ROOT / "paper/src"), os.environ.get("PYTHONPATH", "")]
     )
     with tempfile.TemporaryDirectory() as made:
         folder, every = Path(made), runs(1, 2, 3, 4, 5)

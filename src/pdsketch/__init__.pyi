@@ -37,13 +37,14 @@ from pdsketch.lang import (
     Domain as Domain,
     Error as Error,
     Problem as Problem,
+    Verdict as Verdict,
     load_domain as load_domain,
     load_problem as load_problem,
     parse_domain as parse_domain,
     parse_goal as parse_goal,
     parse_problem as parse_problem,
 )
-from pdsketch.search import Result as Result, plan as plan, plan_many as plan_many
+from pdsketch.search import Result as Result, plan as plan, plan_many as plan_many, validate as validate
 from pdsketch.tensor import (
     Explanation as Explanation,
     Model as Model,

@@ -16,7 +16,8 @@ from pdsketch.abstract.andor.domain import symbolic_domain
 from pdsketch.abstract.read import FactReader
 from pdsketch.budget import Budget
 from pdsketch.heuristics.evaluator import KernelEvaluator
-from pdsketch.search.packed.engine import PackedOptions, search
+from pdsketch.search.options import problem_options
+from pdsketch.search.packed.engine import search
 from pdsketch.task.grounding import ground
 from pdsketch.task.simulate import successor
 
@@ -169,7 +170,7 @@ def same_costs(effects, k, seed):
             assert bool(model.applicable(reached, step, crisp=True))
             reached = model.step(reached, step, crisp=True)
         assert bool(model.holds(reached, goal, crisp=True))
-        best = search(abstraction.task, PackedOptions(search="astar", heuristic="blind"))
+        best = search(abstraction.task, problem_options(search="astar", heuristic="blind"))
         assert best.cost == exhaustive.cost
     return abstraction_of(model).symbolic.translator
 
@@ -330,7 +331,7 @@ def test_the_abstraction_counts_up_and_down_and_knows_what_never_holds(goal, pla
     state = pds.State(domain, objects={"o": ["a"]}, values={"x": [0], "big": [False]})
     universe = state.batch.universe(0)
     abstraction = compile_and_or(model, universe.types, universe.formula(goal), state.batch)
-    found = search(abstraction.task, PackedOptions(search="astar", heuristic="blind")).plan
+    found = search(abstraction.task, problem_options(search="astar", heuristic="blind")).plan
     steps = None if found is None else sorted(abstraction.step_of(operator)[0] for operator in found)
     assert steps == (None if plan is None else sorted(plan))
 
@@ -346,7 +347,7 @@ def test_objects_of_any_type_are_not_codes():
     goal = "(forall (?o - object) (marked ?o))"
     abstraction = compile_and_or(pds.Model(domain), universe.types, universe.formula(goal), state.batch)
     assert {o for step in abstraction.steps for o in step[1:]} == {"a", "b"}
-    assert search(abstraction.task, PackedOptions(search="astar", heuristic="blind")).cost == 3
+    assert search(abstraction.task, problem_options(search="astar", heuristic="blind")).cost == 3
 
 
 @pytest.mark.parametrize(
@@ -367,7 +368,7 @@ def test_goals_may_compare_what_no_action_compares(goal, cost):
     state = pds.State(model.domain, objects={"thing": ["a", "b"]}, values=values)
     universe = state.batch.universe(0)
     abstraction = compile_and_or(model, universe.types, universe.formula(goal), state.batch)
-    assert search(abstraction.task, PackedOptions(search="astar", heuristic="blind")).cost == cost
+    assert search(abstraction.task, problem_options(search="astar", heuristic="blind")).cost == cost
     assert pds.plan(model, state, goal, heuristic="blind").cost == cost
 
 

@@ -12,14 +12,11 @@ from hypothesis import given, settings, strategies as st
 
 import pdsketch as pds
 from pdsketch.abstract.pddl.formulas import nested
-from pdsketch.abstract.pddl.names import number_word
-from pdsketch.abstract.pddl.task import exported
-from pdsketch.lang.naming import Names, legal
+from pdsketch.abstract.pddl.task import exported, number_word
 from pdsketch.lang.steps import write_plan
 from pdsketch.lang.terms import Apply, Logic, Quantified, Variable
 from pdsketch.lang.types import BOOL, ObjectType
-from pdsketch.lang.validator import validate
-from pdsketch_paper.babyai.modules import exact_modules
+from pdsketch.lang.unparse import Names, legal
 
 SHELF = """
 (define (domain shelf)
@@ -333,21 +330,3 @@ def test_an_exact_export_has_the_models_optimal_costs_and_its_plans_replay(k, se
             assert model.applicable(state, step, crisp=True) == 1
             state = model.step(state, step, crisp=True)
         assert model.holds(state, goal, crisp=True) == 1
-
-
-@pytest.mark.parametrize("seed", [0, 5])
-def test_babyai_is_solved_from_the_files_and_in_minigrid(seed, tmp_path):
-    world = pds.make_world("babyai", objects=2, doors=2)
-    state = world.reset(seed)
-    model = pds.Model(world.domain, modules=exact_modules("abs"))
-    task = pds.export(model, state, world.goal, tmp_path / "export")
-    assert_legal(task)
-    assert not task.left_out
-    assert task.objects["item-1"] == "item#1"
-    found = optimal(task.problem)
-    assert found.cost == pds.plan(model, state, world.goal, heuristic="blind").cost
-    assert validate(task.problem, found.plan).valid
-    (tmp_path / "plan").write_text(write_plan(found.plan, found.cost))
-    for step in pds.read_abstract_plan(tmp_path / "export", tmp_path / "plan"):
-        world.step(step)
-    assert world.success

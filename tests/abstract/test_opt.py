@@ -11,7 +11,7 @@ from pdsketch.abstract.optimistic.compile import compile_optimistic
 from pdsketch.heuristics.evaluator import KernelEvaluator
 from pdsketch.lang.load import parse_domain, parse_problem
 from pdsketch.lang.rewrite import lift_objects, substitute
-from pdsketch.lang.semantics import Moment, StaticContext, apply, encode
+from pdsketch.lang.semantics import EvaluationContext, StaticContext, apply, encode
 from pdsketch.lang.terms import Object
 from pdsketch.task.grounding import ground
 
@@ -26,7 +26,7 @@ def values(problem, states, functions=None, heuristic="ff"):
     world = StaticContext.of(problem, functions)
     rows = np.zeros((len(states), opt.task.n_basic), np.bool_)
     for row, state in zip(rows, states, strict=True):
-        moment = Moment(world, state)
+        moment = EvaluationContext(world, state)
         row[: len(opt.expressions)] = [moment.value(e, {}) for e in opt.expressions]
     return KernelEvaluator(opt.task, heuristic).values(rows).tolist()
 

@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, given, settings
 from tests.strategies import sketch
 from tests.strategies.modules import modules_of
 
-from pdsketch.lang.semantics import Moment, apply, encode
+from pdsketch.lang.semantics import EvaluationContext, apply, encode
 from pdsketch.search.heuristics import MODEL_HEURISTICS
 from pdsketch.search.latent.heuristics import Searched
 from pdsketch.tensor.model import Model
@@ -31,6 +31,6 @@ def test_a_model_gives_facts_the_truth_of_the_reference(sample):
     opt = MODEL_HEURISTICS["opt"](searched)
     facts = opt.reader.facts(together, torch.zeros(len(batch), dtype=torch.int64)).numpy()
     expressions = opt.abstractions[0].expressions
-    moments = [Moment(sample.world, s) for s in states]
+    moments = [EvaluationContext(sample.world, s) for s in states]
     expected = [[moment.value(e, {}) for e in expressions] for moment in moments]
     assert np.array_equal(facts, np.array(expected, np.bool_).reshape(facts.shape))

@@ -6,8 +6,7 @@ import torch
 
 import pdsketch as pds
 from pdsketch.abstract.andor.codebooks import Codebooks
-from pdsketch.abstract.andor.quantise import code_agreement
-from pdsketch.abstract.andor.vector_quantisation import QuantisationLayer, quantised
+from pdsketch.abstract.andor.quantise import QuantisationLayer, code_agreement, quantised
 from pdsketch.cli.main import main
 from pdsketch.training.data.files import save_episodes
 from pdsketch.training.data.recorder import arrays_of

@@ -7,12 +7,11 @@ import pytest
 import torch
 
 import pdsketch as pds
-from pdsketch.abstract.andor.codebook import Codebook
+from pdsketch.abstract.andor.codebook import Codebook, closest, fitted, kmeans, relative_error
 from pdsketch.abstract.andor.codebooks import Codebooks
 from pdsketch.abstract.andor.compile import abstraction_of, compile_and_or
-from pdsketch.abstract.andor.kmeans import closest, fitted, kmeans, relative_error
-from pdsketch.search.packed.engine import PackedOptions, search
-from pdsketch_paper.babyai.states import load_sketch
+from pdsketch.search.options import problem_options
+from pdsketch.search.packed.engine import search
 
 
 def one_hot(values, k):
@@ -104,7 +103,7 @@ def abstract_cost(model, state, goal):
     """The cost of an optimal plan in the abstraction."""
     universe = state.batch.universe(0)
     abstraction = compile_and_or(model, universe.types, universe.formula(goal), state.batch)
-    return search(abstraction.task, PackedOptions(search="astar", heuristic="blind")).cost
+    return search(abstraction.task, problem_options(search="astar", heuristic="blind")).cost
 
 
 def test_at_least_two_warm_things_are_planned_for_by_rules_from_samples():
@@ -272,16 +271,6 @@ def test_an_empty_type_and_untrained_blanks():
     assert "`derived::good::f` was never trained: its rules are a guess" in found.warnings()
     empty = pds.State(domain, objects={"o": []}, values={"x": [], "z": np.zeros((0, 2)), "ok": False})
     assert pds.plan(model, empty, "(ok)", search="abstract").plan == [("win",)]
-
-
-@pytest.mark.parametrize("name", ["abs", "base"])
-def test_of_models_that_saw_nothing_rules_say_that_nothing_is_known(name):
-    found = pds.rules(pds.Model(load_sketch(name), seed=0))
-    assert not found.left_out
-    assert len(found.untrained) == len(load_sketch(name).blanks)
-    nothing = [f for f in found.functions if not f.cases]
-    assert {"robot-facing", "forward"} & {f.owner for f in nothing}
-    assert all(f.rules == (("unknown", "otherwise"),) for f in nothing)
 
 
 def test_k_means_is_deterministic_finds_clusters_and_takes_no_more_than_they_are():

@@ -3,7 +3,7 @@
 import torch
 
 import pdsketch as pds
-from pdsketch.training.diagnosis.verdicts import NOTE
+from pdsketch.tensor import VERDICTS
 
 DOORS = """
 (define (domain doors)
@@ -58,7 +58,7 @@ def test_what_the_learned_effect_never_brings_about_is_named_with_its_blank_and_
 
 def test_the_verdict_of_the_blank_that_is_to_blame_is_told():
     model, state = doors(stays)
-    model.notes[NOTE] = {"action::push::turned": "never-varied"}
+    model.notes[VERDICTS] = {"action::push::turned": "never-varied"}
     result = pds.plan(model, state, "(is-open front)")
     assert any(reason.startswith("`action::push::turned` is never-varied") for reason in result.reasons)
 

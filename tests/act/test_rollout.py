@@ -126,6 +126,12 @@ def test_success_is_the_worlds_word_or_nothing():
     assert done.steps == (2,)
 
 
+def test_without_seeds_there_is_an_episode_in_each_world():
+    assert pds.rollout(Walker(), [Line(), Line(), Line()]).seeds == (0, 1, 2)
+    for worlds in (Line(), Line):
+        assert pds.rollout(Walker(), worlds).seeds == (0,)
+
+
 def test_fewer_worlds_than_seeds_take_turns():
     worlds = [Line(), Line()]
     done = pds.rollout(planner(), worlds, seeds=[1, 2, 3, 4, 5])
@@ -258,7 +264,7 @@ def test_what_is_no_agent_or_world_is_refused():
         pds.rollout(planner(), [world, world], seeds=[1, 2])
 
 
-@pytest.mark.parametrize("seeds", [7, "12", [1.5], [-1], [True], None])
+@pytest.mark.parametrize("seeds", [7, "12", [1.5], [-1], [True], [None]])
 def test_seeds_are_whole_numbers(seeds):
     with pytest.raises(pds.Error) as refused:
         pds.rollout(Walker(), Line(), seeds=seeds)

@@ -1,57 +1,73 @@
-"""Worlds by name, BabyAI as a world, and Gymnasium's environments."""
+"""Worlds by name, those of other packages, and Gymnasium's environments."""
 
 from __future__ import annotations
 
-import importlib.util
+import subprocess
 import sys
-from pathlib import Path
 
-import numpy as np
 import pytest
 
 import pdsketch as pds
 from pdsketch.act import registry
-from pdsketch_paper.babyai.adapter import STOCK_LEVELS, exact_model
-from pdsketch_paper.babyai.expert import ACTION_NAMES, solve
-from pdsketch_paper.babyai.unseen import UNSEEN
+from pdsketch.extras import WORLDS, offered
 
 
 def code_of(refused) -> str:
     return refused.value.diagnostics[0].code
 
 
-def test_worlds_are_known_by_name_with_a_line_each(monkeypatch):
+class Meadow:
+    """Grass, as far as one sees.
+
+    More about it.
+    """
+
+    def __init__(self, size=2):
+        self.size = size
+
+
+@pytest.fixture
+def meadow(packages):
+    """A world of another package."""
+    packages({"pdsketch.worlds": {"meadow": f"{__name__}:Meadow"}}, vars(sys.modules[__name__]))
+
+
+@pytest.mark.usefixtures("meadow")
+def test_worlds_of_other_packages_are_known_by_name_with_a_line_each(monkeypatch):
     monkeypatch.setattr(registry, "_REGISTERED", {})
-    assert "babyai" in pds.worlds()
-    assert all(line for line in pds.worlds().values())
+    assert pds.worlds() == {"meadow": "Grass, as far as one sees."}
+    assert pds.make_world("meadow", size=7).size == 7
+    with pytest.raises(pds.Error) as refused:
+        pds.register_world("meadow", print)
+    assert code_of(refused) == "bad-world"
 
 
+@pytest.mark.usefixtures("meadow")
 def test_unknown_worlds_and_options_get_a_hint():
-    with pytest.raises(pds.Error, match="did you mean `babyai`") as refused:
-        pds.make_world("babiai")
+    with pytest.raises(pds.Error, match="did you mean `meadow`") as refused:
+        pds.make_world("medow")
     assert code_of(refused) == "unknown-world"
-    with pytest.raises(pds.Error, match="did you mean `objects`") as refused:
-        pds.make_world("babyai", object=3)
+    with pytest.raises(pds.Error, match="did you mean `size`") as refused:
+        pds.make_world("meadow", siz=3)
     assert code_of(refused) == "unknown-option"
 
 
-@pytest.mark.parametrize(
-    ("options", "told"),
-    [
-        ({"level": "GoToObjj"}, "did you mean `GoToObj`"),
-        ({"sketch": "robb"}, "did you mean `rob`"),
-        ({"goals": "fly"}, "cannot be 'fly'"),
-        ({"objects": 2.5}, "`objects`"),
-        ({"doors": -1}, "`doors`"),
-        ({"objects": 99}, "the room holds up to"),
-    ],
-)
-def test_bad_options_of_babyai_are_refused(options, told):
-    with pytest.raises(pds.Error) as refused:
-        pds.make_world("babyai", **options)
-    (diagnostic,) = refused.value.diagnostics
-    assert diagnostic.code == "bad-setting"
-    assert told in f"{diagnostic.message} {diagnostic.help}"
+@pytest.mark.usefixtures("meadow")
+def test_a_world_of_the_reproduction_says_what_to_install():
+    for name, code in (("babyai", "missing-package"), ("babiai", "unknown-world")):
+        with pytest.raises(pds.Error) as refused:
+            pds.make_world(name)
+        (found,) = refused.value.diagnostics
+        assert found.code == code
+        assert {"babyai": "pip install pdsketch-paper", "babiai": "did you mean `babyai`"}[name] in found.help
+
+
+def test_what_a_world_lacks_is_its_line(packages):
+    def lacking(name):
+        raise pds.Error([pds.Diagnostic("missing-extra", f"{name} is not there")])
+
+    packages({"pdsketch.worlds": {"far": "elsewhere:Far"}}, lacking)
+    assert pds.worlds()["far"] == "Far is not there"
 
 
 def test_a_world_of_ones_own_can_be_registered(monkeypatch):
@@ -59,7 +75,7 @@ def test_a_world_of_ones_own_can_be_registered(monkeypatch):
     pds.register_world("mine", lambda size=3: ("a world", size), "small")
     assert pds.worlds()["mine"] == "small"
     assert pds.make_world("mine", size=4) == ("a world", 4)
-    for name, maker in (("babyai", print), ("", print), ("other", 3)):
+    for name, maker in (("", print), ("other", 3)):
         with pytest.raises(pds.Error) as refused:
             pds.register_world(name, maker)
         assert code_of(refused) == "bad-world"
@@ -72,104 +88,11 @@ def test_a_world_that_needs_an_option_says_so(monkeypatch):
         pds.make_world("mine")
 
 
-@pytest.mark.parametrize("name", ["registry", "gym"])
-def test_worlds_can_be_named_and_adapted_without_gymnasium(monkeypatch, name):
-    for package in ("gymnasium", "minigrid"):
-        monkeypatch.setitem(sys.modules, package, None)
-    file = Path(registry.__file__).parent / f"{name}.py"
-    spec = importlib.util.spec_from_file_location(f"fresh_{name}", file)
-    spec.loader.exec_module(importlib.util.module_from_spec(spec))
-
-
-@pytest.mark.parametrize("sketch", ["abs", "rob", "base"])
-def test_the_expert_succeeds_in_the_world_as_minigrid_says(sketch):
-    world = pds.make_world("babyai", objects=2, doors=1, sketch=sketch)
-    state = world.reset(seed=5)
-    assert (state.domain, world.success, world.executed) == (world.domain, False, True)
-    pds.parse_goal(world.goal, world.domain, state.universe)
-    said = []
-    for number in solve(world.env):
-        state = world.step((ACTION_NAMES[number], "agent"))
-        said.append(world.success)
-    assert said == [False] * (len(said) - 1) + [True]
-    assert world.ended
-    assert isinstance(state, pds.State)
-
-
-def test_the_same_seed_gives_the_same_episode():
-    worlds = [pds.make_world("babyai") for _ in range(2)]
-    first, second = (world.reset(seed=3) for world in worlds)
-    assert first == second
-    assert worlds[0].goal == worlds[1].goal
-    assert worlds[0].reset(seed=4) != first
-    assert worlds[0].reset(seed=3) == first
-
-
-@pytest.mark.parametrize("level", STOCK_LEVELS)
-def test_no_mission_of_a_stock_level_is_accomplished_at_the_start(level):
-    world = pds.make_world("babyai", level=level)
-    for seed in range(2):
-        state = world.reset(seed=seed)
-        assert not exact_model().holds(state, world.goal, crisp=True) > 0.5
-        assert world.success is False
-
-
-def test_unseen_goals_are_judged_by_minigrids_state():
-    world = pds.make_world("babyai", goals="all doors open", objects=0, doors=1)
-    done = pds.rollout(pds.Policy(exact_model(), heuristic="blind"), world, seeds=[1])
-    assert done.success == (True,)
-    assert done[0].goal == world.goal
-    assert done[0].actions[-1] == ("toggle", "agent")
-    assert world.env.room.objs[0].is_open
-
-
-def test_rooms_that_do_not_lend_themselves_to_a_goal_are_drawn_again(monkeypatch):
-    drawn = []
-
-    def maker(things, rng):
-        drawn.append(things)
-        return None if len(drawn) < 3 else "(exists (?o - item) (robot-holding agent ?o))"
-
-    monkeypatch.setitem(UNSEEN, "third time", maker)
-    pds.make_world("babyai", goals="third time").reset(seed=0)
-    assert len(drawn) == 3
-    assert drawn[0] != drawn[1]
-
-
-def test_goals_that_hold_at_the_start_are_not_asked_for(monkeypatch):
-    monkeypatch.setitem(UNSEEN, "nothing at all", lambda things, rng: "(and)")
-    world = pds.make_world("babyai", goals="nothing at all")
-    assert not world.fits(0)
-    monkeypatch.setattr("pdsketch_paper.babyai.adapter._DRAWS", 2)
-    with pytest.raises(pds.Error, match="no room of 2"):
-        world.reset(seed=0)
-
-
-def test_a_world_can_be_drawn():
-    world = pds.make_world("babyai", objects=1, doors=1)
-    world.reset(seed=0)
-    before = world.render()
-    assert before.dtype == np.uint8
-    assert before.shape == (7 * 44, 7 * 44, 3)
-    world.step(("lturn", "agent"))
-    assert not np.array_equal(before, world.render())
-
-
-def test_an_action_before_the_first_reset_or_of_an_unknown_name_is_told():
-    world = pds.make_world("babyai", objects=1, doors=0)
-    with pytest.raises(pds.Error) as refused:
-        world.step(("lturn", "agent"))
-    assert code_of(refused) == "not-reset"
-    world.reset(seed=0)
-    with pytest.raises(pds.Error, match="did you mean `lturn`"):
-        world.step(("lturm", "agent"))
-
-
-def test_only_our_own_room_has_demonstrations():
-    assert len(pds.make_world("babyai", objects=1, doors=1).demonstrations(2)) == 2
-    with pytest.raises(pds.Error) as refused:
-        pds.make_world("babyai", level="GoToObj").demonstrations(2)
-    assert code_of(refused) == "no-demonstrations"
+def test_names_are_listed_without_importing_any_package():
+    code = "import sys; from pdsketch.extras import WORLDS, offered; "
+    code += "print(*offered(WORLDS)); assert 'numpy' not in sys.modules"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == list(offered(WORLDS))
 
 
 LINE = pds.parse_domain("""

@@ -15,7 +15,7 @@ from tests.strategies.sample import Sample
 
 from pdsketch.lang.diagnostics import Error
 from pdsketch.lang.load import parse_goal
-from pdsketch.lang.semantics import Moment
+from pdsketch.lang.semantics import EvaluationContext
 from pdsketch.lang.terms import Expr
 from pdsketch.task.fragment import classify
 
@@ -48,9 +48,11 @@ class Case:
         return Random(crc32("".join(text.split()).encode()))
 
     @cached_property
-    def moments(self) -> list[Moment]:
+    def moments(self) -> list[EvaluationContext]:
         """The expanded states, to be asked."""
-        return [Moment(self.sample.world, facts) for facts in self.graph.states[: self.graph.expanded]]
+        return [
+            EvaluationContext(self.sample.world, facts) for facts in self.graph.states[: self.graph.expanded]
+        ]
 
     @cached_property
     def formulas(self) -> list[tuple[str, Expr]]:

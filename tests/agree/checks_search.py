@@ -12,9 +12,9 @@ import pdsketch as pds
 from pdsketch.heuristics.registry import HEURISTICS
 from pdsketch.lang.steps import Step
 from pdsketch.lang.validator import validate
-from pdsketch.search.options import SEARCHES
-from pdsketch.search.outcome import Outcome
-from pdsketch.search.packed.engine import PackedOptions, search
+from pdsketch.search.options import SEARCHES, problem_options
+from pdsketch.search.packed.engine import search
+from pdsketch.search.result import Outcome
 from pdsketch.task.explanation import explain
 from pdsketch.task.grounding import Grounding, ground
 
@@ -32,7 +32,7 @@ def check_search(case: Case) -> None:
     task = ground(sample.problem)
     for name, heuristic in [("astar", "blind"), ("astar", "max"), *case.chance.sample(OTHERS, 3)]:
         costs = case.chance.choice(["own", "own", "plus-one"])
-        options = PackedOptions(
+        options = problem_options(
             search=name,
             heuristic=heuristic,
             weight=WEIGHT,

@@ -14,7 +14,7 @@ from tests.tensor.agreement import model_of, sharp_comparisons, variant
 
 from pdsketch.lang import semantics
 from pdsketch.lang.domain import Predicate
-from pdsketch.lang.moment import Moment, StaticContext
+from pdsketch.lang.evaluation import EvaluationContext, StaticContext
 from pdsketch.lang.rewrite import unfold_all
 from pdsketch.lang.terms import Expr, Object, walk
 from pdsketch.lang.types import ObjectType
@@ -73,7 +73,7 @@ def _same_truth(
 
 def _initial(case: Case, model: Model) -> None:
     """The initial state by itself, as it is observed: not yet encoded."""
-    state, moment = case.sample.problem.state, Moment(case.sample.world, case.sample.problem.init)
+    state, moment = case.sample.problem.state, EvaluationContext(case.sample.world, case.sample.problem.init)
     for text, expr in case.formulas[:2]:
         wanted = said(lambda e=expr: bool(moment.value(e, {})))
         for logic in _some_logics(case, text):
@@ -140,7 +140,7 @@ def check_step(case: Case) -> None:
 
 
 def _all_at_once(
-    case: Case, model: Model, batch: StateBatch, moments: list[Moment], steps: list[semantics.Step]
+    case: Case, model: Model, batch: StateBatch, moments: list[EvaluationContext], steps: list[semantics.Step]
 ) -> None:
     """Every ground instance of one action in several states, as the latent search asks for it."""
     engine, name = model.engine, steps[0][0]

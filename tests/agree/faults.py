@@ -113,8 +113,8 @@ def _adds_before_deletes(right: Any) -> Any:
     def wrong(moment: Any, step: Any) -> Any:
         after = right(moment, step)
         fired = moment.updates(
-            moment.world.domain.actions[step[0]].effects,
-            import_module("pdsketch.lang.semantics").bind(moment.world, step),
+            moment.static.domain.actions[step[0]].effects,
+            import_module("pdsketch.lang.semantics").bind(moment.static, step),
         )
         for update, fact, _ in fired:
             if update.op == "delete":
@@ -175,7 +175,7 @@ FAULTS = (
     Fault(
         "< taken for <= in the reference",
         "reference",
-        ("pdsketch.lang.moment", "_COMPARE.<"),
+        ("pdsketch.lang.evaluation", "_COMPARE.<"),
         lambda right: lambda a, b: a <= b,
     ),
     Fault(
@@ -230,7 +230,7 @@ FAULTS = (
     Fault(
         "greedy search that calls itself A*",
         "latent",
-        ("pdsketch.search.latent.orders", "Order.priority"),
+        ("pdsketch.search.latent.heuristics", "Order.priority"),
         _without_g,
         soon=False,
     ),

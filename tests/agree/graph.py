@@ -13,7 +13,7 @@ from tests.strategies.exploration import changing_numbers, is_small, key
 from tests.strategies.sample import Sample
 
 from pdsketch.lang.diagnostics import Error
-from pdsketch.lang.semantics import Moment, apply_at, bind, encode
+from pdsketch.lang.semantics import EvaluationContext, apply_at, bind, encode
 from pdsketch.lang.steps import Step
 from pdsketch.lang.terms import Expr
 
@@ -70,11 +70,13 @@ class Graph:
     def judge(self, sample: Sample) -> None:
         """Ask for the goal of a sample, which may differ from the one that was explored in its goal alone."""
         world, goal = sample.world, sample.problem.goal
-        self.goals = [bool(Moment(world, facts).value(goal, {})) for facts in self.states[: self.expanded]]
+        self.goals = [
+            bool(EvaluationContext(world, facts).value(goal, {})) for facts in self.states[: self.expanded]
+        ]
 
     def holds_at_first(self, sample: Sample, formula: Expr) -> bool:
         """Whether a formula holds in the first state."""
-        return bool(Moment(sample.world, self.states[0]).value(formula, {}))
+        return bool(EvaluationContext(sample.world, self.states[0]).value(formula, {}))
 
     def distances(self, price: Callable[[float], float] = float) -> list[float]:
         """From each state of a complete graph the cost of a cheapest plan, infinite where there is none."""
@@ -116,7 +118,7 @@ def explore(sample: Sample, limit: int) -> Graph:
         if i in edges:
             continue
         order.append(i)
-        moment = Moment(world, found[i])
+        moment = EvaluationContext(world, found[i])
         edges[i] = []
         for step, action, bindings in steps:
             try:
@@ -156,7 +158,7 @@ def explore(sample: Sample, limit: int) -> Graph:
     return graph
 
 
-def _price(metric: str, cost: Any, moment: Moment, bindings: Any) -> float:
+def _price(metric: str, cost: Any, moment: EvaluationContext, bindings: Any) -> float:
     if metric != "cost":
         return 1.0
     return 0.0 if cost is None else float(moment.value(cost, bindings))

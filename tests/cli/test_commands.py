@@ -85,14 +85,6 @@ def test_eval_on_problems_says_how_many_are_solved(tmp_path, capsys):
     assert capsys.readouterr().out.splitlines()[-1] == "2 of 3 problems solved"
 
 
-@pytest.mark.parametrize(
-    "words", [["--failures", "1.5"], ["--failures", "-1"], ["--objects", "-1"], ["--seed", "x"]]
-)
-def test_parts_and_counts_of_data_are_checked(tmp_path, capsys, words):
-    assert main(["data", "babyai", *words, "-o", str(tmp_path / "data")]) == 2
-    assert not (tmp_path / "data").exists()
-
-
 def test_a_module_that_lacks_one_of_its_own_imports_is_not_called_missing(
     place, tmp_path, monkeypatch, capsys
 ):

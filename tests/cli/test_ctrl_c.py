@@ -74,13 +74,6 @@ def test_a_search_is_interrupted_in_a_library_that_catches_everything():
     assert pressed("deaf", "pdsketch.search.planning:plan", PLAN)["kept"] is None
 
 
-def test_demonstrations_are_interrupted_in_a_library_that_catches_everything(tmp_path):
-    words = ["data", "babyai", "--episodes", "3", "-o", str(tmp_path / "data")]
-    said = pressed("deaf", "pdsketch.act.registry:make_world", words)
-    assert said["kept"] == "nothing is kept"
-    assert not (tmp_path / "data").exists()
-
-
 def test_a_fault_of_ours_is_not_taken_for_an_interruption(monkeypatch):
     def broken(*args: object) -> None:
         raise RuntimeError("ours")

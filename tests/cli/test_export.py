@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import pdsketch as pds
+from pdsketch.act import registry
 from pdsketch.cli.main import main
-from pdsketch_paper.babyai.states import load_sketch
 
 SHELF = """
 (define (domain shelf)
@@ -117,13 +117,21 @@ def test_usage(words: list[str], wrong: str, shelf: Path, capsys: pytest.Capture
 
 
 def test_the_first_state_of_a_world(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    shelf: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    pds.Model(load_sketch("abs")).save("model")
-    words = ["export", "model", "--world", "babyai", "--world-option", "objects=1"]
-    assert main([*words, "--world-option", "doors=1", "--seed", "3", "-o", "out", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    world = pds.make_world("babyai", objects=1, doors=1)
-    assert told["objects"] == len(world.reset(3).batch.universe(0).types)
-    assert "(:goal" in Path("out/problem.pddl").read_text()
+    class Shelf:
+        """What the problem begins with, and one goal."""
+
+        goal = "(top box#1)"
+
+        def __init__(self, sketch: pds.Domain) -> None:
+            self.sketch = sketch
+
+        def reset(self, seed: int) -> pds.State:
+            assert seed == 3
+            return pds.load_problem("problem.pddl", self.sketch).state
+
+    monkeypatch.setattr(registry, "_REGISTERED", {"shelf": (Shelf, "")})
+    assert main(["export", "model", "--world", "shelf", "--seed", "3", "-o", "seen", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["objects"] == 2
+    assert "(:goal" in Path("seen/problem.pddl").read_text()

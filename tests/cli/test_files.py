@@ -167,25 +167,7 @@ def test_training_follows_no_links(place, tmp_path):
     assert not any(path.is_symlink() for path in folder.iterdir())
 
 
-# -- data and eval ------------------------------------------------------------------------
-
-
-def test_data_on_a_full_disk_is_one_diagnostic(tmp_path, capsys):
-    words = ["data", "babyai", "--episodes", "4", "--objects", "2", "--doors", "1", "-o", str(tmp_path / "d")]
-    with largest_file(1000):
-        assert main([*words, "--json"]) == 31
-    (found,) = said(capsys)["diagnostics"]
-    assert found["code"] == "cannot-write"
-    assert os.listdir(tmp_path / "d") == []
-    assert main([*words, "--json"]) == 0
-    options = json.loads((tmp_path / "d" / "manifest.json").read_text())["options"]
-    assert {name: options[name] for name in ("world", "episodes", "objects", "doors", "seed")} == {
-        "world": "babyai",
-        "episodes": 4,
-        "objects": 2,
-        "doors": 1,
-        "seed": 0,
-    }
+# -- eval ------------------------------------------------------------------------
 
 
 def test_a_report_keeps_its_old_page_on_a_full_disk(place, tmp_path, capsys):

@@ -55,4 +55,4 @@ def test_an_unknown_world_or_option_is_said_so(lamps, capsys):
     assert "did you mean `lamps`" in capsys.readouterr().err
     assert main([*lamps, "--world-option", "size=3"]) == 31
     assert "unknown-option" in capsys.readouterr().err
-    assert main([*lamps, "--growth", "0.5"]) == 31
+    assert main([*lamps, "--growth", "0.5"]) == 2

@@ -105,18 +105,6 @@ def test_an_instance_is_taken_as_it_is_and_a_name_only_once(place):
         given_modules(Namespace(module=["f=own_code:instance", "F=own_code:Scale"]))
 
 
-def test_rob_is_trained_from_the_command_line(tmp_path, capsys):
-    pytest.importorskip("minigrid")
-    sketch = Path(pds.__file__).parent / "envs/babyai/sketches/rob.pdsketch"
-    data, model = str(tmp_path / "data"), str(tmp_path / "model")
-    assert main(["data", "babyai", "--episodes", "4", "--objects", "2", "--doors", "1", "-o", data]) == 0
-    functions = {"facing": "facing", "direction-left": "direction_left", "direction-right": "direction_right"}
-    given = [f"{name}=pdsketch_paper.babyai.modules:{function}" for name, function in functions.items()]
-    options = [word for one in given for word in ("--module", one)]
-    assert main(["train", str(sketch), data, "-o", model, "--steps", "2", *options]) == 0
-    assert main(["eval", model, data, *options]) == 0
-
-
 def test_classes_take_their_arguments_in_brackets():
     given = given_modules(Namespace(module=["left-of=pdsketch.nets:Offset(3)"]))
     assert isinstance(given["left-of"], pds.nets.Offset)

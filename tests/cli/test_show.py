@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pdsketch.cli.main import main
-from pdsketch.draw.build import graph_of
+from pdsketch.draw.graph import graph_of
 from pdsketch.draw.layout import lay_out
 from pdsketch.draw.svg import to_svg
 from pdsketch.lang.load import load_domain, parse_domain

@@ -10,18 +10,26 @@ from __future__ import annotations
 import inspect
 import re
 import shlex
-from dataclasses import fields
 from pathlib import Path
 
 import pytest
+from tests.docs.generated import GROUPS, generated, with_it
 
 import pdsketch
 from pdsketch.cli.main import main
-from pdsketch.search.keywords import ModelOptions, ProblemOptions
+from pdsketch.doors import names_in
+from pdsketch.options import declared
 from pdsketch.training.options import Options
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")])
+PAPER = ROOT / "paper"
+PAGES = sorted(
+    [
+        *(ROOT / "README.md", ROOT / "CONTRIBUTING.md", PAPER / "README.md"),
+        *(ROOT / "docs").glob("*.md"),
+        *(PAPER / "docs").glob("*.md"),
+    ]
+)
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
@@ -34,7 +42,7 @@ def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 @pytest.mark.usefixtures("workplace")
 def test_every_block_of_a_page_runs(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
     names: dict[str, object] = {}
@@ -73,23 +81,14 @@ def test_the_documents_name_only_files_that_exist() -> None:
             assert (page.parent / target).exists(), f"{page.name} points at {target}"
 
 
-def test_the_table_of_options_names_each_with_its_default() -> None:
-    page = (ROOT / "docs" / "when-it-does-not-learn.md").read_text(encoding="utf-8")
-    section = page.partition("## What each option is for")[2].partition("\n## ")[0]
-    rows = re.findall(r"^\| `(\w+)` \| (\S+) \| \S", section, re.MULTILINE)
-    wanted = [(field.name, repr(field.default).replace("'", '"')) for field in fields(Options)]
-    assert rows == wanted
+@pytest.mark.parametrize(("file", "name", "text"), [*generated()], ids=[name for _, name, _ in generated()])
+def test_what_is_made_from_options_is_what_they_declare(file: str, name: str, text: str) -> None:
+    page = (ROOT / file).read_text(encoding="utf-8")
+    assert with_it(page, name, text) == page, "`make options` writes it"
 
 
-def test_the_table_of_planning_names_every_option() -> None:
-    page = (ROOT / "docs" / "planning.md").read_text(encoding="utf-8")
-    section = page.partition("`pds.plan(model, state, goal, …)` takes")[2].partition("\n`pds.plan(problem")[0]
-    named = [
-        n for row in re.findall(r"^\| (`.*?) \|", section, re.MULTILINE) for n in re.findall(r"`(\w+)`", row)
-    ]
-    assert len(named) == len(set(named))
-    wanted = ModelOptions.__annotations__ | ProblemOptions.__annotations__
-    assert set(named) == set(wanted)
+def test_the_groups_of_a_fit_hold_all_of_its_options() -> None:
+    assert [n for group in GROUPS for n in declared(group)] == [*declared(Options)]
 
 
 def test_the_table_of_policies_names_every_setting_with_its_default() -> None:
@@ -112,11 +111,21 @@ def test_the_table_of_policies_names_every_setting_with_its_default() -> None:
 def test_the_reference_lists_every_public_name() -> None:
     page = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
     assert sorted(re.findall(r"^::: (\S+)$", page, re.MULTILINE)) == sorted(
-        f"{home}.{name}" for name, home in pdsketch._HOMES.items()
+        f"{home_of(name)}.{name}" for name in dir(pdsketch) if name != "nets"
     )
+
+
+def home_of(name: str) -> str:
+    """The file of a public name: the public door names the room, and the room's door the file."""
+    package = ROOT / "src" / "pdsketch"
+    room = names_in((package / "__init__.pyi").read_text(encoding="utf-8"))[name]
+    return names_in((ROOT / "src" / room.replace(".", "/") / "__init__.pyi").read_text(encoding="utf-8"))[
+        name
+    ]
 
 
 def test_the_site_has_every_page() -> None:
     named = set(re.findall(r": (\S+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE))
-    elsewhere = {"security.md", "architecture.md", "changes.md"}
-    assert named - elsewhere == {page.name for page in (ROOT / "docs").glob("*.md")}
+    elsewhere = {"security.md", "architecture.md", "changes.md", "paper.md"}
+    pages = [*(ROOT / "docs").glob("*.md"), *(PAPER / "docs").glob("*.md")]
+    assert named - elsewhere == {page.name for page in pages}

@@ -14,13 +14,13 @@ from pdsketch.editor.complete import completions
 from pdsketch.editor.navigate import definition, hover, occurrences, outline, rename
 from pdsketch.lang.diagnostics import Error
 from pdsketch.lang.load import check_files, parse_domain, parse_problem
-from pdsketch.lang.occurrences import Occurrences
-from pdsketch.lang.reader import Atom, Group, Node, read
+from pdsketch.lang.reader import Group, Node, Token, read
+from pdsketch.lang.report import Occurrences
 from pdsketch.lang.source import Source
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted([*ROOT.glob("examples/*/*.pddl"), *ROOT.glob("examples/*/*.pdsketch")])
-SKETCHES = sorted(ROOT.glob("src/pdsketch/envs/**/*.pdsketch"))
+SKETCHES = sorted(ROOT.glob("paper/src/**/*.pdsketch"))
 DOMAINS = [path for path in [*EXAMPLES, *SKETCHES] if "(domain " in path.read_text(encoding="utf-8")[:3000]]
 DOMAINS = [path for path in DOMAINS if "(problem" not in path.read_text(encoding="utf-8")]
 PROBLEMS = [path for path in EXAMPLES if path not in DOMAINS and (path.parent / "domain.pddl").exists()]
@@ -68,12 +68,12 @@ def test_on_good_files_it_agrees_with_check(path):
         assert own == {name for names in checked_problem.objects.values() for name in names}
 
 
-def leaves(nodes: list[Node]) -> list[Atom]:
+def leaves(nodes: list[Node]) -> list[Token]:
     return [
         leaf
         for node in nodes
         for leaf in (leaves(node.items) if isinstance(node, Group) else [node])
-        if isinstance(leaf, Atom)
+        if isinstance(leaf, Token)
     ]
 
 

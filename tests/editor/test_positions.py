@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from pdsketch.editor.positions import UNITS, to_offset, to_position
+from pdsketch.editor.server import UNITS, to_offset, to_position
 from pdsketch.lang.source import Source
 
 TEXTS = st.text(alphabet="ab \n\té𝄞", max_size=30)

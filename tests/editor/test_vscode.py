@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pdsketch.lang.check.requirements import SUPPORTED
+from pdsketch.lang.check.domain import SUPPORTED
 from pdsketch.lang.check.typenames import PRIMITIVES, RESERVED
 from pdsketch.lang.parser import SECTIONS
 from pdsketch.lang.reader import PARTS, read

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from pdsketch.files.digests import digest_of, sealed
+from pdsketch.files.reading import digest_of, sealed
 
 
 def reseal(folder: Path, manifest: str, content: Any = None) -> None:

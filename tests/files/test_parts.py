@@ -12,9 +12,9 @@ import pytest
 from tests.files.killed import interrupted_at_each_step, killed_at_each_step
 from tests.files.test_writing import largest_file
 
-from pdsketch.files.digests import sealed
 from pdsketch.files.lock import lock_folder
 from pdsketch.files.parts import open_parts, write_parts
+from pdsketch.files.reading import sealed
 from pdsketch.files.writing import PREFIX
 from pdsketch.lang.diagnostics import Error
 

@@ -13,7 +13,6 @@ from minari.data_collector import EpisodeBuffer
 from tests.training.rooms import GOALS, SKETCH, world
 
 import pdsketch as pds
-from pdsketch.cli.main import main
 from pdsketch.training.data.recorder import Recorder
 
 
@@ -203,30 +202,5 @@ def test_without_the_package_the_extra_is_named(walks, monkeypatch):
         lambda: pds.write_minari(walks[1], "a-v0"),
         lambda: pds.read_minari("a-v0", walks[0]),
     ):
-        with pytest.raises(pds.Error, match=r"pdsketch\[experiments\]"):
+        with pytest.raises(pds.Error, match=r"pdsketch\[minari\]"):
             call()
-
-
-def test_the_command_writes_one(capsys):
-    words = [
-        "data",
-        "babyai",
-        "--episodes",
-        "3",
-        "--objects",
-        "2",
-        "--doors",
-        "1",
-        "--minari",
-        "babyai/demo-v0",
-    ]
-    assert main(words) == 0
-    assert "3 episodes" in capsys.readouterr().out
-    dataset = minari.load_dataset("babyai/demo-v0")
-    assert dataset.total_episodes == 3
-    again = pds.read_minari(dataset, pds.make_world("babyai", sketch="rob").domain)
-    assert len(again) == 3
-    assert main(words) == 31
-    assert "there is a data set" in capsys.readouterr().err
-    assert main(words[:-2]) == 2
-    assert "-o" in capsys.readouterr().err

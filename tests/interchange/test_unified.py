@@ -9,7 +9,7 @@ import pytest
 import torch  # noqa: F401  before scipy, which unified-planning imports: in the other order some builds crash at exit
 
 import pdsketch as pds
-from pdsketch.interchange.unified.features import TRANSLATED
+from pdsketch.interchange.unified.formulas import TRANSLATED
 from pdsketch.interchange.unified.problems import translate
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -18,7 +18,8 @@ from pdsketch.heuristics.evaluator import KernelEvaluator
 from pdsketch.kernels.csr import csr_of
 from pdsketch.lang.load import load_domain, load_problem
 from pdsketch.search.latent.frontier import Frontier
-from pdsketch.search.packed.engine import PackedOptions, kernel_settings, search
+from pdsketch.search.options import problem_options
+from pdsketch.search.packed.engine import kernel_settings, search
 from pdsketch.search.packed.whole import search_whole
 from pdsketch.task.draft import Draft
 from pdsketch.task.grounding import ground
@@ -31,7 +32,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples" / "blocks"
 
 def problems() -> None:
     """What it takes to search a task, which comes first because models need it, too, and to ground one."""
-    search(chain(2), PackedOptions())
+    search(chain(2), problem_options())
     frontier, one, cost = Frontier(1), np.zeros(1, np.int64), np.zeros(1)
     _, entry = frontier.admit(np.zeros((1, 2), np.int64), cost)
     frontier.add(problem=one, parent=one, action=one, entry=entry, g=cost, h=cost, f=cost, depth=one)
@@ -61,7 +62,7 @@ def models() -> None:
     init = np.zeros(1, np.bool_)
     rows = draft_rows(draft, init, np.zeros(1, np.int32))
     narrow(rows, init)
-    search_whole(rows, init[None], kernel_settings(PackedOptions()), 1e9, False)
+    search_whole(rows, init[None], kernel_settings(problem_options()), 1e9, False)
 
 
 if __name__ == "__main__":

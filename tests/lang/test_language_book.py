@@ -13,7 +13,7 @@ import pdsketch.lang
 
 LANG = Path(pdsketch.lang.__file__).parent
 SOURCES = [
-    *(LANG / f"{name}.py" for name in ("reader", "lists", "parser", "predicates", "report", "load")),
+    *(LANG / f"{name}.py" for name in ("reader", "lists", "parser", "report", "load")),
     *sorted((LANG / "check").glob("*.py")),
 ]
 KEBAB = re.compile(r"[a-z0-9]+(-[a-z0-9]+)+")

@@ -10,7 +10,7 @@ from hypothesis import example, given, settings, strategies as st
 
 from pdsketch.lang.diagnostics import Error
 from pdsketch.lang.printer import WIDTH, format_source
-from pdsketch.lang.reader import MAX_DEPTH, Atom, Group, Node, read
+from pdsketch.lang.reader import MAX_DEPTH, Group, Node, Token, read
 from pdsketch.lang.source import Source
 
 
@@ -25,7 +25,7 @@ def shape(text: str):
     assert not reading.diagnostics
 
     def plain(node: Node):
-        if isinstance(node, Atom):
+        if isinstance(node, Token):
             return text[node.start : node.end]
         return (node.bracket, [plain(item) for item in node.items])
 

@@ -5,7 +5,7 @@ import pytest
 from pdsketch.lang.diagnostics import Error
 from pdsketch.lang.load import parse_domain, parse_problem
 from pdsketch.lang.semantics import (
-    Moment,
+    EvaluationContext,
     StaticContext,
     applicable,
     apply,
@@ -28,7 +28,7 @@ def world_of(body, objects="", functions=None):
 
 def derived(world, state, *fact):
     """The value of a derived atom in a state."""
-    return Moment(world, state).atom(fact)
+    return EvaluationContext(world, state).atom(fact)
 
 
 def code(refused):
@@ -210,7 +210,7 @@ class TestPredicates:
         nodes = [f"n{i}" for i in range(12)]
         world = world_of(body, f"{' '.join(nodes)} - node")
         state = {("edge", a, b): True for a, b in zip(nodes[:6], nodes[1:6] + nodes[:1], strict=True)}
-        moment = Moment(world, state)
+        moment = EvaluationContext(world, state)
         for a in nodes:
             for b in nodes:
                 connected = a in nodes[:6] and b in nodes[:6]

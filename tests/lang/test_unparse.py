@@ -22,7 +22,7 @@ DOMAINS = sorted(
     [
         *ROOT.glob("examples/*/domain.pddl"),
         *ROOT.glob("examples/*/*.pdsketch"),
-        *ROOT.glob("src/pdsketch/envs/*/sketches/*.pdsketch"),
+        *ROOT.glob("paper/src/**/sketches/*.pdsketch"),
     ]
 )
 PROBLEMS = sorted(ROOT.glob("examples/*/p*.pddl"))

@@ -1,13 +1,16 @@
 """Changes of meaning that the tests must notice: the lists beside this file, by room, and past faults.
 
+Those of the reproduction are in ``paper/tests/mutants``.
+
 A line is one change, in four parts with ``;;`` between them:
 
     training/losses.py ;; horizon + 1): => horizon): ;; one step short ;; training/test_losses.py
 
-- the file in ``src/pdsketch``; ``file@function`` or ``file@Class.method``: within that definition alone;
+- the file in ``src/pdsketch``, or in ``paper/src`` (``pdsketch_paper/…``); ``file@function`` or
+  ``file@Class.method``: within that definition alone;
 - the old text, which must stand there exactly once, ``=>`` and the new text (``\\n`` is a line end);
 - what it means to a user;
-- the tests that should notice, as pytest names them, under ``tests/``.
+- the tests that should notice, as pytest names them, under ``tests/``, or ``paper/tests/…``.
 
 A fifth part, ``nothing: …``, says why no test can notice: the change changes nothing. Empty lines and
 lines that begin with ``#`` are for readers.
@@ -21,10 +24,10 @@ from functools import cache
 from pathlib import Path
 
 LISTS = Path(__file__).parent
-TESTS = LISTS.parent
-ROOT = TESTS.parent
-SOURCES = ROOT / "src"
-PACKAGE = "pdsketch"
+ROOT = LISTS.parents[1]
+PAPER = ROOT / "paper"
+SOURCES = ("src", "paper/src")
+"""The folders of sources, from the root."""
 
 
 class StaleError(ValueError):
@@ -47,8 +50,12 @@ class Mutant:
 
     @property
     def path(self) -> str:
-        """The file, from the folder of the sources."""
-        return f"{PACKAGE}/{self.file}"
+        """The file, from the root."""
+        return (
+            f"paper/src/{self.file}"
+            if self.file.startswith("pdsketch_paper/")
+            else f"src/pdsketch/{self.file}"
+        )
 
     def changed(self, text: str) -> str:
         """The file's text with the change made."""
@@ -104,19 +111,22 @@ def read_line(line: str, where: str, room: str) -> Mutant:
     return Mutant(where, room, file, scope, old, new, parts[2], tuple(parts[3].split()), nothing)
 
 
-def read_lists(folder: Path = LISTS) -> list[Mutant]:
+def test_path(name: str) -> str:
+    """A test as pytest names it, from the root."""
+    return name if name.startswith("paper/") else f"tests/{name}"
+
+
+def read_lists() -> list[Mutant]:
     """All changes, room by room."""
     found = []
-    for path in sorted(folder.glob("*.txt")):
+    for path in [*sorted(LISTS.glob("*.txt")), *sorted((PAPER / "tests" / "mutants").glob("*.txt"))]:
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
             if line.strip() and not line.startswith("#"):
                 found.append(read_line(line, f"{path.name}:{number}", path.stem))
     return found
 
 
-def complaints(
-    mutants: list[Mutant], sources: Path = SOURCES, tests: Path = TESTS, *, thorough: bool = False
-) -> list[str]:
+def complaints(mutants: list[Mutant], root: Path = ROOT, *, thorough: bool = False) -> list[str]:
     """What is wrong with changes: they do not fit the sources any more, or name tests that are not there.
 
     ``thorough``: also whether a file is still Python with the change made, which takes a while.
@@ -124,7 +134,7 @@ def complaints(
     found = []
     texts: dict[str, str] = {}
     for mutant in mutants:
-        path = sources / mutant.path
+        path = root / mutant.path
         if not path.is_file():
             found.append(f"{mutant.where}: there is no file {mutant.file}")
             continue
@@ -138,17 +148,17 @@ def complaints(
         except SyntaxError as why:
             found.append(f"{mutant.where}: with the change, {mutant.file} is no Python: {why}")
         found += [
-            f"{mutant.where}: there is no test `{name}`" for name in mutant.tests if not _is_test(name, tests)
+            f"{mutant.where}: there is no test `{name}`" for name in mutant.tests if not _is_test(name, root)
         ]
         if not mutant.tests:
             found.append(f"{mutant.where}: no tests are named")
     return found
 
 
-def _is_test(name: str, tests: Path) -> bool:
+def _is_test(name: str, root: Path) -> bool:
     """Whether a name is that of a file, a class, a test or one of its cases (which are not looked for)."""
     file, *inside = name.split("[", maxsplit=1)[0].split("::")
-    path = tests / file
+    path = root / test_path(file)
     if not path.is_file():
         return path.is_dir() and not inside
     return not inside or ".".join(inside) in definitions(path.read_text(encoding="utf-8"))

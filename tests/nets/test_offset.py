@@ -12,7 +12,7 @@ from tests.tabletop import DOMAIN, OFFSETS, Tabletop, learned
 import pdsketch as pds
 from pdsketch.nets.normalise import recording
 from pdsketch.nets.offset import QUICKNESS
-from pdsketch.tensor.architecture import check_architecture
+from pdsketch.tensor.store import check_architecture
 
 
 def sharp(size: int = 2) -> pds.nets.Offset:

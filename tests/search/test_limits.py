@@ -168,7 +168,7 @@ def test_facts_of_many_states_are_asked_for_in_portions_that_fit(monkeypatch):
     most = max(function.seen)
     assert most >= 40 * 39
     monkeypatch.setattr("pdsketch.budget.PORTION", 100_000)
-    monkeypatch.setattr("pdsketch.tensor.compile.portions._SMALL", 0)
+    monkeypatch.setattr("pdsketch.tensor.compile.calls._SMALL", 0)
     function.seen.clear()
     model.blanks.weights.clear()
     pds.plan(model, state, "(exists (?l - lamp) (shining ?l))", max_expansions=1)
@@ -202,7 +202,7 @@ def test_portions_change_nothing(monkeypatch, lamps):
         "pdsketch.search.latent.space",
     ):
         monkeypatch.setattr(f"{module}.PORTION", 400)
-    monkeypatch.setattr("pdsketch.tensor.compile.portions._SMALL", 0)
+    monkeypatch.setattr("pdsketch.tensor.compile.calls._SMALL", 0)
     parts = [pds.plan(model, state, goal, heuristic=h, k=4) for h in ("opt", "blind", "max")]
     for one, other in zip(whole, parts, strict=True):
         assert one.plan == other.plan

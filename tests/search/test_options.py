@@ -8,9 +8,15 @@ from typing import get_type_hints
 import pytest
 
 import pdsketch as pds
-from pdsketch.search import keywords
-from pdsketch.search.latent.options import LatentOptions
-from pdsketch.search.packed.engine import PackedOptions
+from pdsketch.search.options import (
+    UNSET,
+    ModelOptions,
+    ModelSearch,
+    PlanOptions,
+    ProblemOptions,
+    model_options,
+    problem_options,
+)
 
 ROADS = """(define (domain roads) (:requirements :action-costs) (:types place)
   (:predicates (at ?p - place) (road ?p ?q - place){more})
@@ -40,21 +46,31 @@ def hints(kind):
     return get_type_hints(kind, localns={"Model": pds.Model, "State": pds.State})
 
 
-UNSET = ("search", "heuristic", "memory_limit")
-"""Options for which None means the default, which their field does not hold."""
+def test_type_checkers_see_the_options_that_there_are_with_their_types():
+    taken = {n: hint | None if n in UNSET else hint for n, hint in hints(PlanOptions).items()}
+    assert hints(ProblemOptions) == taken
+    of_problems = {"heuristic_costs": None, "search": ModelSearch | None}
+    assert hints(ModelOptions) == {
+        name: of_problems.get(name, hint) for name, hint in taken.items() if name != "heuristic_costs"
+    }
 
 
-@pytest.mark.parametrize(
-    ("typed", "classes"),
-    [
-        (keywords.ModelOptions, [LatentOptions]),
-        (keywords.ProblemOptions, [LatentOptions, PackedOptions]),
-    ],
-)
-def test_type_checkers_see_the_options_that_there_are_with_their_types(typed, classes):
-    taken = {name: hint for kind in classes for name, hint in hints(kind).items()}
-    taken["heuristic"] = hints(LatentOptions)["heuristic"]  # problems with numbers may be given a learned one
-    assert hints(typed) == {n: hint | None if n in UNSET else hint for n, hint in taken.items()}
+def test_of_problems_none_of_the_options_of_models_is_an_option():
+    for name in ("k", "snap", "confidence"):
+        with pytest.raises(pds.Error, match=f"planning for a problem has no option `{name}`"):
+            pds.plan(roads(CLASSICAL), **{name: 1})
+    with pytest.raises(pds.Error, match="planning with a model has no option `heuristic_costs`"):
+        pds.plan(roads(WITH_VALUES), heuristic_costs="own")
+
+
+def test_no_option_changes_the_default_of_another():
+    strategy, named = model_options(), model_options(heuristic="ao")
+    assert (strategy.search, strategy.heuristic, strategy.k) == ("portfolio", None, 1)
+    assert (named.search, named.heuristic, named.k) == ("astar", "ao", 1)
+    assert (model_options(k=4).search, model_options(search="gbfs").heuristic) == ("portfolio", "opt")
+    of_problem = problem_options(heuristic="max")
+    assert (of_problem.search, of_problem.heuristic, of_problem.time_limit) == ("lazy-gbfs", "max", None)
+    assert problem_options(search="astar").heuristic == "ff"
 
 
 @pytest.mark.parametrize("text", [CLASSICAL, WITH_VALUES], ids=["classical", "with-values"])
@@ -89,7 +105,7 @@ def test_other_values_of_costs_are_refused_by_both(wrong):
         lambda: pds.Policy(model, options={"costs": wrong}).act(problem.state, "(at b)"),
     ]
     for call in calls:
-        with pytest.raises(pds.Error, match="`costs` is True") as refused:
+        with pytest.raises(pds.Error, match="`costs` must be True") as refused:
             call()
         assert refused.value.diagnostics[0].code == "bad-option"
 

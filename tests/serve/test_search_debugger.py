@@ -15,7 +15,7 @@ import pytest
 
 import pdsketch as pds
 from pdsketch.cli.main import main
-from pdsketch.search.trace import SearchNode
+from pdsketch.search.result import SearchNode
 from pdsketch.serve.search_debugger import SearchDebugger, address_of
 
 BLOCKS = Path(__file__).parents[2] / "examples" / "blocks"

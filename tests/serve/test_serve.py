@@ -16,8 +16,7 @@ import numpy as np
 import pytest
 
 import pdsketch as pds
-from pdsketch.serve.exploration import Exploration
-from pdsketch.serve.png import png
+from pdsketch.serve.exploration import Exploration, png
 from pdsketch.serve.server import PageServer
 from pdsketch.serve.subjects import ModelSubject, subject_of
 

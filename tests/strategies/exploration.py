@@ -10,7 +10,7 @@ from typing import Any
 from pdsketch.lang.data import flat
 from pdsketch.lang.diagnostics import Error
 from pdsketch.lang.domain import Problem
-from pdsketch.lang.semantics import Moment, StaticContext, apply_at, bind, encode
+from pdsketch.lang.semantics import EvaluationContext, StaticContext, apply_at, bind, encode
 from pdsketch.lang.steps import Step
 
 Key = frozenset[Any]
@@ -50,7 +50,7 @@ class Exploration:
         self._steps = [(step, problem.domain.actions[step[0]], bind(world, step)) for step in steps]
         self.keys: dict[Key, float] = {}
         self.plans: list[tuple[Step, ...]] = []
-        self.moments: list[Moment] = []
+        self.moments: list[EvaluationContext] = []
         self.states: list[dict[Any, Any]] = []
         self.ends: list[bool] = []
         self.cut = False
@@ -81,7 +81,7 @@ class Exploration:
         paid, _, state, plan = heappop(self._queue)
         if (known := key(state)) in self.keys:
             return
-        moment = Moment(self.world, state)
+        moment = EvaluationContext(self.world, state)
         self.keys[known] = paid
         self.states.append(state)
         self.plans.append(plan)

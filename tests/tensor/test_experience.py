@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 from torch import nn
 
 import pdsketch as pds
-from pdsketch.tensor.experience import NOTE, ExperienceRecorder, Feature, is_familiar, strange
+from pdsketch.tensor.experience import NOTE, ExperienceRecorder, Feature, is_familiar, out_of_distribution
 
 SKETCH = """
 (define (domain things)
@@ -109,7 +109,7 @@ def test_what_is_familiar_at_a_glance_is_nowhere_strange(data, n, masked):
         chosen = data.draw(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), min_size=n, max_size=n))
         feature = Feature("choices", "it", nn.functional.one_hot(torch.tensor(chosen), 3).float(), held)
         nowhere = True
-    outside = bool(strange(record, feature, "b").any())
+    outside = bool(out_of_distribution(record, feature, "b").any())
     familiar = is_familiar(record, feature)
     assert not (familiar and outside)
     assert familiar or outside or not nowhere

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import pdsketch as pds
-from pdsketch.lang.parts import MOST_INSTANCES
+from pdsketch.lang.unparse import MOST_INSTANCES
 
 DOMAIN = """
 (define (domain lamps)

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import pdsketch as pds
-from pdsketch.tensor.states.intake import _take_in_carefully, take_in
+from pdsketch.tensor.states.validation import _validated_carefully, validated
 
 SKETCH = """
 (define (domain mixed)
@@ -48,7 +48,7 @@ def build(domain, **change) -> pds.State:
 def test_both_ways_agree(domain, form, change):
     values = {name: form(value) for name, value in {**GOOD, **change}.items()}
     universe = build(domain).batch.layout.universes[0]
-    quick, careful = take_in(universe, values), _take_in_carefully(universe, values)
+    quick, careful = validated(universe, values), _validated_carefully(universe, values)
     assert list(quick) == list(careful)
     for name, tensor in quick.items():
         assert tensor.dtype == careful[name].dtype

@@ -10,33 +10,48 @@ import torch
 from hypothesis import given, strategies as st
 
 import pdsketch as pds
-from pdsketch.tensor.states import whole
+from pdsketch.tensor.states import saturating
 
-EDGES = [0, 1, -1, 2**31, 2**32 + 1, 2**62, -(2**62), whole.LARGEST - 1, whole.LARGEST, whole.SMALLEST]
-INTS = st.sampled_from(EDGES) | st.integers(whole.SMALLEST, whole.LARGEST) | st.integers(-(2**33), 2**33)
+EDGES = [
+    0,
+    1,
+    -1,
+    2**31,
+    2**32 + 1,
+    2**62,
+    -(2**62),
+    saturating.LARGEST - 1,
+    saturating.LARGEST,
+    saturating.SMALLEST,
+]
+INTS = (
+    st.sampled_from(EDGES)
+    | st.integers(saturating.SMALLEST, saturating.LARGEST)
+    | st.integers(-(2**33), 2**33)
+)
 
 
 def kept(number: int) -> int:
-    return max(whole.SMALLEST, min(whole.LARGEST, number))
+    return max(saturating.SMALLEST, min(saturating.LARGEST, number))
 
 
 @given(st.lists(st.tuples(INTS, INTS), min_size=1))
 def test_arithmetic_is_exact_and_stops_at_the_ends(pairs):
     left, right = torch.tensor(pairs).unbind(1)
     for ours, exact in [
-        (whole.add, lambda a, b: a + b),
-        (whole.subtract, lambda a, b: a - b),
-        (whole.multiply, lambda a, b: a * b),
-        (whole.divide, lambda a, b: a // b if b else 0),
+        (saturating.add, lambda a, b: a + b),
+        (saturating.subtract, lambda a, b: a - b),
+        (saturating.multiply, lambda a, b: a * b),
+        (saturating.divide, lambda a, b: a // b if b else 0),
     ]:
         assert ours(left, right).tolist() == [kept(exact(a, b)) for a, b in pairs]
-    assert whole.negative(left).tolist() == [kept(-a) for a, _ in pairs]
-    assert whole.total(left, (0,)).item() == kept(sum(a for a, _ in pairs))
+    assert saturating.negative(left).tolist() == [kept(-a) for a, _ in pairs]
+    assert saturating.total(left, (0,)).item() == kept(sum(a for a, _ in pairs))
 
 
 @given(st.lists(st.floats(-(2.0**65), 2.0**65, width=32), min_size=1))
 def test_floats_become_the_nearest_int_that_there_is(numbers):
-    assert whole.rounded(torch.tensor(numbers)).tolist() == [kept(round(x)) for x in numbers]
+    assert saturating.rounded(torch.tensor(numbers)).tolist() == [kept(round(x)) for x in numbers]
 
 
 COUNTERS = pds.parse_domain("""
@@ -51,7 +66,7 @@ COUNTERS = pds.parse_domain("""
   (:action set :parameters (?c - counter ?v - int64) :effect (assign (n ?c) ?v))
   (:action gather :parameters (?c - counter) :effect (forall (?d - counter) (increase (n ?c) (n ?d)))))
 """)
-HIGH, LOW = whole.LARGEST - 1, whole.SMALLEST + 1
+HIGH, LOW = saturating.LARGEST - 1, saturating.SMALLEST + 1
 
 
 def counters(*numbers: int) -> pds.State:

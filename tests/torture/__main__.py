@@ -1,4 +1,4 @@
-"""Faults in anger: ``python -m tests.torture`` (``make torture``).
+"""Faults in anger: ``python -m tests.torture`` (``make torture``, with those of the reproduction).
 
 Every try has a group and a seed; ``--case GROUP:SEED`` makes one again and shows what it finds. What counts
 as a loss stands in `tests.torture.losses`.
@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from tests.torture import lanes
@@ -45,10 +45,8 @@ def groups_in(folder: Path) -> tuple[dict[str, Group], list[str]]:
         Group("corrupt-models", corrupt.models, 2500),
         Group("corrupt-checkpoints", corrupt.checkpoints, 1800),
         Group("kill-save-data", kills.save_data, 500),
-        Group("kill-data", kills.data, 150),
         Group("kill-save", kills.save, 350),
         Group("kill-train", kills.train, 100),
-        Group("kill-reproduce", kills.reproduce, 6),
         Group("full-disk", disks.command, 100),
         Group("full-disk-save", disks.save, 150),
         Group("full-disk-output", disks.small_outputs, 200),
@@ -59,7 +57,6 @@ def groups_in(folder: Path) -> tuple[dict[str, Group], list[str]]:
         Group("full-streams", streams.full, 150),
         Group("ctrl-c", streams.interrupted, 300),
         Group("ctrl-c-process", streams.really_interrupted, 12),
-        Group("ctrl-c-reproduce", streams.table_interrupted, 4),
         Group("limits", limits.attempt, 105, alone=True),
     ]
     return {group.name: group for group in found}, said
@@ -108,8 +105,8 @@ def chosen(groups: dict[str, Group], only: list[str], seed: int, scale: float) -
     return cases
 
 
-def main() -> int:
-    """Exit code 1 if anything was lost."""
+def main(groups_in: Callable[[Path], tuple[dict[str, Group], list[str]]] = groups_in) -> int:
+    """Make the tries of some groups; exit code 1 if anything was lost."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

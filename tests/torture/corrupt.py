@@ -26,8 +26,8 @@ from tests.torture.corruption import changed, crafted, damaged, put_together, ta
 from tests.torture.losses import Loss
 
 import pdsketch as pds
-from pdsketch.files.digests import digest_of, sealed
 from pdsketch.files.parts import PARTS
+from pdsketch.files.reading import digest_of, sealed
 from pdsketch.files.tensors import TensorFile, digest_blocks
 from pdsketch.lang.diagnostics import Error
 from pdsketch.training.data.device_dataset import put_on_device

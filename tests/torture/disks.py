@@ -20,7 +20,6 @@ from tests.torture.losses import Loss
 
 import pdsketch as pds
 from pdsketch.lang.diagnostics import Error
-from pdsketch_paper.babyai.states import load_sketch
 
 PAGE = 4096
 BLOCKS = Path(__file__).parents[2] / "examples" / "blocks"
@@ -63,13 +62,7 @@ class Disks:
     def __init__(self, mounts: bool) -> None:
         self.mounts = mounts
         root = fixtures.root()
-        base = load_sketch("rob")
         self.kinds: dict[str, tuple[Path, Callable[[Path], list[str]], Read]] = {
-            "data": (
-                root / "babyai",
-                lambda folder: fixtures.babyai(folder, 1),
-                lambda folder: fixtures.episodes_in(folder, base),
-            ),
             "train": (
                 root / "whole",
                 lambda folder: fixtures.training(folder, "--resume", "--steps", str(fixtures.STEPS + 2)),
@@ -78,7 +71,7 @@ class Disks:
         }
 
     def command(self, seed: int, place: Path) -> list[Loss]:
-        """``data`` or ``train`` over what they have written before."""
+        """A command over what it has written before."""
         rng = random.Random(seed)
         kind = rng.choice(sorted(self.kinds))
         old, words, read = self.kinds[kind]

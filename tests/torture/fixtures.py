@@ -81,7 +81,6 @@ class Facts:
 
     train: float
     save: float
-    data: float
     megabytes: float
 
 
@@ -95,7 +94,7 @@ def make(folder: Path) -> Facts:
         columns(which)
     _warm(folder)
     took = {}
-    took["train"] = _done(folder, training(folder / "whole"))
+    took["train"] = done(folder, training(folder / "whole"))
     _interrupt(folder)
     for name, text in (("model-a", SKETCH), ("model-b", OTHER)):
         model = pds.Model(domain(text), seed=len(name) + (name == "model-b"))
@@ -103,10 +102,8 @@ def make(folder: Path) -> Facts:
         began = time.monotonic()
         model.save(str(folder / name))
         took["save"] = time.monotonic() - began
-    _done(folder, babyai(folder / "babyai", 0))
-    took["data"] = _done(folder, babyai(folder / "babyai-other", 1))
     nothing = subject.run(lambda: 0, folder)
-    return Facts(took["train"], took["save"], took["data"], nothing.megabytes)
+    return Facts(took["train"], took["save"], nothing.megabytes)
 
 
 def _interrupt(folder: Path) -> None:
@@ -137,19 +134,14 @@ def _warm(folder: Path) -> None:
         for search in [[]] if kind == "latent" else growing.SEARCHES:
             with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
                 main(["plan", str(domain_file), str(problem_file), *search, "--max-expansions", "3"])
-    for command in ("check", "data", "evaluate", "fmt", "plan", "show", "train", "validate"):
+    for command in ("check", "evaluate", "fmt", "plan", "show", "train", "validate"):
         import_module(f"pdsketch.cli.{command}")
-    for name in ("envs.babyai.record", "learn.fit", "tensor.store", "lang.graph.svg", "lang.printer"):
+    for name in ("training.fitting", "tensor.store", "draw.svg", "lang.printer"):
         import_module(f"pdsketch.{name}")
 
 
-def babyai(out: Path, seed: int) -> list[str]:
-    """The words that make a few demonstrations."""
-    size = ["--episodes", "4", "--objects", "2", "--doors", "1"]
-    return ["data", "babyai", *size, "--seed", str(seed), "-o", str(out)]
-
-
-def _done(folder: Path, words: list[str]) -> float:
+def done(folder: Path, words: list[str]) -> float:
+    """Run a command; its seconds."""
     began = time.monotonic()
     ended = subject.run(subject.command(*words), folder)
     assert ended.code == 0, ended.err

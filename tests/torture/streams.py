@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from tests.torture import fixtures, subject
@@ -20,6 +21,9 @@ USUAL = {"validate": 1, "nothing": 1, "usage": 2}
 """The exit codes of the commands below, where they are not 0."""
 SOON = 2.0
 """Seconds within which Ctrl-C must have ended a command."""
+
+
+Commands = Callable[[Path], dict[str, list[str]]]
 
 
 def commands(place: Path) -> dict[str, list[str]]:
@@ -35,7 +39,6 @@ def commands(place: Path) -> dict[str, list[str]]:
         "show": ["show", DOMAIN],
         "plan": ["plan", DOMAIN, PROBLEM],
         "validate": ["validate", DOMAIN, PROBLEM, str(plan)],
-        "data": fixtures.babyai(place / "data", 3),
         "train": fixtures.training(place / "model"),
         "eval": ["eval", str(root / "whole"), str(root / "data" / "a")],
         "nothing": ["check", str(place / "nowhere.pddl")],
@@ -71,7 +74,7 @@ def closed(seed: int, place: Path) -> list[Loss]:
     return losses
 
 
-def full(seed: int, place: Path) -> list[Loss]:
+def full(seed: int, place: Path, commands: Commands = commands) -> list[Loss]:
     """A command whose result goes to a full disk, or whose reader has gone."""
     rng = random.Random(seed)
     name, words = rng.choice(sorted(commands(place).items()))
@@ -93,7 +96,7 @@ def full(seed: int, place: Path) -> list[Loss]:
     return [Loss(loss.kind, f"{name}: {loss.text}") for loss in losses]
 
 
-def interrupted(seed: int, place: Path) -> list[Loss]:
+def interrupted(seed: int, place: Path, commands: Commands = commands) -> list[Loss]:
     """Ctrl-C with ``--json`` at any moment: exit code 130, one object that says so, within two seconds."""
     rng = random.Random(seed)
     name, words = rng.choice(sorted(commands(place).items()))
@@ -145,32 +148,12 @@ def _resumed(said: dict[str, object], place: Path) -> list[Loss]:
     return losses
 
 
-def table_interrupted(seed: int, place: Path) -> list[Loss]:
-    """Ctrl-C that reaches ``reproduce`` alone: its workers end with it, and it says what is kept."""
-    rng = random.Random(seed)
-    words = ["reproduce", "babyai-data", "--quick", "--jobs", "2", "-o", str(place / "results"), "--json"]
-    after = 0.5 + rng.uniform(0, 14.0)
-    ended = subject.run(subject.new_process(*words), place, after=after, what=signal.SIGINT)
-    losses = ended.crashes(killed=ended.code == -signal.SIGINT)
-    # It waits for others, and takes no time of the processor itself: twice as long, for busy machines.
-    if ended.signalled and ended.seconds > 2 * SOON:
-        losses.append(Loss("limit", f"{ended.seconds:.1f} s after Ctrl-C"))
-    if losses:
-        return losses
-    try:
-        said = json.loads(ended.out)
-    except ValueError:
-        return [Loss("silent", f"no JSON object ({ended.code}): {ended.out!r} {ended.err[-300:]!r}")]
-    if ended.code == 130 and said.get("status") != "interrupted":
-        losses.append(Loss("silent", f"{ended.out[-300:]}"))
-    return losses
-
-
-def really_interrupted(seed: int, place: Path) -> list[Loss]:
+def really_interrupted(seed: int, place: Path, commands: Commands = commands) -> list[Loss]:
     """The same with a new process, as a user has it."""
     rng = random.Random(seed)
-    name = rng.choice(["train", "plan", "eval", "data"])
-    words = [*commands(place)[name], "--json"]
+    of = commands(place)
+    name = rng.choice([name for name in ("train", "plan", "eval", "data") if name in of])
+    words = [*of[name], "--json"]
     # Before that, the interpreter itself is starting.
     after = 0.5 + rng.uniform(0, 4.0)
     ended = subject.run(subject.new_process(*words), place, after=after, what=signal.SIGINT)

@@ -10,8 +10,7 @@ import torch
 from tests.training.models import as_trained, chosen, rooms_model
 
 import pdsketch as pds
-from pdsketch.training.diagnosis.behaviour import BlankReport
-from pdsketch.training.diagnosis.verdicts import MEANINGS, REMEDIES, Verdict
+from pdsketch.training.diagnosis.blanks import MEANINGS, REMEDIES, BlankReport, Verdict
 
 
 @pytest.mark.parametrize(

@@ -18,10 +18,9 @@ from tests.files.test_writing import largest_file
 from tests.training.rooms import SKETCH
 
 import pdsketch as pds
-from pdsketch.files.digests import sealed
 from pdsketch.files.lock import lock_file
-from pdsketch.files.tensors import digest_blocks
-from pdsketch.files.weights import blocks_of
+from pdsketch.files.reading import sealed
+from pdsketch.files.tensors import blocks_of, digest_blocks
 from pdsketch.training.checkpoint import (
     Checkpoint,
     FitProgress,
@@ -277,8 +276,8 @@ def test_a_killed_writer_leaves_the_old_checkpoint_or_the_new_one(tmp_path):
     setup = {"sketch": "", "modules": [], "data": {}, "options": {}}
 
     def save(step: int) -> None:
-        facts = FitProgress(step, [], {}, {}, None, 0, 0, [])
-        save_checkpoint(path, Checkpoint(model.state_dict(), {}, {}, {}, facts), setup)
+        facts = FitProgress(step, [], {}, {}, None, 0, 0, 0)
+        save_checkpoint(path, Checkpoint(model.state_dict(), {}, {}, model.state_dict(), {}, facts), setup)
 
     save(1)
     found = []

@@ -10,12 +10,12 @@ import torch
 from tests.training.rooms import world
 
 import pdsketch as pds
-from pdsketch.files.mapped import chunks
-from pdsketch.training.data import device_dataset, host_table
+from pdsketch.files.tensors import chunks
+from pdsketch.training.data import device_dataset
 from pdsketch.training.data.device_dataset import put_on_device
 from pdsketch.training.data.files import load_episodes, save_episodes
 from pdsketch.training.data.recorder import Recorder
-from pdsketch.training.diagnosis.holes import state_hashes
+from pdsketch.training.diagnosis.warnings import state_hashes
 from pdsketch.training.fitting import evaluate, open_training_set
 
 CPU = torch.device("cpu")
@@ -99,7 +99,7 @@ def test_gathered_values_are_those_that_would_be_resident(shades):
 def test_what_looks_at_all_states_does_so_in_chunks(shades, chunk, monkeypatch):
     domain, arrays = shades
     resident = put_on_device(arrays, CPU)
-    monkeypatch.setattr(host_table, "_CHUNK", chunk)
+    monkeypatch.setattr(device_dataset, "_CHUNK", chunk)
     gathered = put_on_device(arrays, CPU, 0.0)
     assert np.array_equal(resident.changed, gathered.changed)
     assert resident.changed.any()
@@ -211,7 +211,7 @@ def test_what_is_wrong_in_a_late_chunk_is_found(tmp_path, monkeypatch):
     arrays = recorder.arrays()
     arrays.values["picture"] = np.r_[np.zeros(63, np.float32), np.float32(np.nan)]
     save_episodes(arrays, tmp_path / "data")
-    monkeypatch.setattr("pdsketch.files.mapped.CHUNK", 16)
+    monkeypatch.setattr("pdsketch.files.tensors.CHUNK", 16)
     with pytest.raises(pds.Error, match="not-finite"):
         load_episodes(tmp_path / "data", domain)
 

@@ -92,7 +92,7 @@ def test_a_blank_that_was_never_trained_is_told(rooms):
 
 
 def test_held_out_episodes_that_fare_much_worse_are_told(rooms):
-    from pdsketch.training.diagnosis.holes import _worse_held_out
+    from pdsketch.training.diagnosis.warnings import _worse_held_out
 
     right = pds.evaluate(rooms_model(rooms[0]), rooms[1]).measures
     wrong = pds.evaluate(rooms_model(rooms[0], right=lambda at: at), rooms[1]).measures

@@ -93,7 +93,7 @@ def test_ctrl_c_before_the_first_step_says_that_nothing_is_kept(place, capsys, m
     def stop(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("pdsketch.training.fitting.gather", stop)
+    monkeypatch.setattr("pdsketch.training.gather", stop)
     assert main(command(place, "none")) == 130
     assert "nothing is kept" in capsys.readouterr().err
     assert not (place / "none").exists()

@@ -12,9 +12,15 @@ from pdsketch.tensor.model import Model
 from pdsketch.training.data.files import load_episodes
 from pdsketch_paper.babyai.adapter import STOCK_LEVELS, BabyAIWorld, exact_model
 from pdsketch_paper.babyai.modules import exact_modules
-from pdsketch_paper.babyai.states import load_sketch
-from pdsketch_paper.experiments.babyai import SearchConfig, TrainConfig, both_loops, held_out
-from pdsketch_paper.experiments.babyai_checks import stock_seeds, unseen_seeds
+from pdsketch_paper.babyai.observation import load_sketch
+from pdsketch_paper.experiments.babyai import (
+    SearchConfig,
+    TrainConfig,
+    both_loops,
+    held_out,
+    stock_seeds,
+    unseen_seeds,
+)
 from pdsketch_paper.experiments.babyai_tables import EXPERIMENTS
 from pdsketch_paper.experiments.reproduce import Request, reproduce, write_results
 from pdsketch_paper.experiments.runs import ExperimentRun, run_all

@@ -4,14 +4,10 @@ import numpy as np
 import pytest
 
 import pdsketch as pds
-from pdsketch_paper.babyai.data import DataConfig
-from pdsketch_paper.babyai.expert import ACTION_NAMES
-from pdsketch_paper.babyai.goals import mission_goal
+from pdsketch_paper.babyai.data import ACTION_NAMES, DataConfig, generate
+from pdsketch_paper.babyai.goals import UNSEEN, mission_goal, things_of
 from pdsketch_paper.babyai.modules import exact_modules
-from pdsketch_paper.babyai.observation import look, observe
-from pdsketch_paper.babyai.record import generate
-from pdsketch_paper.babyai.states import load_sketch, to_state, values_of
-from pdsketch_paper.babyai.unseen import UNSEEN, things_of
+from pdsketch_paper.babyai.observation import load_sketch, look, observe, to_state, values_of
 from pdsketch_paper.babyai.world import ActionObjDoor, make
 
 SKETCHES = ["abs", "rob", "base"]

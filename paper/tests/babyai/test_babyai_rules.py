@@ -8,14 +8,13 @@ from paper.tests.babyai.test_babyai_world import room_with
 
 import pdsketch as pds
 from pdsketch_paper.babyai.adapter import exact_model
-from pdsketch_paper.babyai.expert import FORWARD, path_to_face
+from pdsketch_paper.babyai.data import FORWARD, path_to_face
+from pdsketch_paper.babyai.goals import colour_in_hand
 from pdsketch_paper.babyai.modules import exact_modules
-from pdsketch_paper.babyai.states import load_sketch
-from pdsketch_paper.babyai.unseen import colour_in_hand
+from pdsketch_paper.babyai.observation import load_sketch
 from pdsketch_paper.babyai.world import ActionObjDoor, problem_seed
 from pdsketch_paper.experiments import babyai
-from pdsketch_paper.experiments.babyai import SearchConfig, TrainConfig
-from pdsketch_paper.experiments.babyai_checks import measure_transitions
+from pdsketch_paper.experiments.babyai import SearchConfig, TrainConfig, measure_transitions
 from pdsketch_paper.experiments.runs import ExperimentRun
 
 

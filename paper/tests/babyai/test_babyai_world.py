@@ -3,8 +3,18 @@ import numpy as np
 import pytest
 
 from pdsketch.lang.diagnostics import Error
-from pdsketch_paper.babyai.data import DataConfig, demonstrate, demonstrations
-from pdsketch_paper.babyai.expert import DROP, FORWARD, PICKUP, RIGHT, TOGGLE, path_to_face, solve
+from pdsketch_paper.babyai.data import (
+    DROP,
+    FORWARD,
+    PICKUP,
+    RIGHT,
+    TOGGLE,
+    DataConfig,
+    demonstrate,
+    demonstrations,
+    path_to_face,
+    solve,
+)
 from pdsketch_paper.babyai.goals import mission_goal
 from pdsketch_paper.babyai.observation import GONE, HELD, look, observe
 from pdsketch_paper.babyai.world import SETTINGS, ActionObjDoor, make, problem_seed, register

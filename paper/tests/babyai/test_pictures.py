@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import pdsketch as pds
+import pdsketch_paper
 from pdsketch_paper.babyai.adapter import BabyAIWorld
-from pdsketch_paper.babyai.pictures import SIDE
+from pdsketch_paper.babyai.observation import SIDE
 from pdsketch_paper.babyai.world import PADDING, ROOM_SIZE
 
 
@@ -54,6 +55,6 @@ def test_demonstrations_have_the_pictures_of_the_states():
 def test_a_baseline_learns_from_pictures(kind):
     world = BabyAIWorld(2, 1, "image")
     episodes = world.demonstrations(6, 0)
-    agent = pds.train_baseline(kind, world.domain, episodes, steps=2, batch=4, types=["robot"])
+    agent = pdsketch_paper.train_baseline(kind, world.domain, episodes, steps=2, batch=4, types=["robot"])
     done = pds.rollout(agent, BabyAIWorld(2, 1, agent.domain), range(2), 3)
     assert len(done) == 2

@@ -9,7 +9,7 @@ import numpy as np
 
 import pdsketch as pds
 
-DOMAIN = Path(__file__).parents[2] / "examples" / "blocks" / "domain.pddl"
+DOMAIN = Path(__file__).parents[3] / "examples" / "blocks" / "domain.pddl"
 
 
 def start(domain: pds.Domain, blocks: list[str]) -> pds.State:

@@ -11,15 +11,16 @@ from paper.tests.baselines.blocks import demonstrations, start, tower
 from tests.training.rooms import world as rooms_world
 
 import pdsketch as pds
+import pdsketch_paper
 from pdsketch.cli.main import main
 from pdsketch.lang.load import parse_goal
 from pdsketch.lang.types import OBJECT
 from pdsketch.tensor.states.state import StateBatch
 from pdsketch_paper.babyai.adapter import BabyAIWorld
-from pdsketch_paper.baselines.axes import scattered
-from pdsketch_paper.baselines.cloning import BehaviourCloning
-from pdsketch_paper.baselines.demonstrations import open_demonstrations
 from pdsketch_paper.baselines.formulas import tree_of
+from pdsketch_paper.baselines.graph import scattered
+from pdsketch_paper.baselines.imitation import BehaviourCloning
+from pdsketch_paper.baselines.network import open_demonstrations
 
 CPU = torch.device("cpu")
 
@@ -27,7 +28,7 @@ CPU = torch.device("cpu")
 @pytest.fixture(scope="module")
 def towers():
     domain, episodes = demonstrations(20)
-    return pds.train_baseline("bc", domain, episodes, steps=150, learning_rate=3e-3, batch=64)
+    return pdsketch_paper.train_baseline("bc", domain, episodes, steps=150, learning_rate=3e-3, batch=64)
 
 
 def untrained(domain, episodes, seed=0):
@@ -69,7 +70,7 @@ def test_it_learns_the_actions_of_20_towers_by_heart_and_builds_them(towers):
 def test_it_learns_20_episodes_of_babyai_by_heart():
     world = BabyAIWorld(2, 2, "abs")
     episodes = world.demonstrations(20, 0)
-    agent = pds.train_baseline(
+    agent = pdsketch_paper.train_baseline(
         "bc", world.domain, episodes, steps=70, learning_rate=3e-3, types=["robot", "item"]
     )
     assert agent.notes["score"] == 1.0
@@ -164,7 +165,7 @@ def test_what_a_goal_says_reaches_the_scores():
 
 def test_a_saved_agent_is_the_same_and_a_changed_folder_is_refused(towers, tmp_path):
     towers.save(tmp_path / "bc")
-    loaded = pds.load_baseline(tmp_path / "bc")
+    loaded = pdsketch_paper.load_baseline(tmp_path / "bc")
     assert loaded.notes == towers.notes
     state, goal = start(towers.domain, ["b0", "b1", "b2"]), tower(["b2", "b0"])
     same = start(loaded.domain, ["b0", "b1", "b2"])
@@ -172,7 +173,7 @@ def test_a_saved_agent_is_the_same_and_a_changed_folder_is_refused(towers, tmp_p
     manifest = tmp_path / "bc" / "baseline.json"
     manifest.write_text(manifest.read_text().replace('"bc"', '"dt"'))
     with pytest.raises(pds.Error) as refused:
-        pds.load_baseline(tmp_path / "bc")
+        pdsketch_paper.load_baseline(tmp_path / "bc")
     assert refused.value.diagnostics[0].code == "bad-model"
 
 
@@ -185,7 +186,7 @@ def test_actions_are_drawn_with_their_probabilities_and_again_after_a_reset(tmp_
     assert agent.act_many([state] * 20, [goal] * 20) == [likeliest] * 20
     agent.temperature = 0.1
     agent.save(tmp_path / "bc")
-    assert pds.load_baseline(tmp_path / "bc").temperature == 0.1
+    assert pdsketch_paper.load_baseline(tmp_path / "bc").temperature == 0.1
     agent.reset()
     drawn = agent.act_many([state] * count, [goal] * count)
     agent.reset()
@@ -199,10 +200,10 @@ def test_actions_are_drawn_with_their_probabilities_and_again_after_a_reset(tmp_
 def test_what_cannot_be_cloned_is_refused(tmp_path):
     domain, episodes = rooms_world(4)
     with pytest.raises(pds.Error, match="no baseline"):
-        pds.train_baseline("bd", domain, episodes)
+        pdsketch_paper.train_baseline("bd", domain, episodes)
     failed = [pds.Episode(e.states, e.actions, e.goal, [0] * len(e.states)) for e in episodes]
     with pytest.raises(pds.Error, match="how a goal is reached"):
-        pds.train_baseline("bc", domain, failed, steps=1)
+        pdsketch_paper.train_baseline("bc", domain, failed, steps=1)
     with pytest.raises(pds.Error, match="trained for `rooms`"):
         untrained(domain, episodes).act(
             start(pds.load_domain("examples/blocks/domain.pddl"), ["b"]), "(clear b)"
@@ -218,7 +219,7 @@ def test_train_and_eval_from_the_command_line(tmp_path, capsys):
     sketch, data, folder = tmp_path / "abs.pdsketch", tmp_path / "data", tmp_path / "bc"
     sketch.write_text(world.domain.source.text)
     assert main(["data", "babyai", "--episodes", "4", "-o", str(data), "--world-option", "sketch=abs"]) == 0
-    words = ["train", "--baseline", "bc", str(sketch), str(data), "-o", str(folder), "--steps", "2", "--json"]
+    words = ["baseline", "bc", str(sketch), str(data), "-o", str(folder), "--steps", "2", "--json"]
     capsys.readouterr()
     assert main(words) == 0
     assert json.loads(capsys.readouterr().out)["steps"] == 2

@@ -10,14 +10,15 @@ import torch
 from paper.tests.baselines.blocks import demonstrations, start, tower
 
 import pdsketch as pds
+import pdsketch_paper
 from pdsketch.cli.main import main
-from pdsketch_paper.baselines.store import load_agent
+from pdsketch_paper.baselines.training import load_agent
 
 
 @pytest.fixture(scope="module")
 def learned():
     domain, episodes = demonstrations(20)
-    return pds.train_baseline("gnn", domain, episodes, steps=140, learning_rate=3e-3, batch=64)
+    return pdsketch_paper.train_baseline("gnn", domain, episodes, steps=140, learning_rate=3e-3, batch=64)
 
 
 def test_it_learns_the_steps_that_are_left(learned):
@@ -48,7 +49,7 @@ def test_plans_are_found_with_fewer_expansions_than_blindly(learned):
 
 def test_what_is_no_heuristic_or_one_of_another_domain_is_refused(learned, tmp_path):
     domain, episodes = demonstrations(2)
-    cloned = pds.train_baseline("bc", domain, episodes, steps=1)
+    cloned = pdsketch_paper.train_baseline("bc", domain, episodes, steps=1)
     state, goal = start(domain, ["b0", "b1"]), tower(["b0", "b1"])
     with pytest.raises(pds.Error) as refused:
         pds.plan(pds.Model(domain), state, goal, heuristic=cloned)

@@ -9,15 +9,16 @@ from paper.tests.baselines.blocks import demonstrations, tower
 from paper.tests.baselines.test_cloning import CPU, permuted
 
 import pdsketch as pds
+import pdsketch_paper
 from pdsketch_paper.babyai.adapter import BabyAIWorld
-from pdsketch_paper.baselines.decision_transformer import HORIZON, MixedTransformer, SuccessTransformer
-from pdsketch_paper.baselines.demonstrations import open_demonstrations
+from pdsketch_paper.baselines.imitation import HORIZON, MixedTransformer, SuccessTransformer
+from pdsketch_paper.baselines.network import open_demonstrations
 
 
 @pytest.fixture(scope="module")
 def towers():
     domain, episodes = demonstrations(20)
-    agent = pds.train_baseline("dt-s", domain, episodes, steps=140, learning_rate=3e-3, batch=64)
+    agent = pdsketch_paper.train_baseline("dt-s", domain, episodes, steps=140, learning_rate=3e-3, batch=64)
     return agent, episodes
 
 
@@ -138,8 +139,8 @@ def test_failures_are_learned_from_where_they_are_asked_for():
     reached = sum(bool(e.success[-1]) for e in episodes)
     assert 0 < reached < 12
     few = {"steps": 2, "types": ["robot", "item"]}
-    assert pds.train_baseline("dt-s", world.domain, episodes, **few).notes["episodes"] == reached
-    assert pds.train_baseline("dt-s+f", world.domain, episodes, **few).notes["episodes"] == 12
+    assert pdsketch_paper.train_baseline("dt-s", world.domain, episodes, **few).notes["episodes"] == reached
+    assert pdsketch_paper.train_baseline("dt-s+f", world.domain, episodes, **few).notes["episodes"] == 12
 
 
 def test_the_return_that_is_asked_for_is_success():
@@ -160,7 +161,7 @@ def test_the_return_that_is_asked_for_is_success():
 def test_it_is_saved_and_loaded(towers, tmp_path):
     agent, episodes = towers
     agent.save(tmp_path / "dt")
-    loaded = pds.load_baseline(tmp_path / "dt")
+    loaded = pdsketch_paper.load_baseline(tmp_path / "dt")
     assert loaded.KIND == "dt-s"
     state, goal = episodes[0].states[0], tower(["b1", "b0"])
     same = pds.State(loaded.domain, state.objects, dict(state.values))

@@ -11,12 +11,12 @@ from paper.tests.baselines.corridor import CELLS, SKETCH, Corridor, walks
 from paper.tests.baselines.test_cloning import permuted
 
 import pdsketch as pds
+import pdsketch_paper
 from pdsketch.cli.main import main
 from pdsketch_paper.babyai.adapter import BabyAIWorld
-from pdsketch_paper.baselines.demonstrations import open_demonstrations
-from pdsketch_paper.baselines.dreamer import actor_critic, agent
-from pdsketch_paper.baselines.dreamer.actor_critic import NEVER, imagine
-from pdsketch_paper.baselines.dreamer.agent import Dreamer
+from pdsketch_paper.baselines.dreamer import agent
+from pdsketch_paper.baselines.dreamer.agent import NEVER, Dreamer, imagine
+from pdsketch_paper.baselines.network import open_demonstrations
 
 CPU = torch.device("cpu")
 MOST = 6
@@ -31,7 +31,9 @@ def walked():
 def walker(walked):
     """Trained in imagination alone, from random walks."""
     domain = walked[0].states[0].domain
-    return pds.train_baseline("dreamer", domain, [*walked], steps=60, cloning=0.0, learning_rate=3e-3)
+    return pdsketch_paper.train_baseline(
+        "dreamer", domain, [*walked], steps=60, cloning=0.0, learning_rate=3e-3
+    )
 
 
 def untrained(domain, episodes):
@@ -94,12 +96,12 @@ def test_the_world_model_knows_where_the_reward_is(walker, walked):
 
 
 def test_it_learns_the_actions_of_20_demonstrations_by_heart(monkeypatch):
-    monkeypatch.setattr(actor_critic, "HORIZON", 1)  # imagination is another test's
+    monkeypatch.setattr(agent, "HORIZON", 1)  # imagination is another test's
     monkeypatch.setattr(agent, "STARTS", 1)
     world = BabyAIWorld(2, 2, "abs")
     episodes = world.demonstrations(20, 0, failures=0.0)
     options = {"steps": 100, "batch": 8, "learning_rate": 3e-3, "types": ["robot", "item"]}
-    clone = pds.train_baseline("dreamer", world.domain, episodes, **options)
+    clone = pdsketch_paper.train_baseline("dreamer", world.domain, episodes, **options)
     assert clone.notes["score"] == 1.0
     for episode in episodes:
         clone.reset()
@@ -190,7 +192,7 @@ def test_at_a_temperature_actions_are_drawn_the_same_after_each_reset():
 
 def test_a_saved_agent_is_the_same(walker, tmp_path):
     walker.save(tmp_path / "dreamer")
-    loaded = pds.load_baseline(tmp_path / "dreamer")
+    loaded = pdsketch_paper.load_baseline(tmp_path / "dreamer")
     assert loaded.notes == walker.notes
     mine, theirs = walker.state_dict(), loaded.state_dict()
     assert mine.keys() == theirs.keys()
@@ -202,7 +204,7 @@ def test_practice_takes_the_steps_it_was_given_and_the_same_seed_gives_the_same(
     domain = walked[0].states[0].domain
 
     def trained(seed):
-        return pds.train_baseline(
+        return pdsketch_paper.train_baseline(
             "dreamer",
             domain,
             [*walked][:6],
@@ -228,13 +230,13 @@ def test_practice_takes_the_steps_it_was_given_and_the_same_seed_gives_the_same(
 def test_what_it_is_not_for_is_refused(walked):
     domain = walked[0].states[0].domain
     with pytest.raises(pds.Error, match="no world to take them in"):
-        pds.train_baseline("dreamer", domain, [*walked], environment_steps=5)
+        pdsketch_paper.train_baseline("dreamer", domain, [*walked], environment_steps=5)
     with pytest.raises(pds.Error, match="`cloning` is a number"):
-        pds.train_baseline("dreamer", domain, [*walked], cloning=-1.0)
+        pdsketch_paper.train_baseline("dreamer", domain, [*walked], cloning=-1.0)
     with pytest.raises(pds.Error, match="`environment_steps` is a whole number"):
-        pds.train_baseline("dreamer", domain, [*walked], environment_steps=-5)
+        pdsketch_paper.train_baseline("dreamer", domain, [*walked], environment_steps=-5)
     with pytest.raises(pds.Error, match="not for `bc`"):
-        pds.train_baseline("bc", domain, [*walked], environment_steps=5, world=Corridor(domain))
+        pdsketch_paper.train_baseline("bc", domain, [*walked], environment_steps=5, world=Corridor(domain))
 
 
 def test_train_and_eval_from_the_command_line(tmp_path, capsys, walked):
@@ -242,7 +244,7 @@ def test_train_and_eval_from_the_command_line(tmp_path, capsys, walked):
     sketch.write_text(SKETCH)
     walked.save(data)
     pds.register_world("corridor", Corridor, f"{CELLS} cells in a row")
-    words = ["train", "--baseline", "dreamer", str(sketch), str(data), "-o", str(folder), "--steps", "1"]
+    words = ["baseline", "dreamer", str(sketch), str(data), "-o", str(folder), "--steps", "1"]
     words += ["--batch", "2", "--json", "--world", "corridor"]
     capsys.readouterr()
     assert main([*words, "--environment-steps", "8"]) == 0

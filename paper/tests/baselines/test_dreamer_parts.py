@@ -11,13 +11,16 @@ from paper.tests.baselines.corridor import walks
 import pdsketch as pds
 from pdsketch.lang.types import OBJECT
 from pdsketch.tensor.states.state import StateBatch
-from pdsketch_paper.baselines.demonstrations import open_demonstrations
-from pdsketch_paper.baselines.dreamer.actor_critic import LAMBDA, lambda_returns
-from pdsketch_paper.baselines.dreamer.agent import Dreamer
-from pdsketch_paper.baselines.dreamer.reading import SeenState
-from pdsketch_paper.baselines.dreamer.rssm import BALANCE, RSSM, balanced_kl, straight_through
-from pdsketch_paper.baselines.dreamer.sequences import ends, sequences, starts
-from pdsketch_paper.baselines.encoder import WIDTH
+from pdsketch_paper.baselines.dreamer.agent import LAMBDA, Dreamer, ends, lambda_returns, sequences, starts
+from pdsketch_paper.baselines.dreamer.world_model import (
+    BALANCE,
+    RSSM,
+    SeenState,
+    balanced_kl,
+    straight_through,
+)
+from pdsketch_paper.baselines.graph import WIDTH
+from pdsketch_paper.baselines.network import open_demonstrations
 
 CPU = torch.device("cpu")
 

@@ -8,7 +8,7 @@ import torch
 import pdsketch as pds
 from pdsketch.lang.types import ObjectType
 from pdsketch.tensor.states.state import StateBatch
-from pdsketch_paper.baselines.relative import Relative, comparable
+from pdsketch_paper.baselines.graph import Relative, comparable
 
 DOMAIN = """(define (domain d)
   (:types robot thing - object item wall - thing pose - vector[float32, 2])

@@ -5,7 +5,8 @@ import pytest
 import torch
 
 import pdsketch as pds
-from pdsketch_paper.baselines.cloning import BehaviourCloning
+import pdsketch_paper
+from pdsketch_paper.baselines.imitation import BehaviourCloning
 
 TEXT = """
 (define (domain desk)
@@ -48,9 +49,11 @@ def episodes(count, seed=0):
 
 @pytest.mark.parametrize("kind", ["bc", "dt-s"])
 def test_the_value_of_an_action_and_the_object_in_a_picture_are_learned(kind, tmp_path):
-    agent = pds.train_baseline(kind, DOMAIN, episodes(60), steps=110, batch=60, learning_rate=3e-3, seed=0)
+    agent = pdsketch_paper.train_baseline(
+        kind, DOMAIN, episodes(60), steps=110, batch=60, learning_rate=3e-3, seed=0
+    )
     agent.save(tmp_path / "agent")
-    agent = pds.load_baseline(tmp_path / "agent")
+    agent = pdsketch_paper.load_baseline(tmp_path / "agent")
     rng, right, off = np.random.default_rng(1), 0, []
     for _ in range(20):
         agent.reset()
@@ -64,7 +67,7 @@ def test_the_value_of_an_action_and_the_object_in_a_picture_are_learned(kind, tm
 
 
 def test_a_transformer_remembers_actions_that_had_values():
-    agent = pds.train_baseline("dt-s", DOMAIN, episodes(4), steps=2, batch=4, seed=0)
+    agent = pdsketch_paper.train_baseline("dt-s", DOMAIN, episodes(4), steps=2, batch=4, seed=0)
     state, _ = scene(np.random.default_rng(2))
     agent.reset()
     first = agent.act(state, "(done c0)")
@@ -84,13 +87,13 @@ def test_values_that_are_no_floats_are_refused():
 
 def test_a_dreamer_chooses_among_objects_alone():
     with pytest.raises(pds.Error) as refused:
-        pds.train_baseline("dreamer", DOMAIN, episodes(3), steps=1, batch=2)
+        pdsketch_paper.train_baseline("dreamer", DOMAIN, episodes(3), steps=1, batch=2)
     assert refused.value.diagnostics[0].code == "unsupported-type"
     assert "chooses among objects alone" in refused.value.diagnostics[0].message
 
 
 def test_pictures_weigh_as_much_as_other_features():
-    agent = pds.train_baseline("bc", DOMAIN, episodes(3), steps=1, batch=2)
+    agent = pdsketch_paper.train_baseline("bc", DOMAIN, episodes(3), steps=1, batch=2)
     parts = {part.predicate.name: part for part in agent.encoder.input.presented}
     state, _ = scene(np.random.default_rng(3))
     with torch.no_grad():

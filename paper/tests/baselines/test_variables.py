@@ -5,6 +5,7 @@ import pytest
 import torch
 
 import pdsketch as pds
+import pdsketch_paper
 from pdsketch_paper.baselines.formulas import Role, tree_of
 from pdsketch_paper.baselines.graph import GraphInput
 
@@ -56,7 +57,7 @@ def episode(rng, model):
 def agent():
     rng, model = np.random.default_rng(0), pds.Model(DOMAIN)
     data = [episode(rng, model) for _ in range(80)]
-    return pds.train_baseline("bc", DOMAIN, data, steps=150, batch=80, learning_rate=3e-3, seed=0)
+    return pdsketch_paper.train_baseline("bc", DOMAIN, data, steps=150, batch=80, learning_rate=3e-3, seed=0)
 
 
 def test_roles_of_variables_are_read():

@@ -5,13 +5,19 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 
 from pdsketch.act.rollouts import Rollouts
-from pdsketch_paper.experiments import babyai_settings as settings
+from pdsketch_paper.experiments import babyai_baselines as settings
 from pdsketch_paper.experiments.babyai_baselines import AGENTS, baseline_runs, measure_baseline
-from pdsketch_paper.experiments.babyai_curves import curve_runs, curve_table, measure_curve
-from pdsketch_paper.experiments.babyai_nodes import HEURISTICS, expansions, needed, node_table
-from pdsketch_paper.experiments.babyai_success import ALL_AGENTS, data_table, main_table
-from pdsketch_paper.experiments.remarks import REMARKS
-from pdsketch_paper.experiments.reproduce import EXPERIMENTS, Request, reproduce, write_results
+from pdsketch_paper.experiments.babyai_nodes import (
+    HEURISTICS,
+    curve_runs,
+    curve_table,
+    expansions,
+    measure_curve,
+    needed,
+    node_table,
+)
+from pdsketch_paper.experiments.babyai_tables import ALL_AGENTS, data_table, main_table
+from pdsketch_paper.experiments.reproduce import EXPERIMENTS, REMARKS, Request, reproduce, write_results
 
 ORIGIN = {"commit": "0", "date": "today", "versions": {}}
 
@@ -44,11 +50,6 @@ def test_rows_of_baselines_stand_beside_those_of_models():
     table = main_table(largest)
     assert [row[0] for row in table.rows] == [*ALL_AGENTS.values(), "PDS-Base", "PDS-Abs", "PDS-Rob"]
     assert table.rows[0][1:5] == ("", "0.625 ± 0.125", "", "0.625 ± 0.125")
-
-
-def test_the_runs_of_models_are_those_that_were_made_before_there_were_baselines():
-    keys = {run.key for run in EXPERIMENTS["babyai-main"].runs(1, False)}
-    assert {"rob-10000-seed0-933149cec1", "abs-10000-seed0-42cfd829cf", "base-10000-seed0-9ede50e25c"} <= keys
 
 
 def test_expansions_that_are_needed():
@@ -100,21 +101,21 @@ def test_the_page_says_where_the_paper_contradicts_itself(tmp_path):
     assert set(REMARKS) <= set(EXPERIMENTS)
 
 
-def test_settings_are_tried_on_problems_of_no_table(tmp_path, capsys):
-    table = settings.main(["-o", str(tmp_path), "--quick", "--sizes", "100"])
-    assert len(table.rows) == len(settings.SETTINGS)
-    assert "temperature 0.5" in capsys.readouterr().out
+def test_settings_are_tried_on_problems_of_no_table(tmp_path):
+    table = reproduce(Request("babyai-settings", tmp_path, quick=True))
+    assert len(table.rows) == len(settings.CLONE_SETTINGS) * len(settings.SETTING_SIZES)
+    assert "temperature 0.5" in table.markdown()
     used = {
         run.config.seed for run in EXPERIMENTS["babyai-data"].runs(3, False) if hasattr(run.config, "seed")
     }
     assert settings.SEED not in used
 
 
-def test_every_agent_has_as_many_settings_tried(tmp_path, capsys):
-    assert len(settings.SETTINGS) == len(settings.DREAMER_SETTINGS) == len(settings.PPO_SETTINGS)
-    table = settings.main(["-o", str(tmp_path), "--quick", "--sizes", "100", "--kind", "dreamer"])
-    assert [row[1:3] for row in table.rows] == [("0.001", "1"), ("0.002", "1"), ("0.002", "10")]
-    assert "settings of a Dreamer" in capsys.readouterr().out
+def test_every_agent_has_as_many_settings_tried(tmp_path):
+    assert len(settings.CLONE_SETTINGS) == len(settings.DREAMER_SETTINGS) == len(settings.PPO_SETTINGS)
+    table = reproduce(Request("babyai-settings-dreamer", tmp_path, quick=True))
+    assert [row[1:3] for row in table.rows] == [("0.001", "1"), ("0.002", "1"), ("0.002", "10")] * 2
+    assert "settings of a Dreamer" in table.title
     seeds = {run.config.seed for run in settings.ppo_settings_runs(False)}
     assert seeds == {settings.SEED}
     curve = [{"all_steps": 2048, "held_out": 0.25}, {"all_steps": 4096, "held_out": 0.5}]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from pdsketch_paper.experiments.babyai_dreamer import SETTINGS, main
+from pdsketch_paper.experiments.babyai_baselines import DREAMER_ROWS
+from pdsketch_paper.experiments.reproduce import Request, reproduce
 
 
 def test_a_quick_table(tmp_path):
-    table = main(["--quick", "--seeds", "1", "-o", str(tmp_path)])
+    request = Request("babyai-dreamer", tmp_path, seeds=1, quick=True)
+    table = reproduce(request)
     assert [row[:4] for row in table.rows] == [
         ("objects", "10", "20", "10"),
         ("objects", "12", "20", "10"),
@@ -14,5 +16,5 @@ def test_a_quick_table(tmp_path):
         ("picture", "12", "0", "10"),
     ]
     assert (tmp_path / "quick" / "babyai-dreamer.md").read_text() == table.markdown()
-    assert main(["--quick", "--seeds", "1", "-o", str(tmp_path)]).rows == table.rows  # kept, not run again
-    assert len({config.name for config in SETTINGS}) == len(SETTINGS)
+    assert reproduce(request).rows == table.rows  # kept, not run again
+    assert len({config.name for config in DREAMER_ROWS}) == len(DREAMER_ROWS)

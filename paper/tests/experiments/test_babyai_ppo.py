@@ -9,10 +9,10 @@ import pytest
 
 from pdsketch.lang.diagnostics import Error
 from pdsketch_paper.babyai.adapter import BabyAIWorld
-from pdsketch_paper.babyai.expert import ACTION_NAMES
-from pdsketch_paper.experiments import babyai_ppo
+from pdsketch_paper.babyai.data import ACTION_NAMES
+from pdsketch_paper.experiments import babyai_onpolicy
 from pdsketch_paper.experiments.babyai import held_out
-from pdsketch_paper.experiments.babyai_ppo import (
+from pdsketch_paper.experiments.babyai_onpolicy import (
     ITEM,
     ROBOT,
     WORDS,
@@ -21,6 +21,7 @@ from pdsketch_paper.experiments.babyai_ppo import (
     make_learner,
     success,
 )
+from pdsketch_paper.experiments.runs import in_world
 
 PROBLEMS = held_out(12)
 
@@ -101,4 +102,4 @@ def test_without_the_library_it_says_which_extra_brings_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "stable_baselines3", None)
     with pytest.raises(Error, match="stable-baselines3"):
         make_learner(PPOConfig())
-    assert babyai_ppo.PPOConfig().in_world(objects=2).objects == 2
+    assert in_world(babyai_onpolicy.PPOConfig(), objects=2).objects == 2

@@ -11,8 +11,8 @@ from paper.tests.experiments.doubles import runs
 
 from pdsketch.cli.main import main
 from pdsketch.lang.diagnostics import Error
-from pdsketch_paper.experiments.cluster import Cluster, on_cluster
 from pdsketch_paper.experiments.runs import count_finished, run_all
+from pdsketch_paper.experiments.workers import Cluster, on_cluster
 
 
 class LostError(Exception):
@@ -107,4 +107,4 @@ def test_no_cluster_and_no_ray_are_said_so(ray, tmp_path, monkeypatch, capsys):
     assert main([*words, "--cluster"]) == 31
     caught = capsys.readouterr().err
     assert "missing-extra" in caught
-    assert "pdsketch[cluster]" in caught
+    assert "pdsketch-paper[cluster]" in caught

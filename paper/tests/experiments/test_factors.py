@@ -6,9 +6,8 @@ import torch
 
 from pdsketch.search.planning import plan
 from pdsketch_paper.babyai.adapter import BabyAIWorld, exact_model
-from pdsketch_paper.experiments.babyai_factors import TITLES
-from pdsketch_paper.experiments.holistic import holistic_model, joined
-from pdsketch_paper.experiments.optimum import shortest
+from pdsketch_paper.experiments.babyai import shortest
+from pdsketch_paper.experiments.babyai_factors import TITLES, holistic_model, joined
 from pdsketch_paper.experiments.reproduce import Request, reproduce
 
 

@@ -14,12 +14,13 @@ from pdsketch_paper.experiments.babyai_onpolicy import (
     onpolicy_runs,
     onpolicy_table,
 )
+from pdsketch_paper.experiments.runs import in_world
 
 
 @pytest.mark.filterwarnings("ignore::pdsketch.search.result.UntrainedWarning")
 def test_a_run_has_a_point_for_each_round_and_both_loops():
     small = OnPolicyConfig("rob", episodes=3, first=2, fit_steps=2, watched=1, problems=2, max_expansions=2)
-    found = measure_onpolicy(small.in_world(objects=1, doors=1))
+    found = measure_onpolicy(in_world(small, objects=1, doors=1))
     assert [point["all_episodes"] for point in found["curve"]] == [2, 3]
     assert all(0 <= point["held_out"] <= 1 for point in found["curve"])
     assert found["final"].keys() == {"open", "closed"}

@@ -7,7 +7,6 @@ import pytest
 from pdsketch.cli.main import main
 from pdsketch.tensor.model import Model
 from pdsketch_paper.experiments.painting import new_painting_model
-from pdsketch_paper.experiments.painting_config import PaintingConfig, PaintingSearch, PaintingTraining
 from pdsketch_paper.experiments.painting_tables import (
     EXPERIMENTS,
     LOST_GRIPS,
@@ -15,15 +14,19 @@ from pdsketch_paper.experiments.painting_tables import (
     PLACEMENT_NOISES,
     PROBLEMS,
     UNSEEN,
+    PaintingConfig,
+    PaintingSearch,
+    PaintingTraining,
     image_runs,
     main_runs,
     measure,
     noise_runs,
     unseen_runs,
 )
+from pdsketch_paper.experiments.runs import in_world
+from pdsketch_paper.painting.adapter import load_sketch
 from pdsketch_paper.painting.goals import GOALS, PAIR
 from pdsketch_paper.painting.modules import exact_modules
-from pdsketch_paper.painting.states import load_sketch
 
 LOOPS = {
     loop: {"success": 0.5, "planned": 1.0, "steps": 4.0, "replans": 1.0, "expanded": 9.0}
@@ -65,9 +68,7 @@ def test_colours_that_a_model_reads_off_crops_are_counted(monkeypatch):
         ("untrained", new_painting_model(0)),
     ):
         trained = (model, None)
-        monkeypatch.setattr(
-            "pdsketch_paper.experiments.painting_light.train_painting", lambda _, t=trained: t
-        )
+        monkeypatch.setattr("pdsketch_paper.experiments.painting.train_painting", lambda _, t=trained: t)
         found[name] = run.function(config)
     assert found["exact"] == {key: {"crops": 8, "agreement": 1.0} for key in ("0", "0.3")}
     assert all(light["agreement"] < 0.5 for light in found["untrained"].values())
@@ -118,8 +119,9 @@ def test_a_world_option_is_one_of_the_tables_own_world(tmp_path, capsys):
     assert main(words) == 31
     assert "no world option `doors`" in capsys.readouterr().err
     for run in main_runs(1, True):
-        assert getattr(run.config.in_world(blocks=2), "train", run.config.in_world(blocks=2)).blocks == 2
-    fewer = PaintingConfig(PaintingTraining(), (PAIR,), 1).in_world(blocks=2)
+        config = in_world(run.config, blocks=2)
+        assert getattr(config, "train", config).blocks == 2
+    fewer = in_world(PaintingConfig(PaintingTraining(), (PAIR,), 1), blocks=2)
     assert fewer.tried_in()["blocks"] == 2
 
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import pdsketch as pds
+from pdsketch_paper.painting.adapter import load_sketch
 from pdsketch_paper.painting.layout import COLOUR_NAMES
 from pdsketch_paper.painting.modules import exact_modules
-from pdsketch_paper.painting.states import load_sketch
 
 MODEL = pds.Model(load_sketch(), modules=exact_modules())
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import pdsketch as pds
-from pdsketch_paper.painting import camera
+from pdsketch_paper.painting import layout
 from pdsketch_paper.painting.layout import PALETTE, SIDE, SPAN, point
-from pdsketch_paper.painting.raster import Canvas, cuboid
+from pdsketch_paper.painting.pictures import Canvas, cuboid
 
 
 def hue_of(pixels):
@@ -54,16 +54,16 @@ def test_the_nearer_of_two_boxes_is_seen_whatever_the_order():
             canvas.draw(faces, (255, 0, 0) if faces is near else (0, 0, 255))
         pictures.append(canvas.pixels)
     assert np.array_equal(*pictures)
-    seen = camera.to_pixels(camera.to_camera(point(0, -0.1, 0.2))).astype(int)
+    seen = layout.to_pixels(layout.to_camera(point(0, -0.1, 0.2))).astype(int)
     assert pictures[0][seen[1], seen[0], 0] > 0
 
 
 def test_what_is_outside_the_picture_has_an_empty_box_and_a_black_crop():
-    assert camera.bounding_box(point(5, 0, 0)[None] + np.zeros((2, 3))) is None
-    black = camera.crop(np.full((camera.HEIGHT, camera.WIDTH, 3), 255, np.uint8), None)
+    assert layout.bounding_box(point(5, 0, 0)[None] + np.zeros((2, 3))) is None
+    black = layout.crop(np.full((layout.HEIGHT, layout.WIDTH, 3), 255, np.uint8), None)
     assert black.shape == (32, 32, 3)
     assert not black.any()
-    part = camera.crop(np.full((camera.HEIGHT, camera.WIDTH, 3), 255, np.uint8), (0, 5, 0, 3))
+    part = layout.crop(np.full((layout.HEIGHT, layout.WIDTH, 3), 255, np.uint8), (0, 5, 0, 3))
     assert part.all()
 
 
@@ -71,7 +71,7 @@ def test_a_film_shows_the_gantry_and_observations_do_not():
     world = pds.make_world("painting")
     world.reset(seed=0)
     film, seen = world.render(), world.pictures.take()
-    assert film.shape == seen.shape == (camera.HEIGHT, camera.WIDTH, 3)
+    assert film.shape == seen.shape == (layout.HEIGHT, layout.WIDTH, 3)
     assert film.dtype == np.uint8
     assert (film != seen).any()
 

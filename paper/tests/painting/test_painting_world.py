@@ -9,9 +9,8 @@ import pytest
 
 import pdsketch as pds
 from pdsketch_paper.painting import simulation as simulation_module
-from pdsketch_paper.painting.goals import GOALS, UNSEEN
+from pdsketch_paper.painting.goals import GOALS, UNSEEN, beside, contained, facts, holds, stacked
 from pdsketch_paper.painting.layout import BOX_HALF, COLOUR_NAMES, REST, SIDE, SPAN, point, to_pose
-from pdsketch_paper.painting.truth import beside, contained, facts, holds, stacked
 
 POSES = pds.parse_domain("""(define (domain poses) (:types item container) (:constants box - container)
   (:predicates (item-pose [return_type=vector[float32, 3]] ?o - item)
@@ -205,7 +204,7 @@ def test_without_mujoco_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "mujoco", None)
     file = Path(simulation_module.__file__)
     spec = importlib.util.spec_from_file_location("fresh_simulation", file)
-    with pytest.raises(pds.Error, match=r"pdsketch\[painting\]") as refused:
+    with pytest.raises(pds.Error, match=r"pdsketch-paper\[painting\]") as refused:
         spec.loader.exec_module(importlib.util.module_from_spec(spec))
     assert code_of(refused) == "missing-extra"
 

@@ -7,12 +7,29 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, final
 
-from pdsketch.act.deviation import Deviation, Tolerance, deviations
 from pdsketch.act.environment import ControlledWorld, Environment, Observer
 from pdsketch.act.rollouts import Play, play
-from pdsketch.act.settings import Controller, check_controllers, check_loop, check_tolerance, is_count
+from pdsketch.act.settings import (
+    Controller,
+    Deviation,
+    Tolerance,
+    check_controllers,
+    check_loop,
+    check_tolerance,
+    deviations,
+    is_count,
+)
 from pdsketch.lang import Step, error
-from pdsketch.search import Generator, HeuristicSource, ModelOptions, ModelSearch, Result, Sampler, plan_many
+from pdsketch.search import (
+    Generator,
+    HeuristicSource,
+    ModelOptions,
+    ModelSearch,
+    Result,
+    Sampler,
+    given_heuristic,
+    plan_many,
+)
 from pdsketch.tensor import Model, State, StateBatch
 from pdsketch.training import Episode
 
@@ -64,8 +81,7 @@ class Policy:
     as long as something else leads to the goal.
     ``loop="open"`` carries out one plan, whatever happens; ``max_replans`` bounds
     how often an episode is planned for anew.
-    ``options`` go to `pdsketch.plan_many`. Where a search or a heuristic is named, 16 nodes are expanded
-    together, unless they say otherwise.
+    ``options`` go to `pdsketch.plan_many`.
     ``result`` is the outcome of the latest planning, ``trace`` the steps of the
     latest run.
     """
@@ -88,6 +104,7 @@ class Policy:
         if not isinstance(self.model, Model):
             found = type(self.model).__name__
             raise error("bad-model", f"a Policy takes a Model, and a {found} was given")
+        self.heuristic = given_heuristic(self.heuristic)  # loaded once, and not at each plan
         self.controllers = check_controllers(self.controllers, self.model.domain.actions)
         self.tolerance = check_tolerance(self.tolerance, self.model.domain)
         check_loop(self.loop, self.max_replans)
@@ -156,10 +173,10 @@ class Policy:
     ) -> Episode:
         """Act in an environment, as it stands, until success, a dead end or ``max_steps``.
 
-        ``observe(env)`` returns the state. Success is what ``success(env)`` says; else
-        what ``info["success"]`` says, or a positive reward at termination; else it is
-        None: nobody said. The run also ends where the model believes that the goal
-        holds, but that is no success for a model to learn from. Steps that a
+        ``goal`` is a formula, ``observe(env)`` returns the state. Controllers act on ``env``; without one,
+        its ``step`` is given the action. Success is what ``success(env)`` says; else what ``info["success"]``
+        says, or a positive reward at termination; else it is None: nobody said. The run also ends where the
+        model believes that the goal holds, but that is no success for a model to learn from. Steps that a
         controller refused are kept in the episode, marked in ``executable``.
         """
         _check_run(observe, max_steps)
@@ -188,6 +205,8 @@ class Policy:
             return {}
         encoded = self.model.encode(StateBatch.of(list(states.values())), crisp=True)
         seen = dict(zip(states, encoded, strict=True))
+        # As long as somebody can act on a plan in hand, nobody is planned for: then all who want one are
+        # one batch.
         wanting = [i for i in seen if self._wants_plan(self._course(i), seen[i], goals[i])]
         planned = wanting if all_ or len(wanting) == len(seen) else []
         self._plan({i: seen[i] for i in planned}, goals)
@@ -212,6 +231,7 @@ class Policy:
         """Count an action that changed nothing, against the prediction; it counts as refused after some."""
         assert course.acted is not None
         action, before = course.acted
+        # Something came about, if not what was predicted: that was no action in vain.
         if not course.deviations or deviations(before, state, self.tolerance, self.model.notes):
             course.in_vain.clear()
             return
@@ -226,6 +246,7 @@ class Policy:
         goal, it is tried again.
         """
         refusals = {i: self._course(i).refused for i in states}
+        # One batch for each set of refusals: `refused` is an option of a search, not of a problem.
         for refused in dict.fromkeys(refusals.values()):
             same = [i for i in states if refusals[i] == refused]
             self._search(same, states, goals, refused)
@@ -246,8 +267,6 @@ class Policy:
         options: ModelOptions = {**given, **self.options, "refused": refused}
         options.setdefault("search", self.search)
         options.setdefault("heuristic", self.heuristic)
-        if options["search"] not in (None, "portfolio") or options["heuristic"] is not None:
-            options.setdefault("k", 16)
         results = plan_many(
             self.model, [states[i] for i in episodes], [goals[i] for i in episodes], **options
         )

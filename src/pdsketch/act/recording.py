@@ -10,10 +10,9 @@ from typing import Any, final
 
 from numpy.typing import NDArray
 
-from pdsketch.act.agent import Agent, acts_in_batches
 from pdsketch.act.rollouts import Rollouts, Worlds, rollout, rooms
 from pdsketch.act.settings import is_count
-from pdsketch.act.world import World
+from pdsketch.act.world import Agent, World, acts_in_batches
 from pdsketch.lang import Action, Domain, ObjectType, Step, choices_of, error
 from pdsketch.tensor import State
 
@@ -32,12 +31,12 @@ def record(
 ) -> Rollouts:
     """Act, and keep what happens as episodes that `pdsketch.fit` takes.
 
-    ``controller`` is an agent, a function ``fn(state, goal)`` to an action (None
-    ends the episode), or None: actions are drawn at random, each with objects
-    and values that fit. The i-th episode begins with ``reset(seed + i)`` and ends at
-    success, where the world says so, or after ``max_steps`` actions. ``goals`` maps
-    further formulas to functions ``fn(world)`` that say whether they hold now, so
-    that one walk teaches several goals.
+    ``worlds`` are one, several (in which episodes go on side by side) or a function that makes one.
+    ``controller`` is an agent, a function ``fn(state, goal)`` to an action (None ends the episode), or None:
+    actions are drawn at random, each with objects and values that fit. The i-th of the ``episodes`` begins
+    with ``reset(seed + i)`` and ends at success, where the world says so, or after ``max_steps`` actions;
+    ``seed`` also decides random actions. ``goals`` maps further formulas to functions ``fn(world)`` that say
+    whether they hold now, so that one walk teaches several goals.
     """
     for name, value in (("episodes", episodes), ("seed", seed)):
         if not is_count(value):

@@ -3,32 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from importlib import import_module
-from inspect import Parameter, signature
+from inspect import Parameter, getdoc, signature
 from typing import Any
 
 from pdsketch.act.world import World
-from pdsketch.lang import did_you_mean, error
+from pdsketch.extras import WORLDS, missing, not_installed, offered
+from pdsketch.lang import Error, did_you_mean, error
 
 Maker = Callable[..., World]
 
-_OWN: dict[str, tuple[str, str]] = {
-    "babyai": (
-        "pdsketch_paper.babyai.adapter:BabyAIWorld",
-        "Minigrid's rooms with keys, balls, boxes and doors: go to, pick up, open",
-    ),
-    "painting": (
-        "pdsketch_paper.painting.adapter:PaintingWorld",
-        "a table with blocks, bowls of paint and a box, in MuJoCo: paint, put beside, stack",
-    ),
-}
 _REGISTERED: dict[str, tuple[Maker, str]] = {}
 
 
+def world_names() -> list[str]:
+    """The names that `make_world` knows; nothing is imported for them."""
+    return [*offered(WORLDS), *_REGISTERED]
+
+
 def worlds() -> dict[str, str]:
-    """The worlds that `make_world` knows, each with a line about it."""
-    own = {name: line for name, (_, line) in _OWN.items()}
-    return {**own, **{name: line for name, (_, line) in _REGISTERED.items()}}
+    """The worlds that `make_world` knows, each with a line about it.
+
+    Those of other packages (entry points of the group ``pdsketch.worlds``) say it in their docstring.
+    """
+    return {name: _REGISTERED[name][1] if name in _REGISTERED else _line(name) for name in world_names()}
 
 
 def make_world(name: str, /, **options: Any) -> World:
@@ -43,9 +40,9 @@ def make_world(name: str, /, **options: Any) -> World:
                 f"the world `{name}` has no option `{option}`",
                 help=did_you_mean(option, known) or f"its options: {takes}",
             )
-    missing = [key for key, p in known.items() if p.default is Parameter.empty and key not in options]
-    if missing:
-        raise error("missing-option", f"the world `{name}` needs the option `{missing[0]}`")
+    for key, parameter in known.items():
+        if parameter.default is Parameter.empty and key not in options:
+            raise error("missing-option", f"the world `{name}` needs the option `{key}`")
     return maker(**options)
 
 
@@ -57,7 +54,7 @@ def register_world(name: str, maker: Maker, description: str = "") -> None:
         raise error(
             "bad-world", f"`{name}` needs a function that makes the world, not a {type(maker).__name__}"
         )
-    if name in _OWN:
+    if name in offered(WORLDS):
         raise error("bad-world", f"there is a world `{name}` already", help="choose another name")
     _REGISTERED[name] = (maker, description)
 
@@ -68,16 +65,30 @@ def options_of(name: str) -> Mapping[str, Parameter]:
     return {key: p for key, p in parameters.items() if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
 
 
+def check_name(name: object) -> str:
+    """The name of a world that there is."""
+    known = world_names()
+    if isinstance(name, str) and name in known:
+        return name
+    if name in missing(WORLDS):
+        raise not_installed(f"the world `{name}`")
+    listed = f"the worlds: {', '.join(known)}" if known else "none is installed; pds.register_world adds one"
+    raise error(
+        "unknown-world",
+        f"there is no world `{name!s:.80}`",
+        help=did_you_mean(str(name), [*known, *missing(WORLDS)]) or listed,
+    )
+
+
 def _maker(name: str) -> Maker:
-    if name in _REGISTERED:
-        return _REGISTERED[name][0]
-    if name not in _OWN:
-        known = worlds()
-        raise error(
-            "unknown-world",
-            f"there is no world `{name}`",
-            help=did_you_mean(str(name), known) or f"the worlds: {', '.join(known)}",
-        )
-    module, _, attribute = _OWN[name][0].partition(":")
-    maker: Maker = getattr(import_module(module), attribute)
+    check_name(name)
+    maker: Maker = _REGISTERED[name][0] if name in _REGISTERED else offered(WORLDS)[name].load()
     return maker
+
+
+def _line(name: str) -> str:
+    """What the docstring of another package's world begins with, or what it lacks to be loaded."""
+    try:
+        return (getdoc(_maker(name)) or "").partition("\n")[0]
+    except Error as why:  # an extra is not installed
+        return why.diagnostics[0].message

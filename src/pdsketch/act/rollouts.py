@@ -9,9 +9,8 @@ from os import PathLike
 from statistics import fmean
 from typing import Any, final, overload
 
-from pdsketch.act.agent import Agent, act_some, acts_in_batches, check_agent
 from pdsketch.act.settings import is_count
-from pdsketch.act.world import World
+from pdsketch.act.world import Agent, World, act_some, acts_in_batches, check_agent
 from pdsketch.lang import Step, error
 from pdsketch.tensor import State
 from pdsketch.training import Episode, arrays_of, save_episodes
@@ -157,18 +156,21 @@ Worlds = World | Sequence[World] | Callable[[], World]
 """One world, several of one domain, or a function that makes them."""
 
 
-def rollout(agent: Agent, worlds: Worlds, seeds: Iterable[int], max_steps: int = 50) -> Rollouts:
+def rollout(
+    agent: Agent, worlds: Worlds, seeds: Iterable[int] | None = None, max_steps: int = 50
+) -> Rollouts:
     """An episode for each seed: until success, until the agent gives None, or for ``max_steps`` actions.
 
-    ``worlds`` are reset with one seed after the other; a function is called for a
-    world for each seed. As many episodes as there are worlds go on side by side,
-    in lock-step, so that an agent can plan for all of them in one batch; an agent
-    that has neither ``act_some`` nor ``act_many`` acts in one episode after the
-    other. Success is the world's own word.
+    ``worlds`` are reset with one of the ``seeds`` after the other; a function is called for a world for
+    each seed. Where no seeds are given, there is one episode in each world, with seeds 0, 1, 2 …; of a
+    function, one with seed 0. The ``agent`` is reset before each batch of episodes. As many episodes as
+    there are worlds go on side by side, in lock-step, so that an agent can plan for all of them in one
+    batch; an agent that has neither ``act_some`` nor ``act_many`` acts in one episode after the other.
+    Success is the world's own word.
     """
     check_agent(agent)
     _check_steps(max_steps)
-    listed = _seeds(seeds)
+    listed = _seeds(range(_count(worlds)) if seeds is None else seeds)
     open_ = rooms(worlds, len(listed))
     begun = time.perf_counter()
     at_once = len(open_) if acts_in_batches(agent) else 1
@@ -192,6 +194,7 @@ def play(agent: Agent, plays: list[Play], max_steps: int) -> list[Play]:
     active = dict(enumerate(plays))
     while active := {i: p for i, p in active.items() if not p.stopped and len(p.actions) < max_steps}:
         states = {i: p.states[-1] for i, p in active.items()}
+        # An agent that plans answers for some episodes alone, and plans once all of them need it.
         for i, action in act_some(agent, states, {i: p.goal for i, p in active.items()}).items():
             active[i].take(action)
             if action is not None and not active[i].executed[-1] and refused is not None:
@@ -222,6 +225,11 @@ def _check_steps(max_steps: Any) -> None:
         raise error(
             "bad-limit", f"`max_steps` is a whole number and not negative; {max_steps!r:.40} is given"
         )
+
+
+def _count(worlds: Any) -> int:
+    """How many worlds there are; a function makes one."""
+    return len(worlds) if isinstance(worlds, Sequence) and not isinstance(worlds, str) else 1
 
 
 def _seeds(seeds: Any) -> list[int]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pdsketch.cli import output
-from pdsketch.cli.heuristic import HELP, given_heuristic
 from pdsketch.cli.imports import ctrl_c_ends, import_large
 from pdsketch.cli.modules import add_module_argument, given_modules
 from pdsketch.cli.worlds import add_world_option, given_options
+from pdsketch.extras import AGENTS, missing, not_installed, offered
 from pdsketch.files import check_output, write_output
 from pdsketch.search import model_heuristics_help, model_searches_help
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 EXAMPLE = """pdsketch eval MODEL DATA --html report.html
 pdsketch eval MODEL problems/*.pddl --max-expansions 500
 pdsketch eval MODEL babyai --world-option objects=8 --world-option doors=6 --heuristic blind
-pdsketch eval BASELINE babyai --world-option objects=8 --world-option doors=6"""
+pdsketch eval AGENT babyai --world-option objects=8 --world-option doors=6"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The model and the data."""
-    parser.add_argument("model", metavar="DIR", help="the folder of a trained model, or of a baseline")
+    parser.add_argument("model", metavar="DIR", help="the folder of a trained model, or of an agent")
     parser.add_argument(
         "data", metavar="DATA", nargs="+", help="a folder of episodes, problem files to plan for, or a world"
     )
@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--heuristic",
         metavar="NAME",
-        help=f"of these but the portfolio: {model_heuristics_help()}; {HELP}",
+        help=f"of these: {model_heuristics_help()}",
     )
     parser.add_argument(
         "--max-expansions", type=int, default=500, metavar="N", help="of one plan (default 500)"
@@ -55,11 +55,11 @@ def run(args: argparse.Namespace) -> int:
     """Exit code 0 whatever the accuracy."""
     import_large("torch", "pdsketch.training.fitting")
     from pdsketch.tensor import load_model
-    from pdsketch_paper.baselines.store import holds_baseline, load_agent
 
-    if holds_baseline(args.model):
+    load_agent = _loader(Path(args.model))
+    if load_agent is not None:
         if not _names_world(args.data):
-            raise output.UsageError("a baseline acts, and can be measured in a world alone")
+            raise output.UsageError("an agent acts, and can be measured in a world alone")
         agent = load_agent(args.model)
         return _acting(agent.to(args.device), agent.domain, args.data[0], args)
     model = load_model(args.model, given_modules(args))
@@ -74,11 +74,21 @@ def run(args: argparse.Namespace) -> int:
     return _on_episodes(model, args.data[0], args)
 
 
+def _loader(folder: Path) -> Any:
+    """What loads the agent of a folder, if it holds one of another package: a file ``NAME.json`` says so."""
+    for name in (*offered(AGENTS), *missing(AGENTS)):
+        if (folder / f"{name}.json").is_file():
+            if name not in offered(AGENTS):
+                raise not_installed(f"what loads a `{name}`")
+            return offered(AGENTS)[name].load()
+    return None
+
+
 def _names_world(data: Sequence[str]) -> bool:
     """Whether the data are a world's name; a file or folder of that name goes first."""
-    from pdsketch.act import worlds
+    from pdsketch.act import world_names
 
-    return len(data) == 1 and data[0] in worlds() and not Path(data[0]).exists()
+    return len(data) == 1 and data[0] in world_names() and not Path(data[0]).exists()
 
 
 def _in_world(model: Model, name: str, args: argparse.Namespace) -> int:
@@ -88,7 +98,7 @@ def _in_world(model: Model, name: str, args: argparse.Namespace) -> int:
     policy = Policy(
         model.to(args.device),
         search=args.search,
-        heuristic=given_heuristic(args.heuristic, args.device),
+        heuristic=args.heuristic,
         options={"max_expansions": args.max_expansions, "time_limit": None},
         loop=args.loop,
     )
@@ -121,7 +131,7 @@ def _on_problems(model: Model, files: Sequence[str], args: argparse.Namespace) -
         [problem.state for problem in problems],
         [problem.goal for problem in problems],
         search=args.search,
-        heuristic=given_heuristic(args.heuristic, args.device),
+        heuristic=args.heuristic,
         max_expansions=args.max_expansions,
         time_limit=None,
     )

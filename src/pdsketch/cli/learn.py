@@ -8,12 +8,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
+from pdsketch.act import LearnOptions
 from pdsketch.cli import output
 from pdsketch.cli.imports import import_large
 from pdsketch.cli.modules import add_module_argument, given_modules
 from pdsketch.cli.worlds import add_world_option, check_world, given_options
 from pdsketch.files import is_trace
 from pdsketch.lang import Diagnostic, Error
+from pdsketch.options import add_options, declared, read_options
+from pdsketch.training import FitOptions, Options
 
 EXAMPLE = """pdsketch learn babyai abs.pdsketch -o MODEL --episodes 500 --evaluate 100
 pdsketch learn babyai abs.pdsketch -o MODEL --budget 20000     # environment steps, of all episodes together
@@ -22,38 +25,19 @@ pdsketch learn babyai abs.pdsketch -o MODEL --resume --episodes 2000"""
 
 CURVE = "curve.json"
 
-_NUMBERS = {
-    "episodes": (int, 500, "how many to collect in all (default: 500)"),
-    "budget": (int, None, "environment steps of all episodes together (default: what they take)"),
-    "max-steps": (int, 64, "of one episode (default: 64)"),
-    "first": (int, 60, "random walks before the first fit (default: 60)"),
-    "growth": (float, 2.0, "how many times as many episodes there are after each round (default: 2)"),
-    "explore": (float, 0.1, "part of the actions that is random, beside subgoals (default: 0.1)"),
-    "evaluate": (int, 0, "held-out problems on which each round is tried (default: 0)"),
-    "fit-steps": (int, 1200, "training steps of a round (default: 1200)"),
-    "max-expansions": (int, 500, "of one plan (default: 500)"),
-    "at-once": (int, 64, "episodes side by side (default: 64)"),
-    "seed": (int, 0, "of networks, problems and exploration (default: 0)"),
-}
-_OF_FIT = {
-    "batch": (int, "states per training step"),
-    "learning-rate": (float, "the peak of the learning rate"),
-}
+_OPTIONS = [
+    name for name in declared(LearnOptions) if name not in ("fit", "plan", "tolerance", "max_replans")
+]
+_OF_FIT = ("batch", "learning_rate")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The world, the sketch, where to write, and the settings."""
-    parser.add_argument("world", metavar="WORLD", help="the world to act in: babyai")
+    parser.add_argument("world", metavar="WORLD", help="the world to act in, by name")
     parser.add_argument("sketch", metavar="SKETCH", help="the sketch whose blanks are to be learned")
     parser.add_argument("-o", "--output", required=True, metavar="DIR", help="the folder for everything")
-    for name, (kind, default, meaning) in _NUMBERS.items():
-        parser.add_argument(f"--{name}", type=kind, default=default, metavar="N", help=meaning)
-    for name, (kind, meaning) in _OF_FIT.items():
-        parser.add_argument(f"--{name}", type=kind, metavar="N", help=meaning)
-    parser.add_argument("--warm", action="store_true", help="train on from the weights of the round before")
-    parser.add_argument("--no-subgoals", action="store_true", help="explore by random actions alone")
-    parser.add_argument("--search", default="astar", metavar="NAME", help="of plans (default: astar)")
-    parser.add_argument("--heuristic", default="blind", metavar="NAME", help="of the search (default: blind)")
+    add_options(parser, LearnOptions, _OPTIONS)
+    add_options(parser, Options, _OF_FIT)
     parser.add_argument(
         "--resume", action="store_true", help="go on with what is in DIR, with more episodes too"
     )
@@ -85,23 +69,11 @@ def run(args: argparse.Namespace) -> int:
         resume=not args.force,
         progress=lambda line: output.say(f"learn: {line}"),
         world_name=shown,
-        **_settings(args),
+        **read_options(args, _OPTIONS),
+        fit=cast("FitOptions", read_options(args, _OF_FIT)),
     )
     payload = {"ok": True, "model": str(folder), "rounds": learned.curve}
     return output.finish(output.OK, payload, json=args.json, text=str(learned))
-
-
-def _settings(args: argparse.Namespace) -> Any:
-    named = {name.replace("-", "_"): getattr(args, name.replace("-", "_")) for name in _NUMBERS}
-    fit = {name.replace("-", "_"): getattr(args, name.replace("-", "_")) for name in _OF_FIT}
-    return {
-        **named,
-        "fit": {name: value for name, value in fit.items() if value is not None},
-        "warm": args.warm,
-        "subgoals": not args.no_subgoals,
-        "search": args.search,
-        "heuristic": args.heuristic,
-    }
 
 
 def _check_free(folder: Path, args: argparse.Namespace) -> None:

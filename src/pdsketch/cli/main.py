@@ -9,6 +9,9 @@ A command is a module with three names:
 
 A module is imported only when its command is called, so that ``check`` starts
 at once and a command can be added by one line below.
+
+Other packages add commands by entry points of the group ``pdsketch.commands``: modules that also have
+``PURPOSE``, the line about it in the overview.
 """
 
 from __future__ import annotations
@@ -20,10 +23,10 @@ import signal
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any, Final, NoReturn, Protocol, cast
 
 from pdsketch.cli import output
+from pdsketch.extras import COMMANDS as OFFERED, REPRODUCTION, missing, not_installed, offered
 from pdsketch.lang import Diagnostic, Error, as_json, did_you_mean
 
 COMMANDS: Final[dict[str, tuple[str, str]]] = {
@@ -34,22 +37,20 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "plan": ("pdsketch.cli.plan", "find a plan for a problem"),
     "validate": ("pdsketch.cli.validate", "replay a plan and say whether it reaches the goal"),
     "serve": ("pdsketch.cli.serve", "open a local page: states, goals, plans and the search tree"),
-    "data": ("pdsketch.cli.data", "generate episodes to learn from"),
     "train": ("pdsketch.cli.train", "learn a sketch's blanks from episodes"),
     "learn": ("pdsketch.cli.learn", "learn a sketch's blanks by acting in a world"),
     "eval": ("pdsketch.cli.evaluate", "measure a trained model on episodes"),
     "rules": ("pdsketch.cli.rules", "print the rules that a model has learned"),
     "export": ("pdsketch.cli.export", "write a learned model as an ordinary PDDL domain"),
-    "demo": ("pdsketch.cli.demo", "see the whole system at work in a minute"),
-    "reproduce": ("pdsketch.cli.reproduce", "run an experiment of the paper"),
 }
-"""Each command's module and its one-line help."""
+"""The module and the one-line help of each of our own commands."""
 
 
 class Command(Protocol):
-    """What a command's module offers."""
+    """What a command's module offers; one of another package also its ``PURPOSE``."""
 
     EXAMPLE: str
+    PURPOSE: str
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Declare the arguments."""
@@ -153,11 +154,6 @@ def _run(words: list[str]) -> int:
 
         output.emit(f"pdsketch {__version__}")
         return output.OK
-    if name not in COMMANDS:
-        hint = did_you_mean(name, COMMANDS)
-        raise output.UsageError(
-            f"no command `{name[:80]}`" + (f"; {hint}" if hint else "") + "\n" + overview()
-        )
     command = _load(name)
     try:
         args = parser_of(name, command).parse_args(rest, argparse.Namespace(words=[name, *rest]))
@@ -169,18 +165,20 @@ def _run(words: list[str]) -> int:
 
 
 def _load(name: str) -> Command:
-    """Import the module of a command; a command that is still to be built says so."""
-    module, purpose = COMMANDS[name]
-    if find_spec(module) is None:
-        raise Error(
-            [Diagnostic("not-yet", f"`pdsketch {name}` ({purpose}) is not built yet", file="<command line>")]
-        )
-    return cast(Command, import_module(module))
+    """Import the module of a command."""
+    if name in COMMANDS:
+        return cast(Command, import_module(COMMANDS[name][0]))
+    if name in offered(OFFERED):
+        return cast(Command, offered(OFFERED)[name].load())
+    if name in missing(OFFERED):
+        raise not_installed(f"`pdsketch {name}`")
+    hint = did_you_mean(name, [*COMMANDS, *offered(OFFERED), *missing(OFFERED)])
+    raise output.UsageError(f"no command `{name[:80]}`" + (f"; {hint}" if hint else "") + "\n" + overview())
 
 
 def parser_of(name: str, command: Command) -> Parser:
     """The argument parser of a command."""
-    purpose = COMMANDS[name][1]
+    purpose = _purpose(name, command)
     parser = Parser(
         prog=f"pdsketch {name}",
         description=purpose[0].upper() + purpose[1:] + ".",
@@ -191,10 +189,17 @@ def parser_of(name: str, command: Command) -> Parser:
     return parser
 
 
+def _purpose(name: str, command: Command) -> str:
+    return COMMANDS[name][1] if name in COMMANDS else command.PURPOSE
+
+
 def overview() -> str:
-    """What ``pdsketch --help`` prints."""
+    """What ``pdsketch --help`` prints; the commands of other packages are imported for it."""
     lines = ["usage: pdsketch COMMAND [--json] …", "", "commands:"]
     lines += [f"  {name:10} {purpose}" for name, (_, purpose) in COMMANDS.items()]
+    lines += [f"  {name:10} {_purpose(name, _load(name))}" for name in offered(OFFERED)]
+    if missing(OFFERED):
+        lines += ["", f"with the package `{REPRODUCTION}` also: {', '.join(missing(OFFERED))}"]
     lines += ["", "`pdsketch COMMAND --help` shows the arguments of a command and an example."]
     return "\n".join(lines)
 
@@ -209,7 +214,7 @@ def _missing_package(problem: ModuleNotFoundError) -> Diagnostic:
     return Diagnostic(
         "missing-package",
         f"this command needs the package `{problem.name}`",
-        help="pip install 'pdsketch[experiments]'",
+        help="install it into the environment of pdsketch",
         file="<command line>",
     )
 

@@ -13,13 +13,20 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pdsketch.lang import Diagnostic, Error, did_you_mean
+from pdsketch.budget import apart
+from pdsketch.cli import output
+from pdsketch.cli.imports import import_large
+from pdsketch.lang import Diagnostic, Domain, Error, did_you_mean, load_domain
+
+if TYPE_CHECKING:
+    from pdsketch.tensor import Model
+
 
 _CALL = re.compile(r"([^()]+)\((.*)\)", re.DOTALL)
 
-_FORM = "write --module NAME=package:function, as in --module facing=pdsketch_paper.babyai.modules:facing"
+_FORM = "write --module NAME=package:function, as in --module facing=my_code.directions:facing"
 
 
 def add_module_argument(parser: argparse.ArgumentParser) -> None:
@@ -141,3 +148,37 @@ def _made(found: Any, place: str, given: tuple[Any, ...] | None) -> Callable[...
 
 def _bad(message: str, help: str | None) -> Error:
     return Error([Diagnostic("bad-module", message, help=help, file="<command line>")])
+
+
+# Commands that take ``--model DIR``: where it is given, the domain is the model's, and need not be named.
+
+
+def without_domain(args: argparse.Namespace, *after: str) -> None:
+    """Where the last of the files is missing and there is a model, the first is not the domain."""
+    if getattr(args, after[-1]) is not None:
+        return
+    if args.model is None:
+        missing = ", ".join(name.upper() for name in after if getattr(args, name) is None)
+        raise output.UsageError(f"DOMAIN is followed by {missing}; only with --model is DOMAIN left out")
+    given = [args.domain, *(getattr(args, name) for name in after)]
+    args.domain = None
+    for name, value in zip(after, given, strict=False):
+        setattr(args, name, value)
+    if None in given[: len(after)]:
+        raise output.UsageError(f"{' and '.join(name.upper() for name in after)} are needed")
+
+
+def domain_of(args: argparse.Namespace) -> Domain:
+    """The domain that was named, or the model's."""
+    return loaded_model(args).domain if args.domain is None else load_domain(args.domain)
+
+
+def loaded_model(args: argparse.Namespace) -> Model:
+    """The model of ``--model``, loaded once."""
+    if "loaded" not in args:
+        with apart():
+            import_large("torch")
+            from pdsketch.tensor import load_model
+        args.loaded = load_model(args.model, given_modules(args))
+    model: Model = args.loaded
+    return model

@@ -60,8 +60,8 @@ def finish(
 ) -> int:
     """End a command: diagnostics to stderr; to stdout ``payload`` as JSON, or else ``text``.
 
-    ``diagnostics`` joins the payload under that name. Returns ``code``, so that
-    a command ends with ``return finish(…)``.
+    ``json`` chooses between the two; ``diagnostics`` joins the payload under that name. Returns ``code``, so
+    that a command ends with ``return finish(…)``.
     """
     found = list(diagnostics)
     say_all(found)

@@ -10,22 +10,24 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 from pdsketch.budget import Budget, LimitError, apart
 from pdsketch.cli import output
-from pdsketch.cli.heuristic import HELP, given_heuristic
 from pdsketch.cli.imports import ctrl_c_ends, import_large
-from pdsketch.cli.models import domain_of, loaded_model, without_domain
 from pdsketch.cli.modules import (
     add_module_argument,
     add_proposal_arguments,
+    domain_of,
     given_functions,
+    loaded_model,
+    without_domain,
 )
 from pdsketch.cli.progress import Ticker
 from pdsketch.files import check_output, write_output
 from pdsketch.lang import UNPLACED, Diagnostic, Error, Problem, load_problem, write_plan
-from pdsketch.search import Result, Sources, UntrainedWarning, heuristics_help, model_searches_help
+from pdsketch.options import add_options, read_options
+from pdsketch.search import PlanOptions, Result, UntrainedWarning, heuristics_help, model_searches_help
 
 if TYPE_CHECKING:
     from pdsketch.serve import SearchDebugger
@@ -33,8 +35,9 @@ if TYPE_CHECKING:
 EXAMPLE = """pdsketch plan examples/blocks/domain.pddl examples/blocks/p01.pddl
 pdsketch plan examples/lights/domain.pddl examples/lights/p01.pddl --search astar --heuristic max -o plan"""
 
-_OF_MODELS = ("k", "snap", "resolution", "confidence", "candidates", "generator", "sampler")
-"""Options that are for models alone."""
+_OPTIONS = ("weight", "time_limit", "memory_limit", "max_expansions")
+_OF_MODELS = ("k", "snap", "resolution", "confidence", "candidates")
+"""Options that are for models alone, beside functions that propose values."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -48,40 +51,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help=f"astar, wastar, gbfs or lazy-gbfs, the default; with a model: {model_searches_help()}",
     )
-    parser.add_argument(
-        "--heuristic",
-        metavar="NAME",
-        help=f"{heuristics_help()}; {HELP}",
-    )
-    parser.add_argument("--weight", type=_number, metavar="W", help="of h in wastar (default 5)")
-    parser.add_argument(
-        "--time-limit", type=_number, metavar="S", help="seconds, parsing included (default none)"
-    )
-    parser.add_argument(
-        "--memory-limit", type=_number, metavar="MB", help="what planning may take (default 2000)"
-    )
-    parser.add_argument(
-        "--max-expansions", type=_count, metavar="N", help="nodes to expand (default no limit)"
-    )
-    parser.add_argument(
-        "--k", type=_positive, metavar="N", help="with a model: nodes to expand together (default: what pays)"
-    )
-    parser.add_argument("--snap", action="store_true", help="with a model: round floats to their codes")
-    parser.add_argument(
-        "--resolution", type=_number, metavar="X", help="with a model: how finely floats are told apart"
-    )
-    parser.add_argument(
-        "--confidence",
-        type=_number,
-        metavar="P",
-        help="with a model: what the truth of goal, preconditions and gates must lie above (default 0.5)",
-    )
-    parser.add_argument(
-        "--candidates",
-        choices=get_args(Sources),
-        help="with a model: where values of parameters come from: also the state (all, the default), or only"
-        " the goal and what is proposed (generators)",
-    )
+    parser.add_argument("--heuristic", metavar="NAME", help=heuristics_help())
+    add_options(parser, PlanOptions, (*_OPTIONS, *_OF_MODELS))
     add_proposal_arguments(parser)
     parser.add_argument(
         "--search-debugger",
@@ -210,22 +181,15 @@ def _plan(args: argparse.Namespace, problem: Problem, options: dict[str, Any]) -
     classical = args.model is None and classify(problem).classical
     with apart():
         import_large(*(() if classical else ("torch",)))
-    names = ("search", "heuristic", "weight", "memory_limit", "max_expansions")
-    options |= {name: getattr(args, name) for name in names if getattr(args, name) is not None}
-    of_models = {n: getattr(args, n) for n in _OF_MODELS if getattr(args, n)}
-    if classical and of_models:
-        raise output.UsageError(f"--{next(iter(of_models))} is for models, and this problem needs none")
-    for kind in ("generator", "sampler"):
-        if kind in of_models:
-            of_models[f"{kind}s"] = given_functions(of_models.pop(kind))
-    options.update(of_models)
-    if args.time_limit is not None:
-        options["time_limit"] = args.time_limit
+    options |= read_options(args, ("search", "heuristic", *_OPTIONS))
+    of_models = read_options(args, _OF_MODELS)
+    proposing = [kind for kind in ("generator", "sampler") if getattr(args, kind)]
+    if classical and (of_models or proposing):
+        raise output.UsageError(f"--{[*of_models, *proposing][0]} is for models, and this problem needs none")
+    options |= of_models | {f"{kind}s": given_functions(getattr(args, kind)) for kind in proposing}
     if args.model is not None:
         options["costs"] = problem.metric == "cost"
         model = loaded_model(args)
-        if args.heuristic is not None:
-            options["heuristic"] = given_heuristic(args.heuristic)
         with _quietly():
             return plan(model, problem.state, problem.goal, **options)
     if args.module:
@@ -243,26 +207,3 @@ def _quietly() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UntrainedWarning)
         yield
-
-
-def _number(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not value >= 0:
-        raise argparse.ArgumentTypeError(f"wanted a number that is not negative, found {text}")
-    return value
-
-
-def _positive(text: str) -> int:
-    value = _count(text)
-    if not value:
-        raise argparse.ArgumentTypeError("wanted 1 or more, found 0")
-    return value
-
-
-def _count(text: str) -> int:
-    if not (text.isascii() and text.isdigit()):
-        raise argparse.ArgumentTypeError(f"wanted a count, found {text}")
-    return int(text)

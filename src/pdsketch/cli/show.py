@@ -3,12 +3,176 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from pdsketch.cli import output
-from pdsketch.cli.describe import describe_domain, describe_problem, in_words
 from pdsketch.files import write_output
-from pdsketch.lang import Domain, Problem, load_domain, load_file, load_problem
+from pdsketch.lang import (
+    Action,
+    Blank,
+    Domain,
+    Predicate,
+    Problem,
+    Variable,
+    load_domain,
+    load_file,
+    load_problem,
+)
+
+# What a loaded file holds: as plain values for JSON, and as lines for people.
+
+Summary = dict[str, Any]
+
+
+def describe_domain(domain: Domain) -> Summary:
+    """Types, predicates with their roles, actions and blanks."""
+    return {
+        "kind": "domain",
+        "name": domain.name,
+        "file": domain.source.name,
+        "requirements": list(domain.requirements),
+        "types": {name: list(parents) for name, parents in domain.hierarchy.parents.items()},
+        "value_types": {name: str(replace(type_, alias=None)) for name, type_ in domain.value_types.items()},
+        "constants": {name: str(type_) for name, type_ in domain.constants.items()},
+        "predicates": [_predicate(predicate) for predicate in domain.predicates.values()],
+        "actions": [_action(action) for action in domain.actions.values()],
+        "blanks": [_blank(blank) for blank in domain.blanks.values()],
+    }
+
+
+def describe_problem(problem: Problem) -> Summary:
+    """Objects by type, how much is known at the start, and the goal in the author's words."""
+    goal = problem.goal.span
+    return {
+        "kind": "problem",
+        "name": problem.name,
+        "file": problem.source.name,
+        "domain": problem.domain.name,
+        "objects": {type_: list(names) for type_, names in problem.objects.items() if names},
+        "constants": {name: str(type_) for name, type_ in problem.domain.constants.items()},
+        "init": len(problem.init),
+        "goal": " ".join(goal.text.split()) if goal is not None else None,
+        "metric": problem.metric,
+    }
+
+
+def _parameters(variables: Iterable[Variable]) -> list[dict[str, str]]:
+    return [{"name": v.name, "type": str(v.type)} for v in variables]
+
+
+def _predicate(predicate: Predicate) -> Summary:
+    return {
+        "name": predicate.name,
+        "parameters": _parameters(predicate.parameters),
+        "type": str(predicate.type),
+        "role": predicate.role,
+    }
+
+
+def _action(action: Action) -> Summary:
+    return {
+        "name": action.name,
+        "parameters": _parameters(action.parameters),
+        "writes": list(dict.fromkeys(update.target.predicate for update in action.effects)),
+        "has_cost": action.cost is not None,
+    }
+
+
+def _blank(blank: Blank) -> Summary:
+    return {
+        "name": blank.name,
+        "signature": blank.signature,
+        "inputs": [str(taken) for taken in blank.inputs],
+        "returns": str(blank.returns),
+    }
+
+
+def in_words(summary: Mapping[str, Any]) -> str:
+    """A summary for people."""
+    lines = _problem_lines(summary) if summary["kind"] == "problem" else _domain_lines(summary)
+    return "\n".join(lines)
+
+
+_ROLES = {
+    "predicates": {
+        "observed": "",
+        "raw": "read by the encoder alone",
+        "external": "function, to be registered",
+        "cost": "cost",
+    },
+    "encoded state variables": {"encoded": ""},
+    "derived predicates": {"derived": ""},
+}
+"""The headings, and what is said of each role under them."""
+
+
+def _domain_lines(summary: Mapping[str, Any]) -> Iterator[str]:
+    yield f"domain {summary['name']}"
+    yield from _section("types", _type_lines(summary))
+    yield from _section("constants", [f"{name} - {type_}" for name, type_ in summary["constants"].items()])
+    for heading, roles in _ROLES.items():
+        found = [p for p in summary["predicates"] if p["role"] in roles]
+        yield from _section(heading, _columns([(_signature(p), roles[p["role"]]) for p in found]))
+    actions = [
+        (_call(a), "writes " + ", ".join(a["writes"]) if a["writes"] else "") for a in summary["actions"]
+    ]
+    yield from _section("actions", _columns(actions))
+    yield from _section("blanks", [blank["signature"] for blank in summary["blanks"]])
+
+
+def _type_lines(summary: Mapping[str, Any]) -> Iterator[str]:
+    children: dict[str, list[str]] = {}
+    for name, parents in summary["types"].items():
+        if name != "object":
+            above = (
+                parents[0] if len(parents) == 1 else f"(either {' '.join(parents)})" if parents else "object"
+            )
+            children.setdefault(above, []).append(name)
+    yield from (f"{' '.join(names)} - {parent}" for parent, names in children.items())
+    yield from (f"{name} - {type_}" for name, type_ in summary["value_types"].items())
+
+
+def _problem_lines(summary: Mapping[str, Any]) -> Iterator[str]:
+    yield f"problem {summary['name']} of domain {summary['domain']}"
+    objects = [f"{' '.join(_some(names))} - {type_}" for type_, names in summary["objects"].items()]
+    yield from _section("objects", objects)
+    yield from _section("init", [f"{summary['init']:,} facts and values"])
+    goal = summary["goal"] or "none"
+    yield from _section("goal", [goal if len(goal) <= 1000 else goal[:1000] + " …"])
+    if summary["metric"] == "cost":
+        yield from _section("metric", ["minimise total-cost"])
+
+
+def _some(names: list[str], most: int = 50) -> list[str]:
+    """The names, or the first of them and how many there are more."""
+    return names if len(names) <= most else [*names[:most], f"… ({len(names) - most:,} more)"]
+
+
+def _section(heading: str, lines: Iterable[str]) -> Iterator[str]:
+    found = list(lines)
+    if found:
+        yield ""
+        yield heading
+        yield from ("  " + line for line in found)
+
+
+def _call(item: Mapping[str, Any]) -> str:
+    return " ".join([item["name"], *(f"{p['name']} - {p['type']}" for p in item["parameters"])])
+
+
+def _signature(predicate: Mapping[str, Any]) -> str:
+    returns = "" if predicate["type"] == "bool" else f" -> {predicate['type']}"
+    return _call(predicate) + returns
+
+
+def _columns(rows: list[tuple[str, str]]) -> list[str]:
+    """Remarks stand below each other, unless a long line would push them away."""
+    wide = max((len(left) for left, right in rows if right and len(left) <= 60), default=0)
+    return [f"{left:{wide}}  {right}".rstrip() if right else left for left, right in rows]
+
 
 EXAMPLE = """\
 pdsketch show examples/kitchen/domain.pdsketch

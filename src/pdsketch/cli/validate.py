@@ -3,29 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 from dataclasses import replace
 
 from pdsketch.cli import output
-from pdsketch.cli.models import domain_of, loaded_model, without_domain
-from pdsketch.cli.modules import add_module_argument
-from pdsketch.lang import (
-    Diagnostic,
-    Error,
-    Problem,
-    Source,
-    Step,
-    Verdict,
-    conjuncts,
-    formula_text,
-    load_problem,
-    read_plan,
-    read_source,
-    resolve,
-    show_atom,
-    span_of_step,
-    validate,
-)
+from pdsketch.cli.modules import add_module_argument, domain_of, loaded_model, without_domain
+from pdsketch.lang import Diagnostic, Source, load_problem, read_plan, read_source, span_of_step
+from pdsketch.search import validate
 
 EXAMPLE = """pdsketch validate examples/blocks/domain.pddl examples/blocks/p01.pddl plan
 pdsketch validate --model MODEL problem.pddl plan"""
@@ -55,7 +38,10 @@ def run(args: argparse.Namespace) -> int:
     problem = load_problem(args.problem, domain_of(args))
     source = read_source(args.plan)
     steps = read_plan(source, problem.universe)
-    verdict = validate(problem, steps) if args.model is None else _by_model(args, problem, steps)
+    if args.model is None:
+        verdict = validate(problem, steps)
+    else:
+        verdict = validate(loaded_model(args), steps, problem.state, problem.goal)
     payload = {"valid": verdict.valid, "cost": verdict.cost, "steps": len(steps), "failed_step": verdict.step}
     if verdict.valid:
         count = "1 step" if len(steps) == 1 else f"{len(steps)} steps"
@@ -66,33 +52,6 @@ def run(args: argparse.Namespace) -> int:
     is_open = verdict.reason is not None and verdict.reason.code == "no-function"
     code = output.BAD_INPUT if is_open else output.DIFFERENT
     return output.finish(code, payload, json=args.json, diagnostics=reasons, text="invalid")
-
-
-def _by_model(args: argparse.Namespace, problem: Problem, steps: Sequence[Step]) -> Verdict:
-    """The same as the model sees it: preconditions and the goal above 0.5."""
-    import torch
-
-    model, state, cost = loaded_model(args), problem.state, 0.0
-    with torch.no_grad():
-        for index, written in enumerate(steps):
-            try:
-                step = resolve(problem.domain, problem.universe, written)
-                truth = float(model.applicable(state, step, crisp=True))
-                state = model.step(state, step, crisp=True) if truth > 0.5 else state
-            except Error as refused:
-                return Verdict(False, cost, index, replace(refused.diagnostics[0], span=None))
-            if truth <= 0.5:
-                said = (
-                    f"step {index + 1}, {show_atom(step)}: the model says that its precondition does not hold"
-                )
-                return Verdict(False, cost, index, Diagnostic("not-applicable", said))
-            cost += 1
-        for part in conjuncts(problem.goal):
-            if float(model.holds(state, part, crisp=True)) <= 0.5:
-                words = formula_text(part) if part.span is None else " ".join(part.span.text.split())
-                said = f"the model says that the goal does not hold: `{words}` is false"
-                return Verdict(False, cost, None, Diagnostic("goal-not-reached", said, part.span))
-    return Verdict(True, cost)
 
 
 def _placed(reason: Diagnostic, source: Source, step: int | None) -> Diagnostic:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from pdsketch.cli import output
-from pdsketch.lang import did_you_mean, error
+from pdsketch.lang import Error, did_you_mean, error
 
 
 def add_world_option(parser: argparse.ArgumentParser) -> None:
@@ -35,14 +35,16 @@ def given_options(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def check_world(name: str) -> str:
-    """The name of a world that there is."""
-    from pdsketch.act import worlds
+    """The name of a world that there is; a name that is none is the command line's fault."""
+    from pdsketch.act import check_name
 
-    known = worlds()
-    if name not in known:
-        hint = did_you_mean(name, known) or f"the worlds are {', '.join(known)}"
-        raise output.UsageError(f"no world `{name[:80]}`; {hint}")
-    return name
+    try:
+        return check_name(name)
+    except Error as refused:
+        found = refused.diagnostics[0]
+        if found.code != "unknown-world":
+            raise
+        raise output.UsageError(f"{found.message}; {found.help}") from None
 
 
 def check_options(options: Iterable[str], known: Iterable[str], what: str) -> None:

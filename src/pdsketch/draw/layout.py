@@ -65,12 +65,14 @@ class Layout:
 def lay_out(graph: Graph) -> Layout:
     """Place all boxes and route all arrows."""
     arrows = [arrow for arrow in graph.arrows if arrow.source != arrow.target]
+    # The four steps of layered drawing (Sugiyama, Tagawa and Toda, 1981): break cycles, choose layers,
+    # order them by barycentres, place the nodes.
     columns = _columns(len(graph.nodes), _without_cycles(len(graph.nodes), arrows))
     chains = _chains(arrows, columns)
-    levels = _order(_levels(columns), chains)
+    layers = _order(_layers(columns), chains)
     sizes = [size(node) for node in graph.nodes] + [(0.0, 4.0)] * (len(columns) - len(graph.nodes))
-    ys = _heights(levels, chains, sizes)
-    spans, width = _abscissas(levels, sizes, _label_room(arrows, columns))
+    ys = _heights(layers, chains, sizes)
+    spans, width = _abscissas(layers, sizes, _label_room(arrows, columns))
     boxes = []
     for node in range(len(graph.nodes)):
         left, right = spans[columns[node]]
@@ -164,6 +166,7 @@ def _columns(count: int, pairs: Sequence[tuple[int, int]]) -> list[int]:
             waiting[target] -= 1
             if not waiting[target]:
                 ready.append(target)
+    # Longest paths put every input into the first column: it moves up to the first box that reads it.
     for node in reversed(ready):
         if after[node] and not before[node]:
             column[node] = min(column[target] for target in after[node]) - 1
@@ -185,11 +188,11 @@ def _chains(arrows: Sequence[Arrow], columns: list[int]) -> list[list[int]]:
     return chains
 
 
-def _levels(columns: Sequence[int]) -> list[list[int]]:
-    levels: list[list[int]] = [[] for _ in range(max(columns, default=0) + 1)]
+def _layers(columns: Sequence[int]) -> list[list[int]]:
+    layers: list[list[int]] = [[] for _ in range(max(columns, default=0) + 1)]
     for node, column in enumerate(columns):
-        levels[column].append(node)
-    return levels
+        layers[column].append(node)
+    return layers
 
 
 def _neighbours(chains: Sequence[Sequence[int]]) -> dict[int, list[int]]:
@@ -201,50 +204,51 @@ def _neighbours(chains: Sequence[Sequence[int]]) -> dict[int, list[int]]:
     return near
 
 
-def _order(levels: list[list[int]], chains: Sequence[Sequence[int]]) -> list[list[int]]:
+def _order(layers: list[list[int]], chains: Sequence[Sequence[int]]) -> list[list[int]]:
     """Order each column by the mean place of its neighbours in the columns beside it, to and fro."""
     near = _neighbours(chains)
-    column = {node: index for index, level in enumerate(levels) for node in level}
-    place = {node: float(at) for level in levels for at, node in enumerate(level)}
+    column = {node: index for index, layer in enumerate(layers) for node in layer}
+    place = {node: float(at) for layer in layers for at, node in enumerate(layer)}
     for sweep in range(_SWEEPS):
         side = -1 if sweep % 2 == 0 else 1
-        for level in levels if side < 0 else reversed(levels):
+        for layer in layers if side < 0 else reversed(layers):
 
             def mean(node: int, side: int = side) -> float:
                 beside = [place[n] for n in near[node] if column[n] == column[node] + side]
                 return sum(beside) / len(beside) if beside else place[node]
 
-            level.sort(key=mean)
-            for at, node in enumerate(level):
+            layer.sort(key=mean)
+            for at, node in enumerate(layer):
                 place[node] = float(at)
-    return levels
+    return layers
 
 
 def _heights(
-    levels: Sequence[Sequence[int]], chains: Sequence[Sequence[int]], sizes: Sequence[tuple[float, float]]
+    layers: Sequence[Sequence[int]], chains: Sequence[Sequence[int]], sizes: Sequence[tuple[float, float]]
 ) -> list[float]:
     """The middle of each node: near its neighbours, in the order of its column, without overlap."""
     near = _neighbours(chains)
     ys = [0.0] * len(sizes)
-    for level in levels:
-        for node, y in zip(level, _spread([0.0] * len(level), level, sizes), strict=True):
+    for layer in layers:
+        for node, y in zip(layer, _spread([0.0] * len(layer), layer, sizes), strict=True):
             ys[node] = y
     for sweep in range(_SWEEPS):
-        for level in levels if sweep % 2 == 0 else reversed(levels):
-            wanted = [sum(ys[n] for n in near[v]) / len(near[v]) if near[v] else ys[v] for v in level]
-            for node, y in zip(level, _spread(wanted, level, sizes), strict=True):
+        for layer in layers if sweep % 2 == 0 else reversed(layers):
+            wanted = [sum(ys[n] for n in near[v]) / len(near[v]) if near[v] else ys[v] for v in layer]
+            for node, y in zip(layer, _spread(wanted, layer, sizes), strict=True):
                 ys[node] = y
-    top = min((ys[n] - sizes[n][1] / 2 for level in levels for n in level), default=0.0)
+    top = min((ys[n] - sizes[n][1] / 2 for layer in layers for n in layer), default=0.0)
     return [y - top for y in ys]
 
 
 def _spread(
-    wanted: Sequence[float], level: Sequence[int], sizes: Sequence[tuple[float, float]]
+    wanted: Sequence[float], layer: Sequence[int], sizes: Sequence[tuple[float, float]]
 ) -> list[float]:
     """The places nearest to the wanted ones that keep the order and the gaps (isotonic regression)."""
     offsets = [0.0]
-    for a, b in pairwise(level):
+    for a, b in pairwise(layer):
         offsets.append(offsets[-1] + (sizes[a][1] + sizes[b][1]) / 2 + _GAP)
+    # Pool adjacent violators (Ayer et al., 1955): neighbours that would change places share the mean of both.
     pools: list[tuple[float, int]] = []
     for want, offset in zip(wanted, offsets, strict=False):
         mean, count = want - offset, 1
@@ -266,14 +270,14 @@ def _label_room(arrows: Sequence[Arrow], columns: Sequence[int]) -> dict[int, fl
 
 
 def _abscissas(
-    levels: Sequence[Sequence[int]], sizes: Sequence[tuple[float, float]], room: dict[int, float]
+    layers: Sequence[Sequence[int]], sizes: Sequence[tuple[float, float]], room: dict[int, float]
 ) -> tuple[list[tuple[float, float]], float]:
     """The left and right of each column, and the width of all."""
     spans: list[tuple[float, float]] = []
     x = 0.0
-    for index, level in enumerate(levels):
+    for index, layer in enumerate(layers):
         x += _COLUMN_GAP + room[index] if index else 0.0
-        wide = max((sizes[n][0] for n in level), default=0.0)
+        wide = max((sizes[n][0] for n in layer), default=0.0)
         spans.append((x, x + wide))
         x += wide
     return spans, x

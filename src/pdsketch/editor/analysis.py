@@ -15,11 +15,11 @@ from threading import Event
 from typing import NamedTuple, final
 
 from pdsketch.editor.declarations import Collector, Declaration
-from pdsketch.editor.lexical import Lexical, Region
-from pdsketch.editor.recover import guess_definition, recover
+from pdsketch.editor.lexical import Lexical, Region, guess_definition, recover
 from pdsketch.lang import (
     BOM,
     UNKNOWN,
+    CheckReport,
     Definition,
     Diagnostic,
     Domain,
@@ -28,7 +28,6 @@ from pdsketch.lang import (
     ObjectType,
     Occurrences,
     Problem,
-    Report,
     Role,
     Source,
     Span,
@@ -117,16 +116,16 @@ def _without_collections() -> Iterator[None]:
 
 def _analysed(source: Source, domain: TextAnalysis | None) -> TextAnalysis:
     occurrences = Occurrences()
-    report = Report(source, occurrences)
+    report = CheckReport(source, occurrences)
     reading = read(source)
     report.diagnostics += reading.diagnostics
     rest, nodes = report, reading.nodes
     if report.has_errors:
         # What follows from a broken bracket is not told, as `check` does not tell it.
-        rest, nodes = Report(source, occurrences), recover(source)
+        rest, nodes = CheckReport(source, occurrences), recover(source)
     definition = parse_definition(nodes, rest)
     if definition is None:
-        rest, definition = Report(source, occurrences), guess_definition(nodes)
+        rest, definition = CheckReport(source, occurrences), guess_definition(nodes)
     analysis = _of_definition(definition, source, rest, domain)
     if report.has_errors:
         # What was mended may be whole, but the text is not.
@@ -135,7 +134,7 @@ def _analysed(source: Source, domain: TextAnalysis | None) -> TextAnalysis:
 
 
 def _of_definition(
-    definition: Definition, source: Source, report: Report, beside: TextAnalysis | None
+    definition: Definition, source: Source, report: CheckReport, beside: TextAnalysis | None
 ) -> TextAnalysis:
     occurrences = report.occurrences
     assert occurrences is not None

@@ -7,8 +7,7 @@ from itertools import pairwise
 from typing import Literal, NamedTuple, final
 
 from pdsketch.editor.analysis import TextAnalysis
-from pdsketch.editor.lexical import QUANTIFIERS
-from pdsketch.editor.recover import head_of
+from pdsketch.editor.lexical import QUANTIFIERS, head_of
 from pdsketch.lang import (
     EFFECT_WORDS,
     PARTS,
@@ -17,11 +16,11 @@ from pdsketch.lang import (
     SECTIONS,
     SUPPORTED,
     UNKNOWN,
-    Atom,
     Group,
     Node,
     ObjectType,
     Tables,
+    Token,
     Type,
     ValueType,
 )
@@ -55,7 +54,7 @@ class _Place(NamedTuple):
 
     path: list[tuple[Group, int]]
     position: int
-    word: Atom | None
+    word: Token | None
 
 
 def completions(analysis: TextAnalysis, offset: int) -> Completions:
@@ -78,7 +77,7 @@ def _place(analysis: TextAnalysis, offset: int) -> _Place:
             if node.start >= offset:
                 break
             index = at + 1
-            if isinstance(node, Atom):
+            if isinstance(node, Token):
                 if offset <= node.end:
                     index, word = at, node
             elif offset < node.end or (offset == node.end and not _is_closed(analysis.source.text, node)):
@@ -102,7 +101,7 @@ def _fitting(analysis: TextAnalysis, place: _Place, offset: int) -> Iterator[Com
     inner = path[-1][0]
     before = inner.items[index - 1] if index else None
     depth = next((i for i, (group, _) in enumerate(path) if head_of(group) in _ALL_SECTIONS), None)
-    if isinstance(before, Atom) and before.text == "-" and inner.bracket == "(":
+    if isinstance(before, Token) and before.text == "-" and inner.bracket == "(":
         section = None if depth is None else head_of(path[depth][0])
         yield from _types(analysis, values=section not in (":objects", ":constants"))
     elif head_of(inner) == "either":
@@ -131,7 +130,7 @@ def _in_section(
         part = _part(section, child)
         if len(path) == 1:
             if index > 1:
-                given = {item.text for item in section.items if isinstance(item, Atom)}
+                given = {item.text for item in section.items if isinstance(item, Token)}
                 yield from (Completion(word, "keyword") for word in sorted(PARTS - given - {":parameter"}))
         elif part in (":precondition", ":effect"):
             form: Form = "effect" if part == ":effect" else "formula"
@@ -144,7 +143,7 @@ def _in_section(
 
 def _part(section: Group, child: int) -> str:
     """The keyword of an action that a part of it stands behind."""
-    before = [item.text for item in section.items[:child] if isinstance(item, Atom) and item.text in PARTS]
+    before = [item.text for item in section.items[:child] if isinstance(item, Token) and item.text in PARTS]
     return before[-1] if before else ""
 
 
@@ -255,7 +254,7 @@ def _settings(analysis: TextAnalysis, place: _Place) -> Iterator[Completion]:
     inner = place.path[-1][0]
     before = inner.items[place.position - 1] if place.position else None
     if (place.word is not None and "=" in place.word.text) or (
-        isinstance(before, Atom) and before.text.endswith("=")
+        isinstance(before, Token) and before.text.endswith("=")
     ):
         yield from (c for c in _types(analysis, values=True) if c.label not in _object_types(analysis))
     elif len(place.path) > 1 and (place.position == 0):

@@ -9,7 +9,7 @@ from typing import Literal, final
 from pdsketch.lang import (
     OBJECT,
     UNKNOWN,
-    Atom,
+    CheckReport,
     DomainSyntax,
     Key,
     ObjectType,
@@ -17,9 +17,9 @@ from pdsketch.lang import (
     Placed,
     PredicateSyntax,
     ProblemSyntax,
-    Report,
     Source,
     Span,
+    Token,
     Type,
     Typed,
     TypeName,
@@ -74,9 +74,14 @@ class Collector:
         self.objects: dict[str, ObjectType] = {}
 
     def add(
-        self, kind: Kind, name: Atom, key: Key, signature: str, form: Placed | None = None, owner: str = ""
+        self, kind: Kind, name: Token, key: Key, signature: str, form: Placed | None = None, owner: str = ""
     ) -> None:
-        """Declare a name, unless something of its kind has it already: then this is one more mention."""
+        """Declare a name, unless something of its kind has it already: then this is one more mention.
+
+        ``name`` is where it is declared, ``key`` what mentions of it stand for, ``kind`` and ``signature``
+        what an editor shows of it. ``form`` is the whole declaration (the name itself unless given),
+        ``owner`` the definition that a parameter or a blank belongs to.
+        """
         if not name.text:
             return
         if key in self.found:
@@ -127,7 +132,7 @@ class Collector:
     def problem(self, syntax: ProblemSyntax, form: Placed) -> None:
         """Declare what a problem declares, but for bound variables."""
         self.add("problem", syntax.name, ("problem", syntax.name.text), f"problem {syntax.name.text}", form)
-        silent = Report(self.source)
+        silent = CheckReport(self.source)
         for section in syntax.objects:
             for entry in parse_typed(section.items[1:], silent):
                 self.add("object", entry.name, ("object", entry.name.text), self._object(entry))
@@ -150,7 +155,7 @@ class Collector:
                 full = str(key[1])
                 blank = self.occurrences.blanks.get(full)
                 owner, _, _ = full.rpartition("::")
-                name = Atom(lowered(self.source.text[start:end]), start)
+                name = Token(lowered(self.source.text[start:end]), start)
                 self.add("blank", name, key, full if blank is None else blank.signature, owner=owner)
 
     def _predicate(self, kind: Kind, syntax: PredicateSyntax, form: Placed) -> None:

@@ -8,7 +8,7 @@ from typing import NamedTuple, final
 
 from pdsketch.editor.analysis import TextAnalysis
 from pdsketch.editor.declarations import Declaration, shown_type
-from pdsketch.lang import PRIMITIVES, RESERVED, Atom, Span, error, is_name, is_word_of_its_own, lowered
+from pdsketch.lang import PRIMITIVES, RESERVED, Span, Token, error, is_name, is_word_of_its_own, lowered
 
 
 @final
@@ -91,7 +91,7 @@ def rename_in(analysis: TextAnalysis, declaration: Declaration, name: str) -> li
     mark = {"blank": "??", "variable": "?"}.get(declaration.key[0], "")
     name = mark + name.removeprefix(mark)
     bare = lowered(name.removeprefix(mark))
-    is_right = is_word_of_its_own(name) and bare[:1] not in ("", "?") and is_name(Atom(bare, 0))
+    is_right = is_word_of_its_own(name) and bare[:1] not in ("", "?") and is_name(Token(bare, 0))
     if not is_right or "::" in name or (not mark and (bare in RESERVED or bare in PRIMITIVES)):
         raise error("bad-name", f"`{name}` cannot name a {declaration.kind}", file=analysis.source.name)
     if _is_taken(analysis, declaration, lowered(name)):

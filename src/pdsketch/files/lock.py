@@ -111,6 +111,7 @@ def _locked(file: int, path: Path, what: str) -> bool:
         if problem.errno not in (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP):
             raise cannot_write(path, problem) from None
         # Some network disks have no locks. To write there must be possible all the same.
+    # Between opening and locking, the last holder may have removed the file: then the lock is on nothing.
     if not _is_at(file, path):
         return False
     with suppress(OSError):  # a full disk: the lock holds, and does not say who holds it

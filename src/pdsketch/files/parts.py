@@ -19,9 +19,18 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, BinaryIO, Final, final
 
-from pdsketch.files.digests import check_seal, digest_file, digest_of, sealed
 from pdsketch.files.lock import lock_folder
-from pdsketch.files.reading import MOST_BYTES, check_size, opened, parse_json, read_bytes
+from pdsketch.files.reading import (
+    MOST_BYTES,
+    check_seal,
+    check_size,
+    digest_file,
+    digest_of,
+    opened,
+    parse_json,
+    read_bytes,
+    sealed,
+)
 from pdsketch.files.writing import move_file, write_file
 from pdsketch.lang import Error, error
 
@@ -55,7 +64,11 @@ def write_parts(
     content: Mapping[str, Any],
     parts: Mapping[str, Iterable[bytes | memoryview]],
 ) -> None:
-    """Write a folder, or leave it as it was. ``manifest`` is the name of the file that holds ``content``."""
+    """Write a folder, or leave it as it was. ``manifest`` is the name of the file that holds ``content``.
+
+    ``folder`` is made where there is none, and locked meanwhile. ``parts`` are its other files: the chunks of
+    bytes of each, by name. The manifest also holds their sizes and digests.
+    """
     listed = {name: list(chunks) for name, chunks in parts.items()}
     known = {
         name: {"bytes": sum(memoryview(c).nbytes for c in chunks), "digest": digest_of(*chunks)}
@@ -69,6 +82,8 @@ def write_parts(
         try:
             for name, chunks in listed.items():
                 write_file(path / (name + PENDING), chunks, known_as=path / name)
+            # The commit: before it the folder is the old one, behind it the new one, wherever the parts
+            # stand.
             write_file(path / manifest, text)
         except BaseException:
             _settle(path, manifest, listed)  # by what the manifest says, which may just have been replaced
@@ -102,8 +117,9 @@ def open_parts(
 ) -> Iterator[tuple[dict[str, Any], dict[str, Part]]]:
     """What the manifest says, and the parts that it was written with, open.
 
-    An `Error` of this code where they do not belong together, or where the manifest
-    does not say what is ``expected`` of it (its format and version).
+    Of ``folder``, the file ``manifest`` is read and the parts with these ``names`` are opened. An `Error` of
+    this ``code`` where they do not belong together, or where the manifest does not say what is ``expected``
+    of it (its format and version).
     """
     path = Path(folder)
     wanted = list(names)

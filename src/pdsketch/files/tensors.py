@@ -8,7 +8,8 @@ really there. See https://github.com/huggingface/safetensors for the format.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import mmap
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from math import prod
@@ -16,12 +17,81 @@ from os import PathLike, fspath
 from typing import Any, BinaryIO, Final, final
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
-from pdsketch.files.digests import digest_json, digest_parts
-from pdsketch.files.mapped import check, chunks, map_bytes
-from pdsketch.files.reading import parse_json
+from pdsketch.files.reading import digest_json, digest_parts, parse_json
 from pdsketch.lang import Error, error
+
+# Large arrays that stay in their file: mapped instead of read, and gone through in chunks.
+#
+# Pages of a mapped file that were touched count as memory of the process until the
+# system takes them back. `chunks` and `release` give them back at once; they stay in
+# the system's cache, so that reading them again costs little.
+#
+# Where a file has become shorter than its mapping, reading the rest ends the process
+# (SIGBUS): whoever is about to read looks first, by `check`.
+
+LEAST_MAPPED: Final = 64 << 20
+"""Arrays of fewer bytes are read: at that size a copy in memory costs nothing that matters."""
+
+CHUNK: Final = 16 << 20
+"""Bytes that are gone through at a time: more than a processor's cache, and little beside any model."""
+
+
+@final
+class _Mapping(mmap.mmap):
+    """A mapping that knows its file, and the code of what is said of it."""
+
+    path: str
+    code: str
+
+
+def map_bytes(
+    file: BinaryIO, start: int, stop: int, path: str | PathLike[str], code: str
+) -> NDArray[np.uint8]:
+    """Some bytes of an open file, which may be closed afterwards; they cannot be written to.
+
+    They are those of ``file`` from ``start`` to before ``stop``. Where they are missing later (`check`), the
+    error names ``path`` and has the ``code``.
+    """
+    mapped = _Mapping(file.fileno(), stop, access=mmap.ACCESS_READ)
+    mapped.path, mapped.code = fspath(path), code
+    return np.frombuffer(mapped, np.uint8, stop - start, start)
+
+
+def chunks(array: NDArray[Any]) -> Iterator[NDArray[Any]]:
+    """A flat array piece by piece, at least one; the pages of a mapped one are given back behind it."""
+    many = max(1, CHUNK // array.itemsize)
+    for first in range(0, max(1, len(array)), many):
+        check(array)
+        yield array[first : first + many]
+        release(array)
+
+
+def check(array: NDArray[Any]) -> None:
+    """An `Error` if the file of a mapped array is no longer as long as it was."""
+    mapped = _mapping(array)
+    if mapped is not None and mapped.size() < len(mapped):
+        message = "the file became shorter while it was in use"
+        raise error(mapped.code, message, help="make it again, and start again", file=mapped.path)
+
+
+def release(array: NDArray[Any]) -> None:
+    """Give back the pages of a mapped array; an array in memory stays as it is."""
+    mapped = _mapping(array)
+    if mapped is not None and hasattr(mmap, "MADV_DONTNEED"):
+        mapped.madvise(mmap.MADV_DONTNEED)
+
+
+def _mapping(array: NDArray[Any]) -> _Mapping | None:
+    owner: Any = array
+    while isinstance(owner, np.ndarray):
+        owner = owner.base
+    owner = owner.obj if isinstance(owner, memoryview) else owner
+    return owner if isinstance(owner, _Mapping) else None
+
 
 MOST_HEADER: Final = 64 << 20
 MOST_AXES: Final = 32
@@ -135,7 +205,11 @@ class Entry:
 
 @final
 class TensorFile:
-    """An open file of arrays; ``entries`` are what its header says, and fit the file."""
+    """An open file of arrays; ``entries`` are what its header says, and fit the file.
+
+    ``file`` is read from its begin, and has ``size`` bytes. An `Error` about it names ``path`` and has the
+    ``code``.
+    """
 
     def __init__(self, file: BinaryIO, size: int, path: str | PathLike[str], code: str) -> None:
         self._file, self._path, self._code = file, path, code
@@ -209,3 +283,45 @@ class TensorFile:
 def _counts(values: Any) -> bool:
     """Whether this is a list of numbers that count something."""
     return isinstance(values, list) and all(type(n) is int and n >= 0 for n in values)
+
+
+# Tensors as blocks of a file, and back.
+
+DTYPES: Final[Mapping[str, torch.dtype]] = {
+    "BOOL": torch.bool,
+    "U8": torch.uint8,
+    "I8": torch.int8,
+    "F8_E4M3": torch.float8_e4m3fn,
+    "F8_E5M2": torch.float8_e5m2,
+    "U16": torch.uint16,
+    "I16": torch.int16,
+    "F16": torch.float16,
+    "BF16": torch.bfloat16,
+    "U32": torch.uint32,
+    "I32": torch.int32,
+    "F32": torch.float32,
+    "U64": torch.uint64,
+    "I64": torch.int64,
+    "F64": torch.float64,
+    "C64": torch.complex64,
+}
+TAGS: Final[Mapping[torch.dtype, str]] = {dtype: tag for tag, dtype in DTYPES.items()}
+
+
+def blocks_of(tensors: Mapping[str, Tensor]) -> dict[str, Block]:
+    """Tensors as they stand in a file."""
+    return {name: _block(name, tensor) for name, tensor in tensors.items()}
+
+
+def _block(name: str, tensor: Tensor) -> Block:
+    if tensor.dtype not in TAGS:
+        raise error("cannot-write", f"`{name}` holds {tensor.dtype}, which safetensors files do not have")
+    plain = tensor.detach().cpu().contiguous()
+    return Block(TAGS[tensor.dtype], tuple(tensor.shape), plain.reshape(-1).view(torch.uint8).numpy())
+
+
+def tensor_of(block: Block) -> Tensor:
+    """The tensor of a block, in the block's own memory."""
+    if not block.data.size:
+        return torch.empty(block.shape, dtype=DTYPES[block.dtype])
+    return torch.from_numpy(block.data).view(DTYPES[block.dtype]).reshape(block.shape)

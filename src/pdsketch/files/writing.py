@@ -188,6 +188,8 @@ def _replace(path: Path, data: Data | Iterable[Data], mode: int | None, name: Na
 def _beside(folder: int, name: str, data: Data | Iterable[Data], mode: int | None) -> None:
     draft, claimed = f"{PREFIX}{os.urandom(8).hex()}{PART}", False
     try:
+        # Through the open folder, not by its name: should somebody move the folder meanwhile, both names
+        # stay in it.
         file = os.open(draft, _NEW, 0o666, dir_fd=folder)
         try:
             claimed = _claim(file)
@@ -206,6 +208,7 @@ def _beside(folder: int, name: str, data: Data | Iterable[Data], mode: int | Non
     if not claimed:
         _beside(folder, name, data, mode)
         return
+    # The rename is in the folder, not in the file: without this, a power cut could undo it.
     os.fsync(folder)
 
 

@@ -5,7 +5,6 @@ from pdsketch.heuristics.explore import UNREACHED as UNREACHED, Work as Work, ma
 from pdsketch.heuristics.names import NAMES as NAMES, unknown_heuristic as unknown_heuristic
 from pdsketch.heuristics.narrowed import relax_narrowed as relax_narrowed, work_of as work_of
 from pdsketch.heuristics.registry import (
-    HEURISTICS as HEURISTICS,
     evaluate as evaluate,
     find_heuristic as find_heuristic,
     is_goal as is_goal,

@@ -22,17 +22,16 @@ function ``fn(env, *arguments)`` that returns one of these.
 
 @final
 class GymWorld:
-    """A Gymnasium environment, seen through a domain.
+    """A Gymnasium environment ``env``, seen through a ``domain``.
 
     - ``observe(observation, env)`` makes a `State` of what ``reset`` and ``step`` return.
-    - ``act`` says what actions are in the environment: a dictionary, ``{"left": 0,
-      "right": 2}``, or a function ``act(action, env)`` of ``("forward", "agent")``.
-      None: the controller refuses the action, and nothing happens.
+    - ``act`` says what actions are in the environment: a dictionary, ``{"left": 0, "right": 2}``, or a
+      function ``act(action, env)`` of ``("forward", "agent")``. None: the controller refuses the action, and
+      nothing happens.
     - ``goal`` is a formula, or a function of the environment that returns one after each reset.
-    - ``success`` is ``"reward"`` (the last reward was positive), ``"termination"``, a
-      key of ``info``, or a function of the environment. Without it, success is what
-      ``info["success"]`` says, or a positive reward at termination, and
-      nothing is said of other states.
+    - ``success`` is ``"reward"`` (the last reward was positive), ``"termination"``, a key of ``info``, or a
+      function of the environment. Without it, success is what ``info["success"]`` says, or a positive reward
+      at termination, and nothing is said of other states.
 
     ``reward``, ``terminated``, ``truncated`` and ``info`` are the environment's last answer.
     """

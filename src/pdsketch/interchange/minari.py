@@ -49,11 +49,11 @@ def write_minari(
 ) -> Any:
     """Write episodes as the Minari data set ``dataset_id``, and return it.
 
-    An observation is a dictionary of the predicates; an action is the number of
-    a ground action, beside the numbers of its value arguments where there are any; the
-    reward of a step is the success of the episode's first goal after it. All
-    goals and their success (−1: unknown) stand in the infos. The other
-    arguments are Minari's metadata.
+    An observation of the ``episodes`` is a dictionary of the predicates; an action is the number of a ground
+    action, beside the numbers of its value arguments where there are any; the reward of a step is the success
+    of the episode's first goal after it. All goals and their success (−1: unknown) stand in the infos.
+    ``author``, ``author_email``, ``algorithm_name``, ``code_permalink`` and ``description`` are Minari's
+    metadata.
     """
     minari = _minari()
     from gymnasium import spaces
@@ -99,12 +99,12 @@ def write_minari(
 def read_minari(
     dataset: Any, domain: Domain, reader: Reader | None = None, *, download: bool = False
 ) -> EpisodeArrays:
-    """The episodes of a Minari data set, for a domain.
+    """The episodes of a Minari data set, as states and actions of ``domain``.
 
-    ``dataset`` is a ``MinariDataset``, its id (``download``: from Minari's server, if it is
-    not on this machine), or its folder. One that `write_minari` did not write needs a
-    ``reader`` that says what an episode's observations and actions mean: a function to the
-    arguments of `Recorder.add`, which are objects, values, actions, and goal with success, or goals.
+    ``dataset`` is a ``MinariDataset``, its id (``download``: from Minari's server, if it is not on this
+    machine), or its folder. One that `write_minari` did not write needs a ``reader`` that says what an
+    episode's observations and actions mean: a function to the arguments of `Recorder.add`, which are objects,
+    values, actions, and goal with success, or goals.
     """
     opened = _opened(dataset, download)
     read = reader or _own_reader(opened, domain)
@@ -127,7 +127,7 @@ def _minari() -> Any:
     except ModuleNotFoundError as absent:
         if absent.name != "minari":
             raise
-        raise missing_extra("minari", "experiments") from None
+        raise missing_extra("minari", "minari") from None
     return minari
 
 

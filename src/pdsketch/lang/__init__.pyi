@@ -7,15 +7,15 @@ from pdsketch.lang.analysis import (
     effect_expressions as effect_expressions,
     names_in as names_in,
 )
-from pdsketch.lang.check.domain import check_domain as check_domain
+from pdsketch.lang.check.domain import SUPPORTED as SUPPORTED, check_domain as check_domain
 from pdsketch.lang.check.expressions import EFFECT_WORDS as EFFECT_WORDS, RULES as RULES
 from pdsketch.lang.check.problem import check_problem as check_problem
-from pdsketch.lang.check.requirements import SUPPORTED as SUPPORTED
 from pdsketch.lang.check.tables import UNKNOWN as UNKNOWN, Tables as Tables
 from pdsketch.lang.check.typenames import PRIMITIVES as PRIMITIVES, RESERVED as RESERVED
 from pdsketch.lang.data import (
     choices_of as choices_of,
     flat as flat,
+    html_table as html_table,
     near as near,
     no_such_component as no_such_component,
     plain as plain,
@@ -46,7 +46,6 @@ from pdsketch.lang.domain import (
     Problem as Problem,
     Role as Role,
 )
-from pdsketch.lang.html import html_table as html_table
 from pdsketch.lang.lists import (
     is_name as is_name,
     is_object_name as is_object_name,
@@ -64,8 +63,6 @@ from pdsketch.lang.load import (
     parse_problem as parse_problem,
     read_source as read_source,
 )
-from pdsketch.lang.naming import Names as Names, legal as legal
-from pdsketch.lang.occurrences import Key as Key, Occurrences as Occurrences
 from pdsketch.lang.parser import (
     SECTIONS as SECTIONS,
     Definition as Definition,
@@ -73,22 +70,27 @@ from pdsketch.lang.parser import (
     parse_domain_syntax as parse_domain_syntax,
     parse_problem_syntax as parse_problem_syntax,
 )
-from pdsketch.lang.parts import GoalPart as GoalPart, parts_of as parts_of
 from pdsketch.lang.printer import format_source as format_source
 from pdsketch.lang.reader import (
     MAX_DEPTH as MAX_DEPTH,
     MAX_TOKEN as MAX_TOKEN,
     PARTS as PARTS,
     TOKEN as TOKEN,
-    Atom as Atom,
     Group as Group,
     Node as Node,
+    Token as Token,
     is_word_of_its_own as is_word_of_its_own,
     lowered as lowered,
     read as read,
 )
 from pdsketch.lang.records import dataclass as dataclass
-from pdsketch.lang.report import Placed as Placed, Report as Report, count as count
+from pdsketch.lang.report import (
+    CheckReport as CheckReport,
+    Key as Key,
+    Occurrences as Occurrences,
+    Placed as Placed,
+    count as count,
+)
 from pdsketch.lang.rewrite import (
     Form as Form,
     conjuncts as conjuncts,
@@ -101,6 +103,7 @@ from pdsketch.lang.rewrite import (
 )
 from pdsketch.lang.semantics import (
     StaticContext as StaticContext,
+    TNorm as TNorm,
     applicable as applicable,
     apply as apply,
     evaluate as evaluate,
@@ -110,11 +113,15 @@ from pdsketch.lang.steps import (
     Step as Step,
     action_of as action_of,
     argument_words as argument_words,
+    check_number as check_number,
+    check_value as check_value,
     is_step as is_step,
     object_of as object_of,
+    out_of_range as out_of_range,
     read_plan as read_plan,
     resolve as resolve,
     span_of_step as span_of_step,
+    wanted_shape as wanted_shape,
     write_plan as write_plan,
 )
 from pdsketch.lang.syntax import (
@@ -158,14 +165,12 @@ from pdsketch.lang.types import (
     ValueType as ValueType,
 )
 from pdsketch.lang.unparse import (
+    GoalPart as GoalPart,
+    Names as Names,
     domain_text as domain_text,
     formula_text as formula_text,
+    legal as legal,
+    parts_of as parts_of,
     problem_text as problem_text,
 )
 from pdsketch.lang.validator import Verdict as Verdict, validate as validate
-from pdsketch.lang.values import (
-    check_number as check_number,
-    check_value as check_value,
-    out_of_range as out_of_range,
-    wanted_shape as wanted_shape,
-)

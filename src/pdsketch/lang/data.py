@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from html import escape
 from itertools import product
 from operator import add, floordiv, mul, sub, truediv
 from struct import pack, unpack
@@ -32,7 +33,11 @@ def choices_of(type_: ValueType) -> tuple[Any, ...]:
 
 
 def arithmetic(op: str, args: Sequence[Any], *, whole: bool, span: Span | None = None) -> Any:
-    """``+``, ``-``, ``*`` or ``/`` of numbers or vectors; ``whole``: division rounds down to an int."""
+    """``+``, ``-``, ``*`` or ``/`` of numbers or vectors, in plain Python.
+
+    ``op`` is the sign, ``args`` its one or more operands. ``whole``: division rounds down to an int. Division
+    by zero and numbers that are too large are errors at ``span``.
+    """
     if op == "/" and any(divisor == 0 for divisor in flat(args[1])):
         raise error("division-by-zero", "division by zero", span)
     try:
@@ -121,3 +126,12 @@ def shown(value: Any) -> str:
 def show_atom(atom: Fact | tuple[Any, ...]) -> str:
     """A ground atom or a step as the author would write it: ``(move-to b#1 [0.1, 0.2])``."""
     return f"({' '.join(map(shown, atom))})"
+
+
+# Tables for notebooks.
+
+
+def html_table(title: str, rows: Iterable[Sequence[str]]) -> str:
+    """A title and a table of plain text."""
+    lines = (f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
+    return f"<div><b>{escape(title)}</b></div><table>{''.join(lines)}</table>"

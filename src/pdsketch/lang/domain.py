@@ -152,7 +152,7 @@ class Domain:
 
     def _repr_html_(self) -> str:
         """Its declarations, for notebooks."""
-        from pdsketch.lang.html import html_table
+        from pdsketch.lang.data import html_table
 
         rows: list[tuple[str, str]] = [
             (p.role, f"{p.name}({_types(p.parameters)}) -> {p.type}") for p in self.predicates.values()
@@ -219,8 +219,7 @@ class Problem:
 
     def _repr_html_(self) -> str:
         """The goal and the initial state, for notebooks."""
-        from pdsketch.lang.data import show_atom, shown
-        from pdsketch.lang.html import html_table
+        from pdsketch.lang.data import html_table, show_atom, shown
         from pdsketch.lang.unparse import formula_text
 
         facts = list(self.init.items())

@@ -14,7 +14,7 @@ from pdsketch.lang.diagnostics import Diagnostic, Error, did_you_mean, error, in
 from pdsketch.lang.domain import Domain, Problem
 from pdsketch.lang.parser import Definition, parse_definition, parse_domain_syntax, parse_problem_syntax
 from pdsketch.lang.reader import read
-from pdsketch.lang.report import Report
+from pdsketch.lang.report import CheckReport
 from pdsketch.lang.source import Source, Span
 from pdsketch.lang.syntax import ProblemSyntax
 from pdsketch.lang.terms import Expr
@@ -57,10 +57,12 @@ def parse_goal(
 ) -> Expr:
     """Check a formula over a domain and objects with their types, or over a problem and its objects.
 
-    A type is given by its name, as in ``{"r": "robot"}``.
+    ``text`` is the one formula. ``domain`` may be a `Problem`, whose objects are known; beside a `Domain`,
+    ``objects`` maps names to types, which are given by name, too: ``{"r": "robot"}``. CheckReport call the
+    text ``name``.
     """
     source = Source(name, text)
-    report = Report(source)
+    report = CheckReport(source)
     reading = read(source)
     report.diagnostics += reading.diagnostics
     if len(reading.nodes) != 1:
@@ -103,7 +105,7 @@ def _not_one_formula(source: Source, number: int) -> Diagnostic:
 def load_file(path: Path) -> Domain | Problem:
     """Load whichever a file holds, a problem with the ``domain.pddl`` beside it."""
     source = read_source(path)
-    definition = _definition(source, Report(source), None)
+    definition = _definition(source, CheckReport(source), None)
     if definition is None or definition.kind == "domain":
         return _domain(source)
     beside = _beside(path)
@@ -131,7 +133,7 @@ def check_files(paths: Iterable[Path]) -> list[Diagnostic]:
         except Error as problem:
             by_file[-1] += problem.diagnostics
             continue
-        report = Report(source)
+        report = CheckReport(source)
         definition = _definition(source, report, None)
         if definition is not None and definition.kind == "problem":
             problems.append((len(by_file) - 1, source, parse_problem_syntax(definition, report)))
@@ -164,7 +166,7 @@ def _check_with_domain(source: Source, syntax: ProblemSyntax, domains: _Domains)
             return list(problem.diagnostics)
     else:
         domain = None
-    report = Report(source)
+    report = CheckReport(source)
     if domain is not None:
         check_problem(syntax, domain, source, report)
     return report.diagnostics
@@ -175,7 +177,7 @@ def _beside(path: Path) -> str:
 
 
 def _domain(source: Source) -> Domain:
-    report = Report(source)
+    report = CheckReport(source)
     definition = _definition(source, report, "domain")
     if definition is not None:
         syntax = parse_domain_syntax(definition, report)
@@ -189,7 +191,7 @@ def _problem(source: Source, domain: Domain) -> Problem:
     if not isinstance(domain, Domain):
         kind = type(domain).__name__
         raise error("wrong-kind", f"a problem is checked against a Domain, not a {kind}", file=source.name)
-    report = Report(source)
+    report = CheckReport(source)
     definition = _definition(source, report, "problem")
     if definition is not None:
         syntax = parse_problem_syntax(definition, report)
@@ -199,7 +201,7 @@ def _problem(source: Source, domain: Domain) -> Problem:
     raise Error(in_order(report.diagnostics))
 
 
-def _definition(source: Source, report: Report, kind: str | None) -> Definition | None:
+def _definition(source: Source, report: CheckReport, kind: str | None) -> Definition | None:
     """Read a text; nothing behind a broken bracket can be trusted, so nothing else is reported then."""
     current().check()
     reading = read(source)

@@ -6,18 +6,88 @@ from collections.abc import Iterable, Sequence
 from typing import final
 
 from pdsketch.lang.diagnostics import Note, nearest
-from pdsketch.lang.lists import is_name, is_settings, is_word, parse_typed
-from pdsketch.lang.predicates import parse_functions, parse_predicate, parse_predicates
-from pdsketch.lang.reader import Atom, Group, Node
-from pdsketch.lang.report import Report, count
+from pdsketch.lang.lists import is_name, is_settings, is_word, parse_settings, parse_typed, type_at
+from pdsketch.lang.reader import Group, Node, Token
+from pdsketch.lang.report import CheckReport, count
 from pdsketch.lang.syntax import (
     ActionSyntax,
     DerivedSyntax,
     DomainSyntax,
     PredicateSyntax,
     ProblemSyntax,
+    Setting,
     Typed,
+    TypeSyntax,
 )
+
+# The declarations of predicates and functions, out of S-expressions.
+
+
+def parse_predicate(node: Node, report: CheckReport, *, what: str) -> PredicateSyntax | None:
+    """``(name [settings] ?x - type …)``; None if it is none, which is reported."""
+    if not isinstance(node, Group) or node.bracket != "(" or not node.items:
+        report.error("bad-predicate", f"wanted {what} such as (name ?x - type)", node)
+        return None
+    name = node.items[0]
+    if not isinstance(name, Token) or not is_name(name):
+        report.error("bad-name", f"wanted the name of {what}", name)
+        return None
+    before = len(report.diagnostics)
+    rest = node.items[1:]
+    settings: tuple[Setting, ...] = ()
+    if rest and isinstance(rest[0], Group) and rest[0].bracket == "[":
+        settings = parse_settings(rest[0].items, report)
+        rest = rest[1:]
+    parameters = tuple(parse_typed(rest, report, variables=True))
+    return PredicateSyntax(node, name, settings, parameters, is_wrong=len(report.diagnostics) > before)
+
+
+def parse_predicates(items: Sequence[Node], report: CheckReport) -> list[PredicateSyntax]:
+    """What stands in ``:predicates``."""
+    found: list[PredicateSyntax] = []
+    at = 0
+    while at < len(items):
+        item = items[at]
+        at += 1
+        if isinstance(item, Token) and item.text == "-" and found:
+            report.error(
+                "bad-predicate",
+                f"`{found[-1].name.text}` is a predicate, true or false, and a type of values follows it",
+                item,
+                help="what has other values is a function: (:functions (NAME ?x - type) - int64)",
+            )
+            type_, at = type_at(items, at, item, report)
+            found[-1] = found[-1]._replace(is_function=True, returns=type_)  # no errors where it is used
+            continue
+        predicate = parse_predicate(item, report, what="a predicate")
+        if predicate is not None:
+            found.append(predicate)
+    return found
+
+
+def parse_functions(items: Sequence[Node], report: CheckReport) -> list[PredicateSyntax]:
+    """``(f ?x) (g ?x) - number``: the type behind a dash holds for all functions before it."""
+    found: list[PredicateSyntax] = []
+    waiting: list[PredicateSyntax] = []
+    at = 0
+
+    def settle(type_: TypeSyntax | None) -> None:
+        found.extend(function._replace(is_function=True, returns=type_) for function in waiting)
+        waiting.clear()
+
+    while at < len(items):
+        item = items[at]
+        if isinstance(item, Token) and item.text == "-":
+            type_, at = type_at(items, at + 1, item, report)
+            settle(type_)
+            continue
+        at += 1
+        function = parse_predicate(item, report, what="a function")
+        if function is not None:
+            waiting.append(function)
+    settle(None)
+    return found
+
 
 SECTIONS = {
     "domain": (":requirements", ":types", ":constants", ":predicates", ":functions", ":derived", ":action"),
@@ -44,13 +114,15 @@ class Definition:
 
     __slots__ = ("kind", "name", "sections")
 
-    def __init__(self, kind: str, name: Atom, sections: list[Node]) -> None:
+    def __init__(self, kind: str, name: Token, sections: list[Node]) -> None:
         self.kind = kind
         self.name = name
         self.sections = sections
 
 
-def parse_definition(nodes: Sequence[Node], report: Report, kind: str | None = None) -> Definition | None:
+def parse_definition(
+    nodes: Sequence[Node], report: CheckReport, kind: str | None = None
+) -> Definition | None:
     """The definition that a file holds; None (reported) if it holds none, or one of another kind."""
     if not nodes:
         report.error(
@@ -68,21 +140,21 @@ def parse_definition(nodes: Sequence[Node], report: Report, kind: str | None = N
         report.error(
             "not-a-definition",
             f"wanted (define ({kind or 'domain'} NAME) …)",
-            top if isinstance(top, Atom) else _Place(top.start, top.start + 1),
+            top if isinstance(top, Token) else _Place(top.start, top.start + 1),
         )
         return None
     return _header(top, report, kind)
 
 
-def _header(top: Group, report: Report, kind: str | None) -> Definition | None:
+def _header(top: Group, report: CheckReport, kind: str | None) -> Definition | None:
     """Both ``(define (domain d) …)`` and the paper's ``(define domain (domain d) …)``."""
     at = 2 if is_word(top.items, 1, "domain") or is_word(top.items, 1, "problem") else 1
     header = top.items[at] if len(top.items) > at else top.items[0]
     words = header.items if isinstance(header, Group) and header.bracket == "(" else []
     found, name = words if len(words) == 2 else (header, header)
     if (
-        isinstance(found, Atom)
-        and isinstance(name, Atom)
+        isinstance(found, Token)
+        and isinstance(name, Token)
         and is_name(name)
         and found is not name
         and found.text in SECTIONS
@@ -98,9 +170,9 @@ def _header(top: Group, report: Report, kind: str | None) -> Definition | None:
     return None
 
 
-def parse_domain_syntax(definition: Definition, report: Report) -> DomainSyntax:
+def parse_domain_syntax(definition: Definition, report: CheckReport) -> DomainSyntax:
     """The declarations of a domain."""
-    requirements: list[Atom] = []
+    requirements: list[Token] = []
     types: list[Typed] = []
     constants: list[Typed] = []
     predicates: list[PredicateSyntax] = []
@@ -134,10 +206,10 @@ def parse_domain_syntax(definition: Definition, report: Report) -> DomainSyntax:
     )
 
 
-def parse_problem_syntax(definition: Definition, report: Report) -> ProblemSyntax:
+def parse_problem_syntax(definition: Definition, report: CheckReport) -> ProblemSyntax:
     """The declarations of a problem."""
     first: dict[str, Group] = {}
-    requirements: list[Atom] = []
+    requirements: list[Token] = []
     objects: list[Group] = []
     init: list[Group] = []
     for keyword, section in _sections(definition, report):
@@ -168,16 +240,16 @@ def parse_problem_syntax(definition: Definition, report: Report) -> ProblemSynta
     )
 
 
-def _domain_of(section: Group | None, report: Report) -> Atom | None:
+def _domain_of(section: Group | None, report: CheckReport) -> Token | None:
     if section is None:
         return None
-    if len(section.items) == 2 and isinstance(section.items[1], Atom):
+    if len(section.items) == 2 and isinstance(section.items[1], Token):
         return section.items[1]
     report.error("bad-section", "wanted (:domain NAME)", section)
-    return Atom("", section.start)
+    return Token("", section.start)
 
 
-def _goal_of(section: Group | None, report: Report) -> Node | None:
+def _goal_of(section: Group | None, report: CheckReport) -> Node | None:
     if section is None:
         return None
     if len(section.items) != 2:
@@ -192,7 +264,7 @@ def _goal_of(section: Group | None, report: Report) -> Node | None:
     return section.items[1]
 
 
-def _sections(definition: Definition, report: Report) -> Iterable[tuple[str, Group]]:
+def _sections(definition: Definition, report: CheckReport) -> Iterable[tuple[str, Group]]:
     """The sections with a known keyword; the others are reported."""
     known = SECTIONS[definition.kind]
     for section in definition.sections:
@@ -200,7 +272,7 @@ def _sections(definition: Definition, report: Report) -> Iterable[tuple[str, Gro
             report.error("bad-section", f"wanted a section such as ({known[1]} …)", section, help=None)
             continue
         head = section.items[0]
-        if not isinstance(head, Atom):
+        if not isinstance(head, Token):
             report.error("bad-section", f"wanted a keyword such as `{known[1]}`", head)
         elif head.text in known:
             yield head.text, section
@@ -218,7 +290,7 @@ def _sections(definition: Definition, report: Report) -> Iterable[tuple[str, Gro
                 yield meant, section
 
 
-def _unknown_section(head: Atom, kind: str, report: Report) -> str | None:
+def _unknown_section(head: Token, kind: str, report: CheckReport) -> str | None:
     """Report a section that there is not; the one that was probably meant, so that checking goes on."""
     other = "problem" if kind == "domain" else "domain"
     meant = nearest(head.text, SECTIONS[kind])
@@ -231,7 +303,7 @@ def _unknown_section(head: Atom, kind: str, report: Report) -> str | None:
     return meant
 
 
-def _derived(section: Group, report: Report) -> list[DerivedSyntax]:
+def _derived(section: Group, report: CheckReport) -> list[DerivedSyntax]:
     items = section.items
     if len(items) != 3:
         report.error(
@@ -248,23 +320,23 @@ def _derived(section: Group, report: Report) -> list[DerivedSyntax]:
 _ACTION_KEYWORDS = (":parameters", ":parameter", ":precondition", ":effect")
 
 
-def _action(section: Group, report: Report) -> list[ActionSyntax]:
+def _action(section: Group, report: CheckReport) -> list[ActionSyntax]:
     items = section.items
     name = items[1] if len(items) > 1 else None
-    if not isinstance(name, Atom) or not is_name(name):
+    if not isinstance(name, Token) or not is_name(name):
         report.error("bad-name", "wanted the name of an action", name or items[0])
         return []
     at = 3 if len(items) > 2 and is_settings(items[2]) else 2
-    parts: dict[str, tuple[Atom, Node]] = {}
+    parts: dict[str, tuple[Token, Node]] = {}
     while at < len(items):
         key = items[at]
         at += 1
-        if not isinstance(key, Atom) or key.text not in _ACTION_KEYWORDS:
+        if not isinstance(key, Token) or key.text not in _ACTION_KEYWORDS:
             _not_a_keyword(key, name, report)
-            if isinstance(key, Atom) and key.text.startswith(":"):
+            if isinstance(key, Token) and key.text.startswith(":"):
                 at += 1
             continue
-        if at >= len(items) or (isinstance(value := items[at], Atom) and value.text in _ACTION_KEYWORDS):
+        if at >= len(items) or (isinstance(value := items[at], Token) and value.text in _ACTION_KEYWORDS):
             report.error("bad-section", f"nothing stands behind `{key.text}`", key)
             continue
         at += 1
@@ -289,8 +361,8 @@ def _action(section: Group, report: Report) -> list[ActionSyntax]:
     ]
 
 
-def _not_a_keyword(key: Node, name: Atom, report: Report) -> None:
-    if isinstance(key, Atom) and key.text.startswith(":"):
+def _not_a_keyword(key: Node, name: Token, report: CheckReport) -> None:
+    if isinstance(key, Token) and key.text.startswith(":"):
         help_ = report.near(key.text, _ACTION_KEYWORDS)
         report.error("unknown-section", f"an action has no part `{key.text}`", key, help=help_)
     else:
@@ -302,7 +374,7 @@ def _not_a_keyword(key: Node, name: Atom, report: Report) -> None:
         )
 
 
-def _parameters(part: tuple[Atom, Node] | None, report: Report) -> tuple[Typed, ...]:
+def _parameters(part: tuple[Token, Node] | None, report: CheckReport) -> tuple[Typed, ...]:
     if part is None:
         return ()
     key, value = part
@@ -312,10 +384,10 @@ def _parameters(part: tuple[Atom, Node] | None, report: Report) -> tuple[Typed, 
     return tuple(parse_typed(value.items, report, variables=True))
 
 
-def _atoms(items: Sequence[Node], report: Report) -> list[Atom]:
+def _atoms(items: Sequence[Node], report: CheckReport) -> list[Token]:
     found = []
     for item in items:
-        if isinstance(item, Atom):
+        if isinstance(item, Token):
             found.append(item)
         else:
             report.error("bad-section", "wanted a keyword such as `:typing`", item)

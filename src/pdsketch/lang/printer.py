@@ -20,7 +20,7 @@ from itertools import pairwise
 from typing import Final, final
 
 from pdsketch.lang.diagnostics import Error, error
-from pdsketch.lang.reader import Atom, Comment, Group, Node, Reading, read
+from pdsketch.lang.reader import Comment, Group, Node, Reading, Token, read
 from pdsketch.lang.source import Source
 
 WIDTH: Final = 100
@@ -129,7 +129,7 @@ class _Printer:
         for node in group.items:
             if previous is not None and not _is_glued(previous, node):
                 width += 1
-            width += len(node.text) if isinstance(node, Atom) else self.measure(node)
+            width += len(node.text) if isinstance(node, Token) else self.measure(node)
             previous = node
         at = bisect_left(self.comment_starts, group.start)
         has_comment = at < len(self.comments) and self.comments[at].start < group.end
@@ -141,7 +141,7 @@ class _Printer:
 
     def width(self, unit: Unit) -> int:
         """The width of a unit on one line."""
-        return sum(len(n.text) if isinstance(n, Atom) else self.widths[id(n)] for n in unit)
+        return sum(len(n.text) if isinstance(n, Token) else self.widths[id(n)] for n in unit)
 
     def fits(self, unit: Unit) -> bool:
         """Whether a unit can stand behind what is on the line already."""
@@ -175,7 +175,7 @@ class _Printer:
 
     def unit(self, unit: Unit) -> None:
         for node in unit:
-            if isinstance(node, Atom):
+            if isinstance(node, Token):
                 self.write(self.text[node.start : node.end])
             elif self.column + self.widths[id(node)] <= WIDTH:
                 self.flat(node)
@@ -189,7 +189,7 @@ class _Printer:
         for node in group.items:
             if previous is not None and not _is_glued(previous, node):
                 self.write(" ")
-            if isinstance(node, Atom):
+            if isinstance(node, Token):
                 self.write(self.text[node.start : node.end])
             else:
                 self.flat(node)
@@ -238,7 +238,7 @@ class _Printer:
                 return _is_keyword(unit) or not (_is_keyword(seen.last) or self.fits(unit))
             case _Style.CALL:
                 first = unit[0]
-                if isinstance(first, Atom):
+                if isinstance(first, Token):
                     return seen.groups > 0 or not self.fits(unit)
                 is_header = seen.groups == 0 and _head(group) in _WITH_HEADER
                 return not ((is_header or first.bracket == "[") and self.fits(unit))
@@ -280,7 +280,7 @@ def _style(group: Group) -> _Style:
         return _Style.SECTION
     if head in _HUGS and len(group.items) == 2:
         return _Style.HUG
-    if group.bracket == "[" or head == ":requirements" or all(isinstance(n, Atom) for n in group.items):
+    if group.bracket == "[" or head == ":requirements" or all(isinstance(n, Token) for n in group.items):
         return _Style.FILL
     if head.startswith("?") and not head.startswith("??"):
         return _Style.FILL
@@ -311,7 +311,7 @@ def _starts_declaration(seen: _Seen, unit: Unit) -> bool:
     """Whether a unit of a section starts a declaration: ``a b - t``, ``(p ?x)``, ``(f) - number``."""
     if _is_atom(seen.last, "-") or _is_atom(unit, "-"):
         return False
-    if isinstance(seen.last[0], Atom) and isinstance(unit[0], Atom):
+    if isinstance(seen.last[0], Token) and isinstance(unit[0], Token):
         # Within `a b - t` no declaration starts; behind its type the next one does.
         return not seen.second or _is_atom(seen.second, "-")
     return True
@@ -321,28 +321,28 @@ def _has_keywords(group: Group) -> bool:
     head = _head(group)
     if not head.startswith(":") or head == ":requirements":
         return False
-    return any(isinstance(n, Atom) and n.text.startswith(":") for n in group.items[1:])
+    return any(isinstance(n, Token) and n.text.startswith(":") for n in group.items[1:])
 
 
 def _head(group: Group) -> str:
     first = group.items[0] if group.items else None
-    return first.text if isinstance(first, Atom) else ""
+    return first.text if isinstance(first, Token) else ""
 
 
 def _is_atom(unit: Unit, text: str) -> bool:
-    return len(unit) == 1 and isinstance(unit[0], Atom) and unit[0].text == text
+    return len(unit) == 1 and isinstance(unit[0], Token) and unit[0].text == text
 
 
 def _is_keyword(unit: Unit) -> bool:
-    return isinstance(unit[0], Atom) and unit[0].text.startswith(":")
+    return isinstance(unit[0], Token) and unit[0].text.startswith(":")
 
 
 def _is_glued(previous: Node, node: Node) -> bool:
     """Whether no space stands between two nodes: before a comma, inside ``vector[…]`` and ``name="…"``."""
-    if isinstance(node, Atom):
-        is_setting = node.text[0] == '"' and isinstance(previous, Atom) and previous.text[-1] == "="
+    if isinstance(node, Token):
+        is_setting = node.text[0] == '"' and isinstance(previous, Token) and previous.text[-1] == "="
         return node.text == "," or (is_setting and previous.end == node.start)
-    if isinstance(previous, Atom) and previous.text == ",":
+    if isinstance(previous, Token) and previous.text == ",":
         return False
     return node.bracket == "[" and previous.end == node.start
 

@@ -57,7 +57,7 @@ def is_word_of_its_own(text: str) -> bool:
 
 
 @final
-class Atom:
+class Token:
     """A name, a variable, a number, a keyword, a quoted string or a comma.
 
     ``text`` is in lower case, as PDDL compares names; the author's spelling
@@ -76,7 +76,7 @@ class Atom:
         return self.start + len(self.text)
 
     def __repr__(self) -> str:
-        return f"Atom({self.text!r}, {self.start})"
+        return f"Token({self.text!r}, {self.start})"
 
 
 @final
@@ -101,7 +101,7 @@ class Group:
         """The parts, in order."""
         if self._items is None:
             text, start = self._text or "", self.start
-            self._items = [Atom(m[0], start + m.start()) for m in _WORD.finditer(text, 1, len(text) - 1)]
+            self._items = [Token(m[0], start + m.start()) for m in _WORD.finditer(text, 1, len(text) - 1)]
         return self._items
 
     @items.setter
@@ -118,7 +118,7 @@ class Group:
         return f"Group({self.bracket!r}, {self.items!r})"
 
 
-Node = Atom | Group
+Node = Token | Group
 
 
 @final
@@ -161,6 +161,8 @@ def read(source: Source) -> Reading:
     for match in TOKEN.finditer(text):
         token = match[0]
         first = token[0]
+        # A flat list of words is one match of the regular expression: most of a large problem is `(at a
+        # b)`, and its words become nodes only if somebody asks.
         if first == "(" and len(token) > 1:
             items.append(Group(first, match.start(), token))
             if not len(items) & _MANY:
@@ -190,7 +192,7 @@ def read(source: Source) -> Reading:
         elif first == ";":
             reading.comments.append(Comment(source.text[match.start() : match.end()], match.start()))
         else:
-            items.append(Atom(token, match.start()))
+            items.append(Token(token, match.start()))
             if len(token) > MAX_TOKEN or (first == '"' and (len(token) == 1 or token[-1] != '"')):
                 reading.diagnostics.append(_bad_token(source, token, match.start()))
                 break
@@ -271,14 +273,14 @@ def _report_unclosed(reading: Reading, stack: list[Group]) -> None:
     )
 
 
-def _swallowed(group: Group, depth: int = 0) -> tuple[Group, Atom] | None:
+def _swallowed(group: Group, depth: int = 0) -> tuple[Group, Token] | None:
     """The first list that holds a section, or a part of an action, which should stand behind it."""
     for item in group.items:
-        if isinstance(item, Atom):
+        if isinstance(item, Token):
             if item.text in PARTS and _head(group) != ":action":
                 return group, item
         elif depth > 0 and _head(item) in _SECTIONS:
-            assert isinstance(item.items[0], Atom)
+            assert isinstance(item.items[0], Token)
             return group, item.items[0]
         elif (found := _swallowed(item, depth + 1)) is not None:
             return found
@@ -301,7 +303,7 @@ def _early_end(source: Source, nodes: list[Node]) -> Diagnostic | None:
 
 def _head(group: Group) -> str:
     first = group.items[0] if group.items else None
-    return first.text if isinstance(first, Atom) else ""
+    return first.text if isinstance(first, Token) else ""
 
 
 def _too_deep(source: Source, at: int) -> Diagnostic:

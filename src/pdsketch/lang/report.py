@@ -4,13 +4,47 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import islice
-from typing import Protocol, final
+from typing import TYPE_CHECKING, Protocol, final
 
 from pdsketch.lang.diagnostics import Diagnostic, Note, Severity, did_you_mean
-from pdsketch.lang.occurrences import Key, Occurrences
-from pdsketch.lang.reader import Atom
+from pdsketch.lang.reader import Token
 from pdsketch.lang.source import Source, Span
 from pdsketch.lang.types import Type
+
+if TYPE_CHECKING:
+    from pdsketch.lang.check.tables import Tables
+    from pdsketch.lang.domain import Blank, Role
+
+
+# What the passes resolved, with its places: which name stands for what, and the types of expressions.
+#
+# Only an analysis of a text asks for it (`CheckReport.occurrences`); loading a file does not keep it.
+
+Key = tuple[str, str | int]
+"""What a name stands for: ``("type", t)``, ``("predicate", p)``, ``("object", o)``, ``("action", a)``,
+``("blank", full name)``, or ``("variable", offset of its declaration)``."""
+
+
+@final
+class Occurrences:
+    """The resolved names and the types of one source, by their offsets.
+
+    ``references`` maps the offset of a name to its end and to what it stands for;
+    ``types`` maps the place of an expression, or of a declared variable, to its type.
+    ``tables``, ``blanks`` and ``roles`` are what is known of a domain in the end.
+    """
+
+    def __init__(self) -> None:
+        self.references: dict[int, tuple[int, Key]] = {}
+        self.types: dict[tuple[int, int], Type] = {}
+        self.tables: Tables | None = None
+        self.blanks: dict[str, Blank] = {}
+        self.roles: dict[str, Role] = {}
+
+    def adopt(self, other: Occurrences) -> None:
+        """Take over what another pass resolved."""
+        self.references.update(other.references)
+        self.types.update(other.types)
 
 
 class Placed(Protocol):
@@ -36,7 +70,7 @@ MOST_LISTED = 8
 
 
 @final
-class Report:
+class CheckReport:
     """The diagnostics of one source; the places of what was resolved, where ``occurrences`` takes them."""
 
     def __init__(self, source: Source, occurrences: Occurrences | None = None) -> None:
@@ -61,7 +95,12 @@ class Report:
         notes: Iterable[Note] = (),
         severity: Severity = "error",
     ) -> None:
-        """Note one diagnostic, up to a limit."""
+        """Note one diagnostic, up to a limit.
+
+        ``code`` is one of ``docs/diagnostics.md``, ``message`` says in a sentence what was wanted and found
+        ``at`` the place, ``label`` stands under that place, ``help`` is one fix. ``notes`` point to other
+        places. A ``severity`` of ``warning`` does not keep the source from being loaded.
+        """
         self._counts[severity] += 1
         if self._counts[severity] > MOST:
             return
@@ -80,7 +119,10 @@ class Report:
     def warning(
         self, code: str, message: str, at: Placed, *, label: str = "", help: str | None = None
     ) -> None:
-        """Note something that loads, but is probably not meant."""
+        """Note something that loads, but is probably not meant.
+
+        ``code``, ``message``, ``at``, ``label`` and ``help`` are those of `error`.
+        """
         self.error(code, message, at, label=label, help=help, severity="warning")
 
     def refers(self, start: int, end: int, key: Key) -> None:
@@ -93,11 +135,11 @@ class Report:
         if self.occurrences is not None:
             self.occurrences.types[at.start, at.end] = type_
 
-    def fresh(self) -> Report:
+    def fresh(self) -> CheckReport:
         """An empty report of the same source, for a pass that may be repeated."""
-        return Report(self.source, None if self.occurrences is None else Occurrences())
+        return CheckReport(self.source, None if self.occurrences is None else Occurrences())
 
-    def adopt(self, other: Report) -> None:
+    def adopt(self, other: CheckReport) -> None:
         """Take over what another report holds."""
         self.diagnostics += other.diagnostics
         if self.occurrences is not None and other.occurrences is not None:
@@ -106,8 +148,8 @@ class Report:
     def near(self, name: str, known: Iterable[str], listed: str = "", also: Iterable[str] = ()) -> str | None:
         """A help line for a name that is not known, while there is time for it.
 
-        Where none is near, the first ones that there are, if ``listed`` says what they are.
-        ``also`` may be meant as well, and is not listed.
+        It names what is spelled like ``name`` among the ``known``. Where nothing is, the first ones that
+        there are, if ``listed`` says what they are. ``also`` may be meant as well, and is not listed.
         """
         self._hints -= 1
         if self._hints < 0:
@@ -124,8 +166,12 @@ class Report:
         return any(d.severity == "error" for d in self.diagnostics)
 
 
-def duplicate(what: str, atom: Atom, first: Placed, report: Report) -> None:
-    """Report a name that is declared twice, with both places."""
+def duplicate(what: str, atom: Token, first: Placed, report: CheckReport) -> None:
+    """Report a name that is declared twice, with both places.
+
+    ``what`` the name is of (``parameter``, ``predicate``), for the message; ``atom`` is the second
+    declaration, ``first`` the place of the one before it, and ``report`` takes the diagnostic.
+    """
     report.error(
         "duplicate-name",
         f"{what} `{atom.text}` is declared twice",

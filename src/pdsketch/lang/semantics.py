@@ -3,7 +3,7 @@
 A state maps ground atoms to values: ``("on", "a", "b"): True``. A Boolean atom
 that is not there is false. Every other engine (the tensor program, the grounded
 task, the kernels) is tested against this module, and the validator judges plans
-by it; so it is written to be read. What expressions mean stands in `moment`,
+by it; so it is written to be read. What expressions mean stands in `evaluation`,
 what steps do stands here.
 """
 
@@ -11,22 +11,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from operator import add, mul, sub, truediv
-from typing import Any
+from typing import Any, Literal
 
 from pdsketch.lang.data import elementwise, flat, near, show_atom, shown
 from pdsketch.lang.diagnostics import error
 from pdsketch.lang.domain import Data, Fact
-from pdsketch.lang.moment import Bindings, Moment, State
+from pdsketch.lang.evaluation import Bindings, EvaluationContext, State, StaticContext
 from pdsketch.lang.steps import Step
 from pdsketch.lang.terms import Expr, Update
-from pdsketch.lang.world import StaticContext
 
 __all__ = [
     "Bindings",
-    "Moment",
+    "EvaluationContext",
     "State",
     "StaticContext",
     "Step",
+    "TNorm",
     "applicable",
     "apply",
     "apply_at",
@@ -37,64 +37,71 @@ __all__ = [
     "holds",
 ]
 
-
-def evaluate(world: StaticContext, state: State, expr: Expr, bindings: Bindings | None = None) -> Any:
-    """The value of an expression in a state."""
-    return Moment(world, state).value(expr, bindings or {})
+TNorm = Literal["godel", "product", "lukasiewicz"]
+"""What connectives mean on degrees of truth; on true and false all of them agree with this module."""
 
 
-def holds(world: StaticContext, state: State, expr: Expr) -> bool:
+def evaluate(static: StaticContext, state: State, expr: Expr, bindings: Bindings | None = None) -> Any:
+    """The value of an expression in a state: a Boolean, a number, a tuple of numbers.
+
+    ``static`` holds what no action changes: the domain, the objects, external functions. ``state`` maps
+    ground atoms to values; ``bindings`` are what the free variables of ``expr`` stand for.
+    """
+    return EvaluationContext(static, state).value(expr, bindings or {})
+
+
+def holds(static: StaticContext, state: State, expr: Expr) -> bool:
     """Whether a closed formula is true in a state."""
-    return bool(evaluate(world, state, expr))
+    return bool(evaluate(static, state, expr))
 
 
-def encode(world: StaticContext, state: State) -> dict[Fact, Data]:
+def encode(static: StaticContext, state: State) -> dict[Fact, Data]:
     """The state with every encoded predicate that it does not hold yet."""
-    return Moment(world, state).encoded()
+    return EvaluationContext(static, state).encoded()
 
 
-def bind(world: StaticContext, step: Step) -> dict[str, Any]:
+def bind(static: StaticContext, step: Step) -> dict[str, Any]:
     """What the parameters of an action stand for in a step."""
-    parameters = world.domain.actions[step[0]].parameters
+    parameters = static.domain.actions[step[0]].parameters
     return {p.name: argument for p, argument in zip(parameters, step[1:], strict=True)}
 
 
-def applicable(world: StaticContext, state: State, step: Step) -> bool:
+def applicable(static: StaticContext, state: State, step: Step) -> bool:
     """Whether the precondition of a ground action holds."""
-    return bool(evaluate(world, state, world.domain.actions[step[0]].precondition, bind(world, step)))
+    return bool(evaluate(static, state, static.domain.actions[step[0]].precondition, bind(static, step)))
 
 
-def cost(world: StaticContext, state: State, step: Step) -> float:
+def cost(static: StaticContext, state: State, step: Step) -> float:
     """What a step costs where the metric is ``total-cost``: 0 unless the action says so."""
-    stated = world.domain.actions[step[0]].cost
-    return 0 if stated is None else evaluate(world, state, stated, bind(world, step))
+    stated = static.domain.actions[step[0]].cost
+    return 0 if stated is None else evaluate(static, state, stated, bind(static, step))
 
 
-def apply(world: StaticContext, state: State, step: Step) -> dict[Fact, Data]:
+def apply(static: StaticContext, state: State, step: Step) -> dict[Fact, Data]:
     """The state after a ground action. Its precondition is not asked for.
 
     All effects happen at once: conditions and values are read from the old
     state. Deletes come first, then Boolean assigns, then adds. What only the
     encoder reads is absent afterwards.
     """
-    return apply_at(Moment(world, state), step)
+    return apply_at(EvaluationContext(static, state), step)
 
 
-def apply_at(moment: Moment, step: Step) -> dict[Fact, Data]:
+def apply_at(context: EvaluationContext, step: Step) -> dict[Fact, Data]:
     """`apply`, in a state from which something may have been derived already."""
-    predicates = moment.world.domain.predicates
-    new = moment.encoded()
-    raw = moment.world.of_role("raw")
+    predicates = context.static.domain.predicates
+    new = context.encoded()
+    raw = context.static.of_role("raw")
     if raw:
         new = {fact: value for fact, value in new.items() if fact[0] not in raw}
-    action = moment.world.domain.actions[step[0]]
-    fired = list(moment.updates(action.effects, bind(moment.world, step)))
+    action = context.static.domain.actions[step[0]]
+    fired = list(context.updates(action.effects, bind(context.static, step)))
     writers: dict[Fact, list[tuple[Update, Any]]] = {}
     for update, fact, value in fired:
         if update.op not in ("add", "delete"):
             writers.setdefault(fact, []).append((update, value))
     changes: dict[Fact, Any] = {fact: False for update, fact, _ in fired if update.op == "delete"}
-    changes |= {fact: _written(fact, writes, moment) for fact, writes in writers.items()}
+    changes |= {fact: _written(fact, writes, context) for fact, writes in writers.items()}
     changes |= {fact: True for update, fact, _ in fired if update.op == "add"}
     for fact, value in changes.items():
         if value is False and predicates[fact[0]].role == "observed":
@@ -104,7 +111,7 @@ def apply_at(moment: Moment, step: Step) -> dict[Fact, Data]:
     return new
 
 
-def _written(fact: Fact, writes: list[tuple[Update, Any]], moment: Moment) -> Any:
+def _written(fact: Fact, writes: list[tuple[Update, Any]], context: EvaluationContext) -> Any:
     """The value that several writers give one variable.
 
     Assigns must agree, but of truth values true wins, as adds do; increases and decreases
@@ -114,7 +121,7 @@ def _written(fact: Fact, writes: list[tuple[Update, Any]], moment: Moment) -> An
     first, value = writes[0]
     if len({_KINDS[update.op] for update, _ in writes}) > 1:
         raise error("conflicting-effects", f"`{words}` is assigned and changed in one step", first.span)
-    if first.op == "assign" and moment.world.domain.predicates[fact[0]].type.is_bool:
+    if first.op == "assign" and context.static.domain.predicates[fact[0]].type.is_bool:
         value = any(written for _, written in writes)
     elif first.op == "assign":
         for update, other in writes:
@@ -125,15 +132,15 @@ def _written(fact: Fact, writes: list[tuple[Update, Any]], moment: Moment) -> An
                     update.span,
                 )
     else:
-        old = moment.atom(fact, first.span)
+        old = context.atom(fact, first.span)
         for update, change in writes:
             old = elementwise(_CHANGE[update.op], old, change)
         value = old
-    return _within_choices(fact, value, first, moment)
+    return _within_choices(fact, value, first, context)
 
 
-def _within_choices(fact: Fact, value: Any, update: Update, moment: Moment) -> Any:
-    choices = moment.world.domain.predicates[fact[0]].type.choices
+def _within_choices(fact: Fact, value: Any, update: Update, context: EvaluationContext) -> Any:
+    choices = context.static.domain.predicates[fact[0]].type.choices
     if choices is not None and not all(0 <= v < choices for v in flat(value)):
         raise error(
             "value-out-of-range",

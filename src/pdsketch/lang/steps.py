@@ -2,18 +2,98 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from re import fullmatch
-from typing import Any
+from typing import Any, Final
 
-from pdsketch.lang.data import short, show_atom, shown
+from pdsketch.lang.data import flat, plain, short, show_atom, shown
 from pdsketch.lang.diagnostics import Diagnostic, Error, did_you_mean, error
 from pdsketch.lang.domain import Action, Domain
-from pdsketch.lang.reader import Atom, Group, Node, read
+from pdsketch.lang.reader import Group, Node, Token, read
 from pdsketch.lang.source import Source, Span
 from pdsketch.lang.terms import Variable
-from pdsketch.lang.types import ObjectType
-from pdsketch.lang.values import check_value
+from pdsketch.lang.types import ObjectType, ValueType
+
+# Does a value fit its type? One rule, one code and one wording for each slip, over plain numbers and shapes.
+#
+# `shape-mismatch`, `not-finite`, `value-out-of-range`, and `bad-value` for what is no number at all.
+
+LARGEST_FLOAT: Final = 3.4028234663852886e38
+"""The largest float32."""
+
+BEYOND_INTS: Final = 2**63 - 1
+"""Ints are less than this, and at least its negative: states mark overflow by the limits of 64 bits."""
+
+
+def check_value(what: str, type_: ValueType, value: Any) -> Any:
+    """A value as (nested) tuples of numbers; a vector of one may stand for a number. Else an `Error`."""
+    value = plain(value)
+    numbers = [*flat(value)]
+    if not all(isinstance(number, bool | int | float) for number in numbers):
+        raise error("bad-value", f"{what} is a {type_}, and {shown(value)} is no value")
+    if type_.shape == () and isinstance(value, tuple) and len(numbers) == len(value) == 1:
+        value = value[0]
+    found = shape_of(value)
+    if found is None:
+        raise error("bad-value", f"{what} is a {type_}, and the rows of {shown(value)} differ in length")
+    if (found == ()) if type_.shape is None else found != type_.shape:
+        raise error("shape-mismatch", f"{what} has the shape {found}, and {wanted_shape(type_)} was wanted")
+    for number in numbers:
+        check_number(what, type_, number, value)
+    return value
+
+
+def check_number(what: str, type_: ValueType, number: float, within: Any = None) -> None:
+    """Refuse a number that no value of the type holds; ``within``: the value that it is part of.
+
+    ``what`` names the place of ``number`` in messages ("`level` of a"); ``type_`` says whether it is an int
+    or a float32, and its range.
+    """
+    if not math.isfinite(number):
+        raise error("not-finite", f"{what} is {_whole(number, within)}, which is not finite")
+    if type_.prim == "float32":
+        if abs(number) > LARGEST_FLOAT:
+            raise error("not-finite", f"{what} is {_whole(number, within)}, which is too large for a float32")
+    elif not in_range(type_, number):
+        raise error("value-out-of-range", out_of_range(what, type_, number))
+
+
+def _whole(number: float, within: Any) -> str:
+    return shown(number if within is None else within)
+
+
+def shape_of(value: Any) -> tuple[int, ...] | None:
+    """The shape of nested tuples; None if they are ragged."""
+    if not isinstance(value, tuple):
+        return ()
+    inner = {shape_of(element) for element in value}
+    shape = inner.pop() if inner else ()
+    return None if inner or shape is None else (len(value), *shape)
+
+
+def wanted_shape(type_: ValueType, axes: Sequence[int] = ()) -> str:
+    """The shape of a table of values over objects, in words; ``d`` is an axis of any length."""
+    own = ["d"] if type_.shape is None else [*map(str, type_.shape)]
+    return f"({', '.join([*map(str, axes), *own])})"
+
+
+def in_range(type_: ValueType, number: float) -> bool:
+    """Whether a finite number is a Boolean, or an int, of a type."""
+    if number != int(number):
+        return False
+    upper = 2 if type_.prim == "bool" else type_.choices
+    return -BEYOND_INTS <= number < BEYOND_INTS if upper is None else 0 <= number < upper
+
+
+def out_of_range(what: str, type_: ValueType, number: float) -> str:
+    """What is wrong with a number that is no Boolean, or no int, of a type."""
+    if abs(number) >= BEYOND_INTS:
+        return f"{what} is beyond the ints of 64 bits"
+    choices = "" if type_.choices is None else f" from 0 to {type_.choices - 1}"
+    wanted = "true or false" if type_.prim == "bool" else f"an int{choices}"
+    return f"{what} is {number:g}, and {wanted} was wanted"
+
 
 Step = tuple[Any, ...]
 """The name of an action, then its arguments: names of objects, and values."""
@@ -78,7 +158,11 @@ def argument_words(action: Action, parameter: Variable) -> str:
 def object_of(
     domain: Domain, universe: Mapping[str, ObjectType], action: Action, parameter: Variable, given: Any
 ) -> str:
-    """The name of the object that is given for a parameter."""
+    """The name of the object that is given for a parameter.
+
+    ``given`` must be a name of ``universe`` (objects to types), whose type fits the ``parameter`` of
+    ``action`` in the types of ``domain``; else an `Error` says what would.
+    """
     assert isinstance(parameter.type, ObjectType)
     what = argument_words(action, parameter)
     if not isinstance(given, str):
@@ -132,7 +216,7 @@ def _in_time(nodes: Iterable[Node]) -> list[Node]:
     time: tuple[float, Node] | None = None
     behind = False
     for node in nodes:
-        if isinstance(node, Atom) and time is None and fullmatch(r"\d+(\.\d*)?:", node.text):
+        if isinstance(node, Token) and time is None and fullmatch(r"\d+(\.\d*)?:", node.text):
             time, behind = (float(node.text[:-1]), node), False
         elif behind and isinstance(node, Group) and node.bracket == "[" and len(node.items) == 1:
             behind = False
@@ -148,14 +232,14 @@ def _in_time(nodes: Iterable[Node]) -> list[Node]:
 def _step(node: Node, source: Source, objects: Collection[str]) -> Step:
     if not isinstance(node, Group) or node.bracket != "(":
         raise _unreadable(node, source, "a plan is a list of steps `(action object …)`")
-    if not node.items or not isinstance(node.items[0], Atom):
+    if not node.items or not isinstance(node.items[0], Token):
         raise _unreadable(node, source, "a step begins with the name of an action")
     return (node.items[0].text, *(_argument(item, source, objects) for item in node.items[1:]))
 
 
 def _argument(node: Node, source: Source, objects: Collection[str]) -> Any:
     """A name, a number, or a tuple of numbers."""
-    if isinstance(node, Atom):
+    if isinstance(node, Token):
         return node.text if node.text in objects else _number(node.text)
     if node.bracket != "[":
         raise _unreadable(node, source, "an argument is a name, a number, or a vector `[x, y]`")
@@ -166,7 +250,7 @@ def _argument(node: Node, source: Source, objects: Collection[str]) -> Any:
 
 
 def _is_comma(node: Node) -> bool:
-    return isinstance(node, Atom) and node.text == ","
+    return isinstance(node, Token) and node.text == ","
 
 
 def _number(text: str) -> int | float | str:

@@ -13,14 +13,14 @@ from __future__ import annotations
 
 from typing import NamedTuple, final
 
-from pdsketch.lang.reader import Atom, Group, Node
+from pdsketch.lang.reader import Group, Node, Token
 
 
 @final
 class TypeName(NamedTuple):
     """``item``, ``vector[float32, 2]``, ``int64[choices=4]``: a name and its bracket, if any."""
 
-    name: Atom
+    name: Token
     bracket: Group | None = None
 
     @property
@@ -50,7 +50,7 @@ TypeSyntax = TypeName | Either
 class Typed(NamedTuple):
     """A name or a variable with the type written behind it, if any."""
 
-    name: Atom
+    name: Token
     type: TypeSyntax | None = None
 
 
@@ -58,7 +58,7 @@ class Typed(NamedTuple):
 class Setting(NamedTuple):
     """``key=value`` in brackets; ``bracket`` belongs to a value such as ``vector[float32]``."""
 
-    key: Atom
+    key: Token
     value: Node
     bracket: Group | None = None
 
@@ -72,7 +72,7 @@ class PredicateSyntax(NamedTuple):
     """
 
     form: Group
-    name: Atom
+    name: Token
     settings: tuple[Setting, ...]
     parameters: tuple[Typed, ...]
     is_function: bool = False
@@ -93,7 +93,7 @@ class DerivedSyntax(NamedTuple):
 class ActionSyntax(NamedTuple):
     """``(:action name :parameters (…) :precondition … :effect …)``, and the whole ``form``."""
 
-    name: Atom
+    name: Token
     parameters: tuple[Typed, ...]
     precondition: Node | None
     effect: Node | None
@@ -104,8 +104,8 @@ class ActionSyntax(NamedTuple):
 class DomainSyntax(NamedTuple):
     """``(define (domain name) …)`` with the entries of all blocks of one kind together."""
 
-    name: Atom
-    requirements: tuple[Atom, ...] = ()
+    name: Token
+    requirements: tuple[Token, ...] = ()
     types: tuple[Typed, ...] = ()
     constants: tuple[Typed, ...] = ()
     predicates: tuple[PredicateSyntax, ...] = ()
@@ -117,9 +117,9 @@ class DomainSyntax(NamedTuple):
 class ProblemSyntax(NamedTuple):
     """``(define (problem name) …)``."""
 
-    name: Atom
-    domain: Atom | None = None
-    requirements: tuple[Atom, ...] = ()
+    name: Token
+    domain: Token | None = None
+    requirements: tuple[Token, ...] = ()
     objects: tuple[Group, ...] = ()
     init: tuple[Group, ...] = ()
     goal: Node | None = None

@@ -6,13 +6,17 @@ Variables that the checker made, whose names no author can write, get names that
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
-from itertools import count, groupby
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import count, groupby, islice, product
+from typing import Final, final
 
+from pdsketch.lang.check.typenames import PRIMITIVES, RESERVED
 from pdsketch.lang.data import show_atom, shown
 from pdsketch.lang.domain import Action, Domain, Predicate, Problem
 from pdsketch.lang.printer import format_source
+from pdsketch.lang.rewrite import conjuncts, substitute
 from pdsketch.lang.source import Source
 from pdsketch.lang.terms import (
     TRUE,
@@ -33,6 +37,42 @@ from pdsketch.lang.terms import (
     walk,
 )
 from pdsketch.lang.types import FLOAT, Hierarchy, ObjectType, ValueType
+
+# Names that any PDDL planner reads: a letter, then letters, digits, ``-`` and ``_``; each for one thing.
+
+WORDS: Final = RESERVED | {*PRIMITIVES, "object", "either", "vector", "total-cost", "define"}
+"""Words of PDDL and of the sketch language, which name nothing else."""
+
+
+def legal(text: str) -> str:
+    """The text as a name: what may not stand in one becomes ``-``."""
+    found = re.sub(r"[^a-z0-9_]+", "-", text.lower()).strip("-_")
+    return found if found[:1].isalpha() and found.isascii() else f"n{found}" if found else "unnamed"
+
+
+@final
+class Names:
+    """One name space: every name that is given away is given once."""
+
+    def __init__(self, taken: Iterable[str] = WORDS) -> None:
+        self._taken = set(taken)
+
+    def give(self, wish: str, suffix: str = "") -> str:
+        """A legal name near to a wish; where it is taken, with the suffix, or with a number."""
+        name = legal(wish)
+        if name in self._taken and suffix:
+            name = f"{name}-{suffix}"
+        if name in self._taken:
+            name = next(other for i in count(2) if (other := f"{name}-{i}") not in self._taken)
+        self._taken.add(name)
+        return name
+
+    def give_all(self, wishes: Iterable[str], suffix: str = "") -> dict[str, str]:
+        """A name for each of these, in their order; what is a name already keeps it."""
+        wanted = list(wishes)
+        first = {wish: self.give(wish, suffix) for wish in wanted if legal(wish) == wish}
+        return {wish: first[wish] if wish in first else self.give(wish, suffix) for wish in wanted}
+
 
 _Names = Mapping[str, str]
 """How variables are written, where not by their own names."""
@@ -263,3 +303,53 @@ def _literal(value: Value) -> str:
     if isinstance(number, float) and value.type != FLOAT and number.is_integer():
         return str(int(number))
     return shown(number)
+
+
+# A goal part by part: its conjuncts, and the instances of those that begin with a quantifier.
+
+MOST_INSTANCES: Final = 200
+"""Of one quantified part: more than anybody reads."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class GoalPart:
+    """A conjunct, how true it is, and if it is quantified, how true its body is for which objects."""
+
+    text: str
+    truth: float
+    instances: tuple[tuple[tuple[str, ...], float], ...] = ()
+
+
+def parts_of(
+    goal: Expr, domain: Domain, universe: Mapping[str, ObjectType], truth: Callable[[Expr], float]
+) -> tuple[GoalPart, ...]:
+    """The parts of a goal; ``truth`` gives the truth of a closed formula.
+
+    ``goal`` is taken apart at its conjunctions; a part that is quantified also has an instance for each
+    object of ``universe`` (names to types) that its variables may stand for in ``domain``.
+    """
+    found = []
+    for part in conjuncts(goal):
+        text = " ".join(part.span.text.split()) if part.span is not None else formula_text(part)
+        bodies = _instances(part, domain, universe)
+        found.append(GoalPart(text, truth(part), tuple((objects, truth(body)) for objects, body in bodies)))
+    return tuple(found)
+
+
+def _instances(
+    part: Expr, domain: Domain, universe: Mapping[str, ObjectType]
+) -> list[tuple[tuple[str, ...], Expr]]:
+    """The body of a quantifier over objects for the first `MOST_INSTANCES` ways to choose them."""
+    if not isinstance(part, Quantified):
+        return []
+    types = [v.type for v in part.variables if isinstance(v.type, ObjectType)]
+    if len(types) < len(part.variables):
+        return []
+    members = [domain.hierarchy.members(type_, universe) for type_ in types]
+    found = []
+    for objects in islice(product(*members), MOST_INSTANCES):
+        named = zip(part.variables, objects, strict=True)
+        by: dict[str, Expr] = {v.name: Object(name, universe[name]) for v, name in named}
+        found.append((objects, substitute(part.body, by)))
+    return found

@@ -10,8 +10,8 @@ from pdsketch.lang.data import show_atom, shown
 from pdsketch.lang.diagnostics import Diagnostic, Error
 from pdsketch.lang.domain import LARGEST_COST, Data, Fact, Problem
 from pdsketch.lang.records import dataclass
-from pdsketch.lang.semantics import Bindings, Moment, StaticContext, apply_at, bind
-from pdsketch.lang.steps import Step, resolve
+from pdsketch.lang.semantics import Bindings, EvaluationContext, StaticContext, apply_at, bind
+from pdsketch.lang.steps import Step, is_step, resolve
 from pdsketch.lang.terms import Expr, Logic, Quantified, free_variables
 
 
@@ -41,12 +41,12 @@ def validate(
     ``functions`` are the external predicates and blanks of the domain, as
     `StaticContext` takes them.
     """
-    world = StaticContext.of(problem, functions)
+    static = StaticContext.of(problem, functions)
     state: Mapping[Fact, Data] = problem.init
     total = 0.0
     for index, written in enumerate(plan):
         try:
-            outcome = _take(world, state, written, problem.metric)
+            outcome = _take(static, state, written, problem.metric)
         except Error as refused:
             outcome = refused.diagnostics[0]
         if isinstance(outcome, Diagnostic):
@@ -54,7 +54,7 @@ def validate(
         state, paid = outcome
         total += paid
     try:
-        failure = _first_false(Moment(world, state), problem.goal, {})
+        failure = _first_false(EvaluationContext(static, state), problem.goal, {})
     except Error as refused:
         return Verdict(False, _tidy(total), None, refused.diagnostics[0])
     if failure is not None:
@@ -63,53 +63,53 @@ def validate(
 
 
 def _take(
-    world: StaticContext, state: Mapping[Fact, Data], written: Step, metric: str
+    static: StaticContext, state: Mapping[Fact, Data], written: Step, metric: str
 ) -> tuple[dict[Fact, Data], float] | Diagnostic:
     """The next state and what the step cost, or why it cannot be taken."""
-    step = _resolve(world, written)
+    step = _resolve(static, written)
     if isinstance(step, Diagnostic):
         return step
-    action = world.domain.actions[step[0]]
-    moment = Moment(world, state)
-    bindings = bind(world, step)
-    failure = _first_false(moment, action.precondition, bindings)
+    action = static.domain.actions[step[0]]
+    context = EvaluationContext(static, state)
+    bindings = bind(static, step)
+    failure = _first_false(context, action.precondition, bindings)
     if failure is not None:
         return _explain("not-applicable", f"the precondition of `{action.name}`", failure)
     paid = 1.0 if metric == "unit" else 0.0
     if metric == "cost" and action.cost is not None:
-        paid = moment.value(action.cost, bindings)
+        paid = context.value(action.cost, bindings)
         if not paid <= LARGEST_COST:
             return Diagnostic("cost-too-large", f"a cost is at most {LARGEST_COST:g}", action.cost.span)
-    return apply_at(moment, step), paid
+    return apply_at(context, step), paid
 
 
-def _resolve(world: StaticContext, written: Step) -> Step | Diagnostic:
+def _resolve(static: StaticContext, written: Step) -> Step | Diagnostic:
     """The step in the domain's own names, or what is wrong with it, which has its place in the plan."""
     try:
-        return resolve(world.domain, world.universe, written)
+        return resolve(static.domain, static.universe, written)
     except Error as refused:
         return replace(refused.diagnostics[0], span=None)
 
 
-def _first_false(moment: Moment, expr: Expr, bindings: Bindings) -> tuple[Expr, Bindings] | None:
+def _first_false(context: EvaluationContext, expr: Expr, bindings: Bindings) -> tuple[Expr, Bindings] | None:
     """The first part of a conjunction that is false, with the bindings that make it so."""
     match expr:
         case Logic(op="and"):
             for part in expr.args:
-                failure = _first_false(moment, part, bindings)
+                failure = _first_false(context, part, bindings)
                 if failure is not None:
                     return failure
             return None
         case Quantified(op="forall"):
             names = [variable.name for variable in expr.variables]
-            for instance in moment.world.instances(expr.variables):
+            for instance in context.static.instances(expr.variables):
                 inner = {**bindings, **dict(zip(names, instance, strict=True))}
-                failure = _first_false(moment, expr.body, inner)
+                failure = _first_false(context, expr.body, inner)
                 if failure is not None:
                     return failure
             return None
         case _:
-            return None if moment.value(expr, bindings) else (expr, bindings)
+            return None if context.value(expr, bindings) else (expr, bindings)
 
 
 def _explain(code: str, whole: str, failure: tuple[Expr, Bindings]) -> Diagnostic:
@@ -122,10 +122,13 @@ def _explain(code: str, whole: str, failure: tuple[Expr, Bindings]) -> Diagnosti
     return Diagnostic(code, f"{whole} does not hold: {words} is false{where}", expr.span, "false here")
 
 
-def _at_step(reason: Diagnostic, index: int, step: Step) -> Diagnostic:
+def _at_step(reason: Diagnostic, index: int, step: Any) -> Diagnostic:
+    """The reason with the step that it is about, which need not be one: users hand in anything."""
+    atom = (step,) if isinstance(step, str) else step
+    words = show_atom(atom) if is_step(atom) else f"{step!r:.40}"
     return Diagnostic(
         reason.code,
-        f"step {index + 1}, {show_atom(step)}: {reason.message}",
+        f"step {index + 1}, {words}: {reason.message}",
         reason.span,
         reason.label,
         reason.help,

@@ -94,7 +94,11 @@ class Features(nn.Module):
     def whole(
         self, parts: Sequence[Tensor], args: Sequence[Argument], elements: Mapping[int, Tensor]
     ) -> Tensor:
-        """The parts and the pooled sets beside them."""
+        """The parts and the pooled sets beside them.
+
+        ``parts`` are the features of single arguments and of pairs, ``[..., width]``; ``elements`` those of
+        each element of the sets among ``args``, by place.
+        """
         context = torch.cat(list(parts), dim=-1) if parts else None
         pooled = []
         for name, pool in self.pools.items():

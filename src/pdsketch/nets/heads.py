@@ -28,8 +28,10 @@ LOG_FLOOR = 1e-6
 class Head(nn.Module):
     """The last layer and what its numbers mean; ``before`` is the value around which a residual head starts.
 
-    ``out_mean`` and ``out_scale`` are those of the numbers to be predicted,
-    where data told them (`expect`); a residual ignores the mean.
+    It makes ``features`` numbers into a value of ``spec``; ``generator`` draws the weights. A ``residual``
+    head begins by keeping the value that is there; ``bounded`` numbers stay between −2 and 2. ``out_mean``
+    and ``out_scale`` are those of the numbers to be predicted, where data told them (`expect`); a residual
+    ignores the mean.
     """
 
     def __init__(

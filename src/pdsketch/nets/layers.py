@@ -47,7 +47,11 @@ def affine(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
 def linear(
     inputs: int, outputs: int, generator: torch.Generator | None, *, zero: bool = False, bias: bool = True
 ) -> nn.Linear:
-    """A linear layer, uniform in ±1/√inputs as PyTorch's own, or all zero."""
+    """A linear layer, uniform in ±1/√inputs as PyTorch's own, or all ``zero``.
+
+    It takes ``inputs`` numbers to ``outputs``, with a ``bias`` or without; ``generator`` draws the weights
+    (None: torch's own).
+    """
     layer = Affine(inputs, outputs, bias=bias, device=_place())
     bound = 0.0 if zero else 1.0 / math.sqrt(max(1, inputs))
     _fill(layer.weight, bound, generator)

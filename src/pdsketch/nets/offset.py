@@ -110,7 +110,8 @@ class Offset(nn.Module):
     ) -> Tensor:
         """``n`` values for one argument, given the ``other``, ``[..., size]``: ``[..., n, size]``.
 
-        The first is the surest, at the offset; the others are drawn evenly from where the relation holds.
+        ``argument`` is the place of what is proposed, 0 or 1; ``generator`` draws. The first is the surest,
+        at the offset; the others are drawn evenly from where the relation holds.
         """
         with torch.no_grad():
             sign = 1.0 if argument == 0 else -1.0

@@ -19,13 +19,14 @@ KINDS_COUNTED = 4
 class Pool(nn.Module):
     """Each element goes through one network, with the single arguments beside it; then the maximum.
 
-    A maximum means the same for 8 elements and for 14; a sum or a mean does not.
-    What must be counted is counted apart: a few kinds of elements, each a matter
-    of yes or no, so that elements of no such kind do not add up to anything.
+    A maximum means the same for 8 elements and for 14; a sum or a mean does not. What must be counted is
+    counted apart: a few kinds of elements, each a matter of yes or no, so that elements of no such kind do
+    not add up to anything.
 
-    ``kin`` are the single arguments of the elements' own type: each element
-    comes with its difference from them. An element of weight 0 leaves no trace;
-    an empty set gives zeros.
+    ``spec`` is the type of an element, ``context`` the width of the single arguments' features (0: there are
+    none); ``generator`` draws the weights. ``kin`` are the single arguments of the elements' own type: each
+    element comes with its difference from them. An element of weight 0 leaves no trace; an empty set gives
+    zeros.
     """
 
     def __init__(
@@ -54,7 +55,11 @@ class Pool(nn.Module):
         return torch.cat(parts, dim=-1) if len(parts) > 1 else parts[0]
 
     def forward(self, elements: Tensor, weights: Tensor, context: Tensor | None) -> Tensor:
-        """``[..., n, width]`` and ``[..., n]`` → ``[..., features]``."""
+        """``[..., n, width]`` and ``[..., n]`` → ``[..., features]``.
+
+        ``elements`` are the features of each, ``weights`` how far it is in the set, ``context`` the features
+        of the single arguments, ``[..., width]``.
+        """
         leading = elements.shape[:-1]
         hidden = self.element(elements.reshape(-1, elements.shape[-1]))
         if self.context is not None and context is not None:

@@ -2,24 +2,28 @@
 
 from pdsketch.search.heuristics import (
     HeuristicSource as HeuristicSource,
+    given_heuristic as given_heuristic,
     heuristics_help as heuristics_help,
     model_heuristics_help as model_heuristics_help,
-)
-from pdsketch.search.keywords import (
-    Generator as Generator,
-    ModelOptions as ModelOptions,
-    Sampler as Sampler,
-    Sources as Sources,
 )
 from pdsketch.search.latent.heuristics import Searched as Searched
 from pdsketch.search.options import (
     MODEL_SEARCHES as MODEL_SEARCHES,
     SEARCHES as SEARCHES,
+    Generator as Generator,
+    ModelOptions as ModelOptions,
     ModelSearch as ModelSearch,
+    PlanOptions as PlanOptions,
+    Sampler as Sampler,
     model_searches_help as model_searches_help,
 )
-from pdsketch.search.outcome import SearchProgress as SearchProgress
-from pdsketch.search.packed.engine import PackedOptions as PackedOptions, search as search
-from pdsketch.search.planning import plan as plan, plan_many as plan_many
-from pdsketch.search.result import Result as Result, Status as Status, UntrainedWarning as UntrainedWarning
-from pdsketch.search.trace import Nodes as Nodes, SearchNode as SearchNode
+from pdsketch.search.packed.engine import search as search
+from pdsketch.search.planning import plan as plan, plan_many as plan_many, validate as validate
+from pdsketch.search.result import (
+    Nodes as Nodes,
+    Result as Result,
+    SearchNode as SearchNode,
+    SearchProgress as SearchProgress,
+    Status as Status,
+    UntrainedWarning as UntrainedWarning,
+)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from math import ceil
 from time import monotonic
-from typing import Any, Final, final
+from typing import Any, Final, NamedTuple, final
 
 import numpy as np
 import torch
@@ -32,12 +32,14 @@ from pdsketch.abstract import (
 from pdsketch.budget import Budget
 from pdsketch.kernels import Ints
 from pdsketch.lang import Expr, Step
-from pdsketch.search.latent.prices import prices_of
-from pdsketch.search.options import Search
+from pdsketch.search.latent.instances import checked_cost, costs_of
+from pdsketch.search.latent.margin import Margin, hold_at_first
+from pdsketch.search.latent.replay import Trail
+from pdsketch.search.options import PlanOptions, Search
 from pdsketch.search.packed.advance import SOLVED
-from pdsketch.search.packed.engine import PackedOptions, PackedOutcome, kernel_settings, search
+from pdsketch.search.packed.engine import PackedOutcome, kernel_settings, search
 from pdsketch.search.packed.whole import Whole, search_whole
-from pdsketch.search.trace import Trace, continued
+from pdsketch.search.result import Trace, continued
 from pdsketch.task import Narrowing, Task, successor, without_mutexes
 from pdsketch.tensor import Model, State, StateBatch
 
@@ -105,7 +107,9 @@ class AbstractAttempt:
 class AbstractSearch:
     """The search for one problem's plan, which goes on where the model refuses what was found.
 
-    ``compilations`` makes the task of the problem as it is given, which is number ``place`` of it.
+    ``problem`` is a state, a goal and the values of arguments, to be solved in ``model``. ``compilations``
+    makes the task of the problem as it is given, which is number ``place`` of it. With ``costs``, actions
+    cost what they say; ``most`` bounds the expansions, and ``budget`` time and memory.
     """
 
     def __init__(
@@ -159,7 +163,7 @@ class AbstractSearch:
         if self._abstraction is None:
             found = self._compilations.abstraction(self._place, read=False)
             if self._costs:
-                found = found.priced(prices_of(self._model, self._here, 0, found.steps))
+                found = found.priced(costs_of(self._model, self._here, 0, found.steps))
             self._abstraction = found
         return self._abstraction
 
@@ -340,5 +344,117 @@ def _searched(
     return spent
 
 
-def _options(name: Search, limit: int | None) -> PackedOptions:
-    return PackedOptions(search=name, heuristic="ff", weight=WEIGHT, max_expansions=limit)
+def _options(name: Search, limit: int | None) -> PlanOptions:
+    return PlanOptions(search=name, heuristic="ff", weight=WEIGHT, max_expansions=limit)
+
+
+# Plans for many problems from a model's abstraction, which the model is asked to accept together.
+
+Look = Callable[
+    [Mapping[int, list[Step]], Trail], tuple[Mapping[int, str | None], Mapping[int, tuple[str, ...]]]
+]
+"""Replays plans: why each fails, None where it does not, and what is to be said of it."""
+
+
+class Accepted(NamedTuple):
+    """A plan that the model accepts, what it costs, and what is to be said of it."""
+
+    plan: list[Step]
+    cost: float
+    said: tuple[str, ...]
+
+
+def accepted_plans(
+    searches: dict[int, AbstractSearch],
+    model: Model,
+    look: Look,
+    budget: Budget,
+    *,
+    margin: Margin,
+    costs: bool,
+    max_depth: int | None,
+) -> dict[int, Accepted]:
+    """Plans of the abstraction that the model accepts; goals that hold already are taken out of ``searches``.
+
+    Whether they hold is asked together with whether plans reach them, where plans are found at once. Plans
+    are replayed through ``model`` by ``look``, all of a round together; ``budget`` is what that may take.
+    What counts as true is said by ``margin``; with ``costs``, steps cost what the model says, else 1; plans
+    of more than ``max_depth`` steps are none.
+    """
+    found: dict[int, Accepted] = {}
+    at_once = find_at_once([*searches.values()])
+    plans = {i: plan for i, plan in zip(searches, at_once, strict=True) if plan is not None}
+    slow = [i for i in searches if i not in plans]
+    states, goals = [searches[i].state for i in slow], [searches[i].goal for i in slow]
+    held = hold_at_first(model, states, goals, margin) if slow else ()
+    for i, holds in zip(slow, held, strict=True):
+        if holds:
+            del searches[i]
+        elif (plan := searches[i].find()) is not None:
+            plans[i] = plan
+    while plans:
+        now = monotonic()
+        trail = Trail()
+        with budget.running():
+            failed, said = look(plans, trail)
+            paid = paid_for(model, trail) if costs else {}
+        share = (monotonic() - now) / len(plans)
+        again = {}
+        for number, (i, plan) in enumerate(plans.items()):
+            searches[i].attempt.phases["replay"] += share
+            if number in trail.held_at_first:
+                del searches[i]
+                continue
+            if max_depth is not None and len(plan) > max_depth:
+                continue
+            if failed.get(i, "a limit was reached") is None:
+                found[i] = Accepted(
+                    plan, paid.get(number, 0.0) if costs else float(len(plan)), said.get(i, ())
+                )
+            elif (other := searches[i].refine()) is not None:
+                again[i] = other
+        plans = again
+    return found
+
+
+def abstract_searches(
+    model: Model,
+    problems: Mapping[int, AbstractProblem],
+    *,
+    costs: bool,
+    most: int | None,
+    budget: Budget,
+    trace: Trace | None = None,
+) -> dict[int, AbstractSearch]:
+    """The searches of many problems, whose states are read together.
+
+    ``problems`` are states, goals and values of arguments by number; ``model`` keeps what they share. With
+    ``costs``, actions cost what they say. Each search takes at most ``most`` expansions, all of them what
+    ``budget`` allows; ``trace`` gets their nodes.
+    """
+    started = monotonic()
+    states, goals, values = zip(*problems.values(), strict=True)
+    batches = [state.batch for state in states]
+    objects = [batch.universe(0).types for batch in batches]
+    compilations = Compilations(model, objects, goals, batches, values)
+    share = (monotonic() - started) / len(problems)
+    found = {}
+    for place, (i, problem) in enumerate(problems.items()):
+        own = AbstractSearch(model, problem, compilations, place, costs=costs, most=most, budget=budget)
+        own.trace = trace
+        own.attempt.phases["rules"] += share
+        found[i] = own
+    return found
+
+
+def paid_for(model: Model, trail: Trail) -> dict[int, float]:
+    """What each of the replayed plans costs, by its place, as the model's actions say."""
+    found: dict[int, float] = {}
+    for batch, steps, places in trail.moves:
+        for action, index, run in model.grouped(batch, steps):
+            own = places if index is None else [places[i] for i in index.tolist()]
+            cost = model.engine.cost(run, action.name)
+            amounts = [0.0] * len(own) if cost is None else checked_cost(action, cost[:, 0]).tolist()
+            for place, amount in zip(own, amounts, strict=True):
+                found[place] = found.get(place, 0.0) + amount
+    return found

@@ -7,8 +7,9 @@ a heuristic is made, so that names can be listed at once.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
+from pdsketch.extras import HEURISTICS, missing, not_installed, offered
 from pdsketch.heuristics import NAMES, unknown_heuristic
 
 if TYPE_CHECKING:
@@ -90,6 +91,23 @@ MODEL_HEURISTICS: dict[str, Factory] = {
 """The default first."""
 
 
+def given_heuristic(given: Any) -> Any:
+    """What was given; of a text ``NAME:REST``, what another package's ``NAME`` makes of the rest.
+
+    These are the entry points of the group ``pdsketch.heuristics``: ``gnn:FOLDER`` is a network of
+    `pdsketch_paper`, once that is installed.
+    """
+    name, colon, rest = given.partition(":") if isinstance(given, str) else ("", "", "")
+    if not colon:
+        return given
+    if name in offered(HEURISTICS):
+        return offered(HEURISTICS)[name].load()(rest)
+    if name in missing(HEURISTICS):
+        raise not_installed(f"the heuristic `{name}`")
+    known = [*MODEL_HEURISTICS, *(f"{other}:…" for other in offered(HEURISTICS))]
+    raise unknown_heuristic(given, known, "models")
+
+
 def find_model_heuristic(name: object) -> Factory:
     """The heuristic of that name, or that an object makes; an `Error` that lists them if there is none."""
     if isinstance(name, HeuristicSource):
@@ -106,7 +124,7 @@ def heuristics_help() -> str:
 
 def model_heuristics_help() -> str:
     """The heuristics of models in a line."""
-    return _listed(MODEL_HEURISTICS)
+    return f"{_listed(MODEL_HEURISTICS)}; NAME:… of another package, such as gnn:DIR"
 
 
 def _listed(names: Iterable[str]) -> str:

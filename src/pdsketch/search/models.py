@@ -4,38 +4,156 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from math import isinf
 from typing import Any, Final, final
 
 import numpy as np
 import torch
 
-from pdsketch.budget import Budget, LimitError
+from pdsketch.abstract import NoAbstractionError
+from pdsketch.budget import MEGABYTE, Budget, LimitError, current
 from pdsketch.lang import Expr, Step, error
-from pdsketch.search.abstract import AbstractAttempt
-from pdsketch.search.abstract_many import abstract_searches, accepted_plans
+from pdsketch.search.abstract import WEIGHT, AbstractAttempt, abstract_searches, accepted_plans
+from pdsketch.search.heuristics import find_model_heuristic
 from pdsketch.search.latent.candidates import CandidateSource
-from pdsketch.search.latent.doubts import encoded, looked_at
-from pdsketch.search.latent.engine import BestFirstSearch
-from pdsketch.search.latent.goal_test import GoalTest
-from pdsketch.search.latent.heuristics import Searched
-from pdsketch.search.latent.inputs import checked_goals, checked_states
+from pdsketch.search.latent.engine import BestFirstSearch, LatentOutcome
+from pdsketch.search.latent.heuristics import Searched, StateHeuristic
 from pdsketch.search.latent.instances import Candidates, value_types
 from pdsketch.search.latent.limits import LIMITS, status_of, suppress_limits
-from pdsketch.search.latent.margin import CRISP_TRUTH, Margin, levels_of, lowered, share_of
-from pdsketch.search.latent.missing import never_proposed
-from pdsketch.search.latent.options import LatentOptions, budget_of, checked_options
-from pdsketch.search.latent.orders import Order
-from pdsketch.search.latent.reasons import ending, nothing_trained, runaways, untrained, why_not
-from pdsketch.search.latent.replay import Trail
-from pdsketch.search.latent.settings import LatentOutcome, Limits, SearchSettings
+from pdsketch.search.latent.margin import CRISP_TRUTH, GoalTest, Margin, confidences_of, lowered, share_of
+from pdsketch.search.latent.options import budget_of, options_for
+from pdsketch.search.latent.orders import Order, order_of
+from pdsketch.search.latent.reasons import (
+    ending,
+    never_proposed,
+    nothing_trained,
+    runaways,
+    untrained,
+    why_not,
+)
+from pdsketch.search.latent.replay import Trail, encoded, looked_at
 from pdsketch.search.latent.space import Space
 from pdsketch.search.latent.undecided import undecided
-from pdsketch.search.portfolio import NOT_GROUND, half_of, orders_of
+from pdsketch.search.options import PlanOptions
 from pdsketch.search.result import Result, Status, UntrainedWarning
 from pdsketch.tensor import Model, State, StateBatch, Watch
+
+# The states and goals that a user plans for, checked.
+
+
+def checked_states(model: Model, states: Sequence[State] | StateBatch) -> list[State]:
+    """The states as a list."""
+    if isinstance(states, State):
+        states = states.batch
+    if not isinstance(states, Iterable):
+        raise error("bad-state", f"a list of states was wanted, and a {type(states).__name__} was given")
+    listed = list(states)
+    for state in listed:
+        if not isinstance(state, State):
+            raise error("bad-state", f"a State was wanted, and a {type(state).__name__} was given")
+        model.ready(state)
+    return listed
+
+
+def checked_goals(
+    model: Model, states: Sequence[State], goals: Sequence[str | Expr] | str | Expr
+) -> list[Expr]:
+    """The goal of each state; one is the goal of all."""
+    each = list(goals) if isinstance(goals, list | tuple) else [goals] * len(states)
+    if len(each) != len(states):
+        raise error("bad-goals", f"{len(each)} goals were given for {len(states)} states")
+    found = []
+    seen: set[Expr] = set()
+    for state, goal in zip(states, each, strict=True):
+        checked = model.formula(state.batch, goal)  # type: ignore[arg-type]
+        found.append(checked)
+        if checked in seen:
+            continue
+        seen.add(checked)
+        absent = model.domain.analysis.absent_reads(checked)
+        if absent:
+            raise error(
+                "absent-predicate",
+                f"the goal reads `{absent[0]}`, which only the encoder reads: it is absent after a step",
+                checked.span,
+                help="read an encoded predicate instead",
+            )
+    return found
+
+
+# The orders of a search in a model: one of a search that was asked for, else several that take turns.
+
+PORTFOLIO: Final[Mapping[str, float]] = {"ao": WEIGHT, "opt": 1.0, "blind": 1.0}
+"""The heuristics that take turns, and their weights."""
+
+SAMPLED_PORTFOLIO: Final[Mapping[str, float]] = {"goalorder": WEIGHT, **PORTFOLIO}
+"""The same where values are proposed for parameters: relaxations see every relation one step away there."""
+
+NOT_GROUND: Final = (
+    "the model's rules over codes took more than half of the time or memory that is allowed: "
+    "OPT guides the search in the place of AO"
+)
+
+
+def half_of(budget: Budget) -> Budget:
+    """Half of the time and of the memory that are left."""
+    left, room = budget.left(), budget.room()
+    return budget.narrowed(
+        None if isinf(left) else left / 2, None if isinf(room) else max(0.0, room / 2 / MEGABYTE)
+    )
+
+
+def orders_of(
+    options: PlanOptions, searched: Searched, *, with_ao: bool, sampled: bool = False
+) -> tuple[list[Order], tuple[str, ...]]:
+    """The orders in which nodes are expanded, and what is to be said of them.
+
+    ``options`` name the search and the heuristic, which is made for the problems in ``searched``. ``with_ao``
+    is false where AO's rules took too long: OPT takes its place. ``sampled``: values are proposed. In
+    the portfolio, a heuristic that is named takes turns with blind order alone.
+    """
+    name = options.search
+    if name != "portfolio":
+        try:
+            heuristic, said = _guide(options.heuristic, searched, with_ao)
+        except NoAbstractionError as why:
+            raise error(
+                "no-abstraction",
+                f"`{options.heuristic}` has no estimate for this goal: {why}",
+                help="leave search and heuristic out, or name another heuristic",
+            ) from None
+        return [order_of(name, heuristic, options.weight)], said
+    own = options.heuristic is None
+    turns: Mapping[Any, float] = SAMPLED_PORTFOLIO if sampled else PORTFOLIO
+    found, told = [], list[str]()
+    for guide, weight in (turns if own else {options.heuristic: WEIGHT, "blind": 1.0}).items():
+        with suppress(NoAbstractionError):
+            if own and guide == "ao" and not with_ao:
+                continue
+            heuristic, said = _guide(guide, searched, with_ao)
+            told += said
+            if not (own and said):
+                found.append(order_of("wastar", heuristic, weight))
+    return found, tuple(told)
+
+
+def _guide(name: object, searched: Searched, with_ao: bool) -> tuple[StateHeuristic, tuple[str, ...]]:
+    """The heuristic of that name, and what is to be said if it is another one."""
+    if not isinstance(name, str) or not name.startswith("ao"):
+        return find_model_heuristic(name)(searched), ()
+    budget = current()
+    if with_ao:
+        try:
+            with half_of(budget).running():
+                return find_model_heuristic(name)(searched), ()
+        except LimitError:
+            budget.check()
+    return find_model_heuristic("opt")(searched), (NOT_GROUND,) if with_ao else ()
+
 
 MOST_ROUNDS: Final = 8
 """Rounds of candidate values, each with more of them than the last; set by hand."""
@@ -57,14 +175,14 @@ def plan_models(
 ) -> list[Result]:
     """Find a plan for each state and goal; the frontiers share tensor batches.
 
-    ``goals`` is one goal for all states, or one for each; ``given`` are the `LatentOptions`. The limits of
-    expansions and depth hold for each problem, those of time and memory for all
-    of them together.
+    ``states`` are observations, which ``model`` encodes; ``goals`` is one goal for all of them, or one for
+    each; ``given`` are the `PlanOptions`. The limits of expansions and depth hold for each problem, those
+    of time and memory for all of them together.
     """
     if not isinstance(model, Model):
         raise error("bad-model", f"a Model was wanted to plan with, and a {type(model).__name__} was given")
     started = time.monotonic()
-    options = checked_options(model, given)
+    options = options_for(model, given)
     with budget_of(model, options).running() as budget:
         listed = checked_states(model, states)
         if not listed:
@@ -72,7 +190,7 @@ def plan_models(
         wanted = checked_goals(model, listed, goals)
         with torch.inference_mode():
             found: dict[int, Result] = {}
-            for level in levels_of(options.confidence):
+            for level in confidences_of(options.confidence):
                 left = [i for i in range(len(listed)) if i not in found]
                 with share_of(budget, level).running() as share:
                     some = [listed[i] for i in left], [wanted[i] for i in left]
@@ -93,7 +211,7 @@ class _Planning:
         model: Model,
         states: list[State],
         goals: Sequence[Expr],
-        options: LatentOptions,
+        options: PlanOptions,
         started: float,
         budget: Budget,
     ) -> None:
@@ -246,10 +364,10 @@ class _Planning:
         )
         searched = Searched(self.model, goals, space.roots, space.universes, self.costs, pools, self.margin)
         goal_test = GoalTest(self.model, goals, space.universes, self.margin)
-        settings = self._settings(space, left, number, last=last)
+        options = self._round_options(left, number, last=last)
         with_ao = self.with_ao and (self.with_rules or self.options.search != "portfolio")
         orders, less = orders_of(self.options, searched, with_ao=with_ao, sampled=self.sampled)
-        engine = BestFirstSearch(space, goal_test, orders, settings)
+        engine = BestFirstSearch(space, goal_test, orders, options, self._is_exact(space))
         outcomes = engine.run()
         solved = [place for place, outcome in enumerate(outcomes) if outcome.status == "solved"]
         plans = {place: engine.steps(outcomes[place].node) for place in solved}
@@ -297,17 +415,18 @@ class _Planning:
         places = [*plans]
         return {places[n]: why for n, why in failed.items()}, {places[n]: t for n, t in said.items()}
 
-    def _settings(self, space: Space, left: Sequence[int], number: int, *, last: bool) -> SearchSettings:
-        options = self.options
-        cap = options.max_expansions
+    def _round_options(self, left: Sequence[int], number: int, *, last: bool) -> PlanOptions:
+        """The options with the expansions that a round may make."""
+        cap = self.options.max_expansions
         room = None if cap is None else cap - int(self.spent[list(left)].max())
         if not last:
             room = min(FIRST_ROUND << number, room if room is not None else FIRST_ROUND << number)
-        limits = Limits(room, options.max_depth)
+        return replace(self.options, max_expansions=room)
+
+    def _is_exact(self, space: Space) -> bool:
+        """Whether all states of a space are told apart, and all actions tried."""
         sampled = any(t.choices is None and t.prim != "bool" for t in value_types(self.model.domain))
-        exact = all(p.exact for p in space.prints.values()) and not sampled and not options.refused
-        watchers = (options.watch, options.trace)
-        return SearchSettings(options.search, options.k, limits, exact, options.refused, *watchers)
+        return all(p.exact for p in space.prints.values()) and not sampled and not self.options.refused
 
     def _has_room(self, i: int) -> bool:
         limit = self.options.max_expansions

@@ -1,16 +1,23 @@
-"""What both searches are asked: the shared options, and what is wrong with those that were given."""
+"""The options of planning: what they are, for problems and for models, and what is wrong with those given.
+
+`PlanOptions` declares each of them; its defaults are those of models, and `PROBLEM` has those of problems.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import fields
-from typing import Any, Final, Literal, TypeVar, get_args
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict, final, get_args
 
 from pdsketch.budget import DEFAULT_MEGABYTES, Budget, current
-from pdsketch.lang import dataclass, did_you_mean, error
-from pdsketch.search.heuristics import HeuristicSource
-from pdsketch.search.outcome import SearchProgress
-from pdsketch.search.trace import Trace
+from pdsketch.heuristics import NAMES, unknown_heuristic
+from pdsketch.lang import Step, dataclass, did_you_mean, error
+from pdsketch.options import at_least, checked, not_negative, number, one_of, option
+from pdsketch.search.heuristics import HeuristicSource, find_model_heuristic, given_heuristic
+from pdsketch.search.result import SearchProgress, Trace
+
+if TYPE_CHECKING:
+    from pdsketch.tensor import Model, State
 
 LatentSearch = Literal["astar", "wastar", "gbfs"]
 ModelSearch = Literal["portfolio", LatentSearch, "abstract"]
@@ -19,59 +26,150 @@ Search = Literal[LatentSearch, "lazy-gbfs"]
 MODEL_SEARCHES: Final[tuple[ModelSearch, ...]] = get_args(ModelSearch)
 SEARCHES: Final[tuple[Search, ...]] = get_args(Search)
 
-
-def model_searches_help() -> str:
-    """The searches of models in a line."""
-    first, *rest = MODEL_SEARCHES
-    return ", ".join([f"{first} (default)", *rest])
-
-
-DEFAULT_WEIGHT: Final = 5.0
-"""Of h in weighted A*, as in LAMA's first weighted search (Richter & Westphal 2010)."""
-
 Watch = Callable[[SearchProgress], None]
 """Called now and then while a search runs."""
 
+Generator = Callable[["Model", "State", int], Any]
+"""``generator(model, state, round)`` returns values ``[n, *shape]``."""
 
+Sampler = Callable[..., Any]
+"""``sampler(model, state, *objects)`` returns values ``[n, *shape]`` for a parameter, given the objects."""
+
+Sources = Literal["all", "generators"]
+"""Where candidates come from: also every value of the type in the state, or only what is proposed."""
+
+HeuristicCosts = Literal["own", "plus-one"]
+"""What the heuristic of a problem reads: the costs themselves, or each plus one."""
+
+UNSET: Final = ("search", "heuristic", "memory_limit", "k")
+"""Options for which None means that nothing was given."""
+
+
+_LIMIT: Final = not_negative("bad-limit")
+
+
+@final
 @dataclass(frozen=True, slots=True)
-class SearchOptions:
-    """How to search, and how far.
+class PlanOptions:
+    """How to plan, and how far; the defaults are those of planning with a model."""
 
-    ``time_limit`` is in seconds, ``memory_limit`` in megabytes from now on, ``weight`` is that of h in
-    ``wastar``.
-    """
-
-    search: Search | ModelSearch
-    heuristic: str | HeuristicSource
-    time_limit: float | None = None
-    memory_limit: float = DEFAULT_MEGABYTES
-    max_expansions: int | None = None
-    weight: float = DEFAULT_WEIGHT
-    watch: Watch | None = None
-    trace: Trace | None = None
+    search: Search | ModelSearch = option("portfolio", "`portfolio`, `astar`, `wastar`, `gbfs` or `abstract`")
+    heuristic: str | HeuristicSource | None = option(
+        None, "what guides the search; unless given, the portfolio's own, and `opt` in other searches"
+    )
+    k: int = option(
+        1, "how many nodes are expanded together; 1 is textbook search", at_least(1, "bad-limit"), of="model"
+    )
+    weight: float = option(5.0, "w of `wastar`, which orders nodes by g + w·h", _LIMIT)
+    time_limit: float | None = option(20.0, "seconds; of problems without values, none unless given", _LIMIT)
+    memory_limit: float = option(DEFAULT_MEGABYTES, "megabytes that planning may take", _LIMIT)
+    max_expansions: int | None = option(None, "nodes to expand for one problem", replace(_LIMIT, read=int))
+    max_depth: int | None = option(None, "actions in a plan, at most", at_least(0, "bad-limit"), of="model")
+    snap: bool = option(False, "round floats to their codes after each step", of="model")
+    resolution: float | None = option(
+        None,
+        "floats that agree in steps of this size are the same to the search; else the codes of `fit`",
+        number("above 0", lambda size: size > 0, "bad-limit"),
+        of="model",
+    )
+    confidence: float = option(
+        0.5,
+        "what the truth of goals, preconditions and gates must lie above; less where there is no such plan",
+        number("from 0.5 on and below 1", lambda truth: 0.5 <= truth < 1),
+        of="model",
+    )
+    candidates: Sources = option(
+        "all", "`generators`: values of the state are not tried for parameters", one_of(Sources), of="model"
+    )
+    generators: Mapping[str, Generator] = option(
+        dict, 'values for parameters of a type, in rounds: `{"pose": fn}`', of="model"
+    )
+    samplers: Mapping[str, Sampler] = option(
+        dict, 'values for a parameter, given the objects beside it: `{"move-to.?p": fn}`', of="model"
+    )
+    refused: frozenset[Step] = option(frozenset, "steps that are not tried in the first state", of="model")
+    costs: bool | None = option(
+        None, "whether actions cost what they say, or 1 each; unless given, as the problem or the domain says"
+    )
+    heuristic_costs: HeuristicCosts = option(
+        "own", "`plus-one`: the heuristic counts free actions, too", one_of(HeuristicCosts), of="problem"
+    )
+    watch: Watch | None = option(None, "a function that gets a `SearchProgress` about once a second")
+    trace: Trace | None = option(None, "a function that gets the nodes of the search while it runs")
 
     def budget(self, outer: Budget | None = None) -> Budget:
         """The budget of a call, within an outer one: the current one unless another is given."""
         return (outer or current()).narrowed(self.time_limit, self.memory_limit)
 
 
-Chosen = TypeVar("Chosen", bound=SearchOptions)
+# begin: _PlanOptions, written by `make options`
+class _PlanOptions(TypedDict, total=False):
+    """What is common to both kinds of planning."""
+
+    heuristic: str | HeuristicSource | None
+    k: int | None
+    weight: float
+    time_limit: float | None
+    memory_limit: float | None
+    max_expansions: int | None
+    max_depth: int | None
+    snap: bool
+    resolution: float | None
+    confidence: float
+    candidates: Sources
+    generators: Mapping[str, Generator]
+    samplers: Mapping[str, Sampler]
+    refused: frozenset[Step]
+    costs: bool | None
+    watch: Watch | None
+    trace: Trace | None
 
 
-def options_of(kind: type[Chosen], given: Mapping[str, Any], planning: str) -> Chosen:
-    """The options that were given; ``planning`` says what they are for where there is none of such a name."""
-    known = [field.name for field in fields(kind)]
-    for name in given:
-        if name not in known:
-            raise error(
-                "unknown-option",
-                f"planning {planning} has no option `{name}`",
-                help=did_you_mean(name, known),
-            )
-    return kind(**given)
+# end: _PlanOptions
 
 
-def check_search(name: object, known: Collection[str], whose: str) -> None:
+class ModelOptions(_PlanOptions, total=False):
+    """The options of planning with a model, for type checkers and editors; see `PlanOptions`."""
+
+    search: ModelSearch | None
+
+
+class ProblemOptions(_PlanOptions, total=False):
+    """The same of problems. Those with values are planned for with a model, and take its options.
+
+    The others take the options that are not of models alone.
+    """
+
+    search: Search | ModelSearch | None
+    heuristic_costs: HeuristicCosts
+
+
+PROBLEM: Final[Mapping[str, Any]] = {"search": "lazy-gbfs", "heuristic": "ff", "time_limit": None}
+"""What differs by default in planning for a problem without values; the two names stand for themselves."""
+
+
+def problem_options(**given: Any) -> PlanOptions:
+    """The options of planning for a problem without values, checked."""
+    options = checked(PlanOptions, {**PROBLEM, **given}, "planning for a problem", of="problem")
+    _check_search(options.search, SEARCHES, "problems")
+    if options.heuristic not in NAMES:
+        raise unknown_heuristic(options.heuristic, NAMES, "problems")
+    return options
+
+
+def model_options(**given: Any) -> PlanOptions:
+    """The options of planning with a model, checked: A* where a heuristic is named without a search."""
+    named = {"search": "astar"} if given.get("heuristic") is not None else {}
+    options = checked(PlanOptions, {**named, **given}, "planning with a model", of="model")
+    _check_search(options.search, MODEL_SEARCHES, "models and problems with values")
+    if options.heuristic is None:
+        return options if options.search == "portfolio" else replace(options, heuristic="opt")
+    options = replace(options, heuristic=given_heuristic(options.heuristic))
+    find_model_heuristic(options.heuristic)
+    return options
+
+
+def _check_search(name: object, known: Collection[str], whose: str) -> None:
     """Refuse a name that is none of the searches "for problems" or "for models"."""
     if name not in known:
         listed = ", ".join(f"`{other}`" for other in known)
@@ -82,18 +180,7 @@ def check_search(name: object, known: Collection[str], whose: str) -> None:
         )
 
 
-def check_values(given: Mapping[str, Any]) -> None:
-    """Refuse limits that are no numbers, and costs that are neither true nor false."""
-    for name in ("time_limit", "memory_limit", "max_expansions", "weight"):
-        value = given.get(name)
-        if value is None:
-            continue
-        if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0:
-            raise error("bad-limit", f"`{name}` is a number and not negative; {value!r} is given")
-    costs = given.get("costs")
-    if costs is not None and not isinstance(costs, bool):
-        raise error(
-            "bad-option",
-            f"`costs` is True (actions cost what they say) or False (each costs 1); {costs!r:.40} is given",
-            help="leave it out to go by the problem's metric, or by the model's domain",
-        )
+def model_searches_help() -> str:
+    """The searches of models in a line."""
+    first, *rest = MODEL_SEARCHES
+    return ", ".join([f"{first} (default)", *rest])

@@ -6,23 +6,140 @@ own; what it leaves behind is replaced whole, never changed.
 
 from __future__ import annotations
 
+import struct
 import threading
+import zlib
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Final, final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from pdsketch.draw import graph_of, to_svg
-from pdsketch.lang import Error, Expr, Step, as_json, error, parse_goal, short, show_atom
+from pdsketch.lang import Error, Expr, Step, as_json, error, parse_goal, parts_of, short, show_atom
 from pdsketch.search import Nodes, Result, SearchNode
-from pdsketch.serve.png import png
 from pdsketch.serve.subjects import Subject
-from pdsketch.serve.tree import Tree
-from pdsketch.serve.truths import truths
 
 if TYPE_CHECKING:
     from pdsketch.act import World
     from pdsketch.training import Findings
+
+
+# Pictures as PNG files (ISO 15948), by zlib alone.
+
+
+def png(picture: NDArray[Any]) -> bytes:
+    """A picture of bytes, ``[height, width, 3]``, as a file."""
+    height, width, _ = picture.shape
+    rows = np.zeros((height, 1 + 3 * width), np.uint8)  # each row begins with its filter: none
+    rows[:, 1:] = np.ascontiguousarray(picture, np.uint8).reshape(height, 3 * width)
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    parts = ((b"IHDR", header), (b"IDAT", zlib.compress(rows.tobytes())), (b"IEND", b""))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(kind, data) for kind, data in parts)
+
+
+def _chunk(kind: bytes, data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+
+# How true a goal is in a state, part by part and object by object, as the page shows it.
+
+
+def truths(subject: Subject, state: Any, goal: Expr) -> dict[str, Any]:
+    """The truth of the goal, of its conjuncts, and of each instance of those that begin with a quantifier."""
+    parts = parts_of(goal, subject.domain, subject.universe, lambda part: subject.truth(state, part))
+    return {
+        "truth": subject.truth(state, goal),
+        "conjuncts": [
+            {
+                "text": part.text,
+                "truth": part.truth,
+                "instances": [{"objects": " ".join(objects), "truth": t} for objects, t in part.instances],
+            }
+            for part in parts
+        ],
+    }
+
+
+# Nodes of a search tree, as the page shows them: states, and which successors are not in the tree.
+
+
+@final
+class Tree:
+    """The nodes of a search for a goal, with the states that they stand for.
+
+    States are predicted from the initial one, step by step, when they are asked for.
+    """
+
+    def __init__(self, subject: Subject, goal: Expr, nodes: Sequence[SearchNode]) -> None:
+        self.nodes = nodes
+        self.goal = goal
+        self._subject = subject
+        self._known: dict[int, int] | None = None
+
+    def path(self, number: int) -> list[Step]:
+        """The steps to a node."""
+        found = []
+        while (step := (node := self.nodes[number]).step) is not None:
+            found.append(step)
+            number = node.parent
+        return found[::-1]
+
+    def state(self, number: int) -> Any:
+        """The state of a node."""
+        state = self._subject.start
+        for step in self.path(number):
+            state = self._subject.step(state, step)
+        return state
+
+    def left_out(self, number: int) -> list[tuple[Step, int | None]]:
+        """Applicable steps without a node here, and the node that has their state (None: there is none yet).
+
+        Of nodes that are not expanded, and of searches that have nodes for them, there are none.
+        """
+        if self.nodes[number].fate != "expanded":
+            return []
+        subject, state = self._subject, self.state(number)
+        taken = {node.step for node in self.nodes if node.parent == number}
+        found: list[tuple[Step, int | None]] = []
+        for step in subject.steps(self.goal):
+            if step not in taken and subject.applicable(state, step) > 0.5:
+                found.append((step, self._same(subject.step(state, step))))
+        return found
+
+    def why_dead(self, number: int) -> Sequence[str]:
+        """Why a dead end is one."""
+        if self.nodes[number].fate != "dead-end":
+            return ()
+        return self._subject.why_dead(self.state(number), self.goal)
+
+    def _same(self, state: Any) -> int | None:
+        if self._known is None:
+            self._known = self._digests()
+        return self._known.get(self._digest(state))
+
+    def _digest(self, state: Any) -> int:
+        return hash(frozenset(self._subject.facts(state).items()))
+
+    def _digests(self) -> dict[int, int]:
+        """The node of each state, from the root down, so that few states are held at a time."""
+        children = defaultdict(list)
+        for number, node in enumerate(self.nodes):
+            children[node.parent].append(number)
+        found: dict[int, int] = {}
+        agenda = [(number, self._subject.start) for number in children[-1]]
+        while agenda:
+            number, state = agenda.pop()
+            found.setdefault(self._digest(state), number)
+            for child in children[number]:
+                step = self.nodes[child].step
+                assert step is not None
+                agenda.append((child, self._subject.step(state, step)))
+        return found
+
 
 MOST_NODES: Final = 2000
 """Of the search tree: what a page can draw."""
@@ -61,7 +178,12 @@ class _Search:
 
 @final
 class Exploration:
-    """One subject, one goal at a time, one search at a time."""
+    """One subject, one goal at a time, one search at a time.
+
+    ``subject`` is the problem or the model with a state that the page is about, ``goal`` the formula that it
+    begins with. In ``world``, where there is one, plans are also carried out after a reset with ``seed``.
+    ``report`` is what an evaluation on episodes found, to be shown beside.
+    """
 
     def __init__(
         self,

@@ -21,7 +21,12 @@ def compile_rules(
     bodies: Sequence[Body],
     budget: Budget,
 ) -> Program:
-    """The kernel's program for all rules."""
+    """The program of the joins for all rules.
+
+    ``words`` gives objects and types their numbers, ``relations`` are the predicates by name, with their
+    estimates. Each of the ``rules`` comes with one of the ``bodies``, whose joins are ordered within what
+    ``budget`` allows.
+    """
 
     def fluent(body: Body) -> int:
         return sum(not relations[a.predicate].static for a in body.noted)

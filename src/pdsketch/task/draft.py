@@ -77,7 +77,12 @@ class Draft:
 
 @final
 class Drafter:
-    """Turns tables of instances into a `Draft`."""
+    """Turns tables of instances into a `Draft`.
+
+    The instances are those of the rules in ``bodies``, for the objects of ``problem``; ``residues`` ground
+    what joins left of their conditions. ``numbers`` evaluates what actions cost; ``budget`` is what all of it
+    may take.
+    """
 
     def __init__(
         self, problem: Problem, bodies: Bodies, residues: Residues, numbers: Numbers, budget: Budget

@@ -83,7 +83,11 @@ class Vocabulary:
 
 
 def normalize(expr: Expr, scope: Scope, words: Vocabulary, positive: bool = True) -> Formula:
-    """The formula of a Boolean expression, or of its negation."""
+    """The formula of a Boolean expression, or of its negation (where not ``positive``).
+
+    ``scope`` is what the variables of ``expr`` stand for, ``words`` gives objects their numbers and new
+    variables their names.
+    """
     match expr:
         case Value():
             return TRUE if bool(expr.value) == positive else FALSE

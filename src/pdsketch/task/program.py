@@ -112,7 +112,11 @@ class Compiler:
 def relation_of(
     number: int, arity: int, static: bool, facts: Sequence[tuple[int, ...]], sizes: Sequence[int]
 ) -> JoinRelation:
-    """A relation with its estimates; ``sizes`` are the numbers of objects of its parameters' types."""
+    """A relation with its estimates; ``sizes`` are the numbers of objects of its parameters' types.
+
+    ``number`` is its place among the relations, ``arity`` the count of its parameters. A ``static`` one has
+    its ``facts``, rows of objects, which no action changes; of others, any fact may come to be.
+    """
     if not static:
         return JoinRelation(number, arity, static, inf, tuple(float(n) for n in sizes))
     spread = tuple(float(len({fact[i] for fact in facts})) for i in range(arity))

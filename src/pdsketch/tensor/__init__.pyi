@@ -1,8 +1,13 @@
 """The door of `tensor`: what other rooms may use, and where it stands."""
 
-from pdsketch.tensor.compile.blanks import Functions as Functions, formed as formed
-from pdsketch.tensor.compile.callee import Callee as Callee, Given as Given, out_of_memory as out_of_memory
-from pdsketch.tensor.compile.logic import CRISP as CRISP, Logic as Logic, TNorm as TNorm, logic_of as logic_of
+from pdsketch.tensor.compile.blanks import (
+    Callee as Callee,
+    Functions as Functions,
+    Given as Given,
+    formed as formed,
+    out_of_memory as out_of_memory,
+)
+from pdsketch.tensor.compile.logic import CRISP as CRISP, FuzzyLogic as FuzzyLogic, logic_of as logic_of
 from pdsketch.tensor.compile.node import (
     Axes as Axes,
     Node as Node,
@@ -18,10 +23,10 @@ from pdsketch.tensor.experience import (
     Watch as Watch,
     features as features,
     in_words as in_words,
-    strange as strange,
+    out_of_distribution as out_of_distribution,
 )
-from pdsketch.tensor.explanation import Explanation as Explanation, explain as explain
-from pdsketch.tensor.model import Model as Model
+from pdsketch.tensor.model import Explanation as Explanation, Model as Model, explain as explain
+from pdsketch.tensor.notes import TRAINED as TRAINED, VERDICTS as VERDICTS
 from pdsketch.tensor.states.codes import (
     CODEBOOKS as CODEBOOKS,
     CORRECTIONS as CORRECTIONS,
@@ -41,13 +46,14 @@ from pdsketch.tensor.states.codes import (
     samples_of as samples_of,
     tolerance_of as tolerance_of,
 )
-from pdsketch.tensor.states.problem import facts_of as facts_of, write_problem as write_problem
 from pdsketch.tensor.states.state import (
     State as State,
     StateBatch as StateBatch,
     concat as concat,
     difference as difference,
+    facts_of as facts_of,
     same_domain as same_domain,
+    write_problem as write_problem,
 )
 from pdsketch.tensor.states.universe import (
     Universe as Universe,

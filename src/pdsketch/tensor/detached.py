@@ -17,7 +17,7 @@ from pdsketch.lang import TRUE, BlankCall, Expr, Update, ValueType, Variable
 from pdsketch.tensor.compile.calls import SetArgument, call, gate
 from pdsketch.tensor.compile.logic import CRISP
 from pdsketch.tensor.compile.node import INSTANCE, Axis, Node, Run
-from pdsketch.tensor.compile.scope import Binding
+from pdsketch.tensor.compile.read import Binding
 from pdsketch.tensor.model import Model
 from pdsketch.tensor.states.state import StateBatch
 from pdsketch.tensor.states.universe import ObjectLayout, Universe
@@ -69,8 +69,10 @@ class Detached:
     ) -> Node:
         """The program of a blank on sets of ``size`` places, of which `HELD` says which are in.
 
-        The argument that is None is the set; ``inner`` are the variables of its elements, ``[1, row,
-        element, *value]``. ``wanted`` is the type of the value; None: its gate.
+        ``called`` is the blank's call. Of its ``arguments``, the one that is None is the set, of which
+        ``body`` is the value of an element; ``inner`` are the variables of the elements, ``[1, row, element,
+        *value]``, ``outer`` those of the call, ``[1, row, *value]``. ``wanted`` is the type of the value;
+        None: its gate.
         """
         callee = self._lowering.callee(called.blank)
         axis = Axis(1, ValueType("int64", (), size))

@@ -1,4 +1,4 @@
-"""What each blank was trained on, so that it can be said where its answers are guesses.
+"""What each blank was trained on, so that it can be said which inputs are out of distribution.
 
 For every blank that training reached: the range of each number among its
 inputs, the range of differences between two inputs of one type, which choices
@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from pdsketch.lang import ValueType, error
-from pdsketch.tensor.compile.callee import Callee, Given
+from pdsketch.tensor.compile.blanks import Callee, Given
 from pdsketch.tensor.states.codes import Codes
 from pdsketch.tensor.states.values import is_categorical
 
@@ -190,7 +190,7 @@ class _Extent:
         return torch.stack([spacing / 2, width * RANGE_MARGIN, least]).amax(0)
 
 
-def strange(record: Mapping[str, Any], feature: Feature, blank: str) -> Tensor:
+def out_of_distribution(record: Mapping[str, Any], feature: Feature, blank: str) -> Tensor:
     """Where a feature of a blank is outside what was seen, over its leading axes (a set's own axis last)."""
     values = feature.values
     if not _fits(record, feature):
@@ -213,7 +213,7 @@ def strange(record: Mapping[str, Any], feature: Feature, blank: str) -> Tensor:
 
 
 def is_familiar(record: Mapping[str, Any], feature: Feature) -> bool:
-    """Whether a feature is seen at a glance to be nowhere `strange`: by its extremes over all entries."""
+    """Whether a feature is seen at a glance to be in distribution: by its extremes over all entries."""
     if not _fits(record, feature):
         return False
     entries = feature.entries()
@@ -268,7 +268,7 @@ class Watch:
         for record, feature in zip(records, features(callee, given, len(leading)), strict=False):
             if is_familiar(record, feature):
                 continue
-            outside = strange(record, feature, callee.name)
+            outside = out_of_distribution(record, feature, callee.name)
             if bool(outside.any()):
                 self._say(callee.name, record, feature, outside)
 

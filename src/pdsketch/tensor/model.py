@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
+from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar, cast, final
 
 import torch
 from torch import Tensor, nn
@@ -15,22 +16,27 @@ from pdsketch.lang import (
     Action,
     Domain,
     Expr,
+    GoalPart,
     ObjectType,
     Step,
+    TNorm,
     action_of,
     error,
+    formula_text,
     html_table,
     is_step,
+    parse_goal,
+    parts_of,
     unfold_all,
 )
 from pdsketch.nets import Form
 from pdsketch.tensor.compile.blanks import Functions, argument_names, formed
 from pdsketch.tensor.compile.engine import Engine
-from pdsketch.tensor.compile.logic import CRISP, Logic, TNorm, logic_of
+from pdsketch.tensor.compile.logic import CRISP, FuzzyLogic, logic_of
 from pdsketch.tensor.compile.node import Run
 from pdsketch.tensor.experience import Watch
 from pdsketch.tensor.notes import TRAINED, VERDICTS
-from pdsketch.tensor.states import whole
+from pdsketch.tensor.states import saturating
 from pdsketch.tensor.states.arguments import bind
 from pdsketch.tensor.states.state import State, StateBatch, concat, difference, same_domain
 
@@ -41,14 +47,13 @@ Formula = str | Expr
 class Model(nn.Module):
     """A domain whose blanks are filled with modules: encode, evaluate a formula, apply an action.
 
-    ``modules`` gives a module or a function for a blank by its full name
-    (``derived::is-red::f``) or for an external predicate by its name. A blank
-    that is not named gets a default network made from its signature, in whose place `fit` may
-    put a simpler form (`forms`), but for those given as ``"mlp"``. ``tnorm``
-    is the logic of soft evaluation: ``godel`` (which defines the meaning),
-    ``product`` or ``lukasiewicz``. ``seed`` determines the default networks'
-    weights; without one they follow torch's own seed. ``notes`` are plain data
-    kept with the model (`save` writes them as JSON).
+    ``modules`` gives a module or a function for a blank of ``domain`` by its full name
+    (``derived::is-red::f``) or for an external predicate by its name. A blank that is not named gets a
+    default network made from its signature, in whose place `fit` may put a simpler form (`forms`), but for
+    those given as ``"mlp"``. ``tnorm`` is the logic of soft evaluation: ``godel`` (which
+    defines the meaning), ``product`` or ``lukasiewicz``. ``seed`` determines the default networks' weights;
+    without one they follow torch's own seed. ``notes`` are plain data kept with the model (`save` writes them
+    as JSON).
     """
 
     def __init__(
@@ -109,7 +114,9 @@ class Model(nn.Module):
     ) -> Tensor:
         """The truth of a formula, in [0, 1]: a scalar for a State, ``[n]`` for a batch.
 
-        A batch may also be given a list of formulas, one a state.
+        ``formula`` is text or a checked formula over the objects of ``state``; a batch may also be given a
+        list of formulas, one a state. ``crisp`` decides as the search does, so that each truth is 0 or 1;
+        else ``tnorm`` is the logic of the connectives, the model's own unless given.
         """
         batch = self.ready(state)
         logic = self._logic(crisp, tnorm)
@@ -135,7 +142,10 @@ class Model(nn.Module):
     ) -> States:
         """The predicted next state. Preconditions are not asked for.
 
-        A batch takes one action for all of its states, or a list with one a state.
+        ``action`` is its name and arguments, ``("move", "rob", "a")``; a batch takes one action for all of
+        its states, or a list with one a state. With ``crisp``, gates of effects are open or closed and the
+        new ``state`` holds plain values; else effects are blended by how open they are, with the logic
+        ``tnorm`` (the model's own unless given), and everything is differentiable.
         """
         batch = self.encode(self.ready(state), crisp=crisp)
         logic = self._logic(crisp, tnorm)
@@ -157,7 +167,10 @@ class Model(nn.Module):
         *,
         tnorm: TNorm | None = None,
     ) -> Tensor:
-        """The truth of the precondition: a scalar for a State, ``[n]`` for a batch."""
+        """The truth of the precondition: a scalar for a State, ``[n]`` for a batch.
+
+        ``state``, ``action``, ``crisp`` and ``tnorm`` are those of `step`.
+        """
         batch = self.ready(state)
         logic = self._logic(crisp, tnorm)
         parts, places = [], []
@@ -264,10 +277,10 @@ class Model(nn.Module):
             )
         return formula
 
-    def _logic(self, crisp: bool, tnorm: TNorm | None) -> Logic:
+    def _logic(self, crisp: bool, tnorm: TNorm | None) -> FuzzyLogic:
         return CRISP if crisp else self.logic if tnorm is None else logic_of(tnorm)
 
-    def _each_holds(self, batch: StateBatch, formulas: Sequence[Formula], logic: Logic) -> Tensor:
+    def _each_holds(self, batch: StateBatch, formulas: Sequence[Formula], logic: FuzzyLogic) -> Tensor:
         """One formula a state: each different one is evaluated on the states that ask for it."""
         if len(formulas) != batch.size:
             raise error("bad-batch", f"{len(formulas)} formulas were given for {batch.size} states")
@@ -345,7 +358,7 @@ class Model(nn.Module):
                 raise error(
                     "not-a-number", f"`{name}` is NaN after the step", self.domain.predicates[name].span
                 )
-            beyond = whole.has_left(tensor, self.domain.predicates[name].type)
+            beyond = saturating.has_left(tensor, self.domain.predicates[name].type)
             if beyond is not None and bool(beyond.any()):
                 raise error(
                     "int-overflow",
@@ -371,3 +384,49 @@ def _like(state: States, batch: StateBatch) -> States:
 def _listed(actions: Any) -> list[Any]:
     """A list of steps; anything else is taken for one bad step."""
     return list(actions) if isinstance(actions, list | tuple) and actions else [actions]
+
+
+# `pdsketch.explain`: why a goal is as true as a model says.
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """How true a goal is, part by part, and what the answer rests on that no blank was trained near."""
+
+    goal: str
+    truth: float
+    parts: tuple[GoalPart, ...]
+    outside: tuple[str, ...]
+
+    def __str__(self) -> str:
+        lines = [f"{self.truth:.3f}  {self.goal}"]
+        for part in self.parts:
+            lines.append(f"  {part.truth:.3f}  {part.text}")
+            lines += [f"    {truth:.3f}  {' '.join(objects)}" for objects, truth in part.instances]
+        return "\n".join([*lines, *self.outside])
+
+
+@torch.no_grad()
+def explain(model: Model, state: State, goal: str | Expr) -> Explanation:
+    """How true a goal is in a state: the whole, its conjuncts, and for ``forall`` and ``exists`` each object.
+
+    >>> print(pds.explain(model, state, "(forall (?l - lamp) (lit ?l))"))
+    0.020  (forall (?l - lamp) (lit ?l))
+      0.020  (forall (?l - lamp) (lit ?l))
+        0.991  lamp0
+        0.020  lamp1
+    """
+    if not isinstance(model, Model):
+        raise error("bad-model", f"a Model is explained; a {type(model).__name__} was given")
+    if not isinstance(state, State):
+        raise error("bad-state", f"a State was wanted, and a {type(state).__name__} was given")
+    known = dict(state.universe)
+    checked = parse_goal(goal, model.domain, known) if isinstance(goal, str) else goal
+
+    def truth(formula: Expr) -> float:
+        return float(model.holds(state, formula))
+
+    text = " ".join(goal.split()) if isinstance(goal, str) else formula_text(goal)
+    parts = parts_of(checked, model.domain, known, truth)
+    return Explanation(text, truth(checked), parts, model.outside(state, checked))

@@ -17,24 +17,25 @@ from pdsketch.training.data.files import (
     save_episodes as save_episodes,
 )
 from pdsketch.training.data.hindsight import hindsight as hindsight
-from pdsketch.training.data.join import join_episodes as join_episodes
-from pdsketch.training.data.recorder import Recorder as Recorder, arrays_of as arrays_of
-from pdsketch.training.diagnosis.behaviour import BlankReport as BlankReport
+from pdsketch.training.data.recorder import (
+    Recorder as Recorder,
+    arrays_of as arrays_of,
+    join_episodes as join_episodes,
+)
+from pdsketch.training.diagnosis.blanks import (
+    MEANINGS as MEANINGS,
+    REMEDIES as REMEDIES,
+    BlankReport as BlankReport,
+    Verdict as Verdict,
+)
 from pdsketch.training.diagnosis.page import page as page
 from pdsketch.training.diagnosis.report import (
     Evaluation as Evaluation,
     Findings as Findings,
     Report as Report,
 )
-from pdsketch.training.diagnosis.verdicts import (
-    MEANINGS as MEANINGS,
-    NOTE as NOTE,
-    REMEDIES as REMEDIES,
-    Verdict as Verdict,
-)
 from pdsketch.training.fitting import Source as Source, evaluate as evaluate, fit as fit, gather as gather
-from pdsketch.training.keywords import FitOptions as FitOptions
 from pdsketch.training.optimiser import clip as clip, make_optimiser as make_optimiser
-from pdsketch.training.options import Options as Options
+from pdsketch.training.options import FitOptions as FitOptions, Options as Options
 from pdsketch.training.progress import Progress as Progress
 from pdsketch.training.schedules import learning_rate as learning_rate

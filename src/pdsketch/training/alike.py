@@ -17,7 +17,7 @@ from torch import Tensor
 
 from pdsketch.lang import Apply, BlankCall, Each, Expr, ObjectType, Predicate, ValueType, Variable, substitute
 from pdsketch.nets import BooleanNet, Together, can_join, is_free
-from pdsketch.tensor import Axes, Logic, Node, Run, aligned, presented, union
+from pdsketch.tensor import Axes, FuzzyLogic, Node, Run, aligned, presented, union
 
 if TYPE_CHECKING:
     from pdsketch.training.time_slice import TimeSlice
@@ -65,7 +65,11 @@ class Alike:
     def evaluate(
         self, current: TimeSlice, networks: Sequence[BooleanNet], which: Tensor, rows: Tensor
     ) -> Tensor:
-        """The tables ``which`` (ascending) of these, each in one of ``rows``, ``[row, *objects]``."""
+        """The tables ``which`` (ascending) of these, each in one of ``rows``, ``[row, *objects]``.
+
+        ``current`` is the time slice that holds the rows, ``networks`` those of all tables here, in their
+        order: the ones that are asked are evaluated as one.
+        """
         asked = _Asked(networks, which)
         nodes = self._arguments(current.logic)
         axes = union(nodes)
@@ -73,12 +77,12 @@ class Alike:
         if truth is None:
             truth = self._by_row(current, asked, rows, nodes, axes)
         for at in range(len(self.objects)):
-            if at not in {axis.level for axis in axes}:
+            if at not in {axis.depth for axis in axes}:
                 truth = truth.unsqueeze(1 + at)
         layout = self.training.dataset.states.layout
         return truth.expand(len(rows), *(layout.size(cast(ObjectType, type_)) for type_ in self.objects))
 
-    def _arguments(self, logic: Logic) -> list[Node]:
+    def _arguments(self, logic: FuzzyLogic) -> list[Node]:
         if logic.name not in self._nodes:
             first = _predicate(self.training, self.tables[0])
             self._nodes[logic.name] = self.training.engine.arguments(first, self.bodies[0], logic)

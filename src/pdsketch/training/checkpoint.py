@@ -124,7 +124,9 @@ def save_checkpoint(path: Name, checkpoint: Checkpoint, setup: Mapping[str, Any]
 def load_checkpoint(path: Name, model: nn.Module, setup: Mapping[str, Any]) -> Checkpoint | None:
     """The checkpoint of a fit of this model from this setup; None where there is none yet.
 
-    A damaged checkpoint, or one of another fit, is an `Error` that says what differs.
+    ``path`` is its file; its weights must have the shapes of those of ``model``, and what the fit was made
+    from must be this ``setup``. A damaged checkpoint, or one of another fit, is an `Error` that says what
+    differs.
     """
     if not os.path.lexists(path):
         return None

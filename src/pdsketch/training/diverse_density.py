@@ -46,7 +46,12 @@ class Start(NamedTuple):
 
 
 def starts(differences: Tensor, real: Tensor | None, label: Tensor, seed: int) -> list[Start]:
-    """The best places, apart from each other, of bags ``[bag, n, size]``, of which ``real`` entries count."""
+    """The best places for an offset to begin at, apart from each other (see the module).
+
+    ``differences`` are the bags, ``[bag, n, size]``, of which the ``real`` entries ``[bag, n]`` count (None:
+    all); ``label`` says of each bag whether the goal held, so that one of its differences may be the offset.
+    ``seed`` draws the places that are tried.
+    """
     if not bool(label.any()) or bool(label.all()) or not differences.shape[1]:
         return []
     if real is not None:

@@ -20,12 +20,9 @@ from pdsketch.training.data.episode import Episode
 from pdsketch.training.data.episode_arrays import Array, EpisodeArrays
 from pdsketch.training.data.files import load_episodes
 from pdsketch.training.data.recorder import arrays_of
-from pdsketch.training.diagnosis.examine import Examination
-from pdsketch.training.diagnosis.notes import note_verdicts, take_notes
-from pdsketch.training.diagnosis.report import Evaluation, Report
+from pdsketch.training.diagnosis import Evaluation, Report, examine
 from pdsketch.training.interrupt import FitInterrupted
-from pdsketch.training.keywords import FitOptions
-from pdsketch.training.options import Options
+from pdsketch.training.options import FitOptions, Options
 from pdsketch.training.setup import NOTE as MADE_FROM
 from pdsketch.training.starts import rival_warnings
 from pdsketch.training.trainer import Trainer
@@ -38,14 +35,18 @@ _ENOUGH_TO_SPLIT = 200
 
 
 def fit(
-    model: Model, episodes: Source, steps: int = 2000, seed: int = 0, **settings: Unpack[FitOptions]
+    model: Model,
+    episodes: Source,
+    steps: int = Options.steps,
+    seed: int = Options.seed,
+    **settings: Unpack[FitOptions],
 ) -> Report:
     """Train the blanks of a model on episodes: a list, arrays, or a folder on disk.
 
-    ``settings`` are the fields of `Options`. The model is changed in place and
-    left in evaluation mode; it also remembers (``model.notes``) which blanks were
-    trained and on what, what the report says of each, how finely its variables are
-    told apart, and the noise of its encodings.
+    ``model`` is changed in place and left in evaluation mode; it also remembers (``model.notes``) which
+    blanks were trained and on what, what the report says of each, how finely its variables are told apart,
+    and the noise of its encodings. ``steps`` batches of examples are drawn from ``episodes``; ``seed``
+    decides which, and which episodes are held out. ``settings`` are the other fields of `Options`.
 
     Ctrl-C ends the fit after the step at hand, as a `KeyboardInterrupt`: the checkpoint is written, and the
     model left with the best weights so far.
@@ -70,7 +71,6 @@ def fit(
         model.eval()
     if status == "interrupted":
         raise FitInterrupted(trainer.step, options.checkpoint)
-    take_notes(training, trainer.train, trainer.reached())
     model.notes[MADE_FROM] = trainer.setup
     trainer.seconds["data"] += loaded
     return _report(trainer, status, time.perf_counter() - started)
@@ -89,13 +89,16 @@ def _locked(options: Options) -> Iterator[None]:
 def evaluate(
     model: Model, episodes: Source, *, device: str | None = None, resident_gib: float | None = None
 ) -> Evaluation:
-    """Measure a model on episodes: goals, effects, blanks, the worst predictions, and warnings."""
+    """Measure a model on episodes: goals, effects, blanks, the worst predictions, and warnings.
+
+    ``model`` and ``episodes`` are as for `fit`; nothing is trained. ``device`` is where it is done, by
+    torch's name (the model's own unless given), ``resident_gib`` how much of the data may lie there at once.
+    """
     place = _device(device, model)
     arrays = gather(episodes, model.domain)
     model.to(place).eval()
     training = open_training_set(model, put_on_device(arrays, place, resident_gib))
-    found = Examination(training, np.arange(len(training.dataset)), elsewhere=True)
-    return Evaluation(found.blanks, found.warnings, found.wrong_steps, found.wrong_goals, found.measures)
+    return examine(training, np.arange(len(training.dataset)))[0]
 
 
 def _device(name: str | None, model: Model) -> torch.device:
@@ -168,8 +171,7 @@ def _split(dataset: DeviceDataset, options: Options) -> tuple[Array, Array]:
 
 def _report(trainer: Trainer, status: str, total: float) -> Report:
     training = trainer.training
-    found = Examination(training, trainer.train, trainer.held_out)
-    note_verdicts(training.model.notes, {name: blank.verdict for name, blank in found.blanks.items()})
+    found, held_out = examine(training, trainer.train, trainer.held_out, reached=trainer.reached())
     last = trainer.history[-1] if trainer.history else {}
     known = ("goal", "transition", "lookahead", "precondition")
     episodes = training.dataset.episode
@@ -181,7 +183,7 @@ def _report(trainer: Trainer, status: str, total: float) -> Report:
         held_out_episodes=len(np.unique(episodes[trainer.held_out])),
         losses={name: last[name] for name in known if name in last},
         train=found.measures,
-        held_out=found.held_out,
+        held_out=held_out,
         blanks=found.blanks,
         warnings=(*found.warnings, *rival_warnings(trainer.starts.rivals())),
         wrong_steps=found.wrong_steps,

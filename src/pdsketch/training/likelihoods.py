@@ -22,9 +22,10 @@ HUBER_WIDTH = 0.01
 def unlikelihood(found: Tensor, target: Tensor, predicate: Predicate, scale: Tensor | None) -> Tensor:
     """The negative log-likelihood of each ground variable's value ``[row, *objects]``.
 
-    Ints and Booleans: of the value that came about, added up over a vector's
-    elements. Numbers: Laplace's, which a few outliers do not sway, rounded at its tip;
-    the mean over the numbers of a vector.
+    ``found`` is what was predicted of ``predicate`` and ``target`` what came about, ``[row, *objects,
+    *value]``. Ints and Booleans: of the value that came about, added up over a vector's elements. Numbers:
+    Laplace's, which a few outliers do not sway, rounded at its tip; the mean over the numbers of a vector, in
+    units of ``scale`` (None: 1).
     """
     wanted, found = fully_soft(target, predicate.type), fully_soft(found, predicate.type)
     objects = 1 + len(predicate.parameters)
@@ -57,14 +58,13 @@ def mixture_losses(
 ) -> tuple[Tensor, Tensor]:
     """The losses of a conditional assignment: a step of expectation maximisation (Dempster et al., 1977).
 
-    A variable is a mixture of two components: the new value, by the odds of the
-    gate, and the old one. The responsibility of the new value is 1 where the variable
-    is seen to have changed (``written``); elsewhere it follows from the gate and from
-    the errors of the two values (``sharpness`` times their difference are the
-    log-odds). The gate is fitted to the responsibilities. The new value is fitted where
-    it is responsible and wherever the gate holds: what a goal says of the gate thereby
-    reaches a value that was written over an equal one. Blending the two values instead
-    would let half a gate and twice the change pass for the truth.
+    A variable is a mixture of two components: the new value, by the odds of the ``gate``, and the old one.
+    The responsibility of the new value is 1 where the variable is seen to have changed (``written``);
+    elsewhere it follows from the gate and from the errors of the two values, ``wrong`` of the new and
+    ``stale`` of the old one (``sharpness`` times their difference are the log-odds). The gate is fitted to
+    the responsibilities. The new value is fitted where it is responsible and wherever the gate holds: what a
+    goal says of the gate thereby reaches a value that was written over an equal one. Blending the two values
+    instead would let half a gate and twice the change pass for the truth.
 
     ``doubt``, from 1 to 0 in the course of a fit: how little the errors say so far (deterministic annealing,
     Ueda and Nakano, 1998). While an encoder still sees everything alike, the old value is right everywhere:
@@ -82,7 +82,12 @@ def mixture_losses(
 def combined(
     errors: Tensor, changed: Tensor, real: Tensor | None, *, balanced: bool, whole: bool = False
 ) -> Tensor:
-    """The mean error, or the mean of the changed variables' and the unchanged ones' mean errors."""
+    """The mean error, or the mean of the changed variables' and the unchanged ones' mean errors.
+
+    ``errors`` are those of ground variables, ``changed`` says which of them changed, ``real`` which are of
+    objects that there are (None: all). ``balanced`` chooses the second, in which the few variables that
+    change count as much as the rest; ``whole``: the errors of a row are added up, and the mean is over rows.
+    """
     if not balanced:
         count = torch.ones_like(errors) if real is None else real
         return (errors * count).sum() / count.sum().clamp_min(1.0)

@@ -1,109 +1,170 @@
-"""The settings of a fit, checked."""
+"""The settings of a fit, in four groups: the optimiser, the data, the losses, and what is written."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from inspect import signature
-from typing import Any, Final, Literal, final, get_args
+from typing import Any, Final, Literal, TypedDict, final
 
-from pdsketch.lang import did_you_mean, error
-from pdsketch.tensor import TNorm
+from pdsketch.lang import TNorm, error
+from pdsketch.options import at_least, between, checked, one_of, option
 
 VariableLoss = Literal["likelihood", "distance"]
 """How predicted variables are compared with what came about."""
 
 
+@dataclass(frozen=True)
+class OptimiserOptions:
+    """AdamW with a cosine schedule down to 1 %, and for how long."""
+
+    steps: int = option(2000, "training steps, at most: a fit ends earlier where forms explain everything")
+    seed: int = option(0, "of networks, batches and the split; another one, to see whether a result is luck")
+    learning_rate: float = option(3e-3, "its peak; lower where the losses jump or a fit diverged")
+    warmup: float = option(0.05, "the part of the steps in which the learning rate rises", between(0, 1))
+    weight_decay: float = option(1e-3, "AdamW's; more of it against overfitting by a perceptron")
+    clip: float = option(10.0, "the largest norm of a gradient")
+    patience: int | None = option(
+        None, "stop after so many measurements without a better one, and keep the best weights", at_least(1)
+    )
+    time_limit: float | None = option(None, "seconds after which to stop")
+
+
+@dataclass(frozen=True)
+class DataOptions:
+    """What a fit reads, how much of it at once, and where."""
+
+    batch: int = option(512, "states per step, fewer where there are fewer; larger on a GPU", at_least(1))
+    validation: float | None = option(
+        None, "the part of the episodes held out; unless given, a tenth of 200 or more", between(0, 0.99)
+    )
+    shares: int = option(
+        1, "parts of a batch whose losses are averaged: less memory, or a process for each", at_least(1)
+    )
+    device: str | None = option(None, "`cuda`, say; unless given, where the model is")
+    resident_gib: float | None = option(
+        None, "GiB of data that are kept on the device; unless given, 2 on a CPU, a quarter of a GPU's memory"
+    )
+
+
+@dataclass(frozen=True)
+class LossOptions:
+    """What is minimised."""
+
+    goal: float = option(1.0, "the weight of the goals' loss; 0: do not learn from goals")
+    transition: float = option(1.0, "the weight of the loss of predicted variables")
+    lookahead: float = option(0.1, "the weight of the goals' loss on predicted states")
+    precondition: float = option(
+        1.0, "the weight of the preconditions' loss, where the data has `executable`"
+    )
+    horizon: int = option(
+        1, "steps that the lookahead predicts; more for effects that only goals can see", at_least(1)
+    )
+    sparsity: float = option(
+        1.0, "what reading an input costs, in nats over all examples; 0 where all matter and examples are few"
+    )
+    rarity: float = option(
+        0.03, "how much derived predicates that are blanks prefer to be false; 0 where most are true"
+    )
+    usage: float = option(
+        1.0, "how much encoded ints prefer to use all their codes; less where many codes are not wanted"
+    )
+    forms: bool = option(
+        True,
+        "whether simple functions take the places of networks; without, those that a model has stay as they"
+        " are",
+    )
+    tnorm: TNorm = option("product", "the logic while training", one_of(TNorm))
+    balanced: bool = option(True, "whether changed and unchanged variables weigh alike, or by their number")
+    variable_loss: VariableLoss = option(
+        "likelihood",
+        "how predictions are compared: by `likelihood`, where a gate chooses between writing and keeping, or"
+        " by the `distance` of the blend",
+        one_of(VariableLoss),
+    )
+    paper: bool = option(False, "the losses and the logic of the paper, and no forms")
+    latent_gradient: bool = option(
+        False, "whether transitions train encodings of the next state, too; they collapse more easily"
+    )
+
+
+@dataclass(frozen=True)
+class OutputOptions:
+    """What is measured, written and said, and when."""
+
+    evaluate_every: int = option(250, "steps between measurements", at_least(1))
+    checkpoint: str | None = option(None, "a file to go on from")
+    checkpoint_every: int = option(250, "steps between checkpoints", at_least(1))
+    resume: bool = option(
+        False, "go on from the checkpoint, with the learning rate and priors that a run of `steps` has there"
+    )
+    log: str | None = option(None, "a CSV file of all measurements")
+    tensorboard: str | None = option(None, "a folder for TensorBoard's logs")
+    progress: bool = option(False, "a bar, or a line for each measurement where stderr is no terminal")
+    callback: Callable[..., Any] | None = option(
+        None, "a function that gets a `Progress` each time, and may stop the fit: by True or `StopIteration`"
+    )
+
+
 @final
 @dataclass(frozen=True)
-class Options:
+class Options(OutputOptions, LossOptions, DataOptions, OptimiserOptions):
     """How to fit; the defaults are what was seen to work.
 
-    - ``steps`` (at most: a fit ends earlier where simple functions explain everything), ``seed``,
-      ``batch`` (states per step; fewer where there are fewer).
-    - ``learning_rate``, ``warmup`` (part of the steps), ``weight_decay``, ``clip``
-      (the largest norm of a gradient): AdamW, cosine schedule down to 1 %.
-    - ``goal``, ``transition``, ``lookahead``, ``precondition``: the weights of the
-      losses; ``horizon``: how many steps the lookahead looks ahead.
-    - ``sparsity``: how much networks prefer to read few of their inputs: what reading
-      one costs, in nats over all examples, so that more examples outweigh it.
-      ``rarity``: how much a derived predicate that is a blank prefers to be false
-      (a closed world: what no example calls true is not). ``usage``: how much encoded
-      ints prefer to use all their codes.
-    - ``forms``: whether simple functions take the places of networks where the model stays as good. Without,
-      the functions that a model has stay as they are, and only its networks are trained.
-    - ``tnorm``: the logic while training. ``balanced``: changed and unchanged
-      variables weigh alike. ``variable_loss``: predicted variables are compared by their
-      likelihood, where a conditional effect is a choice between writing and keeping, or by the
-      distance of the blend that it predicts, in the data's own units. ``paper=True`` is
-      `PAPER`: the paper's logic and distances, and whole networks from the first step on.
-    - ``latent_gradient``: whether the encoded target of a transition is trained too.
-    - ``validation``: the part of the episodes held out (None: a tenth, of 200 or
-      more). ``evaluate_every`` steps it is measured; after ``patience``
-      measurements without a better loss the fit stops, with the best weights. Without ``patience``
-      they are gone back to where the last ones get more of what is held out wrong.
-    - ``shares``: a batch is computed in so many parts, whose losses are averaged: less memory and, where
-      torch.distributed is initialised, one process for each (or for several), with the same result.
-    - ``time_limit`` in seconds. ``device``: None leaves the model where it is.
-    - ``resident_gib``: how much of the data is kept on the device, in GiB of padded values
-      (None: 2 on a CPU, a quarter of a GPU's memory). The predicates that are too large
-      are gathered from the host, batch by batch; the values are the same.
-    - ``checkpoint``: a file that is written every ``checkpoint_every`` steps;
-      ``resume`` goes on from it, with more ``steps`` too: then the learning rate and
-      the priors go on from where a run of so many steps would be. ``log``: a CSV
-      file. ``tensorboard``: a folder. ``progress``: a bar on stderr, or a line for
-      each measurement where stderr is no terminal.
-    - ``callback``: a function that gets a `Progress` after each measurement; the fit
-      stops (status ``stopped``) if it returns True or raises `StopIteration`.
+    ``paper=True`` is `PAPER`: the paper's logic and distances, and whole networks from the first step on.
     """
-
-    steps: int = 2000
-    seed: int = 0
-    batch: int = 512
-    learning_rate: float = 3e-3
-    warmup: float = 0.05
-    weight_decay: float = 1e-3
-    clip: float = 10.0
-    goal: float = 1.0
-    transition: float = 1.0
-    lookahead: float = 0.1
-    precondition: float = 1.0
-    horizon: int = 1
-    sparsity: float = 1.0
-    rarity: float = 0.03
-    usage: float = 1.0
-    forms: bool = True
-    tnorm: TNorm = "product"
-    balanced: bool = True
-    variable_loss: VariableLoss = "likelihood"
-    paper: bool = False
-    latent_gradient: bool = False
-    validation: float | None = None
-    evaluate_every: int = 250
-    patience: int | None = None
-    shares: int = 1
-    time_limit: float | None = None
-    device: str | None = None
-    resident_gib: float | None = None
-    checkpoint: str | None = None
-    checkpoint_every: int = 250
-    resume: bool = False
-    log: str | None = None
-    tensorboard: str | None = None
-    progress: bool = False
-    callback: Callable[..., Any] | None = None
 
     @staticmethod
     def of(**settings: Any) -> Options:
         """Checked options; ``paper=True`` overrides what `PAPER` says."""
-        known = {field.name for field in fields(Options)}
-        for name in settings:
-            if name not in known:
-                raise error("unknown-option", f"`fit` has no option `{name}`", help=_meant(name, known))
-        options = Options(**settings)
-        _check(options)
+        options = checked(Options, settings, "`fit`", synonyms=_SYNONYMS)
+        if options.resume and options.checkpoint is None:
+            raise error("bad-option", "`resume` needs a `checkpoint` to resume from")
+        if options.callback is not None:
+            _check_callback(options.callback)
         return replace(options, **PAPER) if options.paper else options
+
+
+# begin: FitOptions, written by `make options`
+class FitOptions(TypedDict, total=False):
+    """The options of `fit` beside steps and seed, for type checkers and editors; see `Options`."""
+
+    learning_rate: float
+    warmup: float
+    weight_decay: float
+    clip: float
+    patience: int | None
+    time_limit: float | None
+    batch: int
+    validation: float | None
+    shares: int
+    device: str | None
+    resident_gib: float | None
+    goal: float
+    transition: float
+    lookahead: float
+    precondition: float
+    horizon: int
+    sparsity: float
+    rarity: float
+    usage: float
+    forms: bool
+    tnorm: TNorm
+    balanced: bool
+    variable_loss: VariableLoss
+    paper: bool
+    latent_gradient: bool
+    evaluate_every: int
+    checkpoint: str | None
+    checkpoint_every: int
+    resume: bool
+    log: str | None
+    tensorboard: str | None
+    progress: bool
+    callback: Callable[..., Any] | None
+
+
+# end: FitOptions
 
 
 _SYNONYMS = {
@@ -127,13 +188,6 @@ _SYNONYMS = {
 """What other libraries call our options."""
 
 
-def _meant(name: str, known: set[str]) -> str:
-    other = _SYNONYMS.get(name.lower())
-    if other is not None:
-        return f"did you mean `{other}`?"
-    return did_you_mean(name, known) or f"its options: {', '.join(sorted(known))}"
-
-
 PAPER: Final[Mapping[str, Any]] = {
     "tnorm": "godel",
     "balanced": False,
@@ -144,58 +198,6 @@ PAPER: Final[Mapping[str, Any]] = {
     "forms": False,
 }
 """The preset of ``paper=True``: how PDSketch (Mao et al., 2022) trains."""
-
-_COUNTS = {
-    "steps": 0,
-    "seed": 0,
-    "batch": 1,
-    "horizon": 1,
-    "evaluate_every": 1,
-    "checkpoint_every": 1,
-    "shares": 1,
-    "patience": 1,
-}
-_NUMBERS = {
-    "learning_rate": (0.0, math.inf),
-    "warmup": (0.0, 1.0),
-    "weight_decay": (0.0, math.inf),
-    "clip": (0.0, math.inf),
-    "goal": (0.0, math.inf),
-    "transition": (0.0, math.inf),
-    "lookahead": (0.0, math.inf),
-    "precondition": (0.0, math.inf),
-    "sparsity": (0.0, math.inf),
-    "rarity": (0.0, math.inf),
-    "usage": (0.0, math.inf),
-    "validation": (0.0, 0.99),
-    "time_limit": (0.0, math.inf),
-    "resident_gib": (0.0, math.inf),
-}
-
-
-def _check(options: Options) -> None:
-    for name, least in _COUNTS.items():
-        value = getattr(options, name)
-        if value is None and name == "patience":
-            continue
-        if not isinstance(value, int) or isinstance(value, bool) or value < least:
-            raise error("bad-option", f"`{name}` must be an int of at least {least}, not {value!r:.40}")
-    for name, (low, high) in _NUMBERS.items():
-        value = getattr(options, name)
-        if value is None and name in ("validation", "time_limit", "resident_gib"):
-            continue
-        if not isinstance(value, int | float) or isinstance(value, bool) or not low <= value <= high:
-            raise error(
-                "bad-option", f"`{name}` must be a number from {low:g} to {high:g}, not {value!r:.40}"
-            )
-    for name, choices in (("tnorm", get_args(TNorm)), ("variable_loss", get_args(VariableLoss))):
-        value = getattr(options, name)
-        if value not in choices:
-            raise error("bad-option", f"`{name}` must be one of {', '.join(choices)}, not {value!r:.40}")
-    if options.resume and options.checkpoint is None:
-        raise error("bad-option", "`resume` needs a `checkpoint` to resume from")
-    if options.callback is not None:
-        _check_callback(options.callback)
 
 
 def _check_callback(callback: Any) -> None:

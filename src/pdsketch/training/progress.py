@@ -8,11 +8,13 @@ import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from io import StringIO
 from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Any, Protocol, Self, final
 
+from pdsketch.extras import missing_extra
 from pdsketch.files import Lines, make_folder
 from pdsketch.training.options import Options
 
@@ -132,6 +134,8 @@ class Board:
     """TensorBoard's event files, if it is installed."""
 
     def __init__(self, path: str) -> None:
+        if find_spec("tensorboard") is None:
+            raise missing_extra("tensorboard", "tensorboard")
         from torch.utils.tensorboard import SummaryWriter
 
         self._writer: Any = SummaryWriter(path)

@@ -27,9 +27,10 @@ one (a robot is seldom blocked), and nothing is learned from so few. 0.2 and 0.3
 class Sampler:
     """Draws batches with a fixed number of states from each stratum.
 
-    A stratum holds the states from which one action was taken (or none) and in
-    which the goal held (or not); ``kind`` divides it in two. Within either part, all states
-    are gone through in random order before one comes again.
+    A stratum holds the states from which one action was taken (or none) and in which the goal held (or not):
+    ``strata`` numbers that of each state of the data, of which those in ``index`` are drawn, about ``batch``
+    at a time. ``kind``, 0 or 1 for each state, divides a stratum in two. Within either part, all states are
+    gone through in random order, by ``seed``, before one comes again.
     """
 
     def __init__(self, strata: Array, index: Array, batch: int, seed: int, kind: Array | None = None) -> None:

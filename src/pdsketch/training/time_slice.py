@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from pdsketch.nets import BooleanNet, Shared
-from pdsketch.tensor import Logic, Run, StateBatch, fully_soft, is_categorical, unify
+from pdsketch.tensor import FuzzyLogic, Run, StateBatch, fully_soft, is_categorical, unify
 from pdsketch.training.alike import Alike
 from pdsketch.training.training_set import TrainingSet
 
@@ -27,8 +27,9 @@ from pdsketch.training.training_set import TrainingSet
 class Transition:
     """One action in some rows of a slice: where (``first`` row of the next slice), and what it wrote.
 
-    ``writes`` holds, for what it assigned under conditions, how far each entry
-    was written and what would be written there (`assigned`).
+    ``action`` is its number in the domain, ``rows`` are those that it was taken in, ``new`` the tables of the
+    predicates after it. ``writes`` holds, for what it assigned under conditions, how far each entry was
+    written and what would be written there (`assigned`).
     """
 
     def __init__(
@@ -50,16 +51,17 @@ class Transition:
 class TimeSlice:
     """Rows of states under one logic.
 
-    ``states`` are the examples that the rows are, or that they predict. ``before`` and ``transitions`` say
-    how predicted rows came about, ``encoded`` what encoders say of rows, where it is known. ``judged`` are
-    the rows whose goal is known to hold or not. Rows are ascending indices, as tensors on the data's device:
-    on the host the arithmetic on them takes longer than the networks do on a GPU.
+    ``training`` joins the model to its data, and ``logic`` evaluates its formulas. ``states`` are the
+    examples that the rows are, or that they predict. ``before`` and ``transitions`` say how predicted rows
+    came about, ``encoded`` what encoders say of rows, where it is known. ``judged`` are the rows whose goal
+    is known to hold or not. Rows are ascending indices, as tensors on the data's device: on the host the
+    arithmetic on them takes longer than the networks do on a GPU.
     """
 
     def __init__(
         self,
         training: TrainingSet,
-        logic: Logic,
+        logic: FuzzyLogic,
         states: Tensor,
         before: TimeSlice | None = None,
         transitions: tuple[Transition, ...] = (),
@@ -371,7 +373,7 @@ def sorted_by(key: Tensor, count: int) -> list[tuple[int, Tensor]]:
     return [(at, parts[at]) for at in range(count) if sizes[at]]
 
 
-def encode(training: TrainingSet, states: Tensor, logic: Logic) -> dict[str, Tensor]:
+def encode(training: TrainingSet, states: Tensor, logic: FuzzyLogic) -> dict[str, Tensor]:
     """The encoded variables of some states of the data, where it does not give them."""
     predicates, data = training.domain.predicates.values(), training.dataset
     missing = [p.name for p in predicates if p.role == "encoded" and p.name not in data]

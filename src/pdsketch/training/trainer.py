@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from pdsketch.nets import Sparsity
 from pdsketch.training.data.episode_arrays import Array
-from pdsketch.training.diagnosis.measure import measure
+from pdsketch.training.diagnosis import measure
 from pdsketch.training.early_stopping import EarlyStopping
 from pdsketch.training.forms.simplify import forget
 from pdsketch.training.interrupt import postponed
@@ -42,7 +42,11 @@ _MEASURED = 4096
 
 @final
 class Trainer:
-    """A fit under way. ``seconds`` are split into data, forward, backward and optimiser."""
+    """A fit under way. ``seconds`` are split into data, forward, backward and optimiser.
+
+    ``training`` joins the model to its data, of which the examples ``train`` are learned from and
+    ``held_out`` are measured on now and then; ``options`` are those of `fit`.
+    """
 
     def __init__(self, training: TrainingSet, options: Options, train: Array, held_out: Array) -> None:
         self.shares = Shares(options.shares, training.dataset.device)

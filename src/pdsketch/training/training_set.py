@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from pdsketch.lang import TRUE, Expr, ObjectType, ValueType, error
-from pdsketch.tensor import CRISP, Logic, Model, Node, StateBatch, Universe
+from pdsketch.tensor import CRISP, FuzzyLogic, Model, Node, StateBatch, Universe
 from pdsketch.training.alike import groups
 from pdsketch.training.data.device_dataset import DeviceDataset
 from pdsketch.training.data.episode_arrays import Array, width_of
@@ -126,7 +126,7 @@ class TrainingSet:
             )
         return goal
 
-    def skeleton(self, at: int, logic: Logic) -> Node:
+    def skeleton(self, at: int, logic: FuzzyLogic) -> Node:
         """The node of a family's skeleton."""
         key = (logic.name, at)
         if key not in self._skeletons:
@@ -134,7 +134,7 @@ class TrainingSet:
             self._skeletons[key] = self.engine.for_domain(family.domain).node(family.skeleton, logic)
         return self._skeletons[key]
 
-    def table_node(self, table: int, logic: Logic) -> Node:
+    def table_node(self, table: int, logic: FuzzyLogic) -> Node:
         """The node of a derived table."""
         key = (logic.name, table)
         if key not in self._nodes:

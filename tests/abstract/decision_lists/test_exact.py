@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 from hypothesis.extra import numpy as arrays
 from tests.abstract.decision_lists.coded import complete
 
-from pdsketch.abstract.decision_lists.decision_list import DecisionRule
+from pdsketch.abstract.decision_lists.decision_list import DecisionList, DecisionRule
 from pdsketch.abstract.decision_lists.exact import UNSEEN, exact_rules
 from pdsketch.abstract.decision_lists.learn import learn_list
 from pdsketch.abstract.decision_lists.literals import HasCode, SameCode
@@ -132,6 +132,10 @@ def test_one_label_needs_no_rule():
     assert found.default == 4
 
 
+def test_one_label_that_is_not_the_default_is_a_rule_without_conditions():
+    assert exact_rules(np.full((3, 3), 4), [], 0) == ([DecisionRule((), 4)], 0)
+
+
 def test_contradictory_cells_take_the_majority_and_say_so():
     examples = complete((3, 2), lambda a, b: a > 1)
     thrice = examples.take(np.tile(np.arange(6), 3))
@@ -162,6 +166,19 @@ def test_the_weight_of_contradictory_examples_decides():
 def test_exact_lists_agree_with_random_tables(table, sorts):
     examples = complete(table.shape, lambda *codes: table[codes], sorts)
     learned(examples)
+
+
+@given(
+    arrays.arrays(
+        np.int64, arrays.array_shapes(min_dims=1, max_dims=3, max_side=3), elements=st.integers(0, 1)
+    ),
+    st.integers(0, 2),
+)
+def test_rules_agree_with_random_tables_whatever_the_default(table, default):
+    examples = complete(table.shape, lambda *codes: table[codes])
+    rules, other = exact_rules(table, [], default)
+    assert other == default
+    assert (DecisionList(tuple(rules), default).predict(examples) == examples.y).all()
 
 
 @given(

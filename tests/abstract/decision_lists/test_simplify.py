@@ -7,8 +7,8 @@ from tests.abstract.decision_lists.coded import sampled, with_sets
 
 from pdsketch.abstract.decision_lists.decision_list import DecisionRule
 from pdsketch.abstract.decision_lists.description import exception_bits, tidied
+from pdsketch.abstract.decision_lists.foil import simplified
 from pdsketch.abstract.decision_lists.literals import AtLeast, ElementHasCode, HasCode, SameCode
-from pdsketch.abstract.decision_lists.simplify import simplified
 
 A, B = HasCode(0, (1,)), HasCode(1, (1,))
 

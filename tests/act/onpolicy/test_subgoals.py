@@ -5,8 +5,7 @@ from __future__ import annotations
 from tests.act.onpolicy.lamps import SKETCH, Lamps
 
 import pdsketch as pds
-from pdsketch.act.onpolicy.explorer import Explorer
-from pdsketch.act.onpolicy.subgoals import Subgoal, subgoals
+from pdsketch.act.onpolicy.explorer import Explorer, Subgoal, subgoals
 
 DOMAIN = pds.parse_domain(SKETCH)
 

@@ -70,6 +70,13 @@ def test_in_the_model_heuristics_take_turns_and_plans_are_no_worse(goal, in_the_
     assert (again.plan, again.expanded, again.generated) == (found.plan, found.expanded, found.generated)
 
 
+def test_the_portfolio_begins_with_k_nodes(in_the_model):
+    model, state = tiles()
+    one, many = (pds.plan(model, state, GOALS[0], k=k) for k in (1, 16))
+    assert one.expanded == pds.plan(model, state, GOALS[0]).expanded < many.expanded
+    assert one.cost == many.cost
+
+
 def test_many_problems_are_searched_as_each_alone(in_the_model):
     model, state = tiles()
     other = pds.State(
@@ -93,16 +100,26 @@ def test_where_one_heuristic_is_misled_another_one_goes_on(in_the_model):
         assert alone.status == "gave-up"
 
 
-def test_a_heuristic_or_k_without_a_search_asks_for_a_star():
+def test_a_heuristic_without_a_search_asks_for_a_star():
     model, state = tiles((1, 3))
     named = [
         pds.plan(model, state, GOALS[0], **given)
-        for given in ({"heuristic": "opt"}, {"k": 1}, {"search": "astar"}, {"search": "astar", "k": None})
+        for given in ({"heuristic": "opt"}, {"search": "astar"}, {"search": "astar", "k": None})
     ]
     assert len({result.expanded for result in named}) == 1
-    assert pds.plan(model, state, GOALS[0]).expanded != named[0].expanded
-    with pytest.raises(pds.Error, match="heuristics of its own"):
-        pds.plan(model, state, GOALS[0], search="portfolio", heuristic="ao")
+    for given in ({}, {"k": 1}, {"k": None}):
+        assert pds.plan(model, state, GOALS[0], **given).expanded != named[0].expanded
+
+
+@pytest.mark.parametrize("heuristic", ["ao", "opt", "goalcount", "blind"])
+def test_the_portfolio_takes_turns_between_a_heuristic_that_is_named_and_blind_order(heuristic, in_the_model):
+    model, state = tiles((1, 3))
+    found = pds.plan(model, state, GOALS[0], search="portfolio", heuristic=heuristic)
+    assert found.solved
+    misled, at = tiles((0,) * 4)
+    goal = "(forall (?t - tile) (= (n ?t) 5))"
+    solved = pds.plan(misled, at, goal, search="portfolio", heuristic=heuristic, max_expansions=200).solved
+    assert solved == (heuristic == "ao")
 
 
 def test_what_opt_proves_is_proven_and_what_ao_says_is_not():

@@ -8,9 +8,8 @@ from tests.tensor.agreement import model_of
 import pdsketch as pds
 from pdsketch.budget import OutOfMemoryError
 from pdsketch.lang.diagnostics import Error
-from pdsketch.search.latent.doubts import looked_at
 from pdsketch.search.latent.margin import NO_MARGIN, Margin
-from pdsketch.search.latent.replay import PlanReplay, Trail, Verdicts
+from pdsketch.search.latent.replay import PlanReplay, Trail, Verdicts, looked_at
 from pdsketch.tensor.experience import Watch
 
 

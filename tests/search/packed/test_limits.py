@@ -9,8 +9,9 @@ from tests.heuristics.tasks import make_task
 
 import pdsketch as pds
 from pdsketch.budget import Budget, now
+from pdsketch.search.options import problem_options
 from pdsketch.search.packed import problem
-from pdsketch.search.packed.engine import PackedOptions, search
+from pdsketch.search.packed.engine import search
 
 
 def flips(count: int):
@@ -23,7 +24,7 @@ def flips(count: int):
 
 def test_a_search_stops_at_its_deadline():
     started = now()
-    found = search(flips(40), PackedOptions(search="gbfs", max_expansions=300_000), Budget(seconds=0.3))
+    found = search(flips(40), problem_options(search="gbfs", max_expansions=300_000), Budget(seconds=0.3))
     assert found.status == "out-of-time"
     assert now() - started < 2
 
@@ -46,7 +47,7 @@ def test_the_time_limit_of_a_problem_reaches_its_search():
 
 def test_the_goals_that_are_out_of_reach_are_those_that_are():
     task = make_task("a b c", "a", "b c", [("go", "a", "b", 1.0)])
-    assert search(task, PackedOptions()).unreached == (4,)
+    assert search(task, problem_options()).unreached == (4,)
 
 
 def test_a_plan_that_does_not_replay_is_never_returned(monkeypatch):

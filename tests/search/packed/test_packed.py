@@ -14,9 +14,9 @@ from pdsketch.budget import Budget, now
 from pdsketch.heuristics.evaluator import KernelEvaluator
 from pdsketch.heuristics.registry import HEURISTICS
 from pdsketch.lang.diagnostics import Error
-from pdsketch.search.options import SEARCHES
+from pdsketch.search.options import SEARCHES, problem_options
 from pdsketch.search.packed import engine
-from pdsketch.search.packed.engine import PackedOptions, check_options, search
+from pdsketch.search.packed.engine import search
 
 PAIRS = [(s, h) for s in SEARCHES for h in HEURISTICS]
 
@@ -43,7 +43,7 @@ def grid(size):
 def test_every_search_agrees_with_brute_force(task):
     best = optimum(task)
     for name, heuristic in PAIRS:
-        found = search(task, PackedOptions(search=name, heuristic=heuristic))
+        found = search(task, problem_options(search=name, heuristic=heuristic))
         assert found.status == ("solved" if best < np.inf else "unsolvable"), (name, heuristic)
         if found.plan is None:
             continue
@@ -83,7 +83,7 @@ def test_without_axioms_and_free_operators_only_goals_are_zero(task):
 @pytest.mark.parametrize(("name", "heuristic"), PAIRS)
 def test_all_searches_solve_a_grid(name, heuristic):
     task = grid(5)
-    found = search(task, PackedOptions(search=name, heuristic=heuristic))
+    found = search(task, problem_options(search=name, heuristic=heuristic))
     assert found.status == "solved"
     assert replay(task, found.plan) == found.cost >= 12
     if name == "astar" and heuristic in ("blind", "max"):
@@ -99,19 +99,19 @@ def test_arrays_grow_as_far_as_needed(name):
         "never",
         [(f"s{i}", f"~x{i}", f"x{i}", 1.0) for i in range(12)],
     )
-    found = search(task, PackedOptions(search=name, heuristic="goalcount"))
+    found = search(task, problem_options(search=name, heuristic="goalcount"))
     assert (found.status, found.states) == ("unsolvable", 4096)
     assert found.expanded >= 4096
 
 
 def test_an_unreachable_goal_is_proven_without_expansion():
-    found = search(make_task("a b", "a", "b", []), PackedOptions())
+    found = search(make_task("a b", "a", "b", []), problem_options())
     assert (found.status, found.expanded, found.best_h) == ("unsolvable", 0, np.inf)
 
 
 @pytest.mark.parametrize("name", SEARCHES)
 def test_the_limit_of_expansions_holds(name):
-    found = search(grid(6), PackedOptions(search=name, heuristic="blind", max_expansions=7))
+    found = search(grid(6), problem_options(search=name, heuristic="blind", max_expansions=7))
     assert (found.status, found.expanded) == ("gave-up", 7)
 
 
@@ -121,7 +121,7 @@ def test_the_time_limit_holds(name):
     flips = [(f"s{i}", f"~x{i}", f"x{i}", 1.0) for i in range(60)]
     task = make_task(facts, "", "never", [*flips, *((f"r{i}", f"x{i}", f"~x{i}", 1.0) for i in range(60))])
     start = now()
-    found = search(task, PackedOptions(search=name, heuristic="goalcount"), Budget(seconds=0.5))
+    found = search(task, problem_options(search=name, heuristic="goalcount"), Budget(seconds=0.5))
     assert found.status == "out-of-time"
     assert 0.4 < now() - start < 2
 
@@ -131,7 +131,7 @@ def test_the_memory_limit_holds_and_is_used_up(name):
     facts = " ".join(f"x{i}" for i in range(60)) + " never"
     task = make_task(facts, "", "never", [(f"s{i}", f"~x{i}", f"x{i}", 1.0) for i in range(60)])
     found = search(
-        task, PackedOptions(search=name, heuristic="goalcount"), Budget(megabytes=10, meter=lambda: 0)
+        task, problem_options(search=name, heuristic="goalcount"), Budget(megabytes=10, meter=lambda: 0)
     )
     assert found.status == "out-of-memory"
     assert 0.9 * 10e6 < found.bytes < 1.1 * 10e6
@@ -140,17 +140,17 @@ def test_the_memory_limit_holds_and_is_used_up(name):
 def test_lazy_search_starts_again_when_it_is_stuck_and_is_complete_in_the_end():
     flips = [(f"s{i}", f"~x{i}", f"x{i}", 1.0) for i in range(13)]
     task = make_task(" ".join(f"x{i}" for i in range(13)) + " never", "", "never", flips)
-    found = search(task, PackedOptions(heuristic="goalcount"))
+    found = search(task, problem_options(heuristic="goalcount"))
     assert (found.status, found.states) == ("unsolvable", 8192)
     assert found.expanded > 8192
-    limited = search(task, PackedOptions(heuristic="goalcount", max_expansions=3000))
+    limited = search(task, problem_options(heuristic="goalcount", max_expansions=3000))
     assert (limited.status, limited.expanded) == ("gave-up", 3000)
 
 
 def test_the_last_round_has_a_plan_where_all_others_got_stuck(monkeypatch):
     monkeypatch.setattr(engine, "PATIENCE", 3)
     task = grid(6)
-    found = search(task, PackedOptions(heuristic="blind"))
+    found = search(task, problem_options(heuristic="blind"))
     assert found.evaluated > found.states
     assert replay(task, found.plan) == found.cost
 
@@ -161,20 +161,20 @@ def test_a_later_round_that_tries_the_right_door_first_says_which_one_it_was(mon
     monkeypatch.setattr(engine, "PATIENCE", 10)
     doors = [(f"door{i}", "s", f"in{i}{' g' if i == right else ''} ~s", 1.0) for i in range(20)]
     task = make_task("s g " + " ".join(f"in{i}" for i in range(20)), "s", "g", doors)
-    found = search(task, PackedOptions(heuristic="blind"))
+    found = search(task, problem_options(heuristic="blind"))
     assert found.plan == (right,)
     assert 10 < found.evaluated < 10 * engine.ROUNDS
 
 
 def test_a_goal_that_holds_needs_no_step():
     for name in SEARCHES:
-        found = search(make_task("a", "a", "a", []), PackedOptions(search=name))
+        found = search(make_task("a", "a", "a", []), problem_options(search=name))
         assert (found.status, found.plan, found.cost) == ("solved", (), 0)
 
 
 def test_tasks_without_facts_and_operators_work():
     for name, heuristic in PAIRS:
-        assert search(make_task("", "", "", []), PackedOptions(search=name, heuristic=heuristic)).plan == ()
+        assert search(make_task("", "", "", []), problem_options(search=name, heuristic=heuristic)).plan == ()
 
 
 def test_a_star_opens_a_state_again_when_it_is_reached_more_cheaply():
@@ -182,14 +182,14 @@ def test_a_star_opens_a_state_again_when_it_is_reached_more_cheaply():
     operators = [("dear", "s", "a ~s", 10.0), ("cheap1", "s", "b ~s", 1.0), ("cheap2", "b", "a ~b", 1.0)]
     operators += [("end", "a", "g", 20.0)]
     task = make_task("s a b g", "s", "g", operators)
-    assert search(task, PackedOptions(search="astar", heuristic="blind")).cost == 22
+    assert search(task, problem_options(search="astar", heuristic="blind")).cost == 22
 
 
 @pytest.mark.parametrize("heuristic", ["blind", "max"])
 def test_a_star_takes_the_cheap_detour_although_it_meets_the_goal_on_the_direct_way_first(heuristic):
     operators = [("direct", "s", "g ~s", 5.0), ("aside", "s", "b ~s", 1.0), ("on", "b", "g ~b", 1.0)]
     found = search(
-        make_task("s b g", "s", "g", operators), PackedOptions(search="astar", heuristic=heuristic)
+        make_task("s b g", "s", "g", operators), problem_options(search="astar", heuristic=heuristic)
     )
     assert (found.plan, found.cost) == ((1, 2), 2)
 
@@ -197,31 +197,31 @@ def test_a_star_takes_the_cheap_detour_although_it_meets_the_goal_on_the_direct_
 @pytest.mark.parametrize("name", ["astar", "wastar"])
 def test_a_state_that_was_reached_more_cheaply_before_its_turn_is_expanded_once(name):
     operators = [("dear", "s", "a ~s", 10.0), ("cheap1", "s", "b ~s", 1.0), ("cheap2", "b", "a ~b", 1.0)]
-    found = search(make_task("s a b g", "s", "g", operators), PackedOptions(search=name, heuristic="blind"))
+    found = search(make_task("s a b g", "s", "g", operators), problem_options(search=name, heuristic="blind"))
     assert (found.status, found.states, found.expanded) == ("unsolvable", 3, 3)
 
 
 @pytest.mark.parametrize("name", SEARCHES)
 def test_what_an_effect_asks_for_is_asked_before_it_fires(name):
     task = make_task("w g x", "", "g ~x", [("go", "", ["g", "w > x"], 1.0), ("dry", "", "~w", 1.0)])
-    options = PackedOptions(search=name, heuristic="blind")
+    options = problem_options(search=name, heuristic="blind")
     assert search(task, options).plan == (0,)
     assert search(replace(task, init=np.array([True, False, False])), options).plan == (1, 0)
 
 
 def test_expanded_counts_the_goal_when_a_star_removes_it():
-    assert search(chain(3), PackedOptions(search="astar", heuristic="max")).expanded == 4
-    assert search(chain(3), PackedOptions(search="gbfs", heuristic="max")).expanded == 3
+    assert search(chain(3), problem_options(search="astar", heuristic="max")).expanded == 4
+    assert search(chain(3), problem_options(search="gbfs", heuristic="max")).expanded == 3
 
 
 def test_progress_is_reported():
     seen = []
     task = grid(12)
-    search(task, PackedOptions(search="astar", heuristic="blind", max_expansions=5000, watch=seen.append))
+    search(task, problem_options(search="astar", heuristic="blind", max_expansions=5000, watch=seen.append))
     assert seen
     assert seen[-1].evaluated >= seen[0].evaluated > 0
 
 
 def test_an_unknown_search_is_an_error_with_a_hint():
     with pytest.raises(Error, match="did you mean `astar`"):
-        check_options(PackedOptions(search="a-star"))
+        problem_options(search="a-star")

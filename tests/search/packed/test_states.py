@@ -10,8 +10,8 @@ from hypothesis import given, settings, strategies as st
 from tests.heuristics.tasks import make_task
 
 from pdsketch.budget import Budget
-from pdsketch.search.options import SEARCHES
-from pdsketch.search.packed.engine import PackedOptions, search
+from pdsketch.search.options import SEARCHES, problem_options
+from pdsketch.search.packed.engine import search
 from pdsketch.search.packed.queue import make_queue, pop, push
 
 
@@ -25,7 +25,7 @@ def flips(count: int, before: int = 0, **more):
 @pytest.mark.parametrize("name", ["astar", "lazy-gbfs"])
 def test_states_that_differ_in_the_second_word_are_two(name):
     """A word holds 64 facts: the first is the same in all states."""
-    found = search(flips(11, before=64), PackedOptions(search=name, heuristic="goalcount"))
+    found = search(flips(11, before=64), problem_options(search=name, heuristic="goalcount"))
     assert (found.status, found.states) == ("unsolvable", 2048)
 
 
@@ -43,12 +43,12 @@ def test_derived_facts_do_not_tell_states_apart():
         axioms=axioms,
     )
     for one in (task, both):
-        assert search(one, PackedOptions(search="astar", heuristic="blind")).states == 64
+        assert search(one, problem_options(search="astar", heuristic="blind")).states == 64
 
 
 def test_a_state_is_expanded_once_where_no_cheaper_way_is_found():
     for name in SEARCHES:
-        found = search(flips(8), PackedOptions(search=name, heuristic="goalcount"))
+        found = search(flips(8), problem_options(search=name, heuristic="goalcount"))
         assert (found.expanded, found.states) == (256, 256)
 
 
@@ -57,7 +57,7 @@ def test_what_the_process_has_grown_by_counts_as_memory():
     for megabytes, status in ((600, "out-of-memory"), (800, "unsolvable")):
         sizes = chain([0.0], repeat(700e6))
         budget = Budget(megabytes=megabytes, meter=sizes.__next__)
-        assert search(flips(12), PackedOptions(heuristic="goalcount"), budget).status == status
+        assert search(flips(12), problem_options(heuristic="goalcount"), budget).status == status
 
 
 @pytest.mark.parametrize("name", SEARCHES)
@@ -74,7 +74,7 @@ def test_limits_hold_where_the_lists_of_a_search_need_not_grow(name):
     def gigabytes() -> float:
         return slices[0] * 1e9
 
-    options = PackedOptions(search=name, heuristic="goalcount", watch=count)
+    options = problem_options(search=name, heuristic="goalcount", watch=count)
     for limits, status in (
         ({"seconds": 1800}, "out-of-time"),
         ({"megabytes": 500}, "out-of-memory"),
@@ -101,13 +101,13 @@ def test_nodes_leave_by_their_keys_and_among_equals_first_in_first_out(keys, dat
 
 def test_an_operator_whose_effects_fight_adds():
     task = make_task("a b", "a", "a b", [("both", "a", ("~a", "a > a b"), 1.0)])
-    found = search(task, PackedOptions(search="astar", heuristic="blind"))
+    found = search(task, problem_options(search="astar", heuristic="blind"))
     assert (found.status, found.plan) == ("solved", (0,))
 
 
 def test_costs_are_the_tasks_own_also_where_each_counts_as_a_step():
     task = make_task("a b c", "a", "c", [("free", "a", "b", 0.0), ("dear", "b", "c", 3.0)])
-    found = search(task, PackedOptions(heuristic_costs="plus-one"))
+    found = search(task, problem_options(heuristic_costs="plus-one"))
     assert (found.plan, found.cost) == ((0, 1), 3)
 
 
@@ -118,7 +118,8 @@ def test_weighted_search_follows_its_weight():
     facts = " ".join([*(f"f{i}" for i in range(13)), *(f"g{i}" for i in range(6))])
     task = make_task(facts, "f0", "f12", [*aside, *way])
     wide, narrow = (
-        search(task, PackedOptions(search="wastar", heuristic="max", weight=w)).expanded for w in (0.0, 10.0)
+        search(task, problem_options(search="wastar", heuristic="max", weight=w)).expanded
+        for w in (0.0, 10.0)
     )
     assert narrow == 13 < wide
 
@@ -127,6 +128,6 @@ def test_the_lowest_h_that_was_seen_is_told():
     task = make_task(
         "a b c d", "a", "d", [("go", "a", "b", 1.0), ("on", "b", "c", 1.0), ("end", "c", "d", 1.0)]
     )
-    found = search(task, PackedOptions(search="astar", heuristic="max", max_expansions=2))
+    found = search(task, problem_options(search="astar", heuristic="max", max_expansions=2))
     assert (found.status, found.best_h) == ("gave-up", 1)
-    assert np.isinf(search(make_task("a b", "a", "b", []), PackedOptions()).best_h)
+    assert np.isinf(search(make_task("a b", "a", "b", []), problem_options()).best_h)

@@ -10,8 +10,9 @@ from tests.task.drafts import drafts
 from tests.task.test_narrow import simplified
 
 from pdsketch.kernels.csr import csr_of
+from pdsketch.search.options import problem_options
 from pdsketch.search.packed.advance import ENOUGH, EXHAUSTED, SOLVED
-from pdsketch.search.packed.engine import PackedOptions, kernel_settings, search
+from pdsketch.search.packed.engine import kernel_settings, search
 from pdsketch.search.packed.whole import UNSOLVABLE, search_whole
 from pdsketch.task.draft import Draft
 from pdsketch.task.grounding import task_of
@@ -24,7 +25,7 @@ ANSWERS = {"solved": (SOLVED,), "unsolvable": (EXHAUSTED, UNSOLVABLE), "gave-up"
 def test_a_search_in_one_kernel_is_that_of_the_engine(drawn, name, most, per_effect):
     draft, derived, layer, init = drawn
     small = simplified(draft, derived, layer, init)
-    options = PackedOptions(search=name, heuristic="ff", max_expansions=most)
+    options = problem_options(search=name, heuristic="ff", max_expansions=most)
     rows = draft_rows(draft, derived, layer)
     (found,) = search_whole(rows, init[None], kernel_settings(options), 1e9, per_effect)
     facts = tuple(("f", str(i)) for i in small.kept.tolist())
@@ -62,7 +63,7 @@ def row_of(n, *, chained=False):
 
 def test_operators_are_found_by_the_facts_that_they_ask_for():
     draft, derived, layer = row_of(5, chained=True)
-    settings = kernel_settings(PackedOptions(search="astar", heuristic="ff"))
+    settings = kernel_settings(problem_options(search="astar", heuristic="ff"))
     (found,) = search_whole(draft_rows(draft, derived, layer), derived[None], settings, 1e9, False)
     assert (found.answer, found.plan) == (SOLVED, [0, 1, 2, 3, 4])
 
@@ -71,7 +72,7 @@ def test_a_search_that_outgrows_its_first_room_begins_anew():
     """Nine facts to be made true one by one: blind search meets all 512 states."""
     n = 9
     draft, derived, layer = row_of(n)
-    options = PackedOptions(search="astar", heuristic="blind")
+    options = problem_options(search="astar", heuristic="blind")
     rows = draft_rows(draft, derived, layer)
     (found,) = search_whole(rows, derived[None], kernel_settings(options), 1e9, False)
     small = simplified(draft, derived, layer, derived)
@@ -84,7 +85,7 @@ def test_plans_that_are_longer_than_there_is_room_for_are_kept_beside_others():
     n = 30
     draft, derived, layer = row_of(n)
     inits = np.stack([np.arange(n) >= 20, derived, np.arange(n) >= 3])  # room for 48 steps at first
-    settings = kernel_settings(PackedOptions(search="astar", heuristic="ff"))
+    settings = kernel_settings(problem_options(search="astar", heuristic="ff"))
     found = search_whole(draft_rows(draft, derived, layer), inits, settings, 1e9, False)
     assert [sorted(one.plan) for one in found] == [[*range(20)], [*range(n)], [*range(3)]]
 
@@ -94,7 +95,7 @@ def test_what_a_call_has_no_work_left_for_is_searched_by_the_next():
     n = 4
     draft, derived, layer = row_of(n)
     inits = np.array([[number >> i & 1 for i in range(n)] for number in range(2**n)], np.bool_)
-    settings = kernel_settings(PackedOptions(search="astar", heuristic="ff"))
+    settings = kernel_settings(problem_options(search="astar", heuristic="ff"))
     found = search_whole(draft_rows(draft, derived, layer), inits, settings, 10.0, False)
     assert [sorted(one.plan) for one in found] == [np.flatnonzero(~init).tolist() for init in inits]
     assert max(one.evaluated for one in found) <= 10 < sum(one.evaluated for one in found)
@@ -103,7 +104,7 @@ def test_what_a_call_has_no_work_left_for_is_searched_by_the_next():
 @given(drafts(unit=True))
 def test_work_bounds_expansions(drawn):
     draft, derived, layer, init = drawn
-    settings = kernel_settings(PackedOptions(search="astar", heuristic="ff"))
+    settings = kernel_settings(problem_options(search="astar", heuristic="ff"))
     (found,) = search_whole(draft_rows(draft, derived, layer), init[None], settings, 0.5, False)
     assert found.expanded <= 1
 
@@ -114,7 +115,7 @@ def test_many_states_are_searched_as_each_alone(drawn, data, work):
     draft, derived, layer, init = drawn
     others = data.draw(st.lists(st.lists(st.booleans(), min_size=len(init), max_size=len(init)), max_size=3))
     inits = np.array([init, *others], np.bool_).reshape(-1, len(init))
-    settings = kernel_settings(PackedOptions(search="astar", heuristic="ff"))
+    settings = kernel_settings(problem_options(search="astar", heuristic="ff"))
     rows = draft_rows(draft, derived, layer)
     together = search_whole(rows, inits, settings, work, True)
     assert together == [search_whole(rows, one[None], settings, work, True)[0] for one in inits]

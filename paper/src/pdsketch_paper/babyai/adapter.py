@@ -14,14 +14,10 @@ from pdsketch.act import is_count
 from pdsketch.lang import Domain, Step, did_you_mean, error
 from pdsketch.tensor import Model, State
 from pdsketch.training import EpisodeArrays
-from pdsketch_paper.babyai.data import DataConfig
-from pdsketch_paper.babyai.expert import ACTION_NAMES
-from pdsketch_paper.babyai.goals import mission_goal
+from pdsketch_paper.babyai.data import ACTION_NAMES, DataConfig, generate
+from pdsketch_paper.babyai.goals import UNSEEN, mission_goal, things_of
 from pdsketch_paper.babyai.modules import exact_modules
-from pdsketch_paper.babyai.observation import Scene, look, observe
-from pdsketch_paper.babyai.record import generate
-from pdsketch_paper.babyai.states import SKETCHES, load_sketch, to_state
-from pdsketch_paper.babyai.unseen import UNSEEN, things_of
+from pdsketch_paper.babyai.observation import SKETCHES, Scene, load_sketch, look, observe, to_state
 from pdsketch_paper.babyai.world import PADDING, ActionObjDoor, make, problem_seed
 
 STOCK_LEVELS = (
@@ -61,8 +57,9 @@ def exact_model() -> Model:
 
 @final
 class BabyAIWorld:
-    """One of Minigrid's rooms with a mission, observed as states of a sketch.
+    """Minigrid's rooms with keys, balls, boxes and doors: go to, pick up, open.
 
+    A room has a mission, and is observed as states of a sketch.
     ``sketch`` is one that ships with the package (``base``, ``abs``, ``rob`` or, for
     agents that see pictures, ``image``), or a
     domain with predicates of the same names.

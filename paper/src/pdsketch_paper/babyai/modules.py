@@ -113,8 +113,6 @@ def _may_pass(*args: Tensor | tuple[Tensor, Tensor]) -> Tensor:
 def exact_modules(sketch: SketchName) -> dict[str, Module]:
     """A module for each blank of a sketch, and its external functions."""
     if sketch == "base":
-        from pdsketch_paper.babyai.exact_base import base_modules
-
         return base_modules()
     modules: dict[str, Module] = {
         f"derived::is-{colour}::f": _has(_COLOUR, i) for i, colour in enumerate(COLOURS)
@@ -138,4 +136,102 @@ def exact_modules(sketch: SketchName) -> dict[str, Module]:
         "action::forward::f": _may_pass,
         "action::forward::g": _front,
         "action::drop::f": _front,
+    }
+
+
+Set = tuple[Tensor, Tensor]
+
+TYPES, COLOUR_COUNT, STATES = 11, 6, 3
+_BASE_TYPE, _BASE_COLOUR, _BASE_STATE = 2, 2 + TYPES, 2 + TYPES + COLOUR_COUNT
+_STEPS = torch.tensor([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [0.0, -1.0]])
+_FIRST, _LAST = 1, 5  # the cells inside the room
+
+
+def _base_front(robot: Tensor) -> Tensor:
+    return robot[..., :2] + robot[..., 2:6] @ _STEPS.to(robot)
+
+
+def _base_is(kind: str, item: Tensor) -> Tensor:
+    return item[..., _BASE_TYPE + _CODES[kind]]
+
+
+def _base_open(item: Tensor) -> Tensor:
+    return _base_is("door", item) * item[..., _BASE_STATE]
+
+
+def _base_faces(robot: Tensor, item: Tensor) -> Tensor:
+    return _near(_base_front(robot), item[..., :2])
+
+
+def _base_holding(item: Tensor) -> Tensor:
+    return _near(item[..., :2], torch.tensor(HELD).to(item))
+
+
+def _column(i: int) -> Module:
+    return lambda item: item[..., i]
+
+
+def _base_turn(by: int) -> Module:
+    def turned(robot: Tensor, _: Set) -> Tensor:
+        return torch.cat([robot[..., :2], torch.roll(robot[..., 2:6], by, dims=-1)], dim=-1)
+
+    return turned
+
+
+def _forward(robot: Tensor, items: Set) -> Tensor:
+    values, weights = items
+    front = _base_front(robot)
+    there = _near(front.unsqueeze(-2), values[..., :2]) * weights
+    inside = ((front > _FIRST - 0.5) & (front < _LAST + 0.5)).all(-1).float()
+    doorway = (there * _base_open(values)).amax(-1)
+    free = torch.maximum(inside, doorway) * (1 - (there * (1 - _base_open(values))).amax(-1))
+    return torch.cat([torch.where(free.unsqueeze(-1) > 0.5, front, robot[..., :2]), robot[..., 2:]], dim=-1)
+
+
+def _moved(item: Tensor, gate: Tensor, pose: Tensor) -> Tensor:
+    return torch.cat([torch.where(gate.unsqueeze(-1) > 0.5, pose, item[..., :2]), item[..., 2:]], dim=-1)
+
+
+def _pickup(item: Tensor, robot: Tensor, items: Set) -> Tensor:
+    values, weights = items
+    full = (_base_holding(values) * weights).amax(-1)
+    may = _base_faces(robot, item) * (1 - _base_is("door", item)) * (1 - full)
+    return _moved(item, may, torch.tensor(HELD).to(item))
+
+
+def _drop(item: Tensor, robot: Tensor, items: Set) -> Tensor:
+    values, weights = items
+    front = _base_front(robot)
+    taken = (_near(front.unsqueeze(-2), values[..., :2]) * weights).amax(-1)
+    inside = ((front > _FIRST - 0.5) & (front < _LAST + 0.5)).all(-1).float()
+    return _moved(item, _base_holding(item) * inside * (1 - taken), front)
+
+
+def _toggle(item: Tensor, robot: Tensor, items: Set) -> Tensor:
+    faced = _base_faces(robot, item)
+    vanished = _moved(item, faced * _base_is("box", item), torch.tensor(GONE).to(item))
+    state = vanished[..., _BASE_STATE : _BASE_STATE + 2]
+    swap = (faced * _base_is("door", item)).unsqueeze(-1) > 0.5
+    return torch.cat(
+        [vanished[..., :_BASE_STATE], torch.where(swap, state.flip(-1), state), item[..., _BASE_STATE + 2 :]],
+        dim=-1,
+    )
+
+
+def base_modules() -> dict[str, Module]:
+    """A module for each blank of PDS-Base."""
+    modules: dict[str, Module] = {
+        f"derived::is-{colour}::f": _column(_BASE_COLOUR + i) for i, colour in enumerate(COLOURS)
+    }
+    modules |= {f"derived::is-{kind}::f": _column(_BASE_TYPE + code) for kind, code in _CODES.items()}
+    return modules | {
+        "derived::is-open::f": _base_open,
+        "derived::robot-holding::f": _base_holding,
+        "derived::robot-facing::f": _base_faces,
+        "action::lturn::f": _base_turn(-1),
+        "action::rturn::f": _base_turn(1),
+        "action::forward::f": _forward,
+        "action::pickup::f": _pickup,
+        "action::drop::f": _drop,
+        "action::toggle::f": _toggle,
     }

@@ -1,25 +1,17 @@
-"""What the agent is told about the world: objects with their poses and codes, as numbers.
-
-A `Scene` is the set of things in the room where an episode starts: it stays
-the same until the episode ends. `observe` reads their present values from the
-environment. Poses are counted from the room's corner, so that a room means the
-same wherever it lies on the grid.
-
-Walls are things like any other, of a type of their own: the model then learns
-that a wall stops the robot as it learns that a ball does, and what it has
-learned holds in rooms of any size and shape. Goals do not range over walls.
-Only wall cells that can be faced are listed: those beside a cell on which the
-robot may come to stand.
-"""
+"""What an agent sees of a Minigrid room: objects and numbers, as states of a sketch or as a picture."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, final
+from functools import cache
+from pathlib import Path
+from typing import Any, Final, final
 
 import numpy as np
 from numpy.typing import NDArray
+
+from pdsketch.lang import Domain
 
 HELD = (-1, -1)
 """The pose of what the robot carries (the paper's convention)."""
@@ -139,3 +131,90 @@ def read(env: Any, scene: Scene) -> Row:
 def observe(env: Any, scene: Scene) -> Observation:
     """The present values of the scene's things."""
     return Observation.of([read(env, scene)], scene).at(0)
+
+
+SIDE: Final = 7
+"""Cells along one side of a picture: our own room, both walls included."""
+
+_EMPTY: Final = (1, 0, 0)
+_WALL: Final = (2, 5, 0)
+_AGENT: Final = (10, 0)
+
+
+def picture_of(observation: Observation) -> NDArray[Any]:
+    """``[(states,) x, y, 3]``, with the robot; what is carried or gone is not to be seen."""
+    robots = observation.robot_pose.reshape(-1, 2).astype(np.int64)
+    poses = observation.item_pose.reshape(len(robots), -1, 2).astype(np.int64)
+    codes = observation.item_code.reshape(len(robots), -1, 3)
+    found = np.empty((len(robots), SIDE, SIDE, 3), dtype=np.uint8)
+    found[:] = _WALL
+    found[:, 1:-1, 1:-1] = _EMPTY
+    state, item = np.nonzero(np.all(poses >= 0, axis=-1))
+    found[state, poses[state, item, 0], poses[state, item, 1]] = codes[state, item]
+    rows = np.arange(len(robots))
+    found[rows, robots[:, 0], robots[:, 1], :2] = _AGENT
+    found[rows, robots[:, 0], robots[:, 1], 2] = observation.robot_direction.reshape(-1)
+    return found.reshape(*observation.robot_direction.shape, SIDE, SIDE, 3)
+
+
+SKETCHES = Path(__file__).parent / "sketches"
+
+_ONE_HOT_SIZES = (11, 6, 3)  # PDS-Base: type, colour, state
+_DOOR, _OPEN = 4, 0
+
+
+@cache
+def load_sketch(name: str) -> Domain:
+    """One of the sketches that ship with the package: ``base``, ``abs``, ``rob`` or ``image``."""
+    from pdsketch.lang import load_domain
+
+    return load_domain(SKETCHES / f"{name}.pdsketch")
+
+
+def objects_of(domain: Domain, observation: Observation) -> dict[str, list[str]]:
+    """The objects of the observation by type, as `State` takes them; the robot is the constant ``agent``."""
+    objects = {"item": [f"item#{i + 1}" for i in range(observation.item_pose.shape[-2])]}
+    if "wall" in domain.hierarchy.parents:
+        objects["wall"] = [f"wall#{i + 1}" for i in range(len(observation.wall_pose))]
+    return objects
+
+
+def values_of(domain: Domain, observation: Observation) -> dict[str, NDArray[Any]]:
+    """A value for each predicate that the sketch observes; an axis of time comes first where there is one."""
+    pose, code = observation.item_pose, observation.item_code
+    robot, direction = observation.robot_pose[..., None, :], observation.robot_direction[..., None]
+    if "view" in domain.predicates:
+        return {"view": picture_of(observation).reshape(*observation.robot_direction.shape, -1)}
+    if "robot-feature" in domain.predicates:
+        return _undivided(robot, direction, pose, code)
+    time, walls = pose.shape[:-2], observation.wall_pose.shape[0]
+    code = np.concatenate([code, np.broadcast_to(observation.wall_code, (*time, walls, 3))], axis=-2)
+    values: dict[str, NDArray[Any]] = {
+        "robot-pose": robot,
+        "robot-direction": direction,
+        "item-pose": np.concatenate(
+            [pose, np.broadcast_to(observation.wall_pose, (*time, walls, 2))], axis=-2
+        ),
+        "item-feature": code,
+    }
+    if "is-obstacle" in domain.predicates:
+        values["is-obstacle"] = ~((code[..., 0] == _DOOR) & (code[..., 2] == _OPEN))
+    return values
+
+
+def _undivided(
+    robot: NDArray[Any], direction: NDArray[Any], pose: NDArray[Any], code: NDArray[Any]
+) -> dict[str, NDArray[Any]]:
+    """PDS-Base's vectors: everything about the robot, or about an item, side by side."""
+    parts = [pose, *(np.eye(n, dtype=np.float32)[code[..., i]] for i, n in enumerate(_ONE_HOT_SIZES))]
+    return {
+        "robot-feature": np.concatenate([robot, np.eye(4, dtype=np.float32)[direction]], axis=-1),
+        "item-feature": np.concatenate(parts, axis=-1),
+    }
+
+
+def to_state(domain: Domain, observation: Observation) -> Any:
+    """The observation as a `pdsketch.State` of the sketch."""
+    from pdsketch.tensor import State
+
+    return State(domain, objects=objects_of(domain, observation), values=values_of(domain, observation))

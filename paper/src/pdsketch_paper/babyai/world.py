@@ -10,23 +10,18 @@ from __future__ import annotations
 
 from typing import Any
 
+import gymnasium
 import numpy as np
+from gymnasium import spaces
+from minigrid.core.constants import COLOR_NAMES
+from minigrid.core.grid import Grid
+from minigrid.core.roomgrid import Room
+from minigrid.core.world_object import Ball, Box, Door, Key, Wall, WorldObj
+from minigrid.envs.babyai.core.roomgrid_level import BabyAIMissionSpace
+from minigrid.envs.babyai.core.verifier import GoToInstr, Instr, ObjDesc, OpenInstr, PickupInstr
+from minigrid.minigrid_env import MiniGridEnv
 
-from pdsketch.extras import missing_extra
 from pdsketch.lang import error
-
-try:
-    import gymnasium
-    from gymnasium import spaces
-    from minigrid.core.constants import COLOR_NAMES
-    from minigrid.core.grid import Grid
-    from minigrid.core.roomgrid import Room
-    from minigrid.core.world_object import Ball, Box, Door, Key, Wall, WorldObj
-    from minigrid.envs.babyai.core.roomgrid_level import BabyAIMissionSpace
-    from minigrid.envs.babyai.core.verifier import GoToInstr, Instr, ObjDesc, OpenInstr, PickupInstr
-    from minigrid.minigrid_env import MiniGridEnv
-except ImportError as problem:
-    raise missing_extra("minigrid", "envs") from problem
 
 ROOM_SIZE = 7
 """Cells along one side of the room, both walls included."""

@@ -14,11 +14,9 @@ from pdsketch.kernels import Bools, Floats
 from pdsketch.lang import Domain, error
 from pdsketch.tensor import StateBatch, same_domain
 from pdsketch.training import Array
-from pdsketch_paper.baselines.demonstrations import Demonstrations
-from pdsketch_paper.baselines.encoder import WIDTH
 from pdsketch_paper.baselines.formulas import GoalTree, tree_of
-from pdsketch_paper.baselines.graph import Shapes
-from pdsketch_paper.baselines.network import Baseline
+from pdsketch_paper.baselines.graph import WIDTH, Shapes
+from pdsketch_paper.baselines.network import Baseline, Demonstrations
 
 if TYPE_CHECKING:
     from pdsketch.search import Searched
@@ -66,7 +64,7 @@ class CostToGo(Baseline):
                 f"the heuristic was trained for `{self.domain.name}`, and the model is one of "
                 f"`{searched.model.domain.name}`",
             )
-        return LearnedHeuristic(self, searched)
+        return LearnedHeuristic(self.to(searched.model.device), searched)
 
 
 @final

@@ -1,21 +1,28 @@
-"""BabyAI: train a sketch, then measure a policy that plans with it on held-out problems."""
+"""BabyAI: train a sketch, then measure it: missions, unseen goals, Minigrid's own levels, single steps."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
-from typing import Any, Literal, final
+from typing import Any, Final, Literal, final
 
-from pdsketch.act import Policy, Rollouts, rollout
-from pdsketch.search import ModelSearch
-from pdsketch.tensor import Model
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from pdsketch.abstract import compile_and_or
+from pdsketch.act import Policy, rollout
+from pdsketch.search import ModelSearch, PlanOptions, search
+from pdsketch.tensor import Model, State, StateBatch
 from pdsketch.training import Report
-from pdsketch_paper.babyai.adapter import BabyAIWorld
+from pdsketch_paper.babyai.adapter import STOCK_LEVELS, BabyAIWorld, exact_model
+from pdsketch_paper.babyai.goals import UNSEEN
 from pdsketch_paper.babyai.modules import SketchName, rob_functions
-from pdsketch_paper.babyai.states import load_sketch
+from pdsketch_paper.babyai.observation import load_sketch
 from pdsketch_paper.babyai.world import problem_seed
-from pdsketch_paper.experiments.training import fit_model
+from pdsketch_paper.experiments.runs import fit_model, in_both_loops
 
 MOST_STEPS = 64
 """An episode that acts longer than this has failed."""
@@ -104,17 +111,132 @@ def both_loops(
 ) -> dict[str, dict[str, float]]:
     """Acting blindly and with replanning on the same problems; the options are those of the world."""
     worlds = worlds_for(model, len(seeds), **options)
-    closed = rollout(planner(model, search, "closed"), worlds, seeds, MOST_STEPS)
-    # An episode that was not planned for anew is the same in both loops: its plan need not be found twice.
-    others = [i for i, account in enumerate(closed.accounts) if account["replans"]]
-    again = rollout(planner(model, search, "open"), worlds, [seeds[i] for i in others], MOST_STEPS)
-    return {"open": _measured(closed.replaced(others, again)), "closed": _measured(closed)}
+    return in_both_loops(partial(planner, model, search), worlds, seeds, MOST_STEPS)
 
 
-def _measured(done: Rollouts) -> dict[str, float]:
-    summary = done.summary
-    return {name: summary[name] or 0.0 for name in MEASURED}
+MOST_EXPANSIONS: Final = 50_000
+"""Where more are needed, the optimum is not known. About five seconds."""
 
 
-MEASURED = ("success", "planned", "expanded", "steps", "replans")
-"""What tables are made of: nothing that depends on the machine's speed."""
+def shortest(model: Model, state: State, goal: str) -> int | None:
+    """The length of a shortest plan, None where it was not found.
+
+    hmax is admissible, and an abstraction of exact modules has the model's own transitions.
+    """
+    with torch.inference_mode():
+        batch = model.encode(state, crisp=True).batch
+        abstraction = compile_and_or(model, batch.universe(0).types, model.formula(batch, goal), batch)
+    options = PlanOptions(search="astar", heuristic="max", max_expansions=MOST_EXPANSIONS)
+    plan = search(abstraction.task, options).plan
+    return None if plan is None else len(plan)
+
+
+UNSEEN_STEPS = 10 * MOST_STEPS
+"""Goals over several things need longer plans than missions do."""
+
+
+def unseen_seeds(kind: str, count: int, seed: int) -> list[int]:
+    """Seeds of rooms in which a goal of this kind makes sense and does not hold at the start."""
+    drawn = (problem_seed(seed, index, f"unseen {kind}") for index in range(20 * count))
+    return fitting(BabyAIWorld(goals=kind), drawn, count)
+
+
+def measure_unseen(
+    model: Model, count: int, seed: int, searches: Mapping[str, SearchConfig]
+) -> dict[str, dict[str, Any]]:
+    """By kind, and by search: how often Minigrid's state satisfies the goal after acting on one plan.
+
+    The same formula with exact modules judges. ``length_over_optimum`` compares what
+    succeeded with shortest plans of exact modules, where these are known.
+    """
+    measured = {}
+    for kind in UNSEEN:
+        seeds = unseen_seeds(kind, count, seed)
+        optima = [_optimum(kind, one) for one in seeds]
+        known = [optimum for optimum in optima if optimum is not None]
+        measured[kind] = {
+            "problems": len(seeds),
+            "optimum": float(np.mean(known or [0])),
+            "optima_known": len(known),
+            **{name: _try(model, kind, seeds, optima, search) for name, search in searches.items()},
+        }
+    return measured
+
+
+def _optimum(kind: str, seed: int) -> int | None:
+    world = BabyAIWorld(goals=kind)
+    state = world.reset(seed)
+    return shortest(exact_model(), state, world.goal)
+
+
+def _try(
+    model: Model, kind: str, seeds: Sequence[int], optima: Sequence[int | None], search: SearchConfig
+) -> dict[str, float | None]:
+    worlds = worlds_for(model, len(seeds), goals=kind)
+    found = rollout(planner(model, search), worlds, seeds, UNSEEN_STEPS)
+    ratios = [
+        steps / optimum
+        for steps, optimum, success in zip(found.steps, optima, found.success, strict=True)
+        if success and optimum
+    ]
+    summary = found.summary
+    return {
+        **{name: summary[name] or 0.0 for name in ("success", "planned", "expanded")},
+        "length_over_optimum": float(np.mean(ratios)) if ratios else None,
+    }
+
+
+def stock_seeds(level: str, count: int, seed: int) -> list[int]:
+    """Seeds of one of Minigrid's own levels; starts that satisfy the mission already are left out."""
+    drawn = (problem_seed(seed, index, level) for index in range(1000 * count))
+    return fitting(BabyAIWorld(level=level), drawn, count)
+
+
+def measure_stock(model: Model, count: int, seed: int, search: SearchConfig) -> dict[str, dict[str, float]]:
+    """By level: the success of acting blindly and of acting with replanning."""
+    measured = {}
+    for level in STOCK_LEVELS:
+        loops = both_loops(model, stock_seeds(level, count, seed), search, level=level)
+        measured[level] = {name: loop["success"] for name, loop in loops.items()}
+    return measured
+
+
+def measure_transitions(model: Model, steps: int, seed: int) -> dict[str, dict[str, Any]]:
+    """By action: the part of held-out steps after which each predicate is as predicted.
+
+    The steps are those of fresh demonstrations, random walks included, and of
+    the actions whose precondition holds.
+    """
+    columns = BabyAIWorld(sketch=model.domain).demonstrations(max(8, steps // 6), seed, split="steps")
+    before: dict[str, list[State]] = {}
+    after: dict[str, list[State]] = {}
+    taken = 0
+    for episode in columns:
+        for state, action, following in zip(
+            episode.states, episode.actions, episode.states[1:], strict=False
+        ):
+            before.setdefault(action[0], []).append(state)
+            after.setdefault(action[0], []).append(following)
+            taken += 1
+        if taken >= steps:
+            break
+    return {
+        name: _compare(model, name, StateBatch.of(before[name]), StateBatch.of(after[name]))
+        for name in sorted(before)
+    }
+
+
+def _numbers(states: StateBatch, name: str) -> NDArray[Any]:
+    return np.asarray(states[name].detach(), dtype=np.float32)
+
+
+def _compare(model: Model, name: str, before: StateBatch, after: StateBatch) -> dict[str, Any]:
+    could = np.asarray(model.applicable(before, (name, "agent"), crisp=True).detach()).reshape(-1) > 0.5
+    predicted = model.step(before, (name, "agent"), crisp=True)
+    agreement = {}
+    for predicate in model.domain.state_predicates:
+        found = _numbers(predicted, predicate.name)[could]
+        wanted = _numbers(after, predicate.name)[could]
+        near = (np.abs(found - wanted) < 0.3).reshape(len(found), -1).all(1)
+        agreement[predicate.name] = float(near.mean()) if len(near) else 1.0
+    return {"steps": int(could.sum()), "agreement": agreement}

@@ -1,18 +1,25 @@
-"""BabyAI without a model of the world: agents that learn to act from the same demonstrations."""
+"""BabyAI without a model of the world: agents that learn from the same demonstrations, and their settings.
+
+Settings are tried on problems that are in no table. The transformers take those of behaviour cloning.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, final
+from itertools import groupby, product
+from typing import Any, Final, final
+
+import torch
 
 from pdsketch.act import rollout
 from pdsketch_paper.babyai.adapter import BabyAIWorld
 from pdsketch_paper.baselines.network import AgentBaseline
 from pdsketch_paper.baselines.training import AgentKind, train_baseline
 from pdsketch_paper.experiments.babyai import MOST_STEPS, held_out
+from pdsketch_paper.experiments.babyai_onpolicy import PPOConfig, measure_ppo
 from pdsketch_paper.experiments.runs import ExperimentRun
-from pdsketch_paper.experiments.tables import Records
+from pdsketch_paper.experiments.tables import Records, ResultTable, made_by, spread
 
 CLONES: Mapping[AgentKind, str] = {"bc": "BC", "dt-s": "DT (S)", "dt-s+f": "DT (S+F)"}
 """Agents that learn demonstrated actions and nothing else."""
@@ -67,30 +74,6 @@ class BaselineConfig:
     doors: int = 4
     split: str = "test"
 
-    def in_world(self, **options: Any) -> BaselineConfig:
-        """The same with other demonstrations."""
-        return replace(self, **options)
-
-
-class Tried(Protocol):
-    """On which problems an agent is tried."""
-
-    @property
-    def rooms(self) -> tuple[tuple[int, int], ...]:
-        """Objects and doors of each kind of room."""
-
-    @property
-    def problems(self) -> int:
-        """How many a room."""
-
-    @property
-    def seed(self) -> int:
-        """Of the problems."""
-
-    @property
-    def split(self) -> str:
-        """Of the seeds of problems."""
-
 
 def measure_baseline(config: BaselineConfig) -> dict[str, Any]:
     """Train on demonstrations, then act: success by room, and how the training went."""
@@ -117,7 +100,7 @@ def trained(config: BaselineConfig) -> AgentBaseline:
     )
 
 
-def acted(agent: AgentBaseline, config: Tried, temperature: float) -> dict[str, Any]:
+def acted(agent: AgentBaseline, config: BaselineConfig | DreamerConfig, temperature: float) -> dict[str, Any]:
     """By room: the success of an agent, and how many steps it takes where it succeeds."""
     agent.temperature = temperature
     found: dict[str, Any] = {}
@@ -164,3 +147,290 @@ def success_of(records: Records, kind: str, size: int | None, room: str) -> list
         and size in (None, record["config"]["episodes"])
         and room in record["result"]
     ]
+
+
+DREAMER_STEPS: Final = {100: 300, 1000: 500, 10000: 1200}
+"""Training steps, by number of demonstrations (docs/baselines.md: how they were chosen)."""
+
+DREAMER_BATCH: Final = {100: 32, 1000: 32, 10000: 256}
+"""Sequences in a batch: with few demonstrations they are soon known by heart, and small ones do on a CPU."""
+
+CLONING: Final = 10.0
+"""The weight of demonstrated actions, by the search of settings (docs/baselines.md)."""
+
+PRACTICE: Final = 3_000
+"""Environment steps of the row with practice, after all demonstrations."""
+
+BOTH: Final = ((4, 4), (8, 6))
+"""Rooms, by objects and doors: as in training, and fuller ones."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class DreamerConfig:
+    """One trained agent, and on how many held-out problems it is tried."""
+
+    kind: str = "dreamer"
+    episodes: int = 1000
+    seed: int = 0
+    steps: int = DREAMER_STEPS[1000]
+    batch: int = DREAMER_BATCH[1000]
+    learning_rate: float = 2e-3
+    weight_decay: float = 1e-2
+    environment_steps: int = 0
+    cloning: float = CLONING
+    sketch: str = "abs"
+    temperature: float = 1.0
+    problems: int = 500
+    rooms: tuple[tuple[int, int], ...] = BOTH
+    objects: int = 4
+    doors: int = 4
+    split: str = "test"
+
+    @property
+    def name(self) -> str:
+        """What tells a run from the others, but for its seed."""
+        parts = ["dreamer", str(self.episodes)]
+        parts += [self.sketch] if self.sketch != "abs" else []
+        parts += [f"cloning{self.cloning:g}"] if self.cloning != CLONING else []
+        parts += [f"practice{self.environment_steps}"] if self.environment_steps else []
+        return "-".join(parts)
+
+
+def _of_size(size: int, **settings: Any) -> DreamerConfig:
+    return DreamerConfig(episodes=size, steps=DREAMER_STEPS[size], batch=DREAMER_BATCH[size], **settings)
+
+
+DREAMER_ROWS: Final = (
+    _of_size(100, environment_steps=PRACTICE),
+    DreamerConfig(environment_steps=PRACTICE),
+    DreamerConfig(cloning=0.0),
+    DreamerConfig(sketch="image"),
+)
+"""Fewer demonstrations with practice, imagination alone, and pictures."""
+
+
+def fastest_device() -> str:
+    """Where networks are trained: in a sequence every step waits for the last, which a GPU bears best."""
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def measure_dreamer(config: DreamerConfig) -> dict[str, Any]:
+    """Train on demonstrations, then on practice, then act: success by room, and how the training went."""
+    agent = trained_dreamer(config)
+    notes = {name: value for name, value in agent.notes.items() if name != "seconds"}  # of no other machine
+    likeliest = acted(agent, config, 0.0)
+    found = acted(agent, config, config.temperature)
+    return {**found, "likeliest": likeliest, "notes": notes, "device": agent.device.type}
+
+
+def trained_dreamer(config: DreamerConfig) -> AgentBaseline:
+    """The agent of a run."""
+    world = BabyAIWorld(config.objects, config.doors, config.sketch)
+    return train_baseline(
+        "dreamer",
+        world.domain,
+        world.demonstrations(config.episodes, config.seed),
+        config.steps,
+        config.seed,
+        types=["robot"] if config.sketch == "image" else SEEN,
+        batch=config.batch,
+        learning_rate=config.learning_rate,
+        weight_decay=config.weight_decay,
+        validation=0.1,
+        device=fastest_device(),
+        cloning=config.cloning,
+        world=lambda: BabyAIWorld(config.objects, config.doors, world.domain),
+        environment_steps=config.environment_steps,
+    )
+
+
+def dreamer_runs(
+    sizes: Sequence[int], rooms: Sequence[tuple[tuple[int, int], ...]], seeds: int, quick: bool
+) -> list[ExperimentRun[DreamerConfig]]:
+    """A run per number of demonstrations (with the rooms to act in) and seed."""
+    return [
+        _run(_of_size(size, rooms=own), seed, quick)
+        for size, own in zip(sizes, rooms, strict=True)
+        for seed in range(seeds)
+    ]
+
+
+def practice_runs(size: int, seeds: int, quick: bool) -> list[ExperimentRun[DreamerConfig]]:
+    """A run per seed with practice after the demonstrations."""
+    config = _of_size(size, kind="dreamer-online", environment_steps=PRACTICE)
+    return [_run(config, seed, quick) for seed in range(seeds)]
+
+
+def _run(config: DreamerConfig, seed: int, quick: bool) -> ExperimentRun[DreamerConfig]:
+    if quick:
+        few = 20 if config.environment_steps else 0
+        size = 10 + config.episodes // 500
+        config = replace(config, episodes=size, steps=2, batch=4, problems=1, environment_steps=few)
+    return ExperimentRun(f"{config.name}-seed{seed}", measure_dreamer, replace(config, seed=seed))
+
+
+def dreamer_table_runs(seeds: int, quick: bool) -> list[ExperimentRun[DreamerConfig]]:
+    """A run per setting that no other table has, and seed."""
+    return [_run(config, seed, quick) for config in DREAMER_ROWS for seed in range(seeds)]
+
+
+def dreamer_table(records: Records) -> ResultTable:
+    """A row for each setting: success by room, and what the training took."""
+
+    def setting(record: dict[str, Any]) -> dict[str, Any]:
+        return {key: value for key, value in record["config"].items() if key != "seed"}
+
+    rooms = [f"{objects}+{doors}" for objects, doors in BOTH]
+    rows = []
+    for config, group in groupby(records, setting):
+        some = list(group)
+        results = [record["result"] for record in some]
+        rows.append(
+            (
+                "picture" if config["sketch"] == "image" else "objects",
+                f"{config['episodes']:,}",
+                f"{config['environment_steps']:,}",
+                f"{config['cloning']:g}",
+                *(spread([r[room]["success"] for r in results]) for room in rooms),
+                *(spread([r["likeliest"][room]["success"] for r in results]) for room in rooms),
+                spread([r["notes"]["held_out_score"] or 0.0 for r in results]),
+                spread([record["seconds"] for record in some], 0),
+            )
+        )
+    seeds = len({record["config"]["seed"] for record in records})
+    note = (
+        f"Trained in rooms of 4 objects and 4 doors; {records[0]['config']['problems']} problems a seed, "
+        f"at most {MOST_STEPS} steps; {seeds} seed{'s' if seeds > 1 else ''}. {made_by(records)}"
+    )
+    head = (
+        *("sees", "demonstrations", "environment steps", "cloning"),
+        *rooms,
+        *(f"{room}, likeliest actions" for room in rooms),
+        *("held-out accuracy", "seconds"),
+    )
+    return ResultTable("BabyAI: Dreamer", note, head, tuple(rows))
+
+
+TEMPERATURES = (0.0, 0.5, 1.0)
+
+CLONE_SETTINGS = ((1e-3, 1e-2), (2e-3, 1e-2), (2e-3, 1e-1))
+"""Learning rates and weight decays; the temperatures are tried with each."""
+
+DREAMER_SETTINGS = ((1e-3, 1.0), (2e-3, 1.0), (2e-3, 10.0))
+"""Learning rates and weights of cloning."""
+
+PPO_SETTINGS = ((1e-3, 1e-2), (3e-4, 1e-2), (1e-3, 1e-3))
+"""Learning rates and weights of the entropy; the library's own are 3e-4 and 0."""
+
+PPO_STEPS = 600_000
+"""Environment steps of each."""
+
+SEED = 100
+"""Of demonstrations and problems: no table has it."""
+
+
+def measure_settings(config: BaselineConfig) -> dict[str, Any]:
+    """Train once, then act at each temperature."""
+    return _at_temperatures(trained(config), config)
+
+
+def measure_dreamer_settings(config: DreamerConfig) -> dict[str, Any]:
+    """The same of a Dreamer."""
+    return _at_temperatures(trained_dreamer(config), config)
+
+
+def _at_temperatures(agent: AgentBaseline, config: BaselineConfig | DreamerConfig) -> dict[str, Any]:
+    return {
+        "held_out": agent.notes["held_out_score"],
+        **{str(temperature): acted(agent, config, temperature) for temperature in TEMPERATURES},
+    }
+
+
+SETTING_SIZES = (1000, 10000)
+"""Numbers of demonstrations."""
+
+
+def settings_runs(quick: bool) -> list[ExperimentRun[BaselineConfig]]:
+    """Behaviour cloning: a run for each setting and number of demonstrations; transformers take the same."""
+    runs = []
+    for size, (number, (rate, decay)) in product(SETTING_SIZES, enumerate(CLONE_SETTINGS)):
+        config = BaselineConfig("bc", size, SEED, STEPS[size], problems=200, split="valid")
+        config = replace(config, learning_rate=rate, weight_decay=decay)
+        if quick:
+            config = replace(config, episodes=10, steps=2, problems=1)
+        runs.append(ExperimentRun(f"settings-bc-{size}-{number}", measure_settings, config))
+    return runs
+
+
+def dreamer_settings_runs(quick: bool) -> list[ExperimentRun[DreamerConfig]]:
+    """The same of a Dreamer."""
+    runs = []
+    for size, (number, (rate, cloning)) in product(SETTING_SIZES, enumerate(DREAMER_SETTINGS)):
+        settings: dict[str, Any] = {"seed": SEED, "learning_rate": rate, "cloning": cloning}
+        config = _of_size(size, **settings, problems=200, split="valid")
+        if quick:
+            config = replace(config, episodes=10, steps=2, batch=4, problems=1)
+        runs.append(ExperimentRun(f"settings-dreamer-{size}-{number}", measure_dreamer_settings, config))
+    return runs
+
+
+def ppo_settings_runs(quick: bool) -> list[ExperimentRun[PPOConfig]]:
+    """The same of PPO, which has no demonstrations."""
+    runs = []
+    for number, (rate, entropy) in enumerate(PPO_SETTINGS):
+        config = PPOConfig(SEED, PPO_STEPS, learning_rate=rate, entropy=entropy, problems=200, split="valid")
+        if quick:
+            config = replace(config, steps=64, worlds=4, rollout=8, batch=16, measurements=2, watched=2)
+            config = replace(config, problems=2)
+        runs.append(ExperimentRun(f"settings-ppo-{number}", measure_ppo, config))
+    return runs
+
+
+def ppo_settings_table(records: Records) -> ResultTable:
+    """Success in the course of the environment steps, by setting."""
+    steps = [point["all_steps"] for point in records[0]["result"]["curve"]]
+    rows = [
+        (
+            f"{record['config']['learning_rate']:g}",
+            f"{record['config']['entropy']:g}",
+            *(f"{point['held_out']:.3f}" for point in record["result"]["curve"]),
+        )
+        for record in records
+    ]
+    config = records[0]["config"]
+    note = f"Seed {SEED}, {config['watched']} validation problems, by environment steps. {made_by(records)}"
+    head = ("learning rate", "entropy", *(f"{step:,}" for step in steps))
+    return ResultTable("BabyAI: settings of PPO", note, head, tuple(rows))
+
+
+def settings_table(records: Records) -> ResultTable:
+    """Success at each temperature, by setting and room."""
+    second = "cloning" if "cloning" in records[0]["config"] else "weight_decay"
+    rows = []
+    for record in records:
+        config, result = record["config"], record["result"]
+        held_out = result["held_out"]
+        rows.append(
+            (
+                str(config["episodes"]),
+                f"{config['learning_rate']:g}",
+                f"{config[second]:g}",
+                "–" if held_out is None else f"{held_out:.3f}",
+                *(
+                    f"{result[str(t)]['4+4']['success']:.3f} / {result[str(t)]['8+6']['success']:.3f}"
+                    for t in TEMPERATURES
+                ),
+            )
+        )
+    head = (
+        "demonstrations",
+        "learning rate",
+        second.replace("_", " "),
+        "held-out accuracy",
+        *(f"4+4 / 8+6, temperature {temperature:g}" for temperature in TEMPERATURES),
+    )
+    config = records[0]["config"]
+    note = f"Seed {SEED}, {config['problems']} validation problems a room. {made_by(records)}"
+    whose = "a Dreamer" if second == "cloning" else "behaviour cloning"
+    return ResultTable(f"BabyAI: settings of {whose}", note, head, tuple(rows))

@@ -1,26 +1,226 @@
-"""The tables of BabyAI: which runs each needs, and how their results become rows and a plot."""
+"""The tables of BabyAI: which runs each needs, and how their results become rows."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from statistics import mean
+from pathlib import Path
+from statistics import mean, pstdev
 from typing import Any, final
 
 from pdsketch_paper.babyai.modules import SketchName
-from pdsketch_paper.experiments.babyai import SearchConfig, TrainConfig, both_loops, held_out, train
-from pdsketch_paper.experiments.babyai_baselines import baseline_runs
-from pdsketch_paper.experiments.babyai_checks import measure_stock, measure_transitions, measure_unseen
-from pdsketch_paper.experiments.babyai_curves import curve_plot, curve_runs, curve_table
-from pdsketch_paper.experiments.babyai_dreamer import dreamer_runs, practice_runs
+from pdsketch_paper.experiments.babyai import (
+    SearchConfig,
+    TrainConfig,
+    both_loops,
+    held_out,
+    measure_stock,
+    measure_transitions,
+    measure_unseen,
+    train,
+)
+from pdsketch_paper.experiments.babyai_baselines import (
+    AGENTS,
+    PAPER_ROOMS as BASELINE_ROOMS,
+    PAPER_SIZES as BASELINE_SIZES,
+    PRACTICE,
+    baseline_runs,
+    dreamer_runs,
+    dreamer_settings_runs,
+    dreamer_table,
+    dreamer_table_runs,
+    of_baselines,
+    of_models,
+    ppo_settings_runs,
+    ppo_settings_table,
+    practice_runs,
+    settings_runs,
+    settings_table,
+    success_of,
+)
 from pdsketch_paper.experiments.babyai_factors import factor_runs, factor_table
-from pdsketch_paper.experiments.babyai_nodes import node_plot, node_runs, node_table
-from pdsketch_paper.experiments.babyai_notes import LOOPS, SIZES, SKETCHES, note_on, trained_from
+from pdsketch_paper.experiments.babyai_nodes import (
+    curve_plot,
+    curve_runs,
+    curve_table,
+    node_plot,
+    node_runs,
+    node_table,
+)
 from pdsketch_paper.experiments.babyai_onpolicy import onpolicy_plot, onpolicy_runs, onpolicy_table
-from pdsketch_paper.experiments.babyai_success import data_plot, data_table, main_plot, main_table
-from pdsketch_paper.experiments.experiment import Experiment
 from pdsketch_paper.experiments.runs import ExperimentRun
-from pdsketch_paper.experiments.tables import Records, ResultTable, spread
+from pdsketch_paper.experiments.tables import (
+    Experiment,
+    Records,
+    ResultTable,
+    made_by,
+    plot_bars,
+    plot_lines,
+    spread,
+)
+
+SKETCHES: dict[SketchName, str] = {"base": "PDS-Base", "abs": "PDS-Abs", "rob": "PDS-Rob"}
+SIZES = (100, 1000, 10000)
+"""Numbers of demonstrations."""
+
+LOOPS = ("open", "closed")
+
+
+def note_on(records: Records, more: str = "") -> str:
+    """Seeds, problems, and where the runs come from."""
+    seeds = sorted({record["config"]["train"]["seed"] for record in records})
+    problems = records[0]["config"]["problems"]
+    held_out_note = f"{problems} held-out problems a seed. " if problems else ""
+    return f"Seeds {', '.join(map(str, seeds))}; {held_out_note}{more}{made_by(records)}"
+
+
+def limit_of(records: Records) -> str:
+    """How plans were searched for, as the runs have it."""
+    search = records[0]["config"]["search"]
+    kind = f"{search['search']}, heuristic {search['heuristic']}"
+    kind = "Blind A*" if kind == "astar, heuristic blind" else kind
+    return f"{kind}, at most {search['max_expansions']} expansions a plan. "
+
+
+def trained_from(records: Records) -> str:
+    """What was learned from how much, as the runs have it."""
+    train = records[0]["config"]["train"]
+    return f"{SKETCHES[train['sketch']]} from {train['episodes']:,} demonstrations"
+
+
+ALL_AGENTS = {**AGENTS, "dreamer-online": f"Dreamer, {PRACTICE:,} steps of practice"}
+
+PAPER_ROOMS: dict[str, tuple[str, str]] = {
+    "base": ("0.82", "0.62"),
+    "abs": ("0.99", "0.98"),
+    "rob": ("1.00", "1.00"),
+}
+"""What the paper reports for rooms as in training and for fuller ones."""
+
+PAPER_SIZES: dict[str, dict[int, str]] = {
+    "base": {100: "0.04", 1000: "0.11", 10000: "0.80"},
+    "abs": {100: "0.04", 1000: "0.98", 10000: "0.99"},
+    "rob": {100: "0.72", 1000: "0.99", 10000: "0.99"},
+}
+"""What the paper reports by number of demonstrations."""
+
+
+def _values(records: Records, sketch: str, size: int | None, room: str, loop: str) -> list[float]:
+    return [
+        record["result"][room][loop]["success"]
+        for record in records
+        if record["config"]["train"]["sketch"] == sketch
+        and size in (None, record["config"]["train"]["episodes"])
+    ]
+
+
+def main_table(records: Records) -> ResultTable:
+    """Success in rooms as in training and in fuller ones, acting blindly and with replanning."""
+    models = of_models(records)
+    rows = [
+        (title, *_without_plan(records, kind), " / ".join(BASELINE_ROOMS[kind]))
+        for kind, title in ALL_AGENTS.items()
+    ]
+    rows += [
+        (
+            title,
+            *(spread(_values(models, sketch, None, room, loop)) for room in ("4+4", "8+6") for loop in LOOPS),
+            " / ".join(PAPER_ROOMS[sketch]),
+        )
+        for sketch, title in SKETCHES.items()
+    ]
+    head = (
+        "model",
+        "4+4 open loop",
+        "4+4 closed loop",
+        "8+6 open loop",
+        "8+6 closed loop",
+        "paper: 4+4 / 8+6",
+    )
+    (episodes,) = _sizes(records)
+    trained = f"{episodes} demonstrations in rooms of 4 objects and 4 doors. "
+    return ResultTable("BabyAI: planning success", _success_note(records, trained), head, tuple(rows))
+
+
+def _without_plan(records: Records, kind: str) -> tuple[str, ...]:
+    """The cells of an agent that has no plan to carry out blindly."""
+    return tuple(
+        cell for room in ("4+4", "8+6") for cell in ("", spread(success_of(records, kind, None, room)))
+    )
+
+
+def _success_note(records: Records, trained: str = "") -> str:
+    """The note of a table of models and agents, of which some may not be there."""
+    models, agents = of_models(records), of_baselines(records)
+    made = f"Agents: {made_by(agents)}" if agents else ""
+    return note_on(models, f"{trained}{limit_of(models)}{made and made + ' Models: '}") if models else made
+
+
+def _sizes(records: Records) -> list[int]:
+    """All numbers of demonstrations."""
+    configs = [record["config"] for record in records]
+    return sorted({config.get("train", config)["episodes"] for config in configs})
+
+
+def main_plot(records: Records, path: Path) -> None:
+    """Bars of the open-loop success."""
+    rooms = ("4+4", "8+6")
+    found = {
+        title: {room: success_of(records, kind, None, room) for room in rooms}
+        for kind, title in ALL_AGENTS.items()
+    }
+    found |= {
+        title: {room: _values(of_models(records), sketch, None, room, "open") for room in rooms}
+        for sketch, title in SKETCHES.items()
+    }
+    groups = {
+        title: {room: _centre(values) for room, values in by_room.items()}
+        for title, by_room in found.items()
+        if all(by_room.values())
+    }
+    plot_bars(groups, path, title="BabyAI: success (models: open loop)", y="success")
+
+
+def data_table(records: Records) -> ResultTable:
+    """Success by number of demonstrations."""
+    models, sizes = of_models(records), _sizes(records)
+    rows = []
+    for kind, title in AGENTS.items():
+        rows.append((title, "", *(spread(success_of(records, kind, size, "4+4")) for size in sizes)))
+        if kind in BASELINE_SIZES:
+            rows.append((title, "paper", *(BASELINE_SIZES[kind].get(size, "") for size in sizes)))
+    for sketch, title in SKETCHES.items():
+        for loop in LOOPS:
+            found = (spread(_values(models, sketch, size, "4+4", loop)) for size in sizes)
+            rows.append((title, loop + " loop", *found))
+        rows.append((title, "paper", *(PAPER_SIZES[sketch].get(size, "") for size in sizes)))
+    head = ("model", "acting", *(f"{size} episodes" for size in sizes))
+    return ResultTable(
+        "BabyAI: success by number of demonstrations", _success_note(records), head, tuple(rows)
+    )
+
+
+def data_plot(records: Records, path: Path) -> None:
+    """Lines of the open-loop success over the number of demonstrations."""
+    models, sizes = of_models(records), _sizes(records)
+    found = {
+        title: {size: success_of(records, kind, size, "4+4") for size in sizes}
+        for kind, title in AGENTS.items()
+    }
+    found |= {
+        title: {size: _values(models, sketch, size, "4+4", "open") for size in sizes}
+        for sketch, title in SKETCHES.items()
+    }
+    series = {
+        title: [(size, *_centre(values)) for size, values in by_size.items() if values]
+        for title, by_size in found.items()
+    }
+    plot_lines(series, path, title="BabyAI: success (models: open loop)", x="demonstrations", y="success")
+
+
+def _centre(values: Sequence[float]) -> tuple[float, float]:
+    return mean(values), pstdev(values)
+
 
 STEPS: dict[SketchName, dict[int, int]] = {
     "base": {100: 800, 1000: 1500, 10000: 3500},
@@ -56,10 +256,6 @@ class Config:
     stock_expansions: int = STOCK_EXPANSIONS
     stock: int = 0
     transitions: int = 0
-
-    def in_world(self, **options: Any) -> Config:
-        """The same with other demonstrations."""
-        return replace(self, train=replace(self.train, **options))
 
 
 def measure(config: Config) -> dict[str, Any]:
@@ -214,5 +410,9 @@ EXPERIMENTS: dict[str, Experiment] = {
     "babyai-transitions": Experiment(check_runs, transition_table),
     "babyai-factors": Experiment(factor_runs, factor_table),
     "babyai-onpolicy": Experiment(onpolicy_runs, onpolicy_table, onpolicy_plot),
+    "babyai-dreamer": Experiment(dreamer_table_runs, dreamer_table),
+    "babyai-settings": Experiment(lambda _, quick: settings_runs(quick), settings_table),
+    "babyai-settings-dreamer": Experiment(lambda _, quick: dreamer_settings_runs(quick), settings_table),
+    "babyai-settings-ppo": Experiment(lambda _, quick: ppo_settings_runs(quick), ppo_settings_table),
 }
 """What ``pdsketch reproduce`` knows of BabyAI."""

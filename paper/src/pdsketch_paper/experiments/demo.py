@@ -7,25 +7,23 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import final
+from typing import Literal, final
 
-from pdsketch.act import rollout
+from pdsketch.act import Policy, Rollouts, rollout
 from pdsketch.files import lock_folder, write_file
 from pdsketch.tensor import Model
 from pdsketch.training import fit
 from pdsketch_paper.babyai.adapter import BabyAIWorld
-from pdsketch_paper.babyai.states import SKETCHES
-from pdsketch_paper.babyai.unseen import UNSEEN
+from pdsketch_paper.babyai.goals import UNSEEN
+from pdsketch_paper.babyai.observation import SKETCHES
 from pdsketch_paper.experiments.babyai import (
     MOST_STEPS,
-    SearchConfig,
-    both_loops,
+    UNSEEN_STEPS,
     held_out,
     new_model,
-    planner,
+    unseen_seeds,
     worlds_for,
 )
-from pdsketch_paper.experiments.babyai_checks import UNSEEN_STEPS, unseen_seeds
 from pdsketch_paper.experiments.film import Clip, film
 from pdsketch_paper.experiments.tables import ResultTable, write_figure
 
@@ -33,13 +31,13 @@ from pdsketch_paper.experiments.tables import ResultTable, write_figure
 @final
 @dataclass(frozen=True, slots=True)
 class DemoConfig:
-    """How much of everything."""
+    """How much of everything. Plans are found as `pdsketch.plan` finds them where nothing else is said."""
 
     episodes: int = 1000
     steps: int = 600
     problems: int = 50
     unseen: int = 3
-    unseen_expansions: int = 3000
+    max_expansions: int | None = None
     seed: int = 0
     objects: int = 4
     doors: int = 4
@@ -92,33 +90,40 @@ def run_demo(config: DemoConfig, folder: Path, say: Callable[[str], None]) -> De
 def _missions(model: Model, config: DemoConfig) -> tuple[list[tuple[str, str, str]], list[Clip]]:
     """Missions as in training, in rooms as in training and in fuller ones."""
     rows, scenes = [], []
-    search, count = SearchConfig(k=4), config.problems
+    count, seeds = config.problems, held_out(config.problems, config.seed)
     for objects, doors in ((config.objects, config.doors), (8, 6)):
-        loops = both_loops(model, held_out(count, config.seed), search, objects=objects, doors=doors)
-        success = {name: f"{loop['success']:.2f}" for name, loop in loops.items()}
-        rows.append((f"missions, {objects} objects and {doors} doors", str(count), success["open"]))
-        rows.append(("… the same, replanning as it acts", str(count), success["closed"]))
-        (world,) = worlds_for(model, 1, objects=objects, doors=doors)
-        (seed,) = held_out(1, config.seed + 1)
-        (shown,) = rollout(planner(model, search), world, [seed], MOST_STEPS)
+        worlds = worlds_for(model, count, objects=objects, doors=doors)
+        as_planned = rollout(_agent(model, config), worlds, seeds, MOST_STEPS)
+        watching = rollout(_agent(model, config, "closed"), worlds, seeds, MOST_STEPS)
+        rows.append((f"missions, {objects} objects and {doors} doors", str(count), _success(as_planned)))
+        rows.append(("… the same, replanning as it acts", str(count), _success(watching)))
+        world, (seed,) = worlds[0], held_out(1, config.seed + 1)
+        (shown,) = rollout(_agent(model, config), world, [seed], MOST_STEPS)
         scenes.append(Clip(world, seed, world.mission, shown.actions))
     return rows, scenes
 
 
 def _unseen(model: Model, config: DemoConfig) -> tuple[list[tuple[str, str, str]], list[Clip]]:
     """Goals of kinds that no mission states."""
-    search = SearchConfig(max_expansions=config.unseen_expansions, k=16)
     rows, scenes = [], []
     for kind in UNSEEN:
         seeds = unseen_seeds(kind, config.unseen, config.seed)
         worlds = worlds_for(model, len(seeds), goals=kind)
-        done = rollout(planner(model, search), worlds, seeds, UNSEEN_STEPS)
-        rows.append((f"unseen: {kind}", str(len(seeds)), f"{done.summary['success'] or 0:.2f}"))
+        done = rollout(_agent(model, config), worlds, seeds, UNSEEN_STEPS)
+        rows.append((f"unseen: {kind}", str(len(seeds)), _success(done)))
         if kind in _SHOWN and done and done[0].actions:
             scenes.append(
                 Clip(worlds[0], seeds[0], f"a goal never seen in training: {kind}", done[0].actions)
             )
     return rows, scenes
+
+
+def _agent(model: Model, config: DemoConfig, loop: Literal["open", "closed"] = "open") -> Policy:
+    return Policy(model, options={"max_expansions": config.max_expansions}, loop=loop)
+
+
+def _success(done: Rollouts) -> str:
+    return f"{done.summary['success'] or 0:.2f}"
 
 
 _SHOWN = ("hold X, face door Y", "all doors open", "hold one thing, face another of its colour")
@@ -151,7 +156,8 @@ def _page(table: ResultTable, scenes: list[Clip], seconds: float) -> str:
         f"<p>{html.escape(' · '.join(s.names))}</p>"
         for s in scenes
     )
-    return _TEMPLATE.format(
+    template = (Path(__file__).parent / "demo.html").read_text(encoding="utf-8")
+    return template.format(
         title=html.escape(table.title),
         note=html.escape(table.note),
         head=head,
@@ -160,23 +166,3 @@ def _page(table: ResultTable, scenes: list[Clip], seconds: float) -> str:
         sketch=sketch,
         seconds=f"{seconds:.0f}",
     )
-
-
-_TEMPLATE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>PDSketch: {title}</title><style>
-body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }}
-pre {{ background: #f4f4f1; padding: .8rem; overflow: auto; font-size: 13px; }}
-img {{ max-width: 100%; border: 1px solid #ddd; }} table {{ border-collapse: collapse; }}
-td, th {{ padding: .2rem .8rem; border-bottom: 1px solid #ddd; text-align: left; }}
-</style></head><body>
-<h1>{title}</h1>
-<p>A person wrote the sketch below. What it leaves open (every <code>??</code>) was learned from
-demonstrations; then plans were found for goals, seen and unseen, and carried out in Minigrid. {note}
-The whole took {seconds} seconds.</p>
-<img src="agent.gif" alt="the agent acting, with its plan beside it">
-<h2>Success in Minigrid</h2><table><tr>{head}</tr>{rows}</table>
-<h2>Learning</h2><img src="curve.svg" alt="accuracy over training steps">
-<h2>The plans of the film</h2>{plans}
-<h2>The sketch</h2><pre>{sketch}</pre>
-</body></html>
-"""

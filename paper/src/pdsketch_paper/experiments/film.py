@@ -16,7 +16,6 @@ from typing import Any, final
 import numpy as np
 
 from pdsketch.act import World
-from pdsketch.extras import missing_extra
 from pdsketch.files import make_folder, write_file
 from pdsketch.lang import Step
 from pdsketch.tensor import State
@@ -60,10 +59,8 @@ def _written(argument: Any) -> str:
 
 def film(scenes: Iterable[Clip], path: Path, milliseconds: int = 350) -> int:
     """Play the scenes one after another and write them; returns the number of frames."""
-    try:
-        from PIL import Image
-    except ImportError as problem:
-        raise missing_extra("pillow", "experiments") from problem
+    from PIL import Image
+
     frames, times = [], []
     for scene in scenes:
         world: Any = scene.world

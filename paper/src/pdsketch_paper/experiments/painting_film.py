@@ -21,7 +21,7 @@ from pdsketch.lang import Error, Step, error
 from pdsketch.tensor import Model, State, load_model
 from pdsketch_paper.experiments.film import Clip, film
 from pdsketch_paper.experiments.painting import painting_planner, painting_seeds
-from pdsketch_paper.experiments.painting_config import PaintingSearch
+from pdsketch_paper.experiments.painting_tables import PaintingSearch
 from pdsketch_paper.painting.adapter import PaintingWorld
 from pdsketch_paper.painting.layout import COLOUR_NAMES, COLOURS
 

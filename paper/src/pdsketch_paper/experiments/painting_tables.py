@@ -3,22 +3,110 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import mean, pstdev
-from typing import Any
+from typing import Any, Literal, final
 
-from pdsketch_paper.experiments.experiment import Experiment
-from pdsketch_paper.experiments.painting_config import (
-    AgentKind,
-    PaintingBaselineConfig,
-    PaintingConfig,
-    PaintingLightConfig,
-    PaintingSearch,
-    PaintingTraining,
-)
 from pdsketch_paper.experiments.runs import ExperimentRun
-from pdsketch_paper.experiments.tables import Records, ResultTable, made_by, plot_lines, spread
+from pdsketch_paper.experiments.tables import Experiment, Records, ResultTable, made_by, plot_lines, spread
+
+AgentKind = Literal["bc", "dt-s"]
+"""The paper's baselines in this domain."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PaintingTraining:
+    """One trained model: how many demonstrations, the seed of data and weights, and how it is fitted."""
+
+    episodes: int = 1000
+    seed: int = 0
+    steps: int = 700
+    batch: int = 64
+    learning_rate: float = 3e-3
+    lookahead: float = 0.5
+    blocks: int = 4
+    bowls: int = 4
+    images: str = "rasterised"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PaintingSearch:
+    """How plans are found. The limit is on expansions, never on time.
+
+    ``confidence`` keeps blocks away from the edges of what was learned to be left, right or on.
+    """
+
+    search: Literal["gbfs", "wastar", "astar"] = "astar"
+    heuristic: str = "goalorder"
+    max_expansions: int = 200
+    confidence: float = 0.9
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PaintingConfig:
+    """One run: a model, the kinds of goals that it is tried on, and how many problems of each.
+
+    ``blocks`` and ``bowls`` are those of the tables where it is tried (None: as many as in training), with so
+    much noise of the controller: ``placement_noise`` in metres, ``lost_grips`` as a part of all lifts.
+    """
+
+    train: PaintingTraining
+    goals: tuple[str, ...]
+    problems: int
+    search: PaintingSearch = field(default_factory=PaintingSearch)
+    blocks: int | None = None
+    bowls: int | None = None
+    placement_noise: float = 0.002
+    lost_grips: float = 0.0
+
+    def tried_in(self) -> dict[str, Any]:
+        """The options of the worlds where it is tried."""
+        return {
+            "blocks": self.train.blocks if self.blocks is None else self.blocks,
+            "bowls": self.train.bowls if self.bowls is None else self.bowls,
+            "images": self.train.images,
+            "placement_noise": self.placement_noise,
+            "lost_grips": self.lost_grips,
+        }
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PaintingBaselineConfig:
+    """One trained agent, and on how many held-out problems of the demonstrated kind it is tried.
+
+    Nothing is held out of its training: the demonstrator takes any block, so that held-out steps become
+    less likely from the first passes on, while which bowl is meant is still being learned. It takes the
+    likeliest action (``temperature`` 0).
+    """
+
+    kind: AgentKind
+    episodes: int
+    seed: int
+    steps: int
+    batch: int = 64
+    learning_rate: float = 2e-3
+    weight_decay: float = 1e-2
+    validation: float = 0.0
+    temperature: float = 0.0
+    problems: int = 100
+    blocks: int = 4
+    bowls: int = 4
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PaintingLightConfig:
+    """One trained model, and how many tables it sees in each ``light``, as `PaintingWorld` has it."""
+
+    train: PaintingTraining
+    tables: int
+    lights: tuple[float, ...]
+
 
 SIZES = (100, 1000)
 
@@ -71,7 +159,7 @@ def measure(config: PaintingConfig) -> dict[str, Any]:
 
 def measure_baseline(config: PaintingBaselineConfig) -> dict[str, Any]:
     """Train one agent and let it act."""
-    from pdsketch_paper.experiments.painting_baselines import measure_agent
+    from pdsketch_paper.experiments.painting import measure_agent
 
     return measure_agent(config)
 
@@ -144,7 +232,7 @@ def image_runs(seeds: int, quick: bool) -> list[ExperimentRun[Any]]:
 
 def light(config: PaintingLightConfig) -> dict[str, Any]:
     """Train one model and let it name colours."""
-    from pdsketch_paper.experiments.painting_light import measure_light
+    from pdsketch_paper.experiments.painting import measure_light
 
     return measure_light(config)
 

@@ -1,21 +1,25 @@
-"""One table from its runs: JSON, Markdown and a plot under one folder."""
+"""One table from its runs: JSON, Markdown and a plot under one folder, and what is to be said of it."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, final
+from typing import Any, Final, final
 
 from pdsketch.files import lock_file, make_folder, write_file, write_output
 from pdsketch.lang import did_you_mean, error
 from pdsketch_paper.experiments import babyai_tables, painting_tables
-from pdsketch_paper.experiments.cluster import Cluster
-from pdsketch_paper.experiments.experiment import Experiment
-from pdsketch_paper.experiments.remarks import REMARKS
-from pdsketch_paper.experiments.runs import ExperimentRun, count_finished, finished_runs, run_all
-from pdsketch_paper.experiments.tables import ResultTable
+from pdsketch_paper.experiments.runs import ExperimentRun, count_finished, finished_runs, in_world, run_all
+from pdsketch_paper.experiments.tables import Experiment, ResultTable
+from pdsketch_paper.experiments.workers import Cluster
+
+_REMARKS: Final = (Path(__file__).parent / "remarks.md").read_text(encoding="utf-8")
+REMARKS: Final = dict(re.findall(r"^## (\S+)\n\n(.*?)\n*(?=^## |\Z)", _REMARKS, re.MULTILINE | re.DOTALL))
+"""What is to be said of a table beside its figures."""
+
 
 EXPERIMENTS: dict[str, Experiment] = {**babyai_tables.EXPERIMENTS, **painting_tables.EXPERIMENTS}
 """What ``pdsketch reproduce`` knows."""
@@ -53,7 +57,7 @@ class Request:
     def all_runs(self) -> list[ExperimentRun[Any]]:
         """The runs of the table, trained in the world that is asked for."""
         runs = EXPERIMENTS[self.table].runs(self.seeds, self.quick)
-        return [replace(run, config=run.config.in_world(**self.world)) for run in runs]
+        return [replace(run, config=in_world(run.config, **self.world)) for run in runs]
 
     @property
     def place(self) -> Path:

@@ -16,17 +16,19 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, ClassVar, Concatenate, Generic, Protocol, TypeVar, final
+from typing import Any, ClassVar, Concatenate, Final, Generic, Literal, Protocol, TypeVar, final
 
+from pdsketch.act import Policy, World, rollout
 from pdsketch.files import make_folder, read_json, sweep, write_file
 from pdsketch.lang import Diagnostic, Error, error
-from pdsketch_paper.experiments.cluster import Cluster, on_cluster
-from pdsketch_paper.experiments.workers import share
+from pdsketch.tensor import Model
+from pdsketch.training import Report, Source, fit
+from pdsketch_paper.experiments.workers import Cluster, on_cluster, share
 
 _PARTS = {"name", "function", "config", "result", "origin"}
 _PACKAGES = ("pdsketch", "torch", "numpy", "numba", "minigrid", "gymnasium", "mujoco")
@@ -64,9 +66,54 @@ class ExperimentRun(Generic[C]):
     @property
     def key(self) -> str:
         """A file name that is the same for the same run and another for any other."""
-        text = json.dumps([self.code, asdict(self.config)], sort_keys=True)
-        digest = hashlib.sha256(text.encode()).hexdigest()[:10]
-        return f"{self.name}-{digest}".replace("/", "-").replace(" ", "-")
+        return key_of(self.name, self.code, asdict(self.config))
+
+
+def key_of(name: str, code: str, config: Mapping[str, Any]) -> str:
+    """The file name of a run, by its name, its function and its config."""
+    text = json.dumps([code, config], sort_keys=True)
+    digest = hashlib.sha256(text.encode()).hexdigest()[:10]
+    return f"{name}-{digest}".replace("/", "-").replace(" ", "-")
+
+
+def fit_model(model: Model, episodes: Source, config: Any, **more: Any) -> tuple[Model, Report]:
+    """The model, fitted as the config of a run says, and the report of its fit."""
+    report = fit(
+        model,
+        episodes,
+        steps=config.steps,
+        batch=config.batch,
+        learning_rate=config.learning_rate,
+        seed=config.seed,
+        **more,
+    )
+    return model, report
+
+
+MEASURED: Final = ("success", "planned", "expanded", "steps", "replans")
+"""What tables are made of: nothing that depends on the machine's speed."""
+
+
+def in_both_loops(
+    policy: Callable[[Literal["open", "closed"]], Policy],
+    worlds: Sequence[World],
+    seeds: Sequence[int],
+    most_steps: int,
+) -> dict[str, dict[str, float]]:
+    """What acting blindly and acting with replanning come to on the same problems."""
+    closed = rollout(policy("closed"), worlds, seeds, most_steps)
+    # An episode that was not planned for anew is the same in both loops: its plan need not be found twice.
+    others = [i for i, account in enumerate(closed.accounts) if account["replans"]]
+    again = rollout(policy("open"), worlds, [seeds[i] for i in others], most_steps)
+    both = {"open": closed.replaced(others, again), "closed": closed}
+    return {loop: {name: done.summary[name] or 0.0 for name in MEASURED} for loop, done in both.items()}
+
+
+def in_world(config: Any, **options: Any) -> Any:
+    """The config of a run whose demonstrations come from a world with other options."""
+    if hasattr(config, "train"):
+        return replace(config, train=replace(config.train, **options))
+    return replace(config, **options)
 
 
 def run_all(

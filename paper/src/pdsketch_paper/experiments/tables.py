@@ -1,16 +1,16 @@
-"""Tables in Markdown and their plots: mean ± standard deviation over seeds."""
+"""Tables in Markdown and their plots: mean ± standard deviation over seeds; experiments make them of runs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from statistics import mean, pstdev
 from typing import Any, final
 
-from pdsketch.extras import missing_extra
 from pdsketch.files import make_folder, write_file
+from pdsketch_paper.experiments.runs import ExperimentRun
 
 Records = Sequence[dict[str, Any]]
 """What the files of runs hold."""
@@ -102,10 +102,8 @@ def plot_bars(
 
 
 def _axes(title: str, x: str, y: str) -> tuple[Any, Any]:
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as problem:
-        raise missing_extra("matplotlib", "experiments") from problem
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=(6.4, 3.8), layout="constrained")
     axes = figure.subplots()
     axes.set(title=title, xlabel=x, ylabel=y, ylim=(0, 1.05))
@@ -124,3 +122,17 @@ def write_figure(figure: Any, path: Path, **settings: Any) -> None:
     written = BytesIO()
     figure.savefig(written, format=path.suffix[1:], **settings)
     write_file(path, written.getbuffer())
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """A table: its runs for so many seeds (quick or not), how to print them, and how to draw them.
+
+    ``options`` are those of the world of its demonstrations that a user may set.
+    """
+
+    runs: Callable[[int, bool], Sequence[ExperimentRun[Any]]]
+    table: Callable[[Records], ResultTable]
+    plot: Callable[[Records, Path], None] | None = None
+    options: tuple[str, ...] = ("objects", "doors")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
+from pathlib import Path
 from typing import Any, final
 
 import numpy as np
@@ -12,13 +14,40 @@ from pdsketch.act import is_count
 from pdsketch.lang import Domain, Step, did_you_mean, error
 from pdsketch.tensor import State
 from pdsketch.training import EpisodeArrays
-from pdsketch_paper.painting.controller import PLACEMENT_NOISE, Controller, Noise
-from pdsketch_paper.painting.goals import GOALS, PAIR
-from pdsketch_paper.painting.layout import BLOCK_SLOTS, BOWL_SLOTS, COLOUR_NAMES, Array, to_metres
+from pdsketch_paper.painting.goals import GOALS, PAIR, contained, holds, names_of
+from pdsketch_paper.painting.layout import BLOCK_SLOTS, BOWL_SLOTS, COLOUR_NAMES, Array, to_metres, to_pose
 from pdsketch_paper.painting.pictures import Mode, Pictures
-from pdsketch_paper.painting.simulation import Simulation
-from pdsketch_paper.painting.states import load_sketch, observe
-from pdsketch_paper.painting.truth import contained, holds, names_of
+from pdsketch_paper.painting.simulation import PLACEMENT_NOISE, Controller, Noise, Simulation
+
+SKETCH = Path(__file__).parent / "sketches" / "painting.pdsketch"
+
+OBSERVED = ("item-pose", "item-image", "container-pose", "container-image")
+"""The predicates that a domain may declare of the observation."""
+
+
+@cache
+def load_sketch() -> Domain:
+    """The sketch that ships with the package."""
+    from pdsketch.lang import load_domain
+
+    return load_domain(SKETCH)
+
+
+def observe(simulation: Simulation, pictures: Pictures, domain: Domain) -> dict[str, Array]:
+    """A pose and a crop of each block and of each container, the box first; nothing else.
+
+    Pictures are taken only where the domain declares them.
+    """
+    order = [len(simulation.paints), *range(len(simulation.paints))]
+    values = {
+        "item-pose": to_pose(simulation.positions),
+        "container-pose": to_pose(simulation.containers)[order],
+    }
+    if "item-image" in domain.predicates or "container-image" in domain.predicates:
+        values["item-image"], containers = pictures.crops()
+        values["container-image"] = containers[order]
+    return {name: value for name, value in values.items() if name in domain.predicates}
+
 
 _DRAWS = 100
 """How many tables are drawn for one that lends itself to a goal."""
@@ -28,7 +57,7 @@ _ACTIONS = ("move-into", "move-to")
 
 @final
 class PaintingWorld:
-    """A table with blocks, bowls of paint and a box.
+    """A table with blocks, bowls of paint and a box, in MuJoCo: paint, put beside, stack.
 
     ``goals`` is a kind of goal (`GOALS`), or a formula over the predicates of the
     sketch. ``images`` are ``rasterised`` by the package itself, or ``rendered`` by

@@ -20,9 +20,8 @@ import numpy as np
 
 from pdsketch.lang import Step, error
 from pdsketch.training import EpisodeArrays, Recorder
-from pdsketch_paper.painting.goals import PAIRS, pair_goal
+from pdsketch_paper.painting.goals import PAIRS, RELATIONS, judge_states, names_of, pair_goal, true_state
 from pdsketch_paper.painting.layout import COLOUR_NAMES, SIDE, Array, point, to_pose
-from pdsketch_paper.painting.truth import RELATIONS, judge_states, names_of, true_state
 
 if TYPE_CHECKING:
     from pdsketch_paper.painting.adapter import PaintingWorld

@@ -9,8 +9,76 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pdsketch.abstract.andor.kmeans import closest, fitted, kmeans
 from pdsketch.kernels import Bools, Floats, Longs
+
+# k-means, deterministic: the same rows give the same centroids.
+
+MOST_CENTROIDS: Final = 64
+"""Centroids where nobody says how many. Set by hand; the paper takes 128 bins."""
+
+GOOD_ENOUGH: Final = 0.05
+"""No more centroids are taken once the error is this part of the standard deviation. Set by hand."""
+
+_ROUNDS: Final = 50
+
+
+def kmeans(rows: Floats, k: int) -> Floats:
+    """At most ``k`` centroids of rows, ``[n, d]``, in lexicographic order.
+
+    Lloyd's algorithm, begun as k-means++ (Arthur and Vassilvitskii, 2007), with the furthest row in the place
+    of a random one (Gonzalez, 1985).
+    """
+    distinct = np.unique(rows, axis=0)
+    if len(distinct) <= k:
+        return distinct
+    chosen = [int(_squared(rows, rows.mean(0, keepdims=True))[:, 0].argmin())]
+    nearest = _squared(rows, rows[chosen])[:, 0]
+    while len(chosen) < k:
+        chosen.append(int(nearest.argmax()))
+        nearest = np.minimum(nearest, _squared(rows, rows[chosen[-1:]])[:, 0])
+    centroids = rows[chosen]
+    for _ in range(_ROUNDS):
+        own = closest(rows, centroids)
+        sums = np.zeros_like(centroids)
+        np.add.at(sums, own, rows)
+        counts = np.bincount(own, minlength=len(centroids))[:, None]
+        moved = np.where(counts > 0, sums / np.maximum(counts, 1), centroids)
+        if np.array_equal(moved, centroids):
+            break
+        centroids = moved
+    found: Floats = np.unique(centroids, axis=0)
+    return found
+
+
+def fitted(rows: Floats) -> Floats:
+    """As few centroids as are good enough: 1, 2, 4 … of them."""
+    k = 1
+    while True:
+        centroids = kmeans(rows, k)
+        if k >= MOST_CENTROIDS or relative_error(rows, centroids) <= GOOD_ENOUGH:
+            return centroids
+        k *= 2
+
+
+def closest(rows: Floats, centroids: Floats) -> Longs:
+    """The nearest centroid of each row."""
+    step = max(1, 2_000_000 // max(1, len(centroids)))
+    parts = [_squared(rows[i : i + step], centroids).argmin(1) for i in range(0, len(rows), step)]
+    return np.concatenate(parts) if parts else np.zeros(0, np.int64)
+
+
+def relative_error(rows: Floats, centroids: Floats) -> float:
+    """How far rows are from their centroids: a root mean square, in units of their standard deviation."""
+    off = float(((rows - centroids[closest(rows, centroids)]) ** 2).mean())
+    spread = float(((rows - rows.mean(0)) ** 2).mean())
+    return (off / spread) ** 0.5 if spread > 0 else 0.0
+
+
+def _squared(rows: Floats, centroids: Floats) -> Floats:
+    # |a − b|² = |a|² − 2ab + |b|²: one matrix product in place of all differences. It may round below 0.
+    found: Floats = (rows**2).sum(1)[:, None] - 2 * rows @ centroids.T + (centroids**2).sum(1)[None]
+    return found
+
 
 MOST_CODES: Final = 2048
 """Codes of a part; beyond, values count as the nearest code."""
@@ -30,11 +98,12 @@ MANY_ROWS: Final = 4096
 class Codebook:
     """The codes of one part of a type: ``values[c]`` are the numbers that code ``c`` stands for.
 
-    Numbers within ``radius`` (of each dimension) of a code have it. ``low`` and ``high`` bound what is
-    known: seen in data, in a state or in a formula. A ``closed`` codebook has what was seen in data, and
-    nothing else came up yet: then variables have no other values than those that they had in the data.
-    ``kind`` says in a word what the codes are; of ``k-means``, each stands for many values, and states add
-    nothing to them.
+    ``name`` is the type's, with the part's. Numbers within ``radius`` (of each dimension) of a code have it;
+    ``whole`` ones are ints. Where it ``grows``, numbers that are near to no code get new ones, up to a limit.
+    ``low`` and ``high`` bound what is known: seen in data, in a state or in a formula. A ``closed`` codebook
+    has what was seen in data, and nothing else came up yet: then variables have no other values than those
+    that they had in the data. ``kind`` says in a word what the codes are; of ``k-means``, each stands for
+    many values, and states add nothing to them.
     """
 
     def __init__(self, name: str, radius: Floats, whole: bool, grows: bool, kind: str = "values") -> None:
@@ -63,7 +132,9 @@ class Codebook:
     ) -> Codebook:
         """The codes of values by k-means over some that were seen; as many as they ask for, or ``k``.
 
-        ``trained`` are centroids that an encoder was trained with.
+        ``name`` is the codebook's; ``sample`` holds the values, ``[n, d]``. A code has a radius as large as
+        its members are away, and not less than ``tolerance``. ``trained`` are centroids that an encoder was
+        trained with.
         """
         centroids = fitted(sample) if k is None else kmeans(sample, k)
         if trained is not None:
@@ -146,6 +217,7 @@ class Codebook:
         distinct, inverse = np.unique(numbers[far], axis=0, return_inverse=True)
         allowed = np.zeros(len(distinct), np.bool_)
         np.logical_or.at(allowed, inverse.reshape(-1), welcome[far])
+        # Those that are welcome first: the few places left for growth are for the others.
         for at in np.argsort(~allowed, kind="stable"):
             if len(self) >= MOST_CODES or not (allowed[at] or (self.grows and self.grown < GROWTH)):
                 break  # nor do those that follow get one

@@ -17,12 +17,33 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from pdsketch.abstract.andor.code_counts import check_counts
-from pdsketch.abstract.andor.codebook import Codebook, CodePart
-from pdsketch.abstract.andor.kmeans import fitted
+from pdsketch.abstract.andor.codebook import Codebook, CodePart, fitted
 from pdsketch.kernels import Bools, Floats, Longs
-from pdsketch.lang import Domain, Predicate, ValueType
+from pdsketch.lang import Domain, Predicate, ValueType, did_you_mean, error
 from pdsketch.tensor import CODEBOOKS, COUNTS, Codes, codes_of, rows_of, samples_of
+
+# How many codes a type is given by a user, checked.
+
+
+def check_counts(domain: Domain, counts: Mapping[str, int], recorded: Iterable[str]) -> None:
+    """Only types of floats of which values were recorded can be given a number of codes."""
+    known = {*recorded}
+    for name, count in counts.items():
+        mine = [p for p in domain.state_predicates if str(p.type) == name]
+        if type(count) is not int or count < 1:
+            raise error("bad-option", f"`{name}` is given {count!r:.20} codes, and these are a count")
+        if not mine:
+            help_ = did_you_mean(name, [str(p.type) for p in domain.state_predicates])
+            raise error("bad-option", f"no state variable has the type `{name:.80}`", help=help_)
+        if mine[0].type.prim != "float32":
+            raise error("bad-option", f"`{name}` is no type of floats: each of its values is a code")
+        if not any(p.name in known for p in mine):
+            raise error(
+                "bad-option",
+                f"no values of `{name}` were recorded, from which codes could be made",
+                help="train the model, or give no number of codes",
+            )
+
 
 MOST_JOINT: Final = 512
 """A vector of floats is one part if no more combinations of its numbers are known.
@@ -51,7 +72,8 @@ class Codebooks:
     ) -> None:
         """The codes that a fit has recorded; ``counts`` says how many types of floats have.
 
-        ``bins``: numbers with many values get codes now, and not only once they are met.
+        They are for the types of ``domain``, and recorded in a model's ``notes``. ``bins``: numbers with many
+        values get codes now, and not only once they are met.
         """
         self.domain = domain
         self._codes = codes_of(notes)

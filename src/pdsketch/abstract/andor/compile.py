@@ -8,8 +8,9 @@ their states, share a task: all facts about states are read off them.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import product
+from math import prod
 from operator import attrgetter
 from typing import Any, Final, final
 from weakref import WeakKeyDictionary
@@ -20,6 +21,7 @@ from torch import Tensor
 
 from pdsketch.abstract.abstraction import Abstraction, NoAbstractionError, Values
 from pdsketch.abstract.andor.codebooks import MOST_CHOICES, Codebooks
+from pdsketch.abstract.andor.corrections import NetworkFunction
 from pdsketch.abstract.andor.domain import (
     SymbolicDomain,
     arguments,
@@ -27,17 +29,142 @@ from pdsketch.abstract.andor.domain import (
     know_constants,
     symbolic_domain,
 )
-from pdsketch.abstract.andor.explain import explained
-from pdsketch.abstract.andor.facts import FactTables
-from pdsketch.abstract.andor.functions import NotAbstractableError, TooManyCombinationsError
+from pdsketch.abstract.andor.functions import CodeInput, NotAbstractableError, TooManyCombinationsError
 from pdsketch.abstract.andor.symbolic import candidate_name, code_name, part_name
-from pdsketch.abstract.andor.templates import groups_of, readings_of, template_of
-from pdsketch.abstract.andor.wrong_cases import wrong_cases
+from pdsketch.abstract.andor.templates import FactTables, groups_of, readings_of, template_of
+from pdsketch.abstract.andor.translate import Translator
+from pdsketch.abstract.andor.unreachable import unreachable_parts
 from pdsketch.budget import current
-from pdsketch.kernels import Bools, Ints
-from pdsketch.lang import Domain, Expr, Fact, Object, ObjectType, ValueType, map_children
+from pdsketch.kernels import Bools, Ints, Longs
+from pdsketch.lang import (
+    Domain,
+    Expr,
+    Fact,
+    Object,
+    ObjectType,
+    ValueType,
+    Variable,
+    free_variables,
+    map_children,
+    walk,
+)
 from pdsketch.task import UNREACHABLE, Narrowing, Task, Template
 from pdsketch.tensor import COUNTS, Model, StateBatch, Universe
+
+# Where functions over codes say something else than the model does in a state.
+
+MOST_ROWS: Final = 4096
+"""Combinations of objects for which a function is asked in a state; one of more is left out. Set by hand."""
+
+WrongCase = tuple[NetworkFunction, Longs, Longs]
+"""A function, the codes on its axes, and its results there."""
+
+
+def counter_examples(
+    translator: Translator,
+    state: StateBatch,
+    owners: Collection[str],
+    arguments: Mapping[str, Any],
+    names: Mapping[str, str],
+) -> list[WrongCase]:
+    """The cases that one state shows to be wrong, of functions of some actions and derived predicates.
+
+    ``owners`` are the names of these actions and predicates, whose functions ``translator`` has put into
+    rules; ``state`` is a batch of one, encoded. ``arguments`` are those of the action's parameters: objects
+    and values. ``names`` are the objects of the state by the names that formulas have for them.
+    """
+    functions = {
+        function.network.key: function.network
+        for function in translator.functions.values()
+        if function.owner in owners and function.network is not None
+    }
+    found = []
+    for function in functions.values():
+        inputs = list(dict.fromkeys(axis.input for axis in function.axes))
+        given = _values(translator, state, inputs, arguments, names)
+        if given is None:
+            continue
+        n = len(next(iter(given.values()))) if given else 1
+        rows = _codes(translator, function, given, n)
+        if rows is None:
+            continue
+        said = translator.corrected(function)(rows)
+        device = translator.evaluator.programs.device
+        done = function.answers({name: values[None].to(device) for name, values in given.items()}, n)
+        differ = np.flatnonzero((said != done).any(1))
+        cases = {(*rows[i].tolist(), *done[i].tolist()): i for i in differ.tolist()}
+        found += [(function, rows[i], done[i]) for i in cases.values()]
+    return found
+
+
+def _values(
+    translator: Translator,
+    state: StateBatch,
+    inputs: list[CodeInput],
+    arguments: Mapping[str, Any],
+    names: Mapping[str, str],
+) -> dict[str, Tensor] | None:
+    """The values of inputs in a state, ``[n, *shape]`` each, for all objects; None: they are not known."""
+    engine, universe = translator.model.engine, state.universe(0)
+    objects = dict(_object_variables(inputs))
+    members = [universe.members(v.type) for v in objects.values() if isinstance(v.type, ObjectType)]
+    if prod(map(len, members)) > MOST_ROWS:
+        return None
+    n = prod(map(len, members))
+    chosen = np.ones([len(m) for m in members], np.bool_)
+    for axis, (name, own) in enumerate(zip(objects, members, strict=True)):
+        if name in arguments:
+            along = [len(own) if i == axis else 1 for i in range(len(members))]
+            chosen &= np.array([o == arguments[name] for o in own], np.bool_).reshape(along)
+    kept = torch.from_numpy(np.flatnonzero(chosen.reshape(-1)))
+    found, run = {}, engine.open(state)
+    for each in inputs:
+        if isinstance(each.expr, Variable):
+            if each.expr.name not in arguments:
+                return None
+            value = torch.as_tensor(arguments[each.expr.name])
+            found[each.variable.name] = value.expand(len(kept), *value.shape)
+            continue
+        table = engine.table(run, _named(each.expr, names), list(objects.values()))[0]
+        shape = tuple(table.shape[len(members) :])
+        found[each.variable.name] = table.reshape(n, *shape).cpu()[kept]
+    return found
+
+
+def _object_variables(inputs: list[CodeInput]) -> Iterator[tuple[str, Variable]]:
+    for each in inputs:
+        free = free_variables(each.expr)
+        for node in walk(each.expr):
+            if isinstance(node, Variable) and node.name in free and isinstance(node.type, ObjectType):
+                yield node.name, node
+
+
+def _codes(
+    translator: Translator, function: NetworkFunction, given: Mapping[str, Tensor], n: int
+) -> Longs | None:
+    """The codes of the values of inputs on the axes of a function; None: some have none."""
+    columns = []
+    for axis in function.axes:
+        values, type_ = given[axis.input.variable.name], axis.input.type
+        if axis.part is None:
+            columns.append((values.reshape(n) > 0.5).numpy().astype(np.int64))
+            continue
+        if not len(axis.part.book):
+            return None
+        numbers = values.double().reshape(n, _size(type_)).numpy()
+        columns.append(axis.part.book.nearest(numbers[:, list(axis.part.dimensions)]))
+    return np.stack(columns, -1) if columns else np.zeros((n, 0), np.int64)
+
+
+def _size(type_: ValueType) -> int:
+    return prod(type_.shape or ())
+
+
+def _named(expr: Expr, names: Mapping[str, str]) -> Expr:
+    if isinstance(expr, Object):
+        return Object(names.get(expr.name, expr.name), expr.type, expr.span)
+    return map_children(expr, lambda part: _named(part, names))
+
 
 KEPT: Final = 256
 """How many ground tasks are kept for a model."""
@@ -89,7 +216,7 @@ class ModelAbstraction:
             self._symbolic = symbolic_domain(self._model, self.books)
         return self._symbolic
 
-    def learn(
+    def extend_codes(
         self,
         tensors: Iterable[Mapping[str, Tensor]],
         goals: Iterable[Expr],
@@ -126,7 +253,7 @@ class ModelAbstraction:
         objects = state.universe(0).types
         names = {number: name for name, number in numbered(domain, objects).items()}
         owners = {"", *domain.predicates, *([] if action is None else [action])}
-        cases = wrong_cases(translator, state, owners, arguments, names)
+        cases = counter_examples(translator, state, owners, arguments, names)
         corrected = [translator.corrections.add(*case) for case in cases]
         if cases or self.books.sizes != before:
             self._forget()
@@ -230,15 +357,21 @@ def compile_and_or(
 ) -> Abstraction:
     """Compile a goal for given objects, the domain's constants first, and one state. Every action costs 1.
 
-    ``values`` are what arguments of actions may be; if they are not given, all values that have codes.
-    ``read``: facts are to be read off other states, too.
+    ``model`` keeps what is made of its functions for the next call; ``objects`` maps names to types; ``goal``
+    is a checked formula over them. ``state`` is a batch of one, encoded, whose values get codes. ``values``
+    are what arguments of actions may be; if they are not given, all values that have codes. ``read``: facts
+    are to be read off other states, too.
     """
     return Compilations(model, [objects], [goal], [state], [values]).abstraction(0, read=read)
 
 
 @final
 class Compilations:
-    """The goals of many problems, compiled one by one; what they share is made at once."""
+    """The goals of many problems, compiled one by one; what they share is made at once.
+
+    ``objects``, ``goals``, ``states`` and ``values`` have an entry for each problem, as `compile_and_or`
+    takes them with ``model``.
+    """
 
     def __init__(
         self,
@@ -265,7 +398,7 @@ class Compilations:
         if kept.is_overgrown and any(t.prim == "float32" for own in values for t in own or ()):
             kept = _KNOWN[model] = ModelAbstraction(model)
         self._kept = kept
-        kept.learn(tensors.values(), dict.fromkeys(goals), values)
+        kept.extend_codes(tensors.values(), dict.fromkeys(goals), values)
         self._symbolic = kept.symbolic
         self._templates: dict[int, tuple[Template, Bools]] = {}
         for types, members in groups.items():
@@ -299,7 +432,7 @@ class Compilations:
 
         def explain(state: Bools) -> Sequence[str]:
             del state  # the initial one
-            return explained(model.domain, objects, self._goals[i], reachable)
+            return unreachable_parts(model.domain, objects, self._goals[i], reachable)
 
         return Abstraction(
             task,

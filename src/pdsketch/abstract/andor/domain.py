@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from pdsketch.abstract.andor.behaviour import Behaviour
-from pdsketch.abstract.andor.bound import BoundReads, reachable
+from pdsketch.abstract.andor.bound import BoundReads, Splitting, reachable
 from pdsketch.abstract.andor.codebook import Codebook
 from pdsketch.abstract.andor.codebooks import Codebooks
 from pdsketch.abstract.andor.functions import (
@@ -21,7 +21,6 @@ from pdsketch.abstract.andor.functions import (
     NotAbstractableError,
     TooManyCombinationsError,
 )
-from pdsketch.abstract.andor.split import Splitting
 from pdsketch.abstract.andor.symbolic import (
     ENTITY,
     Case,

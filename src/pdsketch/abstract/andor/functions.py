@@ -185,7 +185,11 @@ class CodeEvaluator:
     def run(
         self, axes: Sequence[CodeAxis], rows: Longs, node: Node, more: Mapping[str, Tensor] = NOTHING
     ) -> Tensor:
-        """The values of a program on rows of codes, ``[n, axes]``; ``more`` are more parameters of rows."""
+        """The values of a program on rows of codes, ``[n, axes]``; ``more`` are more parameters of rows.
+
+        ``axes`` say what the columns of ``rows`` are codes of; ``node`` is the program, evaluated on the
+        numbers that the codes stand for, some rows at a time.
+        """
         parts, broken = [], []
         for first in range(0, max(1, len(rows)), _AT_ONCE):
             current().check()

@@ -12,8 +12,7 @@ import torch
 
 from pdsketch.abstract.andor.codebooks import Codebooks
 from pdsketch.abstract.andor.domain import symbolic_domain
-from pdsketch.abstract.andor.names import shown_code, value_name
-from pdsketch.abstract.andor.rule_text import FunctionRules, RuleWriter
+from pdsketch.abstract.andor.rule_text import FunctionRules, RuleWriter, shown_code, value_name
 from pdsketch.abstract.andor.symbolic import part_name
 from pdsketch.lang import ObjectType, show_atom
 from pdsketch.tensor import COUNTS, Model, State

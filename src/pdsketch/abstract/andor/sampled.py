@@ -111,7 +111,10 @@ def learn_sampled(
 ) -> tuple[SampledRules, Behaviour]:
     """A decision list of a function, and how well it agrees; results are codes, or 0 and 1.
 
-    Raises `NotAbstractableError` where no list agrees well enough. Lists are kept in the model's notes.
+    ``name`` is the function's, for messages; ``arguments`` are the axes of its values and those of an element
+    of its set; ``evaluate`` computes it on rows of codes. Rows are drawn from what was ``seen`` of state
+    variables, and near misses of these. Lists are kept in the model's ``notes``. Raises
+    `NotAbstractableError` where no list agrees well enough.
     """
     axes, own = arguments
     if any(not len(axis.codes) for axis in (*axes, *own)):

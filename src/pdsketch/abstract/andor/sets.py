@@ -6,7 +6,7 @@ are learned of sets are of this kind ("something that blocks is ahead").
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final, final
 
 import numpy as np
@@ -22,21 +22,141 @@ from pdsketch.abstract.andor.behaviour import (
     SampledRules,
 )
 from pdsketch.abstract.andor.functions import (
+    CodeAxis,
     CodeInputs,
     CodeTable,
     NotAbstractableError,
     TooManyCombinationsError,
     own_column,
 )
-from pdsketch.abstract.andor.listed import ListFormulas
 from pdsketch.abstract.andor.sampled import SampleEvaluate
-from pdsketch.abstract.andor.symbolic import Case, Scope, conjoined, disjoined, hint_of, some
+from pdsketch.abstract.andor.symbolic import (
+    Case,
+    Scope,
+    Symbols,
+    conjoined,
+    disjoined,
+    hint_of,
+    negated,
+    some,
+)
+from pdsketch.abstract.decision_lists.literals import (
+    AtLeast,
+    CodeLiteral,
+    ElementHasCode,
+    ElementLiteral,
+    HasCode,
+    SameCode,
+)
 from pdsketch.kernels import Bools, Longs
-from pdsketch.lang import BOOL, FALSE, TRUE, Apply, BlankCall, Each, Expr, Update, ValueType
+from pdsketch.lang import (
+    BOOL,
+    FALSE,
+    TRUE,
+    Apply,
+    BlankCall,
+    Each,
+    Equal,
+    Expr,
+    Update,
+    ValueType,
+    Variable,
+    rename_bound,
+    substitute,
+)
 from pdsketch.tensor import HELD, Node
 
 if TYPE_CHECKING:
     from pdsketch.abstract.andor.translate import Translator
+
+
+# Decision lists as formulas over codes.
+
+
+@final
+class ListFormulas:
+    """The formulas of a decision list's rules.
+
+    ``sampled`` is the list with the axes of its arguments; relations over codes that its literals need are
+    made in ``symbols``, and variables of ``scope`` stand for the codes of arguments. ``bools`` are the
+    formulas of Boolean arguments; ``variables`` are those of an element of the set, which is in it where
+    ``condition`` holds.
+    """
+
+    def __init__(
+        self,
+        symbols: Symbols,
+        sampled: SampledRules,
+        scope: Scope,
+        bools: Mapping[Expr, Expr],
+        variables: tuple[Variable, ...] = (),
+        condition: Expr = FALSE,
+    ) -> None:
+        self._symbols = symbols
+        self._sampled = sampled
+        self._scope = scope
+        self._bools = dict(bools)
+        self._variables = variables
+        self._condition = condition
+
+    def where(self, label: int) -> Expr:
+        """Where the list gives a label: the first rule that holds counts."""
+        found = []
+        rules = self._sampled.rules
+        for at, rule in enumerate(rules.rules):
+            if rule.label == label:
+                earlier = [self._not(rules.rules[i].literals) for i in rules.overridden_by(at)]
+                found.append(conjoined([*map(self._literal, rule.literals), *earlier]))
+        if label == rules.default:
+            others = [rule for rule in rules.rules if rule.label != label]
+            found.append(conjoined([self._not(rule.literals) for rule in others]))
+        return disjoined(found)
+
+    def _not(self, literals: tuple[CodeLiteral, ...]) -> Expr:
+        return disjoined([self._symbols.denied(self._literal(literal)) for literal in literals])
+
+    def _literal(self, literal: CodeLiteral) -> Expr:
+        axes = self._sampled.axes
+        found: Expr
+        match literal:
+            case HasCode(i, codes):
+                found = self._has(axes[i], codes)
+            case SameCode(i, j):
+                found = self._same(axes[i], axes[j])
+            case AtLeast(_, elements, count):
+                found = self._at_least(elements, count)
+        return found if literal.positive else self._symbols.denied(found)
+
+    def _has(self, axis: CodeAxis, codes: tuple[int, ...]) -> Expr:
+        return self._holds(CodeTable((axis,), np.isin(axis.codes, codes)))
+
+    def _same(self, left: CodeAxis, right: CodeAxis) -> Expr:
+        return self._holds(CodeTable((left, right), left.codes[:, None] == right.codes[None]))
+
+    def _holds(self, table: CodeTable) -> Expr:
+        return self._symbols.holds(table.reduced(), self._scope, "rule", self._bools)
+
+    def _at_least(self, elements: tuple[ElementLiteral, ...], count: int) -> Expr:
+        own = conjoined([self._condition, *map(self._element, elements)])
+        if count == 1:
+            return some(self._variables, own)
+        if not self._variables:
+            return FALSE
+        fresh = self._symbols.fresh
+        others = {v.name: Variable(f"{v.name}@{next(fresh)}", v.type) for v in self._variables}
+        renamed = rename_bound(own, lambda v: f"{v.name}@{next(fresh)}")
+        second = substitute(renamed, others)
+        differ = disjoined([negated(Equal(v, others[v.name], 0.0)) for v in self._variables])
+        return some([*self._variables, *others.values()], conjoined([own, second, differ]))
+
+    def _element(self, literal: ElementLiteral) -> Expr:
+        axis = self._sampled.own[literal.column]
+        if isinstance(literal, ElementHasCode):
+            found = self._has(axis, literal.codes)
+        else:
+            found = self._same(axis, self._sampled.axes[literal.argument])
+        return found if literal.positive else self._symbols.denied(found)
+
 
 AGREEMENT: Final = 0.995
 """A set's function is taken to depend on one element at a time if it does so in this part of random sets."""
@@ -52,7 +172,11 @@ _OfSets = Callable[[Longs, Longs, Bools], Longs]
 
 @final
 class SetFunction:
-    """A blank that is given a set: the axes of its values, those of an element, and its program."""
+    """A blank that is given a set: the axes of its values, those of an element, and its program.
+
+    ``expr`` is its call, in which the variables of ``scope`` are in reach; ``translator`` knows the codes of
+    its arguments. ``type_`` is that of what it is assigned to; None: it is a truth.
+    """
 
     def __init__(
         self, translator: Translator, expr: BlankCall, scope: Scope, type_: ValueType | None = None
@@ -101,7 +225,11 @@ class SetFunction:
         return changes if bool((changes.results >= -1).any()) else None
 
     def run(self, rows: Longs, elements: Longs, held: Bools, *, gate: bool = False) -> Tensor:
-        """The function on rows of codes with sets of elements ``[n, m, axes]``."""
+        """The function on rows of codes with sets of elements ``[n, m, axes]``.
+
+        ``rows`` are the codes of its single arguments, ``[n, axes]``; ``held`` says which of the ``elements``
+        are in the set, ``[n, m]``. ``gate``: whether it writes, and not what.
+        """
         evaluator = self._t.evaluator
         n, m = held.shape
         flat = elements.reshape(n * m, len(self.own))
@@ -158,7 +286,12 @@ def truth_of_set(translator: Translator, expr: BlankCall, scope: Scope) -> Expr:
 def written_by_set(
     translator: Translator, update: Update, value: BlankCall, type_: ValueType, scope: Scope
 ) -> list[list[Case]]:
-    """What an update writes whose value is that of a blank that is given a set."""
+    """What an update writes whose value is that of a blank that is given a set.
+
+    ``value`` is that blank's call in ``update``, with the variables of ``scope`` in reach; ``type_`` is the
+    type of the variable that is written. ``translator`` makes the relations over codes. A list of cases for
+    each part of the type.
+    """
     function = SetFunction(translator, value, scope, type_)
     gated = update.condition == TRUE and value.blank in translator.evaluator.programs.gated
 

@@ -190,7 +190,11 @@ class Symbols:
         return self._named[expr]
 
     def holds(self, table: CodeTable, scope: Scope, hint: str, bools: dict[Expr, Expr]) -> Expr:
-        """The formula that a table of truth amounts to. ``bools`` are the formulas of Boolean inputs."""
+        """The formula that a table of truth amounts to. ``bools`` are the formulas of Boolean inputs.
+
+        The variables of ``scope`` stand for the codes of the other inputs of ``table``; relations that are
+        made for it have names that begin with ``hint``.
+        """
         results: Bools = table.results.astype(np.bool_)
         if not results.size:
             return FALSE  # there is no value that it could be true of

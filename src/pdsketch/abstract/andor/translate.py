@@ -27,8 +27,8 @@ from pdsketch.abstract.andor.functions import (
     TooManyCombinationsError,
     own_column,
 )
-from pdsketch.abstract.andor.listed import ListFormulas
 from pdsketch.abstract.andor.sampled import SampleEvaluate, learn_sampled
+from pdsketch.abstract.andor.sets import ListFormulas
 from pdsketch.abstract.andor.symbolic import (
     Case,
     Scope,
@@ -215,7 +215,11 @@ class Translator:
     def tabulated(
         self, key: object, axes: Sequence[CodeAxis], evaluate: Callable[[Longs], Longs], name: str = ""
     ) -> Tabulated:
-        """`tabulate`, computed once for each number of codes; ``name`` is that of its corrections."""
+        """`tabulate`, computed once for each number of codes; ``name`` is that of its corrections.
+
+        ``key`` is the function's identity, ``axes`` are the codes of its arguments, and ``evaluate`` computes
+        it on rows of them.
+        """
         whole = (key, _sizes(axes))
         if whole not in self._tables:
             evaluator = self.evaluator
@@ -251,7 +255,11 @@ class Translator:
         own: Sequence[CodeAxis],
         evaluate: SampleEvaluate,
     ) -> tuple[SampledRules, Behaviour]:
-        """`learn_sampled`, computed once for each number of codes."""
+        """`learn_sampled`, computed once for each number of codes.
+
+        ``key`` is the function's identity, ``name`` its name in messages; ``axes`` are the codes of its
+        values, ``own`` those of an element of its set, and ``evaluate`` computes it on rows of both.
+        """
         whole = (key, _sizes((*axes, *own)))
         if whole not in self._sampled:
             found = learn_sampled(name, (axes, own), evaluate, self.books.seen, self.model.notes)

@@ -68,7 +68,7 @@ def scalar_candidates(coverage: Coverage) -> Iterator[Candidate]:
             continue
         p, n = p[seen], n[seen]
         bits = group_bits(len(seen)) + overhead
-        order = np.lexsort((seen, -p, -_precision(p, n, p0, n0)))
+        order = np.lexsort((seen, -p, -precision(p, n, p0, n0)))
         gain = foil_gain(np.cumsum(p[order]), np.cumsum(n[order]), p0, n0)[:-1]
         score = gain - bits[1:-1]
         at = int(score.argmax())
@@ -82,7 +82,11 @@ def scalar_candidates(coverage: Coverage) -> Iterator[Candidate]:
 
 
 def grouped(space: LiteralSpace, column: int, seen: Longs, order: Longs, size: int) -> CodeLiteral:
-    """The column has one of the first codes in an order; said of the others, where these are fewer."""
+    """The column has one of the first codes in an order; said of the others, where these are fewer.
+
+    ``column`` is one of ``space``; ``seen`` are its codes in the data, ``order`` their places, the best
+    first, of which ``size`` are meant.
+    """
     if 2 * size <= len(seen):
         return space.literal(column, seen[order[:size]])
     return space.literal(column, seen[order[size:]], sign=False)
@@ -199,9 +203,9 @@ class _SetSearch:
             for at in range(len(seen))
         ]
         if len(seen) > 2 and self.grouping:
-            precision = _precision(once[0], once[1], self.p0, self.n0)
+            rates = precision(once[0], once[1], self.p0, self.n0)
             for sign in (True, False):
-                order = seen[np.lexsort((seen, -precision if sign else precision))]
+                order = seen[np.lexsort((seen, -rates if sign else rates))]
                 self._groups(context, column, order, sign, bits, found, extensions)
 
     def _groups(
@@ -250,6 +254,7 @@ def counted(codes: Longs, weights: Floats, size: int) -> Floats:
     return found
 
 
-def _precision(p: Floats, n: Floats, p0: float, n0: float) -> Floats:
+def precision(p: Floats, n: Floats, p0: float, n0: float) -> Floats:
+    """The m-estimate with m = 1 (Cestnik, 1990): what was seen once is not taken for certain."""
     found: Floats = (p + p0 / (p0 + n0)) / (p + n + 1)
     return found

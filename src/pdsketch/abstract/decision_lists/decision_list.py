@@ -11,13 +11,15 @@ import numpy as np
 
 from pdsketch.abstract.decision_lists.examples import CodedExamples
 from pdsketch.abstract.decision_lists.literals import (
+    NUMBERED,
     CodeLiteral,
+    CodeNames,
     covers,
     exclusive,
     literal_as_json,
     literal_from_json,
+    literal_text,
 )
-from pdsketch.abstract.decision_lists.printing import NUMBERED, CodeNames, literal_text
 from pdsketch.kernels import Longs
 from pdsketch.lang import error
 

@@ -118,6 +118,7 @@ def _merged(axes: list[_Axis], table: Longs) -> tuple[list[_Axis], Longs]:
         rows = np.ascontiguousarray(np.moveaxis(table, at, 0).reshape(table.shape[at], -1))
         whole = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).ravel()
         _, first, place = np.unique(whole, return_index=True, return_inverse=True)
+        # The rank of each distinct row by where it was met first, so that codes keep their order.
         rank = np.argsort(np.argsort(first))
         members = [tuple(np.flatnonzero(rank[place] == g).tolist()) for g in range(len(first))]
         table = table.take(np.sort(first), axis=at)
@@ -138,6 +139,8 @@ def _with_equalities(
         grid = np.ix_(*(np.arange(size) for size in original.shape))
         equal = np.broadcast_to(grid[place[pair[0]]] == grid[place[pair[1]]], original.shape)
         equal = equal.reshape(original.shape + (1,) * (table.ndim - original.ndim))
+        # Equal codes cannot have the value *different*, nor the others *equal*: don't cares, which boxes
+        # may cover.
         table = np.stack([np.where(equal, UNSEEN, table), np.where(equal, table, UNSEEN)], axis=-1)
         axes.append(_Axis(pair, ((0,), (1,))))
     return axes, table
@@ -160,7 +163,8 @@ def _rules(axes: list[_Axis], table: Longs, default: int) -> list[DecisionRule]:
 
 def _cover(table: Longs, label: int, n_equalities: int, most: int) -> list[Groups]:
     """Boxes that cover a label and nothing else."""
-    real: Bools = table == label
+    # Comparing a table in which no argument matters gives a scalar, which cannot be written to.
+    real: Bools = np.asarray(table == label)
     inside: Bools = real | (table == UNSEEN)
     open_ = real.copy()
     seeds = np.flatnonzero(real.ravel())
@@ -168,6 +172,7 @@ def _cover(table: Longs, label: int, n_equalities: int, most: int) -> list[Group
     limit = budget.current()
     while len(seeds) and len(boxes) < most:
         limit.tick()
+        # EXPAND depends on where it begins: in small tables, three beginnings cost little.
         tried = np.unique(seeds[[0, len(seeds) // 2, -1]]) if table.size <= _SMALL else seeds[:1]
         grown = [
             _expand(inside, open_, np.unravel_index(seed, table.shape), free)
@@ -223,6 +228,7 @@ def _supported(box: Groups, real: Bools) -> Groups:
 
 def _irredundant(boxes: list[Groups], real: Bools) -> list[Groups]:
     """Without the boxes that others cover."""
+    # IRREDUNDANT of Espresso, greedily: a box goes if each of its cells is in another one that is left.
     count = np.zeros(real.shape, np.int64)
     for box in boxes:
         count[np.ix_(*box)] += 1

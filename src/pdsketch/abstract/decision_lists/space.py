@@ -96,7 +96,8 @@ def space_of(examples: CodedExamples, pairs: Pairs | None = None) -> LiteralSpac
 def foil_gain(p: Floats, n: Floats, p0: float, n0: float) -> Floats:
     """Bits saved by knowing the positives that a literal keeps (Quinlan, 1990).
 
-    The precision is an m-estimate with m = 1 (Cestnik, 1990), so that a few rows are no proof.
+    Of ``p0`` positive and ``n0`` negative rows it keeps ``p`` and ``n``. The precision is an m-estimate with
+    m = 1 (Cestnik, 1990), so that a few rows are no proof.
     """
     before = p0 / (p0 + n0)
     gain: Floats = p * (np.log2((p + before) / (p + n + 1)) - np.log2(before))

@@ -42,6 +42,7 @@ def export(
 ) -> ExportedTask:
     """Write a model's abstraction for a state and a goal as PDDL that any planner reads.
 
+    ``model`` is a fitted one, ``state`` where the plan begins, ``goal`` a formula as text or checked.
     ``folder`` gets ``domain.pddl``, ``problem.pddl`` and ``mapping.json``; `read_abstract_plan` turns a
     planner's plan into steps of the model. A folder that holds something is refused unless ``force`` is
     given. ``costs`` as in `plan`: what actions cost, by default where the sketch says so.

@@ -1,10 +1,12 @@
-"""Formulas over codes in names that any planner reads."""
+"""Formulas, effects and goals over codes, in names and forms that any planner reads."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import final
+from itertools import product
+from math import prod
+from typing import Final, final
 
 from pdsketch.abstract.andor.symbolic import conjoined, disjoined, negated
 from pdsketch.lang import (
@@ -17,12 +19,14 @@ from pdsketch.lang import (
     Names,
     Object,
     ObjectType,
+    Predicate,
     Quantified,
     Update,
     Variable,
     conjuncts,
     free_variables,
     map_children,
+    walk,
 )
 
 Scope = Mapping[str, Variable]
@@ -132,3 +136,73 @@ def _both(first: Expr, second: Expr) -> Expr:
 
 def _disjuncts(expr: Expr) -> Sequence[Expr]:
     return expr.args if isinstance(expr, Logic) and expr.op == "or" else (expr,)
+
+
+# Conditional effects that range over no more than what they write.
+#
+# ``forall`` over the old pose, the direction and the new pose, when the three belong together, is one effect
+# for each triple; planners that ground it have many, and those that must say when a deleted fact is not added
+# multiply them out. Here the new pose is a derived predicate, and the effect ranges over new poses alone.
+
+
+@final
+class NamedConditions:
+    """Derived predicates for what effects ask for beyond what they write, each condition once."""
+
+    def __init__(self, names: Names) -> None:
+        self._names = names
+        self._known: dict[Expr, Predicate] = {}
+
+    @property
+    def predicates(self) -> dict[str, Predicate]:
+        """Those that were made, by name."""
+        return {predicate.name: predicate for predicate in self._known.values()}
+
+    def narrowed(self, update: Update, action: str) -> Update:
+        """The same update over the variables of its target alone."""
+        written = free_variables(update.target)
+        hidden = [v for v in update.variables if v.name not in written]
+        names = {v.name for v in hidden}
+        parts = conjuncts(update.condition)
+        deep = [part for part in parts if not names.isdisjoint(free_variables(part))]
+        if not deep:
+            return update
+        body = nested(hidden, deep)
+        if body not in self._known:
+            inside = [node for part in (update.target, *deep) for node in walk(part)]
+            seen = {node.name: node for node in inside if isinstance(node, Variable)}
+            parameters = tuple(v for name, v in seen.items() if name in free_variables(body))
+            word = "" if update.op == "add" else "leaves-"
+            name = self._names.give(f"{action}-{word}{update.target.predicate}")
+            self._known[body] = Predicate(name, parameters, BOOL, "derived", body)
+        known = self._known[body]
+        atom = Apply(known.name, known.parameters, BOOL)
+        condition = conjoined([*(part for part in parts if part not in deep), atom])
+        kept = tuple(v for v in update.variables if v.name in written)
+        return Update(update.op, update.target, None, kept, condition)
+
+
+# Goals about all objects, object by object.
+#
+# Many planners take ``forall`` in a goal for the negation of something derived, of which their heuristics see
+# nothing. Here what is to hold of each object is a derived predicate, and the goal names the objects.
+
+MOST: Final = 500
+"""A part of a goal about more tuples of objects stays as it is. Set by hand."""
+
+
+def by_object(
+    goal: Expr, members: Callable[[ObjectType], Iterable[str]], names: Names
+) -> tuple[Expr, dict[str, Predicate]]:
+    """The goal with its ``forall`` written out, and the derived predicates that it needs for that."""
+    parts, made = list[Expr](), dict[str, Predicate]()
+    for part in conjuncts(goal):
+        types = [v.type for v in part.variables] if isinstance(part, Quantified) else []
+        ranges = [[Object(n, t) for n in members(t)] for t in types if isinstance(t, ObjectType)]
+        if not isinstance(part, Quantified) or part.op == "exists" or prod(map(len, ranges)) > MOST:
+            parts.append(part)
+            continue
+        name = names.give("goal")
+        made[name] = Predicate(name, part.variables, BOOL, "derived", part.body)
+        parts += [Apply(name, row, BOOL) for row in product(*ranges)]
+    return conjoined(parts), made

@@ -2,35 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, final
 
 import torch
 
+from pdsketch.abstract.andor.codebook import Codebook
 from pdsketch.abstract.andor.compile import ModelAbstraction, abstraction_of
 from pdsketch.abstract.andor.functions import NotAbstractableError, TooManyCombinationsError
 from pdsketch.abstract.andor.symbolic import ENTITY, apart, code_name
-from pdsketch.abstract.pddl.effects import NamedConditions
-from pdsketch.abstract.pddl.formulas import Renaming, written
-from pdsketch.abstract.pddl.goals import by_object
-from pdsketch.abstract.pddl.names import code_word
-from pdsketch.abstract.pddl.requirements import requirements_of
+from pdsketch.abstract.pddl.formulas import NamedConditions, Renaming, by_object, written
 from pdsketch.lang import (
     BOOL,
     FALSE,
     FLOAT,
+    TRUE,
     Action,
     Data,
     Domain,
+    Equal,
     Expr,
     Fact,
     Hierarchy,
+    Logic,
     Names,
     Object,
     ObjectType,
     Predicate,
     Problem,
+    Quantified,
     Source,
     Value,
     action_reads,
@@ -45,6 +46,75 @@ from pdsketch.lang import (
     walk,
 )
 from pdsketch.tensor import Model, State
+
+# What the codes of values are called in an exported task.
+
+_MOST_NUMBERS: Final = 4
+_LONGEST: Final = 20
+"""A code of more numbers, or whose numbers are longer, is named by its own number. Set by hand."""
+
+
+def number_word(number: float) -> str:
+    """A number as a part of a name: ``3``, ``m1`` for -1, ``0_5`` for 0.5."""
+    return f"{number:g}".replace("-", "m").replace(".", "_").replace("+", "")
+
+
+def code_word(book: Codebook, code: int) -> str:
+    """What a code would be called: ``pose-3-4`` for (3, 4), ``look-c12`` where the numbers are too many."""
+    numbers = "-".join(map(number_word, book.values[code][: _MOST_NUMBERS + 1]))
+    if len(book.radius) > _MOST_NUMBERS or len(numbers) > _LONGEST:
+        numbers = f"c{code}"
+    return f"{book.name}-{numbers}"
+
+
+# What a domain asks of a planner, as its ``:requirements`` say it.
+
+_ORDER = (
+    ":strips",
+    ":typing",
+    ":equality",
+    ":negative-preconditions",
+    ":disjunctive-preconditions",
+    ":existential-preconditions",
+    ":universal-preconditions",
+    ":conditional-effects",
+    ":derived-predicates",
+    ":action-costs",
+)
+
+
+def requirements_of(predicates: Iterable[Predicate], actions: Iterable[Action]) -> tuple[str, ...]:
+    """The requirements of a domain of Booleans, those that it needs and no others."""
+    needed = {":strips", ":typing"}
+    for predicate in predicates:
+        if predicate.body is not None:
+            needed |= {":derived-predicates", *_of_formula(predicate.body)}
+        if predicate.role == "cost":
+            needed.add(":action-costs")
+    for action in actions:
+        needed.update(_of_formula(action.precondition))
+        for update in action.effects:
+            needed.update(_of_formula(update.condition))
+            if update.condition != TRUE or update.variables:
+                needed.add(":conditional-effects")
+    return tuple(word for word in _ORDER if word in needed)
+
+
+def _of_formula(formula: Expr) -> Iterator[str]:
+    for node in walk(formula):
+        match node:
+            case Logic(op="not"):
+                yield ":negative-preconditions"
+            case Logic(op="or" | "implies"):
+                yield ":disjunctive-preconditions"
+            case Quantified():
+                kind = "existential" if node.op == "exists" else "universal"
+                yield f":{kind}-preconditions"
+            case Equal():
+                yield ":equality"
+            case _:
+                pass
+
 
 COST: Final = "total-cost"
 
@@ -80,7 +150,8 @@ class ExportedTask:
 def exported(model: Model, state: State, goal: str | Expr, *, costs: bool | None = None) -> ExportedTask:
     """The abstraction of a model for a state and a goal. An `Error` says what has no form over codes.
 
-    With ``costs`` (the default where the sketch has some) actions cost what the sketch says.
+    ``model``, ``state`` and ``goal`` are as for `plan`. With ``costs`` (the default where the sketch has
+    some) actions cost what the sketch says.
     """
     if not isinstance(model, Model):
         raise error("bad-model", f"a Model was wanted to export, and a {type(model).__name__} was given")
@@ -88,7 +159,7 @@ def exported(model: Model, state: State, goal: str | Expr, *, costs: bool | None
         batch = model.encode(state, crisp=True).batch
         wanted = model.formula(batch, goal)
         kept = abstraction_of(model)
-        kept.learn([batch.tensors], [wanted])
+        kept.extend_codes([batch.tensors], [wanted])
         symbolic = kept.symbolic
         try:
             formula = symbolic.translator.truth(wanted, {})

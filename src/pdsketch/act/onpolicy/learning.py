@@ -2,29 +2,186 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import tempfile
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Unpack, final
+from typing import Any, Final, Literal, Unpack, final
 
-from pdsketch.act.agent import Agent
-from pdsketch.act.onpolicy.collect import collect, open_worlds, planner, problem_seed
+import numpy as np
+
 from pdsketch.act.onpolicy.explorer import Explorer
 from pdsketch.act.onpolicy.options import LearnKeywords, LearnOptions
-from pdsketch.act.onpolicy.replay import CURVE, ROUNDS, Modules, Replay, Row
+from pdsketch.act.policy import Policy
 from pdsketch.act.recording import RandomAgent
-from pdsketch.act.rollouts import Worlds, rollout
-from pdsketch.act.world import World
-from pdsketch.files import digest_of, lock_folder, make_folder
-from pdsketch.lang import Domain, error, load_domain
-from pdsketch.search import UntrainedWarning
-from pdsketch.tensor import Model
-from pdsketch.training import Episode, EpisodeArrays, FitOptions, arrays_of, fit
+from pdsketch.act.rollouts import Worlds, rollout, rooms
+from pdsketch.act.world import Agent, World
+from pdsketch.files import check_seal, digest_of, lock_folder, make_folder, read_json, sealed, write_file
+from pdsketch.lang import Domain, Error, error, load_domain
+from pdsketch.search import ModelOptions, UntrainedWarning
+from pdsketch.tensor import Model, difference, load_model, same_domain
+from pdsketch.training import (
+    MANIFEST,
+    Episode,
+    EpisodeArrays,
+    FitOptions,
+    arrays_of,
+    fit,
+    join_episodes,
+    load_episodes,
+    save_episodes,
+)
+
+# What learning by acting keeps on disk, so that a kill at any moment loses a part of one round at most.
+#
+# ``rounds/0003/episodes`` and ``rounds/0003/model`` are what a round collected and learned. ``curve.json`` is
+# written last: a round is finished once it stands there.
+
+CURVE: Final = "curve.json"
+ROUNDS: Final = "rounds"
+CHECKPOINT: Final = "checkpoint.safetensors"
+_FORMAT: Final = "pdsketch-curve-1"
+_CODE: Final = "bad-curve"
+
+Modules = Mapping[str, Callable[..., Any]]
+Row = dict[str, Any]
+
+
+@final
+class Replay:
+    """A folder of rounds."""
+
+    def __init__(self, folder: Path, domain: Domain, modules: Modules) -> None:
+        self.folder = folder
+        self._domain = domain
+        self._modules = modules
+        self._episodes: list[EpisodeArrays] = []
+
+    # -- what is finished ---------------------------------------------------------------
+
+    def rows(self, setup: Mapping[str, Any]) -> list[Row]:
+        """The rounds that are finished; an `Error` where they belong to other settings."""
+        path = self.folder / CURVE
+        if not os.path.lexists(path):
+            return []
+        content = read_json(path, _CODE)
+        if not isinstance(content, dict) or content.get("format") != _FORMAT:
+            raise _bad(path, "not the curve of learning by acting")
+        check_seal(content, path, _CODE)
+        was, now = content["setup"], json.loads(json.dumps(setup))
+        others = [name for name in dict.fromkeys([*was, *now]) if was.get(name) != now.get(name)]
+        if others:
+            told = "; ".join(f"`{n}` was {was.get(n)!r:.40}, and is {now.get(n)!r:.40}" for n in others[:4])
+            raise _bad(path, f"belongs to another run: {told}")
+        rows: list[Row] = content["rounds"]
+        return rows
+
+    def commit(self, setup: Mapping[str, Any], rows: list[Row]) -> None:
+        """Say that these rounds are finished."""
+        content = sealed({"format": _FORMAT, "setup": dict(setup), "rounds": rows})
+        write_file(self.folder / CURVE, json.dumps(content, indent=1))
+        self.checkpoint(len(rows) - 1).unlink(missing_ok=True)
+
+    # -- one round ----------------------------------------------------------------------
+
+    def place(self, round_: int) -> Path:
+        """The folder of a round."""
+        return self.folder / ROUNDS / f"{round_:04d}"
+
+    def checkpoint(self, round_: int) -> Path:
+        """The checkpoint of a round's fit, while it lasts."""
+        return self.place(round_) / CHECKPOINT
+
+    def episodes(self, round_: int, collect: Callable[[], EpisodeArrays]) -> EpisodeArrays:
+        """The episodes of a round, collected unless they have been."""
+        folder = self.place(round_) / "episodes"
+        if not os.path.lexists(folder / MANIFEST):
+            make_folder(folder)
+            save_episodes(collect(), folder)
+        found = load_episodes(folder, self._domain)
+        self._episodes[round_:] = [found]
+        return found
+
+    def all_episodes(self) -> EpisodeArrays:
+        """The episodes of all rounds that have been asked for."""
+        return join_episodes(self._episodes, self._domain)
+
+    def save(self, round_: int, model: Model) -> None:
+        """Keep what a round has learned."""
+        model.save(str(make_folder(self.place(round_) / "model")))
+
+    def model(self, round_: int) -> Model:
+        """What a round has learned."""
+        return load_model(self.place(round_) / "model", self._modules, domain=self._domain)
+
+
+def _bad(path: Path, message: str) -> Error:
+    fix = "name another folder, or begin anew (learn: `resume=False`; pdsketch learn: --force)"
+    return error(_CODE, message, file=str(path), help=fix)
+
+
+# One round of acting: problems by their numbers, within a budget of environment steps.
+
+
+def problem_seed(seed: int, index: int, stream: Literal["collect", "held-out"]) -> int:
+    """The world's seed for a problem: streams and seeds do not meet."""
+    return int(np.random.SeedSequence([seed, index, *stream.encode()]).generate_state(1)[0])
+
+
+def open_worlds(worlds: Worlds, domain: Domain, options: LearnOptions) -> list[World]:
+    """Worlds to act in side by side; they must show states of the sketch."""
+    found = rooms(worlds, options.at_once)
+    for world in found[:1]:
+        if not same_domain(world.domain, domain):
+            raise error(
+                "other-domain",
+                "the world shows states of another domain than the sketch",
+                help=difference(world.domain, domain),
+            )
+    return found
+
+
+def collect(
+    agent: Agent, worlds: Sequence[World], seeds: Sequence[int], max_steps: int, budget: int | None
+) -> list[Episode]:
+    """An episode for each seed, as long as there are steps left; never more steps than the budget.
+
+    ``agent`` acts in all ``worlds`` side by side, which take the ``seeds`` in turn, at most ``max_steps`` in
+    an episode. ``budget`` is the number of steps in all episodes together; None: no limit.
+    """
+    found: list[Episode] = []
+    left = list(seeds)
+    while left and budget != 0:
+        limit = max_steps if budget is None else min(max_steps, budget)
+        width = len(worlds) if budget is None else min(len(worlds), budget // limit)
+        done = rollout(agent, worlds[:width], left[:width], limit)
+        found += done
+        left = left[width:]
+        budget = None if budget is None else budget - sum(done.steps)
+    return found
+
+
+WIDTH: Final = 16
+"""Nodes of a plan that are expanded together: blind search in a young model costs less by the batch."""
+
+
+def planner(model: Model, options: LearnOptions) -> Policy:
+    """The policy of a model: what acts, within what explores, and what is evaluated."""
+    own: ModelOptions = {"time_limit": None, "max_expansions": options.max_expansions, "k": WIDTH}
+    return Policy(
+        model,
+        search=options.search,
+        heuristic=options.heuristic,
+        tolerance=options.tolerance,
+        options={**own, **options.plan},
+        max_replans=options.max_replans,
+    )
+
 
 Folder = str | os.PathLike[str]
 

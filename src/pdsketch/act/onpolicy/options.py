@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass
 from typing import Any, TypedDict, final
 
-from pdsketch.act.settings import is_count
-from pdsketch.lang import did_you_mean, error
+from pdsketch.lang import error
+from pdsketch.options import Check, at_least, between, checked, number, option
 from pdsketch.search import ModelOptions, ModelSearch
 from pdsketch.training import FitOptions, Options
+
+
+def _are_seeds(value: Any) -> bool:
+    return isinstance(value, Sequence) and all(map(at_least(0).takes, value))
+
+
+_SEEDS = Check(
+    "a number of problems, or a list of seeds", lambda n: at_least(0).takes(n) or _are_seeds(n), int
+)
+_ABOVE_1 = number("above 1, as each round adds episodes", lambda times: times > 1)
 
 
 @final
@@ -18,52 +27,39 @@ from pdsketch.training import FitOptions, Options
 class LearnOptions:
     """How to learn by acting.
 
-    - ``episodes`` and ``budget`` (environment steps; None: as many as the episodes take) bound what is
-      collected in all; the first to be used up ends it. ``max_steps`` bounds one episode.
-    - ``first`` episodes are random walks. Then the model is trained, and each round collects until there are
-      ``growth`` times as many episodes as before, with the model of the round before.
-    - ``explore``: the part of the actions that is random. ``subgoals``: whether parts of a goal are tried
-      where there is no plan for all of it; else the rest of such an episode is a random walk.
-    - ``fit_steps`` are made on all episodes so far, with fresh networks (``warm``: from the weights of the
-      round before, which early mistakes may outlast). ``fit`` are further options of `pdsketch.fit`.
-    - ``evaluate``: on how many held-out problems each round's model is tried, or the world's seeds of them.
-      They are no part of the budget, and nothing is learned from them.
-    - ``search``, ``heuristic``, ``max_expansions``, ``tolerance``, ``max_replans``: of the plans, as `Policy`
-      and `pdsketch.plan_many` have them; ``plan`` are further options of `plan_many`. Blind search is the
-      default: heuristics are made from the model, and early models know little.
-    - ``at_once``: episodes side by side, where worlds can be made for them.
-    - ``seed``: of networks, problems, exploration and fits.
+    ``episodes`` and ``budget`` bound what is collected in all; the first to be used up ends it. The first
+    episodes are random walks. Then the model is trained, and each round collects with the model of the round
+    before. Blind search is the default: heuristics are made from the model, and early models know little.
     """
 
-    episodes: int = 500
-    budget: int | None = None
-    max_steps: int = 64
-    first: int = 60
-    growth: float = 2.0
-    explore: float = 0.1
-    subgoals: bool = True
-    fit_steps: int = 1200
-    warm: bool = False
-    fit: FitOptions = field(default_factory=FitOptions)
-    evaluate: int | Sequence[int] = 0
-    search: ModelSearch | None = "astar"
-    heuristic: str | None = "blind"
-    max_expansions: int = 500
-    max_replans: int | None = 3
-    tolerance: float | Mapping[str, float] | None = None
-    plan: ModelOptions = field(default_factory=ModelOptions)
-    at_once: int = 64
-    seed: int = 0
+    episodes: int = option(500, "how many in all", at_least(1))
+    budget: int | None = option(None, "environment steps of all episodes together", at_least(1))
+    max_steps: int = option(64, "of one episode", at_least(1))
+    first: int = option(60, "random walks of the first round", at_least(1))
+    growth: float = option(2.0, "how many times as many episodes there are after each round", _ABOVE_1)
+    explore: float = option(0.1, "the part of the actions that is random", between(0, 1))
+    subgoals: bool = option(
+        True, "whether parts of a goal are tried where there is no plan for all of it, before random walks"
+    )
+    fit_steps: int = option(1200, "training steps of a round, at most", at_least(1))
+    warm: bool = option(False, "whether a round starts from the weights, and the mistakes, of the one before")
+    fit: FitOptions = option(dict, "further options of `pds.fit`")
+    evaluate: int | Sequence[int] = option(0, "held-out problems for each round: how many, or seeds", _SEEDS)
+    search: ModelSearch | None = option("astar", "of plans; early models have no heuristics worth their time")
+    heuristic: str | None = option("blind", "of the search")
+    max_expansions: int = option(500, "of one plan", at_least(1))
+    max_replans: int | None = option(3, "of one episode and (sub)goal")
+    tolerance: float | Mapping[str, float] | None = option(
+        None, "how far a number may be from its prediction, as `pds.Policy` has it"
+    )
+    plan: ModelOptions = option(dict, "further options of `pds.plan_many`; `k` is 16 unless given")
+    at_once: int = option(64, "episodes side by side, where worlds can be made for them", at_least(1))
+    seed: int = option(0, "of networks, problems, exploration and fits")
 
     @staticmethod
     def of(**settings: Any) -> LearnOptions:
         """Checked options."""
-        known = {one.name for one in fields(LearnOptions)}
-        for name in settings:
-            if name not in known:
-                hint = did_you_mean(name, known) or f"its options: {', '.join(sorted(known))}"
-                raise error("unknown-option", f"`learn` has no option `{name}`", help=hint)
-        options = LearnOptions(**settings)
+        options = checked(LearnOptions, settings, "`learn`")
         _check(options)
         return options
 
@@ -73,8 +69,9 @@ class LearnOptions:
         return self.evaluate if isinstance(self.evaluate, int) else list(self.evaluate)
 
 
+# begin: LearnKeywords, written by `make options`
 class LearnKeywords(TypedDict, total=False):
-    """The options of `learn`, for type checkers and editors; `LearnOptions` says what each means."""
+    """The options of `learn`, for type checkers and editors; see `LearnOptions`."""
 
     episodes: int
     budget: int | None
@@ -97,15 +94,9 @@ class LearnKeywords(TypedDict, total=False):
     seed: int
 
 
-_COUNTS = {
-    "episodes": 1,
-    "max_steps": 1,
-    "first": 1,
-    "fit_steps": 1,
-    "max_expansions": 1,
-    "at_once": 1,
-    "seed": 0,
-}
+# end: LearnKeywords
+
+
 _OWN_OF_FIT = (
     "steps",
     "seed",
@@ -121,23 +112,7 @@ _OWN_OF_FIT = (
 
 
 def _check(options: LearnOptions) -> None:
-    for name, least in _COUNTS.items():
-        value = getattr(options, name)
-        if not is_count(value) or value < least:
-            raise error("bad-option", f"`{name}` must be an int of at least {least}, not {value!r:.40}")
-    if options.budget is not None and (not is_count(options.budget) or options.budget < 1):
-        raise error("bad-option", f"`budget` must be an int of at least 1, not {options.budget!r:.40}")
-    for name, low, high in (("growth", 1.0, math.inf), ("explore", 0.0, 1.0)):
-        value = getattr(options, name)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
-            raise error(
-                "bad-option", f"`{name}` must be a number from {low:g} to {high:g}, not {value!r:.40}"
-            )
-    if options.growth == 1.0:
-        raise error("bad-option", "`growth` must be above 1: each round adds episodes")
-    seeds = options.problems
-    if not all(map(is_count, [seeds] if isinstance(seeds, int) else seeds)):
-        raise error("bad-option", "`evaluate` is a number of problems, or a list of seeds")
+    """Refuse what no option alone is wrong by."""
     for name in options.fit:
         if name in _OWN_OF_FIT:
             raise error("bad-option", f"`{name}` of `fit` is not to be given: `learn` says it itself")

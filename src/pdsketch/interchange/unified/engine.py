@@ -30,7 +30,7 @@ from unified_planning.model import ProblemKind
 from unified_planning.model.problem_kind_versioning import LATEST_PROBLEM_KIND_VERSION
 from unified_planning.plans import ActionInstance, PlanKind, SequentialPlan
 
-from pdsketch.interchange.unified.features import CLASSICAL, NUMERIC
+from pdsketch.interchange.unified.formulas import CLASSICAL, NUMERIC
 from pdsketch.interchange.unified.problems import Translation, translate
 from pdsketch.lang import Error, Step, validate
 from pdsketch.search import Result, Status, plan

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any, final
 
-from pdsketch.interchange.unified.features import check_features
-from pdsketch.interchange.unified.formulas import Formulas, ProblemNames, conjunction, number
+from pdsketch.interchange.unified.formulas import Formulas, ProblemNames, check_features, conjunction, number
 from pdsketch.lang import Domain, Names, Problem, Step, error, parse_domain, parse_problem
 
 

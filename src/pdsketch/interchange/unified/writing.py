@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, final
 
 from pdsketch.extras import missing_extra
-from pdsketch.interchange.unified.features import unsupported
+from pdsketch.interchange.unified.formulas import unsupported
 from pdsketch.lang import (
     OBJECT,
     TRUE,

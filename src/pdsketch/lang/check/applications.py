@@ -7,9 +7,9 @@ from typing import NamedTuple, final
 
 from pdsketch.lang.check.context import Context, Scope, fresh_name, taken_names
 from pdsketch.lang.check.fit import describe, fit, mismatch, unify
-from pdsketch.lang.check.tables import UNKNOWN, Signature
+from pdsketch.lang.check.tables import UNKNOWN, PredicateSignature
 from pdsketch.lang.diagnostics import Note
-from pdsketch.lang.reader import Atom, Group, Node
+from pdsketch.lang.reader import Group, Node, Token
 from pdsketch.lang.report import count, here
 from pdsketch.lang.terms import Apply, Equal, Expr, Logic, Object, Quantified, Variable
 from pdsketch.lang.types import ObjectType, Type, ValueType
@@ -27,24 +27,25 @@ class Application(NamedTuple):
 def application(node: Group) -> Application:
     """A list whose head is a predicate's name."""
     head = node.items[0]
-    assert isinstance(head, Atom)
+    assert isinstance(head, Token)
     return Application(head.text, node.items[1:], node)
 
 
 def wildcards(ctx: Context, call: Application, scope: Scope, beside: Iterable[Expr]) -> dict[int, Variable]:
     """For each argument ``??``, by its position, a new variable of the parameter's type.
 
-    No name of the author's holds ``$``, so they cannot clash. Those in reach, and those bound inside the
+    ``ctx`` is the definition that the ``call`` stands in, and knows the predicate's parameters. No name of
+    the author's holds ``$``, so new ones cannot clash. Those in reach (``scope``), and those bound inside the
     conditions ``beside``, are left alone.
     """
     found: dict[int, Variable] = {}
-    if not any(isinstance(item, Atom) and item.text == "??" for item in call.args):
+    if not any(isinstance(item, Token) and item.text == "??" for item in call.args):
         return found
     taken = taken_names(scope, beside)
     for position, (item, parameter) in enumerate(
         zip(call.args, ctx.tables.signatures[call.predicate].parameters, strict=False)
     ):
-        if isinstance(item, Atom) and item.text == "??":
+        if isinstance(item, Token) and item.text == "??":
             variable = Variable(fresh_name(taken), ctx.parameter_type(parameter), ctx.span(item))
             ctx.check_range(variable)
             found[position] = variable
@@ -59,9 +60,11 @@ def check_apply(
     given: Mapping[int, Variable] | None = None,
     target: bool = False,
 ) -> Expr | None:
-    """A predicate of its arguments, those ``given`` known by their position.
+    """A predicate of its arguments, or None (reported) where one of them is wrong.
 
-    ``target``: it is written, not read, so that all arguments must be members.
+    ``ctx`` is the definition under check, ``call`` the application as parsed, ``scope`` the variables in
+    reach. ``given`` are arguments known by their position, in place of what is written there. ``target``: it
+    is written, not read, so that all arguments must be members.
     """
     signature = ctx.tables.signatures[call.predicate]
     start = call.at.items[0].start
@@ -82,7 +85,11 @@ def check_apply(
 
 
 def _arguments(
-    ctx: Context, signature: Signature, call: Application, scope: Scope, given: Mapping[int, Variable]
+    ctx: Context,
+    signature: PredicateSignature,
+    call: Application,
+    scope: Scope,
+    given: Mapping[int, Variable],
 ) -> tuple[Expr, ...] | None:
     """The arguments of a predicate, each checked against its parameter."""
     nodes = call.args
@@ -100,7 +107,7 @@ def _arguments(
     arg: Expr | None
     for position, (node, parameter) in enumerate(zip(nodes, signature.parameters, strict=True)):
         arg = given.get(position)
-        if arg is None and isinstance(node, Atom):
+        if arg is None and isinstance(node, Token):
             arg = _plain_argument(ctx, node, parameter.type)
         if arg is None:
             arg = _argument(ctx, node, ctx.parameter_type(parameter), signature, position, scope)
@@ -111,7 +118,7 @@ def _arguments(
     return tuple(found) if is_right else None
 
 
-def _plain_argument(ctx: Context, node: Atom, wanted: Type) -> Expr | None:
+def _plain_argument(ctx: Context, node: Token, wanted: Type) -> Expr | None:
     """An object of the right type: the quick way for the many atoms of a large goal."""
     type_ = ctx.tables.objects.get(node.text)
     if type_ is None or not isinstance(wanted, ObjectType) or UNKNOWN in (type_, wanted):
@@ -123,7 +130,7 @@ def _plain_argument(ctx: Context, node: Atom, wanted: Type) -> Expr | None:
 
 
 def _argument(
-    ctx: Context, node: Node, wanted: Type, signature: Signature, position: int, scope: Scope
+    ctx: Context, node: Node, wanted: Type, signature: PredicateSignature, position: int, scope: Scope
 ) -> Expr | None:
     of = f"`{signature.name}`"
     if isinstance(wanted, ObjectType) and wanted != UNKNOWN and isinstance(node, Group):
@@ -152,13 +159,13 @@ def _argument(
 
 def is_blank(node: Node) -> bool:
     """Whether a node is ``(??f …)``."""
-    if isinstance(node, Atom) or not node.items:
+    if isinstance(node, Token) or not node.items:
         return False
     head = node.items[0]
-    return isinstance(head, Atom) and head.text.startswith("??")
+    return isinstance(head, Token) and head.text.startswith("??")
 
 
-def widened(ctx: Context, apply: Apply, signature: Signature) -> list[int]:
+def widened(ctx: Context, apply: Apply, signature: PredicateSignature) -> list[int]:
     """The positions whose argument may be an object outside the parameter's type."""
     found = []
     for position, (arg, parameter) in enumerate(zip(apply.args, signature.parameters, strict=True)):
@@ -171,9 +178,14 @@ def widened(ctx: Context, apply: Apply, signature: Signature) -> list[int]:
 
 
 def stand_ins(
-    ctx: Context, apply: Apply, signature: Signature, positions: list[int], taken: set[str]
+    ctx: Context, apply: Apply, signature: PredicateSignature, positions: list[int], taken: set[str]
 ) -> tuple[Apply, tuple[Variable, ...], tuple[Expr, ...]]:
-    """The predicate on members only: new variables of the parameters' types, equal to the arguments."""
+    """The predicate on members only: new variables of the parameters' types, equal to the arguments.
+
+    Replaced are the arguments of ``apply`` at the ``positions``, by variables of the types that ``signature``
+    declares there in the definition ``ctx``. ``taken`` holds the names that a variable must not have, and
+    grows.
+    """
     args = list(apply.args)
     variables: list[Variable] = []
     equal: list[Expr] = []
@@ -187,7 +199,7 @@ def stand_ins(
 
 
 def _restrict(
-    ctx: Context, apply: Apply, signature: Signature, call: Application, scope: Scope
+    ctx: Context, apply: Apply, signature: PredicateSignature, call: Application, scope: Scope
 ) -> Expr | None:
     """A Boolean predicate is false of objects outside its type; another has no value there."""
     positions = widened(ctx, apply, signature)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from pdsketch.lang.check.applications import Application, application, check_apply, wildcards
 from pdsketch.lang.check.context import BlankUse, Context, Scope
 from pdsketch.lang.check.fit import describe
@@ -9,18 +11,25 @@ from pdsketch.lang.check.names import setting_type
 from pdsketch.lang.check.numbers import read_number
 from pdsketch.lang.check.tables import UNKNOWN
 from pdsketch.lang.check.typenames import resolve_type
+from pdsketch.lang.diagnostics import Note
+from pdsketch.lang.domain import Action, Blank, BlankInput
 from pdsketch.lang.lists import is_settings, parse_settings
-from pdsketch.lang.reader import Atom, Group, Node
-from pdsketch.lang.report import here
+from pdsketch.lang.reader import Group, Node, Token
+from pdsketch.lang.report import CheckReport, here
 from pdsketch.lang.syntax import Setting
 from pdsketch.lang.terms import TRUE, BlankCall, Each, Expr, Logic, Variable
 from pdsketch.lang.types import BOOL, ObjectType, Type, ValueType
 
 
 def check_blank(ctx: Context, node: Group, scope: Scope, want: Type | None) -> Expr | None:
-    """``(??f [settings] arg …)``; its full name begins with the definition it stands in."""
+    """``(??f [settings] arg …)``; its full name begins with the definition it stands in.
+
+    ``ctx`` is that definition and collects the blank's uses; ``node`` is the whole list, whose arguments may
+    name the variables of ``scope``. Without a declared type, the blank returns what its place wants:
+    ``want``.
+    """
     head = node.items[0]
-    assert isinstance(head, Atom)
+    assert isinstance(head, Token)
     if not _is_allowed(ctx, head):
         return None
     name = f"{ctx.owner}::{head.text[2:]}"
@@ -43,7 +52,7 @@ def check_blank(ctx: Context, node: Group, scope: Scope, want: Type | None) -> E
     return BlankCall(name, args, returns, ctx.span(node))
 
 
-def _is_allowed(ctx: Context, head: Atom) -> bool:
+def _is_allowed(ctx: Context, head: Token) -> bool:
     if head.text == "??" or len(head.text.strip("?")) == 0:
         ctx.report.error("unnamed-blank", "this blank has no name", head, help="name it, for instance `??f`")
         return False
@@ -81,7 +90,7 @@ def _settings(ctx: Context, bracket: Group) -> tuple[ValueType | None, dict[str,
 def _plain(setting: Setting) -> object:
     """A setting as a plain value: a number, a Boolean or a string."""
     if isinstance(setting.value, Group):
-        return [item.text for item in setting.value.items if isinstance(item, Atom) and item.text != ","]
+        return [item.text for item in setting.value.items if isinstance(item, Token) and item.text != ","]
     text = setting.value.text
     if text in ("true", "false"):
         return text == "true"
@@ -90,7 +99,7 @@ def _plain(setting: Setting) -> object:
 
 
 def _returns(
-    ctx: Context, name: str, declared: ValueType | None, want: Type | None, head: Atom
+    ctx: Context, name: str, declared: ValueType | None, want: Type | None, head: Token
 ) -> ValueType | None:
     if declared is not None:
         ctx.knowledge.learn_blank(name, declared)
@@ -148,7 +157,7 @@ def _set(ctx: Context, node: Node, scope: Scope, beside: tuple[Expr, ...] = ()) 
     ``beside`` are the conditions met on the way, which the set's variables will stand around.
     """
     head = node.items[0] if isinstance(node, Group) and node.bracket == "(" and node.items else None
-    if not isinstance(node, Group) or not isinstance(head, Atom):
+    if not isinstance(node, Group) or not isinstance(head, Token):
         return _value(ctx, node, scope)
     if head.text == "foreach":
         quantified = ctx.quantified(node, scope, beside)
@@ -202,3 +211,92 @@ def _each(ctx: Context, call: Application, scope: Scope, beside: tuple[Expr, ...
 def _value(ctx: Context, node: Node, scope: Scope) -> Parts | None:
     body = ctx.expr(node, scope)
     return None if body is None else ((), (), body, False)
+
+
+# From all uses of a blank, its one signature; uses that clash are reported with both places.
+
+
+def collect_blanks(
+    uses: Iterable[BlankUse], actions: Iterable[Action], report: CheckReport
+) -> dict[str, Blank]:
+    """The blanks of a domain in the order of their first use."""
+    by_name: dict[str, list[BlankUse]] = {}
+    for use in uses:
+        if any(isinstance(arg.type, ObjectType) for arg in use.args):
+            continue  # a variable whose type is wrong, and reported
+        by_name.setdefault(use.name, []).append(use)
+    residuals = _residuals(actions)
+    found: dict[str, Blank] = {}
+    for name, same in by_name.items():
+        first = same[0]
+        for other in same[1:]:
+            _check_clash(first, other, report)
+        settings = {key: value for use in reversed(same) for key, value in use.settings.items()}
+        residual = residuals.get(name, {None})
+        found[name] = Blank(
+            name,
+            tuple(blank_input(arg) for arg in first.args),
+            first.returns,
+            next(iter(residual)) if len(residual) == 1 else None,
+            settings,
+            tuple(use.span for use in same),
+        )
+        if first.returns.prim == "int64" and first.returns.choices is None:
+            report.warning(
+                "int-without-choices",
+                f"`{name}` returns an int, and nothing says how many there are",
+                first.span,
+                help="declare the choices, for instance int64[choices=4]",
+            )
+    return found
+
+
+def blank_input(arg: Expr) -> BlankInput:
+    """An argument as the signature shows it."""
+    assert isinstance(arg.type, ValueType)
+    return BlankInput(arg.type, arg.variables if isinstance(arg, Each) else None)
+
+
+def _check_clash(first: BlankUse, other: BlankUse, report: CheckReport) -> None:
+    """Two uses of one name are one function, so they must agree."""
+    mine, yours = _shape_of(first), _shape_of(other)
+    if mine == yours:
+        return
+    report.error(
+        "blank-clash",
+        f"`{first.name}` is used with two signatures",
+        other.span,
+        label=f"here {_show(other)}",
+        notes=[Note(first.span, f"there {_show(first)}")],
+        help="one name in one definition is one function; give the other its own name",
+    )
+
+
+def _shape_of(use: BlankUse) -> tuple[object, ...]:
+    inputs = tuple(
+        (i.type, None if i.over is None else tuple(v.type for v in i.over))
+        for i in map(blank_input, use.args)
+    )
+    return inputs, use.returns
+
+
+def _show(use: BlankUse) -> str:
+    return f"({', '.join(str(blank_input(arg)) for arg in use.args)}) -> {use.returns}"
+
+
+def _residuals(actions: Iterable[Action]) -> dict[str, set[int | None]]:
+    """For each blank that is assigned, the input around which it starts as the identity."""
+    found: dict[str, set[int | None]] = {}
+    for action in actions:
+        for update in action.effects:
+            if update.op == "assign" and isinstance(update.value, BlankCall):
+                call = update.value
+                found.setdefault(call.blank, set()).add(_residual(call, update.target))
+    return found
+
+
+def _residual(call: BlankCall, target: Expr) -> int | None:
+    if target in call.args:
+        return call.args.index(target)
+    same = [i for i, arg in enumerate(call.args) if not isinstance(arg, Each) and arg.type == target.type]
+    return same[0] if len(same) == 1 else None

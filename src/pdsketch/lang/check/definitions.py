@@ -6,16 +6,15 @@ from dataclasses import field, replace
 from typing import NamedTuple, final
 
 from pdsketch.budget import current
-from pdsketch.lang.check.context import BlankUse, Context, Scope
+from pdsketch.lang.check.context import BlankUse, Context, Knowledge, Scope
 from pdsketch.lang.check.effects import check_effect
 from pdsketch.lang.check.expressions import check_condition, check_expr
-from pdsketch.lang.check.knowledge import Knowledge
 from pdsketch.lang.check.names import declare_parameters
-from pdsketch.lang.check.tables import UNKNOWN, Parameter, Signature, Tables
+from pdsketch.lang.check.tables import UNKNOWN, Parameter, PredicateSignature, Tables
 from pdsketch.lang.diagnostics import Note
 from pdsketch.lang.domain import Action
 from pdsketch.lang.records import dataclass
-from pdsketch.lang.report import Report, duplicate
+from pdsketch.lang.report import CheckReport, duplicate
 from pdsketch.lang.syntax import ActionSyntax, DerivedSyntax, DomainSyntax
 from pdsketch.lang.terms import TRUE, Apply, Equal, Expr, Logic, Quantified, Variable
 from pdsketch.lang.types import OBJECT, ObjectType, ValueType
@@ -34,7 +33,9 @@ class Definitions:
     blanks: list[BlankUse] = field(default_factory=list)
 
 
-def check_definitions(domain: DomainSyntax, tables: Tables, report: Report) -> tuple[Definitions, Knowledge]:
+def check_definitions(
+    domain: DomainSyntax, tables: Tables, report: CheckReport
+) -> tuple[Definitions, Knowledge]:
     """Every derived predicate and action, with types and dimensions inferred across all of them."""
     knowledge = Knowledge()
     found, inner = Definitions(), report
@@ -51,7 +52,7 @@ def check_definitions(domain: DomainSyntax, tables: Tables, report: Report) -> t
     return found, knowledge
 
 
-def _round(domain: DomainSyntax, tables: Tables, knowledge: Knowledge, report: Report) -> Definitions:
+def _round(domain: DomainSyntax, tables: Tables, knowledge: Knowledge, report: CheckReport) -> Definitions:
     found = Definitions()
     budget = current()
     for signature in tables.signatures.values():
@@ -80,14 +81,14 @@ class Shared(NamedTuple):
 
     tables: Tables
     knowledge: Knowledge
-    report: Report
+    report: CheckReport
 
     def context(self, owner: str) -> Context:
         """A context for one definition."""
         return Context(self.tables, self.knowledge, self.report, owner, check_expr)
 
 
-def _bodies(signature: Signature, shared: Shared, found: Definitions) -> Expr | None:
+def _bodies(signature: PredicateSignature, shared: Shared, found: Definitions) -> Expr | None:
     """The body of a derived predicate; several rules for one are alternatives."""
     parts: list[Expr | None] = []
     for derived, head in zip(signature.bodies, signature.heads, strict=True):
@@ -101,7 +102,7 @@ def _bodies(signature: Signature, shared: Shared, found: Definitions) -> Expr | 
 
 
 def _body(
-    ctx: Context, signature: Signature, derived: DerivedSyntax, head: tuple[Parameter, ...]
+    ctx: Context, signature: PredicateSignature, derived: DerivedSyntax, head: tuple[Parameter, ...]
 ) -> Expr | None:
     scope: dict[str, Variable] = {}
     narrowed: list[tuple[Variable, Variable]] = []
@@ -134,7 +135,9 @@ def _body(
     return body
 
 
-def _narrow(ctx: Context, own: Parameter, variable: Variable, signature: Signature) -> Variable | None:
+def _narrow(
+    ctx: Context, own: Parameter, variable: Variable, signature: PredicateSignature
+) -> Variable | None:
     """A rule for a subtype of the declared type holds for members of that subtype only."""
     hierarchy = ctx.tables.hierarchy
     if isinstance(own.type, ObjectType) and isinstance(variable.type, ObjectType):

@@ -17,10 +17,10 @@ from pdsketch.lang.check.applications import (
 from pdsketch.lang.check.context import Context, Scope, taken_names
 from pdsketch.lang.check.expressions import check_expr, unknown_predicate
 from pdsketch.lang.check.fit import describe, fit, mismatch, unify
-from pdsketch.lang.check.tables import Signature
+from pdsketch.lang.check.tables import PredicateSignature
 from pdsketch.lang.diagnostics import Note
 from pdsketch.lang.domain import LARGEST_COST
-from pdsketch.lang.reader import Atom, Group, Node
+from pdsketch.lang.reader import Group, Node, Token
 from pdsketch.lang.records import dataclass
 from pdsketch.lang.report import here
 from pdsketch.lang.terms import (
@@ -95,7 +95,7 @@ def check_effect(ctx: Context, node: Node | None, scope: Scope) -> Effects:
 
 def _effect(ctx: Context, node: Node, frame: Frame, effects: Effects) -> None:
     head = node.items[0] if isinstance(node, Group) and node.bracket == "(" and node.items else None
-    if not isinstance(node, Group) or not isinstance(head, Atom):
+    if not isinstance(node, Group) or not isinstance(head, Token):
         ctx.report.error(
             "bad-effect", "wanted an effect such as (p ?x), (not (p ?x)) or (assign (f ?x) VALUE)", node
         )
@@ -150,8 +150,8 @@ def _condition(ctx: Context, node: Node, frame: Frame) -> Expr | None:
 def _delete(ctx: Context, node: Group, frame: Frame, effects: Effects) -> None:
     inner = node.items[1] if len(node.items) == 2 else None
     head = inner.items[0] if isinstance(inner, Group) and inner.items else None
-    if not isinstance(inner, Group) or not isinstance(head, Atom) or head.text not in ctx.tables.signatures:
-        if isinstance(head, Atom) and head.text not in ("and", "or", "not", "when", "forall", "exists"):
+    if not isinstance(inner, Group) or not isinstance(head, Token) or head.text not in ctx.tables.signatures:
+        if isinstance(head, Token) and head.text not in ("and", "or", "not", "when", "forall", "exists"):
             unknown_predicate(ctx, head)
         else:
             ctx.report.error("bad-effect", "in an effect, `not` takes one predicate: (not (p ?x))", node)
@@ -178,7 +178,7 @@ def _literal(ctx: Context, node: Group, frame: Frame, effects: Effects, op: Upda
 def _target(ctx: Context, node: Node, frame: Frame) -> tuple[Apply, Frame] | None:
     """What an update writes, as its author wrote it."""
     head = node.items[0] if isinstance(node, Group) and node.items else None
-    if not isinstance(node, Group) or not isinstance(head, Atom):
+    if not isinstance(node, Group) or not isinstance(head, Token):
         ctx.report.error("bad-effect", "wanted (PREDICATE ARGUMENTS) to write to", node)
         return None
     if head.text not in ctx.tables.signatures:
@@ -217,7 +217,7 @@ def _expanded(ctx: Context, call: Application, frame: Frame) -> tuple[Apply, Fra
     return target, Frame(scope, (*frame.variables, *extra, *more), (*frame.conditions, *equal))
 
 
-def _is_writable(ctx: Context, signature: Signature, at: Group) -> bool:
+def _is_writable(ctx: Context, signature: PredicateSignature, at: Group) -> bool:
     """Whether a state carries the predicate: it is no external function, and its parameters are objects."""
     values = [p for p in signature.parameters if isinstance(p.type, ValueType)]
     if not values:
@@ -235,7 +235,7 @@ def _is_writable(ctx: Context, signature: Signature, at: Group) -> bool:
 def _write(ctx: Context, node: Group, frame: Frame, effects: Effects) -> None:
     """``(assign (f ?x) VALUE)``, ``(increase (f ?x) VALUE)`` and the like."""
     head = node.items[0]
-    assert isinstance(head, Atom)
+    assert isinstance(head, Token)
     if len(node.items) != 3:
         ctx.report.error(
             "arity-mismatch",
@@ -317,7 +317,7 @@ def _cost(ctx: Context, op: UpdateOp, value_node: Node, at: Group, frame: Frame,
     effects.costs.append(value)
 
 
-def _sugar(ctx: Context, node: Group, head: Atom, frame: Frame, effects: Effects) -> None:
+def _sugar(ctx: Context, node: Group, head: Token, frame: Frame, effects: Effects) -> None:
     """``(p::assign ARGS VALUE)`` and ``(p::cond-assign ARGS COND VALUE)``."""
     predicate, _, word = head.text.rpartition("::")
     signature = ctx.tables.signatures.get(predicate)

@@ -11,14 +11,13 @@ from collections.abc import Callable
 
 from pdsketch.lang.check.applications import application, check_apply
 from pdsketch.lang.check.blanks import check_blank
-from pdsketch.lang.check.component import check_component
 from pdsketch.lang.check.context import Context, Scope
 from pdsketch.lang.check.fit import fit, unify
 from pdsketch.lang.check.numbers import number_of, prim_of, read_vector
-from pdsketch.lang.check.numeric import check_arithmetic, check_compare, check_equal
+from pdsketch.lang.check.numeric import check_arithmetic, check_compare, check_component, check_equal
 from pdsketch.lang.check.tables import UNKNOWN
 from pdsketch.lang.check.typenames import RESERVED
-from pdsketch.lang.reader import Atom, Group, Node
+from pdsketch.lang.reader import Group, Node, Token
 from pdsketch.lang.report import count, here
 from pdsketch.lang.terms import Expr, Logic, Object, Quantified, Value, Variable
 from pdsketch.lang.types import BOOL, FLOAT, INT, ObjectType, Type, ValueType
@@ -32,10 +31,11 @@ def check_expr(
 ) -> Expr | None:
     """The checked expression of a node; ``want`` is the type its place asks for, if any.
 
-    The result fits ``want``, and has the dimensions of ``against``, the expression
+    ``ctx`` is the definition that ``node`` stands in, and takes what is learned and reported; ``scope`` are
+    the variables in reach. The result fits ``want``, and has the dimensions of ``against``, the expression
     that it is assigned to, compared with or passed as (for want of one, of ``want``).
     """
-    if isinstance(node, Atom):
+    if isinstance(node, Token):
         found = _atom(ctx, node, scope, want)
     elif node.bracket == "[":
         found = _vector(ctx, node)
@@ -60,7 +60,7 @@ def check_condition(ctx: Context, node: Node | None, scope: Scope) -> Expr | Non
     return check_expr(ctx, node, scope, BOOL)
 
 
-def _atom(ctx: Context, node: Atom, scope: Scope, want: Type | None) -> Expr | None:
+def _atom(ctx: Context, node: Token, scope: Scope, want: Type | None) -> Expr | None:
     text = node.text
     if text[0] == "?":
         return _variable(ctx, node, scope)
@@ -81,13 +81,13 @@ def _atom(ctx: Context, node: Atom, scope: Scope, want: Type | None) -> Expr | N
     return None
 
 
-def _object(ctx: Context, node: Atom) -> Expr | None:
+def _object(ctx: Context, node: Token) -> Expr | None:
     type_ = ctx.tables.objects[node.text]
     ctx.report.refers(node.start, node.end, ("object", node.text))
     return None if type_ == UNKNOWN else Object(node.text, type_, ctx.span(node))
 
 
-def _variable(ctx: Context, node: Atom, scope: Scope) -> Expr | None:
+def _variable(ctx: Context, node: Token, scope: Scope) -> Expr | None:
     if node.text == "??":
         ctx.report.error(
             "misplaced-wildcard",
@@ -111,7 +111,7 @@ def _variable(ctx: Context, node: Atom, scope: Scope) -> Expr | None:
     return Variable(variable.name, variable.type, ctx.span(node))
 
 
-def _unknown_word(ctx: Context, node: Atom, scope: Scope, want: Type | None) -> None:
+def _unknown_word(ctx: Context, node: Token, scope: Scope, want: Type | None) -> None:
     text = node.text
     if text in ctx.tables.signatures:
         shown = f"({' '.join([text, *(p.name for p in ctx.tables.signatures[text].parameters)])})"
@@ -178,7 +178,7 @@ def _list(ctx: Context, node: Group, scope: Scope, want: Type | None) -> Expr | 
     return None
 
 
-def _not_an_expression(ctx: Context, node: Group, head: Atom) -> None:
+def _not_an_expression(ctx: Context, node: Group, head: Token) -> None:
     """Report a head that gives no value."""
     text = head.text
     predicate, _, word = text.rpartition("::")
@@ -209,7 +209,7 @@ MEANT = {
 """What names from elsewhere are meant to be."""
 
 
-def unknown_predicate(ctx: Context, head: Atom) -> None:
+def unknown_predicate(ctx: Context, head: Token) -> None:
     """Report a head that names nothing."""
     text = head.text
     predicate, colons, word = text.rpartition("::")
@@ -250,7 +250,7 @@ def unknown_predicate(ctx: Context, head: Atom) -> None:
 
 def _junction(ctx: Context, node: Group, scope: Scope, want: Type | None) -> Expr | None:
     head = node.items[0]
-    assert isinstance(head, Atom)
+    assert isinstance(head, Token)
     op = "implies" if head.text == "imply" else head.text
     parts = node.items[1:]
     wanted = {"not": 1, "implies": 2}.get(op)
@@ -268,7 +268,7 @@ def _junction(ctx: Context, node: Group, scope: Scope, want: Type | None) -> Exp
 
 def _quantifier(ctx: Context, node: Group, scope: Scope, want: Type | None) -> Expr | None:
     head = node.items[0]
-    assert isinstance(head, Atom)
+    assert isinstance(head, Token)
     parts = ctx.quantified(node, scope)
     if parts is None:
         return None

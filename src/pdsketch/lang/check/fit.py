@@ -26,7 +26,8 @@ def describe(type_: Type) -> str:
 def fit(ctx: Context, expr: Expr, want: Type, at: Placed, *, of: str = "") -> Expr | None:
     """The expression, literals turned into the wanted type; None (reported) if it does not fit.
 
-    ``of`` says who wants it, for the message.
+    ``expr`` is checked already, and what its use says of untyped variables is noted in ``ctx``. ``want`` is
+    the type to fit, ``at`` where a misfit is reported, ``of`` who wants it, for the message.
     """
     have = expr.type
     if isinstance(expr, Variable) and want != UNKNOWN and expr.name in ctx.untyped:
@@ -82,7 +83,11 @@ def _fit_object(ctx: Context, expr: Expr, want: ObjectType, at: Placed, of: str)
 
 
 def mismatch(ctx: Context, expr: Expr, want: Type, at: Placed, of: str = "") -> None:
-    """Report an expression of the wrong type."""
+    """Report an expression of the wrong type.
+
+    The message stands ``at`` the place, says that ``want`` is wanted (by ``of``, where that is told) and what
+    ``expr`` is instead, and points to the declaration in ``ctx`` that says so.
+    """
     have = expr.type
     help_ = None
     if isinstance(want, ValueType) and isinstance(expr, Value) and want.is_bool and expr.value in (0, 1):
@@ -110,7 +115,8 @@ def mismatch(ctx: Context, expr: Expr, want: Type, at: Placed, of: str = "") -> 
 def unify(ctx: Context, left: Expr, right: Expr, at: Placed, *, broadcast: bool = False) -> bool:
     """Whether two values have the same dimensions, learning those that are open from those known.
 
-    ``broadcast``: a scalar goes with everything.
+    What ``left`` and ``right`` teach each other goes to the knowledge of ``ctx``; that they differ is
+    reported ``at`` the place. ``broadcast``: a scalar goes with everything.
     """
     a_type, b_type = left.type, right.type
     if not isinstance(a_type, ValueType) or not isinstance(b_type, ValueType):
@@ -123,7 +129,11 @@ def unify(ctx: Context, left: Expr, right: Expr, at: Placed, *, broadcast: bool 
 def unify_shapes(
     ctx: Context, left: tuple[Expr, ValueType], right: tuple[Expr, ValueType], at: Placed
 ) -> bool:
-    """As `unify`, of two expressions with their types."""
+    """As `unify`, where the types are not those of the expressions themselves.
+
+    ``left`` and ``right`` are expressions with the types to compare. What is learned goes to ``ctx``; that
+    they differ is reported ``at`` the place.
+    """
     (a_expr, a_type), (b_expr, b_type) = left, right
     shapes = (a_type.shape, b_type.shape)
     if None not in shapes or () in shapes:

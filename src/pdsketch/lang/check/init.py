@@ -12,8 +12,8 @@ from pdsketch.lang.check.tables import UNKNOWN
 from pdsketch.lang.check.typenames import RESERVED
 from pdsketch.lang.diagnostics import Note
 from pdsketch.lang.domain import Data, Domain, Fact, Predicate
-from pdsketch.lang.reader import Atom, Group, Node
-from pdsketch.lang.report import Report, count
+from pdsketch.lang.reader import Group, Node, Token
+from pdsketch.lang.report import CheckReport, count
 from pdsketch.lang.types import ObjectType, ValueType
 
 
@@ -35,7 +35,7 @@ class _Known:
 class _Init:
     """The initial state in the making."""
 
-    def __init__(self, domain: Domain, universe: Mapping[str, ObjectType], report: Report) -> None:
+    def __init__(self, domain: Domain, universe: Mapping[str, ObjectType], report: CheckReport) -> None:
         self.domain = domain
         self.universe = universe
         self.report = report
@@ -68,9 +68,13 @@ def _members(type_: ObjectType, domain: Domain, universe: Mapping[str, ObjectTyp
 
 
 def check_init(
-    sections: Iterable[Group], domain: Domain, universe: Mapping[str, ObjectType], report: Report
+    sections: Iterable[Group], domain: Domain, universe: Mapping[str, ObjectType], report: CheckReport
 ) -> tuple[dict[Fact, Data], dict[Fact, Node]]:
-    """The values of the ground atoms that ``:init`` names, and the places of those that are not plain."""
+    """The values of the ground atoms that ``:init`` names, and the places of those that are not plain.
+
+    ``sections`` are the ``:init`` lists as read; atoms are of the predicates of ``domain`` and the objects of
+    ``universe`` (its constants and the problem's own, with types). What is wrong goes to ``report``.
+    """
     init = _Init(domain, universe, report)
     known, facts, budget = init.known, init.facts, current()
     for section in sections:
@@ -97,7 +101,7 @@ def _entry(init: _Init, node: Node) -> None:
     """An entry that is not a plain true atom: a value, a negation, or a mistake."""
     report = init.report
     head = node.items[0] if isinstance(node, Group) and node.bracket == "(" and node.items else None
-    if not isinstance(node, Group) or not isinstance(head, Atom):
+    if not isinstance(node, Group) or not isinstance(head, Token):
         report.error("bad-init", "wanted (p a b) or (= (f a) VALUE)", node)
         return
     if head.text == "=" and "=" not in init.known:
@@ -116,7 +120,7 @@ def _entry(init: _Init, node: Node) -> None:
 
 def _is_timed(node: Group) -> bool:
     time, what = node.items[1], node.items[2]
-    return isinstance(what, Group) and isinstance(time, Atom) and time.text[:1].isdigit()
+    return isinstance(what, Group) and isinstance(time, Token) and time.text[:1].isdigit()
 
 
 def _true(init: _Init, fact: Fact, node: Group) -> None:
@@ -167,8 +171,8 @@ def _fact(init: _Init, node: Group) -> Fact | None:
     """The ground atom that a node writes; None (reported) if it is none."""
     head = node.items[0]
     report = init.report
-    if not isinstance(head, Atom) or head.text not in init.known:
-        name = head.text if isinstance(head, Atom) else ""
+    if not isinstance(head, Token) or head.text not in init.known:
+        name = head.text if isinstance(head, Token) else ""
         report.error(
             "unknown-predicate",
             f"there is no predicate `{name}`",
@@ -198,10 +202,10 @@ def _fact(init: _Init, node: Group) -> Fact | None:
             is_right = False
             if isinstance(variable.type, ValueType):
                 break
-    return tuple(item.text for item in node.items if isinstance(item, Atom)) if is_right else None
+    return tuple(item.text for item in node.items if isinstance(item, Token)) if is_right else None
 
 
-def _not_a_member(init: _Init, item: Atom, type_: object, name: str) -> None:
+def _not_a_member(init: _Init, item: Token, type_: object, name: str) -> None:
     own = init.universe.get(item.text)
     if own is None:
         init.report.error(
@@ -261,11 +265,11 @@ def _literal(init: _Init, node: Node, predicate: Predicate, fact: Fact) -> Data 
         if found is None:
             return None
         value, shape = found
-    elif isinstance(node, Atom) and node.text in ("true", "false"):
+    elif isinstance(node, Token) and node.text in ("true", "false"):
         value = node.text == "true"
     else:
         before = len(report.diagnostics)
-        number = number_of(node, report) if isinstance(node, Atom) else None
+        number = number_of(node, report) if isinstance(node, Token) else None
         if len(report.diagnostics) > before:
             return None
         if number is None:

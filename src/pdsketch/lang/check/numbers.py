@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from math import isfinite
 
-from pdsketch.lang.reader import Atom, Group, Node
-from pdsketch.lang.report import Report
+from pdsketch.lang.reader import Group, Node, Token
+from pdsketch.lang.report import CheckReport
 
 _NUMBER = re.compile(r"[-+]?(\d+|\d+\.\d*|\.\d+|\d+(\.\d*)?e[-+]?\d+|\.\d+e[-+]?\d+)", re.ASCII)
 MAX_INT = 2**63 - 1
@@ -28,7 +28,7 @@ def read_number(text: str) -> int | float | None:
     return int(text) if len(text) < 30 else float(text)
 
 
-def number_of(atom: Atom, report: Report) -> int | float | None:
+def number_of(atom: Token, report: CheckReport) -> int | float | None:
     """A number that the system can hold; None (reported) for one that is too large."""
     number = read_number(atom.text)
     if number is None:
@@ -44,12 +44,12 @@ def number_of(atom: Atom, report: Report) -> int | float | None:
     return number
 
 
-def read_vector(group: Group, report: Report) -> tuple[tuple[object, ...], tuple[int, ...]] | None:
+def read_vector(group: Group, report: CheckReport) -> tuple[tuple[object, ...], tuple[int, ...]] | None:
     """The nested tuples of a bracketed literal and their shape; None (reported) if it is ragged or empty."""
     parts: list[object] = []
     shapes: set[tuple[int, ...]] = set()
     for item in group.items:
-        if isinstance(item, Atom) and item.text == ",":
+        if isinstance(item, Token) and item.text == ",":
             continue
         part = _element(item, report)
         if part is None:
@@ -65,7 +65,7 @@ def read_vector(group: Group, report: Report) -> tuple[tuple[object, ...], tuple
     return tuple(parts), (len(parts), *shapes.pop())
 
 
-def _element(item: Node, report: Report) -> tuple[object, tuple[int, ...]] | None:
+def _element(item: Node, report: CheckReport) -> tuple[object, tuple[int, ...]] | None:
     if isinstance(item, Group):
         if item.bracket == "[":
             return read_vector(item, report)

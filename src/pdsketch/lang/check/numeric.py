@@ -1,4 +1,4 @@
-"""Equality, comparisons and arithmetic."""
+"""Components of vectors; equality, comparisons and arithmetic."""
 
 from __future__ import annotations
 
@@ -7,12 +7,72 @@ from dataclasses import replace
 from pdsketch.lang.check.blanks import check_blank
 from pdsketch.lang.check.context import Context, Scope
 from pdsketch.lang.check.fit import describe, fit, unify
-from pdsketch.lang.check.numbers import as_float
+from pdsketch.lang.check.numbers import as_float, number_of
 from pdsketch.lang.check.tables import UNKNOWN
-from pdsketch.lang.reader import Atom, Group, Node
+from pdsketch.lang.reader import Group, Node, Token
 from pdsketch.lang.report import count, here
-from pdsketch.lang.terms import Arithmetic, Compare, Equal, Expr, Value, Variable
+from pdsketch.lang.terms import Arithmetic, Compare, Component, Equal, Expr, Value, Variable
 from pdsketch.lang.types import DEFAULT_TOLERANCE, FLOAT, ObjectType, Type, ValueType
+
+# ``(component V 0)``: one element of a vector.
+
+
+def check_component(ctx: Context, node: Group, scope: Scope, want: Type | None) -> Expr | None:
+    """An element of a vector, by a place that is written as a number; places begin at 0.
+
+    ``node`` is the whole ``(component …)`` in the definition ``ctx``, with the variables of ``scope`` in
+    reach. It is a number whatever its place asks for (``want``).
+    """
+    del want
+    if len(node.items) != 3:
+        ctx.report.error(
+            "arity-mismatch",
+            f"`component` takes a vector and a place, and {here(len(node.items) - 1)}",
+            node,
+            help="for instance (component (pose-of ?o) 0)",
+        )
+        return None
+    vector = ctx.expr(node.items[1], scope)
+    place = _place(ctx, node.items[2])
+    if vector is None or place is None:
+        return None
+    type_ = vector.type
+    if (
+        type_ == UNKNOWN
+        or not isinstance(type_, ValueType)
+        or (type_.shape is not None and len(type_.shape) != 1)
+    ):
+        what = "has no type that is known here" if type_ == UNKNOWN else f"is {describe(type_)}"
+        ctx.report.error(
+            "type-mismatch",
+            f"`component` takes a vector, and `{ctx.words(node.items[1])}` {what}",
+            node.items[1],
+        )
+        return None
+    if type_.shape is not None and place >= type_.shape[0]:
+        size = type_.shape[0]
+        ctx.report.error(
+            "index-out-of-range",
+            f"{describe(type_)} has {count(size, 'element')}, and no element {place}",
+            node.items[2],
+            help=f"places begin at 0: the last one is {size - 1}" if size else None,
+        )
+        return None
+    return Component(vector, place, replace(type_, shape=(), alias=None), ctx.span(node))
+
+
+def _place(ctx: Context, node: Node) -> int | None:
+    """The place, if it is a whole number that is not negative."""
+    place = number_of(node, ctx.report) if isinstance(node, Token) else None
+    if isinstance(place, int) and place >= 0:
+        return place
+    ctx.report.error(
+        "bad-expression",
+        f"a place is a whole number from 0 on, and `{ctx.words(node)}` is none",
+        node,
+        help="for instance (component (pose-of ?o) 0)",
+    )
+    return None
 
 
 def _operands(ctx: Context, node: Group, scope: Scope, want: Type | None) -> list[Expr] | None:
@@ -38,23 +98,27 @@ def _operands(ctx: Context, node: Group, scope: Scope, want: Type | None) -> lis
 
 def _needs_context(ctx: Context, node: Node, scope: Scope) -> bool:
     """Whether a node is a blank, or an untyped variable whose type is still open."""
-    if isinstance(node, Atom):
+    if isinstance(node, Token):
         variable = scope.get(node.text)
         return variable is not None and variable.type == UNKNOWN
     if not node.items:
         return False
     head = node.items[0]
-    return isinstance(head, Atom) and head.text.startswith("??")
+    return isinstance(head, Token) and head.text.startswith("??")
 
 
 def _wrong_count(ctx: Context, node: Group, wanted: str) -> None:
     head = node.items[0]
-    assert isinstance(head, Atom)
+    assert isinstance(head, Token)
     ctx.report.error("arity-mismatch", f"`{head.text}` takes {wanted}, and {here(len(node.items) - 1)}", node)
 
 
 def check_equal(ctx: Context, node: Group, scope: Scope, want: Type | None) -> Expr | None:
-    """``(= a b)`` of two objects or of two values of one kind."""
+    """``(= a b)`` of two objects or of two values of one kind.
+
+    ``node`` is the whole list in the definition ``ctx``, its operands name the variables of ``scope``. The
+    two teach each other their types; what the place asks for (``want``) says nothing about them.
+    """
     if len(node.items) != 3:
         _wrong_count(ctx, node, count(2, "argument"))
         return None
@@ -117,9 +181,13 @@ def _tolerance(a: ValueType, b: ValueType) -> float:
 
 
 def check_compare(ctx: Context, node: Group, scope: Scope, want: Type | None) -> Expr | None:
-    """``(< a b)`` of two scalar numbers."""
+    """``(< a b)`` of two scalar numbers.
+
+    ``node`` is the whole list in the definition ``ctx``, its operands name the variables of ``scope``. The
+    result is Boolean whatever its place asks for (``want``).
+    """
     head = node.items[0]
-    assert isinstance(head, Atom)
+    assert isinstance(head, Token)
     if len(node.items) != 3:
         _wrong_count(ctx, node, count(2, "number"))
         return None
@@ -165,9 +233,13 @@ _MOST = {"-": 2, "/": 2}
 
 
 def check_arithmetic(ctx: Context, node: Group, scope: Scope, want: Type | None) -> Expr | None:
-    """``(+ a b …)``, ``(* a b …)``, ``(- a)``, ``(- a b)``, ``(/ a b)``."""
+    """``(+ a b …)``, ``(* a b …)``, ``(- a)``, ``(- a b)``, ``(/ a b)``.
+
+    ``node`` is the whole list in the definition ``ctx``, its operands name the variables of ``scope``. The
+    type that the place asks for (``want``; a float32 if none) is wanted of the operands, too.
+    """
     head = node.items[0]
-    assert isinstance(head, Atom)
+    assert isinstance(head, Token)
     op = head.text
     size = len(node.items) - 1
     if not _LEAST[op] <= size <= _MOST.get(op, size):

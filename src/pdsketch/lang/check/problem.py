@@ -6,27 +6,32 @@ from collections.abc import Mapping
 from typing import Literal
 
 from pdsketch.lang.analysis import action_reads
-from pdsketch.lang.check.context import Context
+from pdsketch.lang.check.context import Context, Knowledge
 from pdsketch.lang.check.definitions import MAX_ROUNDS
+from pdsketch.lang.check.domain import check_requirements
 from pdsketch.lang.check.expressions import check_condition, check_expr
 from pdsketch.lang.check.init import check_init
-from pdsketch.lang.check.knowledge import Knowledge
-from pdsketch.lang.check.requirements import check_requirements
 from pdsketch.lang.check.tables import UNKNOWN, tables_of
 from pdsketch.lang.check.typenames import resolve_type
 from pdsketch.lang.diagnostics import nearest
 from pdsketch.lang.domain import LARGEST_COST, Data, Domain, Fact, Problem
 from pdsketch.lang.lists import is_name, parse_typed
-from pdsketch.lang.reader import Atom, Group, Node
-from pdsketch.lang.report import Report, duplicate
+from pdsketch.lang.reader import Group, Node, Token
+from pdsketch.lang.report import CheckReport, duplicate
 from pdsketch.lang.source import Source
 from pdsketch.lang.syntax import ProblemSyntax, TypeSyntax
 from pdsketch.lang.terms import Apply, Expr
 from pdsketch.lang.types import OBJECT, ObjectType, Type, ValueType
 
 
-def check_problem(syntax: ProblemSyntax, domain: Domain, source: Source, report: Report) -> Problem | None:
-    """The checked problem; None if anything is wrong with it (then the report says what)."""
+def check_problem(
+    syntax: ProblemSyntax, domain: Domain, source: Source, report: CheckReport
+) -> Problem | None:
+    """The checked problem; None if anything is wrong with it (then the report says what).
+
+    ``syntax`` is the parsed file, ``domain`` the checked domain that it must name, ``source`` the text that
+    the problem keeps for later messages; all slips of the file go to ``report``.
+    """
     check_requirements(syntax.requirements, report)
     if not _is_for(domain, syntax, report):
         return None
@@ -60,7 +65,7 @@ def _warn_of_undefined(
     domain: Domain,
     universe: Mapping[str, ObjectType],
     init: Mapping[Fact, Data],
-    report: Report,
+    report: CheckReport,
 ) -> None:
     """A number that some action reads and that has no value for any objects: the action is never taken."""
     given = {fact[0] for fact in init}
@@ -79,8 +84,14 @@ def _warn_of_undefined(
             )
 
 
-def check_goal(node: Node, domain: Domain, objects: Mapping[str, ObjectType], report: Report) -> Expr | None:
-    """A formula over the domain's predicates, its constants and the given objects."""
+def check_goal(
+    node: Node, domain: Domain, objects: Mapping[str, ObjectType], report: CheckReport
+) -> Expr | None:
+    """A formula over the domain's predicates, its constants and the given objects.
+
+    ``node`` is the formula as read, ``domain`` what its names are looked up in, ``objects`` those beside the
+    domain's constants, with their types. None where something is wrong, which goes to ``report``.
+    """
     knowledge = Knowledge()
     goal: Expr | None = None
     tables = tables_of(domain, objects)
@@ -98,7 +109,7 @@ def check_goal(node: Node, domain: Domain, objects: Mapping[str, ObjectType], re
     return goal
 
 
-def _is_for(domain: Domain, syntax: ProblemSyntax, report: Report) -> bool:
+def _is_for(domain: Domain, syntax: ProblemSyntax, report: CheckReport) -> bool:
     """Whether the problem can be checked against this domain: of another, every name would be wrong."""
     if syntax.domain is None:
         report.error(
@@ -117,7 +128,7 @@ def _is_for(domain: Domain, syntax: ProblemSyntax, report: Report) -> bool:
     return True
 
 
-def _objects(syntax: ProblemSyntax, domain: Domain, report: Report) -> dict[str, ObjectType]:
+def _objects(syntax: ProblemSyntax, domain: Domain, report: CheckReport) -> dict[str, ObjectType]:
     found: dict[str, ObjectType] = {}
     for section in syntax.objects:
         before = len(found)
@@ -151,12 +162,14 @@ def _plain_objects(section: Group, domain: Domain) -> dict[str, ObjectType] | No
         begin = end + 2
     if len(found) != size or found.keys() & domain.constants.keys():
         return None
-    return found if all(is_name(Atom(name, 0)) for name in found) else None
+    return found if all(is_name(Token(name, 0)) for name in found) else None
 
 
-def _declare_objects(section: Group, domain: Domain, found: dict[str, ObjectType], report: Report) -> None:
+def _declare_objects(
+    section: Group, domain: Domain, found: dict[str, ObjectType], report: CheckReport
+) -> None:
     """As above with care: every slip is reported."""
-    first: dict[str, Atom] = {}
+    first: dict[str, Token] = {}
     value_types = dict(domain.value_types)
     last: TypeSyntax | None = None
     type_: Type | None = OBJECT
@@ -183,7 +196,7 @@ def _declare_objects(section: Group, domain: Domain, found: dict[str, ObjectType
 
 
 def _goal(
-    syntax: ProblemSyntax, domain: Domain, objects: Mapping[str, ObjectType], report: Report
+    syntax: ProblemSyntax, domain: Domain, objects: Mapping[str, ObjectType], report: CheckReport
 ) -> Expr | None:
     if syntax.goal is None:
         if not any(d.code == "bad-section" for d in report.diagnostics):
@@ -198,7 +211,7 @@ def _goal(
 
 
 def _check_costs(
-    domain: Domain, init: Mapping[Fact, Data], places: Mapping[Fact, Node], report: Report
+    domain: Domain, init: Mapping[Fact, Data], places: Mapping[Fact, Node], report: CheckReport
 ) -> None:
     """A function that is an action's cost has no values that are negative or too large."""
     costs = {a.cost.predicate for a in domain.actions.values() if isinstance(a.cost, Apply)}
@@ -212,15 +225,15 @@ def _check_costs(
             )
 
 
-def _metric(section: Group | None, domain: Domain, report: Report) -> Literal["cost", "unit"]:
+def _metric(section: Group | None, domain: Domain, report: CheckReport) -> Literal["cost", "unit"]:
     """Only ``(:metric minimize (total-cost))``, or nothing."""
     if section is None:
         return "unit"
     parts = section.items[1:]
-    if len(parts) == 2 and isinstance(parts[0], Atom) and parts[0].text == "minimize":
+    if len(parts) == 2 and isinstance(parts[0], Token) and parts[0].text == "minimize":
         of = parts[1]
         name = of.items[0] if isinstance(of, Group) and len(of.items) == 1 else of
-        if isinstance(name, Atom) and name.text == "total-cost":
+        if isinstance(name, Token) and name.text == "total-cost":
             predicate = domain.predicates.get("total-cost")
             if predicate is None or predicate.role != "cost":
                 report.error(

@@ -34,7 +34,7 @@ class Parameter(NamedTuple):
 
 @final
 @dataclass(slots=True)
-class Signature:
+class PredicateSignature:
     """A predicate as declared, and the bodies that derive it.
 
     ``heads`` are the parameters of those bodies. One whose declaration is wrong
@@ -78,7 +78,7 @@ class Tables:
 
     hierarchy: Hierarchy
     value_types: dict[str, ValueType]
-    signatures: dict[str, Signature]
+    signatures: dict[str, PredicateSignature]
     objects: dict[str, ObjectType]
 
     @property
@@ -91,7 +91,7 @@ def tables_of(domain: Domain, objects: Mapping[str, ObjectType]) -> Tables:
     """The tables for text about a checked domain: a problem or a goal."""
     nowhere = Span(domain.source, 0, 0)
     signatures = {
-        p.name: Signature(
+        p.name: PredicateSignature(
             p.name,
             p.span or nowhere,
             tuple(Parameter(v.name, v.type, v.span or nowhere) for v in p.parameters),

@@ -7,8 +7,8 @@ from typing import cast
 
 from pdsketch.lang.check.numbers import read_number
 from pdsketch.lang.lists import parse_settings
-from pdsketch.lang.reader import Atom, Group
-from pdsketch.lang.report import Report
+from pdsketch.lang.reader import Group, Token
+from pdsketch.lang.report import CheckReport
 from pdsketch.lang.syntax import Either, Setting, TypeName, TypeSyntax
 from pdsketch.lang.types import BOOL, FLOAT, INT, Hierarchy, ObjectType, Prim, Type, ValueType
 
@@ -32,9 +32,14 @@ MAX_ELEMENTS = 1 << 28
 
 
 def resolve_type(
-    syntax: TypeSyntax, hierarchy: Hierarchy, value_types: dict[str, ValueType], report: Report
+    syntax: TypeSyntax, hierarchy: Hierarchy, value_types: dict[str, ValueType], report: CheckReport
 ) -> Type | None:
-    """The type that a name stands for; None where there is none (reported)."""
+    """The type that a name stands for; None where there is none (reported).
+
+    ``syntax`` is the type as parsed: a name, a vector or an ``either``. Object types are those of
+    ``hierarchy``, named values those of ``value_types``; what is neither goes to ``report`` with the nearest
+    name.
+    """
     if isinstance(syntax, Either):
         members = [resolve_type(m, hierarchy, value_types, report) for m in syntax.members]
         names: dict[str, None] = {}
@@ -71,12 +76,12 @@ def resolve_type(
     return None
 
 
-def _vector(syntax: TypeName, report: Report) -> ValueType | None:
+def _vector(syntax: TypeName, report: CheckReport) -> ValueType | None:
     """``vector[PRIM]``, ``vector[PRIM, n]``, ``vector[PRIM, h, w, c]``, with settings."""
     bracket = syntax.bracket
     prim = bracket.items[0] if bracket is not None and bracket.items else None
-    if bracket is None or not isinstance(prim, Atom) or prim.text not in ("bool", "int64", "float32"):
-        found = f", found `{prim.text}`" if isinstance(prim, Atom) else ""
+    if bracket is None or not isinstance(prim, Token) or prim.text not in ("bool", "int64", "float32"):
+        found = f", found `{prim.text}`" if isinstance(prim, Token) else ""
         report.error(
             "bad-type",
             f"a vector holds bool, int64 or float32{found}",
@@ -87,15 +92,15 @@ def _vector(syntax: TypeName, report: Report) -> ValueType | None:
     dims: list[int] = []
     settings: list[Setting] = []
     at = 1
-    items = [item for item in bracket.items if not (isinstance(item, Atom) and item.text == ",")]
+    items = [item for item in bracket.items if not (isinstance(item, Token) and item.text == ",")]
     while at < len(items):
         item = items[at]
-        if isinstance(item, Atom) and item.text.isdecimal() and int(item.text) > 0:
+        if isinstance(item, Token) and item.text.isdecimal() and int(item.text) > 0:
             dims.append(int(item.text))
             at += 1
             continue
         if isinstance(item, Group) or "=" not in "".join(
-            i.text for i in items[at : at + 2] if isinstance(i, Atom)
+            i.text for i in items[at : at + 2] if isinstance(i, Token)
         ):
             report.error("bad-type", "wanted a dimension, a whole number above 0", item)
             return None
@@ -113,15 +118,15 @@ def _vector(syntax: TypeName, report: Report) -> ValueType | None:
     return _apply_settings(ValueType(cast(Prim, prim.text), shape), settings, report)
 
 
-def _with_settings(base: ValueType, bracket: Group, report: Report) -> ValueType | None:
+def _with_settings(base: ValueType, bracket: Group, report: CheckReport) -> ValueType | None:
     return _apply_settings(replace(base, alias=None), list(parse_settings(bracket.items, report)), report)
 
 
-def _apply_settings(base: ValueType, settings: list[Setting], report: Report) -> ValueType | None:
+def _apply_settings(base: ValueType, settings: list[Setting], report: CheckReport) -> ValueType | None:
     """The type with ``choices`` and ``tolerance`` set."""
     for setting in settings:
         key = setting.key.text
-        number = read_number(setting.value.text) if isinstance(setting.value, Atom) else None
+        number = read_number(setting.value.text) if isinstance(setting.value, Token) else None
         if key == "choices":
             if base.prim != "int64":
                 report.error("bad-type", f"only ints have choices, and this is {base}", setting.key)

@@ -11,16 +11,17 @@ from torch import Tensor
 
 from pdsketch.lang import Action, Expr, ObjectType, Step, Value, ValueType, effect_expressions, walk
 from pdsketch.search.latent.instances import Candidates, as_data, value_types
-from pdsketch.search.latent.options import LatentOptions
-from pdsketch.search.latent.proposed import checked_values, proposing
 from pdsketch.search.latent.relations import (
     Proposal,
     SamplingRelation,
+    checked_values,
     propose,
     propose_along,
+    proposing,
     relations_in,
     same_type,
 )
+from pdsketch.search.options import PlanOptions
 from pdsketch.tensor import Model, State, every_choice
 
 
@@ -28,8 +29,9 @@ from pdsketch.tensor import Model, State, every_choice
 class CandidateSource:
     """Where the candidate values of one problem come from, round by round.
 
-    The choices of a type that declares them; else the constants of the goal, what relations, generators and
-    samplers propose, and, with ``candidates`` ``"all"``, every value of the type in the state.
+    ``model``, ``state`` and ``goal`` are the problem, ``options`` say which generators, samplers and sources
+    were given. The choices of a type that declares them; else the constants of the goal, what relations,
+    generators and samplers propose, and, with ``candidates`` ``"all"``, every value of the type in the state.
     """
 
     def __init__(
@@ -37,7 +39,7 @@ class CandidateSource:
         model: Model,
         state: State,
         goal: Expr,
-        options: LatentOptions,
+        options: PlanOptions,
     ) -> None:
         self._model = model
         self._state = state

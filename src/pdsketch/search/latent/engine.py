@@ -4,17 +4,19 @@ Goal truth is stored when a node is generated. A* stops when the cheapest goal g
 than any remaining f (with k = 1: when it is removed, as textbooks have it);
 greedy search stops at once. A state that is reached more cheaply is opened again.
 
-Several orders take turns. There, k is 1 while some heuristic falls, and doubles after each turn of all orders
-in which none does, up to where a batch of successors is so large that more together would be no cheaper.
-Such a search stops when A* with one of the orders would, or when it has expanded as much again since its
-first goal.
+The portfolio's orders take turns. There, k nodes are expanded together while some heuristic falls, and twice
+as many after each turn of all orders in which none does, up to where a batch of successors is so large that
+more together would be no cheaper. Such a search stops when A* with one of the orders would, or when it has
+expanded as much again since its first goal.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import Final, final
+from dataclasses import dataclass
+from math import inf, nan
+from typing import Final, Literal, final
 
 import numpy as np
 import torch
@@ -25,17 +27,92 @@ from pdsketch.budget import PORTION, current
 from pdsketch.lang import Step
 from pdsketch.search.latent.children import Children, joined
 from pdsketch.search.latent.frontier import Frontier
-from pdsketch.search.latent.goal_test import GoalTest
 from pdsketch.search.latent.heuristics import StateHeuristic
 from pdsketch.search.latent.limits import LIMITS, status_of
+from pdsketch.search.latent.margin import GoalTest
 from pdsketch.search.latent.orders import FAR, Order, are_dead_ends, estimates, priorities, read_by
-from pdsketch.search.latent.settings import LatentOutcome, SearchSettings
 from pdsketch.search.latent.space import Space
-from pdsketch.search.latent.tree import TreeLog, codes_of, step_of
-from pdsketch.search.outcome import SearchProgress
-from pdsketch.search.result import Status
-from pdsketch.search.trace import SearchNode
+from pdsketch.search.options import PlanOptions
+from pdsketch.search.result import Fate, Outcome, SearchNode, SearchProgress, Status
 from pdsketch.tensor import pardoning
+
+# The nodes of a latent search, as others may look at them, those that it left out included.
+
+SHIFT: Final = 40
+"""Bits of an instance in the number of a ground action; the action stands above them."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _LeftOut:
+    """A successor that is no node: its parent, its ground action, its cost, and why it is none."""
+
+    parent: int
+    action: int
+    g: float
+    fate: Literal["dead-end", "visited"]
+
+
+@final
+class TreeLog:
+    """What a search has met, in its order: nodes of its frontier, and successors that were left out."""
+
+    def __init__(self, space: Space, frontier: Frontier) -> None:
+        self._space = space
+        self._frontier = frontier
+        self._met: list[int | _LeftOut] = []
+        self._numbers: list[int] = []
+
+    def opened(self) -> None:
+        """Note the nodes that the frontier has since the last time."""
+        for node in range(len(self._numbers), self._frontier.n):
+            self._numbers.append(len(self._met))
+            self._met.append(node)
+
+    def left_out(
+        self,
+        parents: NDArray[np.int64],
+        actions: NDArray[np.int64],
+        g: NDArray[np.float64],
+        fate: Literal["dead-end", "visited"],
+    ) -> None:
+        """Note successors that are not opened.
+
+        ``parents`` are the nodes that they come from, ``actions`` the ground actions, ``g`` their costs,
+        and ``fate`` says why, the same of all.
+        """
+        rows = zip(parents.tolist(), actions.tolist(), g.tolist(), strict=True)
+        self._met += [_LeftOut(*row, fate) for row in rows]
+
+    def nodes(self, first: int, last: int, is_goal: NDArray[np.bool_]) -> list[SearchNode]:
+        """Some of what was met, with h and f of the first order."""
+        return [self._shown(met, is_goal) for met in self._met[first:last]]
+
+    def _shown(self, met: int | _LeftOut, is_goal: NDArray[np.bool_]) -> SearchNode:
+        frontier, own = self._frontier, self._frontier.lists[0]
+        if isinstance(met, _LeftOut):
+            h = inf if met.fate == "dead-end" else nan
+            step = step_of(self._space, int(frontier.problem[met.parent]), met.action)
+            return SearchNode(self._numbers[met.parent], step, met.g, h, h, met.fate)
+        fate: Fate = "goal" if is_goal[met] else "expanded" if frontier.is_removed(met) else "open"
+        numbers = (float(frontier.g[met]), float(own.h[met]), float(own.f[met]))
+        parent = int(frontier.parent[met])
+        if parent < 0:
+            return SearchNode(-1, None, *numbers, fate)
+        step = step_of(self._space, int(frontier.problem[met]), int(frontier.action[met]))
+        return SearchNode(self._numbers[parent], step, *numbers, fate)
+
+
+def action_ids(children: Children) -> NDArray[np.int64]:
+    """What was done, a number for each ground action."""
+    numbers: NDArray[np.int64] = (children.action << SHIFT | children.instance).cpu().numpy()
+    return numbers
+
+
+def step_of(space: Space, problem: int, number: int) -> Step:
+    """The step that the number of a ground action stands for."""
+    return space.step(problem, number >> SHIFT, number & ((1 << SHIFT) - 1))
+
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -50,18 +127,35 @@ _Admitted = tuple[Children, Floats, Ints]
 
 
 @final
+@dataclass(frozen=True, slots=True)
+class LatentOutcome(Outcome):
+    """How the search for one problem ended. ``node`` is a goal; ``best`` the node of least h; -1: none."""
+
+    node: int = -1
+    best: int = -1
+    limit: str = ""
+
+
+@final
 class BestFirstSearch:
-    """One search for all problems of a space."""
+    """One search for all problems of a space.
+
+    The nodes of ``space`` are expanded in the ``orders``, which take turns, until ``goal_test`` says of each
+    problem that a state of it is a goal, or a limit of ``options`` is reached. ``exact``: where states run
+    out, there is no plan.
+    """
 
     def __init__(
-        self, space: Space, goal_test: GoalTest, orders: Sequence[Order], settings: SearchSettings
+        self, space: Space, goal_test: GoalTest, orders: Sequence[Order], options: PlanOptions, exact: bool
     ) -> None:
         self.space = space
         self.goal_test = goal_test
         self.orders = orders
-        self.settings = settings
-        self.limits = settings.limits
-        self.search = settings.search
+        self.options = options
+        self.exact = exact
+        self.takes_turns = options.search == "portfolio"
+        self.greedy = options.search == "gbfs"
+        self.textbook = options.k == 1 and not self.takes_turns
         n = space.roots.size
         self.frontier = Frontier(n, orders=len(orders))
         self.expanded = np.zeros(n, dtype=np.int64)
@@ -74,7 +168,7 @@ class BestFirstSearch:
         self.lowest = np.full((len(orders), n), np.inf)
         self._guide = np.zeros(n, dtype=np.int64)
         self._turned = np.full((len(orders), n), np.inf)
-        self._width = np.full(n, settings.k or 1, dtype=np.int64)
+        self._width = np.full(n, options.k, dtype=np.int64)
         self._rounds = 0
         self._reads = read_by(orders, goal_test.reads)
         self._enough = ENOUGH_SUCCESSORS // space.instances_of_each
@@ -84,7 +178,7 @@ class BestFirstSearch:
         self._cut = np.zeros(n, dtype=np.bool_)
         self._status: list[Status | None] = [None] * n
         self._limit = [""] * n
-        self._log = None if settings.trace is None else TreeLog(space, self.frontier)
+        self._log = None if options.trace is None else TreeLog(space, self.frontier)
 
     def run(self) -> list[LatentOutcome]:
         """Search until every problem has an answer or a limit is hit."""
@@ -107,15 +201,15 @@ class BestFirstSearch:
             now = time.monotonic()
             budget.hold(self._bytes())
             budget.check()
-            if self.settings.watch is not None and now - told > 1.0:
+            if self.options.watch is not None and now - told > 1.0:
                 told = now
-                self.settings.watch(self._progress(now - started, active))
+                self.options.watch(self._progress(now - started, active))
             self._round(active)
             self._show()
 
     def _show(self) -> None:
-        if self.settings.trace is not None:
-            self.settings.trace(self.tree)
+        if self.options.trace is not None:
+            self.options.trace(self.tree)
 
     def _progress(self, seconds: float, active: Ints) -> SearchProgress:
         return SearchProgress(
@@ -150,12 +244,13 @@ class BestFirstSearch:
         if not active.size:
             return
         order = self._rounds % len(self.orders)
+        # One turn of all orders is the unit in which progress is looked for.
         self._rounds += 1
         if order == 0:
             self._widen(active)
         room = self._width[active]
-        if self.limits.expansions is not None:
-            room = np.minimum(room, self.limits.expansions - self.expanded[active])
+        if self.options.max_expansions is not None:
+            room = np.minimum(room, self.options.max_expansions - self.expanded[active])
         nodes = self.frontier.pop(active, room, order)
         owners = self.frontier.problem[nodes]
         np.add.at(self.expanded, owners, 1)
@@ -163,8 +258,8 @@ class BestFirstSearch:
         for problem in empty:
             self._exhausted(int(problem))
         nodes = self._take_goals(nodes)
-        if self.limits.depth is not None:
-            deep = self.frontier.depth[nodes] >= self.limits.depth
+        if self.options.max_depth is not None:
+            deep = self.frontier.depth[nodes] >= self.options.max_depth
             self._cut[self.frontier.problem[nodes[deep]]] = True
             nodes = nodes[~deep]
         size = self.space.together
@@ -172,23 +267,25 @@ class BestFirstSearch:
             self._expand(nodes[first : first + size])
 
     def _widen(self, active: Ints) -> None:
-        """Set how many nodes of each problem are expanded together, unless that was given."""
-        if self.settings.k is None:
+        """Set how many nodes of each problem the portfolio expands together."""
+        if self.takes_turns:
+            # While a heuristic falls, its best node is a better guess than any batch; on a plateau, width
+            # costs little.
             falling = (self.lowest[:, active] < self._turned[:, active]).any(0)
-            wider = np.minimum(2 * self._width[active], np.maximum(1, self._enough[active]))
-            self._width[active] = np.where(falling, 1, wider)
+            wider = np.minimum(2 * self._width[active], np.maximum(self.options.k, self._enough[active]))
+            self._width[active] = np.where(falling, self.options.k, wider)
             self._turned[:, active] = self.lowest[:, active]
 
     def _drop_finished(self, active: Ints) -> Ints:
         """The problems that go on; those with a goal that nothing can beat, or without room, are settled."""
-        if self.settings.k != 1 and self.search != "gbfs":
+        if not (self.textbook or self.greedy):
             done = (self.goal[active] >= 0) & (self.goal_cost[active] <= self._least_f(active))
             done |= self.expanded[active] >= self._patience[active]
             for problem in active[done]:
                 self._status[problem] = "solved"
             active = active[~done]
-        if self.limits.expansions is not None:
-            spent = self.expanded[active] >= self.limits.expansions
+        if self.options.max_expansions is not None:
+            spent = self.expanded[active] >= self.options.max_expansions
             self._stop(active[spent], "gave-up", "expansions")
             active = active[~spent]
         return active
@@ -206,7 +303,7 @@ class BestFirstSearch:
 
     def _take_goals(self, nodes: Ints) -> Ints:
         """Removed goal nodes settle their problem (k = 1); what is left to expand."""
-        if self.settings.k != 1 or self.search == "gbfs" or not nodes.size:
+        if self.greedy or not self.textbook or not nodes.size:
             return nodes
         reached = self._is_goal[nodes]
         for node in nodes[reached]:
@@ -222,7 +319,7 @@ class BestFirstSearch:
         batch = self.space.batch(places)
         owners = self.space.problems(places)
         g = self.frontier.g[nodes]
-        refusing = bool(self.settings.refused) and bool((nodes < self.space.roots.size).any())
+        refusing = bool(self.options.refused) and bool((nodes < self.space.roots.size).any())
         waiting: list[_Admitted] = []
         for part in self.space.expand(batch, places):
             some = self._without_refused(part, nodes) if refusing else part
@@ -231,9 +328,10 @@ class BestFirstSearch:
             np.add.at(self.generated, self.frontier.problem[nodes[parent]], 1)
             cost = g[parent] + some.cost.cpu().numpy()
             prints = self.space.fingerprint(some, problems).cpu().numpy()
+            # Before heuristics are asked: most successors were met before, and an estimate is what costs.
             keep, entry = self.frontier.admit(prints, cost)
             if self._log is not None and not keep.all():
-                self._log.left_out(nodes[parent[~keep]], codes_of(some)[~keep], cost[~keep], "visited")
+                self._log.left_out(nodes[parent[~keep]], action_ids(some)[~keep], cost[~keep], "visited")
             index = np.flatnonzero(keep)
             if index.size:
                 kept = some.select(torch.from_numpy(index).to(self.space.device)).completed(batch)
@@ -267,7 +365,7 @@ class BestFirstSearch:
                 if root
                 else None
             )
-            if step not in self.settings.refused:
+            if step not in self.options.refused:
                 keep.append(i)
         return part.select(torch.tensor(keep, dtype=torch.int64, device=self.space.device))
 
@@ -295,7 +393,7 @@ class BestFirstSearch:
             self._guide = np.isfinite(h).argmax(0)
         elif dead.any():
             if self._log is not None:
-                self._log.left_out(parents[dead], codes_of(children)[dead], g[dead], "dead-end")
+                self._log.left_out(parents[dead], action_ids(children)[dead], g[dead], "dead-end")
             alive = np.flatnonzero(~dead)
             index = torch.from_numpy(alive).to(self.space.device)
             children, problems = children.select(index), problems.index_select(0, index)
@@ -305,7 +403,7 @@ class BestFirstSearch:
         columns = {
             "problem": owners,
             "parent": parents,
-            "action": codes_of(children),
+            "action": action_ids(children),
             "entry": entries,
             "depth": depth,
         }
@@ -335,14 +433,14 @@ class BestFirstSearch:
                 self.goal_cost[owners[i]] = g[i]
                 if len(self.orders) > 1:
                     self._patience[owners[i]] = min(self._patience[owners[i]], 2 * self.expanded[owners[i]])
-                if self.search == "gbfs":
+                if self.greedy:
                     self._status[owners[i]] = "solved"
 
     def _exhausted(self, problem: int) -> None:
         """No open node is left: a plan was found before, or there is none, or it was out of sight."""
         if self.goal[problem] >= 0:
             self._status[problem] = "solved"
-        elif self.settings.exact and not self._cut[problem] and not self.space.runaways.get(problem):
+        elif self.exact and not self._cut[problem] and not self.space.runaways.get(problem):
             self._status[problem] = "unsolvable"
         else:
             self._status[problem] = "gave-up"
@@ -380,4 +478,4 @@ class BestFirstSearch:
     def steps(self, node: int) -> list[Step]:
         """The actions that lead to a node."""
         problem = int(self.frontier.problem[node])
-        return [step_of(self.space, problem, code) for code in self.frontier.trace(node)]
+        return [step_of(self.space, problem, number) for number in self.frontier.trace(node)]

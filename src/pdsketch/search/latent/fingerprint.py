@@ -21,10 +21,11 @@ _SEED = 20221130
 
 @final
 class Fingerprint:
-    """The shares of one predicate.
+    """The shares of one ``predicate``.
 
-    Multilinear hashing: Σ codeᵢ·mᵢ mod 2⁶⁴ with random odd m, twice. Distinct
-    states share both sums with a probability of about 2⁻¹²⁰.
+    Multilinear hashing: Σ codeᵢ·mᵢ mod 2⁶⁴ with random odd m, twice. Distinct states share both sums with a
+    probability of about 2⁻¹²⁰. The m are drawn by the ``number`` of the predicate, and lie on ``device``.
+    Floats have the ``codes`` that a fit has recorded; None: steps of size ``step``.
     """
 
     def __init__(
@@ -105,7 +106,10 @@ def fingerprints(
     device: torch.device,
     resolution: float | None = None,
 ) -> dict[str, Fingerprint]:
-    """A fingerprint for each predicate, with the codes that training recorded, or a step for all."""
+    """A fingerprint for each of the ``predicates``, with the codes that training recorded, or a step for all.
+
+    ``codes`` are by predicate; a ``resolution`` takes their place. ``device`` is that of the states.
+    """
     found = {} if resolution is not None else codes
     step = DEFAULT_STEP if resolution is None else resolution
     return {p.name: Fingerprint(p, found.get(p.name), device, i, step) for i, p in enumerate(predicates)}

@@ -19,8 +19,15 @@ from torch import Tensor
 
 from pdsketch.kernels import Bools, Floats
 from pdsketch.lang import ObjectType
-from pdsketch.search.latent.goal_form import JoinedParts, Leaf, Literal, Over, Shape, form_of
-from pdsketch.search.latent.goal_orders import reasonable_orders
+from pdsketch.search.latent.goal_orders import (
+    JoinedParts,
+    Leaf,
+    Literal,
+    Over,
+    Shape,
+    form_of,
+    reasonable_orders,
+)
 from pdsketch.search.latent.heuristics import Searched
 from pdsketch.search.latent.margin import Margin
 from pdsketch.tensor import Model, StateBatch

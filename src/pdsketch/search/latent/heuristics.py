@@ -14,9 +14,8 @@ from pdsketch.abstract import Abstraction, Compile, FactReader, object_places
 from pdsketch.heuristics import Evaluator, KernelEvaluator
 from pdsketch.kernels import Bools, Floats
 from pdsketch.lang import Expr
-from pdsketch.search.latent.instances import Candidates
+from pdsketch.search.latent.instances import Candidates, costs_of
 from pdsketch.search.latent.margin import NO_MARGIN, Margin
-from pdsketch.search.latent.prices import prices_of
 from pdsketch.search.latent.undecided import UNDECIDED_FROM, UNDECIDED_TO, known_blanks
 from pdsketch.tensor import Model, StateBatch, Universe
 
@@ -91,8 +90,10 @@ class Blind:
 class AbstractionHeuristic:
     """A heuristic of tasks, evaluated on the abstraction of each problem's goal.
 
-    Compiled once for each goal and set of objects. To evaluate a batch, the facts of
-    all states are read together; then one call for each compiled task evaluates its states.
+    Compiled by ``compile_goal`` once for each goal and set of objects of the problems in ``searched``
+    (``of_state``: once for each root, too). To evaluate a batch, the facts of all states are read together;
+    then one call for each compiled task evaluates its states, by the ``heuristic`` of this name, which
+    ``evaluator`` makes for the task.
     """
 
     def __init__(
@@ -175,7 +176,7 @@ def _compiled(searched: Searched, compile_goal: Compile, of_state: bool) -> list
             known[key] = compile_goal(searched.model, universe.types, goal, root, values)
         abstraction = known[key]
         if searched.costs:
-            costs = prices_of(searched.model, searched.roots, problem, abstraction.steps)
+            costs = costs_of(searched.model, searched.roots, problem, abstraction.steps)
             abstraction = abstraction.priced(costs)
         found.append(abstraction)
     return found

@@ -1,102 +1,24 @@
-"""How to plan with a model: options, and what is wrong with them."""
+"""How to plan with a model: the options that only the model can check, and the budget."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, final, get_args
+from dataclasses import replace
+from typing import Any
 
 import torch
 
 from pdsketch.budget import UNLIMITED, Budget, current, taken
-from pdsketch.lang import Step, ValueType, did_you_mean, error
-from pdsketch.search.heuristics import HeuristicSource, find_model_heuristic
-from pdsketch.search.keywords import Generator, Sampler, Sources
-from pdsketch.search.latent.margin import CRISP_TRUTH
-from pdsketch.search.options import MODEL_SEARCHES, ModelSearch, SearchOptions, check_search, options_of
+from pdsketch.lang import ValueType, did_you_mean, error
+from pdsketch.search.options import Generator, PlanOptions, Sampler, model_options
 from pdsketch.tensor import Model
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class LatentOptions(SearchOptions):
-    """How to plan with a model.
-
-    ``k`` nodes are expanded together; 1 is textbook search, None as many as pay. ``max_depth`` bounds
-    the length of plans. ``snap`` rounds floats to their codes after each step.
-    Two states are one when their floats' codes agree, or with ``resolution`` when
-    they agree in steps of that size.
-    ``generators`` propose values for value parameters, by the name of their type, ``samplers`` for one
-    parameter, given its action's objects; ``candidates="generators"`` leaves out the values of the state.
-    ``costs``: let actions cost what they say; by default, where some action says so. ``refused`` are not
-    tried as a first step. The truth of goals, preconditions and gates must lie above ``confidence``; where no
-    such plan is found, above less.
-    """
-
-    search: ModelSearch = "portfolio"
-    heuristic: str | HeuristicSource = "opt"
-    time_limit: float | None = 20.0
-    max_depth: int | None = None
-    k: int | None = None
-    snap: bool = False
-    resolution: float | None = None
-    costs: bool | None = None
-    generators: Mapping[str, Generator] = field(default_factory=dict)
-    samplers: Mapping[str, Sampler] = field(default_factory=dict)
-    candidates: Sources = "all"
-    refused: frozenset[Step] = frozenset()
-    confidence: float = CRISP_TRUTH
-
-
-def checked_options(model: Model, given: Mapping[str, Any]) -> LatentOptions:
+def options_for(model: Model, given: Mapping[str, Any]) -> PlanOptions:
     """The options that were given, checked."""
-    options = options_of(LatentOptions, _completed(given), "with a model")
-    check_search(options.search, MODEL_SEARCHES, "models and problems with values")
-    find_model_heuristic(options.heuristic)
-    for name in ("k", "max_depth"):
-        value = getattr(options, name)
-        if value is not None and (not isinstance(value, int) or value < (name == "k")):
-            raise error(
-                "bad-limit", f"`{name}` is a whole number, {int(name == 'k')} or more; {value!r} is given"
-            )
-    step: Any = options.resolution
-    if step is not None and (not isinstance(step, int | float) or not step > 0):
-        raise error("bad-limit", f"`resolution` is a number above 0; {step!r} is given")
-    sure: Any = options.confidence
-    if isinstance(sure, bool) or not isinstance(sure, int | float) or not 0.5 <= sure < 1:
-        raise error(
-            "bad-option",
-            f"`confidence` is a number from 0.5 on and below 1; {sure!r:.40} is given",
-        )
-    if options.candidates not in get_args(Sources):
-        raise error(
-            "bad-option",
-            f"`candidates` is `all` or `generators`, and {options.candidates!r:.40} is given",
-            help=did_you_mean(str(options.candidates), get_args(Sources)),
-        )
-    return replace(
-        options,
-        generators=_generators(model, options.generators),
-        samplers=_samplers(model, options.samplers),
-    )
-
-
-def _completed(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The options that were given, and the search: A* where a heuristic or k is named without one."""
-    options = dict(given)
-    if options.get("k", 0) is None:
-        del options["k"]
-    if "search" not in options:
-        options["search"] = "astar" if "heuristic" in options or "k" in options else "portfolio"
-    if options["search"] != "portfolio":
-        options.setdefault("k", 1)
-    elif "heuristic" in options:
-        raise error(
-            "bad-option",
-            f"the portfolio has heuristics of its own, and {options['heuristic']!r:.40} is named",
-            help="name one of the other searches, or no heuristic",
-        )
-    return options
+    options = model_options(**given)
+    generators, samplers = options.generators, options.samplers
+    return replace(options, generators=_generators(model, generators), samplers=_samplers(model, samplers))
 
 
 def _generators(model: Model, given: Mapping[str, Generator]) -> dict[str, Generator]:
@@ -147,7 +69,7 @@ def _samplers(model: Model, given: Mapping[str, Sampler]) -> dict[str, Sampler]:
     return named
 
 
-def budget_of(model: Model, options: LatentOptions) -> Budget:
+def budget_of(model: Model, options: PlanOptions) -> Budget:
     """The budget of a call; where the model is on a GPU, its memory counts, too."""
     outer, device = current(), model.device
     if outer is UNLIMITED and device.type == "cuda":

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from pdsketch.kernels import Bools, Floats
 from pdsketch.search.latent.heuristics import StateHeuristic
-from pdsketch.search.options import LatentSearch
+from pdsketch.search.options import ModelSearch, Search
 from pdsketch.tensor import StateBatch
 
 FAR: Final = 1e12
@@ -36,14 +36,18 @@ class Order:
         return self.of_g * g + self.of_h * np.minimum(h, FAR)
 
 
-def order_of(search: LatentSearch, heuristic: StateHeuristic, weight: float) -> Order:
-    """The order of a search: ``astar`` by g + h, ``wastar`` by g + w·h, ``gbfs`` by h."""
-    of_g, of_h = {"astar": (1.0, 1.0), "wastar": (1.0, weight), "gbfs": (0.0, 1.0)}[search]
-    return Order(heuristic, of_g, of_h)
+def order_of(search: Search | ModelSearch, heuristic: StateHeuristic, weight: float) -> Order:
+    """The order of a search: ``astar`` by g + h, ``wastar`` by g + w·h, ``gbfs`` by h; others are A*."""
+    of_g = 0.0 if search == "gbfs" else 1.0
+    return Order(heuristic, of_g, weight if search == "wastar" else 1.0)
 
 
 def estimates(orders: Sequence[Order], batch: StateBatch, problems: Tensor, goals: Bools) -> Floats:
-    """What each order's heuristic says of states, ``[order, state]``."""
+    """What each order's heuristic says of states, ``[order, state]``.
+
+    State ``i`` of ``batch`` belongs to ``problems[i]``; ``goals[i]`` says whether its goal holds there.
+    ``orders`` name their heuristics.
+    """
     return np.stack([order.heuristic.values(batch, problems, goals) for order in orders])
 
 

@@ -18,9 +18,8 @@ from pdsketch.kernels import more_rows
 from pdsketch.lang import TRUE, Step
 from pdsketch.search.latent.children import Children
 from pdsketch.search.latent.fingerprint import Fingerprint, fingerprints, of_problem
-from pdsketch.search.latent.instances import Candidates, Instances
+from pdsketch.search.latent.instances import Candidates, Instances, checked_cost
 from pdsketch.search.latent.margin import NO_MARGIN, Margin
-from pdsketch.search.latent.prices import checked_cost
 from pdsketch.tensor import Model, Run, StateBatch, codes_of, is_sound
 
 Tables = dict[str, Tensor]
@@ -36,8 +35,13 @@ _COPIES: Final = 4
 class Space:
     """The states of the nodes of several problems, and how they grow.
 
-    ``runaways`` counts, for a problem, the successors that were dropped because
-    they are not finite, by the action and the predicate.
+    ``roots`` are the initial states, ``candidates`` the values that arguments may have, an entry for each
+    problem; ``model`` predicts successors. With ``snap``, their floats are rounded to their codes;
+    ``resolution`` tells floats apart in steps of that size instead. With ``costs``, actions cost what they
+    say, else 1. Preconditions and gates must hold by the ``margin``.
+
+    ``runaways`` counts, for a problem, the successors that were dropped because they are not finite, by the
+    action and the predicate.
     """
 
     def __init__(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from typing import Literal, final, get_args
+from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from pdsketch.budget import Budget, LimitError, current
 from pdsketch.heuristics import UNREACHED, find_heuristic, make_work, relax
 from pdsketch.kernels import gather, pack, row_size
-from pdsketch.lang import dataclass, error
-from pdsketch.search.options import SEARCHES, Search, SearchOptions, check_search
-from pdsketch.search.outcome import Outcome, SearchProgress
+from pdsketch.lang import dataclass
+from pdsketch.search.options import PlanOptions
 from pdsketch.search.packed import nodes as closed_list, queue as open_list
 from pdsketch.search.packed.advance import (
     COUNT,
@@ -38,11 +37,8 @@ from pdsketch.search.packed.advance import (
 )
 from pdsketch.search.packed.successor_generator import make_successor_generator, words_of
 from pdsketch.search.packed.tree import tree
-from pdsketch.search.result import Status
-from pdsketch.search.trace import SearchNode
+from pdsketch.search.result import Outcome, SearchNode, SearchProgress, Status
 from pdsketch.task import Task, prepare_axioms
-
-HeuristicCosts = Literal["own", "plus-one"]
 
 PATIENCE = 2000
 """Evaluations without a lower h after which lazy greedy search starts again, its ties broken otherwise.
@@ -68,20 +64,6 @@ _SLICE = 0.05
 
 @final
 @dataclass(frozen=True, slots=True)
-class PackedOptions(SearchOptions):
-    """How to search a task.
-
-    ``heuristic_costs`` is what the heuristic reads: the task's own costs, or each plus one (so that free
-    operators count as steps, too).
-    """
-
-    search: Search = "lazy-gbfs"
-    heuristic: str = "ff"
-    heuristic_costs: HeuristicCosts = "own"
-
-
-@final
-@dataclass(frozen=True, slots=True)
 class PackedOutcome(Outcome):
     """How a search ended: also the operators of the plan if solved.
 
@@ -98,19 +80,8 @@ class PackedOutcome(Outcome):
     stuck: bool = False
 
 
-def check_options(options: PackedOptions) -> None:
-    """Refuse names that are none."""
-    check_search(options.search, SEARCHES, "problems")
-    find_heuristic(options.heuristic)
-    if options.heuristic_costs not in get_args(HeuristicCosts):
-        raise error(
-            "bad-option",
-            f"`heuristic_costs` is `own` or `plus-one`; {options.heuristic_costs!r:.40} is given",
-        )
-
-
 def search(
-    task: Task, options: PackedOptions, budget: Budget | None = None, *, per_effect: bool = False
+    task: Task, options: PlanOptions, budget: Budget | None = None, *, per_effect: bool = False
 ) -> PackedOutcome:
     """Search a task for a plan, within a budget: the current one unless another is given.
 
@@ -141,7 +112,7 @@ class _Run:
     """One search: the arrays that kernels work on, and the loop that feeds them."""
 
     def __init__(
-        self, task: Task, options: PackedOptions, patience: int, budget: Budget, per_effect: bool
+        self, task: Task, options: PlanOptions, patience: int, budget: Budget, per_effect: bool
     ) -> None:
         self.options = options
         self.operators = task.operators
@@ -307,7 +278,7 @@ def _shuffled(task: Task, number: int) -> tuple[Task, NDArray[np.int64]]:
     return changed, order
 
 
-def _rest_of(options: PackedOptions, spent: PackedOutcome) -> PackedOptions:
+def _rest_of(options: PlanOptions, spent: PackedOutcome) -> PlanOptions:
     """The options with the expansions that are left."""
     if options.max_expansions is None:
         return options
@@ -327,7 +298,7 @@ def _together(spent: PackedOutcome, found: PackedOutcome, order: NDArray[np.int6
     )
 
 
-def kernel_settings(options: PackedOptions, patience: int = _FOREVER) -> KernelSettings:
+def kernel_settings(options: PlanOptions, patience: int = _FOREVER) -> KernelSettings:
     """The options as kernels read them."""
     weights = {
         "astar": (1.0, 1.0),

@@ -9,18 +9,18 @@ from typing import final
 
 from pdsketch.budget import Budget, LimitError, OutOfMemoryError
 from pdsketch.lang import Problem, Step, validate
-from pdsketch.search.packed.engine import PackedOptions, PackedOutcome, check_options, search
+from pdsketch.search.options import PlanOptions
+from pdsketch.search.packed.engine import PackedOutcome, search
 from pdsketch.search.packed.reasons import reached, why_not
 from pdsketch.search.result import Result, Status
 from pdsketch.task import Grounding, Task
 
 
-def plan_problem(problem: Problem, options: PackedOptions) -> Result:
+def plan_problem(problem: Problem, options: PlanOptions) -> Result:
     """Find a plan for a problem whose state is Boolean; see `pdsketch.plan`.
 
     The time limit counts from now, grounding included, the compilation of kernels not.
     """
-    check_options(options)
     with options.budget().running() as budget:
         return _Planning(problem, options, budget).result()
 
@@ -29,7 +29,7 @@ def plan_problem(problem: Problem, options: PackedOptions) -> Result:
 class _Planning:
     """One call: its phases with their seconds, and what is known when a limit ends one of them."""
 
-    def __init__(self, problem: Problem, options: PackedOptions, budget: Budget) -> None:
+    def __init__(self, problem: Problem, options: PlanOptions, budget: Budget) -> None:
         self.problem = problem
         self.options = options
         self.budget = budget

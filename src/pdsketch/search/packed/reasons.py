@@ -7,9 +7,10 @@ from contextlib import suppress
 import numpy as np
 
 from pdsketch.budget import Budget, LimitError, current
-from pdsketch.heuristics import HEURISTICS
+from pdsketch.heuristics import find_heuristic
 from pdsketch.lang import show_atom
-from pdsketch.search.packed.engine import PackedOptions, PackedOutcome
+from pdsketch.search.options import PlanOptions
+from pdsketch.search.packed.engine import PackedOutcome
 from pdsketch.search.result import Status
 from pdsketch.task import Grounding, Task
 
@@ -25,11 +26,12 @@ def reached(status: Status, budget: Budget) -> str:
 
 
 def why_not(
-    grounding: Grounding | None, task: Task, options: PackedOptions, outcome: PackedOutcome, budget: Budget
+    grounding: Grounding | None, task: Task, options: PlanOptions, outcome: PackedOutcome, budget: Budget
 ) -> tuple[str, ...]:
     """The reasons, one a line; none if the problem is solved.
 
-    ``grounding`` is that of the task where it found the goal out of reach; ``budget`` is that of the search.
+    ``task`` was searched with ``options``, and ``outcome`` says how that ended. ``grounding`` is that of the
+    task where it found the goal out of reach; ``budget`` is that of the search.
     """
     if outcome.status == "solved":
         return ()
@@ -42,14 +44,14 @@ def why_not(
 
 
 def _proof(
-    grounding: Grounding | None, task: Task, options: PackedOptions, outcome: PackedOutcome
+    grounding: Grounding | None, task: Task, options: PlanOptions, outcome: PackedOutcome
 ) -> tuple[str, ...]:
     if not np.isfinite(outcome.best_h):
         return (
             "the goal cannot be reached, even if nothing ever stopped holding",
             *_in_the_way(grounding, task, outcome),
         )
-    dead = ", dead ends by the heuristic included" if HEURISTICS[options.heuristic].relaxed else ""
+    dead = ", dead ends by the heuristic included" if find_heuristic(options.heuristic).relaxed else ""
     states = "1 state was" if outcome.states == 1 else f"{outcome.states} states were"
     return (f"the goal cannot be reached: {states} searched{dead}, and there are no others to reach",)
 
@@ -70,7 +72,7 @@ def _in_the_way(grounding: Grounding | None, task: Task, outcome: PackedOutcome)
     )
 
 
-def _seen(options: PackedOptions, outcome: PackedOutcome) -> str:
+def _seen(options: PlanOptions, outcome: PackedOutcome) -> str:
     best = (
         f"; the lowest h ({options.heuristic}) was {outcome.best_h:g}" if np.isfinite(outcome.best_h) else ""
     )
@@ -78,7 +80,7 @@ def _seen(options: PackedOptions, outcome: PackedOutcome) -> str:
     return f"{states} expanded and {outcome.evaluated} evaluated{best}"
 
 
-def _advice(options: PackedOptions, outcome: PackedOutcome) -> str:
+def _advice(options: PlanOptions, outcome: PackedOutcome) -> str:
     """One thing to try next."""
     if options.search in ("astar", "wastar"):
         return "try the search `lazy-gbfs`, which does not ask for a cheapest plan"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from pdsketch.lang import Step
 from pdsketch.search.packed.nodes import CLOSED, DEAD, OPEN, Nodes
-from pdsketch.search.trace import Fate, SearchNode
+from pdsketch.search.result import Fate, SearchNode
 
 _FATES: dict[int, Fate] = {OPEN: "open", CLOSED: "expanded", DEAD: "dead-end"}
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, final
 from zlib import crc32
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from pdsketch.lang import (
     TRUE,
@@ -19,6 +19,7 @@ from pdsketch.lang import (
     Diagnostic,
     Domain,
     Error,
+    Span,
     ValueType,
     did_you_mean,
     effect_expressions,
@@ -27,7 +28,45 @@ from pdsketch.lang import (
     walk,
 )
 from pdsketch.nets import BooleanNet, Constant, Input, Network, Prim, Signature, Spec, make
-from pdsketch.tensor.compile.callee import Callee, Given, Watcher
+
+# Functions that a program calls, as callers and watchers see them: what they take, and how they fail.
+
+Given = Tensor | tuple[Tensor, Tensor]
+"""An argument of a call: a value, or the values of a set with their weights."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Callee:
+    """A blank or an external function as its callers see it."""
+
+    name: str
+    signature: str
+    inputs: tuple[ValueType, ...]
+    returns: ValueType
+    external: bool
+    span: Span | None = None
+
+    @property
+    def words(self) -> str:
+        """What it is called in messages."""
+        return f"external function `{self.name}`" if self.external else f"blank `{self.name}`"
+
+    def fail(self, code: str, message: str) -> Error:
+        """An error about this function."""
+        return error(code, f"{self.words} {message}", self.span, help=f"its signature is {self.signature}")
+
+
+Watcher = Callable[[Callee, Sequence[Given], torch.Size, Tensor], None]
+"""Sees the arguments of a blank, over which leading axes, and what it returned."""
+
+
+def out_of_memory(failure: BaseException) -> bool:
+    """Whether an error says that there was no memory left; torch has no class for that on a CPU."""
+    if isinstance(failure, MemoryError | torch.OutOfMemoryError):
+        return True
+    return isinstance(failure, RuntimeError) and "DefaultCPUAllocator" in str(failure)
+
 
 DEFAULT_DIMENSION = 64
 """The size of a vector that a blank returns, where nothing says it; set by hand."""
@@ -159,8 +198,9 @@ def argument_names(domain: Domain) -> dict[str, tuple[str, ...]]:
 def by_use(signature: Signature, name: str, domain: Domain, given: Mapping[str, Any]) -> Signature:
     """The signature of a default network, with what the blank's use asks of it.
 
-    What encodes a latent vector, and what predicts one, stays within bounds. What
-    is assigned under no condition decides itself whether it is.
+    ``signature`` follows from the types of the blank ``name`` in ``domain``. What encodes a latent vector,
+    and what predicts one, stays within bounds. What is assigned under no condition decides itself whether it
+    is, unless the blank is filled by one of the user's modules (``given``, by name).
     """
     return replace(
         signature, bounded=name in _latent(domain, given), gated=name in _unconditional(domain) - set(given)

@@ -8,20 +8,128 @@ scalars and Booleans ``[..., 1]``, ints with choices one-hot ``[..., choices]``
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from math import isnan, prod
-from typing import Any, final
+from typing import Any, Final, final
 
 import torch
 from torch import Tensor
+from torch.overrides import TorchFunctionMode
 
+from pdsketch.budget import MEGABYTE, Budget
 from pdsketch.lang import BOOL, Error, ValueType
-from pdsketch.tensor.compile.callee import Callee, Given, out_of_memory
-from pdsketch.tensor.compile.logic import Logic
+from pdsketch.tensor.compile.blanks import Callee, Given, out_of_memory
+from pdsketch.tensor.compile.logic import FuzzyLogic
 from pdsketch.tensor.compile.node import Axes, Compute, Node, Run, aligned, union
-from pdsketch.tensor.compile.portions import in_portions, is_large
 from pdsketch.tensor.states.values import every_choice, fully_soft, harden, is_categorical, presented
+
+# Modules called in portions, where all at once would take too much memory or time.
+#
+# How much a row takes is measured once for each function and shape of its arguments, by
+# everything that torch allocates in a first, small portion.
+
+_SMALL: Final = MEGABYTE
+"""Calls that surely take less are made at once."""
+
+_ROW_BYTES: Final = 256
+"""What a row of a call takes at least, beside its arguments; set by hand."""
+
+_FIRST_ROWS: Final = 1024
+"""Rows of the first portion."""
+
+
+@final
+class _Weigher(TorchFunctionMode):
+    """Counts the bytes of everything that torch returns."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.bytes = 0
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Compute as without it, and count."""
+        del types
+        result = func(*args, **(kwargs or {}))
+        several = result if isinstance(result, tuple | list) else (result,)
+        self.bytes += sum(t.numel() * t.element_size() for t in several if isinstance(t, Tensor))
+        return result
+
+
+def is_large(given: Sequence[Given], leading: torch.Size) -> bool:
+    """Whether a call may be too much at once."""
+    return prod(leading) * (_ROW_BYTES + sum(_row_bytes(t, len(leading)) for t in _tensors(given))) > _SMALL
+
+
+def in_portions(
+    name: str,
+    function: Callable[..., Any],
+    given: Sequence[Given],
+    leading: torch.Size,
+    weights: dict[Any, float],
+    budget: Budget,
+) -> Any:
+    """What the function returns for all rows.
+
+    ``given`` are the arguments of ``function``, tensors whose first axes are ``leading``. Each portion takes
+    what ``budget`` allows at once. ``weights`` are the bytes a row takes, by the function's ``name`` and the
+    shapes of its arguments; what is measured is added. What is no tensor over the rows, and thus no answer,
+    is returned as it is.
+    """
+    n = len(leading)
+    key = (name, *(tuple(t.shape[n:]) for t in _tensors(given)))
+    if key not in weights:
+        # Evaluated twice, here and below: a thousand rows are cheap beside a call that needs portions at all.
+        block = next(_blocks(leading, _FIRST_ROWS))
+        with _Weigher() as weigher:
+            function(*_part(given, block))
+        weights[key] = max(1.0, weigher.bytes / prod(_shape(block)))
+    room = budget.portion()
+    found: list[Tensor] = []
+    for block in _blocks(leading, max(1, int(room / weights[key]))):
+        budget.check()
+        result = function(*_part(given, block))
+        # As it is: the caller words what is wrong with it, as for a call in one portion.
+        if not isinstance(result, Tensor) or result.shape[:n] != _shape(block):
+            return result
+        found.append(result.reshape(-1, *result.shape[n:]))
+    return torch.cat(found).reshape(*leading, *found[0].shape[1:])
+
+
+def _blocks(leading: torch.Size, most: int) -> Iterator[tuple[slice, ...]]:
+    """Blocks of at most ``most`` rows each, in the order of the rows."""
+    # Whole inner axes as long as they fit; the first axis that does not is cut into steps.
+    whole, axis = 1, len(leading)
+    while axis > 0 and whole * leading[axis - 1] <= most:
+        axis -= 1
+        whole *= leading[axis]
+    inner = [slice(0, size) for size in leading[axis:]]
+    if axis == 0:
+        yield tuple(inner)
+        return
+    size, step = leading[axis - 1], max(1, most // whole)
+    steps = [slice(i, min(i + step, size)) for i in range(0, size, step)]
+    for place in product(*map(range, leading[: axis - 1])):
+        for some in steps:
+            yield (*(slice(i, i + 1) for i in place), some, *inner)
+
+
+def _part(given: Sequence[Given], block: tuple[slice, ...]) -> list[Given]:
+    return [(g[0][block], g[1][block]) if isinstance(g, tuple) else g[block] for g in given]
+
+
+def _shape(block: tuple[slice, ...]) -> tuple[int, ...]:
+    return tuple(some.stop - some.start for some in block)
+
+
+def _tensors(given: Sequence[Given]) -> list[Tensor]:
+    return [t for g in given for t in (g if isinstance(g, tuple) else (g,))]
+
+
+def _row_bytes(tensor: Tensor, leading: int) -> int:
+    return prod(tensor.shape[leading:]) * tensor.element_size()
+
 
 MOST_COMBINATIONS = 1 << 16
 """External functions of soft ints are evaluated at every combination, up to this many; set by hand."""
@@ -38,24 +146,24 @@ class SetArgument:
 
 
 Argument = Node | SetArgument
-Evaluation = Callable[[Callee, list[Callable[[Run], Any]], int, Logic], Compute]
+Evaluation = Callable[[Callee, list[Callable[[Run], Any]], int, FuzzyLogic], Compute]
 
 
-def call(callee: Callee, arguments: Sequence[Argument], logic: Logic) -> Node:
+def call(callee: Callee, arguments: Sequence[Argument], logic: FuzzyLogic) -> Node:
     """The node of a call."""
     return _node(callee, arguments, logic, _evaluation)
 
 
-def gate(callee: Callee, arguments: Sequence[Argument], logic: Logic) -> Node:
+def gate(callee: Callee, arguments: Sequence[Argument], logic: FuzzyLogic) -> Node:
     """The node that says whether a call gives a new value at all; it does if the function has no gate."""
     return _node(callee, arguments, logic, _gate)
 
 
-def _node(callee: Callee, arguments: Sequence[Argument], logic: Logic, evaluation: Evaluation) -> Node:
+def _node(callee: Callee, arguments: Sequence[Argument], logic: FuzzyLogic, evaluation: Evaluation) -> Node:
     outer = [a for a in arguments if isinstance(a, Node)]
     sets = [a for a in arguments if isinstance(a, SetArgument)]
     inner = [(s, axis) for s in sets for axis in union(_parts(s)) if axis not in s.own]
-    axes = tuple(sorted({*union(outer), *(axis for _, axis in inner)}, key=lambda axis: axis.level))
+    axes = tuple(sorted({*union(outer), *(axis for _, axis in inner)}, key=lambda axis: axis.depth))
     parts = [
         _set_argument(a, axes, type_)
         if isinstance(a, SetArgument)
@@ -122,7 +230,7 @@ def _weights(run: Run, weights: Tensor | None, own: Axes, leading: int, device: 
     return weights
 
 
-def _gate(callee: Callee, parts: list[Callable[[Run], Any]], axes: int, logic: Logic) -> Compute:
+def _gate(callee: Callee, parts: list[Callable[[Run], Any]], axes: int, logic: FuzzyLogic) -> Compute:
     truth = replace(callee, returns=BOOL)
 
     def compute(run: Run) -> Tensor:
@@ -143,7 +251,7 @@ def _given(parts: list[Callable[[Run], Any]], axes: int, run: Run) -> tuple[list
     return [_expand(g, leading) for g in given], leading
 
 
-def _evaluation(callee: Callee, parts: list[Callable[[Run], Any]], axes: int, logic: Logic) -> Compute:
+def _evaluation(callee: Callee, parts: list[Callable[[Run], Any]], axes: int, logic: FuzzyLogic) -> Compute:
     def compute(run: Run) -> Tensor:
         expanded, leading = _given(parts, axes, run)
         function = run.functions.get(callee, expanded)
@@ -214,8 +322,13 @@ def _nothing(callee: Callee, leading: torch.Size, device: torch.device) -> Tenso
     return torch.zeros(*leading, *(own or (1,)), device=device)
 
 
-def settle(callee: Callee, result: Tensor, leading: torch.Size, run: Run, logic: Logic) -> Tensor:
-    """What a module returned as a value over the leading axes, checked."""
+def settle(callee: Callee, result: Tensor, leading: torch.Size, run: Run, logic: FuzzyLogic) -> Tensor:
+    """What a module returned as a value over the leading axes, checked.
+
+    ``result`` is what ``callee`` returned, ``[*leading, *value]``, where ``leading`` are the sizes of the
+    axes that its arguments range over. Numbers are checked where ``run`` asks for it; ``logic`` says whether
+    choices become the likeliest one or a distribution.
+    """
     type_ = callee.returns
     own = type_.shape
     if is_categorical(type_):
@@ -273,7 +386,7 @@ def _check_numbers(callee: Callee, value: Tensor, *, pardons: bool) -> None:
 
 
 def _call_external(
-    callee: Callee, function: Any, given: Sequence[Given], leading: torch.Size, run: Run, logic: Logic
+    callee: Callee, function: Any, given: Sequence[Given], leading: torch.Size, run: Run, logic: FuzzyLogic
 ) -> Tensor:
     """Call a function that sees ints as int64; soft ints at every choice, mixed by probability."""
     soft = [
@@ -334,7 +447,9 @@ def _likelihood(probabilities: Tensor, options: Tensor, *, scalar: bool) -> Tens
     return likely
 
 
-def _external_value(callee: Callee, result: Tensor, leading: torch.Size, run: Run, logic: Logic) -> Tensor:
+def _external_value(
+    callee: Callee, result: Tensor, leading: torch.Size, run: Run, logic: FuzzyLogic
+) -> Tensor:
     type_ = callee.returns
     if type_.prim != "int64":
         return settle(callee, result, leading, run, logic)

@@ -8,14 +8,52 @@ distance, since it falls off as a power and not exponentially.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from functools import reduce
 from typing import Literal
 
 import torch
 from torch import Tensor
 
-from pdsketch.lang import ValueType
-from pdsketch.tensor.compile.logic import Logic
+from pdsketch.lang import Component, ValueType, no_such_component
+from pdsketch.tensor.compile.logic import FuzzyLogic
+from pdsketch.tensor.compile.node import Node, Run
+from pdsketch.tensor.states import saturating
 from pdsketch.tensor.states.values import is_categorical, numbers, one_hot
+
+# Arithmetic of tensors, and elements of vectors.
+
+
+def element(vector: Node, expr: Component) -> Node:
+    """One element of a vector: the first axis behind those of states and variables is the vector's own."""
+    leading, place = 1 + len(vector.axes), expr.place
+
+    def compute(run: Run) -> Tensor:
+        value = vector(run)
+        if place >= value.shape[leading]:
+            raise no_such_component(place, value.shape[leading], expr.span)
+        return value.select(leading, place)
+
+    return Node(vector.axes, compute, loop=vector.loop)
+
+
+def calculated(op: str, values: list[Tensor], *, of_ints: bool) -> Tensor:
+    """``+``, ``-``, ``*`` or ``/`` of numbers or vectors of one shape; ``of_ints``: division rounds down."""
+    if op == "-" and len(values) == 1:
+        return saturating.negative(values[0])
+    if op == "/":
+        above, below = values
+        return saturating.divide(above, below) if of_ints else above / below
+    operation: Callable[[Tensor, Tensor], Tensor] = _OPERATIONS[op]
+    return reduce(operation, values)
+
+
+_OPERATIONS: Mapping[str, Callable[..., Tensor]] = {
+    "+": saturating.add,
+    "-": saturating.subtract,
+    "*": saturating.multiply,
+}
+
 
 Order = Literal["<", "<=", ">", ">="]
 SHARPNESS = 8.0
@@ -32,7 +70,7 @@ _ORDER_MARGIN = 5e-4
 
 
 def equal(
-    logic: Logic,
+    logic: FuzzyLogic,
     left: tuple[Tensor, ValueType],
     right: tuple[Tensor, ValueType],
     tolerance: float,
@@ -40,11 +78,13 @@ def equal(
 ) -> Tensor:
     """Whether two values are equal, all of their own axes (those behind the leading ones) together.
 
-    Booleans: both imply each other. Ints: the probability that they agree.
-    Floats: within the tolerance in every element.
+    ``left`` and ``right`` are tensors with their types, ``leading`` is the number of axes (of states and
+    objects) that the result keeps. By ``logic``, Booleans are equal where both imply each other; ints by the
+    probability that they agree; floats where they are within the ``tolerance`` in every element.
     """
     (a, a_type), (b, b_type) = left, right
     if a_type.prim == "bool" and b_type.prim == "bool":
+        # Not one minus the distance: under Gödel, two truths of a half would then be surely equal.
         same = a == b if logic.crisp else logic.conj(logic.implies(a, b), logic.implies(b, a))
     elif a_type.prim == "int64" and b_type.prim == "int64":
         same = _equal_ints(logic, a, a_type, b, b_type)
@@ -54,7 +94,7 @@ def equal(
     return _all_elements(logic, same, same.dim() - leading)
 
 
-def _equal_ints(logic: Logic, a: Tensor, a_type: ValueType, b: Tensor, b_type: ValueType) -> Tensor:
+def _equal_ints(logic: FuzzyLogic, a: Tensor, a_type: ValueType, b: Tensor, b_type: ValueType) -> Tensor:
     if not (a.is_floating_point() or b.is_floating_point()):
         same = a == b
         return same if logic.crisp else same.to(torch.float32)
@@ -70,7 +110,7 @@ def _hat(distance: Tensor) -> Tensor:
     return (1.0 - distance).clamp(min=0.0)
 
 
-def _near(logic: Logic, distance: Tensor, tolerance: float) -> Tensor:
+def _near(logic: FuzzyLogic, distance: Tensor, tolerance: float) -> Tensor:
     if logic.crisp:
         return distance <= tolerance * _ROUNDING_SLACK
     if tolerance <= 0.0:
@@ -78,7 +118,7 @@ def _near(logic: Logic, distance: Tensor, tolerance: float) -> Tensor:
     return torch.sigmoid(-SHARPNESS * (distance / (tolerance * (1 + 1e-3))).clamp(min=_LEAST_RATIO).log())
 
 
-def _all_elements(logic: Logic, same: Tensor, own: int) -> Tensor:
+def _all_elements(logic: FuzzyLogic, same: Tensor, own: int) -> Tensor:
     if own == 0:
         return same
     axes = tuple(range(same.dim() - own, same.dim()))
@@ -88,9 +128,13 @@ def _all_elements(logic: Logic, same: Tensor, own: int) -> Tensor:
 
 
 def compare(
-    logic: Logic, op: Order, left: tuple[Tensor, ValueType], right: tuple[Tensor, ValueType]
+    logic: FuzzyLogic, op: Order, left: tuple[Tensor, ValueType], right: tuple[Tensor, ValueType]
 ) -> Tensor:
-    """Whether one number is less (or more) than another."""
+    """Whether one number is less (or more) than another.
+
+    ``op`` stands between ``left`` and ``right``, tensors with their types that broadcast. By a soft
+    ``logic``, distributions over ints give the probability of it, and floats a sigmoid of their difference.
+    """
     if op in (">", ">="):
         left, right = right, left
     strict = op in ("<", ">")

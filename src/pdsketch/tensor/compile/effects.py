@@ -19,13 +19,12 @@ import torch
 from torch import Tensor
 
 from pdsketch.lang import FLOAT, INT, Action, ObjectType, Predicate, ValueType
-from pdsketch.tensor.compile.logic import Logic
+from pdsketch.tensor.compile.logic import FuzzyLogic
 from pdsketch.tensor.compile.lower import Lowering
 from pdsketch.tensor.compile.node import INSTANCE, Node, Run
-from pdsketch.tensor.compile.read import ActionParameter
-from pdsketch.tensor.compile.scope import Binding
+from pdsketch.tensor.compile.read import ActionParameter, Binding
 from pdsketch.tensor.compile.writer import Writer, beside, soft
-from pdsketch.tensor.states import whole
+from pdsketch.tensor.states import saturating
 from pdsketch.tensor.states.values import convert, fully_soft, harden, is_categorical, numbers, soften
 
 
@@ -54,7 +53,7 @@ class CompiledAction:
     """An action under one logic: its precondition and cost ``[state, instance]``, and its targets."""
 
     action: Action
-    logic: Logic
+    logic: FuzzyLogic
     precondition: Node
     cost: Node | None
     targets: tuple[Target, ...]
@@ -121,21 +120,21 @@ def compile_action(action: Action, lowering: Lowering) -> CompiledAction:
     return CompiledAction(action, lowering.logic, precondition, cost, tuple(targets))
 
 
-def _parameter(name: str, type_: ObjectType | ValueType, logic: Logic) -> Binding:
+def _parameter(name: str, type_: ObjectType | ValueType, logic: FuzzyLogic) -> Binding:
     if isinstance(type_, ObjectType):
         return ActionParameter(name, type_)
     form = harden if logic.crisp else soften
     return Node((INSTANCE,), lambda run: form(run.parameters[name], type_))
 
 
-def _mean(writers: Sequence[Writer], run: Run, logic: Logic) -> Tensor:
+def _mean(writers: Sequence[Writer], run: Run, logic: FuzzyLogic) -> Tensor:
     """What the writers of each entry write, weighted by their gates, over the whole table."""
     if len(writers) == 1 and not writers[0].extra:
         return writers[0].placed(fully_soft(writers[0].value(run), writers[0].type), run)
     return _ratio(*_joined(writers, run, logic), writers[0].type)
 
 
-def _joined(writers: Sequence[Writer], run: Run, logic: Logic) -> tuple[Tensor, Tensor]:
+def _joined(writers: Sequence[Writer], run: Run, logic: FuzzyLogic) -> tuple[Tensor, Tensor]:
     """``Σcw`` and ``Σc`` over the whole table; of truth values, the logic's *or* of each."""
     parts = [(w, *w.mixture(run)) for w in writers]
     totals = [w.placed(total, run) for w, total, _ in parts]
@@ -150,7 +149,7 @@ def _ratio(total: Tensor, weight: Tensor, type_: ValueType) -> Tensor:
     return found.clamp(0.0, 1.0) if type_.prim == "bool" else found
 
 
-def _after(target: Target, run: Run, logic: Logic) -> Tensor:
+def _after(target: Target, run: Run, logic: FuzzyLogic) -> Tensor:
     """The new table of one predicate, ``[state, instance, *objects, *value]``."""
     before = target.before(run).unsqueeze(1)
     writers = target.writers
@@ -192,7 +191,7 @@ def _changed(writer: Writer, old: Tensor | None, run: Run) -> Tensor:
         change = beside(writer.change(run), number)
         additive = writer.op in ("increase", "decrease")
         return _retyped(
-            whole.add(number, change) if additive else whole.multiply(number, _factor(change)),
+            saturating.add(number, change) if additive else saturating.multiply(number, _factor(change)),
             type_,
             writer.crisp,
         )
@@ -223,10 +222,15 @@ def _literal(writer: Writer, old: Tensor | None, run: Run) -> Tensor:
 
 
 def blended(old: Tensor, new: Tensor, gate: Tensor, type_: ValueType, *, crisp: bool) -> Tensor:
-    """``c·new + (1 − c)·old``, exactly ``old`` where c is 0 and ``new`` where it is 1."""
+    """``c·new + (1 − c)·old``, exactly ``old`` where c is 0 and ``new`` where it is 1.
+
+    ``gate`` is c, with the leading axes of both alone; ``type_`` is the type of the values: softly, ints with
+    choices are mixed as distributions. ``crisp``: c is 0 or 1, and nothing is mixed.
+    """
     if crisp:
         return torch.where(beside(gate, new), new, old)
     new, old = fully_soft(new, type_), fully_soft(old, type_)
+    # `lerp` and not the formula: that one need not give `old` or `new` to the last bit at its ends.
     return torch.lerp(old, new, beside(gate, new))
 
 
@@ -243,13 +247,13 @@ def _retyped(number: Tensor, type_: ValueType, crisp: bool) -> Tensor:
     if type_.prim != "int64":
         return number
     if crisp and number.is_floating_point():
-        number = whole.rounded(number)
+        number = saturating.rounded(number)
     if not is_categorical(type_):
         return number
     return convert(number, INT, type_) if crisp else fully_soft(convert(number, INT, type_), type_)
 
 
-def _after_many(target: Target, before: Tensor, run: Run, logic: Logic) -> Tensor:
+def _after_many(target: Target, before: Tensor, run: Run, logic: FuzzyLogic) -> Tensor:
     """Several writers: gates and values are laid out over the whole table, then combined."""
     type_, crisp = target.predicate.type, logic.crisp
     value = before
@@ -265,18 +269,18 @@ def _after_many(target: Target, before: Tensor, run: Run, logic: Logic) -> Tenso
     if target.increases or target.scalings:
         number = numbers(value, type_)
         for writer in target.increases:
-            number = whole.add(number, beside(writer.placed(writer.change(run), run), number))
+            number = saturating.add(number, beside(writer.placed(writer.change(run), run), number))
         for writer in target.scalings:
             change = beside(writer.placed(writer.change(run), run), number)
-            number = whole.multiply(number, _factor(change))
+            number = saturating.multiply(number, _factor(change))
         value = _retyped(number, type_, crisp)
     return value
 
 
 def _factor(change: Tensor) -> Tensor:
-    return whole.add(change, torch.ones_like(change))
+    return saturating.add(change, torch.ones_like(change))
 
 
-def _any(writers: Sequence[Writer], run: Run, logic: Logic) -> Tensor:
+def _any(writers: Sequence[Writer], run: Run, logic: FuzzyLogic) -> Tensor:
     """The logic's *or* of the gates of several writers, over the whole table."""
     return reduce(logic.disj, [w.placed(w.gate(run), run) for w in writers])

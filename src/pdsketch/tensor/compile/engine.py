@@ -18,11 +18,10 @@ from torch import Tensor
 from pdsketch.lang import Action, BlankCall, Domain, Expr, ObjectType, Predicate, Variable, unfold_all
 from pdsketch.tensor.compile.blanks import Functions
 from pdsketch.tensor.compile.effects import CompiledAction, compile_action
-from pdsketch.tensor.compile.logic import CRISP, Logic
+from pdsketch.tensor.compile.logic import CRISP, FuzzyLogic
 from pdsketch.tensor.compile.lower import Lowering
 from pdsketch.tensor.compile.node import Axis, Node, Run, aligned
-from pdsketch.tensor.compile.read import ActionParameter, Along
-from pdsketch.tensor.compile.scope import Binding, parameters
+from pdsketch.tensor.compile.read import ActionParameter, Along, Binding, parameters
 from pdsketch.tensor.states.state import StateBatch
 from pdsketch.tensor.states.universe import ObjectLayout
 
@@ -76,18 +75,18 @@ class Engine:
         """Begin an evaluation of a batch. ``checked``: look for NaN in what modules return (on the CPU)."""
         return Run(batch, self.functions, checked=checked)
 
-    def lowering(self, logic: Logic) -> Lowering:
+    def lowering(self, logic: FuzzyLogic) -> Lowering:
         """The nodes under a logic."""
         found = self._lowerings.get(logic.name)
         if found is None:
             found = self._lowerings[logic.name] = Lowering(self.domain, logic, self.functions.gated)
         return found
 
-    def node(self, expr: Expr, logic: Logic = CRISP) -> Node:
+    def node(self, expr: Expr, logic: FuzzyLogic = CRISP) -> Node:
         """The node of a closed expression."""
         return self.lowering(logic).lower(expr)
 
-    def grounded(self, expr: Expr, variables: Sequence[Variable], logic: Logic = CRISP) -> Node:
+    def grounded(self, expr: Expr, variables: Sequence[Variable], logic: FuzzyLogic = CRISP) -> Node:
         """The node of an expression whose variables are parameters, as those of an action are."""
         scope: dict[str, Binding] = {}
         for variable in variables:
@@ -95,34 +94,38 @@ class Engine:
             scope[variable.name] = ActionParameter(variable.name, variable.type)
         return self.lowering(logic).lower(expr, scope)
 
-    def arguments(self, predicate: Predicate, call: BlankCall, logic: Logic) -> list[Node]:
+    def arguments(self, predicate: Predicate, call: BlankCall, logic: FuzzyLogic) -> list[Node]:
         """The nodes of what a blank is given in the body of a predicate, over the predicate's objects."""
         lowering, (_, env) = self.lowering(logic), parameters(predicate)
         inputs = self.domain.blanks[call.blank].inputs
         return [lowering.as_type(a, i.type, env) for a, i in zip(call.args, inputs, strict=True)]
 
-    def truth(self, run: Run, expr: Expr, logic: Logic = CRISP) -> Tensor:
+    def truth(self, run: Run, expr: Expr, logic: FuzzyLogic = CRISP) -> Tensor:
         """The truth of a closed formula in each state, ``[state]``; Boolean under `CRISP`."""
         value = self.node(expr, logic)(run)
         return value if value.shape[0] == run.batch.size else value.expand(run.batch.size, *value.shape[1:])
 
-    def table(self, run: Run, expr: Expr, variables: Sequence[Variable], logic: Logic = CRISP) -> Tensor:
-        """The value of an open expression for all objects, ``[state, *variables, *value]``."""
-        axes = tuple(Axis(level, v.type) for level, v in enumerate(variables))
+    def table(self, run: Run, expr: Expr, variables: Sequence[Variable], logic: FuzzyLogic = CRISP) -> Tensor:
+        """The value of an open expression for all objects, ``[state, *variables, *value]``.
+
+        ``run`` holds the states and what is computed of them already. ``variables`` are the free ones of
+        ``expr``, in the order of the axes; ``logic`` is that of its connectives.
+        """
+        axes = tuple(Axis(depth, v.type) for depth, v in enumerate(variables))
         node = self.lowering(logic).lower(
             expr, {v.name: Along(a) for v, a in zip(variables, axes, strict=True)}
         )
         tensor = aligned(node, axes)(run)
         return tensor.expand(run.batch.size, *map(run.size, axes), *tensor.shape[1 + len(axes) :])
 
-    def predicate(self, run: Run, name: str, logic: Logic = CRISP) -> Tensor:
+    def predicate(self, run: Run, name: str, logic: FuzzyLogic = CRISP) -> Tensor:
         """The values of a predicate, derived or not, ``[state, *objects, *value]``."""
         predicate = self.domain.predicates[name]
         tensor = self.lowering(logic).table(predicate)(run)
         sizes = [run.batch.layout.size(type_) for type_ in predicate.object_types]
         return tensor.expand(run.batch.size, *sizes, *tensor.shape[1 + len(sizes) :])
 
-    def encode(self, run: Run, logic: Logic) -> StateBatch:
+    def encode(self, run: Run, logic: FuzzyLogic) -> StateBatch:
         """The batch with every encoded predicate that it does not hold yet."""
         tensors = run.batch.tensors
         missing = [
@@ -133,7 +136,7 @@ class Engine:
         found = {name: self.predicate(run, name, logic).contiguous() for name in missing}
         return run.batch.with_tensors({**tensors, **found})
 
-    def program(self, action: str, logic: Logic = CRISP) -> CompiledAction:
+    def program(self, action: str, logic: FuzzyLogic = CRISP) -> CompiledAction:
         """The compiled action."""
         key = (action, logic.name)
         found = self._programs.get(key)
@@ -151,7 +154,7 @@ class Engine:
             )
         return self._programs[key]
 
-    def precondition(self, run: Run, action: str, logic: Logic = CRISP) -> Tensor:
+    def precondition(self, run: Run, action: str, logic: FuzzyLogic = CRISP) -> Tensor:
         """The precondition of each ground instance of a run, ``[state, instance]``."""
         return self.per_instance(run, self.program(action, logic).precondition)
 
@@ -168,11 +171,12 @@ class Engine:
         return value.expand(run.batch.size, run.instances)
 
     def successors(
-        self, run: Run, action: str, logic: Logic = CRISP, keep: Tensor | None = None
+        self, run: Run, action: str, logic: FuzzyLogic = CRISP, keep: Tensor | None = None
     ) -> StateBatch:
         """The states after each ground instance: state 0 with all instances, then state 1, …
 
-        The batch must be encoded. ``keep``: places among these ``state · n + instance`` to return alone.
+        The batch of ``run`` must be encoded, and its instances are those of ``action``, a name; ``logic``
+        evaluates gates and values. ``keep``: places among these ``state · n + instance`` to return alone.
         """
         return self.after(run, self.program(action, logic), keep)
 

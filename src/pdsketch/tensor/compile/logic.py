@@ -9,18 +9,19 @@ logarithms.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, Literal, final
+from collections.abc import Callable, Sequence
+from functools import reduce
+from typing import Any, final
 
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from pdsketch.lang import did_you_mean, error
+from pdsketch.tensor.compile.node import Axes, Compute, Node, Run, aligned
 
-TNorm = Literal["godel", "product", "lukasiewicz"]
 
-
-class Logic(ABC):
+class FuzzyLogic(ABC):
     """What the connectives mean. ``true`` and ``false`` are the neutral elements of ``conj`` and ``disj``."""
 
     name: str
@@ -53,7 +54,7 @@ class Logic(ABC):
 
 
 @final
-class Godel(Logic):
+class Godel(FuzzyLogic):
     """min, max, 1 − p: what defines the meaning."""
 
     name = "godel"
@@ -76,7 +77,7 @@ class Godel(Logic):
 
 
 @final
-class Product(Logic):
+class Product(FuzzyLogic):
     """ab, a + b − ab: every conjunct and every object receives a gradient."""
 
     name = "product"
@@ -128,12 +129,14 @@ class _Product(torch.autograd.Function):
         (a,), axis = ctx.saved_tensors, ctx.axis
         n = a.shape[axis]
         one = a.new_ones(()).expand(*a.shape[:axis], 1, *a.shape[axis + 1 :])
+        # Not `product / a`: that is 0 / 0 where a factor is 0, and crisp truth values often are.
         before = torch.cat([one, a.narrow(axis, 0, n - 1)], axis).cumprod(axis)
         behind = torch.cat([one, a.narrow(axis, 1, n - 1).flip(axis)], axis).cumprod(axis).flip(axis)
         return before.mul_(behind).mul_(grad.unsqueeze(axis)), None
 
 
 def _halved(a: Tensor, axis: int) -> Tensor:
+    # A tree of products in place of `prod`, whose backward pass asks the device whether there are zeros.
     while (n := a.shape[axis]) > 1:
         half = n // 2
         folded = a.narrow(axis, 0, half) * a.narrow(axis, half, half)
@@ -144,7 +147,7 @@ def _halved(a: Tensor, axis: int) -> Tensor:
 
 
 @final
-class Lukasiewicz(Logic):
+class Lukasiewicz(FuzzyLogic):
     """max(0, a + b − 1), min(1, a + b)."""
 
     name = "lukasiewicz"
@@ -167,7 +170,7 @@ class Lukasiewicz(Logic):
 
 
 @final
-class Crisp(Logic):
+class Crisp(FuzzyLogic):
     """Two-valued logic on Boolean tensors: Gödel on rounded values."""
 
     name = "crisp"
@@ -196,10 +199,10 @@ class Crisp(Logic):
 
 
 CRISP = Crisp()
-LOGICS: dict[str, Logic] = {logic.name: logic for logic in (Godel(), Product(), Lukasiewicz())}
+LOGICS: dict[str, FuzzyLogic] = {logic.name: logic for logic in (Godel(), Product(), Lukasiewicz())}
 
 
-def logic_of(tnorm: str) -> Logic:
+def logic_of(tnorm: str) -> FuzzyLogic:
     """The logic of a t-norm by its name."""
     if tnorm not in LOGICS:
         raise error(
@@ -208,3 +211,118 @@ def logic_of(tnorm: str) -> Logic:
             help=did_you_mean(str(tnorm), LOGICS) or f"choose from {', '.join(LOGICS)}",
         )
     return LOGICS[tnorm]
+
+
+# Quantifiers and many-part connectives: truth values folded under masks.
+
+
+def folded(parts: Sequence[Node], op: Callable[..., Tensor], fold: Callable[..., Tensor]) -> Node:
+    """A conjunction or disjunction of parts over the same axes."""
+    if len(parts) == 1:
+        return parts[0]
+    loop = any(part.loop for part in parts)
+    if len(parts) <= 8:
+        return Node(parts[0].axes, lambda run: reduce(op, [part(run) for part in parts]), loop=loop)
+
+    def stacked(run: Run) -> Tensor:
+        tensors = torch.broadcast_tensors(*[part(run) for part in parts])  # type: ignore[no-untyped-call]
+        return fold(torch.stack(tensors, -1), (tensors[0].dim(),))
+
+    return Node(parts[0].axes, stacked, loop=loop)
+
+
+def over(body: Node, own: Axes, logic: FuzzyLogic, *, every: bool) -> Node:
+    """``forall`` or ``exists`` over some axes: the body reduced, under the masks.
+
+    ``own`` are the axes that go; the rest of those of ``body`` stay. ``logic`` folds: with ``every`` as a
+    conjunction, in which objects that are masked count as true, else as a disjunction, in which they are
+    false.
+    """
+    if not own:
+        return body
+    axes = tuple(sorted({*body.axes, *own}, key=lambda axis: axis.depth))
+    get: Compute = aligned(body, axes)
+    places = [(1 + axes.index(axis), axis) for axis in own]
+    dims = tuple(place for place, _ in places)
+    fold = logic.every if every else logic.some
+    rest = tuple(axis for axis in axes if axis not in own)
+
+    def compute(run: Run) -> Tensor:
+        tensor = get(run)
+        for dim, axis in places:
+            size = run.size(axis)
+            if size == 0:
+                shape = [n for i, n in enumerate(tensor.shape) if i not in dims]
+                return torch.full(shape, every, dtype=tensor.dtype, device=tensor.device)
+            # Objects that pad a smaller state are neutral: true under `forall`, false under `exists`.
+            mask = run.mask(axis)
+            if mask is not None:
+                ready = mask.reshape(mask.shape[0], *(1,) * (dim - 1), size, *(1,) * (len(axes) - dim))
+                tensor = torch.where(
+                    ready, tensor, torch.full((), every, dtype=tensor.dtype, device=tensor.device)
+                )
+            elif tensor.shape[dim] != size:
+                tensor = tensor.expand(*tensor.shape[:dim], size, *tensor.shape[dim + 1 :])
+        return fold(tensor, dims)
+
+    return Node(rest, compute, loop=body.loop)
+
+
+# Least fixpoints of recursive Boolean predicates, soft and crisp.
+
+CONVERGED = 1e-7
+"""A soft fixpoint has been reached when no truth value changes by more than this."""
+
+
+def fixpoint(
+    names: Sequence[str], holders: Sequence[Node], bodies: Sequence[tuple[Axes, Compute]], logic: FuzzyLogic
+) -> dict[str, Node]:
+    """One node a predicate of a component: all false at first, then their bodies until nothing changes.
+
+    ``names`` are the predicates, ``bodies`` the axes and the program of each, ``holders`` what the bodies
+    read the current values from. By Gödel's or crisp ``logic``, values come from a finite set and grow, so
+    that as many rounds as there are atoms are enough.
+    """
+
+    def solve(run: Run) -> list[Tensor]:
+        current = [_all_false(run, axes, logic) for axes, _ in bodies]
+        # Product values may creep up for ever; so many rounds bound those, and are exact for the others.
+        rounds = sum(tensor[0].numel() for tensor in current) + 1
+        outer = run.enter((), ())
+        try:
+            for _ in range(rounds):
+                run.enter(holders, current)
+                found = [body(run).expand(run.batch.size, *map(run.size, axes)) for axes, body in bodies]
+                stable = all(map(_same, current, found))
+                current = found
+                if stable:
+                    break
+        finally:
+            run.leave(outer)
+        return current
+
+    nodes: list[Node] = []
+
+    def one(i: int) -> Compute:
+        def compute(run: Run) -> Tensor:
+            solved = solve(run)
+            run.remember(nodes, solved)
+            return solved[i]
+
+        return compute
+
+    nodes += [Node(axes, one(i)) for i, (axes, _) in enumerate(bodies)]
+    return dict(zip(names, nodes, strict=True))
+
+
+def _all_false(run: Run, axes: Axes, logic: FuzzyLogic) -> Tensor:
+    shape = (run.batch.size, *map(run.size, axes))
+    return torch.zeros(shape, dtype=logic.dtype, device=run.batch.device)
+
+
+def _same(a: Tensor, b: Tensor) -> bool:
+    if a.numel() == 0:
+        return True
+    if not a.is_floating_point():
+        return torch.equal(a, b)
+    return float((a.detach() - b.detach()).abs().max()) <= CONVERGED

@@ -21,7 +21,7 @@ from pdsketch.lang import (
     Each,
     Equal,
     Expr,
-    Logic as Connective,
+    Logic,
     Object,
     ObjectType,
     Predicate,
@@ -33,18 +33,74 @@ from pdsketch.lang import (
     error,
     free_variables,
 )
-from pdsketch.tensor.compile.calculate import calculated, element
-from pdsketch.tensor.compile.callee import Callee
+from pdsketch.tensor.compile.blanks import Callee
 from pdsketch.tensor.compile.calls import SetArgument, call, gate
-from pdsketch.tensor.compile.chains import Chains
-from pdsketch.tensor.compile.compare import compare, equal
-from pdsketch.tensor.compile.fixpoint import fixpoint
-from pdsketch.tensor.compile.fold import folded, over
-from pdsketch.tensor.compile.logic import Logic
+from pdsketch.tensor.compile.compare import calculated, compare, element, equal
+from pdsketch.tensor.compile.logic import FuzzyLogic, fixpoint, folded, over
 from pdsketch.tensor.compile.node import Axes, Axis, Node, Run, aligned, union
-from pdsketch.tensor.compile.read import Along, Place, axes_of, identity_of, read
-from pdsketch.tensor.compile.scope import NOTHING, Binding, Env, level_of, parameters, place
+from pdsketch.tensor.compile.read import (
+    NOTHING,
+    Along,
+    Binding,
+    Env,
+    Place,
+    axes_of,
+    depth_of,
+    identity_of,
+    parameters,
+    place,
+    read,
+)
 from pdsketch.tensor.states.values import convert, harden, numbers, soften
+
+# Which derived predicates read which: long chains are cut into pieces that fit Python's stack.
+
+PIECE = 24
+"""How many links of a chain are evaluated by recursion."""
+
+
+@final
+class Chains:
+    """The derived predicates below each one, callees first.
+
+    Encoded predicates end a chain, since a state may hold them; so do those
+    over values, which have no table.
+    """
+
+    def __init__(self, domain: Domain) -> None:
+        self._callees: dict[str, tuple[str, ...]] = {}
+        self._rank: dict[str, int] = {}
+        self._order: dict[str, int] = {}
+        linked, read = frozenset(domain.analysis.tables), domain.analysis.bodies
+        for component in domain.components:
+            own = [name for name in component if name in linked]
+            found: dict[str, None] = {}
+            for name in own:
+                found.update(dict.fromkeys(r for r in read[name] if r in linked and r not in component))
+            rank = 1 + max((self._rank[r] for r in found), default=-1)
+            for name in own:
+                self._callees[name] = tuple(found)
+                self._rank[name] = rank
+                self._order[name] = len(self._order)
+
+    def below(self, name: str) -> list[str]:
+        """Everything that a predicate reads, directly or not, in the order of evaluation."""
+        seen: set[str] = set()
+        stack = list(self._callees.get(name, ()))
+        while stack:
+            one = stack.pop()
+            if one not in seen:
+                seen.add(one)
+                stack += self._callees[one]
+        return sorted(seen, key=self._order.__getitem__)
+
+    def pieces(self, name: str) -> list[str]:
+        """What to evaluate before a predicate at the end of a piece, in order; nothing for others."""
+        rank = self._rank.get(name, 0)
+        if rank == 0 or rank % PIECE:
+            return []
+        return [one for one in self.below(name) if self._rank[one] % PIECE == 0 and self._rank[one]]
+
 
 MOST_NODES = 50_000
 """How many nodes are kept to be shared; a program that asks for ever new formulas starts again then."""
@@ -57,7 +113,7 @@ class Lowering:
     ``gated`` are the blanks whose network decides itself whether it writes.
     """
 
-    def __init__(self, domain: Domain, logic: Logic, gated: Set[str] = frozenset()) -> None:
+    def __init__(self, domain: Domain, logic: FuzzyLogic, gated: Set[str] = frozenset()) -> None:
         self.domain = domain
         self.logic = logic
         self.gated = gated
@@ -70,6 +126,8 @@ class Lowering:
 
     def lower(self, expr: Expr, env: Env = NOTHING) -> Node:
         """The node of an expression; ``env`` says what its free variables stand for."""
+        # Keyed by the variables that it has: an expression in two scopes that differ in others is one node.
+        # Inside a fixpoint it is another one, for there it reads the values so far.
         scope = {name: env[name] for name in free_variables(expr)}
         key = (expr, tuple(sorted(scope.items(), key=lambda item: item[0])), tuple(self._open))
         node = self._nodes.get(key)
@@ -91,7 +149,7 @@ class Lowering:
                 return self._apply(expr, env)
             case BlankCall():
                 return self._blank(expr, env)
-            case Connective():
+            case Logic():
                 return self._connective(expr, env)
             case Quantified():
                 return self._quantified(expr, env)
@@ -119,6 +177,7 @@ class Lowering:
         def compute(run: Run) -> Tensor:
             device = run.batch.device
             if device not in kept:
+                # A tensor made in inference mode could never take part in a gradient later on.
                 with torch.inference_mode(False):
                     kept[device] = torch.tensor([value], dtype=dtype, device=device)
             return kept[device]
@@ -256,11 +315,11 @@ class Lowering:
     def _called(self, expr: BlankCall, env: Env) -> tuple[Callee, list[Node | SetArgument]]:
         """A blank, and the nodes of what it is given."""
         callee = self.callee(expr.blank)
-        level = level_of(env)
+        depth = depth_of(env)
         arguments: list[Node | SetArgument] = []
         for argument, type_ in zip(expr.args, callee.inputs, strict=True):
             if isinstance(argument, Each):
-                arguments.append(self._set(argument, type_, env, level))
+                arguments.append(self._set(argument, type_, env, depth))
             else:
                 arguments.append(self.as_type(argument, type_, env))
         return callee, arguments
@@ -276,14 +335,14 @@ class Lowering:
             )
         return self._callees[name]
 
-    def _set(self, expr: Each, type_: ValueType, env: Env, level: int) -> SetArgument:
-        own, inner = self.bound(expr.variables, env, level)
+    def _set(self, expr: Each, type_: ValueType, env: Env, depth: int) -> SetArgument:
+        own, inner = self.bound(expr.variables, env, depth)
         weight = None if expr.condition == TRUE else self.lower(expr.condition, inner)
         return SetArgument(self.as_type(expr.body, type_, inner), weight, own)
 
     # -- formulas -------------------------------------------------------------
 
-    def _connective(self, expr: Connective, env: Env) -> Node:
+    def _connective(self, expr: Logic, env: Env) -> Node:
         parts = [self.lower(a, env) for a in expr.args]
         logic = self.logic
         if not parts:
@@ -311,16 +370,16 @@ class Lowering:
         return Node(axes, lambda run: op(first(run), second(run)), loop=loop)
 
     def _quantified(self, expr: Quantified, env: Env) -> Node:
-        own, inner = self.bound(expr.variables, env, level_of(env))
+        own, inner = self.bound(expr.variables, env, depth_of(env))
         body = self.lower(expr.body, inner)
         return over(body, own, self.logic, every=expr.op == "forall")
 
-    def bound(self, variables: Iterable[Variable], env: Env, level: int) -> tuple[Axes, Env]:
+    def bound(self, variables: Iterable[Variable], env: Env, depth: int) -> tuple[Axes, Env]:
         """New axes for variables, deeper than all in scope."""
         inner = dict(env)
         own: list[Axis] = []
         for variable in variables:
-            axis = Axis(level + len(own), variable.type)
+            axis = Axis(depth + len(own), variable.type)
             own.append(axis)
             inner[variable.name] = (
                 Along(axis) if isinstance(variable.type, ObjectType) else self._choices(axis)

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """The axis of a bound variable. Inner variables have higher levels; axes stand in that order."""
+    """The axis of a bound variable. Inner variables are deeper; axes stand in that order."""
 
-    level: int
+    depth: int
     type: ObjectType | ValueType | None
 
 
@@ -181,11 +181,11 @@ class Run:
 
 def union(nodes: Iterable[Node]) -> Axes:
     """The axes of several nodes, in order."""
-    return tuple(sorted({axis for node in nodes for axis in node.axes}, key=_level))
+    return tuple(sorted({axis for node in nodes for axis in node.axes}, key=_depth))
 
 
-def _level(axis: Axis) -> int:
-    return axis.level
+def _depth(axis: Axis) -> int:
+    return axis.depth
 
 
 def aligned(node: Node, axes: Axes) -> Compute:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import final
+from typing import Final, final
 
 import torch
 from torch import Tensor
 
-from pdsketch.lang import OBJECT, ObjectType
+from pdsketch.lang import OBJECT, Expr, Object, ObjectType, Predicate, Variable
 from pdsketch.tensor.compile.node import INSTANCE, Axes, Axis, Compute, Node, Run, spread
 
 
@@ -47,11 +47,15 @@ def axes_of(places: Sequence[Place]) -> Axes:
     found = {place.axis for place in places if isinstance(place, Along)}
     if any(isinstance(place, ActionParameter) for place in places):
         found.add(INSTANCE)
-    return tuple(sorted(found, key=lambda axis: axis.level))
+    return tuple(sorted(found, key=lambda axis: axis.depth))
 
 
 def index_of(run: Run, place: Place, type_: ObjectType, axes: Axes) -> Tensor:
-    """Where an argument stands on the axis of ``type_``, broadcasting over ``[state, *axes]``."""
+    """Where an argument stands on the axis of ``type_``, broadcasting over ``[state, *axes]``.
+
+    ``place`` says what the argument is; its index is found in the objects of the states of ``run``. ``axes``
+    are those of the table that is read: the argument varies along its own and is 1 along the others.
+    """
     match place:
         case Named():
             found = run.batch.lookup(place.name, type_)
@@ -167,3 +171,37 @@ def _gather(table: Node, types: Sequence[ObjectType], places: Sequence[Place], a
         return tensor[(states, *index)]
 
     return compute
+
+
+# What the variables in scope stand for.
+
+Binding = Along | ActionParameter | Named | Node
+"""What a variable stands for: an axis of objects, a parameter of the action, an object, or a value."""
+
+Env = Mapping[str, Binding]
+
+NOTHING: Final[Env] = {}
+
+
+def parameters(predicate: Predicate) -> tuple[Axes, Env]:
+    """An axis for each object parameter of a predicate, in order, and what its variables stand for."""
+    axes = tuple(Axis(depth, p.type) for depth, p in enumerate(predicate.parameters))
+    return axes, {p.name: Along(axis) for p, axis in zip(predicate.parameters, axes, strict=True)}
+
+
+def depth_of(env: Env) -> int:
+    """The first depth below everything in scope."""
+    axes: list[Axis] = []
+    for bound in env.values():
+        axes += [bound.axis] if isinstance(bound, Along) else bound.axes if isinstance(bound, Node) else ()
+    return 1 + max((axis.depth for axis in axes), default=-1)
+
+
+def place(expr: Expr, env: Env) -> Place:
+    """Where to find an object argument."""
+    if isinstance(expr, Object):
+        return Named(expr.name)
+    assert isinstance(expr, Variable)
+    bound = env[expr.name]
+    assert not isinstance(bound, Node)
+    return bound

@@ -10,13 +10,11 @@ import torch
 from torch import Tensor
 
 from pdsketch.lang import TRUE, ObjectType, Predicate, Update
-from pdsketch.tensor.compile.fold import over
-from pdsketch.tensor.compile.logic import Logic, logic_of
+from pdsketch.tensor.compile.logic import FuzzyLogic, logic_of, over
 from pdsketch.tensor.compile.lower import Lowering
 from pdsketch.tensor.compile.node import INSTANCE, Axes, Axis, Run, aligned
-from pdsketch.tensor.compile.read import Along, Place, axes_of, index_of
-from pdsketch.tensor.compile.scope import Binding, level_of, place
-from pdsketch.tensor.states import whole
+from pdsketch.tensor.compile.read import Along, Binding, Place, axes_of, depth_of, index_of, place
+from pdsketch.tensor.states import saturating
 from pdsketch.tensor.states.values import fully_soft, numbers
 
 
@@ -24,16 +22,18 @@ from pdsketch.tensor.states.values import fully_soft, numbers
 class Writer:
     """An update for every ground instance of its action.
 
-    ``axes`` are those over which the target ranges, the instances first. A
-    *local* tensor is ``[state, *axes, *value]``, a *table* ``[state, instance,
-    *objects, *value]``. ``extra`` are the axes of variables that the target does
-    not mention: over them, one entry has several writers.
+    ``axes`` are those over which the target ranges, the instances first. A *local* tensor is ``[state, *axes,
+    *value]``, a *table* ``[state, instance, *objects, *value]``. ``extra`` are the axes of variables that the
+    target does not mention: over them, one entry has several writers.
+
+    It is made of an ``update`` of ``predicate``; ``lowering`` compiles its condition and value under its
+    logic, where ``env`` says what the action's parameters are bound to.
     """
 
     def __init__(
         self, update: Update, predicate: Predicate, lowering: Lowering, env: Mapping[str, Binding]
     ) -> None:
-        own, inner = lowering.bound(update.variables, env, level_of(env))
+        own, inner = lowering.bound(update.variables, env, depth_of(env))
         self.op = update.op
         self.type = predicate.type
         self.types = predicate.object_types
@@ -83,11 +83,11 @@ class Writer:
         """
         value = numbers(self.value(run), self.type)
         if self.op == "decrease":
-            value = whole.negative(value)
+            value = saturating.negative(value)
         elif self.op == "scale-down":
             value = 1.0 / value - 1.0
         elif self.op == "scale-up":
-            value = whole.subtract(value, torch.ones_like(value))
+            value = saturating.subtract(value, torch.ones_like(value))
         if self.always:
             return value
         gate = self._gates(run)
@@ -97,8 +97,8 @@ class Writer:
         if self.op not in ("scale-up", "scale-down"):
             return self._sum(change)
         one = torch.ones_like(change)
-        factor = self._product(whole.add(change, one))
-        return whole.subtract(factor, torch.ones_like(factor))
+        factor = self._product(saturating.add(change, one))
+        return saturating.subtract(factor, torch.ones_like(factor))
 
     def _gates(self, run: Run) -> Tensor:
         """The gate over ``axes`` and ``extra`` as floats, 0 where there is no object."""
@@ -117,7 +117,7 @@ class Writer:
 
     def _sum(self, tensor: Tensor) -> Tensor:
         dims = self._extra_dims()
-        return whole.total(tensor, dims) if dims else tensor
+        return saturating.total(tensor, dims) if dims else tensor
 
     def _any(self, truth: Tensor) -> Tensor:
         dims = self._extra_dims()
@@ -130,7 +130,7 @@ class Writer:
     def _product(self, tensor: Tensor) -> Tensor:
         for dim in reversed(self._extra_dims()):
             one = tensor.new_ones(*tensor.shape[:dim], *tensor.shape[dim + 1 :])
-            tensor = reduce(whole.multiply, tensor.unbind(dim), one)
+            tensor = reduce(saturating.multiply, tensor.unbind(dim), one)
         return tensor
 
     def _extra_dims(self) -> tuple[int, ...]:
@@ -196,7 +196,7 @@ class Writer:
         return total > 0.5 if local.dtype == torch.bool else total
 
 
-def soft(logic: Logic) -> Logic:
+def soft(logic: FuzzyLogic) -> FuzzyLogic:
     """The logic on floats: Gödel's for a crisp one."""
     return logic_of("godel") if logic.crisp else logic
 
@@ -207,4 +207,4 @@ def beside(gate: Tensor, value: Tensor) -> Tensor:
 
 
 def _in_order(axes: set[Axis]) -> Axes:
-    return tuple(sorted(axes, key=lambda axis: axis.level))
+    return tuple(sorted(axes, key=lambda axis: axis.depth))

@@ -217,6 +217,7 @@ class Quantiser:
         for row, values in zip(middles, codes.values, strict=True):
             row[max(len(values) - 1, 0) :] = torch.inf
         self._first = table[:, 0].to(device) if self._longest else None
+        # Evenly spaced values need no search: counting steps from the first finds each.
         self._even = all(map(_is_even, codes.values, codes.steps))
         self._table = table.to(device)
         self._middles = middles.contiguous().to(device)
@@ -229,6 +230,7 @@ class Quantiser:
         if self._even:
             return self._count(values - self._first)
         at, anchors = self._nearest(values)
+        # Two numbers in one, as in mixed radix: which value is nearest, and how many steps away from it.
         return at + self._longest * self._count(values - anchors)
 
     def snap(self, values: Tensor) -> Tensor:
@@ -256,6 +258,7 @@ class Quantiser:
         if not steps.numel() or float(steps.abs().amax()) <= _FURTHEST:
             return steps.long()
         near = steps.clamp(-_FURTHEST, _FURTHEST).long()
+        # The bits of a positive float, read as an integer, grow with it: cheap numbers for huge distances.
         beyond = (steps.abs().clamp(min=_FURTHEST).view(torch.int64) - _FURTHEST_BITS) >> 20
         return near + near.sign() * beyond
 

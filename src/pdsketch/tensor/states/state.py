@@ -2,19 +2,97 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import zip_longest
+from itertools import islice, product, zip_longest
+from os import PathLike
+from pathlib import PurePath
 from typing import Any, final, overload
 
 import torch
 from torch import Tensor
 
-from pdsketch.lang import Domain, ObjectType, Problem, error
-from pdsketch.tensor.states.intake import take_in, values_of
-from pdsketch.tensor.states.notebook import html_of
-from pdsketch.tensor.states.padding import absent, padded
+from pdsketch.files import write_output
+from pdsketch.lang import (
+    Data,
+    Domain,
+    Error,
+    Expr,
+    Fact,
+    ObjectType,
+    Problem,
+    Source,
+    did_you_mean,
+    error,
+    html_table,
+    parse_goal,
+    plain,
+    problem_text,
+    short,
+    show_atom,
+    shown,
+)
 from pdsketch.tensor.states.universe import ObjectLayout, Universe, layout_for, layout_of
+from pdsketch.tensor.states.validation import validated, values_of
 from pdsketch.tensor.states.values import harden, unify
+
+# What states of different sizes share: the axes of predicates, padded; and what a state may lack.
+
+
+def absent(domain: Domain, name: str) -> Error:
+    """The error for a predicate that a state has no value for."""
+    predicate = domain.predicates.get(name)
+    if predicate is None:
+        return error(
+            "unknown-predicate",
+            f"the domain has no predicate `{name}`",
+            help=did_you_mean(name, domain.predicates),
+        )
+    why = {
+        "raw": f"`{name}` is absent: only the encoder reads it, and it is not carried from step to step",
+        "encoded": f"`{name}` is not encoded yet",
+        "derived": f"`{name}` is derived, and not held by a state",
+        "external": f"`{name}` is an external function, and not held by a state",
+    }.get(predicate.role, f"the state has no value for `{name}`")
+    fixes = {
+        "raw": "read an encoded predicate instead",
+        "encoded": "call `model.encode(state)` first",
+        "derived": "ask `model.holds`",
+    }
+    code = "absent-predicate" if predicate.role == "raw" else "no-value"
+    return error(code, why, predicate.span, help=fixes.get(predicate.role))
+
+
+def padded(name: str, parts: list[Tensor], axes: list[int], domain: Domain) -> list[Tensor]:
+    """Tensors grown to common object axes: the last object is repeated, so that networks see real values.
+
+    ``parts`` are the tables ``[state, *objects, *value]`` of the predicate ``name`` in states of ``domain``,
+    ``axes`` the sizes that their object axes get. Values whose own shapes differ are an error at the
+    predicate.
+    """
+    own = next((p.shape[1 + len(axes) :] for p in parts if 0 not in p.shape[: 1 + len(axes)]), None)
+    padded = []
+    for part in parts:
+        grown = part
+        if own is not None and part.shape[1 + len(axes) :] != own:
+            if part.numel():
+                raise error(
+                    "shape-mismatch",
+                    f"`{name}` has values of shape {tuple(own)} in one state and "
+                    f"{tuple(part.shape[1 + len(axes) :])} in another",
+                    domain.predicates[name].span,
+                )
+            grown = part.new_zeros(*part.shape[: 1 + len(axes)], *own)
+        for axis, wanted in enumerate(axes, start=1):
+            found = grown.shape[axis]
+            if found == 0 and wanted:
+                grown = grown.new_zeros(*grown.shape[:axis], wanted, *grown.shape[axis + 1 :])
+            elif found < wanted:
+                places = torch.arange(wanted, device=grown.device).clamp(max=found - 1)
+                grown = grown.index_select(axis, places)
+        padded.append(grown)
+    return padded
+
 
 _CPU = torch.device("cpu")
 
@@ -40,11 +118,10 @@ def difference(theirs: Domain, ours: Domain) -> str | None:
 class StateBatch:
     """Several states of one domain, possibly with different objects.
 
-    ``tensors[p]`` is ``[state, *object axes, *value axes]``. The axis of a type
-    is as long as in the state with most objects of it; states with fewer are
-    padded by repeating their last object, and masked wherever that matters.
-    ``rows[i]`` says which of ``layout.universes`` state ``i`` has; None: all have
-    the one there is.
+    ``tensors[p]`` is ``[state, *object axes, *value axes]``. The axis of a type is as long as in the state
+    with most objects of it; states with fewer are padded by repeating their last object, and masked wherever
+    that matters. ``size`` states of ``domain`` there are; ``rows[i]`` says which of the universes of
+    ``layout`` state ``i`` has; None: all have the one there is.
     """
 
     __slots__ = ("_cache", "domain", "layout", "rows", "size", "tensors")
@@ -295,7 +372,7 @@ class State:
             found = type(domain).__name__
             raise error("bad-domain", f"a State takes a Domain first, and a {found} was given")
         layout = layout_for(domain, objects)
-        self.batch = StateBatch(domain, layout, None, 1, take_in(layout.universes[0], values))
+        self.batch = StateBatch(domain, layout, None, 1, validated(layout.universes[0], values))
 
     @staticmethod
     def _of(batch: StateBatch) -> State:
@@ -307,7 +384,7 @@ class State:
     def of_problem(problem: Problem) -> State:
         """The initial state of a problem."""
         universe = Universe.known(problem.domain, problem.universe)
-        tensors = take_in(universe, values_of(problem, universe))
+        tensors = validated(universe, values_of(problem, universe))
         return State._of(StateBatch(problem.domain, layout_of((universe,), _CPU), None, 1, tensors))
 
     @property
@@ -374,3 +451,77 @@ class State:
     def _repr_html_(self) -> str:
         """A table of predicates and their values, for notebooks."""
         return html_of(self)
+
+
+# States as notebooks show them.
+
+MOST_ROWS = 20
+"""Values of a predicate that are shown; set by hand."""
+
+MOST_NUMBERS = 16
+"""Numbers of a value that are shown; set by hand."""
+
+
+def html_of(state: State) -> str:
+    """A table of predicates and their values."""
+    rows = []
+    for name, tensor in state.values.items():
+        axes = [state.members(type_) for type_ in state.domain.predicates[name].object_types]
+        values = tensor.reshape(-1, *tensor.shape[len(axes) :])
+        atoms = ((name, *objects) for objects in product(*axes))
+        for atom, value in islice(zip(atoms, values, strict=True), MOST_ROWS):
+            rows.append((show_atom(atom), _text(value)))
+        if len(values) > MOST_ROWS:
+            rows.append((f"{name} …", f"{len(values)} values"))
+    return html_table(f"State of {state.domain.name}", rows)
+
+
+def _text(value: Tensor) -> str:
+    if value.numel() > MOST_NUMBERS:
+        return f"{' × '.join(map(str, value.shape))} numbers"
+    given: Any = value.tolist()
+    return shown(short(plain(given)))
+
+
+# States as problems: what a world shows, as a file that any command takes.
+
+
+def problem_of(state: State, goal: str | Expr, name: str = "problem") -> Problem:
+    """The problem of reaching a goal from a state; Booleans and ints are rounded."""
+    if not isinstance(state, State):
+        raise error("bad-state", f"a State was wanted, and a {type(state).__name__} was given")
+    checked = parse_goal(goal, state.domain, state.universe) if isinstance(goal, str) else goal
+    return Problem(
+        name,
+        state.domain,
+        Source(name, ""),
+        state.objects,
+        state.universe,
+        dict(facts_of(state.crisp())),
+        checked,
+        "cost" if state.domain.has_costs else "unit",
+    )
+
+
+def write_problem(state: State, goal: str | Expr, path: str | PathLike[str]) -> None:
+    """Write a state and a goal as a problem file.
+
+    ``load_problem(path, domain).state`` is the state again. Encoded variables are
+    written as they are, so that the problem begins from what was encoded.
+    """
+    name = re.sub(r"[^a-z0-9_-]+", "-", PurePath(path).stem.lower())
+    text = problem_text(problem_of(state, goal, name if name[:1].isalpha() else f"problem-{name}"))
+    write_output(path, text)
+
+
+def facts_of(state: State) -> Iterator[tuple[Fact, Data]]:
+    """Every ground atom with its value; Booleans that are false are left out."""
+    for name, tensor in state.values.items():
+        predicate = state.domain.predicates[name]
+        axes = [state.members(type_) for type_ in predicate.object_types]
+        values: Any = tensor.reshape(-1, *tensor.shape[len(axes) :]).tolist()
+        for objects, value in zip(product(*axes), values, strict=True):
+            if not predicate.type.is_bool:
+                yield (name, *objects), short(plain(value))
+            elif value:
+                yield (name, *objects), True

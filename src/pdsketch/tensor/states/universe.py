@@ -35,13 +35,13 @@ class Universe:
     axes: constants as declared, then objects as ``objects`` lists them.
     """
 
-    __slots__ = ("__weakref__", "_at", "_formulas", "_members", "domain", "intakes", "types")
+    __slots__ = ("__weakref__", "_at", "_formulas", "_members", "domain", "types", "validations")
 
     def __init__(self, domain: Domain, types: Mapping[str, ObjectType]) -> None:
         self.domain = domain
         self.types = dict(types)
         self._formulas: dict[str, Expr] = {}
-        self.intakes: dict[tuple[Any, ...], Any] = {}
+        self.validations: dict[tuple[Any, ...], Any] = {}
         self._members: dict[ObjectType, tuple[str, ...]] = {}
         self._at: dict[ObjectType, dict[str, int]] = {}
 

@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from pdsketch.lang import ValueType
-from pdsketch.tensor.states import whole
+from pdsketch.tensor.states import saturating
 
 
 def is_categorical(type_: ValueType) -> bool:
@@ -73,7 +73,7 @@ def harden(tensor: Tensor, type_: ValueType) -> Tensor:
         return tensor > 0.5
     if is_categorical(type_):
         return tensor.argmax(-1)
-    return whole.rounded(tensor)
+    return saturating.rounded(tensor)
 
 
 def fully_soft(tensor: Tensor, type_: ValueType) -> Tensor:
@@ -145,5 +145,5 @@ def is_sound(tensor: Tensor, type_: ValueType) -> Tensor | None:
     """Where a predicted value is finite, and in the range of its type; None: everywhere."""
     if tensor.is_floating_point():
         return torch.isfinite(tensor)
-    beyond = whole.has_left(tensor, type_)
+    beyond = saturating.has_left(tensor, type_)
     return None if beyond is None else ~beyond

@@ -23,14 +23,7 @@ from pdsketch.training.data.episode import (
     check_success,
     judged,
 )
-from pdsketch.training.data.episode_arrays import (
-    PER_ACTION,
-    Array,
-    EpisodeArrays,
-    as_given,
-    narrow,
-    width_of,
-)
+from pdsketch.training.data.episode_arrays import PER_ACTION, Array, EpisodeArrays, as_given, narrow, width_of
 
 _NO_GOALS: Mapping[str, Success] = {}
 
@@ -67,6 +60,9 @@ class Recorder:
     ) -> None:
         """Add an episode; ``values`` holds one array ``[states, *objects, *shape]`` per predicate.
 
+        ``objects`` are the names by type, in the order of the arrays; ``actions``, one fewer than states, are
+        steps such as ``("move", "rob", "a")``. ``goal`` is a formula and ``success`` its truth in each state,
+        with None where nobody knows. ``executable`` says of each action whether it could be carried out.
         ``goals`` are any number of goals with their success, beside ``goal`` or without it.
         """
         universe_at = self._universe(objects)
@@ -242,3 +238,23 @@ def _labels(success: Success, count: int) -> Array:
 
 def _join(parts: list[Array], dtype: Any) -> Array:
     return np.concatenate(parts) if parts else np.zeros(0, dtype=dtype)
+
+
+# Several sets of episodes as one.
+
+
+def join_episodes(parts: Iterable[EpisodeArrays], domain: Domain) -> EpisodeArrays:
+    """The episodes of all parts, one part after the other; no `State` is made on the way."""
+    recorder = Recorder(domain)
+    for arrays in parts:
+        for at in range(len(arrays)):
+            steps = slice(int(arrays.starts[at]) - at, int(arrays.starts[at + 1]) - at - 1)
+            executable = arrays.executable[steps]
+            recorder.add(
+                arrays.universes[arrays.universe[at]].objects,
+                {name: arrays.table(name, at) for name in arrays.values},
+                arrays.actions_of(at),
+                executable=executable.tolist() if len(executable) and executable.min() >= 0 else None,
+                goals=arrays.judged(at),
+            )
+    return recorder.arrays()

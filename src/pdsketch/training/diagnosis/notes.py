@@ -1,7 +1,7 @@
 """What a fit leaves behind on the model, beside its weights.
 
 Which blanks were trained and on what, what is said of each, how finely variables
-are told apart, and how far encodings transition without a reason.
+are told apart, and how far encodings move without a reason.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from pdsketch.tensor import (
     CODEBOOKS,
     CRISP,
     NOISE,
+    TRAINED,
+    VERDICTS,
     Codes,
     ExperienceRecorder,
     note_codes,
@@ -27,7 +29,7 @@ from pdsketch.tensor import (
     note_samples,
 )
 from pdsketch.training.data.episode_arrays import Array
-from pdsketch.training.diagnosis.verdicts import NOTE as VERDICTS, Verdict
+from pdsketch.training.diagnosis.blanks import Verdict
 from pdsketch.training.losses import real_entries
 from pdsketch.training.time_slice import TimeSlice, Transition, encode, where
 from pdsketch.training.training_set import TrainingSet
@@ -56,8 +58,8 @@ MOST_NOISE: Final = 0.5
 def take_notes(training: TrainingSet, states: Array, reached: Iterable[str]) -> None:
     """Remember on the model what it was trained on, from the examples of the training data."""
     notes = training.model.notes
-    notes["trained"] = sorted({*notes.get("trained", ()), *reached})
-    errors, recorder = _Errors(training), ExperienceRecorder(notes["trained"])
+    notes[TRAINED] = sorted({*notes.get(TRAINED, ()), *reached})
+    errors, recorder = _Errors(training), ExperienceRecorder(notes[TRAINED])
     once = states[training.dataset.once[states]]
     with training.model.blanks.watched(recorder), bounding(training.model):
         for some in _parts(np.union1d(_spread(states, MOST_WATCHED), _extremes(training, states))):
@@ -175,18 +177,18 @@ def _seen(training: TrainingSet, states: Array) -> dict[str, Tensor]:
 def _codes(training: TrainingSet, name: str, values: Tensor, noise: Mapping[str, Tensor]) -> Codes:
     """The codes of a variable; noise counts where it is encoded, and where the data never varied."""
     predicate = training.domain.predicates[name]
-    transitions = noise.get(name, torch.zeros(values.shape[1]))
+    moves = noise.get(name, torch.zeros(values.shape[1]))
     if predicate.role != "encoded":
         low, high = (end.cpu() for end in values.aminmax(dim=0))
-        transitions = torch.where(low == high, 2 * transitions, 0.0)
-    return Codes.of(values, predicate.type.tolerance, transitions.tolist())
+        moves = torch.where(low == high, 2 * moves, 0.0)
+    return Codes.of(values, predicate.type.tolerance, moves.tolist())
 
 
 @final
 class _Errors:
     """How far float variables are from what the model predicts of them, one step ahead.
 
-    What an action does not write transitions by the encoder's noise alone; what it
+    What an action does not write moves by the encoder's noise alone; what it
     writes, by the model's own error, too. The two are kept apart, and the larger counts.
     """
 

@@ -15,7 +15,7 @@ from torch import Tensor
 from pdsketch.lang import Action, ObjectType, Predicate
 from pdsketch.tensor import Universe, numbers
 from pdsketch.training.data.episode_arrays import Array
-from pdsketch.training.diagnosis.compare import Compared, gaps
+from pdsketch.training.diagnosis.measures import Compared, gaps
 from pdsketch.training.time_slice import TimeSlice
 from pdsketch.training.training_set import TrainingSet
 
@@ -109,6 +109,7 @@ class Worst:
         if not rows:
             return
         gap = gaps(found.found, found.wanted, predicate) if predicate.type.prim == "float32" else found.wrong
+        # A prediction that is no number is further off than any other.
         size = torch.where(wrong, gap.reshape(wrong.shape).float().nan_to_num(nan=torch.inf), -1.0)
         most, place = size.max(-1)
         key = (action.name, predicate.name)

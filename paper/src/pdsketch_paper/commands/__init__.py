@@ -1,0 +1,1 @@
+"""The commands of the reproduction: ``pdsketch data``, ``baseline``, ``demo`` and ``reproduce``."""

@@ -1,0 +1,1 @@
+"""Faults in anger, with the commands of the reproduction: ``python -m paper.tests.torture``."""

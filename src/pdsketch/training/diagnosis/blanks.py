@@ -1,0 +1,396 @@
+"""What each blank does on the data, whether what depends on it comes out right, and all of that in a word."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from math import prod
+from typing import Any, Final, Literal, final
+
+import torch
+from torch import Tensor, nn
+
+from pdsketch.lang import Blank, ValueType
+from pdsketch.tensor import (
+    NOTE,
+    TRAINED,
+    Callee,
+    Given,
+    features,
+    formed,
+    in_words,
+    is_categorical,
+    out_of_distribution,
+)
+from pdsketch.training.diagnosis.measures import Judged, Measures, TransitionErrors
+from pdsketch.training.training_set import TrainingSet
+
+# What is said of a blank, in one word: the words of reports, documents and reasons.
+
+Verdict = Literal[
+    "learned",
+    "given",
+    "one-sided",
+    "undecided",
+    "ambiguous",
+    "collapsed",
+    "never-varied",
+    "never-trained",
+    "never-called",
+    "outside",
+]
+
+MEANINGS: Final[Mapping[Verdict, str]] = {
+    "learned": "sure of itself on the data, and what depends on it comes out right",
+    "given": "a function of yours, with nothing in it to learn",
+    "one-sided": "a Boolean that is true on all inputs of the data, or on none",
+    "undecided": "a Boolean, not seen to be right, with a truth from 0.1 to 0.9 on over 5 % of inputs",
+    "ambiguous": "unsure of its value, or what depends on it comes out wrong on the data",
+    "collapsed": "an encoder that gives everything the same value, though its inputs differ",
+    "never-varied": "its inputs were always the same, or what it writes never changed",
+    "never-trained": "no gradient ever reached it: nothing in the data depends on it",
+    "never-called": "nothing that was measured evaluates it",
+    "outside": "more than 5 % of its inputs on other data are unlike all that it was trained on",
+}
+"""What each word means."""
+
+REMEDIES: Final[Mapping[Verdict, str]] = {
+    "one-sided": "add episodes in which it should be otherwise",
+    "undecided": "add goals or transitions that depend on it, or train longer",
+    "ambiguous": "look at `worst`; give it the inputs that decide, or more data, or train longer",
+    "collapsed": "train again with another seed, or add goals that need the difference",
+    "never-varied": "add episodes in which it differs",
+    "never-trained": "add goals, transitions or `executable` that depend on it, or remove it",
+    "outside": "add episodes with such values",
+}
+"""What helps against each word that tells of a hole."""
+
+SURE: Final = 0.9
+"""A truth value or a choice is sure at this probability, or at one minus it; set by hand."""
+
+MOST_UNSURE: Final = 0.05
+"""A blank may be unsure on this part of its inputs, or not trained near them, and be sure; set by hand."""
+
+RIGHT: Final = 0.95
+"""What depends on a blank comes out right when this part of it does; set by hand."""
+
+
+# Where each blank is used: in effects, in goals, in preconditions, as an encoder.
+
+
+@final
+@dataclass
+class Uses:
+    """The uses of one blank, through derived predicates too.
+
+    ``values`` and ``gates`` are effects, each an action and the predicate that it
+    writes; ``goals`` are indices of the training's goals; ``preconditions`` are actions;
+    ``encodes`` is the encoded variable whose body calls it, if one does.
+    """
+
+    values: set[tuple[str, str]] = field(default_factory=set)
+    gates: set[tuple[str, str]] = field(default_factory=set)
+    goals: set[int] = field(default_factory=set)
+    preconditions: set[str] = field(default_factory=set)
+    encodes: str | None = None
+
+
+def uses_of(training: TrainingSet) -> dict[str, Uses]:
+    """The uses of every blank of a training set's domain."""
+    domain = training.domain
+    found = {name: Uses() for name in domain.blanks}
+    for predicate in domain.predicates.values():
+        if predicate.role == "encoded" and predicate.body is not None:
+            for name in domain.analysis.blanks(predicate.body, encoders=False):
+                found[name].encodes = predicate.name
+    for action in domain.actions.values():
+        for update in action.effects:
+            effect = (action.name, update.target.predicate)
+            for name in domain.analysis.blanks(update.condition, encoders=False):
+                found[name].gates.add(effect)
+            if update.value is not None:
+                for name in domain.analysis.blanks(update.value, encoders=False):
+                    found[name].values.add(effect)
+        for name in domain.analysis.blanks(action.precondition, encoders=False):
+            found[name].preconditions.add(action.name)
+    for at, goal in enumerate(training.goals):
+        for name in domain.analysis.blanks(goal):
+            found[name].goals.add(at)
+    return found
+
+
+# How many of a blank's inputs on some data are outside what it was trained on.
+
+
+@final
+class Outside:
+    """Counts them by blank, and keeps one in words: give it to `Functions.watched`."""
+
+    def __init__(self, notes: Mapping[str, Any]) -> None:
+        self._records: Mapping[str, Any] = notes.get(NOTE, {})
+        self.counts: dict[str, int] = {}
+        self.examples: dict[str, str] = {}
+
+    def __call__(self, callee: Callee, given: Sequence[Given], leading: torch.Size, result: Tensor) -> None:
+        """Look at one call."""
+        records = self._records.get(callee.name)
+        if not records or 0 in leading:
+            return
+        axes = len(leading)
+        outside = torch.zeros(leading, dtype=torch.bool, device=result.device)
+        for record, feature in zip(records, features(callee, given, axes), strict=False):
+            found = out_of_distribution(record, feature, callee.name)
+            if bool(found.any()):
+                first = feature.values[tuple(found.nonzero()[0].tolist())]
+                self.examples.setdefault(callee.name, in_words(feature, record, first))
+                outside |= found.any(-1) if found.dim() > axes else found
+        self.counts[callee.name] = self.counts.get(callee.name, 0) + int(outside.sum())
+
+
+CLOSE = 0.1
+"""A predicted number is right, too, where its error is this part of the change; set by hand."""
+
+
+_MOST_RANGES = 16
+"""The ranges of a blank's inputs are told where they are at most this many numbers."""
+
+
+@final
+@dataclass
+class BlankReport:
+    """What the data says about one blank.
+
+    ``trained``: whether it ever received a gradient. ``calls``: how many inputs it
+    was evaluated on; for Booleans ``true`` and ``undecided`` (truth between 0.1 and 0.9)
+    how many of them, for ints ``undecided`` those whose likeliest choice has less than
+    0.9. ``spread`` is the standard deviation of the numbers it returned, ``codes_used``
+    how many of ``codes`` choices an encoder used. ``inputs_varied`` and
+    ``target_changed`` say whether its inputs and the variables that it writes ever
+    differed. ``right`` is the accuracy of what depends on it (None: nothing measured does),
+    ``ranges`` the least and greatest of each number of each input, where they are few.
+    ``form`` is the simple function that answers for its network, in a few words. On other data than
+    that of the fit, ``outside`` counts the inputs unlike those that it was trained on; ``such_as`` is one.
+    """
+
+    signature: str
+    trained: bool = False
+    learnable: bool = True
+    boolean: bool = False
+    calls: int = 0
+    true: int = 0
+    undecided: int = 0
+    spread: float | None = None
+    codes: int | None = None
+    codes_used: int | None = None
+    inputs_varied: bool = True
+    target_changed: bool = True
+    right: float | None = None
+    ranges: tuple[tuple[tuple[float, float], ...], ...] | None = None
+    form: str | None = None
+    outside: int = 0
+    such_as: str | None = None
+
+    @property
+    def verdict(self) -> Verdict:
+        """The report in a word; `MEANINGS` says what each means."""
+        if not self.learnable:
+            return "given"
+        if not self.trained:
+            return "never-trained"
+        if not self.calls:
+            return "never-called"
+        if self.outside > MOST_UNSURE * self.calls:
+            return "outside"
+        if self.boolean and self.true in (0, self.calls):
+            return "one-sided"
+        unsure = self.undecided > MOST_UNSURE * self.calls
+        # A threshold between two examples may lie anywhere between them: unsure there, and yet right.
+        if self.boolean and unsure and (self.right is None or self.right < RIGHT):
+            return "undecided"
+        if not self.boolean and not (self.inputs_varied and self.target_changed):
+            return "never-varied"
+        if self.codes_used == 1 or (self.spread is not None and self.spread < 1e-6):
+            return "collapsed"
+        if (unsure and not self.boolean) or (self.right is not None and self.right < RIGHT):
+            return "ambiguous"
+        return "learned"
+
+    @property
+    def note(self) -> str:
+        """What else is worth a word: codes used, or the spread of what an encoder returns."""
+        if self.codes is not None:
+            return f"{self.codes_used} of {self.codes} codes used"
+        return "" if self.spread is None else f"spread {self.spread:.3g}"
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return {**asdict(self), "verdict": self.verdict}
+
+
+@final
+class Watched:
+    """Counts what the networks of blanks return, while inside `watching`.
+
+    ``elsewhere``: the data is other than that of the fit, so that inputs may be outside.
+    """
+
+    def __init__(self, training: TrainingSet, *, elsewhere: bool = False) -> None:
+        self.training = training
+        self._outside = Outside(training.model.notes if elsewhere else {})
+        self._watches = {
+            name: _Watch(blank)
+            for name, blank in training.domain.blanks.items()
+            if training.model.blanks.network(name) is not None
+        }
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Within, every call of a blank's network is counted."""
+        networks = {name: self.training.model.blanks.network(name) for name in self._watches}
+        hooks = [
+            network.register_forward_hook(self._watches[name].see)
+            for name, network in networks.items()
+            if network is not None
+        ]
+        try:
+            with self.training.model.blanks.watched(self._outside):
+                yield
+        finally:
+            for hook in hooks:
+                hook.remove()
+
+    def reports(self, measures: Measures) -> dict[str, BlankReport]:
+        """A report on every blank, once the data has been measured."""
+        trained = set(self.training.model.notes.get(TRAINED, ()))
+        uses, reports = uses_of(self.training), {}
+        for name, blank in self.training.domain.blanks.items():
+            network = self.training.model.blanks.network(name)
+            learnable = network is not None and any(p.requires_grad for p in network.parameters())
+            report = BlankReport(blank.signature, name in trained, learnable, blank.returns.is_bool)
+            if name in self._watches:
+                self._watches[name].tell(report, encoder=uses[name].encodes is not None)
+                report.outside = self._outside.counts.get(name, 0)
+                report.such_as = self._outside.examples.get(name)
+            kinds = [part.form.kind if part.form else "network" for part in formed(network).values()]
+            report.form = " if ".join(kinds) or None
+            _judge(report, uses[name], measures)
+            reports[name] = report
+        return reports
+
+
+@final
+class _Watch:
+    """What one network was given and returned."""
+
+    def __init__(self, blank: Blank) -> None:
+        self.blank = blank
+        self.calls, self.true, self.undecided = 0, 0, 0
+        self.used: Tensor | None = None
+        self.ranges: list[tuple[Tensor, Tensor]] = []
+        self.moments: tuple[Tensor, Tensor] | None = None
+
+    @torch.no_grad()
+    def see(self, _module: nn.Module, inputs: tuple[Any, ...], output: Tensor) -> None:
+        """Count one batch of calls."""
+        self._see_inputs(inputs)
+        type_ = self.blank.returns
+        if type_.prim == "bool":
+            self.calls += output.numel()
+            # Counted in passing, by hooks: to keep what networks returned would take the memory of the
+            # whole data.
+            self.true += int((output > 0.5).sum())
+            self.undecided += int(((output > 1 - SURE) & (output < SURE)).sum())
+        elif is_categorical(type_):
+            odds = torch.softmax(output, -1)
+            likeliest, which = odds.max(-1)
+            self.calls += likeliest.numel()
+            self.undecided += int((likeliest < SURE).sum())
+            used = torch.bincount(which.flatten(), minlength=output.shape[-1])
+            self.used = used if self.used is None else self.used + used
+        else:
+            flat = output.reshape(-1, _width(type_, output)).double()
+            self.calls += len(flat)
+            new = torch.stack([flat.sum(0), flat.square().sum(0)])
+            self.moments = (
+                (new[0], new[1])
+                if self.moments is None
+                else (
+                    self.moments[0] + new[0],
+                    self.moments[1] + new[1],
+                )
+            )
+
+    def _see_inputs(self, inputs: tuple[Any, ...]) -> None:
+        """Widen the range of each number of each input."""
+        values = [given[0] if isinstance(given, tuple) else given for given in inputs]
+        if not all(t.numel() for t in values):
+            return
+        widths = [_width(i.type, t) for i, t in zip(self.blank.inputs, values, strict=True)]
+        seen = [torch.aminmax(t.reshape(-1, n).float(), dim=0) for t, n in zip(values, widths, strict=True)]
+        self.ranges = [
+            (torch.minimum(low, lower), torch.maximum(high, higher))
+            for (low, high), (lower, higher) in zip(self.ranges or seen, seen, strict=True)
+        ]
+
+    def tell(self, report: BlankReport, *, encoder: bool) -> None:
+        """Enter what was seen into the report."""
+        report.calls, report.true, report.undecided = self.calls, self.true, self.undecided
+        if self.ranges:
+            report.inputs_varied = any(bool((high > low).any()) for low, high in self.ranges)
+            if sum(len(low) for low, _ in self.ranges) <= _MOST_RANGES:
+                report.ranges = tuple(
+                    tuple(zip(low.tolist(), high.tolist(), strict=True)) for low, high in self.ranges
+                )
+        if not encoder or not self.calls:
+            return
+        if self.used is not None:
+            report.codes, report.codes_used = len(self.used), int((self.used > 0).sum())
+        elif self.moments is not None:
+            mean, square = (m / self.calls for m in self.moments)
+            report.spread = float((square - mean.square()).clamp_min(0).sqrt().mean())
+
+
+def _width(type_: ValueType, value: Tensor) -> int:
+    """How many numbers one value has in a tensor of them."""
+    if type_.shape is None:
+        return value.shape[-1]
+    return prod(type_.shape) * ((type_.choices or 1) if is_categorical(type_) else 1)
+
+
+def _judge(report: BlankReport, uses: Uses, measures: Measures) -> None:
+    """How right what depends on a blank is.
+
+    Of a value that effects write: the value alone, where the variable changed.
+    Otherwise the use that comes out best: what else a formula reads may be to
+    blame for the others.
+    """
+    written = _pooled(measures, uses.values)
+    if written.variables:
+        report.target_changed = written.changed > 0
+        report.right = _right_value(written)
+        return
+    goals = [Judged.of(measures.by_goal[sorted(uses.goals)])] if uses.goals else []
+    could = [measures.preconditions[name] for name in uses.preconditions if name in measures.preconditions]
+    found = [judged.balanced for judged in (*goals, *could) if judged.count]
+    gated = _pooled(measures, uses.gates)
+    if gated.changed:
+        found.append(min(gated.right_changed, gated.right_unchanged))
+    report.right = max(found) if found else None
+
+
+def _pooled(measures: Measures, effects: set[tuple[str, str]]) -> TransitionErrors:
+    total = TransitionErrors()
+    for action, predicate in effects:
+        errors: Mapping[str, TransitionErrors] = measures.effects.get(action, {})
+        if predicate in errors:
+            total.add(errors[predicate])
+    return total
+
+
+def _right_value(written: TransitionErrors) -> float | None:
+    if not written.changed:
+        return None
+    if written.change and written.value_distance <= CLOSE * written.change:
+        return max(RIGHT, 1.0 - written.wrong_value / written.changed)
+    return 1.0 - written.wrong_value / written.changed

@@ -1,0 +1,345 @@
+"""What the data does not show: missing examples, and predicates that nothing tells apart, as sentences."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterator, Mapping
+from itertools import combinations
+
+import numpy as np
+import torch
+
+from pdsketch.lang import (
+    Action,
+    Apply,
+    BlankCall,
+    Domain,
+    Expr,
+    Logic,
+    Predicate,
+    Variable,
+    children,
+    effect_expressions,
+    names_in,
+    walk,
+)
+from pdsketch.training.data.episode_arrays import Array
+from pdsketch.training.diagnosis.blanks import REMEDIES, BlankReport
+from pdsketch.training.diagnosis.measures import Measures
+from pdsketch.training.training_set import TrainingSet
+
+_NOTABLE_FALL = 0.05
+"""A held-out accuracy is worth a warning if it is lower by more than this. Set by hand."""
+
+_LEAST_JUDGED = 20
+"""A warning of that is given for no fewer held-out judgements: one alone is then no more than the fall."""
+
+_POOR = 0.5
+"""An effect that gets fewer of its changes right than this was not learned. Set by hand."""
+
+_MOST_NAMED = 5
+"""A warning lists at most so many names."""
+
+_HASHED_AT_ONCE = 1 << 24
+"""Numbers that are hashed at a time, which bounds the memory for it: 128 MiB of int64."""
+
+
+def warnings_of(
+    training: TrainingSet,
+    measures: Measures,
+    blanks: Mapping[str, BlankReport],
+    held_out: Measures | None = None,
+) -> tuple[str, ...]:
+    """All warnings about a model on its data, the gravest kinds first.
+
+    ``training`` joins the model to the data, ``measures`` is how right it was on them, ``blanks`` are the
+    reports by name; what is right there and wrong on those ``held_out`` is a warning of its own.
+    """
+    silent = _silent(training, blanks)
+    told = {name for names in silent.values() for name in names}
+    return (
+        *_silent_preconditions(silent),
+        *_unused_actions(training, blanks),
+        *_never_true(training),
+        *_contradictions(training),
+        *_non_identifiable(training),
+        *_poor_goals(measures),
+        *_poor_effects(training, measures),
+        *_blanks({name: report for name, report in blanks.items() if name not in told}),
+        *_worse_held_out(measures, held_out),
+    )
+
+
+def _silent(training: TrainingSet, blanks: Mapping[str, BlankReport]) -> dict[str, list[str]]:
+    """The actions that are taken without a word on ``executable``, and the blanks that wait for it."""
+    found = {}
+    for at, action in enumerate(training.actions):
+        word = training.dataset.executable[training.dataset.action == at]
+        names = sorted(training.reads.blanks(action.precondition, encoders=False))
+        untrained = [name for name in names if blanks[name].verdict == "never-trained"]
+        if untrained and len(word) and (word < 0).all():
+            found[action.name] = untrained
+    return found
+
+
+def _silent_preconditions(silent: Mapping[str, list[str]]) -> Iterator[str]:
+    """Blank preconditions about which nothing in the data speaks."""
+    for action, names in silent.items():
+        yield (
+            f"the precondition of `{action}` has no signal: no step says whether it was executable, so "
+            f"{_listed(names)} stays as it began and the action may never be applicable; "
+            "give `executable` with the episodes, or a precondition without blanks"
+        )
+
+
+def _unused_actions(training: TrainingSet, blanks: Mapping[str, BlankReport]) -> Iterator[str]:
+    used = {
+        training.actions[at].name for at in np.unique(training.dataset.action[training.dataset.action >= 0])
+    }
+    for action in training.domain.actions.values():
+        learns = [name for name in sorted(_blanks_of(training, action)) if blanks[name].learnable]
+        if action.name not in used and learns:
+            yield (
+                f"the action `{action.name}` never occurs in the data, so what it does was not learned: "
+                "add episodes in which it is taken"
+            )
+
+
+def _blanks_of(training: TrainingSet, action: Action) -> set[str]:
+    expressions = [action.precondition, *effect_expressions(action.effects)]
+    return set().union(*(training.reads.blanks(expr, encoders=False) for expr in expressions))
+
+
+def _never_true(training: TrainingSet) -> Iterator[str]:
+    """Goals that held in no state, and that call a blank which no goal that held calls."""
+    dataset = training.dataset
+    judged = dataset.goal >= 0
+    count = np.bincount(dataset.goal[judged], minlength=len(training.goals))
+    true = np.bincount(dataset.goal[judged], dataset.outcomes[judged], minlength=len(training.goals))
+    calls = [set(training.reads.blanks(goal)) for goal in training.goals]
+    shown = set[str]().union(*(calls[at] for at in np.flatnonzero(true)))
+    never = [at for at in np.flatnonzero((count > 0) & (true == 0)).tolist() if calls[at] - shown]
+    if not never:
+        return
+    first, more = dataset.arrays.goals[never[0]], len(never) - 1
+    what = f"the goal `{first}` was" if not more else f"the goals `{first}` and {more} more were"
+    silent = sorted(set[str]().union(*(calls[at] for at in never)) - shown)
+    yield (
+        f"{what} never true in the data, so nothing says when {_listed(silent)} should be true; "
+        "add episodes that reach it"
+    )
+
+
+def _contradictions(training: TrainingSet) -> Iterator[str]:
+    """States that are alike in all that the data holds, with one goal and both labels."""
+    dataset = training.dataset
+    judged = np.flatnonzero(dataset.goal >= 0)
+    keys = np.stack([state_hashes(training)[dataset.state[judged]], dataset.goal[judged]], axis=1)
+    _, group = np.unique(keys, axis=0, return_inverse=True)
+    group = group.reshape(-1)
+    labelled = np.bincount(group)
+    true = np.bincount(group, dataset.outcomes[judged], minlength=len(labelled))
+    both = (true > 0) & (true < labelled)
+    count = int(labelled[both].sum())
+    if count:
+        at = judged[np.flatnonzero(both[group])[0]]
+        yield (
+            f"the labels of {count} states contradict each other: the same state and goal "
+            f"(such as `{dataset.arrays.goals[dataset.goal[at]]}`, episode {dataset.episode[at]}) with "
+            "and without success; add a predicate that tells them apart, or correct `success`"
+        )
+
+
+def state_hashes(training: TrainingSet) -> Array:
+    """A number for each state of the data ``[s]``, the same where everything observed is."""
+    dataset = training.dataset
+    generator = np.random.default_rng(0)
+    rows = dataset.states.rows
+    size = dataset.states.size
+    found = np.zeros(size, dtype=np.int64) if rows is None else rows.cpu().numpy().astype(np.int64)
+    for name in sorted(dataset.arrays.values):
+        if name in dataset.gathered:
+            found = found * 31 + dataset.gathered[name].hashes()
+            continue
+        tensor = dataset.states.tensors[name]
+        tensor = tensor.flatten(1) if tensor.dim() > 1 else tensor.unsqueeze(1)
+        if not tensor.shape[1]:
+            continue
+        factors = generator.integers(1, 2**62, size=tensor.shape[1]) * 2 + 1
+        many = max(1, _HASHED_AT_ONCE // tensor.shape[1])
+        for first in range(0, size, many):
+            part = tensor[first : first + many]
+            part = (part + 0.0).view(torch.int32) if part.is_floating_point() else part
+            with np.errstate(over="ignore"):
+                mixed = part.cpu().numpy().astype(np.int64) * factors
+                mixed ^= mixed >> 29
+                found[first : first + many] = found[first : first + many] * 31 + mixed.sum(1)
+    return found
+
+
+def _non_identifiable(training: TrainingSet) -> Iterator[str]:
+    for p, q in non_identifiable(training):
+        yield (
+            f"`{p}` and `{q}` cannot be told apart by the data: they occur only together, in the same goals, "
+            "and read the same values; add goals that name one without the other"
+        )
+
+
+def _poor_goals(measures: Measures) -> Iterator[str]:
+    """Kinds of goals on which the model is no better than one that always says no."""
+    for kind in measures.goals:
+        judged = kind.judged
+        if judged.positives and judged.negatives and judged.accuracy < judged.always_false:
+            yield (
+                f"goals like `{kind.formula}` are judged right in {judged.accuracy:.3f} of the states, and "
+                f"always false would be in {judged.always_false:.3f}: look at `worst_goals`; train "
+                "longer, or add episodes that reach them"
+            )
+
+
+def _poor_effects(training: TrainingSet, measures: Measures) -> Iterator[str]:
+    """Effects that are to be learned and never changed anything, or that miss most changes."""
+    for action, effects in measures.effects.items():
+        for update in _first_updates(training.domain.actions[action]):
+            found = effects.get(update)
+            if found is None or not found.variables or not _is_learned(training, action, update):
+                continue
+            if not found.changed:
+                yield (
+                    f"`{action}` writes `{update}`, which never changed in its steps: that it changes "
+                    "nothing fits the data; add episodes in which it does"
+                )
+            elif found.right_changed < _POOR:
+                yield (
+                    f"of {found.changed} changes of `{update}` by `{action}`, {found.right_changed:.3f} are "
+                    "predicted right: look at `worst`; the effect may need other inputs, more data or "
+                    "more steps"
+                )
+
+
+def _first_updates(action: Action) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(u.target.predicate for u in action.effects))
+
+
+def _is_learned(training: TrainingSet, action: str, predicate: str) -> bool:
+    updates = [u for u in training.domain.actions[action].effects if u.target.predicate == predicate]
+    parts = [u.condition for u in updates] + [u.value for u in updates if u.value is not None]
+    return any(training.reads.blanks(part, encoders=False) for part in parts)
+
+
+def _blanks(blanks: Mapping[str, BlankReport]) -> Iterator[str]:
+    """Blanks that were never trained, are asked about other things, or collapsed."""
+    by_verdict: dict[str, list[str]] = defaultdict(list)
+    for name, report in blanks.items():
+        by_verdict[report.verdict].append(name)
+    if never := by_verdict["never-trained"]:
+        yield f"{_listed(never)} never received a gradient: {REMEDIES['never-trained']}"
+    for name in by_verdict["outside"]:
+        found = blanks[name]
+        yield (
+            f"`{name}` was never trained {found.such_as}; {found.outside} of its {found.calls} inputs here "
+            f"are unlike all that it was trained on: {REMEDIES['outside']}"
+        )
+    for name in by_verdict["collapsed"]:
+        what = f" ({blanks[name].note})" if blanks[name].codes else ""
+        yield f"`{name}` collapsed: it encodes everything alike{what}; {REMEDIES['collapsed']}"
+
+
+def _worse_held_out(train: Measures, held_out: Measures | None) -> Iterator[str]:
+    if held_out is None:
+        return
+    pairs = (
+        ("goals", train.goal_accuracy, held_out.goal_accuracy, held_out.judged.count),
+        ("steps", train.step_accuracy, held_out.step_accuracy, held_out.steps),
+    )
+    for what, own, other, count in pairs:
+        if count >= _LEAST_JUDGED and own - other > _NOTABLE_FALL:
+            yield (
+                f"{what} right {other:.3f} on held-out episodes and {own:.3f} on the training episodes: "
+                "more episodes would help, or a sketch with more structure"
+            )
+
+
+def _listed(names: list[str]) -> str:
+    some = ", ".join(f"`{name}`" for name in names[:_MOST_NAMED])
+    return some if len(names) <= _MOST_NAMED else f"{some} and {len(names) - _MOST_NAMED} more"
+
+
+# Predicates that are blanks and stand only side by side: nothing tells which of them is false.
+
+Inputs = frozenset[Hashable]
+
+
+def non_identifiable(training: TrainingSet) -> list[tuple[str, str]]:
+    """Pairs of Boolean predicates that are one blank each and that the data cannot tell apart.
+
+    They stand in the same conjunctions of the same goals, nothing else reads
+    either, and wherever they stand together they read a value in common; over
+    different values, what one of them learns is not the other's to explain.
+    """
+    domain = training.domain
+    elsewhere = _read_outside_goals(domain)
+    blank = [
+        p
+        for p in domain.predicates.values()
+        if p.role == "derived"
+        and p.type.is_bool
+        and isinstance(p.body, BlankCall)
+        and p.name not in elsewhere
+    ]
+    places = {p.name: _places(training, p) for p in blank}
+    return [
+        (p.name, q.name)
+        for p, q in combinations(blank, 2)
+        if places[p.name] and _side_by_side(places[p.name], places[q.name])
+    ]
+
+
+def _read_outside_goals(domain: Domain) -> set[str]:
+    """The predicates that actions and bodies of other predicates name."""
+    expressions = [p.body for p in domain.predicates.values() if p.body is not None]
+    for action in domain.actions.values():
+        expressions += [action.precondition, *effect_expressions(action.effects)]
+    return set().union(*map(names_in, expressions))
+
+
+def _places(training: TrainingSet, predicate: Predicate) -> dict[Hashable, list[Inputs]]:
+    """The conjunctions in goals in which a predicate stands, and what it reads in each.
+
+    A place outside any conjunction is one of its own.
+    """
+    found: dict[Hashable, list[Inputs]] = {}
+    for at, goal in enumerate(training.goals):
+        # The negation gives the goal itself a parent.
+        for number, node in enumerate(walk(Logic("not", (goal,)))):
+            for part in children(node):
+                if not (isinstance(part, Apply) and part.predicate == predicate.name):
+                    continue
+                if isinstance(node, Logic) and node.op == "and":
+                    found.setdefault((at, number), []).append(_inputs(predicate, part))
+                else:
+                    found[at, predicate.name] = []
+    return found
+
+
+def _inputs(predicate: Predicate, call: Apply) -> Inputs:
+    """The values that a predicate reads where it is called with these arguments."""
+    assert isinstance(predicate.body, BlankCall)
+    bound = {p.name: argument for p, argument in zip(predicate.parameters, call.args, strict=True)}
+    return frozenset(_bound(argument, bound) for argument in predicate.body.args)
+
+
+def _bound(expr: Expr, bound: Mapping[str, Expr]) -> Hashable:
+    match expr:
+        case Variable():
+            return bound.get(expr.name, expr)
+        case Apply():
+            return (expr.predicate, tuple(_bound(argument, bound) for argument in expr.args))
+        case _:
+            return expr
+
+
+def _side_by_side(first: Mapping[Hashable, list[Inputs]], second: Mapping[Hashable, list[Inputs]]) -> bool:
+    return first.keys() == second.keys() and all(
+        any(a & b for a in first[place] for b in second[place]) for place in first
+    )
