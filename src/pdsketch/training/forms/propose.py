@@ -268,14 +268,18 @@ def _conditions(signature: Signature, answers: Answers) -> Iterator[Proposal]:
 
 def common(signature: Signature, answers: Answers) -> Tree:
     """What held whenever a truth was to be true: all codes and comparisons that were always the same."""
-    read = _Read(signature, answers.args)
-    true = read.values[answers.values[:, 0].cpu().numpy() > 0.5]
-    always = [
-        at
+    true = answers.values[:, 0].cpu().numpy() > 0.5
+    return all_of(signature, _always(_Read(signature, answers.args), true))
+
+
+def _always(read: _Read, rows: Array) -> list[Condition]:
+    """The codes and comparisons that are the same in all of some rows."""
+    some = read.values[rows]
+    return [
+        Condition(reading, float(some[0, at]))
         for at, reading in enumerate(read.readings)
-        if len(true) and reading.is_discrete and (true[:, at] == true[0, at]).all()
+        if len(some) and reading.is_discrete and (some[:, at] == some[0, at]).all()
     ]
-    return all_of(signature, [Condition(read.readings[at], float(true[0, at])) for at in always])
 
 
 def _among(values: Array, rows: Array) -> Array:
@@ -515,6 +519,11 @@ def _kinds_of_elements(
     args = [x[0][row, at] if isinstance(x, tuple) else x[row] for x in answers.args]
     weights = answers.weights[row, 0].double().cpu().numpy()
     classes = hit[row].long().cpu().numpy()
-    for one in _classified(own, _Read(own, args), classes, weights, [(0.0,), (1.0,)], None):
+    read = _Read(own, args)
+    for kind in (True, False):  # what all of a kind have in common, or all others
+        alike = _always(read, classes == kind)
+        if 0 < len(alike) <= MOST_TESTS:
+            yield all_of(own, alike, kind)
+    for one in _classified(own, read, classes, weights, [(0.0,), (1.0,)], None):
         if isinstance(one.form, Tree) and len(one.form.tests) <= MOST_TESTS:
             yield one.form
