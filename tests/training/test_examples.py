@@ -86,7 +86,7 @@ def test_goals_that_nobody_judged_are_no_goals_that_were_never_true(mixed):
 
 def test_a_fit_reports_on_all_of_them(mixed):
     domain, episodes = mixed
-    report = pds.fit(pds.Model(domain, seed=0), episodes, steps=3, validation=0.3)
+    report = pds.fit(pds.Model(domain, seed=0), episodes, steps=3, validation=0.3, forms=False)
     counted = (report.train, report.held_out)
     assert sum(m.judged.count for m in counted) == 3 * sum(len(e.states) for e in episodes[:8])
     assert sum(m.steps for m in counted) == sum(len(e.actions) for e in episodes)

@@ -119,11 +119,12 @@ def uninterrupted(rooms):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(rounds, "ROUND_STEPS", ROUND)
         model = pds.Model(rooms[0], seed=0)
-        yield model, pds.fit(model, rooms[1][:12], **MEASURED)
+        return model, pds.fit(model, rooms[1][:12], **MEASURED)
 
 
 @pytest.mark.parametrize("stop", [ROUND - 1, ROUND, ROUND + 1, 9], ids=lambda n: f"step-{n}")
-def test_a_fit_may_be_resumed_in_any_round_and_between_two(rooms, uninterrupted, tmp_path, stop):
+def test_a_fit_may_be_resumed_in_any_round_and_between_two(rooms, uninterrupted, tmp_path, monkeypatch, stop):
+    monkeypatch.setattr(rounds, "ROUND_STEPS", ROUND)
     domain, episodes = rooms[0], rooms[1][:12]
     whole_model, whole = uninterrupted
     options = {**MEASURED, "checkpoint": str(tmp_path / "fit.safetensors")}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, Final, Literal, final
 
@@ -92,10 +92,12 @@ def readings_of(signature: Signature) -> tuple[Reading, ...]:
     alone: list[Reading] = []
     between: list[Reading] = []
     gaps: list[Reading] = []
-    for i, one in enumerate(signature.inputs):
+    singles = [i for i, one in enumerate(signature.inputs) if not one.is_set]
+    for i in singles:
+        one = signature.inputs[i]
         kind: Kind = "code" if one.spec.is_categorical or one.spec.prim == "bool" else "number"
         alone += [Reading(kind, i, place=at) for at in range(one.spec.size)]
-    for i, j in combinations(range(len(signature.inputs)), 2):
+    for i, j in combinations(singles, 2):
         one = signature.inputs[i]
         if not _kindred(one, signature.inputs[j]):
             if one.spec.prim == signature.inputs[j].spec.prim == "float":
@@ -131,5 +133,4 @@ def reading_of(given: Any, signature: Signature) -> Reading | None:
     if not all(type(n) is int for n in given[1:]):
         return None
     found = Reading(*given)
-    single = replace(signature, inputs=tuple(replace(one, is_set=False) for one in signature.inputs))
-    return found if found in readings_of(single) else None
+    return found if found in readings_of(signature) else None

@@ -96,16 +96,15 @@ def propose(signature: Signature, answers: Answers) -> list[Proposal]:
     if not signature.inputs:
         return [Proposal(form, 0.0) for form in _constant(signature, answers)]
     sets = [at for at, one in enumerate(signature.inputs) if one.is_set]
-    if sets:
-        single = len(sets) == 1 and signature.output == Spec("bool")
-        return list(_counts(signature, sets[0], answers)) if single else []
-    output = signature.output
+    output, found = signature.output, list[Proposal]()
+    if len(sets) == 1 and output == Spec("bool"):
+        found += _counts(signature, sets[0], answers)
     if output.prim == "float":
-        return list(_numbers(signature, answers))
+        return [*found, *_numbers(signature, answers)]
     if output.shape:
-        return list(_components(signature, answers))
-    found = list(_choices(signature, answers))
-    return found + list(_conditions(signature, answers)) if output.prim == "bool" else found
+        return [*found, *_components(signature, answers)]
+    found += _choices(signature, answers)
+    return [*found, *_conditions(signature, answers)] if output.prim == "bool" else found
 
 
 # -- choices between classes --------------------------------------------------------------
@@ -132,7 +131,8 @@ class _Read:
 def read_all(listed: Sequence[Reading], args: Sequence[Argument], signature: Signature) -> Array:
     """The values of readings ``[n, reading]``."""
     if not listed:
-        return np.zeros((len(cast(Tensor, args[0])), 0), dtype=np.float32)
+        first = args[0]
+        return np.zeros((len(first[0] if isinstance(first, tuple) else first), 0), dtype=np.float32)
     found: Array = torch.stack([one.of(args, signature) for one in listed], 1).cpu().numpy()
     return found
 
@@ -158,7 +158,8 @@ def _bases(signature: Signature) -> Iterator[Base]:
     """The codes among the arguments that a code may be counted from."""
     output = signature.output
     for at, one in enumerate(signature.inputs):
-        if output.is_categorical and one.spec.choices == output.choices and one.spec.is_categorical:
+        alike = one.spec.is_categorical and one.spec.choices == output.choices and not one.is_set
+        if output.is_categorical and alike:
             yield from (Base(at, place) for place in range(one.spec.size))
 
 
@@ -282,6 +283,11 @@ def _always(read: _Read, rows: Array) -> list[Condition]:
     ]
 
 
+def _rows(args: Sequence[Argument], some: Array) -> list[Argument]:
+    at = torch.from_numpy(some)
+    return [(x[0][at], x[1][at]) if isinstance(x, tuple) else x[at] for x in args]
+
+
 def _among(values: Array, rows: Array) -> Array:
     found: Array = (values[:, None] == rows[None]).all(-1).any(1)
     return found
@@ -314,7 +320,7 @@ def _thresholds(
         return
     rng = np.random.default_rng(0)
     some = np.concatenate([rng.permutation(np.flatnonzero(m))[: FITTED // 2] for m in (true, ~true)])
-    given = [cast(Tensor, x)[torch.from_numpy(some).to(cast(Tensor, x).device)] for x in answers.args]
+    given = _rows(answers.args, some)
     every = design(columns, given, signature, len(some)).double().cpu()[:, 1:]
     label = torch.from_numpy(true[some]).double()
     by = torch.from_numpy(weights[some])
@@ -373,7 +379,14 @@ def _numbers(signature: Signature, answers: Answers) -> Iterator[Proposal]:
     values = answers.values.double().cpu().numpy()
     read = _Read(signature, answers.args)
     spread = float(values.std(0).max()) + 1e-9
-    bases = [None, *(Base(at) for at, one in enumerate(signature.inputs) if one.spec == signature.output)]
+    bases = [
+        None,
+        *(
+            Base(at)
+            for at, one in enumerate(signature.inputs)
+            if one.spec == signature.output and not one.is_set
+        ),
+    ]
     for base in bases:
         apart = values
         if base is not None:
@@ -416,7 +429,7 @@ def _linear(
     """Sparse linear functions by matching pursuit (Mallat and Zhang, 1993)."""
     columns = _columns(read)
     some = np.random.default_rng(0).permutation(len(apart))[:FITTED]
-    given = [cast(Tensor, x)[torch.from_numpy(some).to(cast(Tensor, x).device)] for x in answers.args]
+    given = _rows(answers.args, some)
     every = design(columns, given, signature, len(some)).double().cpu().numpy()
     wanted, by = apart[some], np.sqrt(weights[some])[:, None]
     total = max(float(weights[some].sum()), 1e-12)
