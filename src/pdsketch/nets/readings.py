@@ -13,8 +13,8 @@ from torch import Tensor
 from pdsketch.nets.features import Argument
 from pdsketch.nets.signature import Input, Signature
 
-Kind = Literal["code", "number", "turn", "difference", "distance", "gap"]
-KINDS: Final[tuple[Kind, ...]] = ("code", "number", "turn", "difference", "distance", "gap")
+Kind = Literal["code", "number", "turn", "difference", "distance", "gap", "length"]
+KINDS: Final[tuple[Kind, ...]] = ("code", "number", "turn", "difference", "distance", "gap", "length")
 
 MOST_NUMBERS: Final = 40
 """A value of more numbers (an image, a signal) is nothing to read single numbers of. Set by hand."""
@@ -24,7 +24,7 @@ MOST_NUMBERS: Final = 40
 @dataclass(frozen=True, slots=True)
 class Reading:
     """One number of the arguments: a ``code`` (an int with choices, or a truth) or a ``number`` of one of
-    them, or of two the ``difference``, for ints modulo their choices (``turn``), or the ``distance``; of two
+    them, the ``length`` of a vector, or of two the ``difference``, for ints modulo their choices (``turn``), or the ``distance``; of two
     that are of different types the ``gap``, of one's number at ``place`` and the other's at ``other``.
     """
 
@@ -42,11 +42,13 @@ class Reading:
     @property
     def price(self) -> float:
         """What a test of it costs: relations carry over to other scenes, absolute numbers seldom do."""
-        return {"code": 1.1, "gap": 1.5, "number": 1.6}.get(self.kind, 1.0)
+        return {"code": 1.1, "gap": 1.5, "number": 1.6, "length": 1.6}.get(self.kind, 1.0)
 
     def of(self, args: Sequence[Argument], signature: Signature) -> Tensor:
         """Its value for arguments ``[n, *axes]``."""
         one = self._alone(args, self.first, signature)
+        if self.kind == "length":
+            return one.square().sum(1).sqrt()
         if self.second < 0:
             return one[:, self.place]
         other = self._alone(args, self.second, signature)
@@ -69,6 +71,8 @@ class Reading:
     def said(self, names: Sequence[str], sizes: Sequence[int]) -> str:
         """It, in words: ``names`` and ``sizes`` are those of the arguments."""
         part = f"[{self.place}]" if sizes[self.first] > 1 and self.kind != "distance" else ""
+        if self.kind == "length":
+            return f"length({names[self.first]})"
         if self.second < 0:
             return f"{names[self.first]}{part}"
         if self.kind == "distance":
@@ -97,6 +101,8 @@ def readings_of(signature: Signature) -> tuple[Reading, ...]:
         one = signature.inputs[i]
         kind: Kind = "code" if one.spec.is_categorical or one.spec.prim == "bool" else "number"
         alone += [Reading(kind, i, place=at) for at in range(one.spec.size)]
+        if kind == "number" and one.spec.size > 1:
+            alone.append(Reading("length", i))
     for i, j in combinations(singles, 2):
         one = signature.inputs[i]
         if not _kindred(one, signature.inputs[j]):
