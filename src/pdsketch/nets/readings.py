@@ -24,8 +24,9 @@ MOST_NUMBERS: Final = 40
 @dataclass(frozen=True, slots=True)
 class Reading:
     """One number of the arguments: a ``code`` (an int with choices, or a truth) or a ``number`` of one of
-    them, the ``length`` of a vector, or of two the ``difference``, for ints modulo their choices (``turn``), or the ``distance``; of two
-    that are of different types the ``gap``, of one's number at ``place`` and the other's at ``other``.
+    them, the ``length`` of a vector, or of two the ``difference``, for ints modulo their choices (``turn``),
+    or the ``distance``; of two that are of different types the ``gap``, of one's number at ``place`` and the
+    other's at ``other``.
     """
 
     kind: Kind
