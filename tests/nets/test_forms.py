@@ -10,18 +10,18 @@ import torch
 
 from pdsketch.nets.form_data import form_of
 from pdsketch.nets.forms import (
-    AtLeast,
     Base,
-    Componentwise,
+    ComponentForm,
     Condition,
-    Linear,
-    Table,
-    Threshold,
-    Tree,
+    CountForm,
+    LinearForm,
+    TableForm,
+    ThresholdForm,
+    TreeForm,
     component,
     element,
 )
-from pdsketch.nets.readings import Reading, readings_of
+from pdsketch.nets.readings import InputReading, readings_of
 from pdsketch.nets.signature import Input, Signature, Spec
 
 BOOL = Spec("bool")
@@ -40,37 +40,41 @@ def hot(codes, choices: int) -> torch.Tensor:
     return torch.nn.functional.one_hot(torch.tensor(codes), choices).float()
 
 
-EAST = Condition(Reading("difference", 0, 2, 0), -1.0, 0.25)
-LEVEL = Condition(Reading("difference", 0, 2, 1), 0.5, order=True)
+EAST = Condition(InputReading("difference", 0, 2, 0), -1.0, 0.25)
+LEVEL = Condition(InputReading("difference", 0, 2, 1), 0.5, order=True)
 FORMS = {
-    "tree": Tree(AHEAD, [EAST, LEVEL], (0, (1, 0, 1), 1), [(1.0,), (0.0,)]),
-    "step": Tree(TURNED, [], 0, [(3.0,)], Base(0, 0)),
-    "moved": Tree(MOVED, [Condition(Reading("code", 1), 2.0)], (0, 0, 1), [(-1.0, 0.0), (0.0, 0.5)], Base(0)),
-    "table": Table(
+    "tree": TreeForm(AHEAD, [EAST, LEVEL], (0, (1, 0, 1), 1), [(1.0,), (0.0,)]),
+    "step": TreeForm(TURNED, [], 0, [(3.0,)], Base(0, 0)),
+    "moved": TreeForm(
+        MOVED, [Condition(InputReading("code", 1), 2.0)], (0, 0, 1), [(-1.0, 0.0), (0.0, 0.5)], Base(0)
+    ),
+    "table": TableForm(
         AHEAD,
-        [Reading("difference", 0, 2, 0), Reading("difference", 0, 2, 1), Reading("code", 1)],
+        [InputReading("difference", 0, 2, 0), InputReading("difference", 0, 2, 1), InputReading("code", 1)],
         {(-1, 0, 0): (1.0,), (0, -1, 1): (1.0,)},
         (0.0,),
     ),
-    "linear": Linear(
+    "linear": LinearForm(
         MOVED,
-        [(Reading("number", 0, place=1), None), (Reading("code", 1), 3.0)],
+        [(InputReading("number", 0, place=1), None), (InputReading("code", 1), 3.0)],
         [(1.0, 0.0), (2.0, 0.0), (0.0, 5.0)],
     ),
-    "threshold": Threshold(AHEAD, [(Reading("distance", 0, 2), None)], (1.5, -1.0)),
-    "at-least": AtLeast(
+    "threshold": ThresholdForm(AHEAD, [(InputReading("distance", 0, 2), None)], (1.5, -1.0)),
+    "at-least": CountForm(
         SOME,
         1,
-        Tree(element(SOME, 1), [Condition(Reading("code", 1, place=1), 2.0)], (0, 1, 0), [(0.0,), (1.0,)]),
+        TreeForm(
+            element(SOME, 1), [Condition(InputReading("code", 1, place=1), 2.0)], (0, 1, 0), [(0.0,), (1.0,)]
+        ),
         2,
     ),
-    "componentwise": Componentwise(
+    "componentwise": ComponentForm(
         PAINTED,
         [
-            Tree(component(PAINTED), [], 0, [(0.0,)], Base(0, 0)),
-            Tree(
+            TreeForm(component(PAINTED), [], 0, [(0.0,)], Base(0, 0)),
+            TreeForm(
                 component(PAINTED),
-                [Condition(Reading("code", 1), 1.0)],
+                [Condition(InputReading("code", 1), 1.0)],
                 (0, 0, 1),
                 [(1.0,), (0.0,)],
                 Base(0, 1),

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from pdsketch.nets.default import Sparsity, make
-from pdsketch.nets.forms import Tree
+from pdsketch.nets.forms import TreeForm
 from pdsketch.nets.normalise import Normalise, recording
 from pdsketch.nets.signature import Input, Signature, Spec
 from pdsketch.nets.together import Together, can_join, is_free
@@ -103,7 +103,7 @@ def test_who_is_watched_or_recorded_is_not_free():
 def test_for_whom_a_form_answers_is_not_free():
     (network,) = networks(SIGNATURES["flags"], 1)
     assert is_free(network)
-    network.form = Tree(network.signature, [], 0, [(1.0,)])
+    network.form = TreeForm(network.signature, [], 0, [(1.0,)])
     assert not is_free(network)
 
 

@@ -18,8 +18,8 @@ from torch import nn
 
 from pdsketch.lang.diagnostics import Error
 from pdsketch.lang.load import parse_domain
-from pdsketch.nets.forms import Condition, Tree, plain
-from pdsketch.nets.readings import Reading
+from pdsketch.nets.forms import Condition, TreeForm, plain
+from pdsketch.nets.readings import InputReading
 from pdsketch.tensor.model import Model
 from pdsketch.tensor.states.state import State
 from pdsketch.tensor.store import ARCHITECTURE, SKETCH, WEIGHTS_FILE, load_model
@@ -295,8 +295,8 @@ def test_weights_of_another_dtype_are_refused(folder, dtype):
 def test_forms_are_saved_and_damaged_ones_refused(tmp_path):
     model = Model(GRID, {"facing": facing}, seed=3)
     network = model.blanks.network("derived::is-red::f")
-    reading = Reading("number", 0, place=2)
-    network.form = Tree(
+    reading = InputReading("number", 0, place=2)
+    network.form = TreeForm(
         plain(network.signature), [Condition(reading, 0.5, order=True)], (0, 1, 0), [(0.0,), (1.0,)]
     )
     model.save(tmp_path)

@@ -13,16 +13,16 @@ from pdsketch.nets.default import (
 from pdsketch.nets.features import Argument as Argument
 from pdsketch.nets.form_data import form_of as form_of
 from pdsketch.nets.forms import (
-    AtLeast as AtLeast,
     Base as Base,
-    Componentwise as Componentwise,
+    BlankForm as BlankForm,
+    ComponentForm as ComponentForm,
     Condition as Condition,
-    Form as Form,
-    Linear as Linear,
+    CountForm as CountForm,
+    LinearForm as LinearForm,
     Node as Node,
-    Table as Table,
-    Threshold as Threshold,
-    Tree as Tree,
+    TableForm as TableForm,
+    ThresholdForm as ThresholdForm,
+    TreeForm as TreeForm,
     component as component,
     design as design,
     element as element,
@@ -32,7 +32,11 @@ from pdsketch.nets.forms import (
 )
 from pdsketch.nets.normalise import bounding as bounding, recording as recording
 from pdsketch.nets.offset import Offset as Offset
-from pdsketch.nets.readings import Reading as Reading, can_read as can_read, readings_of as readings_of
+from pdsketch.nets.readings import (
+    InputReading as InputReading,
+    can_read as can_read,
+    readings_of as readings_of,
+)
 from pdsketch.nets.signature import Input as Input, Prim as Prim, Signature as Signature, Spec as Spec
 from pdsketch.nets.together import (
     Shared as Shared,

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from pdsketch.nets.features import NORM_FLOOR, Argument, Features, membership
-from pdsketch.nets.forms import Form
+from pdsketch.nets.forms import BlankForm
 from pdsketch.nets.layers import FIRST_WIDTH, SECOND_WIDTH, linear
 from pdsketch.nets.signature import Signature
 
@@ -24,7 +24,7 @@ class BooleanNet(nn.Module):
     def __init__(self, signature: Signature, generator: torch.Generator | None) -> None:
         super().__init__()
         self.signature = signature
-        self.form: Form | None = None
+        self.form: BlankForm | None = None
         self.features = Features(signature, generator)
         self.register_buffer("member", membership(self.features.factors), persistent=False)
         self.first = linear(sum(self.features.factors), FIRST_WIDTH, generator)

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from pdsketch.nets.boolean_net import BooleanNet, add_group_lassos
 from pdsketch.nets.features import NORM_FLOOR, Argument, Features, membership
-from pdsketch.nets.forms import Form
+from pdsketch.nets.forms import BlankForm
 from pdsketch.nets.heads import Head
 from pdsketch.nets.layers import FIRST_WIDTH, SECOND_WIDTH, linear
 from pdsketch.nets.offset import Offset
@@ -64,7 +64,7 @@ class Constant(nn.Module):
     def __init__(self, signature: Signature) -> None:
         super().__init__()
         self.signature = signature
-        self.form: Form | None = None
+        self.form: BlankForm | None = None
         head = Head(1, signature.output, None, residual=False)
         self.raw = nn.Parameter(torch.zeros(head.layer.out_features))
         head.layer = nn.Identity()  # type: ignore[assignment]
@@ -94,7 +94,7 @@ class Network(nn.Module):
     def __init__(self, signature: Signature, generator: torch.Generator | None) -> None:
         super().__init__()
         self.signature = signature
-        self.form: Form | None = None
+        self.form: BlankForm | None = None
         self.features = Features(signature, generator)
         self.register_buffer("member", membership(self.features.factors), persistent=False)
         width = sum(self.features.factors)

@@ -7,22 +7,22 @@ from math import isfinite
 from typing import Any, Final
 
 from pdsketch.nets.forms import (
-    AtLeast,
     Base,
+    BlankForm,
     Column,
-    Componentwise,
+    ComponentForm,
     Condition,
-    Form,
-    Linear,
+    CountForm,
+    LinearForm,
     Node,
-    Table,
-    Threshold,
-    Tree,
+    TableForm,
+    ThresholdForm,
+    TreeForm,
     Value,
     component,
     element,
 )
-from pdsketch.nets.readings import Reading, reading_of
+from pdsketch.nets.readings import InputReading, reading_of
 from pdsketch.nets.signature import Signature, Spec
 
 DEEPEST: Final = 64
@@ -33,7 +33,7 @@ class _WrongError(Exception):
     """These data describe no form."""
 
 
-def form_of(signature: Signature, given: Any) -> Form | None:
+def form_of(signature: Signature, given: Any) -> BlankForm | None:
     """The form that plain data describe; None where they describe none of this signature."""
     try:
         return _form(signature, given)
@@ -41,7 +41,7 @@ def form_of(signature: Signature, given: Any) -> Form | None:
         return None
 
 
-def _form(signature: Signature, given: Any) -> Form:
+def _form(signature: Signature, given: Any) -> BlankForm:
     _need(isinstance(given, dict))
     sets = [at for at, one in enumerate(signature.inputs) if one.is_set]
     match given.get("kind"):
@@ -53,29 +53,29 @@ def _form(signature: Signature, given: Any) -> Form:
             columns = _columns(signature, given.get("columns"))
             matrix = _values(signature, given.get("matrix"), free=True)
             _need(signature.output.prim == "float" and len(matrix) == 1 + len(columns))
-            return Linear(signature, columns, matrix, _base(signature, given.get("base")))
+            return LinearForm(signature, columns, matrix, _base(signature, given.get("base")))
         case "threshold":
             columns = _columns(signature, given.get("columns"))
             weights = tuple(_number(one) for one in _list(given.get("weights")))
             _need(signature.output == Spec("bool") and len(weights) == 1 + len(columns))
-            return Threshold(signature, columns, weights)
+            return ThresholdForm(signature, columns, weights)
         case "at-least":
             at, count, few = given.get("set"), given.get("count"), given.get("few")
             _need(len(sets) == 1 and at == sets[0] and type(count) is int and count > 0)
             _need(isinstance(few, bool) and signature.output == Spec("bool"))
             inner = _form(element(signature, sets[0]), given.get("element"))
-            return AtLeast(signature, sets[0], inner, count, few=few)
+            return CountForm(signature, sets[0], inner, count, few=few)
         case "componentwise":
             _need(bool(signature.output.shape) and signature.output.prim != "float")
             parts = [_form(component(signature), one) for one in _list(given.get("parts"))]
             _need(len(parts) == signature.output.size)
-            return Componentwise(signature, parts)
+            return ComponentForm(signature, parts)
         case _:
             pass
     raise _WrongError
 
 
-def _tree(signature: Signature, given: dict[str, Any]) -> Tree:
+def _tree(signature: Signature, given: dict[str, Any]) -> TreeForm:
     base = _base(signature, given.get("base"))
     tests = [_test(signature, one) for one in _list(given.get("tests"))]
     leaves = _values(signature, given.get("leaves"))
@@ -89,10 +89,10 @@ def _tree(signature: Signature, given: dict[str, Any]) -> Tree:
         found: int = one
         return found
 
-    return Tree(signature, tests, node(given.get("node")), leaves, base)
+    return TreeForm(signature, tests, node(given.get("node")), leaves, base)
 
 
-def _table(signature: Signature, given: dict[str, Any]) -> Table:
+def _table(signature: Signature, given: dict[str, Any]) -> TableForm:
     keys = [_reading(signature, one) for one in _list(given.get("keys"))]
     rows = {}
     for row in _list(given.get("rows")):
@@ -106,7 +106,7 @@ def _table(signature: Signature, given: dict[str, Any]) -> Table:
         size *= 1 + max(column) - min(column)
     _need(size < 1 << 62)
     otherwise = _values(signature, [given.get("otherwise")])[0]
-    return Table(signature, keys, rows, otherwise, _base(signature, given.get("base")))
+    return TableForm(signature, keys, rows, otherwise, _base(signature, given.get("base")))
 
 
 def _test(signature: Signature, given: Any) -> Condition:
@@ -114,7 +114,7 @@ def _test(signature: Signature, given: Any) -> Condition:
     return Condition(_reading(signature, given[0]), _number(given[1]), _number(given[2]), given[3])
 
 
-def _reading(signature: Signature, given: Any) -> Reading:
+def _reading(signature: Signature, given: Any) -> InputReading:
     found = reading_of(given, signature)
     if found is None:
         raise _WrongError

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from pdsketch.nets.features import Argument
-from pdsketch.nets.readings import Reading
+from pdsketch.nets.readings import InputReading
 from pdsketch.nets.signature import Signature, Spec
 
 LOGIT: Final = 20.0
@@ -35,7 +35,7 @@ Node = int | tuple[int, "Node", "Node"]
 class Condition:
     """Whether a reading is a value, within a tolerance; or, for ``order``, at most that value."""
 
-    reading: Reading
+    reading: InputReading
     value: float
     tolerance: float = 0.0
     order: bool = False
@@ -63,7 +63,7 @@ class Base:
     place: int | None = None
 
 
-class Form(nn.Module, ABC):
+class BlankForm(nn.Module, ABC):
     """A function of the arguments that a signature describes, with nothing to train."""
 
     def __init__(self, signature: Signature) -> None:
@@ -143,12 +143,12 @@ def based(base: Base | None, found: Tensor, args: Sequence[Argument], signature:
     size = signature.inputs[base.argument].spec.size
     places = range(size) if base.place is None else [base.place]
     kind = "code" if signature.output.is_categorical else "number"
-    own = torch.stack([Reading(kind, base.argument, place=p).of(args, signature) for p in places], 1)  # type: ignore[arg-type]
+    own = torch.stack([InputReading(kind, base.argument, place=p).of(args, signature) for p in places], 1)  # type: ignore[arg-type]
     return (own + found) % (signature.output.choices or 1) if signature.output.is_categorical else own + found
 
 
 @final
-class Tree(Form):
+class TreeForm(BlankForm):
     """A decision tree, whose leaves are values, or what is added to an argument (``base``).
 
     A constant is a tree without tests, and so is *one further*.
@@ -203,12 +203,12 @@ class Tree(Form):
 
         return text(self.node)
 
-    def smaller(self) -> Iterator[Tree]:
+    def smaller(self) -> Iterator[TreeForm]:
         """The trees with a test less, larger cuts first."""
         for node in _cut(self.node):
             used = sorted(set(_tests_of(node)))
             ends = sorted(set(_leaves_of(node)))
-            yield Tree(
+            yield TreeForm(
                 self.signature,
                 [self.tests[at] for at in used],
                 _renumbered(node, used, ends),
@@ -228,13 +228,13 @@ class Tree(Form):
 
 
 @final
-class Table(Form):
+class TableForm(BlankForm):
     """A value for each combination of codes, or of whole numbers, that occurred, and one for all others."""
 
     def __init__(
         self,
         signature: Signature,
-        keys: Sequence[Reading],
+        keys: Sequence[InputReading],
         rows: Mapping[tuple[int, ...], Value],
         otherwise: Value,
         base: Base | None = None,
@@ -285,11 +285,11 @@ class Table(Form):
         rows = "; ".join(f"{', '.join(map(str, row))}: {added}{_vector(v)}" for row, v in self.rows.items())
         return f"table of {over}: {rows}; else {added}{_vector(self.otherwise)}"
 
-    def smaller(self) -> Iterator[Table]:
+    def smaller(self) -> Iterator[TableForm]:
         """The tables with a row less."""
         for row in self.rows if len(self.rows) > 1 else ():
             rest = {other: value for other, value in self.rows.items() if other != row}
-            yield Table(self.signature, self.keys, rest, self.otherwise, self.base)
+            yield TableForm(self.signature, self.keys, rest, self.otherwise, self.base)
 
     def as_json(self) -> dict[str, Any]:
         """Plain data."""
@@ -302,12 +302,12 @@ class Table(Form):
         }
 
 
-Column = tuple[Reading, float | None]
+Column = tuple[InputReading, float | None]
 """A number, or whether a code is a value."""
 
 
 @final
-class Linear(Form):
+class LinearForm(BlankForm):
     """A sparse linear function of numbers and of whether codes are values; ``matrix [1 + columns, size]``."""
 
     def __init__(
@@ -352,7 +352,7 @@ class Linear(Form):
 
 
 @final
-class Threshold(Form):
+class ThresholdForm(BlankForm):
     """Whether a sparse linear function is above 0."""
 
     def __init__(self, signature: Signature, columns: Sequence[Column], weights: Value) -> None:
@@ -384,11 +384,11 @@ class Threshold(Form):
 
 
 @final
-class AtLeast(Form):
+class CountForm(BlankForm):
     """Whether at least (``few``: fewer than) so many elements of a set are of a kind: a form, too."""
 
     def __init__(
-        self, signature: Signature, set_: int, element: Form, count: int, *, few: bool = False
+        self, signature: Signature, set_: int, element: BlankForm, count: int, *, few: bool = False
     ) -> None:
         super().__init__(signature)
         self.set, self.element, self.count, self.few = set_, element, count, few
@@ -421,30 +421,30 @@ class AtLeast(Form):
 
 
 @final
-class Componentwise(Form):
+class ComponentForm(BlankForm):
     """A form for each component of a vector: one component changes, the others stay."""
 
-    def __init__(self, signature: Signature, parts: Sequence[Form]) -> None:
+    def __init__(self, signature: Signature, parts: Sequence[BlankForm]) -> None:
         super().__init__(signature)
         self.parts = nn.ModuleList(parts)
 
     @property
     def cost(self) -> float:
         """That of the components' forms; to keep one costs a tenth."""
-        costs = [cast(Form, part).cost for part in self.parts]
+        costs = [cast(BlankForm, part).cost for part in self.parts]
         return sum(0.1 if cost <= 1.1 else cost for cost in costs) + 1.0
 
     def answer(self, args: Sequence[Argument], count: int) -> Tensor:
         """The components, side by side."""
-        return torch.cat([cast(Form, part).answer(args, count) for part in self.parts], 1)
+        return torch.cat([cast(BlankForm, part).answer(args, count) for part in self.parts], 1)
 
     def said(self, names: Sequence[str]) -> str:
         """The components."""
-        return "[" + ", ".join(cast(Form, part).said(names) for part in self.parts) + "]"
+        return "[" + ", ".join(cast(BlankForm, part).said(names) for part in self.parts) + "]"
 
     def as_json(self) -> dict[str, Any]:
         """Plain data."""
-        return {"kind": "componentwise", "parts": [cast(Form, part).as_json() for part in self.parts]}
+        return {"kind": "componentwise", "parts": [cast(BlankForm, part).as_json() for part in self.parts]}
 
 
 def plain(signature: Signature) -> Signature:
@@ -463,7 +463,7 @@ def element(signature: Signature, set_: int) -> Signature:
     return Signature(tuple(inputs), Spec("bool"))
 
 
-def held_elements(form: Form, set_: int, args: Sequence[Argument], count: int) -> Tensor:
+def held_elements(form: BlankForm, set_: int, args: Sequence[Argument], count: int) -> Tensor:
     """Of which elements of a set a form is true, ``[n, m]``."""
     return elements(set_, args, count, lambda flat: form.answer(flat, len(flat[set_]))[:, 0]) > 0.5
 

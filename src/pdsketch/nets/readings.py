@@ -22,7 +22,7 @@ MOST_NUMBERS: Final = 40
 
 @final
 @dataclass(frozen=True, slots=True)
-class Reading:
+class InputReading:
     """One number of the arguments: a ``code`` (an int with choices, or a truth) or a ``number`` of one of
     them, the ``length`` of a vector, or of two the ``difference``, for ints modulo their choices (``turn``),
     or the ``distance``; of two that are of different types the ``gap``, of one's number at ``place`` and the
@@ -92,32 +92,32 @@ MOST_GAPS: Final = 8
 """Numbers of different types are compared where so few pairs can be. Set by hand."""
 
 
-def readings_of(signature: Signature) -> tuple[Reading, ...]:
+def readings_of(signature: Signature) -> tuple[InputReading, ...]:
     """Everything there is to read off arguments that are no sets, comparisons first."""
-    alone: list[Reading] = []
-    between: list[Reading] = []
-    gaps: list[Reading] = []
+    alone: list[InputReading] = []
+    between: list[InputReading] = []
+    gaps: list[InputReading] = []
     singles = [i for i, one in enumerate(signature.inputs) if not one.is_set]
     for i in singles:
         one = signature.inputs[i]
         kind: Kind = "code" if one.spec.is_categorical or one.spec.prim == "bool" else "number"
-        alone += [Reading(kind, i, place=at) for at in range(one.spec.size)]
+        alone += [InputReading(kind, i, place=at) for at in range(one.spec.size)]
         if kind == "number" and one.spec.size > 1:
-            alone.append(Reading("length", i))
+            alone.append(InputReading("length", i))
     for i, j in combinations(singles, 2):
         one = signature.inputs[i]
         if not _kindred(one, signature.inputs[j]):
             if one.spec.prim == signature.inputs[j].spec.prim == "float":
                 gaps += [
-                    Reading("gap", i, j, at, to)
+                    InputReading("gap", i, j, at, to)
                     for at in range(one.spec.size)
                     for to in range(signature.inputs[j].spec.size)
                 ]
             continue
         apart: Kind = "turn" if one.spec.is_categorical else "difference"
-        between += [Reading(apart, i, j, at) for at in range(one.spec.size)]
+        between += [InputReading(apart, i, j, at) for at in range(one.spec.size)]
         if apart == "difference" and one.spec.size > 1:
-            between.append(Reading("distance", i, j))
+            between.append(InputReading("distance", i, j))
     return (*between, *(gaps if len(gaps) <= MOST_GAPS else ()), *alone)
 
 
@@ -133,11 +133,11 @@ def _kindred(a: Input, b: Input) -> bool:
     return a.type_id is not None and a.type_id == b.type_id and a.spec == b.spec and a.spec.prim != "bool"
 
 
-def reading_of(given: Any, signature: Signature) -> Reading | None:
+def reading_of(given: Any, signature: Signature) -> InputReading | None:
     """The reading that plain data describe; None where there is no such one."""
     if not isinstance(given, list) or len(given) != 5 or given[0] not in KINDS:
         return None
     if not all(type(n) is int for n in given[1:]):
         return None
-    found = Reading(*given)
+    found = InputReading(*given)
     return found if found in readings_of(signature) else None

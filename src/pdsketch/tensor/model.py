@@ -29,7 +29,7 @@ from pdsketch.lang import (
     parts_of,
     unfold_all,
 )
-from pdsketch.nets import Form
+from pdsketch.nets import BlankForm
 from pdsketch.tensor.compile.blanks import Functions, argument_names, formed
 from pdsketch.tensor.compile.engine import Engine
 from pdsketch.tensor.compile.logic import CRISP, FuzzyLogic, logic_of
@@ -202,7 +202,7 @@ class Model(nn.Module):
         return watch.sentences(0)
 
     @property
-    def forms(self) -> dict[str, Form]:
+    def forms(self) -> dict[str, BlankForm]:
         """The simple functions that answer for networks, by blank (``NAME#gate``: of its gate).
 
         Each prints itself, in the words of the sketch.

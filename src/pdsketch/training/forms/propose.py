@@ -12,19 +12,19 @@ from torch import Tensor
 
 from pdsketch.nets import (
     Argument,
-    AtLeast,
     Base,
-    Componentwise,
+    BlankForm,
+    ComponentForm,
     Condition,
-    Form,
-    Linear,
+    CountForm,
+    InputReading,
+    LinearForm,
     Node,
-    Reading,
     Signature,
     Spec,
-    Table,
-    Threshold,
-    Tree,
+    TableForm,
+    ThresholdForm,
+    TreeForm,
     component,
     design,
     element,
@@ -43,7 +43,7 @@ MOST_ROWS: Final = 2048
 """No table has more rows; set by hand."""
 
 FITTED: Final = 3000
-"""Linear functions are fitted to so many examples: enough for a handful of coefficients."""
+"""LinearForm functions are fitted to so many examples: enough for a handful of coefficients."""
 
 MOST_COLUMNS: Final = 5
 """No linear function has more; set by hand."""
@@ -84,19 +84,19 @@ class Answers:
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Proposal:
+class FormProposal:
     """A form, and the part of the weight of the answers that it gets wrong."""
 
-    form: Form
+    form: BlankForm
     error: float
 
 
-def propose(signature: Signature, answers: Answers) -> list[Proposal]:
+def propose(signature: Signature, answers: Answers) -> list[FormProposal]:
     """Forms that might do, whatever they cost."""
     if not signature.inputs:
-        return [Proposal(form, 0.0) for form in _constant(signature, answers)]
+        return [FormProposal(form, 0.0) for form in _constant(signature, answers)]
     sets = [at for at, one in enumerate(signature.inputs) if one.is_set]
-    output, found = signature.output, list[Proposal]()
+    output, found = signature.output, list[FormProposal]()
     if len(sets) == 1 and output == Spec("bool"):
         found += _counts(signature, sets[0], answers)
     if output.prim == "float":
@@ -128,7 +128,7 @@ class _Read:
             before = found
 
 
-def read_all(listed: Sequence[Reading], args: Sequence[Argument], signature: Signature) -> Array:
+def read_all(listed: Sequence[InputReading], args: Sequence[Argument], signature: Signature) -> Array:
     """The values of readings ``[n, reading]``."""
     if not listed:
         first = args[0]
@@ -137,7 +137,7 @@ def read_all(listed: Sequence[Reading], args: Sequence[Argument], signature: Sig
     return found
 
 
-def _choices(signature: Signature, answers: Answers) -> Iterator[Proposal]:
+def _choices(signature: Signature, answers: Answers) -> Iterator[FormProposal]:
     """Trees and tables over classes: values, or what is added to an argument of the same type."""
     output = signature.output
     count = output.choices if output.is_categorical else 2
@@ -149,7 +149,7 @@ def _choices(signature: Signature, answers: Answers) -> Iterator[Proposal]:
         signature, read, codes.cpu().numpy(), weights, [(float(c),) for c in range(count)], None
     )
     for base in _bases(signature):
-        own = Reading("code", base.argument, place=base.place or 0).of(answers.args, signature).long()
+        own = InputReading("code", base.argument, place=base.place or 0).of(answers.args, signature).long()
         apart = ((codes - own) % count).cpu().numpy()
         yield from _classified(signature, read, apart, weights, [(float(c),) for c in range(count)], base)
 
@@ -170,7 +170,7 @@ def _classified(
     weights: Array,
     leaves: Sequence[tuple[float, ...]],
     base: Base | None,
-) -> Iterator[Proposal]:
+) -> Iterator[FormProposal]:
     rows = Rows.of(read.readings, read.values, classes, weights, len(leaves))
     whole = max(float(weights.sum()), 1e-12)
     constant = True
@@ -181,7 +181,7 @@ def _classified(
             error = float((ends.sum(1) - ends.max(1)).sum()) / whole
             if (size > 1 or constant) and (last is None or error < last - 1e-9):
                 values = [leaves[at] for at in ends.argmax(1)]
-                yield Proposal(Tree(signature, tests, node, values, base), error)
+                yield FormProposal(TreeForm(signature, tests, node, values, base), error)
             last = error
         constant = False
     keys = [at for at, reading in enumerate(read.readings) if reading.kind == "code"]
@@ -195,13 +195,13 @@ def _classified(
         }
         otherwise = leaves[int(table.weights.sum(0).argmax())]
         error = float((table.weights.sum(1) - table.weights.max(1)).sum()) / whole
-        yield Proposal(Table(signature, table.readings, said, otherwise, base), error)
+        yield FormProposal(TableForm(signature, table.readings, said, otherwise, base), error)
 
 
-def _components(signature: Signature, answers: Answers) -> Iterator[Proposal]:
+def _components(signature: Signature, answers: Answers) -> Iterator[FormProposal]:
     """One component changes, the others stay: the best form of each; of one at a time also the next best."""
     own = component(signature)
-    best: list[list[Proposal]] = []
+    best: list[list[FormProposal]] = []
     for place in range(signature.output.size):
         found = sorted(propose(own, answers.of(place)), key=lambda one: _kept(one, place) + 60.0 * one.error)
         if not found:
@@ -213,24 +213,24 @@ def _components(signature: Signature, answers: Answers) -> Iterator[Proposal]:
             yield _together(signature, [other if at == place else one[0] for at, one in enumerate(best)])
 
 
-def _kept(proposal: Proposal, place: int) -> float:
+def _kept(proposal: FormProposal, place: int) -> float:
     """The cost of a component's form: hardly any where it is that of the argument at the same place."""
     form = proposal.form
-    if not isinstance(form, Tree) or form.tests or form.base is None or form.base.place != place:
+    if not isinstance(form, TreeForm) or form.tests or form.base is None or form.base.place != place:
         return form.cost
     return form.cost if any(form.leaves[0]) else 0.1
 
 
-def _together(signature: Signature, parts: Sequence[Proposal]) -> Proposal:
-    return Proposal(
-        Componentwise(signature, [part.form for part in parts]), max(part.error for part in parts)
+def _together(signature: Signature, parts: Sequence[FormProposal]) -> FormProposal:
+    return FormProposal(
+        ComponentForm(signature, [part.form for part in parts]), max(part.error for part in parts)
     )
 
 
 # -- truths -------------------------------------------------------------------------------
 
 
-def _conditions(signature: Signature, answers: Answers) -> Iterator[Proposal]:
+def _conditions(signature: Signature, answers: Answers) -> Iterator[FormProposal]:
     """Thresholds, and the specific end: what all that is true has in common, or a list of it."""
     read = _Read(signature, answers.args)
     weights = answers.weights[:, 0].double().cpu().numpy()
@@ -250,7 +250,7 @@ def _conditions(signature: Signature, answers: Answers) -> Iterator[Proposal]:
     for some in [[at] for at in alike] + ([alike] if 1 < len(alike) <= 6 else []):
         tests = [Condition(read.readings[at], float(positives[0, at]), NEARNESS * steps[at]) for at in some]
         held = (read.values[:, some] == positives[0, some]).all(1)
-        yield Proposal(all_of(signature, tests), wrong(held))
+        yield FormProposal(all_of(signature, tests), wrong(held))
     for allowed in read.allowed():
         keys = [at for at in allowed if read.readings[at].kind in ("code", "turn", "difference")]
         listed, place = np.unique(positives[:, keys], axis=0, return_inverse=True)
@@ -262,12 +262,12 @@ def _conditions(signature: Signature, answers: Answers) -> Iterator[Proposal]:
         for most in sorted({1 + int(np.searchsorted(share, part - 1e-9)) for part in LISTED}):
             some_rows = listed[order[:most]]
             rows = {tuple(int(code) for code in row.round()): (1.0,) for row in some_rows}
-            form = Table(signature, [read.readings[at] for at in keys], rows, (0.0,))
-            yield Proposal(form, wrong(_among(read.values[:, keys], some_rows)))
+            form = TableForm(signature, [read.readings[at] for at in keys], rows, (0.0,))
+            yield FormProposal(form, wrong(_among(read.values[:, keys], some_rows)))
     yield from _thresholds(signature, read, answers, true, weights)
 
 
-def common(signature: Signature, answers: Answers) -> Tree:
+def common(signature: Signature, answers: Answers) -> TreeForm:
     """What held whenever a truth was to be true: all codes and comparisons that were always the same."""
     true = answers.values[:, 0].cpu().numpy() > 0.5
     return all_of(signature, _always(_Read(signature, answers.args), true))
@@ -293,16 +293,16 @@ def _among(values: Array, rows: Array) -> Array:
     return found
 
 
-def all_of(signature: Signature, tests: Sequence[Condition], truth: bool = True) -> Tree:
+def all_of(signature: Signature, tests: Sequence[Condition], truth: bool = True) -> TreeForm:
     """True where all tests hold, or where not all of them do."""
     node: Node = 1
     for at in reversed(range(len(tests))):
         node = (at, node, 0)
-    return Tree(signature, tests, node, [(float(not truth),), (float(truth),)])
+    return TreeForm(signature, tests, node, [(float(not truth),), (float(truth),)])
 
 
-def _columns(read: _Read) -> list[tuple[Reading, float | None]]:
-    found: list[tuple[Reading, float | None]] = []
+def _columns(read: _Read) -> list[tuple[InputReading, float | None]]:
+    found: list[tuple[InputReading, float | None]] = []
     for at, reading in enumerate(read.readings):
         if reading.is_discrete:
             found += [(reading, float(value)) for value in np.unique(read.values[:, at])[:16]]
@@ -313,7 +313,7 @@ def _columns(read: _Read) -> list[tuple[Reading, float | None]]:
 
 def _thresholds(
     signature: Signature, read: _Read, answers: Answers, true: Array, weights: Array
-) -> Iterator[Proposal]:
+) -> Iterator[FormProposal]:
     """Logistic regression, then one column after the other left out."""
     columns = _columns(read)
     if not columns or len(columns) > 80 or true.all() or not true.any():
@@ -335,8 +335,8 @@ def _thresholds(
         if len(live) <= MOST_COLUMNS:
             slopes = fitted[1:] / spread
             constant = float(fitted[0] - (slopes * mean).sum())
-            form = Threshold(signature, [columns[at] for at in live], (constant, *slopes.tolist()))
-            yield Proposal(form, error)
+            form = ThresholdForm(signature, [columns[at] for at in live], (constant, *slopes.tolist()))
+            yield FormProposal(form, error)
         live.pop(int(fitted[1:].abs().argmin()))
 
 
@@ -359,21 +359,21 @@ def _logistic(x: Tensor, label: Tensor, weights: Tensor) -> Tensor:
 # -- numbers ------------------------------------------------------------------------------
 
 
-def _constant(signature: Signature, answers: Answers) -> Iterator[Form]:
+def _constant(signature: Signature, answers: Answers) -> Iterator[BlankForm]:
     """The value without arguments that answers ask for on average, or most often."""
     weights = answers.weights.double()
     if signature.output.prim == "float":
         mean = (answers.values.double() * weights).sum(0) / weights.sum(0).clamp_min(1e-12)
-        yield Tree(signature, [], 0, [tuple(_rounded(mean.cpu().numpy()).tolist())])
+        yield TreeForm(signature, [], 0, [tuple(_rounded(mean.cpu().numpy()).tolist())])
         return
     leaf = []
     for values, own in zip(answers.values.T, weights.T, strict=True):
         codes = torch.bincount(values.long(), own)
         leaf.append(float(codes.argmax()))
-    yield Tree(signature, [], 0, [tuple(leaf)])
+    yield TreeForm(signature, [], 0, [tuple(leaf)])
 
 
-def _numbers(signature: Signature, answers: Answers) -> Iterator[Proposal]:
+def _numbers(signature: Signature, answers: Answers) -> Iterator[FormProposal]:
     """A choice between few values, or what is added to an argument of the same type; or sparse linear."""
     weights = answers.weights.double().mean(1).cpu().numpy()
     values = answers.values.double().cpu().numpy()
@@ -425,7 +425,7 @@ def _linear(
     weights: Array,
     spread: float,
     base: Base | None,
-) -> Iterator[Proposal]:
+) -> Iterator[FormProposal]:
     """Sparse linear functions by matching pursuit (Mallat and Zhang, 1993)."""
     columns = _columns(read)
     some = np.random.default_rng(0).permutation(len(apart))[:FITTED]
@@ -444,7 +444,7 @@ def _linear(
         error = float((np.minimum(np.abs(rest).max(1) / spread, 1.0) * weights[some]).sum()) / total
         if chosen:
             rows = [tuple(row) for row in matrix.tolist()]
-            yield Proposal(Linear(signature, [columns[at] for at in chosen], rows, base), error)
+            yield FormProposal(LinearForm(signature, [columns[at] for at in chosen], rows, base), error)
         if error < 1e-4 or not columns:
             return
         gain = np.abs((every[:, 1:] - every[:, 1:].mean(0)).T @ (rest * by**2)).sum(1)
@@ -458,7 +458,7 @@ def _linear(
 # -- sets ---------------------------------------------------------------------------------
 
 
-def _counts(signature: Signature, set_: int, answers: Answers) -> Iterator[Proposal]:
+def _counts(signature: Signature, set_: int, answers: Answers) -> Iterator[FormProposal]:
     """At least, or fewer than, so many elements that are of a kind: one test, then two together."""
     own = element(signature, set_)
     weights = answers.weights[:, 0].double()
@@ -509,20 +509,20 @@ def _counts(signature: Signature, set_: int, answers: Answers) -> Iterator[Propo
                 score([first, second], members & more)
     scored.sort(key=lambda one: one[0] + 0.02 * one[1])
     for error, _, some, other, k, fewer in scored[:24]:
-        kind = all_of(own, some, not other) if some else Tree(own, [], 0, [(1.0,)])
-        yield Proposal(AtLeast(signature, set_, kind, k, few=fewer), error)
+        kind = all_of(own, some, not other) if some else TreeForm(own, [], 0, [(1.0,)])
+        yield FormProposal(CountForm(signature, set_, kind, k, few=fewer), error)
     for few in (False, True):
         for inner in _kinds_of_elements(own, set_, answers, there, true != few):
             enough = held_elements(inner, set_, answers.args, count).any(1)
             error = float(weights[(enough != few) != true].sum()) / whole
-            yield Proposal(AtLeast(signature, set_, inner, 1, few=few), error)
+            yield FormProposal(CountForm(signature, set_, inner, 1, few=few), error)
     share = float(weights[true].sum()) / whole
-    yield Proposal(Tree(signature, [], 0, [(1.0 if share > 0.5 else 0.0,)]), min(share, 1.0 - share))
+    yield FormProposal(TreeForm(signature, [], 0, [(1.0 if share > 0.5 else 0.0,)]), min(share, 1.0 - share))
 
 
 def _kinds_of_elements(
     own: Signature, set_: int, answers: Answers, there: Tensor, hit: Tensor
-) -> Iterator[Form]:
+) -> Iterator[BlankForm]:
     """Trees that tell the only elements of sets that are hit from all elements of others."""
     single = there.sum(1) == 1
     counted = there & (~hit | single).unsqueeze(1)
@@ -538,5 +538,5 @@ def _kinds_of_elements(
         if 0 < len(alike) <= MOST_TESTS:
             yield all_of(own, alike, kind)
     for one in _classified(own, read, classes, weights, [(0.0,), (1.0,)], None):
-        if isinstance(one.form, Tree) and len(one.form.tests) <= MOST_TESTS:
+        if isinstance(one.form, TreeForm) and len(one.form.tests) <= MOST_TESTS:
             yield one.form

@@ -13,7 +13,18 @@ import torch
 from torch import nn
 
 from pdsketch.lang import BlankCall, effect_expressions, walk
-from pdsketch.nets import Argument, BooleanNet, Constant, Form, Network, Spec, Table, Tree, can_read, plain
+from pdsketch.nets import (
+    Argument,
+    BlankForm,
+    BooleanNet,
+    Constant,
+    Network,
+    Spec,
+    TableForm,
+    TreeForm,
+    can_read,
+    plain,
+)
 from pdsketch.tensor import Functions, formed
 from pdsketch.training.data.episode_arrays import Array
 from pdsketch.training.forms.answers import Slot, answers, asked, executed
@@ -91,7 +102,7 @@ class Simplified:
     many networks are left although enough of their answers mattered.
     """
 
-    forms: dict[str, Form] = field(default_factory=dict)
+    forms: dict[str, BlankForm] = field(default_factory=dict)
     before: float = 0.0
     after: float = 0.0
     cost: float = 0.0
@@ -116,7 +127,7 @@ class Simplifier:
         self.first = _some(self.train, training.dataset.strata, FIRST_JUDGED)
         self.slots: dict[str, Slot] = {}
         self._seen: dict[str, list[Argument]] = {}
-        self._nearly: dict[str, list[tuple[Form, Judgement]]] = {}
+        self._nearly: dict[str, list[tuple[BlankForm, Judgement]]] = {}
         self._settled = frozenset[str]()
 
     def run(self) -> Simplified:
@@ -162,12 +173,13 @@ class Simplifier:
             now = self._gone_through(paired, paired)
         now = self._pruned(now)
         return Simplified(
-            {name: slot.inner for name, slot in self.slots.items() if isinstance(slot.inner, Form)},
+            {name: slot.inner for name, slot in self.slots.items() if isinstance(slot.inner, BlankForm)},
             first.total,
             now.total,
             sum(self._cost(name) for name in self.slots),
             sum(
-                name in self._nearly and not isinstance(slot.inner, Form) for name, slot in self.slots.items()
+                name in self._nearly and not isinstance(slot.inner, BlankForm)
+                for name, slot in self.slots.items()
             ),
         )
 
@@ -189,7 +201,7 @@ class Simplifier:
                     new = self._mend(name, tried, now)
                 else:
                     new = self._simplify(name, tried, bar, now, SLACK * (not turn))
-                if new is None and not turn and not isinstance(slot.inner, Form):
+                if new is None and not turn and not isinstance(slot.inner, BlankForm):
                     new = self._lenient(name, now)
                     lenient += [name] if new is not None else []
                 if new is not None:
@@ -208,7 +220,7 @@ class Simplifier:
 
     # -- one blank ------------------------------------------------------------------------
 
-    def _tried(self, name: str, given: Answers) -> list[tuple[float, Form]]:
+    def _tried(self, name: str, given: Answers) -> list[tuple[float, BlankForm]]:
         """Forms that might do, cheapest first, of those that answer alike only the cheapest."""
         signature = self.slots[name].signature
         found = [
@@ -226,13 +238,13 @@ class Simplifier:
                 kept.append((cost, form))
         return kept[:MOST_TRIED]
 
-    def _price(self, name: str, form: Form) -> float:
+    def _price(self, name: str, form: BlankForm) -> float:
         """What a form costs, and of a truth also what it is true of."""
         if form.signature.output.prim != "bool" or name not in self._seen or not form.signature.inputs:
             return form.cost
         return form.cost + TRUE_COST * float((form(*self._seen[name]) > 0.5).float().mean())
 
-    def _fingerprint(self, name: str, form: Form, given: Answers) -> bytes:
+    def _fingerprint(self, name: str, form: BlankForm, given: Answers) -> bytes:
         if not form.signature.inputs:
             return bytes(form().cpu().numpy())
         parts = [form(*given.args)] + ([form(*self._seen[name])] if name in self._seen else [])
@@ -242,16 +254,16 @@ class Simplifier:
 
     def _cost(self, name: str) -> float:
         inner = self.slots[name].inner
-        return self._price(name, inner) if isinstance(inner, Form) else NETWORK_COST
+        return self._price(name, inner) if isinstance(inner, BlankForm) else NETWORK_COST
 
     def _simplify(
-        self, name: str, tried: list[tuple[float, Form]], bar: Judgement, now: Judgement, slack: float
+        self, name: str, tried: list[tuple[float, BlankForm]], bar: Judgement, now: Judgement, slack: float
     ) -> Judgement | None:
         """The cheapest form with which no kind of error is worse than by the bar, or than now."""
         slot, own = self.slots[name], self._cost(name)
         kept = slot.inner
         first = self._quick_bar()
-        nearly: list[tuple[float, Form, Judgement]] = []
+        nearly: list[tuple[float, BlankForm, Judgement]] = []
         for cost, form in tried:
             if cost >= own:
                 break
@@ -277,7 +289,7 @@ class Simplifier:
 
     def _refined(self, slot: Slot, now: Judgement) -> Judgement:
         """Rows of a table or tests of a tree left out, as long as fewer examples are wrong."""
-        while isinstance(slot.inner, Tree | Table) and now.total:
+        while isinstance(slot.inner, TreeForm | TableForm) and now.total:
             kept = slot.inner
             for smaller in kept.smaller():
                 slot.inner = smaller
@@ -295,7 +307,7 @@ class Simplifier:
         found = errors(self.losses, self.first)
         return found if not found.total else None
 
-    def _mend(self, name: str, tried: list[tuple[float, Form]], now: Judgement) -> Judgement | None:
+    def _mend(self, name: str, tried: list[tuple[float, BlankForm]], now: Judgement) -> Judgement | None:
         """The form that is the best trade of cost for errors."""
         slot, own = self.slots[name], self._cost(name)
         kept, best = slot.inner, now
@@ -360,7 +372,7 @@ class Simplifier:
                 break
         return now
 
-    def _others(self, name: str) -> list[Form]:
+    def _others(self, name: str) -> list[BlankForm]:
         """Other forms than that of a blank: those that make few errors, and of truths the constants."""
         signature, own = self.slots[name].signature, self.slots[name].inner
         nearly = sorted(
@@ -368,8 +380,8 @@ class Simplifier:
         )
         found = [form for form, _ in nearly]
         if signature.output == Spec("bool"):
-            found += [Tree(signature, [], 0, [(truth,)]) for truth in (1.0, 0.0)]
-        said = own.extra_repr() if isinstance(own, Form) else ""
+            found += [TreeForm(signature, [], 0, [(truth,)]) for truth in (1.0, 0.0)]
+        said = own.extra_repr() if isinstance(own, BlankForm) else ""
         return [form for form in found if form.extra_repr() != said]
 
     def _at_fault(self, now: Judgement) -> set[str]:
@@ -450,7 +462,7 @@ class Simplifier:
     def _pruned(self, now: Judgement) -> Judgement:
         """Trees with fewer tests, as long as no error is added and nothing more is true."""
         for name, slot in self.slots.items():
-            while name not in self._settled and isinstance(slot.inner, Tree | Table):
+            while name not in self._settled and isinstance(slot.inner, TreeForm | TableForm):
                 kept, own = slot.inner, self._cost(name)
                 for smaller in kept.smaller():
                     if self._price(name, smaller) >= own:

@@ -8,7 +8,7 @@ from typing import Any, Final, final
 
 import numpy as np
 
-from pdsketch.nets import Condition, Node, Reading
+from pdsketch.nets import Condition, InputReading, Node
 
 Array = np.ndarray[Any, Any]
 
@@ -30,12 +30,14 @@ NEARNESS: Final = 0.25
 class Rows:
     """Distinct rows of readings ``values [row, reading]``, the ``weights`` of each class ``[row, class]``."""
 
-    readings: tuple[Reading, ...]
+    readings: tuple[InputReading, ...]
     values: Array
     weights: Array
 
     @staticmethod
-    def of(readings: Sequence[Reading], values: Array, classes: Array, weights: Array, count: int) -> Rows:
+    def of(
+        readings: Sequence[InputReading], values: Array, classes: Array, weights: Array, count: int
+    ) -> Rows:
         """Equal rows as one."""
         if not len(readings):
             return Rows((), np.zeros((1, 0)), np.bincount(classes, weights, count)[None])
@@ -130,7 +132,7 @@ def _both(node: Any, first: int) -> tuple[Node, Node]:
     return node(first), node(first + 1)
 
 
-def _splits(reading: Reading, values: Array, each: Array) -> Iterator[tuple[bool, Array, Array]]:
+def _splits(reading: InputReading, values: Array, each: Array) -> Iterator[tuple[bool, Array, Array]]:
     """Whether it is by order, the values to compare with, and the weights of the classes where it holds."""
     if len(values) <= MOST_EQUAL:
         yield False, values, each
