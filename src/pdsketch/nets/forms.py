@@ -137,7 +137,9 @@ def shaped(found: Tensor, spec: Spec, leading: Sequence[int]) -> Tensor:
 
 
 def based(base: Base | None, found: Tensor, args: Sequence[Argument], signature: Signature) -> Tensor:
-    """What is added to an argument, added: numbers, or codes modulo their choices."""
+    """What was ``found``, added to the ``base`` among ``args``: numbers, or by the ``signature`` codes modulo
+    their choices.
+    """
     if base is None:
         return found
     size = signature.inputs[base.argument].spec.size
@@ -151,7 +153,8 @@ def based(base: Base | None, found: Tensor, args: Sequence[Argument], signature:
 class TreeForm(BlankForm):
     """A decision tree, whose leaves are values, or what is added to an argument (``base``).
 
-    A constant is a tree without tests, and so is *one further*.
+    A constant is a tree without tests, and so is *one further*. ``node`` is the tree itself, of places in
+    ``tests`` and in ``leaves``; ``signature`` is that of the blank, here and below.
     """
 
     def __init__(
@@ -229,7 +232,11 @@ class TreeForm(BlankForm):
 
 @final
 class TableForm(BlankForm):
-    """A value for each combination of codes, or of whole numbers, that occurred, and one for all others."""
+    """A value for each combination of codes, or of whole numbers, that occurred, and one for all others.
+
+    ``rows`` are the values by what the ``keys`` read, ``otherwise`` is that of all others; both are added to
+    an argument, if there is a ``base``. ``signature`` is that of the blank.
+    """
 
     def __init__(
         self,
@@ -308,7 +315,10 @@ Column = tuple[InputReading, float | None]
 
 @final
 class LinearForm(BlankForm):
-    """A sparse linear function of numbers and of whether codes are values; ``matrix [1 + columns, size]``."""
+    """A sparse linear function of numbers and of whether codes are values (``columns``), added to a ``base``.
+
+    ``matrix [1 + columns, size]`` begins with the constant; ``signature`` is that of the blank.
+    """
 
     def __init__(
         self,
@@ -385,7 +395,10 @@ class ThresholdForm(BlankForm):
 
 @final
 class CountForm(BlankForm):
-    """Whether at least (``few``: fewer than) so many elements of a set are of a kind: a form, too."""
+    """Whether at least (``few``: fewer than) ``count`` elements of a set are of a kind.
+
+    ``set_`` is the place of the set in the ``signature``, ``element`` the form that says which are.
+    """
 
     def __init__(
         self, signature: Signature, set_: int, element: BlankForm, count: int, *, few: bool = False
@@ -464,12 +477,18 @@ def element(signature: Signature, set_: int) -> Signature:
 
 
 def held_elements(form: BlankForm, set_: int, args: Sequence[Argument], count: int) -> Tensor:
-    """Of which elements of a set a form is true, ``[n, m]``."""
+    """Of which elements of a set a ``form`` is true, ``[n, m]``; ``set_`` is its place among the ``args`` of
+    ``count`` rows.
+    """
     return elements(set_, args, count, lambda flat: form.answer(flat, len(flat[set_]))[:, 0]) > 0.5
 
 
 def elements(set_: int, args: Sequence[Argument], count: int, ask: Any) -> Tensor:
-    """An answer for each element of a set, ``[n, m]``, 0 where there is none."""
+    """An answer for each element of a set, ``[n, m]``, 0 where there is none.
+
+    ``set_`` is its place among the ``args`` of ``count`` rows; ``ask`` gives the answers ``[n · m]`` to
+    arguments in which each element stands in the place of its set.
+    """
     values, weights = args[set_]
     size = weights.shape[1]
     flat = [
@@ -480,7 +499,7 @@ def elements(set_: int, args: Sequence[Argument], count: int, ask: Any) -> Tenso
 
 
 def design(columns: Sequence[Column], args: Sequence[Argument], signature: Signature, count: int) -> Tensor:
-    """A constant and the columns, ``[n, 1 + columns]``."""
+    """A constant and the ``columns``, read off ``count`` rows of the ``args`` of a ``signature``."""
     found = [torch.ones(count, device=_device(args))]
     for reading, value in columns:
         read = reading.of(args, signature)

@@ -85,7 +85,8 @@ def recording(slots: Mapping[str, Slot], dropped: str | None) -> Iterator[None]:
 def answers(
     losses: Losses, slots: Mapping[str, Slot], states: Array, *, mended: bool, dropping: bool = True
 ) -> dict[str, Answers]:
-    """By function: what it was asked, what it says, and the weights of that.
+    """By function, of those in ``slots``: what it was asked in some ``states``, what it says, and the weights
+    of that, by the errors that ``losses`` see.
 
     ``mended``: also on examples that are wrong, with what would have been right there; the blame is shared
     among all answers that might be meant. ``dropping``: truths are dropped, too.
@@ -126,7 +127,10 @@ def asked(losses: Losses, slots: Mapping[str, Slot], states: Array) -> dict[str,
 
 @torch.no_grad()
 def executed(losses: Losses, slots: Mapping[str, Slot], states: Array, names: Set[str]) -> dict[str, Answers]:
-    """What the preconditions of executed actions ask some functions, each to be answered with true."""
+    """What preconditions of executed actions ask functions of some ``names``, to be answered with true.
+
+    ``slots`` are all functions, ``states`` the examples of the training set of ``losses``.
+    """
     training = losses.training
     current = TimeSlice(training, losses.logic, training.dataset.place(states))
     with recording(slots, None):

@@ -38,7 +38,9 @@ class Rows:
     def of(
         readings: Sequence[InputReading], values: Array, classes: Array, weights: Array, count: int
     ) -> Rows:
-        """Equal rows as one."""
+        """Equal rows as one: the ``values`` of some ``readings``, with ``weights`` and ``classes``, of which
+        there are ``count``.
+        """
         if not len(readings):
             return Rows((), np.zeros((1, 0)), np.bincount(classes, weights, count)[None])
         rows, place = np.unique(values, axis=0, return_inverse=True)
