@@ -7,9 +7,8 @@ The sketch is PDS-Abs with its default networks. The episodes come from a small
 room simulated here, so that nothing but torch, numpy, safetensors and rich is
 needed. A transition is a state with its action, its successor and its goal.
 
-The first rows are large batches, while levels are drawn (trial) and after they
-were chosen. The last is what a fit to few demonstrations does, 256 states a step: the
-median step in either phase.
+The first rows are large batches. The last is what a fit to few demonstrations does, 256 states a step: the
+median step.
 """
 
 from __future__ import annotations
@@ -127,18 +126,11 @@ def measure(device: str, objects: int, doors: int, walls: int, batch: int, secon
     if batch > len(states):  # a GPU wants more than there is: the same states several times over
         states = np.tile(states, -(-batch // len(states)))
     trainer = Trainer(training, options, states, states[:0])
-    trainer.trial_sampler = trainer.sampler
     record_statistics(trainer.losses, trainer.sampler, states)
     trainer.synchronise = True
-    rows = []
-    for phase in ("trial", "after"):
-        if phase == "after":
-            trainer.earlier = trainer.weights()
-            trainer._settle()
-        row = {"device": device, "objects": objects, "doors": doors, "walls": walls, "phase": phase}
-        aim = AIMS.get((device, objects, doors)) if not walls else None
-        rows.append(row | timed(trainer, seconds) | {"aim": aim})
-    return rows
+    aim = AIMS.get((device, objects, doors)) if not walls else None
+    row = {"device": device, "objects": objects, "doors": doors, "walls": walls}
+    return [row | timed(trainer, seconds) | {"aim": aim}]
 
 
 def timed(trainer: Trainer, seconds: float) -> dict:
@@ -164,7 +156,7 @@ def timed(trainer: Trainer, seconds: float) -> dict:
 
 
 def measure_small(device: str, steps: int) -> dict:
-    """A whole fit in small steps: the median milliseconds of a step in each of its phases."""
+    """A whole fit in small steps: the median milliseconds of a step."""
     columns = record(100, 4, 4, 20)
     model = Model(columns.domain, seed=0).to(device)
     training = open_training_set(model, put_on_device(columns, torch.device(device)))
@@ -172,20 +164,18 @@ def measure_small(device: str, steps: int) -> dict:
     options = Options.of(steps=steps, batch=256, learning_rate=3e-3, evaluate_every=steps)
     trainer = Trainer(training, options, states, states[:0])
     trainer.synchronise = True
-    spent: dict[str, list[float]] = {"trial": [], "after": []}
+    spent: list[float] = []
     advance = trainer.advance
 
     def timed() -> None:
-        phase = "trial" if getattr(trainer, "settled_at", 0) is None else "after"
         clock = time.perf_counter()
         advance()
-        spent[phase].append(1e3 * (time.perf_counter() - clock))
+        spent.append(1e3 * (time.perf_counter() - clock))
 
     trainer.advance = timed  # type: ignore[method-assign]
     model.train()
     trainer.run()
-    found = {phase: float(np.median(times[3:])) for phase, times in spent.items() if len(times) > 3}
-    return {"device": device, "batch": trainer.sampler.batch, "ms_per_step": found}
+    return {"device": device, "batch": trainer.sampler.batch, "ms_per_step": float(np.median(spent[3:]))}
 
 
 def main() -> None:
@@ -208,18 +198,17 @@ def main() -> None:
     if args.json:
         print(json.dumps({"torch": torch.__version__, "rows": rows, "small": small}))
         return
-    titles = f"{'items':>6} {'walls':>6} {'phase':>6} {'batch':>7} {'ms/step':>8} {'trans/s':>10}"
+    titles = f"{'items':>6} {'walls':>6} {'batch':>7} {'ms/step':>8} {'trans/s':>10}"
     print(f"{titles} {'per CPU s':>10} {'aim':>9}")
     for row in rows:
         items = row["objects"] + row["doors"]
         print(
-            f"{items:>6} {row['walls']:>6} {row['phase']:>6} {row['batch']:>7} {row['ms_per_step']:8.1f}",
+            f"{items:>6} {row['walls']:>6} {row['batch']:>7} {row['ms_per_step']:8.1f}",
             f"{row['transitions_per_second']:10.0f} {row['transitions_per_cpu_second']:10.0f}",
             f"{row['aim'] or '':>9}",
         )
         print("       " + ", ".join(f"{name} {part:.0%}" for name, part in row["split"].items()))
-    phases = ", ".join(f"{phase} {spent:.1f} ms/step" for phase, spent in small["ms_per_step"].items())
-    print(f"{8:>6} {20:>6} {small['batch']:>7} {phases}")
+    print(f"{8:>6} {20:>6} {small['batch']:>7} {small['ms_per_step']:8.1f}")
 
 
 if __name__ == "__main__":

@@ -8,9 +8,9 @@
 
 Each task (`sketch_tasks/`) is learned from the same episodes in three ways: with
 the library's defaults (`default`), with a plain perceptron of two hidden layers
-in every blank, trained as long (`plain`), and with every blank at the simplest
-level of its default network (`simplest`). `exact` has the exact functions instead
-and must score 1.00, else the task is wrong.
+in every blank, trained as long (`plain`), and with the default networks alone, whose
+places no forms take (`networks`). `exact` has the exact functions instead and must
+score 1.00, else the task is wrong.
 
 All are judged in scenes *larger* than those of the episodes:
 
@@ -41,12 +41,11 @@ import numpy as np
 import torch
 
 import pdsketch as pds
-from pdsketch.nets.nested import Nested
 from sketch_tasks import TASKS, Task
 from sketch_tasks.core import Ground, Problem, Values, Walk
 from zoo import Fitted
 
-WAYS = ("default", "plain", "simplest", "exact")
+WAYS = ("default", "plain", "networks", "exact")
 PARTS = ("steps", "goals", "plans")
 PUBLISHED = "pddl:"
 """Names of tasks made from published domains begin so."""
@@ -54,7 +53,7 @@ QUICK = ("wall-blocks", "charge", "rare-refusals", "same-object-twice")
 RIGHT = 0.98
 """A task of this score counts as learned."""
 AIM = 0.01
-"""The default may be this much worse than the better of `plain` and `simplest`."""
+"""The default may be this much worse than the better of `plain` and `networks`."""
 WALKS, LENGTH, PROBLEMS = 16, 12, 8
 """How many walks, of how many steps, and how many problems a model is judged by."""
 FREE = 0.25
@@ -71,11 +70,8 @@ def learned(domain: Any, episodes: Sequence[Any], way: str, seed: int, options: 
         torch.manual_seed(seed)
         modules = {name: Fitted(blank) for name, blank in domain.blanks.items()}
     model = pds.Model(domain, modules=modules, seed=seed)
-    if way == "simplest":
-        for network in model.modules():
-            if isinstance(network, Nested):
-                network.level = 0
-        options = {**options, "trial": 0.0}
+    if way == "networks":
+        options = {**options, "forms": False}
     pds.fit(model, episodes, seed=seed, **options)
     return model
 
@@ -252,13 +248,13 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
         groups[row["task"]][row["way"]].append(row)
     lines = [
         "| task | half | blanks | steps of data | keep | default: steps goals plans | score | plain "
-        "| simplest | exact | short by | CPU s |",
+        "| networks | exact | short by | CPU s |",
         "|---|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     outcomes = []
     for name, ways in sorted(groups.items()):
         scores = {way: float(np.mean([score(row) for row in found])) for way, found in ways.items()}
-        best = max((scores[way] for way in ("plain", "simplest") if way in scores), default=0.0)
+        best = max((scores[way] for way in ("plain", "networks") if way in scores), default=0.0)
         short = max(0.0, best - scores["default"]) if "default" in scores else 0.0
         first = next(iter(ways.values()))[0]
         data = max(row["data"] for found in ways.values() for row in found)
@@ -282,7 +278,7 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
         lines += [
             "",
             f"{half}: {sum(r for r, _ in some)} of {len(some)} tasks reach {RIGHT} in larger scenes; "
-            f"{sum(s for _, s in some)} are more than {AIM} below the better of `plain` and `simplest`.",
+            f"{sum(s for _, s in some)} are more than {AIM} below the better of `plain` and `networks`.",
         ]
     for name, ways in sorted(groups.items()):
         for way, found in ways.items():

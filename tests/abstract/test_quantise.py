@@ -60,7 +60,7 @@ def test_an_encoder_trained_with_its_codes_agrees_with_them_more_often_than_with
     (look,) = [b for b in pds.rules(again).codebooks if b.name == "look"]
     assert look.error == pytest.approx(found.errors["look"])
     # Trained on, its encoder is another one, and codes are made anew.
-    pds.fit(again, episodes, steps=1, trial=0.0, validation=0.0)
+    pds.fit(again, episodes, steps=1, forms=False, validation=0.0)
     assert "codebooks" not in again.notes
 
 

@@ -103,12 +103,10 @@ def test_a_refused_step_ends_a_plan(sketches):
     assert not sketches.carried_out(task, problem, [("light", 0), ("toggle",), ("light", 0)])
 
 
-def test_the_simplest_networks_stay_at_their_first_level(sketches):
+def test_networks_alone_have_no_forms(sketches):
     task = sketches.TASKS["twenty-steps"]
-    model = sketches.learned(task.domain, task.data(0), "simplest", 0, {"steps": 2})
-    networks = [module for module in model.modules() if isinstance(module, sketches.Nested)]
-    assert networks
-    assert all(network.level == 0 for network in networks)
+    model = sketches.learned(task.domain, task.data(0), "networks", 0, {"steps": 2})
+    assert not model.forms
 
 
 def test_the_table_counts_what_is_learned_and_what_falls_short(sketches):

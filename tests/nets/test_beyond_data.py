@@ -13,7 +13,6 @@ def relation(kindred=True):
     """A perceptron of two places with random weights, of which the first was seen from 0 to 6."""
     inputs = (Input(PLACE, False, "place"), Input(PLACE, False, "place" if kindred else "other"))
     network = BooleanNet(Signature(inputs, Spec("bool")), torch.Generator().manual_seed(0))
-    network.level = network.levels.index("perceptron")
     torch.nn.init.normal_(network.last.weight)
     for i, (low, high) in {"0": (0.0, 6.0), "1": (-2.0, 7.0)}.items():
         encoder = network.features.encoders[i]

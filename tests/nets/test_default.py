@@ -9,7 +9,6 @@ import torch
 
 from pdsketch.nets.default import Constant, Network, least_weights, make, outline
 from pdsketch.nets.heads import Head
-from pdsketch.nets.nested import drawing
 from pdsketch.nets.normalise import Normalise, recording
 from pdsketch.nets.signature import Input, Signature, Spec
 
@@ -154,30 +153,7 @@ def test_an_empty_batch_of_sets_has_an_empty_answer(target, leading):
     net = make(Signature(inputs, SPECS[target]), generator())
     one = sample(FLOAT2, leading)
     for n in (0, 3):
-        for turn in (None, 4):
-            with drawing([net] if turn else [], turn or 0):
-                assert net(one, sample_set(FLOAT2, leading, n)).shape == (*leading, *SPECS[target].axes)
-
-
-@pytest.mark.parametrize("target", ["bool", "vector", "choice"])
-def test_up_to_the_level_that_counts_more_of_the_same_elements_say_the_same(target):
-    inputs = (Input(FLOAT2, type_id="t"), Input(FLOAT2, is_set=True, type_id="t"))
-    net = make(Signature(inputs, SPECS[target]), generator())
-    rng = generator(5)
-    with torch.no_grad():
-        for parameter in net.parameters():
-            parameter.add_(0.05 * torch.randn(parameter.shape, generator=rng))
-    values, weights = sample_set(FLOAT2, (3,), 5)
-    single = sample(FLOAT2, (3,), 9)
-    twice = (torch.cat([values, values], 1), torch.cat([weights, weights], 1))
-    same = {}
-    for level, name in enumerate(net.levels):
-        net.level = level
-        same[name] = torch.allclose(net(single, (values, weights)), net(single, twice), atol=1e-6)
-    assert same["linear"]
-    assert not same["counting"]
-    if target != "bool":
-        assert same == {"linear": True, "perceptron": True, "counting": False}
+        assert net(one, sample_set(FLOAT2, leading, n)).shape == (*leading, *SPECS[target].axes)
 
 
 def test_a_set_may_be_the_only_argument():

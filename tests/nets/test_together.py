@@ -6,9 +6,8 @@ import pytest
 import torch
 
 from pdsketch.nets.default import Sparsity, make
-from pdsketch.nets.nested import FEWEST_PICKED, Told
+from pdsketch.nets.forms import TreeForm
 from pdsketch.nets.normalise import Normalise, recording
-from pdsketch.nets.seen_values import SeenValues
 from pdsketch.nets.signature import Input, Signature, Spec
 from pdsketch.nets.together import Together, can_join, is_free
 
@@ -32,9 +31,6 @@ def networks(signature: Signature, count: int = 4):
             if isinstance(module, Normalise):
                 module.mean.copy_(torch.randn(module.mean.shape, generator=generator))
                 module.spread.copy_(0.5 + torch.rand(module.spread.shape, generator=generator))
-            if isinstance(module, SeenValues):
-                module.values[:, :4] = torch.rand(len(module.values), 4, generator=generator)
-                module.tolerance.fill_(0.1)
     return made
 
 
@@ -60,35 +56,19 @@ def assert_alike(made, alone, together) -> None:
 
 
 @pytest.mark.parametrize("name", SIGNATURES)
-def test_at_each_level_together_is_as_alone(name):
+def test_together_is_as_alone(name):
     made = networks(SIGNATURES[name])
     given = arguments(SIGNATURES[name], len(made), 20)
-    for level in range(len(made[0].levels)):
-        for network in made:
-            network.level = level
-        alone = torch.stack([network(*(x[at] for x in given)) for at, network in enumerate(made)])
-        assert_alike(made, alone, Together(made[0])(made, given, None, {}))
-
-
-@pytest.mark.parametrize("name", SIGNATURES)
-@pytest.mark.parametrize("rows", [FEWEST_PICKED - 2, 3 * FEWEST_PICKED])
-def test_drawn_levels_are_those_that_each_draws_alone(name, rows):
-    made = networks(SIGNATURES[name])
-    given = arguments(SIGNATURES[name], len(made), rows)
-    for network in made:
-        network.turn = 7
     alone = torch.stack([network(*(x[at] for x in given)) for at, network in enumerate(made)])
-    told = Told.drawn(rows, 7, len(made[0].levels), torch.device("cpu"))
-    assert len(told.levels.unique()) > 1
-    assert_alike(made, alone, Together(made[0])(made, given, told, {}))
+    assert_alike(made, alone, Together(made[0])(made, given, {}))
 
 
 def test_shared_weights_serve_fewer_networks():
     made = networks(SIGNATURES["code"])
     (given,) = arguments(SIGNATURES["code"], len(made), 20)
     together, shared = Together(made[0]), {}
-    first = together(made, [given], None, shared)
-    some = together(made[1:3], [given[1:3]], None, shared)
+    first = together(made, [given], shared)
+    some = together(made[1:3], [given[1:3]], shared)
     assert torch.allclose(first[1:3], some, atol=1e-6)
     assert len(shared) == 1
     alone = torch.stack([network(given[at]) for at, network in enumerate(made)])
@@ -99,7 +79,7 @@ def test_one_input_for_all():
     made = networks(SIGNATURES["code"])
     (given,) = arguments(SIGNATURES["code"], 1, 20)
     alone = torch.stack([network(given[0]) for network in made])
-    assert_alike(made, alone, Together(made[0])(made, [given], None, {}))
+    assert_alike(made, alone, Together(made[0])(made, [given], {}))
 
 
 def test_sets_images_and_values_keep_to_themselves():
@@ -118,9 +98,12 @@ def test_who_is_watched_or_recorded_is_not_free():
     hook.remove()
     next(m for m in network.modules() if isinstance(m, Normalise)).recording = True
     assert not is_free(network)
+
+
+def test_for_whom_a_form_answers_is_not_free():
     (network,) = networks(SIGNATURES["flags"], 1)
     assert is_free(network)
-    next(m for m in network.modules() if isinstance(m, SeenValues)).noting = True
+    network.form = TreeForm(network.signature, [], 0, [(1.0,)])
     assert not is_free(network)
 
 
@@ -149,4 +132,4 @@ def test_what_is_made_while_statistics_are_recorded_does_not_go_on_recording():
         together = Together(made[0])
     with torch.no_grad():
         alone = torch.stack([network(*(x[at] for x in given)) for at, network in enumerate(made)])
-        assert torch.allclose(alone, together(made, given, None, {}), atol=1e-6)
+        assert torch.allclose(alone, together(made, given, {}), atol=1e-6)

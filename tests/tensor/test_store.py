@@ -18,6 +18,8 @@ from torch import nn
 
 from pdsketch.lang.diagnostics import Error
 from pdsketch.lang.load import parse_domain
+from pdsketch.nets.forms import Condition, TreeForm, plain
+from pdsketch.nets.readings import InputReading
 from pdsketch.tensor.model import Model
 from pdsketch.tensor.states.state import State
 from pdsketch.tensor.store import ARCHITECTURE, SKETCH, WEIGHTS_FILE, load_model
@@ -290,12 +292,27 @@ def test_weights_of_another_dtype_are_refused(folder, dtype):
         load_model(folder, modules={"facing": facing})
 
 
-def test_a_level_that_a_network_does_not_have_is_refused(folder):
-    name = "derived::is-red::f/_extra_state"
-    for level in (-1, 99):
-        edit_weights(folder, lambda weights, level=level: {**weights, name: torch.tensor(level)})
-        with pytest.raises(Error, match=f"no level {level}"):
-            load_model(folder, modules={"facing": facing})
+def test_forms_are_saved_and_damaged_ones_refused(tmp_path):
+    model = Model(GRID, {"facing": facing}, seed=3)
+    network = model.blanks.network("derived::is-red::f")
+    reading = InputReading("number", 0, place=2)
+    network.form = TreeForm(
+        plain(network.signature), [Condition(reading, 0.5, order=True)], (0, 1, 0), [(0.0,), (1.0,)]
+    )
+    model.save(tmp_path)
+    again = load_model(tmp_path, modules={"facing": facing})
+    assert str(again.forms) == str(model.forms) == "{'derived::is-red::f': (item-feature ?o)[2] <= 0.5}"
+    assert torch.equal(model.holds(grid_state(), GOAL), again.holds(grid_state(), GOAL))
+    described = json.loads((tmp_path / ARCHITECTURE).read_text())
+    for damage in ({"leaves": [[0.0], [2.0]]}, {"node": [0, 1, 2]}, {"kind": "table"}, {"base": [0, None]}):
+        form = {**described["blanks"]["derived::is-red::f"]["form"], **damage}
+        blanks = {
+            **described["blanks"],
+            "derived::is-red::f": {**described["blanks"]["derived::is-red::f"], "form": form},
+        }
+        reseal(tmp_path, ARCHITECTURE, {**described, "blanks": blanks})
+        with pytest.raises(Error, match="the form of `derived::is-red::f` is not what it should be"):
+            load_model(tmp_path, modules={"facing": facing})
 
 
 def test_a_killed_save_leaves_the_old_model_or_the_new_one(tmp_path):

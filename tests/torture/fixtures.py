@@ -189,10 +189,10 @@ SETTINGS: dict[str, Any] = {"batch": 16, "checkpoint_every": 1, "evaluate_every"
 def checkpoint_in(path: Path) -> str:
     """A digest of all that a checkpoint of that fit says."""
     fit = _fit()
-    found = load_checkpoint(path, fit.model, fit.setup, fit.levels.count)
+    found = load_checkpoint(path, fit.model, fit.setup)
     assert found is not None
     digest = blake2b(repr(found.facts).encode())
-    for part in (found.weights, found.best, found.earlier, *found.moments.values()):
+    for part in (found.weights, found.best, found.first, found.kept, *found.moments.values()):
         for name, tensor in sorted(part.items()):
             digest.update(name.encode() + tensor.numpy().tobytes())
     return digest.hexdigest()

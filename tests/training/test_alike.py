@@ -10,7 +10,6 @@ import torch
 from tests.training.rooms import SKETCH, episode
 
 import pdsketch as pds
-from pdsketch.nets.nested import Nested, drawing
 from pdsketch.tensor.compile.logic import logic_of
 from pdsketch.training.data.device_dataset import put_on_device
 from pdsketch.training.fitting import gather, open_training_set
@@ -35,19 +34,6 @@ def training():
         for parameter in model.parameters():
             parameter.add_(torch.randn(parameter.shape, generator=torch.Generator().manual_seed(3)) * 0.1)
     return open_training_set(model, put_on_device(gather(episodes, domain), model.device))
-
-
-@pytest.fixture(params=["all levels", "mixed levels", "drawn levels"])
-def levels(request, training):
-    """The networks as they are in a fit: whole, cut at levels of their own, or with levels drawn."""
-    networks = [m for m in training.model.modules() if isinstance(m, Nested)]
-    if request.param == "mixed levels":
-        for at, network in enumerate(networks):
-            network.level = at % len(network.levels)
-    with drawing(networks if request.param == "drawn levels" else (), 5):
-        yield request.param
-    for network in networks:
-        network.level = len(network.levels) - 1
 
 
 @contextmanager
@@ -82,7 +68,7 @@ def losses_and_gradients(training):
     return terms, grads
 
 
-def test_losses_and_gradients_are_the_same(training, levels):
+def test_losses_and_gradients_are_the_same(training):
     terms, grads = losses_and_gradients(training)
     with one_by_one(training):
         expected, wanted = losses_and_gradients(training)
@@ -96,11 +82,8 @@ def test_losses_and_gradients_are_the_same(training, levels):
 
 @pytest.mark.parametrize("names", [("in-last", "in-first", "in-second"), ("is-red", "is-blue", "is-green")])
 @pytest.mark.parametrize("step", [3, 0], ids=["rows of their own", "the same rows"])
-def test_each_table_in_its_rows(training, levels, names, step):
+def test_each_table_in_its_rows(training, names, step):
     alike, logic = group(training, *names), logic_of("product")
-    if levels == "mixed levels":  # the first and the last are evaluated together, and not the one between
-        for network, level in zip(alike.networks(), (1, 0, 1), strict=True):
-            network.level = level
     current = TimeSlice(training, logic, torch.arange(100))
     rows = [torch.arange(7, 90, 2 + step * at) for at in range(len(names))]
     which = torch.repeat_interleave(torch.tensor([len(own) for own in rows]))

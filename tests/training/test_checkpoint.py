@@ -31,7 +31,7 @@ from pdsketch.training.checkpoint import (
 from pdsketch.training.data.recorder import arrays_of
 from pdsketch.training.progress import Csv
 
-OPTIONS = {"steps": 4, "batch": 32, "evaluate_every": 1, "validation": 0.2, "patience": 9, "trial": 0.5}
+OPTIONS = {"steps": 4, "batch": 32, "evaluate_every": 1, "validation": 0.2, "patience": 9, "forms": False}
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +40,7 @@ def saved(rooms, tmp_path_factory):
     path = tmp_path_factory.mktemp("checkpoint") / "fit.safetensors"
     pds.fit(pds.Model(rooms[0], seed=0), rooms[1][:12], checkpoint=str(path), **OPTIONS)
     kinds = {name.partition("/")[0] for name in load_file(path)}
-    assert kinds == {"weight", "best", "earlier", "moment"}
+    assert kinds == {"weight", "best", "first", "moment"}
     return path
 
 
@@ -183,7 +183,7 @@ def changed(path, change_facts=None, change_tensors=None) -> None:
 def test_facts_that_are_not_what_they_should_be_are_refused(saved, tmp_path, rooms, junk):
     with safe_open(saved, framework="pt") as file:
         names = list(json.loads(file.metadata()["facts"]))
-    fine = {"best_loss": (None, 1.5, -1), "settled_at": (None,), "earlier_risks": ([3],)}
+    fine = {"best_loss": (None, 1.5, -1)}
     for name in set(names) - {"digest", "setup"}:
         if junk in fine.get(name, ()) and not isinstance(junk, bool):
             continue
@@ -205,8 +205,8 @@ def test_facts_that_are_not_what_they_should_be_are_refused(saved, tmp_path, roo
         lambda facts: {**facts, "setup": {**facts["setup"], "modules": 3.5}},
         lambda facts: {**facts, "setup": {**facts["setup"], "data": ["goals"]}},
         lambda facts: {**facts, "setup": {**facts["setup"], "options": None}},
-        lambda facts: {**facts, "earlier_risks": facts["earlier_risks"][:-1]},
-        lambda facts: {**facts, "settled_at": None},
+        lambda facts: {**facts, "round": 1},
+        lambda facts: {**facts, "began": facts["step"] + 1},
         lambda facts: {**facts, "sums": {"goal": 10**400}, "counts": {"goal": 1}},
     ],
 )
@@ -227,14 +227,14 @@ def first(tensors, kind):
     "change",
     [
         without("weight/"),
-        without("earlier/"),
+        without("first/"),
         lambda t: {**t, "weight/more": torch.zeros(1)},
         lambda t: {**t, "other/more": torch.zeros(1)},
         lambda t: {**t, "moment/exp_avg/nothing": torch.zeros(1)},
         lambda t: {**t, "moment/other/nothing": torch.zeros(1)},
         *(
             lambda t, k=k: {**t, first(t, k): torch.zeros(3, 3)}
-            for k in ("weight", "best", "earlier", "moment/exp_avg")
+            for k in ("weight", "best", "first", "moment/exp_avg")
         ),
         *(
             lambda t, k=k: {**t, first(t, k): t[first(t, k)].long()}
@@ -242,7 +242,7 @@ def first(tensors, kind):
         ),
         *(
             lambda t, k=k: {n: x for n, x in t.items() if n != first(t, k)}
-            for k in ("best", "earlier", "moment")
+            for k in ("best", "first", "moment")
         ),
     ],
 )
@@ -276,13 +276,13 @@ def test_a_killed_writer_leaves_the_old_checkpoint_or_the_new_one(tmp_path):
     setup = {"sketch": "", "modules": [], "data": {}, "options": {}}
 
     def save(step: int) -> None:
-        facts = FitProgress(step, [], {}, {}, None, 0, 0, [])
-        save_checkpoint(path, Checkpoint(model.state_dict(), {}, {}, {}, facts), setup)
+        facts = FitProgress(step, [], {}, {}, None, 0, 0, 0)
+        save_checkpoint(path, Checkpoint(model.state_dict(), {}, {}, model.state_dict(), {}, facts), setup)
 
     save(1)
     found = []
     for _ in killed_at_each_step(lambda: save(2)):
-        found.append(load_checkpoint(path, model, setup, 0).facts.step)
+        found.append(load_checkpoint(path, model, setup).facts.step)
     assert found == sorted(found)
     assert set(found) == {1, 2}
     assert len(os.listdir(tmp_path)) > 1

@@ -101,7 +101,7 @@ def test_a_resumed_log_has_each_measurement_once(rooms, tmp_path):
     """The fit was stopped after more was measured than its checkpoint knows of."""
     options = {
         "batch": 32,
-        "trial": 0.0,
+        "forms": False,
         "evaluate_every": 1,
         "checkpoint_every": 4,
         "checkpoint": str(tmp_path / "fit.safetensors"),

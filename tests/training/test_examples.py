@@ -86,7 +86,7 @@ def test_goals_that_nobody_judged_are_no_goals_that_were_never_true(mixed):
 
 def test_a_fit_reports_on_all_of_them(mixed):
     domain, episodes = mixed
-    report = pds.fit(pds.Model(domain, seed=0), episodes, steps=3, validation=0.3)
+    report = pds.fit(pds.Model(domain, seed=0), episodes, steps=3, validation=0.3, forms=False)
     counted = (report.train, report.held_out)
     assert sum(m.judged.count for m in counted) == 3 * sum(len(e.states) for e in episodes[:8])
     assert sum(m.steps for m in counted) == sum(len(e.actions) for e in episodes)
@@ -108,16 +108,16 @@ def test_the_command_line_reports_on_them_and_writes_a_page(mixed, tmp_path, cap
     assert "Goals by kind" in page.read_text(encoding="utf-8")
 
 
-def test_the_report_names_the_level_of_each_network(mixed):
+def test_the_report_names_the_form_of_each_blank(mixed):
     domain, episodes = mixed
     model = pds.Model(domain, seed=0)
     report = pds.fit(model, episodes, steps=4)
     for name, blank in report.blanks.items():
         network = model.blanks.network(name)
-        assert blank.level is not None
-        level, *gate = blank.level.split(" if ")
-        assert level == network.levels[network.level]
+        assert blank.form is not None
+        form, *gate = blank.form.split(" if ")
+        assert form == (model.forms[name].kind if name in model.forms else "network")
         assert bool(gate) == (getattr(network, "gate", None) is not None)
-        assert blank.as_json()["level"] == blank.level
-    assert "level" in str(report)
-    assert pds.evaluate(rooms_model(domain), episodes).blanks["action::right::f"].level is None
+        assert blank.as_json()["form"] == blank.form
+    assert "form" in str(report)
+    assert pds.evaluate(rooms_model(domain), episodes).blanks["action::right::f"].form is None

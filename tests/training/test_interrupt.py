@@ -114,7 +114,7 @@ def test_whatever_ends_a_fit_the_best_weights_are_left(rooms, ending, clock):
                 clock[0] += 2 * limit
 
     limit = 1.0
-    options = {**OPTIONS, "steps": 1000, "learning_rate": 0.3, "trial": 0.0}
+    options = {**OPTIONS, "steps": 1000, "learning_rate": 0.3, "forms": False}
     if ending == "time":
         report = pds.fit(model, episodes, time_limit=limit, callback=end_when_it_gets_worse, **options)
         assert report.status == "out-of-time"

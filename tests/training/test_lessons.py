@@ -31,7 +31,7 @@ def fitted(episodes, functions=None, **options) -> pds.Report:
     """The report of a fit of one step, in which nothing has been learned yet."""
     domain = episodes[0].states[0].domain
     modules = {name: Learned(function) for name, function in (functions or {}).items()}
-    settings = {"steps": 1, "trial": 0.0, "validation": 0.0, **options}
+    settings = {"steps": 1, "forms": False, "validation": 0.0, **options}
     return pds.fit(pds.Model(domain, modules, seed=0), episodes, **settings)
 
 

@@ -151,7 +151,7 @@ def test_codes_that_are_all_used_cost_less_than_one_code_for_all():
     usage = {}
     for name, encoder in encoders.items():
         model = pds.Model(domain, {"derived::look::f": encoder}, seed=0)
-        report = pds.fit(model, episodes, steps=1, trial=0.0)
+        report = pds.fit(model, episodes, steps=1, forms=False)
         usage[name] = report.history[-1]["usage"]
     assert usage["each"] == pytest.approx(-1.0, abs=1e-3)
     assert usage["one"] == pytest.approx(0.0, abs=1e-3)

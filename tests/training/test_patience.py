@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 import torch
 
 import pdsketch as pds
-from pdsketch.training.data.device_dataset import put_on_device
-from pdsketch.training.fitting import gather, open_training_set
-from pdsketch.training.options import Options
-from pdsketch.training.trainer import Trainer
 
 OPTIONS = {
     "steps": 30,
@@ -18,7 +13,7 @@ OPTIONS = {
     "evaluate_every": 1,
     "validation": 0.3,
     "patience": 4,
-    "trial": 0.0,
+    "forms": False,
     "learning_rate": 0.05,  # too large, so that what is held out soon gets worse
 }
 
@@ -65,21 +60,3 @@ def test_a_resumed_fit_goes_on_waiting_and_still_knows_its_best_weights(rooms, w
     assert (rest.status, rest.steps) == (report.status, report.steps)
     wanted, found = model.state_dict(), second.state_dict()
     assert all(torch.equal(wanted[name], found[name]) for name in wanted)
-
-
-def test_without_patience_the_last_weights_stay_unless_they_get_more_wrong(rooms):
-    options = {**OPTIONS, "patience": None, "learning_rate": 3e-3}
-    model = pds.Model(rooms[0], seed=0)
-    training = open_training_set(model, put_on_device(gather(rooms[1], model.domain), torch.device("cpu")))
-    every = np.arange(len(training.dataset))
-    fit = Trainer(training, Options.of(**options), every[40:], every[:40])
-    assert fit.run() == "finished"
-    assert fit.stopping.best
-    last = fit.weights()
-    fit._finish()
-    assert all(torch.equal(last[name], t) for name, t in fit.model.state_dict().items())
-    with torch.no_grad():
-        for parameter in fit.model.parameters():
-            parameter.neg_()
-    fit._finish()
-    assert all(torch.equal(fit.stopping.best[name], t) for name, t in fit.model.state_dict().items())

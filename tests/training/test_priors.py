@@ -30,7 +30,7 @@ def lamps(*heats: float, success) -> list[pds.Episode]:
 def test_where_examples_say_next_to_nothing_a_predicate_becomes_false():
     episodes = lamps(1.0, 2.0, 3.0, 4.0, success=[1, 0, 1, 0])
     model = pds.Model(episodes[0].states[0].domain, seed=0)
-    pds.fit(model, episodes, steps=40, trial=0.0, goal=1e-6, rarity=1.0, sparsity=0.0, validation=0.0)
+    pds.fit(model, episodes, steps=40, forms=False, goal=1e-6, rarity=1.0, sparsity=0.0, validation=0.0)
     assert all(model.holds(e.states[0], "(lit l)") < 0.3 for e in episodes)
 
 
@@ -38,7 +38,7 @@ def test_what_examples_say_outweighs_it_in_the_end():
     """However much a predicate is pressed to be false, it is not any more when a fit ends."""
     episodes = lamps(*range(8), success=[0, 0, 0, 0, 0, 0, 1, 1])
     model = pds.Model(episodes[0].states[0].domain, seed=0)
-    pds.fit(model, episodes, steps=80, trial=0.0, rarity=5.0, sparsity=0.0, validation=0.0)
+    pds.fit(model, episodes, steps=80, forms=False, rarity=5.0, sparsity=0.0, validation=0.0)
     assert [bool(model.holds(e.states[0], "(lit l)") > 0.5) for e in episodes] == [False] * 6 + [True] * 2
 
 

@@ -24,7 +24,7 @@ def test_warnings_come_before_tables_and_lines_stay_within_100_columns(rooms):
 
 
 def test_a_fit_reports_the_same_things(rooms):
-    report = pds.fit(pds.Model(rooms[0], seed=0), rooms[1], steps=2, validation=0.25)
+    report = pds.fit(pds.Model(rooms[0], seed=0), rooms[1], steps=2, validation=0.25, forms=False)
     assert report.worst(5)[0].variable
     assert len(report.worst(2)) == 2
     assert report.worst_goals(1)[0].formula in {e.goal for e in rooms[1]}

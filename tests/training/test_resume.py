@@ -18,9 +18,8 @@ from tests.training.rooms import SKETCH
 
 import pdsketch as pds
 from pdsketch.cli.main import main
-from pdsketch.training import trainer
+from pdsketch.training import rounds, trainer
 from pdsketch.training.data.files import save_episodes
-from pdsketch.training.schedules import LONGEST_TRIAL
 
 STEPS = 12
 
@@ -110,19 +109,22 @@ def test_ctrl_c_after_the_last_step_says_what_is_kept(place, capsys, monkeypatch
     assert kept == f"the last checkpoint is kept in {place / 'ended' / 'checkpoint.safetensors'}"
 
 
-CHOICE = round(LONGEST_TRIAL * 10)
+ROUND = 3
 MEASURED = {"steps": 10, "batch": 32, "evaluate_every": 1, "validation": 0.2, "patience": 20}
 
 
 @pytest.fixture(scope="module")
 def uninterrupted(rooms):
-    """A model, and the report on its fit."""
-    model = pds.Model(rooms[0], seed=0)
-    return model, pds.fit(model, rooms[1][:12], **MEASURED)
+    """A model, and the report on its fit in short rounds."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rounds, "ROUND_STEPS", ROUND)
+        model = pds.Model(rooms[0], seed=0)
+        return model, pds.fit(model, rooms[1][:12], **MEASURED)
 
 
-@pytest.mark.parametrize("stop", [CHOICE - 3, CHOICE, CHOICE + 1, CHOICE + 3], ids=lambda n: f"step-{n}")
-def test_a_fit_may_be_resumed_in_its_trial_at_the_choice_and_after_it(rooms, uninterrupted, tmp_path, stop):
+@pytest.mark.parametrize("stop", [ROUND - 1, ROUND, ROUND + 1, 9], ids=lambda n: f"step-{n}")
+def test_a_fit_may_be_resumed_in_any_round_and_between_two(rooms, uninterrupted, tmp_path, monkeypatch, stop):
+    monkeypatch.setattr(rounds, "ROUND_STEPS", ROUND)
     domain, episodes = rooms[0], rooms[1][:12]
     whole_model, whole = uninterrupted
     options = {**MEASURED, "checkpoint": str(tmp_path / "fit.safetensors")}
@@ -133,8 +135,8 @@ def test_a_fit_may_be_resumed_in_its_trial_at_the_choice_and_after_it(rooms, uni
     assert rest.history == whole.history
     wanted, found = whole_model.state_dict(), model.state_dict()
     assert all(torch.equal(wanted[name], found[name]) for name in wanted)
-    assert {name: b.level for name, b in rest.blanks.items()} == {
-        name: b.level for name, b in whole.blanks.items()
+    assert {name: str(form) for name, form in model.forms.items()} == {
+        name: str(form) for name, form in whole_model.forms.items()
     }
 
 

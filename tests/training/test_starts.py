@@ -43,7 +43,7 @@ def learned(goals: list[str], steps: int, seed: int) -> tuple[pds.nets.Offset, p
     """The offset that a fit finds, and its report."""
     offset = pds.nets.Offset(2)
     model = pds.Model(PAIRS, modules={"left-of": offset}, seed=seed)
-    report = pds.fit(model, tables(160, goals, seed), steps=steps, seed=seed, trial=0.0)
+    report = pds.fit(model, tables(160, goals, seed), steps=steps, seed=seed, forms=False)
     return offset, report
 
 

@@ -18,7 +18,7 @@ def fitted():
     """A model, and crops of the containers of tables that it was not trained on."""
     world = PaintingWorld(4, 4)
     model = new_painting_model(0)
-    fit(model, world.demonstrations(FEW, 0), steps=STEPS, batch=32, trial=0.0, lookahead=0.5)
+    fit(model, world.demonstrations(FEW, 0), steps=STEPS, batch=32, forms=False, lookahead=0.5)
     crops = [world.reset(seed)["container-image"] for seed in range(12)]
     return model, torch.cat([torch.as_tensor(crop) for crop in crops]).float()
 

@@ -10,16 +10,33 @@ from pdsketch.nets.default import (
     make as make,
     outline as outline,
 )
-from pdsketch.nets.nested import (
-    Nested as Nested,
-    Told as Told,
-    drawing as drawing,
-    is_worse as is_worse,
-    simplest as simplest,
+from pdsketch.nets.features import Argument as Argument
+from pdsketch.nets.form_data import form_of as form_of
+from pdsketch.nets.forms import (
+    Base as Base,
+    BlankForm as BlankForm,
+    ComponentForm as ComponentForm,
+    Condition as Condition,
+    CountForm as CountForm,
+    LinearForm as LinearForm,
+    Node as Node,
+    TableForm as TableForm,
+    ThresholdForm as ThresholdForm,
+    TreeForm as TreeForm,
+    component as component,
+    design as design,
+    element as element,
+    elements as elements,
+    held_elements as held_elements,
+    plain as plain,
 )
 from pdsketch.nets.normalise import bounding as bounding, recording as recording
 from pdsketch.nets.offset import Offset as Offset
-from pdsketch.nets.seen_values import noting_values as noting_values
+from pdsketch.nets.readings import (
+    InputReading as InputReading,
+    can_read as can_read,
+    readings_of as readings_of,
+)
 from pdsketch.nets.signature import Input as Input, Prim as Prim, Signature as Signature, Spec as Spec
 from pdsketch.nets.together import (
     Shared as Shared,

@@ -1,9 +1,8 @@
 """The default network of a blank, made from its signature alone.
 
 Every argument becomes features (`encode`), arguments of one type also their
-difference, sets are pooled; then two hidden layers and, beside them, a direct
-linear path, so that what is simple is learned from few examples. Booleans are
-additive logistic models first (`boolean_net`).
+difference, sets are pooled; then two hidden layers and, for values, a direct
+linear path beside them, so that what is simple is learned from few examples.
 """
 
 from __future__ import annotations
@@ -18,9 +17,9 @@ from torch import Tensor, nn
 
 from pdsketch.nets.boolean_net import BooleanNet, add_group_lassos
 from pdsketch.nets.features import NORM_FLOOR, Argument, Features, membership
+from pdsketch.nets.forms import BlankForm
 from pdsketch.nets.heads import Head
 from pdsketch.nets.layers import FIRST_WIDTH, SECOND_WIDTH, linear
-from pdsketch.nets.nested import Nested
 from pdsketch.nets.offset import Offset
 from pdsketch.nets.signature import Signature, Spec
 
@@ -29,7 +28,7 @@ FULL_SCALE_INPUTS = 8
 
 DIRECT_SCALE = 5.0
 """A learnable constant, and the linear part, are multiplied by this, so that AdamW moves them further
-than a perceptron's weights. Set by hand, as those of `additive`."""
+than a perceptron's weights. Set by hand."""
 
 
 def make(signature: Signature, generator: torch.Generator | None = None) -> nn.Module:
@@ -64,6 +63,8 @@ class Constant(nn.Module):
 
     def __init__(self, signature: Signature) -> None:
         super().__init__()
+        self.signature = signature
+        self.form: BlankForm | None = None
         head = Head(1, signature.output, None, residual=False)
         self.raw = nn.Parameter(torch.zeros(head.layer.out_features))
         head.layer = nn.Identity()  # type: ignore[assignment]
@@ -71,12 +72,15 @@ class Constant(nn.Module):
 
     def forward(self) -> Tensor:
         """The value's own axes alone."""
+        if self.form is not None:
+            return cast(Tensor, self.form())
         return self.head.value(self.raw * DIRECT_SCALE, None)
 
 
-class Network(Nested):
-    """A linear function of the features of all arguments, then a multilayer perceptron beside it, then one
-    that counts the elements of sets.
+class Network(nn.Module):
+    """A linear function of the features of all arguments, and a multilayer perceptron beside it.
+
+    ``form``: the simple function that answers in its place.
 
     `add_sparsity` makes a fit with few examples prefer functions of few factors
     of its input (the colour, and not the colour and the type together).
@@ -88,10 +92,10 @@ class Network(Nested):
     """
 
     def __init__(self, signature: Signature, generator: torch.Generator | None) -> None:
-        features = Features(signature, generator)
-        super().__init__(["linear", "perceptron", *(["counting"] if features.pools else [])])
+        super().__init__()
         self.signature = signature
-        self.features = features
+        self.form: BlankForm | None = None
+        self.features = Features(signature, generator)
         self.register_buffer("member", membership(self.features.factors), persistent=False)
         width = sum(self.features.factors)
         self.first = linear(width, FIRST_WIDTH, generator)
@@ -111,12 +115,13 @@ class Network(Nested):
 
     def forward(self, *args: Argument) -> Tensor:
         """The result for arguments as `Signature` lays them out."""
+        if self.form is not None:
+            return cast(Tensor, self.form(*args))
         features = self.features
         singles = features.values(args)
         parts = [*features.alone(singles), *features.between(singles)]
         elements = features.elements(args)
         leading = parts[0].shape[:-1] if parts else next(iter(elements.values())).shape[:-2]
-        drawn = self.drawn(leading, self.direct.weight.device)
         raw: Tensor = self.head.layer.bias
         if parts:
             alone = torch.cat(parts, -1)
@@ -124,17 +129,11 @@ class Network(Nested):
             raw = raw + self.direct_scale * nn.functional.linear(alone, weight, self.direct.bias)
         else:
             raw = raw.expand(*leading, -1)
-        if self.reaches("perceptron"):
-            counted: Tensor | bool = self.reaches("counting")
-            if counted and drawn is not None:
-                counted = drawn >= self.levels.index("counting")
-            chosen = self.chosen("perceptron", leading, raw.device)
-            whole = features.whole(parts, args, elements, counted, chosen)
-            # Two axes: a layer's result is then no view, and its ReLU can take its place.
-            flat = whole.reshape(-1, whole.shape[-1])
-            hidden = torch.relu_(self.second(torch.relu_(self.first(flat))))
-            more = nn.functional.linear(hidden, self.head.layer.weight)
-            raw = self.added("perceptron", raw, more, drawn, chosen)
+        whole = features.whole(parts, args, elements)
+        # Two axes: a layer's result is then no view, and its ReLU can take its place.
+        flat = whole.reshape(-1, whole.shape[-1])
+        hidden = torch.relu_(self.second(torch.relu_(self.first(flat))))
+        raw = raw + nn.functional.linear(hidden, self.head.layer.weight).reshape(raw.shape)
         before = self.signature.residual
         around = None if before is None else cast(Tensor, args[before])
         return self.head.value(raw, around)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
-from typing import NamedTuple, cast
+from typing import cast
 
 import torch
 from torch import Tensor, nn
 
 from pdsketch.nets.encode import Flat, Image, Relation, encoder
-from pdsketch.nets.layers import SECOND_WIDTH
 from pdsketch.nets.pool import Pool
 from pdsketch.nets.signature import Input, Signature
 
@@ -19,13 +18,6 @@ NORM_FLOOR = 1e-8
 below the squares of coefficients that matter."""
 
 Argument = Tensor | tuple[Tensor, Tensor]
-
-
-class Chosen(NamedTuple):
-    """The places of some examples: among all, or ``of_each`` of several networks the same."""
-
-    places: Tensor
-    of_each: bool = False
 
 
 class Features(nn.Module):
@@ -59,16 +51,6 @@ class Features(nn.Module):
         """How the arguments of one type differ."""
         both = zip(self.pairs, self.relations, strict=True)
         return [relation(singles[i], singles[j]) for (i, j), relation in both]
-
-    def near(
-        self, own: Mapping[int, Tensor], between: Sequence[Tensor]
-    ) -> tuple[dict[int, Tensor], list[Tensor]]:
-        """Single arguments and differences, numbers moved to the nearest that training had."""
-        both = zip(self.relations, between, strict=True)
-        return (
-            {i: _near(self.encoders[str(i)], x) for i, x in own.items()},
-            [_near(relation, x) for relation, x in both],
-        )
 
     def moved_inside(
         self, singles: Mapping[int, Tensor], alone: Sequence[Tensor]
@@ -110,33 +92,18 @@ class Features(nn.Module):
         return found
 
     def whole(
-        self,
-        parts: Sequence[Tensor],
-        args: Sequence[Argument],
-        elements: dict[int, Tensor],
-        counted: Tensor | bool,
-        chosen: Chosen | None = None,
+        self, parts: Sequence[Tensor], args: Sequence[Argument], elements: Mapping[int, Tensor]
     ) -> Tensor:
-        """The parts and the pooled sets beside them; numbers of elements where they are ``counted``.
+        """The parts and the pooled sets beside them.
 
         ``parts`` are the features of single arguments and of pairs, ``[..., width]``; ``elements`` those of
-        each element of the sets among ``args``, by place. ``chosen``: the examples, by their places, to which
-        the result is confined, ``[example, features]``.
+        each element of the sets among ``args``, by place.
         """
-        if chosen is not None:
-            leading = parts[0].dim() - 1 if parts else next(iter(elements.values())).dim() - 2
-            parts = [picked(part, chosen, leading) for part in parts]
-            elements = {at: picked(x, chosen, leading) for at, x in elements.items()}
-            args = [(x[0], picked(x[1], chosen, leading)) if isinstance(x, tuple) else x for x in args]
-            counted = picked(counted, chosen, leading) if isinstance(counted, Tensor) else counted
         context = torch.cat(list(parts), dim=-1) if parts else None
         pooled = []
         for name, pool in self.pools.items():
             _, weights = args[int(name)]
-            found = pool(elements[int(name)], weights, context, counted=counted is not False)
-            if isinstance(counted, Tensor):
-                found = torch.cat([found[..., :SECOND_WIDTH], found[..., SECOND_WIDTH:] * counted], -1)
-            pooled.append(found)
+            pooled.append(pool(elements[int(name)], weights, context))
         return torch.cat([*parts, *pooled], dim=-1)
 
 
@@ -151,19 +118,6 @@ def _groups(pairs: Sequence[tuple[int, int]], encoders: nn.ModuleDict) -> list[l
             first.append(j)
     numbers = [group for group in found.values() if all(isinstance(encoders[str(i)], Flat) for i in group)]
     return numbers
-
-
-def _near(part: nn.Module, x: Tensor) -> Tensor:
-    if isinstance(part, Flat | Relation) and part.normalise is not None:
-        return part.normalise.clamped(x)
-    return x
-
-
-def picked(x: Tensor, chosen: Chosen, leading: int) -> Tensor:
-    """Some examples, ``[..., features]`` → ``[example, features]``, or of each network."""
-    if chosen.of_each:
-        return x.index_select(1, chosen.places)
-    return (x if leading == 1 else x.flatten(0, leading - 1)).index_select(0, chosen.places)
 
 
 def widths(parts: Iterable[object]) -> list[int]:

@@ -51,12 +51,6 @@ class Normalise(nn.Module):
             self._bound(found.detach())
         return found
 
-    def clamped(self, x: Tensor) -> Tensor:
-        """Normalised inputs, moved to the nearest that training had."""
-        low, high = cast(Tensor, self.low), cast(Tensor, self.high)
-        known = low <= high
-        return x.clamp(torch.where(known, low, -torch.inf), torch.where(known, high, torch.inf))
-
     def is_inside(self, x: Tensor) -> bool:
         """Whether training had numbers as low and as high as these normalised ones."""
         if not x.numel():
@@ -87,11 +81,6 @@ class Normalise(nn.Module):
         low, high = x.reshape(-1, x.shape[-1]).aminmax(dim=0)
         cast(Tensor, self.low).copy_(torch.minimum(cast(Tensor, self.low), low))
         cast(Tensor, self.high).copy_(torch.maximum(cast(Tensor, self.high), high))
-
-    @property
-    def zero(self) -> Tensor:
-        """How far the mean is from zero, in spreads."""
-        return cast(Tensor, self.mean) / cast(Tensor, self.spread)
 
     def _record(self, x: Tensor) -> None:
         rows = x.reshape(-1, x.shape[-1]).double()

@@ -54,12 +54,11 @@ class Pool(nn.Module):
             parts.append(relation(values, singles[i].unsqueeze(-1 - self.axes)))
         return torch.cat(parts, dim=-1) if len(parts) > 1 else parts[0]
 
-    def forward(self, elements: Tensor, weights: Tensor, context: Tensor | None, *, counted: bool) -> Tensor:
-        """``[..., n, width]`` and ``[..., n]`` → ``[..., features]``; zeros for numbers that do not count.
+    def forward(self, elements: Tensor, weights: Tensor, context: Tensor | None) -> Tensor:
+        """``[..., n, width]`` and ``[..., n]`` → ``[..., features]``.
 
         ``elements`` are the features of each, ``weights`` how far it is in the set, ``context`` the features
-        of the single arguments, ``[..., width]``. ``counted``: how many there are of each kind is a feature,
-        too.
+        of the single arguments, ``[..., width]``.
         """
         leading = elements.shape[:-1]
         hidden = self.element(elements.reshape(-1, elements.shape[-1]))
@@ -69,7 +68,5 @@ class Pool(nn.Module):
         hidden = torch.relu(self.middle(torch.relu(hidden)))
         found = torch.relu(self.second(hidden)).reshape(*leading, SECOND_WIDTH) * weights.unsqueeze(-1)
         most = found.amax(-2) if found.shape[-2] else found.sum(-2)
-        if not counted:
-            return torch.cat([most, most.new_zeros(*most.shape[:-1], KINDS_COUNTED)], dim=-1)
         kinds = torch.sigmoid(self.kinds(hidden)).reshape(*leading, KINDS_COUNTED) * weights.unsqueeze(-1)
         return torch.cat([most, kinds.sum(-2)], dim=-1)

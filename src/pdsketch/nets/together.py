@@ -16,14 +16,12 @@ from torch import Tensor, nn
 
 from pdsketch.nets.boolean_net import BooleanNet
 from pdsketch.nets.encode import Flat
-from pdsketch.nets.nested import Told
 from pdsketch.nets.normalise import Normalise
-from pdsketch.nets.seen_values import SeenValues
 
-_BUFFERS = {Normalise: ("mean", "spread"), SeenValues: ("values", "tolerance")}
+_BUFFERS = ("mean", "spread")
 """What networks of one signature do not share, beside their weights."""
 
-Shared = dict[tuple["Together", bool], tuple[list[BooleanNet], list[Tensor | None]]]
+Shared = dict["Together", tuple[list[BooleanNet], list[Tensor]]]
 """Weights side by side, for as long as nobody changes them."""
 
 
@@ -35,20 +33,17 @@ def can_join(network: nn.Module | None) -> bool:
 
 
 def is_free(network: BooleanNet) -> bool:
-    """Whether nobody watches or records what this very network is given."""
-    if network._forward_hooks or network._forward_pre_hooks:
+    """Whether a network speaks for itself, and nobody watches or records what it is given."""
+    if network.form is not None or network._forward_hooks or network._forward_pre_hooks:
         return False
-    return not any(
-        part.recording if isinstance(part, Normalise) else part.noting for part in _statistics(network)
-    )
+    return not any(part.recording for part in _statistics(network))
 
 
-def _statistics(network: BooleanNet) -> list[Normalise | SeenValues]:
+def _statistics(network: BooleanNet) -> list[Normalise]:
     """The parts of a network that hold what it knows of its inputs."""
     features = network.features
     parts = (*features.encoders.values(), *features.relations)
-    scales = [cast(Normalise, part.normalise) for part in parts if part.normalise is not None]
-    return [*scales, *(cast(SeenValues, seen) for seen in network.additive.seen.values())]
+    return [cast(Normalise, part.normalise) for part in parts if part.normalise is not None]
 
 
 @final
@@ -59,59 +54,47 @@ class Together:
         self.signature = like.signature
         # A network like each of them, whose weights are put in at every call.
         self._frame = deepcopy(like)
-        self._frame.turn = None
         self._frame.train()
         self._slots = _emptied(self._frame)
         self._statistics = _statistics(self._frame)
         for part in self._statistics:
-            if isinstance(part, Normalise):  # the network may be recording by now, its frame never does
-                part.recording = part.bounding = False
-            for name in _BUFFERS[type(part)]:
+            part.recording = part.bounding = (
+                False  # the network may be recording by now, its frame never does
+            )
+            for name in _BUFFERS:
                 del part._buffers[name]
         self._weights: dict[BooleanNet, list[Tensor]] = {}
 
-    def __call__(
-        self, networks: Sequence[BooleanNet], args: Sequence[Tensor], told: Told | None, shared: Shared
-    ) -> Tensor:
-        """The truth ``[network, n, 1]`` for arguments ``[network or 1, n, *axes]``.
-
-        All networks are at one level, or ``told`` says that of each example.
-        """
-        frame, first = self._frame, networks[0]
-        frame.level, frame.told = first.level, told
-        stacked = self._stacked(networks, frame.reaches("perceptron"), shared)
-        for (module, name, _), weights in zip(self._slots, stacked, strict=True):
-            if weights is not None:
-                module.__dict__[name] = weights
+    def __call__(self, networks: Sequence[BooleanNet], args: Sequence[Tensor], shared: Shared) -> Tensor:
+        """The truth ``[network, n, 1]`` for arguments ``[network or 1, n, *axes]``."""
+        stacked = self._stacked(networks, shared)
+        for (module, name), weights in zip(self._slots, stacked, strict=True):
+            module.__dict__[name] = weights
         if self._statistics:
             each = zip(*(_statistics(network) for network in networks), strict=True)
             for part, own in zip(self._statistics, each, strict=True):
-                for name in _BUFFERS[type(part)]:
+                for name in _BUFFERS:
                     part.__dict__[name] = torch.stack([getattr(one, name) for one in own]).unsqueeze(1)
         try:
-            return cast(Tensor, frame(*args))
+            return cast(Tensor, self._frame(*args))
         finally:
-            frame.told = None
-            for module, name, _ in self._slots:
+            for module, name in self._slots:
                 module.__dict__.pop(name, None)
 
-    def _stacked(self, networks: Sequence[BooleanNet], deep: bool, shared: Shared) -> list[Tensor | None]:
-        """The weights of all networks side by side, those of the perceptrons if they are asked for.
+    def _stacked(self, networks: Sequence[BooleanNet], shared: Shared) -> list[Tensor]:
+        """The weights of all networks side by side.
 
         The first call with ``shared`` leaves them there for the others, which ask fewer networks or the same.
         """
-        known = shared.get((self, deep))
+        known = shared.get(self)
         if known is not None and known[0] == networks:
             return known[1]
         if known is not None and all(network in known[0] for network in networks):
             at = torch.tensor([known[0].index(network) for network in networks])
-            return [None if w is None else w.index_select(0, at.to(w.device)) for w in known[1]]
+            return [weights.index_select(0, at.to(weights.device)) for weights in known[1]]
         every = zip(*(self._weights_of(network) for network in networks), strict=True)
-        found = [
-            torch.stack(weights) if deep or is_additive else None
-            for (_, _, is_additive), weights in zip(self._slots, every, strict=True)
-        ]
-        shared[self, deep] = list(networks), found
+        found = [torch.stack(weights) for weights in every]
+        shared[self] = list(networks), found
         return found
 
     def _weights_of(self, network: BooleanNet) -> list[Tensor]:
@@ -121,12 +104,12 @@ class Together:
         return found
 
 
-def _emptied(network: BooleanNet) -> list[tuple[nn.Module, str, bool]]:
+def _emptied(network: BooleanNet) -> list[tuple[nn.Module, str]]:
     """Where the weights of a network belong, in the order of its parameters; they are taken out."""
     slots = []
     for path, _ in list(network.named_parameters()):
         owner, _, name = path.rpartition(".")
         module = network.get_submodule(owner)
-        slots.append((module, name, owner == "additive"))
+        slots.append((module, name))
         del module._parameters[name]
     return slots

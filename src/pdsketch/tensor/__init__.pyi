@@ -1,6 +1,12 @@
 """The door of `tensor`: what other rooms may use, and where it stands."""
 
-from pdsketch.tensor.compile.blanks import Callee as Callee, Given as Given, out_of_memory as out_of_memory
+from pdsketch.tensor.compile.blanks import (
+    Callee as Callee,
+    Functions as Functions,
+    Given as Given,
+    formed as formed,
+    out_of_memory as out_of_memory,
+)
 from pdsketch.tensor.compile.logic import CRISP as CRISP, FuzzyLogic as FuzzyLogic, logic_of as logic_of
 from pdsketch.tensor.compile.node import (
     Axes as Axes,

@@ -29,7 +29,8 @@ from pdsketch.lang import (
     parts_of,
     unfold_all,
 )
-from pdsketch.tensor.compile.blanks import Functions
+from pdsketch.nets import BlankForm
+from pdsketch.tensor.compile.blanks import Functions, argument_names, formed
 from pdsketch.tensor.compile.engine import Engine
 from pdsketch.tensor.compile.logic import CRISP, FuzzyLogic, logic_of
 from pdsketch.tensor.compile.node import Run
@@ -48,7 +49,8 @@ class Model(nn.Module):
 
     ``modules`` gives a module or a function for a blank of ``domain`` by its full name
     (``derived::is-red::f``) or for an external predicate by its name. A blank that is not named gets a
-    default network made from its signature. ``tnorm`` is the logic of soft evaluation: ``godel`` (which
+    default network made from its signature, in whose place `fit` may put a simpler form (`forms`), but for
+    those given as ``"mlp"``. ``tnorm`` is the logic of soft evaluation: ``godel`` (which
     defines the meaning), ``product`` or ``lukasiewicz``. ``seed`` determines the default networks' weights;
     without one they follow torch's own seed. ``notes`` are plain data kept with the model (`save` writes them
     as JSON).
@@ -198,6 +200,20 @@ class Model(nn.Module):
                 formula = self.formula(batch, cast(Formula, question))
                 self.engine.truth(self.engine.open(batch), unfold_all(formula, self.domain))
         return watch.sentences(0)
+
+    @property
+    def forms(self) -> dict[str, BlankForm]:
+        """The simple functions that answer for networks, by blank (``NAME#gate``: of its gate).
+
+        Each prints itself, in the words of the sketch.
+        """
+        names, found = argument_names(self.domain), {}
+        for blank in self.domain.blanks:
+            for key, part in formed(self.blanks.network(blank)).items():
+                if part.form is not None:
+                    part.form.names = names.get(blank, ())
+                    found[blank if key == "form" else f"{blank}#gate"] = part.form
+        return found
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Model:
         """A model with weights of its own, of the same domain."""

@@ -34,8 +34,26 @@ from pdsketch.files import (
     write_parts,
 )
 from pdsketch.lang import Blank, Diagnostic, Domain, Error, TNorm, decode_source, error, parse_domain
-from pdsketch.nets import BooleanNet, Constant, Network, Offset, Signature, least_weights, outline
-from pdsketch.tensor.compile.blanks import Functions, by_full_name, by_use, key_of, signature_of
+from pdsketch.nets import (
+    BooleanNet,
+    Constant,
+    Network,
+    Offset,
+    Signature,
+    form_of,
+    least_weights,
+    outline,
+    plain,
+)
+from pdsketch.tensor.compile.blanks import (
+    FORM_KEYS,
+    Functions,
+    by_full_name,
+    by_use,
+    formed,
+    key_of,
+    signature_of,
+)
 from pdsketch.tensor.model import Model
 from pdsketch.tensor.notes import wrong_note
 
@@ -139,7 +157,7 @@ def missing_modules(
 SKETCH = "sketch.pdsketch"
 ARCHITECTURE = "model.json"
 WEIGHTS_FILE = "weights.safetensors"
-FORMAT = 5
+FORMAT = 6
 """Raised with every change of what weights mean: those of other formats are refused, not misread."""
 
 Folder = str | PathLike[str]
@@ -183,8 +201,9 @@ def _filled(blank: Blank, functions: Functions) -> dict[str, Any]:
         "module": _kind(functions, blank.name),
     }
     if described["module"] == "default" and isinstance(network, Network | BooleanNet | Constant):
-        inputs = () if isinstance(network, Constant) else network.signature.inputs
-        described["shapes"] = [list(i.spec.shape) for i in inputs]
+        described["shapes"] = [list(i.spec.shape) for i in network.signature.inputs]
+    for key, part in formed(network).items():
+        described |= {key: part.form.as_json()} if part.form is not None else {}
     if isinstance(network, Offset):
         described |= {"module": "offset", "arguments": list(network.arguments)}
     return described
@@ -276,6 +295,7 @@ def _model(
         if name not in model.blanks.calls:
             model.blanks.put(name, model.blanks.default(name, signature))
     _take_weights(model, file, path)
+    _take_forms(model, described, path)
     model.bound = {name: tuple(shape) for name, shape in described["bound"].items()}
     model.notes = dict(described["notes"])
     return model.eval()
@@ -345,6 +365,20 @@ def _take_weights(model: Model, file: TensorFile, path: Path) -> None:
             network.load_state_dict(
                 {part: tensor_of(file.block(f"{key}/{part}")) for part in network.state_dict()}
             )
+
+
+def _take_forms(model: Model, described: Mapping[str, Any], path: Path) -> None:
+    """Let the forms that were saved answer for their networks."""
+    for name, blank in described["blanks"].items():
+        parts = formed(model.blanks.network(name))
+        for key in FORM_KEYS:
+            if key not in blank:
+                continue
+            part = parts.get(key)
+            form = None if part is None else form_of(plain(part.signature), blank[key])
+            if part is None or form is None:
+                raise bad_model(path / ARCHITECTURE, f"the form of `{name}` is not what it should be")
+            part.form = form
 
 
 def _stored(file: TensorFile, key: str) -> dict[str, Entry]:

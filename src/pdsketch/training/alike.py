@@ -8,7 +8,7 @@ Boolean that takes few values, the networks are asked about each value once.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Final, cast, final
 
@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from pdsketch.lang import Apply, BlankCall, Each, Expr, ObjectType, Predicate, ValueType, Variable, substitute
-from pdsketch.nets import BooleanNet, Together, Told, can_join, is_free
+from pdsketch.nets import BooleanNet, Together, can_join, is_free
 from pdsketch.tensor import Axes, FuzzyLogic, Node, Run, aligned, presented, union
 
 if TYPE_CHECKING:
@@ -60,8 +60,7 @@ class Alike:
         if self._together is None or functions.watcher is not None:
             return None
         joined = cast("list[BooleanNet]", found)
-        turn = joined[0].turn
-        return joined if all(v.turn == turn and is_free(v) for v in joined) else None
+        return joined if all(is_free(network) for network in joined) else None
 
     def evaluate(
         self, current: TimeSlice, networks: Sequence[BooleanNet], which: Tensor, rows: Tensor
@@ -92,24 +91,18 @@ class Alike:
     def _by_value(self, current: TimeSlice, asked: _Asked, rows: Tensor, node: Node) -> Tensor | None:
         """Each network's answer to each value, looked up; None where rows are fewer than values."""
         values = self._values
-        levels = 1 if asked.turn is None else len(asked.networks[0].levels)
-        if values is None or len(asked.networks) * levels * values.count > len(rows) * values.objects:
+        if values is None or len(asked.networks) * values.count > len(rows) * values.objects:
             return None
         assert self._together is not None
-        inputs, told = values.inputs(levels)
-        flat = torch.cat(
-            [self._together(alike, [inputs], told, current.shared).flatten() for alike in asked.by_level()]
-        )  # [table · level · value]
+        flat = self._together(asked.networks, [values.inputs], current.shared).flatten()  # [table · value]
         training = self.training
         states = current.states.index_select(0, rows)
         at = training.dataset.rows(states)
         numbers = values.numbers.index_select(0, at)
         run = training.engine.open(training.batch(states, {values.name: numbers}, at), checked=False)
         index = node(run)
-        place = asked.network * (levels * values.count)
+        place = asked.network * values.count
         index = index + place.reshape(-1, *(1,) * (index.dim() - 1))
-        if asked.turn is not None:
-            index = index + asked.levels(index.shape[1:], training) * values.count
         return flat.index_select(0, index.flatten()).reshape(index.shape)
 
     def _by_row(
@@ -129,23 +122,18 @@ class Alike:
         places = torch.zeros(len(asked.networks), most, dtype=torch.int64, device=rows.device)
         places[asked.network, asked.order] = at
         given = [_given(run, node, axes, type_, sizes) for node, type_ in zip(nodes, self.types, strict=True)]
-        told = None if asked.turn is None else asked.told(most * prod(sizes), training)
-        parts, first = [], 0
-        for alike in asked.by_level():
-            own = places[first : first + len(alike)].flatten()
-            args = [g.index_select(0, own).reshape(len(alike), -1, *g.shape[1 + len(axes) :]) for g in given]
-            parts.append(self._together(alike, args, told, current.shared).reshape(-1, *sizes))
-            first += len(alike)
-        whole = parts[0] if len(parts) == 1 else torch.cat(parts)
-        # Of networks of one level that are asked equally often, the answers are in order already.
-        if len(parts) == 1 and len(whole) == len(rows):
+        flat = places.flatten()
+        args = [g.index_select(0, flat).reshape(len(places), -1, *g.shape[1 + len(axes) :]) for g in given]
+        whole = self._together(asked.networks, args, current.shared).reshape(-1, *sizes)
+        # Of networks that are asked equally often, the answers are in order already.
+        if len(whole) == len(rows):
             return whole
         return whole.index_select(0, asked.network * most + asked.order)
 
 
 @final
 class _Asked:
-    """The networks that are asked, those of one level one after the other, and how often (``counts``).
+    """The networks that are asked, and how often (``counts``).
 
     For each of many rows: which ``network`` is asked, as which of its rows (``order``).
     """
@@ -156,59 +144,28 @@ class _Asked:
         begins = counts.cumsum(0) - counts
         self.order = torch.arange(len(which), device=which.device) - begins.index_select(0, which)
         sizes = counts.tolist()
-        self.turn = networks[0].turn
-        self._groups: dict[int, list[int]] = {}
-        for at, network in enumerate(networks):
-            if sizes[at]:
-                self._groups.setdefault(network.level if self.turn is None else 0, []).append(at)
-        members = [at for group in self._groups.values() for at in group]
+        members = [at for at in range(len(networks)) if sizes[at]]
         self.networks = [networks[at] for at in members]
         self.counts = [sizes[at] for at in members]
-        if members == list(range(len(networks))):
+        if len(members) == len(networks):
             self.network = which
         else:
             place = [members.index(at) if sizes[at] else 0 for at in range(len(networks))]
             self.network = torch.tensor(place, device=which.device).index_select(0, which)
 
-    def by_level(self) -> Iterator[list[BooleanNet]]:
-        """The networks of each level."""
-        first = 0
-        for group in self._groups.values():
-            yield self.networks[first : first + len(group)]
-            first += len(group)
-
-    def told(self, count: int, training: TrainingSet) -> Told:
-        """The levels drawn for each network's first examples."""
-        assert self.turn is not None
-        return Told.drawn(count, self.turn, len(self.networks[0].levels), training.dataset.device)
-
-    def levels(self, sizes: Sequence[int], training: TrainingSet) -> Tensor:
-        """The level drawn for each row and its objects ``[row, *sizes]``."""
-        drawn = self.told(max(self.counts) * prod(sizes), training).levels
-        return drawn.reshape(-1, *sizes).index_select(0, self.order)
-
 
 @final
 class _Values:
-    """The values that a variable takes in the data; ``numbers [s, *objects]``: which of them it has where."""
+    """The values that a variable takes in the data, as networks see them, ``inputs [1, value, *axes]``;
+    ``numbers [s, *objects]``: which of them it has where.
+    """
 
     def __init__(self, name: str, values: Tensor, numbers: Tensor) -> None:
         self.name = name
         self.count = len(values)
         self.objects = prod(numbers.shape[1:])
         self.numbers = numbers
-        self._values = values
-        self._inputs: dict[int, tuple[Tensor, Told | None]] = {}
-
-    def inputs(self, levels: int) -> tuple[Tensor, Told | None]:
-        """All values at each level ``[1, level · value, *axes]``, and these levels."""
-        if levels not in self._inputs:
-            own = self._values.dim() - 1
-            self._inputs[levels] = (
-                self._values.repeat(levels, *(1,) * own).unsqueeze(0),
-                Told.each(self.count, levels, self._values.device) if levels > 1 else None,
-            )
-        return self._inputs[levels]
+        self.inputs = values.unsqueeze(0)
 
 
 def _values(training: TrainingSet, predicate: Predicate) -> _Values | None:

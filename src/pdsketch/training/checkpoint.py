@@ -37,7 +37,7 @@ from pdsketch.files import (
 from pdsketch.lang import Error, error
 from pdsketch.training.setup import differences
 
-_FORMAT = "pdsketch-checkpoint-5"
+_FORMAT = "pdsketch-checkpoint-6"
 _MOMENTS = ("step", "exp_avg", "exp_avg_sq")
 _CODE = "bad-checkpoint"
 
@@ -60,8 +60,8 @@ class FitProgress:
     counts: dict[str, int]
     best_loss: float | None
     waited: int
-    settled_at: int | None
-    earlier_risks: list[float]
+    round: int
+    began: int
 
 
 @final
@@ -71,14 +71,15 @@ class Checkpoint:
 
     ``weights`` are the model's parameters and buffers, ``moments`` the
     optimiser's memory by parameter, ``best`` the best weights so far (empty
-    without early stopping), ``earlier`` those that the fit may go back to,
-    ``facts`` whatever else is plain data.
+    without early stopping), ``first`` those that each round begins with, ``kept`` those of the
+    best round, ``facts`` whatever else is plain data.
     """
 
     weights: Weights
     moments: Mapping[str, Weights]
     best: Weights
-    earlier: Weights
+    first: Weights
+    kept: Weights
     facts: FitProgress
 
 
@@ -109,7 +110,8 @@ def save_checkpoint(path: Name, checkpoint: Checkpoint, setup: Mapping[str, Any]
     """Write the file, whole or not at all; ``setup`` is what the fit is made from."""
     tensors = {f"weight/{name}": t for name, t in checkpoint.weights.items()}
     tensors |= {f"best/{name}": t for name, t in checkpoint.best.items()}
-    tensors |= {f"earlier/{name}": t for name, t in checkpoint.earlier.items()}
+    tensors |= {f"first/{name}": t for name, t in checkpoint.first.items()}
+    tensors |= {f"kept/{name}": t for name, t in checkpoint.kept.items()}
     for name, state in checkpoint.moments.items():
         tensors |= {f"moment/{key}/{name}": t for key, t in state.items()}
     blocks = blocks_of(tensors)
@@ -119,14 +121,12 @@ def save_checkpoint(path: Name, checkpoint: Checkpoint, setup: Mapping[str, Any]
     write_file(path, tensor_bytes(blocks, metadata))
 
 
-def load_checkpoint(
-    path: Name, model: nn.Module, setup: Mapping[str, Any], examples: int
-) -> Checkpoint | None:
+def load_checkpoint(path: Name, model: nn.Module, setup: Mapping[str, Any]) -> Checkpoint | None:
     """The checkpoint of a fit of this model from this setup; None where there is none yet.
 
     ``path`` is its file; its weights must have the shapes of those of ``model``, and what the fit was made
-    from must be this ``setup``. ``examples`` choose the levels of its networks; 0: they have none. A damaged
-    checkpoint, or one of another fit, is an `Error` that says what differs.
+    from must be this ``setup``. A damaged checkpoint, or one of another fit, is an `Error` that says what
+    differs.
     """
     if not os.path.lexists(path):
         return None
@@ -145,25 +145,21 @@ def load_checkpoint(
             if digest_blocks(blocks) != content["tensors"]:
                 raise _bad(path, "damaged: its tensors are not those that were written")
             found = _checkpoint(blocks, facts)
-            _check_course(path, found, examples)
+            _check_course(path, found)
     except Error as problem:
         raise Error([replace(d, help=_HELP) for d in problem.diagnostics]) from None
     return found
 
 
-def _check_course(path: Name, found: Checkpoint, examples: int) -> None:
-    """Refuse a trial, or the end of one, that cannot be."""
+def _check_course(path: Name, found: Checkpoint) -> None:
+    """Refuse rounds that cannot be."""
     facts = found.facts
-    tried = len(facts.earlier_risks)
-    during = facts.settled_at is None
-    if (during and (tried or not found.earlier or not examples)) or (
-        not during and (tried not in (0, examples) or (tried and not found.earlier))
-    ):
-        raise _bad(path, "damaged: what it says of its trial does not fit together")
+    if facts.began > facts.step or not found.first or bool(facts.round) != bool(found.kept):
+        raise _bad(path, "damaged: what it says of its rounds does not fit together")
 
 
 def _checkpoint(blocks: Mapping[str, Block], facts: FitProgress) -> Checkpoint:
-    found: dict[str, dict[str, Tensor]] = {"weight": {}, "best": {}, "earlier": {}}
+    found: dict[str, dict[str, Tensor]] = {"weight": {}, "best": {}, "first": {}, "kept": {}}
     moments: dict[str, dict[str, Tensor]] = {}
     for key, block in blocks.items():
         kind, _, name = key.partition("/")
@@ -172,13 +168,13 @@ def _checkpoint(blocks: Mapping[str, Block], facts: FitProgress) -> Checkpoint:
             moments.setdefault(name, {})[which] = tensor_of(block)
         else:
             found[kind][name] = tensor_of(block)
-    return Checkpoint(found["weight"], moments, found["best"], found["earlier"], facts)
+    return Checkpoint(found["weight"], moments, found["best"], found["first"], found["kept"], facts)
 
 
 def _check_shapes(path: Name, entries: Mapping[str, Entry], model: nn.Module) -> None:
     """Refuse tensors that are not those of the model, by the file's header alone."""
     own = {name: _like(t) for name, t in model.state_dict().items()}
-    kinds: dict[str, dict[str, Any]] = {"weight": {}, "best": {}, "earlier": {}, "moment": {}}
+    kinds: dict[str, dict[str, Any]] = {"weight": {}, "best": {}, "first": {}, "kept": {}, "moment": {}}
     for key, entry in entries.items():
         kind, _, name = key.partition("/")
         kinds.setdefault(kind, {})[name] = (entry.dtype, entry.shape)
@@ -194,7 +190,7 @@ def _check_shapes(path: Name, entries: Mapping[str, Entry], model: nn.Module) ->
         for key in _MOMENTS
     }
     whole = all(kind in ({}, own) for kind in kinds.values())
-    if not whole or len(kinds) != 3 or moments != wanted:
+    if not whole or len(kinds) != 4 or moments != wanted:
         raise _bad(path, "damaged: its tensors are not those of a fit")
 
 
@@ -231,8 +227,8 @@ _CHECKS: Mapping[str, Callable[[Any], bool]] = {
     "counts": _all(dict, lambda count: _is_count(count) and count > 0),
     "best_loss": lambda value: value is None or _is_number(value),
     "waited": _is_count,
-    "settled_at": lambda value: value is None or _is_count(value),
-    "earlier_risks": _all(list, _is_number),
+    "round": _is_count,
+    "began": _is_count,
     "setup": lambda value: isinstance(value, dict),
     "tensors": lambda value: isinstance(value, str),
 }

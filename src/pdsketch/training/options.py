@@ -16,20 +16,14 @@ VariableLoss = Literal["likelihood", "distance"]
 
 @dataclass(frozen=True)
 class OptimiserOptions:
-    """AdamW with a cosine schedule down to 1 %, for how long, and with networks how flexible."""
+    """AdamW with a cosine schedule down to 1 %, and for how long."""
 
-    steps: int = option(2000, "training steps; below 400, the trial is too short")
+    steps: int = option(2000, "training steps, at most: a fit ends earlier where forms explain everything")
     seed: int = option(0, "of networks, batches and the split; another one, to see whether a result is luck")
     learning_rate: float = option(3e-3, "its peak; lower where the losses jump or a fit diverged")
     warmup: float = option(0.05, "the part of the steps in which the learning rate rises", between(0, 1))
     weight_decay: float = option(1e-3, "AdamW's; more of it against overfitting by a perceptron")
     clip: float = option(10.0, "the largest norm of a gradient")
-    trial: float = option(
-        0.4,
-        "the part of the steps that only chooses how flexible networks are to be, before all begin again; 0:"
-        " as flexible as can be, for sketches without structure and many examples",
-        between(0, 0.9),
-    )
     patience: int | None = option(
         None, "stop after so many measurements without a better one, and keep the best weights", at_least(1)
     )
@@ -75,6 +69,11 @@ class LossOptions:
     usage: float = option(
         1.0, "how much encoded ints prefer to use all their codes; less where many codes are not wanted"
     )
+    forms: bool = option(
+        True,
+        "whether simple functions take the places of networks; without, those that a model has stay as they"
+        " are",
+    )
     tnorm: TNorm = option("product", "the logic while training", one_of(TNorm))
     balanced: bool = option(True, "whether changed and unchanged variables weigh alike, or by their number")
     variable_loss: VariableLoss = option(
@@ -83,7 +82,7 @@ class LossOptions:
         " by the `distance` of the blend",
         one_of(VariableLoss),
     )
-    paper: bool = option(False, "the losses and the logic of the paper, and no trial")
+    paper: bool = option(False, "the losses and the logic of the paper, and no forms")
     latent_gradient: bool = option(
         False, "whether transitions train encodings of the next state, too; they collapse more easily"
     )
@@ -134,7 +133,6 @@ class FitOptions(TypedDict, total=False):
     warmup: float
     weight_decay: float
     clip: float
-    trial: float
     patience: int | None
     time_limit: float | None
     batch: int
@@ -150,6 +148,7 @@ class FitOptions(TypedDict, total=False):
     sparsity: float
     rarity: float
     usage: float
+    forms: bool
     tnorm: TNorm
     balanced: bool
     variable_loss: VariableLoss
@@ -196,7 +195,7 @@ PAPER: Final[Mapping[str, Any]] = {
     "sparsity": 0.0,
     "rarity": 0.0,
     "usage": 0.0,
-    "trial": 0.0,
+    "forms": False,
 }
 """The preset of ``paper=True``: how PDSketch (Mao et al., 2022) trains."""
 

@@ -36,11 +36,13 @@ def save(trainer: Trainer) -> None:
         counts=trainer.means.counts,
         best_loss=None if math.isinf(stopping.best_loss) else stopping.best_loss,
         waited=stopping.waited,
-        settled_at=trainer.settled_at,
-        earlier_risks=trainer.earlier_risks,
+        round=trainer.rounds.round,
+        began=trainer.rounds.began,
     )
     moments = moments_of(trainer.model, trainer.optimiser)
-    found = Checkpoint(trainer.model.state_dict(), moments, stopping.best, trainer.earlier, facts)
+    found = Checkpoint(
+        trainer.model.state_dict(), moments, stopping.best, trainer.rounds.first, trainer.rounds.kept, facts
+    )
     save_checkpoint(trainer.options.checkpoint, found, trainer.setup)
 
 
@@ -54,7 +56,7 @@ def resume(trainer: Trainer) -> bool:
             message = f"{path} holds a checkpoint, which is written over: `resume` goes on from it"
             warnings.warn(message, OverwriteWarning, stacklevel=4)
         return False
-    found = load_checkpoint(path, trainer.model, trainer.setup, trainer.levels.count)
+    found = load_checkpoint(path, trainer.model, trainer.setup)
     if found is None:
         _say(trainer, f"nothing to resume: there is no {path}")
         return False
@@ -76,9 +78,10 @@ def _restore(trainer: Trainer, found: Checkpoint) -> None:
     trainer.stopping.best_loss = math.inf if facts.best_loss is None else facts.best_loss
     trainer.stopping.waited = facts.waited
     trainer.stopping.best = {name: t.to(device) for name, t in found.best.items()}
-    trainer.earlier = {name: t.to(device) for name, t in found.earlier.items()}
-    trainer.earlier_risks = list(facts.earlier_risks)
-    trainer.settled_at = facts.settled_at
+    trainer.rounds.first = {name: t.to(device) for name, t in found.first.items()}
+    trainer.rounds.round, trainer.rounds.began = facts.round, facts.began
+    if found.kept:
+        trainer.rounds.restore({name: t.to(device) for name, t in found.kept.items()})
 
 
 def _say(trainer: Trainer, message: str) -> None:

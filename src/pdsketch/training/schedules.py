@@ -1,4 +1,4 @@
-"""What changes in the course of a fit: the learning rate, the strength of priors; and how long a trial is."""
+"""What changes in the course of a fit: the learning rate and the strength of priors."""
 
 from __future__ import annotations
 
@@ -15,12 +15,6 @@ PRIOR_STRENGTH: Final = ((0.0, 0.4, 0.6, 0.85), (0.0, 1.0, 1.0, 0.0))
 
 CODE_PRIOR_END: Final = 0.6
 """The part of the steps within which the prior on codes goes; set by hand."""
-
-TRIAL_STEPS: Final = 600
-"""A trial has at least so many steps: fewer do not show what a flexible network can do. Set by hand."""
-
-LONGEST_TRIAL: Final = 0.6
-"""Where there are few steps, at most this part of them is the trial; set by hand."""
 
 
 def learning_rate(step: int, steps: int, warmup: float) -> float:
@@ -45,8 +39,3 @@ def prior_strength(step: int, steps: int) -> float:
 def code_prior_strength(step: int, steps: int) -> float:
     """How much of the prior on codes holds: which code stands for what is decided at the beginning."""
     return max(0.0, 1.0 - step / max(1, steps) / CODE_PRIOR_END)
-
-
-def trial_steps(steps: int, part: float) -> int:
-    """How many steps the trial has, of which a part was asked for."""
-    return max(1, round(part * steps), min(TRIAL_STEPS, round(LONGEST_TRIAL * steps)))

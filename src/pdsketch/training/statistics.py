@@ -7,22 +7,15 @@ import torch
 from torch import Tensor
 
 from pdsketch.lang import BlankCall, Update
-from pdsketch.nets import expect, noting_values, recording
+from pdsketch.nets import expect, recording
 from pdsketch.training.data.episode_arrays import Array
 from pdsketch.training.likelihoods import differs
 from pdsketch.training.losses import Losses, real_entries
 from pdsketch.training.sampler import Sampler
-from pdsketch.training.time_slice import TimeSlice
 from pdsketch.training.training_set import TrainingSet
 
 _INPUT_BATCHES = 4
 """Batches that inputs are normalised by: with 512 states each, a mean is off by 2 % of a deviation."""
-
-_MOST_NOTED = 20_000
-"""Examples in which numbers' values are looked for: one that occurs in 1 of 1,000 is found."""
-
-_AT_ONCE = 1024
-"""Examples that are evaluated at a time."""
 
 _MOST_STEPS = 20_000
 """Steps of an action that outputs are scaled by; more change a deviation by less than 1 %."""
@@ -40,24 +33,6 @@ def record_statistics(losses: Losses, sampler: Sampler, states: Array) -> None:
     with recording(training.model) as fresh:
         for step in range(_INPUT_BATCHES if fresh else 0):
             losses.terms(sampler.draw(step))
-    with noting_values(training.model) as fresh:
-        for part in training.dataset.parts(_spread(states), _AT_ONCE) if fresh else ():
-            _evaluate(losses, part)
-
-
-def _spread(states: Array) -> Array:
-    """At most `_MOST_NOTED` of the states, evenly spread."""
-    return states[np.linspace(0, len(states) - 1, min(len(states), _MOST_NOTED)).astype(np.int64)]
-
-
-def _evaluate(losses: Losses, states: Array) -> None:
-    """Evaluate goals, preconditions and effects in states that were observed, and in none predicted."""
-    current = TimeSlice(losses.training, losses.logic, losses.training.dataset.place(states))
-    current.prepare(goals=True, step=True)
-    if len(current.judged):
-        current.truth()
-    list(losses.preconditions(current))
-    current.step()
 
 
 def _scale_output(training: TrainingSet, update: Update, states: Array) -> None:

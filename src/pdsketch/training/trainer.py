@@ -7,24 +7,24 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any, Literal, final
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
-from pdsketch.nets import Sparsity, drawing, is_worse
+from pdsketch.nets import Sparsity
 from pdsketch.training.data.episode_arrays import Array
 from pdsketch.training.diagnosis import measure
 from pdsketch.training.early_stopping import EarlyStopping
+from pdsketch.training.forms.simplify import forget
 from pdsketch.training.interrupt import postponed
-from pdsketch.training.levels import Levels, risks, some_of
 from pdsketch.training.loss_means import LossMeans
 from pdsketch.training.losses import Losses
 from pdsketch.training.optimiser import clip, make_optimiser
 from pdsketch.training.options import Options
 from pdsketch.training.progress import Watchers
 from pdsketch.training.resume import resume, save
+from pdsketch.training.rounds import Rounds, weights_of
 from pdsketch.training.sampler import Sampler
-from pdsketch.training.schedules import code_prior_strength, learning_rate, prior_strength, trial_steps
+from pdsketch.training.schedules import code_prior_strength, learning_rate, prior_strength
 from pdsketch.training.setup import setup_of
 from pdsketch.training.shares import Shares
 from pdsketch.training.starts import Starts, fresh_offsets
@@ -60,46 +60,38 @@ class Trainer:
         strata = training.dataset.strata
         kind = training.dataset.changed if options.balanced else None
         self.sampler = Sampler(strata, train, options.batch, options.seed, kind)
-        self.levels = Levels(self.losses, train, options.seed)
-        rest = np.setdiff1d(train, self.levels.apart)
+        self.rounds = Rounds(self.losses, train, held_out)
         self.starts = Starts(self.losses, train, options.seed)
-        self.trial_sampler = Sampler(strata, rest, options.batch, options.seed, kind)
         self.model: nn.Module = training.model
         self.parameters = [p for p in self.model.parameters() if p.requires_grad]
         self._sparsity = Sparsity(self.model)
         self.optimiser = make_optimiser(self.parameters, options)
         self.step = 0
         self.resumed: int | None = None
-        # The first step after the trial; None while it lasts.
-        self.settled_at: int | None = None if self.levels.networks else 0
         self.seconds = dict.fromkeys(("data", "forward", "backward", "optimiser"), 0.0)
         self.history: list[dict[str, float]] = []
         self.synchronise = False
         self.told_to_stop = False
+        self.done = False
         self.means = LossMeans()
         self.stopping = EarlyStopping(options.patience)
-        # What can be gone back to: during the trial the first weights, afterwards those of the trial.
-        self.earlier: dict[str, Tensor] = {}
-        self.earlier_risks: list[float] = []
 
     # -- one step ---------------------------------------------------------------------
 
     def advance(self) -> None:
         """Make one step."""
         clock = time.perf_counter()
-        trial = self.settled_at is None
         if self.starts.due(*self._progress):
             for parameter in self.starts.choose():
                 self.optimiser.state.pop(parameter, None)
             clock = self._spent("forward", clock)
-        states = (self.trial_sampler if trial else self.sampler).draw(self.step)
+        states = self.sampler.draw(self.step)
         clock = self._spent("data", clock)
         held = {"rarity": prior_strength(*self._progress), "usage": code_prior_strength(*self._progress)}
         for parameter in self.parameters:
             parameter.grad = None
         for share in self.shares.of(states):
-            with drawing(self.levels.networks if trial else (), self.step):
-                terms = self.losses.terms(share, held["usage"])
+            terms = self.losses.terms(share, held["usage"])
             loss = self.losses.total(terms, held)
             clock = self._spent("forward", clock)
             if loss is not None and loss.requires_grad:
@@ -124,32 +116,15 @@ class Trainer:
 
     @property
     def _progress(self) -> tuple[int, int]:
-        """The step within the trial or within what follows it, and the steps of that."""
-        if self.settled_at is None:
-            return self.step, self._trial_steps
-        return self.step - self.settled_at, self.options.steps - self.settled_at
+        """The step within the round, and the steps of that."""
+        return self.step - self.rounds.began, self.rounds.end() - self.rounds.began
 
-    @property
-    def _trial_steps(self) -> int:
-        return trial_steps(self.options.steps, self.options.trial)
-
-    def _settle(self) -> None:
-        """Choose how far each network grows, and begin again from the first weights, with all examples.
-
-        What a network of several levels has learned is a compromise between them,
-        and a part of the examples was kept for the choice. Where too few steps are left
-        to begin again, the fit goes on from where it is.
-        """
-        self.levels.choose()
-        chosen = [network.level for network in self.levels.networks]
-        first, self.earlier = self.earlier, self.weights()
-        self.earlier_risks = self.levels.risks().tolist()
-        if self.options.steps - self.step >= self.step:
-            self.model.load_state_dict(first)
-            for network, level in zip(self.levels.networks, chosen, strict=True):
-                network.level = level
+    def _next_round(self) -> bool:
+        """End the round and begin the next; False where there is none, or nothing is left to learn."""
+        if self.rounds.close() or not self.rounds.begin(self.step):
+            return False
         self.optimiser = make_optimiser(self.parameters, self.options)
-        self.settled_at = self.step
+        return True
 
     def _stopped(self, status: Status) -> Status:
         """End before the last step, so that the fit can be resumed, and with what there is by now."""
@@ -159,26 +134,12 @@ class Trainer:
         return status
 
     def _finish(self) -> None:
-        """Leave the best weights: of all measurements, and not worse than those of the trial.
-
-        Without patience the last ones, unless they get more of what is held out wrong than the best ones
-        do: the loss also rises where the model is wrong as before, and surer.
-        """
-        if self.settled_at is None and self.step:
-            self.levels.choose()
-        if self.stopping.best:
-            last, risk = self.weights(), self._held_out_risks()
+        """Leave the best model: with ``patience`` that of the best held-out loss, else of the best round."""
+        if self.stopping.best and self.options.patience is not None:
             self.model.load_state_dict(dict(self.stopping.best))
-            if self.options.patience is None and not is_worse(risk, self._held_out_risks()):
-                self.model.load_state_dict(last)
-        if self.earlier_risks and self.settled_at is not None:
-            earlier = torch.tensor(self.earlier_risks, dtype=torch.float64)
-            if is_worse(self.levels.risks(), earlier):
-                self.model.load_state_dict(self.earlier)
-
-    @torch.no_grad()
-    def _held_out_risks(self) -> Tensor:
-        return risks(self.losses, some_of(self.held_out, self.training)).double().cpu()
+        if not self.done:
+            self.rounds.close()
+        self.rounds.leave()
 
     def _spent(self, what: str, since: float) -> float:
         if self.synchronise and self.training.dataset.device.type == "cuda":
@@ -195,11 +156,13 @@ class Trainer:
         started = time.monotonic()
         resumed = resume(self)
         self.starts.find()
+        if options.forms:
+            forget(self.training.model.blanks)
         if not resumed:
             fresh = fresh_offsets(self.model)
             record_statistics(self.losses, self.sampler, self.train)
             self.starts.begin(fresh)
-            self.earlier = self.weights() if self.settled_at is None else {}
+            self.rounds.first = self.weights()
         self.shares.begin(self.parameters)
         with Watchers(options, self.history) as watchers, postponed() as interrupted:
             while self.step < options.steps and self.parameters:
@@ -208,8 +171,9 @@ class Trainer:
                 if reason != "stopped" and self.shares.processes == 1:
                     return self._stopped(reason)
                 self.told_to_stop |= reason != "stopped"
-                if self.settled_at is None and self.step >= self._trial_steps:
-                    self._settle()
+                if self.step >= self.rounds.end() and not self._next_round():
+                    self.done = True
+                    break
                 self.advance()
                 if self.told_to_stop:  # some process wants to, and all have heard it by now
                     return self._stopped(reason)
@@ -258,14 +222,14 @@ class Trainer:
         return total / max(1, count)
 
     def _enough(self, figures: dict[str, float]) -> bool:
-        """Whether to stop early; nothing counts before the trial is over."""
-        if "held_out_loss" not in figures or self.settled_at is None:
+        """Whether to stop early; nothing counts before the last round."""
+        if "held_out_loss" not in figures or self.rounds.end() < self.options.steps:
             return False
         return self.stopping.enough(figures["held_out_loss"], self.weights)
 
     def weights(self) -> dict[str, Tensor]:
         """A copy of all weights."""
-        return {name: t.detach().clone() for name, t in self.model.state_dict().items()}
+        return weights_of(self.model)
 
     @cached_property
     def setup(self) -> dict[str, Any]:

@@ -45,7 +45,6 @@ class TrainConfig:
     steps: int = 1200
     batch: int = 256
     learning_rate: float = 3e-3
-    trial: float = 0.4
     objects: int = 4
     doors: int = 4
 

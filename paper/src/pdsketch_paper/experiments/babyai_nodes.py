@@ -82,7 +82,7 @@ def measure_curve(config: CurveConfig) -> dict[str, Any]:
         steps=config.steps,
         batch=config.batch,
         learning_rate=config.learning_rate,
-        trial=0.0,
+        forms=False,
         validation=0.1,
         evaluate_every=config.every,
         callback=keep,

@@ -244,7 +244,6 @@ class OnPolicyConfig:
     episodes: int = 480
     first: int = 60
     fit_steps: int = 1200
-    trial: float = 0.4
     batch: int = 256
     warm: bool = False
     subgoals: bool = True
@@ -270,7 +269,7 @@ def measure_onpolicy(config: OnPolicyConfig, folder: Path | None = None) -> dict
         first=config.first,
         max_steps=MOST_STEPS,
         fit_steps=config.fit_steps,
-        fit={"batch": config.batch, "trial": config.trial},
+        fit={"batch": config.batch},
         warm=config.warm,
         subgoals=config.subgoals,
         evaluate=held_out(config.watched, config.seed),
@@ -302,7 +301,7 @@ _OWN: dict[str, dict[str, Any]] = {
     "abs-warm": {"sketch": "abs", "warm": True},
     "abs-walks": {"sketch": "abs", "subgoals": False},
     "base": {
-        **{"sketch": "base", "subgoals": False, "trial": 0.0, "episodes": 240, "fit_steps": 600},
+        **{"sketch": "base", "subgoals": False, "episodes": 240, "fit_steps": 600},
         **{"max_expansions": 200, "watched": 50, "problems": 200},
     },
 }

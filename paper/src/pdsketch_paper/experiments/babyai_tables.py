@@ -210,9 +210,6 @@ STEPS: dict[SketchName, dict[int, int]] = {
 }
 """Training steps, by sketch and by number of demonstrations."""
 
-TRIALS: dict[SketchName, float] = {"base": 0.0, "abs": 0.4, "rob": 0.4}
-"""How much of the steps chooses how flexible each network is; without structure, all must be."""
-
 UNSEEN_EXPANSIONS = 500
 """As for missions, though goals over several things need longer plans."""
 
@@ -276,7 +273,7 @@ def run(train_config: TrainConfig, quick: bool, **settings: Any) -> ExperimentRu
 def _train(sketch: SketchName, episodes: int, seed: int, quick: bool) -> TrainConfig:
     if quick:
         return TrainConfig(sketch, 10 + episodes // 500, seed, steps=20)
-    return TrainConfig(sketch, episodes, seed, STEPS[sketch][episodes], trial=TRIALS[sketch])
+    return TrainConfig(sketch, episodes, seed, STEPS[sketch][episodes])
 
 
 def success_runs(sizes: Sequence[int], seeds: int, quick: bool) -> list[ExperimentRun[Any]]:

@@ -38,7 +38,6 @@ class PaintingTraining:
     steps: int = 700
     batch: int = 64
     learning_rate: float = 3e-3
-    trial: float = 0.0
     lookahead: float = 0.5
     blocks: int = 4
     bowls: int = 4

@@ -98,7 +98,6 @@ def fit_model(model: Model, episodes: Source, config: Any, **more: Any) -> tuple
         steps=config.steps,
         batch=config.batch,
         learning_rate=config.learning_rate,
-        trial=config.trial,
         seed=config.seed,
         **more,
     )

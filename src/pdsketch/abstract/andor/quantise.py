@@ -181,8 +181,8 @@ def _train_on(
             help="train the model first; vectors of which few values were seen have these as codes",
         )
     # Priors shape networks that begin; these go on.
-    priors = dict.fromkeys(("sparsity", "rarity", "usage", "trial"), 0.0)
-    options = {"batch": BATCH, "learning_rate": LEARNING_RATE, "validation": 0.0, **priors}
+    priors = dict.fromkeys(("sparsity", "rarity", "usage"), 0.0)
+    options = {"batch": BATCH, "learning_rate": LEARNING_RATE, "validation": 0.0, "forms": False, **priors}
     with quantised(layers, networks):
         fit(model, arrays, steps=steps, seed=seed, **options)  # type: ignore[arg-type]
     fit(model, arrays, steps=0, seed=seed, **options)  # type: ignore[arg-type]  # it takes notes

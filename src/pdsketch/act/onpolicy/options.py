@@ -41,7 +41,7 @@ class LearnOptions:
     subgoals: bool = option(
         True, "whether parts of a goal are tried where there is no plan for all of it, before random walks"
     )
-    fit_steps: int = option(1200, "training steps of a round; few leave too few to the trial", at_least(1))
+    fit_steps: int = option(1200, "training steps of a round, at most", at_least(1))
     warm: bool = option(False, "whether a round starts from the weights, and the mistakes, of the one before")
     fit: FitOptions = option(dict, "further options of `pds.fit`")
     evaluate: int | Sequence[int] = option(0, "held-out problems for each round: how many, or seeds", _SEEDS)

@@ -22,9 +22,12 @@ from pdsketch.lang import (
     Span,
     ValueType,
     did_you_mean,
+    effect_expressions,
     error,
+    formula_text,
+    walk,
 )
-from pdsketch.nets import Input, Prim, Signature, Spec, make
+from pdsketch.nets import BooleanNet, Constant, Input, Network, Prim, Signature, Spec, make
 
 # Functions that a program calls, as callers and watchers see them: what they take, and how they fail.
 
@@ -68,6 +71,9 @@ def out_of_memory(failure: BaseException) -> bool:
 DEFAULT_DIMENSION = 64
 """The size of a vector that a blank returns, where nothing says it; set by hand."""
 
+MLP = "mlp"
+"""In the place of a module: the default network, for which no form is to answer."""
+
 _PRIMS: Mapping[str, Prim] = {"bool": "bool", "int64": "int", "float32": "float"}
 
 
@@ -90,13 +96,15 @@ class Functions(nn.Module):
         if not isinstance(modules, Mapping):
             found = type(modules).__name__
             raise error("bad-module", f"`modules` maps names of blanks to functions, and is a {found}")
-        self.given = by_full_name(domain, modules)
+        every = by_full_name(domain, modules)
+        self.pinned = {name for name, module in every.items() if module == MLP}
+        self.given = {name: module for name, module in every.items() if name not in self.pinned}
         self.gated = _unconditional(domain) - set(self.given)
         self.calls: dict[str, Callable[..., Any]] = {}
         self.weights: dict[Any, float] = {}
         self.networks = nn.ModuleDict()
         self.watcher: Watcher | None = None
-        problems = [*_misnamed(domain, self.given), *_unlearnable(domain, self.given)]
+        problems = [*_misnamed(domain, every), *_unlearnable(domain, self.given)]
         if problems:
             raise Error(problems)
         for name, module in self.given.items():
@@ -156,6 +164,35 @@ class Functions(nn.Module):
         with torch.inference_mode(False):
             self.put(callee.name, self.default(callee.name, signature).to(device).train(self.training))
         return self.calls[callee.name]
+
+
+FORM_KEYS = ("form", "gate-form")
+"""What the forms of a network and of its gate are called where they are saved."""
+
+
+def formed(network: nn.Module | None) -> dict[str, Network | BooleanNet | Constant]:
+    """The parts of a default network for which forms may answer: itself, and its gate."""
+    parts = [network, getattr(network, "gate", None)]
+    return {
+        key: part
+        for key, part in zip(FORM_KEYS, parts, strict=True)
+        if isinstance(part, Network | BooleanNet | Constant)
+    }
+
+
+def argument_names(domain: Domain) -> dict[str, tuple[str, ...]]:
+    """What the arguments of each blank are called where it is called first."""
+    actions = [
+        one
+        for action in domain.actions.values()
+        for one in (action.precondition, *effect_expressions(action.effects))
+    ]
+    bodies = [predicate.body for predicate in domain.predicates.values() if predicate.body is not None]
+    found: dict[str, tuple[str, ...]] = {}
+    for node in (node for expr in (*bodies, *actions) for node in walk(expr)):
+        if isinstance(node, BlankCall):
+            found.setdefault(node.blank, tuple(map(formula_text, node.args)))
+    return found
 
 
 def by_use(signature: Signature, name: str, domain: Domain, given: Mapping[str, Any]) -> Signature:
@@ -275,10 +312,11 @@ def _misnamed(domain: Domain, given: Mapping[str, Any]) -> list[Diagnostic]:
                     file=domain.source.name,
                 )
             )
-        elif not callable(module):
-            found = type(module).__name__
+        elif not callable(module) and module != MLP:
+            found = repr(module) if isinstance(module, str) else f"a {type(module).__name__}"
+            message = f"the module for `{name}` is {found}, and no function"
             problems.append(
-                Diagnostic("bad-module", f"the module for `{name}` is a {found}, and no function")
+                Diagnostic("bad-module", message, help=f'"{MLP}" keeps the network that learns it')
             )
     return problems
 

@@ -12,13 +12,13 @@ import torch
 from torch import Tensor, nn
 
 from pdsketch.lang import Blank, ValueType
-from pdsketch.nets import Nested
 from pdsketch.tensor import (
     NOTE,
     TRAINED,
     Callee,
     Given,
     features,
+    formed,
     in_words,
     is_categorical,
     out_of_distribution,
@@ -169,7 +169,7 @@ class BlankReport:
     ``target_changed`` say whether its inputs and the variables that it writes ever
     differed. ``right`` is the accuracy of what depends on it (None: nothing measured does),
     ``ranges`` the least and greatest of each number of each input, where they are few.
-    ``level`` is how far its network was let grow, where it has levels (`Nested`). On other data than
+    ``form`` is the simple function that answers for its network, in a few words. On other data than
     that of the fit, ``outside`` counts the inputs unlike those that it was trained on; ``such_as`` is one.
     """
 
@@ -187,7 +187,7 @@ class BlankReport:
     target_changed: bool = True
     right: float | None = None
     ranges: tuple[tuple[tuple[float, float], ...], ...] | None = None
-    level: str | None = None
+    form: str | None = None
     outside: int = 0
     such_as: str | None = None
 
@@ -272,11 +272,8 @@ class Watched:
                 self._watches[name].tell(report, encoder=uses[name].encodes is not None)
                 report.outside = self._outside.counts.get(name, 0)
                 report.such_as = self._outside.examples.get(name)
-            if isinstance(network, Nested):
-                report.level = network.levels[network.level]
-                gate = getattr(network, "gate", None)
-                if isinstance(gate, Nested):
-                    report.level += f" if {gate.levels[gate.level]}"
+            kinds = [part.form.kind if part.form else "network" for part in formed(network).values()]
+            report.form = " if ".join(kinds) or None
             _judge(report, uses[name], measures)
             reports[name] = report
         return reports

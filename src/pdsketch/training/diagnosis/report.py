@@ -115,7 +115,7 @@ def blank_table(blanks: Mapping[str, BlankReport]) -> Table:
         (
             name,
             report.verdict,
-            report.level or "",
+            report.form or "",
             str(report.calls),
             str(report.true) if report.boolean else "",
             str(report.undecided),
@@ -124,7 +124,7 @@ def blank_table(blanks: Mapping[str, BlankReport]) -> Table:
         )
         for name, report in blanks.items()
     )
-    columns = ("blank", "verdict", "level", "calls", "true", "unsure", "right", "")
+    columns = ("blank", "verdict", "form", "calls", "true", "unsure", "right", "")
     return Table("Blanks", columns, rows, words=3)
 
 

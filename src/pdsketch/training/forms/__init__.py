@@ -1,0 +1,1 @@
+"""From networks to forms: simple functions that do as well, chosen by the whole model."""

@@ -1,0 +1,143 @@
+"""How often a whole model is wrong on examples, kind by kind: goals and preconditions that hold and that do
+not, variables that change and that stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, final
+
+import torch
+from torch import Tensor
+
+from pdsketch.lang import Predicate
+from pdsketch.tensor import CRISP
+from pdsketch.training.data.episode_arrays import Array
+from pdsketch.training.likelihoods import differs
+from pdsketch.training.losses import Losses, real_entries
+from pdsketch.training.time_slice import TimeSlice, Transition
+
+PARTS: Final = (0.0, 0.05, 0.3)
+"""Numbers are wrong beyond their tolerance, and beyond these parts of how far they move; set by hand."""
+
+Kind = tuple[Any, ...]
+"""What is judged: a kind of goals, a precondition, or what an action writes; and of these, which."""
+
+ROWS: Final = 4096
+"""Examples that are judged at once, to bound memory."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Errors:
+    """How many of each kind are wrong, and how many there are."""
+
+    wrong: Mapping[Kind, float]
+    count: Mapping[Kind, float]
+
+    @property
+    def total(self) -> float:
+        """All that are wrong."""
+        return sum(self.wrong.values())
+
+    def within(self, other: Errors, slack: float = 0.0) -> bool:
+        """Whether no kind is worse than in another model, but for a small part where that has errors, too."""
+        return all(
+            wrong <= other.wrong[kind] + (slack * self.count[kind] if other.wrong[kind] else 0.0)
+            for kind, wrong in self.wrong.items()
+        )
+
+
+@torch.no_grad()
+def errors(losses: Losses, states: Array) -> Errors:
+    """The errors of the model on some examples, crisply."""
+    tally = _Tally(losses)
+    for part in losses.training.dataset.parts(states, ROWS):
+        tally.take(part)
+    return tally.found()
+
+
+@final
+class _Tally:
+    def __init__(self, losses: Losses) -> None:
+        self.losses, self.training = losses, losses.training
+        self._kinds: list[Kind] = []
+        self._sums: list[Tensor] = []
+        kind_of_goal = torch.zeros(len(self.training.goals), dtype=torch.int64)
+        for at, goals in enumerate(self.training.kinds):
+            kind_of_goal[goals] = at
+        self._kind_of_goal = kind_of_goal.to(self.training.dataset.device)
+
+    def take(self, states: Array) -> None:
+        """Count the errors of some examples."""
+        training = self.training
+        current = TimeSlice(training, CRISP, training.dataset.place(states))
+        current.prepare(goals=True, step=True)
+        if len(current.judged):
+            goal = self._kind_of_goal[current.goal.index_select(0, current.judged)]
+            truth, label = current.truth() > 0.5, current.outcomes
+            for at in range(len(training.kinds)):
+                self._judged(("goal", at), truth[goal == at], label[goal == at])
+        for at in training.guarded:
+            self._precondition(current, at)
+        after = current.step()
+        for transition in after.transitions:
+            targets = self.losses.targets(after, transition)
+            for name, new in transition.new.items():
+                self._written(current, transition, training.domain.predicates[name], new, targets[name])
+
+    def _judged(self, kind: Kind, truth: Tensor, label: Tensor) -> None:
+        wrong = truth != label
+        self._add((kind, True), wrong & label, label)
+        self._add((kind, False), wrong & ~label, ~label)
+
+    def _precondition(self, current: TimeSlice, at: int) -> None:
+        training = self.training
+        known = training.dataset.examples.executable.index_select(0, current.states)
+        rows = ((current.action == at) & (known >= 0)).nonzero().squeeze(1)
+        if not len(rows):
+            return
+        action = training.actions[at]
+        batch = current.batch(rows, sorted(training.reads.reads(action.precondition)))
+        run = training.engine.open(batch, checked=False)
+        ground = run.ground(training.parameters(at, current.states.index_select(0, rows)), 1)
+        truth = training.engine.precondition(ground, action.name, CRISP)[:, 0]
+        self._judged(("executed", at), truth > 0.5, known.index_select(0, rows) > 0)
+
+    def _written(
+        self, current: TimeSlice, transition: Transition, predicate: Predicate, new: Tensor, target: Tensor
+    ) -> None:
+        before = current.value(predicate.name, transition.rows)
+        changed = differs(before, target, predicate)
+        real = real_entries(self.training, current.states.index_select(0, transition.rows), predicate)
+        there = torch.ones_like(changed) if real is None else real > 0
+        name = transition.action, predicate.name
+        if predicate.type.prim != "float32":
+            wrong = differs(new, target, predicate) & there
+            self._add((name, "changed"), wrong & changed, changed & there)
+            self._add((name, "still"), wrong & ~changed, ~changed & there)
+            return
+        objects = 1 + len(predicate.parameters)
+        off = (new - target).abs()
+        scale = self.losses.scale(transition, predicate, target)
+        assert scale is not None
+        for part in PARTS:
+            far = ~(off <= torch.clamp(part * scale, min=predicate.type.tolerance))
+            wrong = (far.flatten(objects).any(-1) if far.dim() > objects else far) & there
+            self._add((name, "changed", part), wrong & changed, changed & there)
+            self._add((name, "still", part), wrong & ~changed, ~changed & there)
+
+    def _add(self, kind: Kind, wrong: Tensor, of: Tensor) -> None:
+        self._kinds.append(kind)
+        self._sums.append(torch.stack([wrong.sum(), of.sum()]))
+
+    def found(self) -> Errors:
+        """What was counted, fetched at once."""
+        wrong: dict[Kind, float] = {}
+        count: dict[Kind, float] = {}
+        if self._sums:
+            for kind, (bad, all_) in zip(self._kinds, torch.stack(self._sums).tolist(), strict=True):
+                wrong[kind] = wrong.get(kind, 0.0) + bad
+                count[kind] = count.get(kind, 0.0) + all_
+        return Errors(wrong, count)

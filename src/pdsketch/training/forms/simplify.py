@@ -1,0 +1,549 @@
+"""From a fitted flexible model to forms: blank by blank the cheapest that leaves the whole model as good."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Final, final
+
+import numpy as np
+import torch
+from torch import nn
+
+from pdsketch.lang import BlankCall, effect_expressions, walk
+from pdsketch.nets import (
+    Argument,
+    BlankForm,
+    BooleanNet,
+    Constant,
+    Network,
+    Spec,
+    TableForm,
+    TreeForm,
+    can_read,
+    plain,
+)
+from pdsketch.tensor import Functions, formed
+from pdsketch.training.data.episode_arrays import Array
+from pdsketch.training.forms.answers import Slot, answers, asked, executed
+from pdsketch.training.forms.errors import Errors, Kind, errors
+from pdsketch.training.forms.propose import Answers, common, propose
+from pdsketch.training.losses import Losses
+
+PASSES: Final = 5
+"""Blanks are gone through so often, every second time with what would have been right; set by hand."""
+
+NETWORK_COST: Final = 60.0
+"""What a network costs, in tests of a tree; set by hand."""
+
+TRUE_COST: Final = 8.0
+"""What it costs to be true of everything that is ever asked: a closed world. Set by hand."""
+
+ERROR_COST: Final = 0.5
+"""What one wrong example costs; set by hand."""
+
+ADDED_COST: Final = 2.0
+"""What one more wrong example costs than there are; set by hand."""
+
+SLACK: Final = 0.004
+"""In the first pass a kind that has errors may have so many more, as a part of its examples; set by hand."""
+
+MOST_REFINED: Final = 2
+"""Of forms that make too many errors, so many of the best and of the shortest are cut down further."""
+
+LENIENCE: Final = 0.1
+"""A form may make so many more errors, as a part of those that there are, where all others do, too."""
+
+FARTHEST: Final = 0.25
+"""Forms that get more of the weight of the answers wrong are not tried; set by hand."""
+
+MOST_TRIED: Final = 60
+"""Forms that are tried in the place of one network at a time; set by hand."""
+
+MOST_JUDGED: Final = 2048
+FIRST_JUDGED: Final = 256
+"""Examples by which models are judged; forms that fail on the first few are not judged further."""
+
+MOST_ASKED: Final = 3000
+"""Inputs on which forms are compared with each other."""
+
+MOST_PAIRS: Final = 24
+MOST_RELATED: Final = 4
+"""So many forms that make more errors are tried, to see what others make of them, and so many others."""
+
+FEWEST: Final = 5
+"""Answers that mattered, without which a network is kept."""
+
+
+@final
+@dataclass(slots=True)
+class Judgement:
+    """The errors of a model on training examples and on those held out."""
+
+    train: Errors
+    held_out: Errors
+
+    @property
+    def total(self) -> float:
+        """All of them."""
+        return self.train.total + self.held_out.total
+
+    def within(self, other: Judgement, slack: float = 0.0) -> bool:
+        """Whether no kind is worse than there."""
+        return self.train.within(other.train, slack) and self.held_out.within(other.held_out, slack)
+
+
+@final
+@dataclass(slots=True, eq=False)
+class Simplified:
+    """What became of the blanks: forms by name (`NAME#gate` for gates), the errors before and after, and how
+    many networks are left although enough of their answers mattered.
+    """
+
+    forms: dict[str, BlankForm] = field(default_factory=dict)
+    before: float = 0.0
+    after: float = 0.0
+    cost: float = 0.0
+    networks: int = 0
+
+    def place(self, functions: Functions) -> None:
+        """Let the forms speak for their networks."""
+        for name, form in self.forms.items():
+            owner, _, gate = name.partition("#")
+            formed(functions.network(owner))["gate-form" if gate else "form"].form = form
+
+
+@final
+class Simplifier:
+    """Puts forms in the places of a model's networks, and judges each by the whole model."""
+
+    def __init__(self, losses: Losses, train: Array, held_out: Array) -> None:
+        self.losses = losses
+        training = losses.training
+        self.train = _some(train, training.dataset.strata, MOST_JUDGED)
+        self.held_out = _some(held_out, training.dataset.strata, MOST_JUDGED)
+        self.first = _some(self.train, training.dataset.strata, FIRST_JUDGED)
+        self.slots: dict[str, Slot] = {}
+        self._seen: dict[str, list[Argument]] = {}
+        self._nearly: dict[str, list[tuple[BlankForm, Judgement]]] = {}
+        self._settled = frozenset[str]()
+
+    def run(self) -> Simplified:
+        """Forms in the places of networks, left there as their ``form``."""
+        functions = self.losses.training.model.blanks
+        with _eval(self.losses.training.model), self._opened(functions):
+            found = self._chosen()
+        found.place(functions)
+        return found
+
+    @contextmanager
+    def _opened(self, functions: Functions) -> Iterator[None]:
+        """Within, slots stand in the places of the networks that may become forms."""
+        own = {name: _slot(functions, name) for name in candidates(self.losses)}
+        for name, slot in own.items():
+            functions.calls[name] = slot
+            self.slots[name] = slot
+            if slot.gate is not None:
+                self.slots[f"{name}#gate"] = slot.gate
+        try:
+            yield
+        finally:
+            for name, slot in own.items():
+                functions.calls[name] = slot.network
+
+    def judge(self) -> Judgement:
+        """The errors of the model as it is."""
+        return Judgement(errors(self.losses, self.train), errors(self.losses, self.held_out))
+
+    def _chosen(self) -> Simplified:
+        if not self.slots:
+            return Simplified()
+        few = _some(self.train, self.losses.training.dataset.strata, FIRST_JUDGED)
+        self._seen = {name: _sampled(args) for name, args in asked(self.losses, self.slots, few).items()}
+        alone = executed(self.losses, self.slots, self.train, self._unrefused())
+        for name, given in alone.items():
+            self.slots[name].inner = common(self.slots[name].signature, given)
+        first = now = self.judge()
+        self._settled = frozenset(alone)
+        now = self._gone_through(first, now)
+        paired = self._in_pairs(now)
+        if paired is not now:
+            now = self._gone_through(paired, paired)
+        now = self._pruned(now)
+        return Simplified(
+            {name: slot.inner for name, slot in self.slots.items() if isinstance(slot.inner, BlankForm)},
+            first.total,
+            now.total,
+            sum(self._cost(name) for name in self.slots),
+            sum(
+                name in self._nearly and not isinstance(slot.inner, BlankForm)
+                for name, slot in self.slots.items()
+            ),
+        )
+
+    def _gone_through(self, first: Judgement, now: Judgement) -> Judgement:
+        """Blanks in turns, simplified or made to fit what would have been right, until nothing changes."""
+        lenient: list[str] = []
+        still = 0
+        for turn in range(PASSES):
+            mended, changed = turn % 2 == 1, False
+            if mended and not now.total:
+                continue
+            bar = first if first.total <= now.total else now
+            said = answers(self.losses, self.slots, self.train, mended=mended)
+            for name, slot in self.slots.items():
+                if not self._has_enough(name, said) or (mended and not said[name].blamed):
+                    continue
+                tried = self._tried(name, said[name])
+                if mended:
+                    new = self._mend(name, tried, now)
+                else:
+                    new = self._simplify(name, tried, bar, now, SLACK * (not turn))
+                if new is None and not turn and not isinstance(slot.inner, BlankForm):
+                    new = self._lenient(name, now)
+                    lenient += [name] if new is not None else []
+                if new is not None:
+                    now, changed = new, True
+            still = 0 if changed else still + 1
+            if still == 2 or (turn and not changed and not now.total):
+                break
+        return self._put_back(lenient, first, now)
+
+    def _has_enough(self, name: str, said: Mapping[str, Answers]) -> bool:
+        """Whether a blank is not settled, and enough answers mattered to replace it."""
+        if name in self._settled or name not in said:
+            return False
+        enough = FEWEST if self.slots[name].signature.inputs else 1
+        return len(said[name]) >= min(enough, len(self.train))
+
+    # -- one blank ------------------------------------------------------------------------
+
+    def _tried(self, name: str, given: Answers) -> list[tuple[float, BlankForm]]:
+        """Forms that might do, cheapest first, of those that answer alike only the cheapest."""
+        signature = self.slots[name].signature
+        found = [
+            (self._price(name, one.form), one.form)
+            for one in propose(signature, given)
+            if one.error < FARTHEST
+        ]
+        found.sort(key=lambda one: one[0])
+        seen: set[bytes] = set()
+        kept = []
+        for cost, form in found:
+            answer = self._fingerprint(name, form, given)
+            if answer not in seen:
+                seen.add(answer)
+                kept.append((cost, form))
+        return kept[:MOST_TRIED]
+
+    def _price(self, name: str, form: BlankForm) -> float:
+        """What a form costs, and of a truth also what it is true of."""
+        if form.signature.output.prim != "bool" or name not in self._seen or not form.signature.inputs:
+            return form.cost
+        return form.cost + TRUE_COST * float((form(*self._seen[name]) > 0.5).float().mean())
+
+    def _fingerprint(self, name: str, form: BlankForm, given: Answers) -> bytes:
+        if not form.signature.inputs:
+            return bytes(form().cpu().numpy())
+        parts = [form(*given.args)] + ([form(*self._seen[name])] if name in self._seen else [])
+        spec = form.signature.output
+        codes = [part.argmax(-1) if spec.is_categorical else part for part in parts]
+        return b"".join(bytes(np.ascontiguousarray(part.cpu().numpy())) for part in codes)
+
+    def _cost(self, name: str) -> float:
+        inner = self.slots[name].inner
+        return self._price(name, inner) if isinstance(inner, BlankForm) else NETWORK_COST
+
+    def _simplify(
+        self, name: str, tried: list[tuple[float, BlankForm]], bar: Judgement, now: Judgement, slack: float
+    ) -> Judgement | None:
+        """The cheapest form with which no kind of error is worse than by the bar, or than now."""
+        slot, own = self.slots[name], self._cost(name)
+        kept = slot.inner
+        first = self._quick_bar()
+        nearly: list[tuple[float, BlankForm, Judgement]] = []
+        for cost, form in tried:
+            if cost >= own:
+                break
+            slot.inner = form
+            if first is not None and not errors(self.losses, self.first).within(first, slack):
+                continue
+            new = self.judge()
+            if new.within(bar, slack) or new.within(now):
+                return new
+            nearly.append((new.total, form, new))
+        self._nearly[name] = []
+        best = sorted(nearly, key=lambda one: one[0])[:MOST_REFINED]
+        short = sorted(nearly, key=lambda one: self._price(name, one[1]) + ERROR_COST * one[0])
+        best += [one for one in short[:MOST_REFINED] if one not in best]
+        for _, form, new in best:
+            slot.inner = form
+            refined = self._refined(slot, new)
+            if refined.within(bar, slack) or refined.within(now):
+                return refined
+            self._nearly[name].append((slot.inner, refined))
+        slot.inner = kept
+        return None
+
+    def _refined(self, slot: Slot, now: Judgement) -> Judgement:
+        """Rows of a table or tests of a tree left out, as long as fewer examples are wrong."""
+        while isinstance(slot.inner, TreeForm | TableForm) and now.total:
+            kept = slot.inner
+            for smaller in kept.smaller():
+                slot.inner = smaller
+                new = self.judge()
+                if new.total < now.total:
+                    now = new
+                    break
+            else:
+                slot.inner = kept
+                break
+        return now
+
+    def _quick_bar(self) -> Errors | None:
+        """What the first few examples must not be worse than: they have no errors; None: they have some."""
+        found = errors(self.losses, self.first)
+        return found if not found.total else None
+
+    def _mend(self, name: str, tried: list[tuple[float, BlankForm]], now: Judgement) -> Judgement | None:
+        """The form that is the best trade of cost for errors."""
+        slot, own = self.slots[name], self._cost(name)
+        kept, best = slot.inner, now
+        for cost, form in tried:
+            if cost > own + ERROR_COST * best.total:
+                break
+            slot.inner = form
+            new = self.judge()
+            better = _is_better(cost, new, own, best)
+            if better and new.total <= best.total and new.held_out.within(best.held_out):
+                kept, best, own = form, new, cost
+        slot.inner = kept
+        return best if best is not now else None
+
+    def _lenient(self, name: str, now: Judgement) -> Judgement | None:
+        """A form that makes few more errors, where none makes no more: others may become better by it."""
+        slot = self.slots[name]
+        kept, best = slot.inner, None
+        least = self._cost(name) + ERROR_COST * now.total
+        for form, new in self._nearly.get(name, ()):
+            cost = self._price(name, form) + ERROR_COST * new.total
+            if new.total <= (1.0 + LENIENCE) * now.total and cost < least:
+                kept, best, least = form, new, cost
+        slot.inner = kept
+        return best
+
+    def _in_pairs(self, now: Judgement) -> Judgement:
+        """Forms of one blank that make more errors, where others can then explain more.
+
+        A refusal that a wall explains is also explained by where one may go; two truths of which one would
+        have to be true for the other to matter are both false.
+        """
+        tried = 0
+        for name in [name for name in self.slots if now.total and name in self._at_fault(now)]:
+            slot = self.slots[name]
+            for form in self._others(name):
+                if tried == MOST_PAIRS or not now.total:
+                    return now
+                tried += 1
+                before = {other: one.inner for other, one in self.slots.items()}
+                least = sum(map(self._cost, self.slots))
+                slot.inner = form
+                new = self._mended(name, now.total + FARTHEST * len(self.train))
+                if _is_better(sum(map(self._cost, self.slots)), new, least, now):
+                    now = new
+                    break
+                for other, inner in before.items():
+                    self.slots[other].inner = inner
+        return now
+
+    def _mended(self, name: str, most: float) -> Judgement:
+        """The other blanks made to fit a form, unless too much is wrong with it."""
+        now = self.judge()
+        related = self._contexts[name]
+        for _ in range(2 if now.total <= most else 0):
+            given = answers(self.losses, self.slots, self.train, mended=True, dropping=False)
+            before = now.total
+            for other in sorted(given, key=lambda one: -given[one].blamed)[: MOST_RELATED + 1]:
+                if other in related and given[other].blamed and self._has_enough(other, given):
+                    now = self._mend(other, self._tried(other, given[other]), now) or now
+            if now.total >= before or not now.total:
+                break
+        return now
+
+    def _others(self, name: str) -> list[BlankForm]:
+        """Other forms than that of a blank: those that make few errors, and of truths the constants."""
+        signature, own = self.slots[name].signature, self.slots[name].inner
+        nearly = sorted(
+            self._nearly.get(name, ()), key=lambda one: self._price(name, one[0]) + ERROR_COST * one[1].total
+        )
+        found = [form for form, _ in nearly]
+        if signature.output == Spec("bool"):
+            found += [TreeForm(signature, [], 0, [(truth,)]) for truth in (1.0, 0.0)]
+        said = own.extra_repr() if isinstance(own, BlankForm) else ""
+        return [form for form in found if form.extra_repr() != said]
+
+    def _at_fault(self, now: Judgement) -> set[str]:
+        """The blanks that stand in what is wrong."""
+        found: set[str] = set()
+        for part in (now.train, now.held_out):
+            for kind, wrong in part.wrong.items():
+                found |= self._blanks_of(kind) if wrong else set()
+        return {slot for slot in self.slots if slot.partition("#")[0] in found}
+
+    def _blanks_of(self, kind: Kind) -> set[str]:
+        """The blanks on which a kind of error depends."""
+        training, (what, which) = self.losses.training, kind[0]
+        if what == "goal":
+            read = [training.goals[at] for at in training.kinds[which]]
+        elif what == "executed":
+            read = [training.actions[which].precondition]
+        else:
+            effects = training.actions[what].effects
+            read = effect_expressions([one for one in effects if one.target.predicate == which])
+        return {blank for one in read for blank in training.reads.blanks(one)}
+
+    def _unrefused(self) -> set[str]:
+        """The truths that only stand in preconditions of actions that were never refused.
+
+        What held in all executions is then all that can be said; *true* would explain them as well.
+        """
+        training = self.losses.training
+        known, action = training.dataset.executable[self.train], training.dataset.action[self.train]
+        found = set[str]()
+        other = {blank for goal in training.goals for blank in training.reads.blanks(goal)}
+        for at, one in enumerate(training.actions):
+            tried = known[action == at]
+            blanks = set(training.reads.blanks(one.precondition))
+            if len(tried) and not (tried == 0).any():
+                found |= blanks
+            else:
+                other |= blanks
+            other |= {b for e in effect_expressions(one.effects) for b in training.reads.blanks(e)}
+        signatures = {name: self.slots[name].signature for name in found - other if name in self.slots}
+        return {
+            name
+            for name, signature in signatures.items()
+            if signature.output == Spec("bool") and not any(one.is_set for one in signature.inputs)
+        }
+
+    @cached_property
+    def _contexts(self) -> dict[str, list[str]]:
+        """The blanks that stand in the same goals, preconditions or effects as each."""
+        groups = [self._blanks_of(kind) for kind in self.judge().train.wrong]
+        return {
+            name: [
+                other
+                for other in self.slots
+                if other != name
+                and any({name.partition("#")[0], other.partition("#")[0]} <= group for group in groups)
+            ]
+            for name in self.slots
+        }
+
+    # -- the end --------------------------------------------------------------------------
+
+    def _put_back(self, lenient: list[str], first: Judgement, now: Judgement) -> Judgement:
+        """Networks in the places of forms, where that helps most, until nothing is worse than at first."""
+        lenient = list(lenient)
+        while lenient and not now.within(first, SLACK):
+            found = []
+            for name in lenient:
+                slot = self.slots[name]
+                form, slot.inner = slot.inner, slot.network
+                found.append((self.judge(), name))
+                slot.inner = form
+            now, name = min(found, key=lambda one: one[0].total)
+            self.slots[name].inner = self.slots[name].network
+            lenient.remove(name)
+        return now
+
+    def _pruned(self, now: Judgement) -> Judgement:
+        """Trees with fewer tests, as long as no error is added and nothing more is true."""
+        for name, slot in self.slots.items():
+            while name not in self._settled and isinstance(slot.inner, TreeForm | TableForm):
+                kept, own = slot.inner, self._cost(name)
+                for smaller in kept.smaller():
+                    if self._price(name, smaller) >= own:
+                        continue
+                    slot.inner = smaller
+                    new = self.judge()
+                    if new.within(now):
+                        now = new
+                        break
+                else:
+                    slot.inner = kept
+                    break
+        return now
+
+
+def _is_better(cost: float, new: Judgement, before: float, old: Judgement) -> bool:
+    """Whether a model is simpler, and right about as much: each error that is added outweighs two tests."""
+    if cost + ERROR_COST * new.total >= before + ERROR_COST * old.total:
+        return False
+    return new.total <= old.total or cost + ADDED_COST * new.total < before + ADDED_COST * old.total
+
+
+def candidates(losses: Losses) -> list[str]:
+    """The blanks whose networks may become forms: default ones of values that can be read, no encoders."""
+    training = losses.training
+    encoders = set()
+    for predicate in training.domain.predicates.values():
+        if predicate.role == "encoded" and predicate.body is not None:
+            encoders |= {node.blank for node in walk(predicate.body) if isinstance(node, BlankCall)}
+    found = []
+    for name in training.domain.blanks:
+        network = training.model.blanks.network(name)
+        if (
+            isinstance(network, Network | BooleanNet | Constant)
+            and name not in encoders
+            and name not in training.model.blanks.pinned
+            and can_read(network.signature)
+            and not network.signature.bounded
+        ):
+            found.append(name)
+    return found
+
+
+def _slot(functions: Functions, name: str) -> Slot:
+    network = functions.network(name)
+    assert isinstance(network, Network | BooleanNet | Constant)
+    return Slot(network, plain(network.signature))
+
+
+@contextmanager
+def _eval(model: nn.Module) -> Iterator[None]:
+    """Within, the model is in evaluation mode."""
+    before = model.training
+    model.eval()
+    try:
+        yield
+    finally:
+        model.train(before)
+
+
+def _some(states: Array, strata: Array, most: int) -> Array:
+    """At most so many examples, of every stratum alike."""
+    if len(states) <= most:
+        return states
+    ordered = states[np.argsort(strata[states], kind="stable")]
+    return np.sort(ordered[np.linspace(0, len(ordered) - 1, most).astype(np.int64)])
+
+
+def _sampled(args: list[Argument]) -> list[Argument]:
+    """At most `MOST_ASKED` of many inputs."""
+    if not args:
+        return args
+    first = args[0][0] if isinstance(args[0], tuple) else args[0]
+    if len(first) <= MOST_ASKED:
+        return args
+    some = torch.from_numpy(np.random.default_rng(0).permutation(len(first))[:MOST_ASKED]).to(first.device)
+    return [(x[0][some], x[1][some]) if isinstance(x, tuple) else x[some] for x in args]
+
+
+def forget(functions: Functions) -> None:
+    """Let networks speak for themselves again."""
+    for module in functions.networks.modules():
+        if isinstance(module, Network | BooleanNet | Constant):
+            module.form = None

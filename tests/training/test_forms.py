@@ -1,0 +1,102 @@
+"""Whole sketches: networks find out who is responsible, and forms take their places."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+import pdsketch as pds
+
+ROOM = pds.parse_domain("""
+(define (domain room)
+  (:types robot wall - object place - vector[float32, 2, tolerance=0.1])
+  (:predicates (at [return_type=place] ?r - robot) (where [return_type=place] ?w - wall))
+  (:action east :parameters (?r - robot)
+    :effect (at::cond-assign ?r (not (exists (?w - wall) (??blocks (at ?r) (where ?w)))) (??to (at ?r)))))
+""")
+
+
+def step(rng: random.Random, width: int, height: int, inner: int) -> pds.Episode:
+    """One step east, in a room with walls around it and some within."""
+    cells = [(x, y) for x in range(width) for y in range(height)]
+    free = [(x, y) for x, y in cells if 0 < x < width - 1 and 0 < y < height - 1]
+    rng.shuffle(free)
+    walls = [cell for cell in cells if cell not in free[inner:]]
+    x, y = rng.choice(free[inner:])
+    after = (x, y) if (x + 1, y) in walls else (x + 1, y)
+    objects = {"robot": ["r"], "wall": [f"w{at}" for at in range(len(walls))]}
+    states = [pds.State(ROOM, objects, {"at": [place], "where": walls}) for place in ((x, y), after)]
+    return pds.Episode(states, [("east", "r")])
+
+
+def steps(count: int, *sizes: int) -> list[pds.Episode]:
+    rng = random.Random(0)
+    return [step(rng, *sizes) for _ in range(count)]
+
+
+@pytest.fixture(scope="module")
+def walls():
+    model = pds.Model(ROOM, seed=0)
+    return model, pds.fit(model, steps(400, 5, 5, 2), batch=128, seed=0)
+
+
+def test_that_a_wall_blocks_is_learned_for_larger_rooms(walls):
+    model, report = walls
+    assert report.steps < 2000
+    assert str(model.forms["action::east::to"]) == "(at ?r) + [1, 0]"
+    assert {report.blanks[name].form for name in ("action::east::blocks", "action::east::to")} <= {
+        "tree",
+        "table",
+        "step",
+    }
+    assert pds.evaluate(model, steps(100, 9, 8, 12)).measures.step_accuracy == 1.0
+
+
+def test_forms_are_saved_with_their_model(walls, tmp_path):
+    model, _ = walls
+    model.save(str(tmp_path))
+    again = pds.load_model(str(tmp_path))
+    assert str(again.forms) == str(model.forms)
+    assert pds.evaluate(again, steps(50, 9, 8, 12)).measures.step_accuracy == 1.0
+
+
+def test_a_network_may_be_kept():
+    model = pds.Model(ROOM, modules={"action::east::to": "mlp"}, seed=0)
+    pds.fit(model, steps(60, 5, 5, 0), steps=40, batch=32, seed=0)
+    assert "action::east::to" not in model.forms
+    plain = pds.Model(ROOM, seed=0)
+    pds.fit(plain, steps(60, 5, 5, 0), steps=5, batch=32, seed=0, forms=False)
+    assert plain.forms == {}
+    with pytest.raises(pds.Error, match=r"the module for `action::east::to` is 'tree', and no function"):
+        pds.Model(ROOM, modules={"action::east::to": "tree"})
+
+
+GRIPPER = pds.parse_domain("""
+(define (domain gripper) (:types box)
+  (:predicates (near ?b - box) (free) (heavy ?b - box) (up ?b - box))
+  (:action lift :parameters (?b - box) :precondition (??can (near ?b) (free) (heavy ?b))
+    :effect (and (up ?b) (not (free)))))
+""")
+
+
+@pytest.mark.parametrize("executable", [[True], None])
+def test_from_executions_alone_a_precondition_is_what_held_in_all_of_them(executable):
+    def state(near, free, heavy, up):
+        values = {"near": [near], "free": free, "heavy": [heavy], "up": [up]}
+        return pds.State(GRIPPER, {"box": ["a"]}, values)
+
+    episodes = [
+        pds.Episode([state(1, 1, heavy, 0), state(1, 0, heavy, 1)], [("lift", "a")], executable=executable)
+        for heavy in (0, 1) * 10
+    ]
+    model = pds.Model(GRIPPER, seed=0)
+    pds.fit(model, episodes, steps=20, seed=0)
+    assert str(model.forms["action::lift::can"]) == "(near ?b) = 1 and (free) = 1"
+    could = {free: float(model.applicable(state(1, free, 0, 0), ("lift", "a"))) for free in (0, 1)}
+    assert could == {0: 0.0, 1: 1.0}
+
+
+def test_the_option_that_chose_levels_is_gone():
+    with pytest.raises(pds.Error, match="`fit` has no option `trial`"):
+        pds.fit(pds.Model(ROOM, seed=0), steps(2, 5, 5, 0), trial=0.4)
