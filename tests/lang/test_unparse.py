@@ -141,3 +141,14 @@ def test_what_the_checker_made_gets_names_that_can_be_written():
     again = assert_same_domain(domain)
     assert "$" not in domain_text(domain)
     assert again.blanks["derived::r::g"].settings == {"hidden": 8, "kind": "small", "sizes": ["2", "3"]}
+
+
+def test_what_a_blank_returns_is_said_where_a_place_alone_does_not_tell_it():
+    use = "(??g [return_type=pose] [0.5, 0.5])"
+    assert_same_domain(
+        pds.parse_domain(f"""
+        (define (domain d)
+          (:types item - object pose - vector[float32, 2, tolerance=0.25])
+          (:derived (at [return_type=pose] ?x - item) (+ {use} (- [0.0, 1.0] [0.0, 1.0]) {use})))
+    """)
+    )

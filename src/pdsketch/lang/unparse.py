@@ -214,17 +214,24 @@ def _readable(expressions: Iterable[Expr], bound: Iterable[Variable] = ()) -> di
 
 
 class _Blanks:
-    """The settings of blanks, each of which is written where the blank stands for the first time."""
+    """What is written in brackets behind blanks: always what they return, their settings once."""
 
     def __init__(self, domain: Domain) -> None:
-        self._left = dict(domain.blanks)
+        self._all = domain.blanks
+        self._written: set[str] = set()
 
     def settings(self, name: str) -> str:
-        """The settings in brackets, with the type that the blank returns."""
-        blank = self._left.pop(name, None)
+        """The type that the blank returns, and its settings where it stands for the first time.
+
+        The type is said again at each use: inside arithmetic, a place alone does not tell it.
+        """
+        blank = self._all.get(name)
         if blank is None:
             return ""
-        own = {"return_type": str(blank.returns), **{k: _setting(v) for k, v in blank.settings.items()}}
+        own = {"return_type": str(blank.returns)}
+        if name not in self._written:
+            own |= {k: _setting(v) for k, v in blank.settings.items()}
+        self._written.add(name)
         return f" [{', '.join(f'{key}={value}' for key, value in own.items())}]"
 
 

@@ -32,7 +32,7 @@ from pdsketch.nets import (
     held_elements,
     readings_of,
 )
-from pdsketch.training.forms.trees import NEARNESS, Grown, Rows, step
+from pdsketch.training.forms.trees import NEARNESS, Grown, ReadingRows, step
 
 Array = np.ndarray[Any, Any]
 
@@ -171,7 +171,7 @@ def _classified(
     leaves: Sequence[tuple[float, ...]],
     base: Base | None,
 ) -> Iterator[FormProposal]:
-    rows = Rows.of(read.readings, read.values, classes, weights, len(leaves))
+    rows = ReadingRows.of(read.readings, read.values, classes, weights, len(leaves))
     whole = max(float(weights.sum()), 1e-12)
     constant = True
     for allowed in [*read.allowed()] or [[]]:
@@ -187,7 +187,9 @@ def _classified(
     keys = [at for at, reading in enumerate(read.readings) if reading.kind == "code"]
     if not keys:
         return
-    table = Rows.of([read.readings[at] for at in keys], read.values[:, keys], classes, weights, len(leaves))
+    table = ReadingRows.of(
+        [read.readings[at] for at in keys], read.values[:, keys], classes, weights, len(leaves)
+    )
     if 1 < len(table.values) <= MOST_ROWS:
         said = {
             tuple(int(code) for code in row): leaves[at]

@@ -27,7 +27,7 @@ NEARNESS: Final = 0.25
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Rows:
+class ReadingRows:
     """Distinct rows of readings ``values [row, reading]``, the ``weights`` of each class ``[row, class]``."""
 
     readings: tuple[InputReading, ...]
@@ -37,24 +37,24 @@ class Rows:
     @staticmethod
     def of(
         readings: Sequence[InputReading], values: Array, classes: Array, weights: Array, count: int
-    ) -> Rows:
+    ) -> ReadingRows:
         """Equal rows as one: the ``values`` of some ``readings``, with ``weights`` and ``classes``, of which
         there are ``count``.
         """
         if not len(readings):
-            return Rows((), np.zeros((1, 0)), np.bincount(classes, weights, count)[None])
+            return ReadingRows((), np.zeros((1, 0)), np.bincount(classes, weights, count)[None])
         rows, place = np.unique(values, axis=0, return_inverse=True)
         place = place.reshape(-1)
         total: Array = np.zeros((len(rows), count))
         np.add.at(total, (place, classes), weights)
-        return Rows(tuple(readings), rows, total)
+        return ReadingRows(tuple(readings), rows, total)
 
 
 @final
 class Grown:
     """A tree of many leaves; `of` is the one of fewer that it was on the way."""
 
-    def __init__(self, rows: Rows, allowed: Sequence[int]) -> None:
+    def __init__(self, rows: ReadingRows, allowed: Sequence[int]) -> None:
         self._rows, self._allowed = rows, allowed
         self._steps = [step(rows.values[:, at]) for at in range(len(rows.readings))]
         self._totals = [rows.weights.sum(0)]
