@@ -8,7 +8,7 @@ from pathlib import Path
 from paper.migrate import main
 
 from pdsketch_paper.experiments.reproduce import EXPERIMENTS
-from pdsketch_paper.experiments.runs import finished_runs, key_of
+from pdsketch_paper.experiments.runs import finished_runs
 
 RESULTS = Path(__file__).parents[3] / "results"
 
@@ -18,8 +18,8 @@ def test_every_published_run_is_one_of_its_table():
     assert {path.stem for path in tables} <= set(EXPERIMENTS)
     for path in tables:
         runs = json.loads(path.read_text())["runs"]
-        known = {run.key for run in EXPERIMENTS[path.stem].runs(3, False)}
-        assert {key_of(run["name"], run["function"], run["config"]) for run in runs} == known
+        known = {run.name: run.code for run in EXPERIMENTS[path.stem].runs(3, False)}
+        assert {run["name"]: run["function"] for run in runs} == known
 
 
 def test_runs_that_were_kept_under_the_names_of_before_are_found(tmp_path, capsys):
