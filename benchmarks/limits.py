@@ -1,9 +1,9 @@
 """How well limits of time and memory hold, on problems that grow: ``python benchmarks/limits.py``.
 
 Each case runs in a process of its own, which is killed after ``--patience`` seconds.
-Seconds are those of the call, megabytes the peak by which the process grew in it; the
-kernels are loaded before. A limit is held if it is passed by at most a tenth and
-half a second, or 50 MB. ``--only WORD`` chooses cases by their names.
+Seconds are those of the call, megabytes the peak by which the process grew in it. A
+limit is held if it is passed by at most a tenth and half a second, or 50 MB.
+``--only WORD`` chooses cases by their names.
 """
 
 from __future__ import annotations

@@ -8,8 +8,7 @@ Each walk has a process of its own, and what comes before it (a model to plan wi
 counted. Counted are functions that were called (`sys.setprofile`), however often; not what runs while
 modules are imported. A room is the first folder below the package, or the package itself. Room changes:
 in the order in which modules are first called, how often the next one is in another room, that is, how
-often who reads along turns to another folder. Walks are made twice, and the second one is counted: the
-first compiles kernels.
+often a reader who follows the walk turns to another folder.
 """
 
 from __future__ import annotations
@@ -226,10 +225,9 @@ def follow(name: str) -> Walk:
 
 
 def in_own_process(name: str) -> Walk:
-    """The walk in a new process, after one that leaves compiled kernels behind."""
+    """The walk in a new process."""
     command = [sys.executable, __file__, name, "--here"]
-    for _ in range(2):
-        told = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+    told = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
     return Walk(**json.loads(told.splitlines()[-1]))
 
 
