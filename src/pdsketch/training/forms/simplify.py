@@ -98,7 +98,7 @@ class Judgement:
 @final
 @dataclass(slots=True, eq=False)
 class Simplified:
-    """The result of a simplification: forms by name (`NAME#gate` for gates), the errors before and after, and how
+    """What simplification found: forms by name (`NAME#gate` for gates), the errors before and after, and how
     many networks are left although enough of their answers mattered.
     """
 
