@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import importlib
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from importlib.metadata import EntryPoint, entry_points
@@ -49,6 +50,12 @@ LONG = (
     "paper/tests/babyai/test_babyai_experiments.py",
 )
 """Files of tests that take longest: first, so that no worker ends with one while the others are idle."""
+
+
+def pytest_configure() -> None:
+    """Ctrl-C is heard, by what the tests start, too: a job in the background of a shell ignores it."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

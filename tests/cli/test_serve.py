@@ -29,6 +29,26 @@ def test_the_command_serves_until_ctrl_c():
         assert "Traceback" not in process.stderr.read()
 
 
+def test_the_token_is_not_in_what_the_browser_is_called_with(monkeypatch, capsys):
+    opened = []
+
+    def look(address: str) -> None:
+        page = Path(urllib.request.url2pathname(address.removeprefix("file://")))
+        opened.append((address, page.read_text(), page.parent.stat().st_mode & 0o777))
+
+    def stop(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("webbrowser.open", look)
+    monkeypatch.setattr("pdsketch.serve.server.PageServer.serve_forever", stop)
+    assert main(["serve", *FILES]) == 0
+    url = capsys.readouterr().out.strip()
+    ((address, text, mode),) = opened
+    assert url.partition("token=")[2] not in address
+    assert url in text
+    assert mode == 0o700
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

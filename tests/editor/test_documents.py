@@ -71,6 +71,8 @@ def test_what_cannot_be_read_is_no_text(documents, tmp_path):
     (tmp_path / "domain.pddl").write_bytes(b"\xff\xfe\x00")
     assert documents.text(str(tmp_path / "domain.pddl")) is None
     assert documents.analysis(str(tmp_path / "nowhere.pddl")) is None
+    os.mkfifo(tmp_path / "pipe.pddl")  # nobody will ever write into it
+    assert documents.text(str(tmp_path / "pipe.pddl")) is None
     path = str(tmp_path / "p.pddl")
     documents.put(path, PROBLEM.format(name="oven"))
     assert home_of(documents, path) is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -44,9 +45,11 @@ class Listener(ThreadingHTTPServer):
         self.plans: list[str] = []
         self.refuse_after = 1 << 30
         self.posts = 0
+        self.takes = 0.0
 
     def take(self, path: str, message: dict[str, Any]) -> int:
         self.posts += 1
+        time.sleep(self.takes)
         if self.posts > self.refuse_after:
             return 500
         known = self.states.get(message["id"])
@@ -175,6 +178,19 @@ def test_a_listener_that_refuses_is_left_alone(capsys):
     assert "warning[search-debugger]" in caught.err
     assert "answered 500 to /state" in caught.err
     assert "(stack" in caught.out
+
+
+def test_a_slow_listener_does_not_break_the_time_limit():
+    with listening() as listener, SearchDebugger(f"http://127.0.0.1:{listener.server_port}") as debugger:
+        listener.takes = 0.2
+        with pds.budget.Budget(1.0).running():
+            for _ in range(1000):
+                debugger._post("/state/initial", {"id": "0", "g": 0, "parentId": None})
+            began = time.monotonic()
+            debugger.__exit__(None, None, None)
+        assert time.monotonic() - began < 30  # of 200 seconds, on a busy machine
+        (warning,) = debugger.warnings
+        assert "slow" in warning.message
 
 
 def test_more_states_than_can_be_drawn_are_cut_and_the_plan_is_whole():

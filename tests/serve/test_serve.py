@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
 import time
 import urllib.error
@@ -17,7 +18,7 @@ import pytest
 
 import pdsketch as pds
 from pdsketch.serve.exploration import Exploration, png
-from pdsketch.serve.server import PageServer
+from pdsketch.serve.server import ANSWER_SECONDS, PageServer
 from pdsketch.serve.subjects import ModelSubject, subject_of
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -284,6 +285,41 @@ def test_a_question_that_is_none_is_refused(blocks, body):
     status, answer = blocks._open(request)
     assert status == 422
     assert json.loads(answer)["diagnostics"][0]["code"] == "bad-request"
+
+
+@pytest.mark.parametrize("body", [b"[" * 200_000, b'{"goal":' + b"[" * 200_000])
+def test_json_that_nests_without_end_is_refused(blocks, body):
+    request = urllib.request.Request(f"{blocks.home}/api/truth", body, {"X-Token": blocks.server.token})
+    status, answer = blocks._open(request)
+    assert status == 422
+    assert json.loads(answer)["diagnostics"][0]["code"] == "bad-request"
+
+
+@pytest.mark.parametrize(
+    "request_line",
+    [
+        b"GET http://[ HTTP/1.0\r\n\r\n",
+        b"POST /api/truth HTTP/1.0\r\nX-Token: TOKEN\r\nHost: 127.0.0.1:PORT\r\nContent-Length: \xb2\r\n\r\n",
+        b"POST /api/truth HTTP/1.0\r\nX-Token: TOKEN\r\nHost: 127.0.0.1:PORT\r\nContent-Length: -1\r\n\r\n",
+    ],
+)
+def test_what_is_no_request_is_refused_without_a_traceback(blocks, request_line, capsys):
+    port = blocks.server.server_port
+    said = request_line.replace(b"TOKEN", blocks.server.token.encode()).replace(b"PORT", b"%d" % port)
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as asking:
+        asking.sendall(said)
+        answer = asking.recv(1000)
+    assert answer.split()[1] in (b"403", b"422")
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_a_goal_of_very_many_instances_is_no_endless_work(blocks):
+    names = " ".join(f"?x{i}" for i in range(30))
+    began = time.process_time()
+    status, wrong = blocks.ask("/api/truth", {"goal": f"(forall ({names} - block) (not (on ?x0 ?x1)))"})
+    assert (status, wrong["diagnostics"][0]["code"]) == (422, "answer-too-large")
+    assert time.process_time() - began < 2 * ANSWER_SECONDS
+    assert blocks.ask("/api/truth", {"goal": "(hand-empty)"})[0] == 200
 
 
 class Room:

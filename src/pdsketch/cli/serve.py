@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from pdsketch.cli import output
@@ -48,18 +50,29 @@ def run(args: argparse.Namespace) -> int:
         made = PageServer(exploration, args.port)
     except OSError as why:
         raise output.UsageError(f"--port {args.port}: {(why.strerror or str(why)).lower()}") from None
-    with made as server:
+    with made as server, TemporaryDirectory(prefix="pdsketch-") as folder:
         output.emit(output.to_json({"ok": True, "url": server.url}) if args.json else server.url)
         if not args.no_browser:
             import webbrowser
 
-            webbrowser.open(server.url)
+            webbrowser.open(_doorway(server.url, Path(folder)))
         output.say("pdsketch: the page is there until Ctrl-C")
         try:
             server.serve_forever(poll_interval=0.2)
         except KeyboardInterrupt:
             sys.stderr.write("\n")
     return output.OK
+
+
+def _doorway(url: str, folder: Path) -> str:
+    """A page that leads on to another, for a browser to open.
+
+    Every user of the machine can read what a browser is called with, and the token stands in the ``url``;
+    only its owner can read the ``folder``.
+    """
+    page = folder / "pdsketch.html"
+    page.write_text(f'<!doctype html><meta http-equiv="refresh" content="0; url={url}">\n', encoding="utf-8")
+    return page.as_uri()
 
 
 def _exploration(args: argparse.Namespace) -> Exploration:

@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 from os.path import basename, dirname, join, splitext
+from stat import S_ISREG
 from typing import Final, final
 
 from pdsketch.editor.analysis import TextAnalysis, analyse
@@ -56,7 +57,7 @@ class Documents:
             found = os.stat(path)
             stamp = (found.st_mtime, found.st_size)
             if path not in self._disk or self._disk[path][0] != stamp:
-                if found.st_size > LARGEST:
+                if found.st_size > LARGEST or not S_ISREG(found.st_mode):  # a pipe has no end to wait for
                     return None
                 self._disk[path] = (stamp, read_source(path).text)
         except (OSError, ValueError):

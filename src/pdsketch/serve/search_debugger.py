@@ -13,11 +13,12 @@ import threading
 from collections import deque
 from collections.abc import Mapping, Sequence
 from http.client import HTTPConnection, HTTPException
-from math import isfinite
+from math import inf, isfinite
 from types import TracebackType
 from typing import Any, Final, final
 from urllib.parse import urlsplit
 
+from pdsketch.budget import current
 from pdsketch.lang import Diagnostic, Step, short, show_atom
 from pdsketch.search import Nodes, SearchNode
 
@@ -26,7 +27,6 @@ MOST_STATES: Final = 10_000
 
 PATIENCE: Final = 5.0
 """Seconds that an answer may take; a listener on the same machine needs thousandths."""
-
 EPSILON: Final = 0.001
 """Time between two steps: the extension's default for actions without a duration."""
 
@@ -61,8 +61,14 @@ class SearchDebugger:
         if kind is not None:  # a search that was interrupted does not wait
             self._posts.clear()
         self._put(None)
-        self._thread.join()
-        if self._failure:
+        left = current().grace().left()  # a plan within its limits does not wait for pictures of the search
+        self._thread.join(None if left == inf else max(left, 0.0))
+        if self._thread.is_alive():
+            unsent = len(self._posts)
+            self._posts.clear()
+            what = f"the search debugger at {self.url} is slow: {unsent:,} messages were not sent in time"
+            self.warnings = (Diagnostic("search-debugger", what, severity="warning"),)
+        elif self._failure:
             help_ = "start the search debugger (in VS Code: the command *PDDL: Start search debugger*)"
             what = f"the search debugger at {self.url} {self._failure}: the search went on without it"
             self.warnings = (Diagnostic("search-debugger", what, help=help_, severity="warning"),)

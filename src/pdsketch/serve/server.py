@@ -15,13 +15,17 @@ from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
 from typing import Any, Final, final
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import SplitResult, parse_qs, urlsplit
 
+from pdsketch.budget import DEFAULT_MEGABYTES, Budget, LimitError
 from pdsketch.lang import Error, as_json, error
 from pdsketch.serve.exploration import Exploration
 
 LARGEST_BODY: Final = 1 << 20
 """Bytes of a question: goals are short."""
+
+ANSWER_SECONDS: Final = 2.0
+"""Seconds that an answer may take: the page asks at every keystroke. Searches have limits of their own."""
 
 _HEADERS: Final = {
     "Cache-Control": "no-store",
@@ -68,7 +72,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """A part of the page, or the answer to a question."""
-        exploration, asked = self.server.exploration, self._asked()
+        exploration = self.server.exploration
+        asked = self._asked()
         self._answer(
             {
                 "/api/sketch": exploration.describe,
@@ -96,19 +101,26 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer({"/api/truth": truths, "/api/plan": plan})
 
     def _answer(self, known: dict[str, Callable[[], Any]]) -> None:
-        path = urlsplit(self.path).path
+        path = self._address().path
         if not self._is_welcome():
             self._send(HTTPStatus.FORBIDDEN, {"error": "the token is missing or wrong"})
         elif path not in known:
             self._send(HTTPStatus.NOT_FOUND, {"error": f"there is nothing at {path}"})
         else:
             try:
-                self._send(HTTPStatus.OK, known[path]())
+                with Budget(ANSWER_SECONDS, DEFAULT_MEGABYTES).running():
+                    found = known[path]()
+            except LimitError:
+                limit = f"{ANSWER_SECONDS:g} s and {DEFAULT_MEGABYTES:g} MB"
+                self._refuse(error("answer-too-large", f"this takes more than {limit} to answer"))
             except Error as refused:
-                self._send(
-                    HTTPStatus.UNPROCESSABLE_ENTITY,
-                    {"diagnostics": [as_json(d) for d in refused.diagnostics]},
-                )
+                self._refuse(refused)
+            else:
+                self._send(HTTPStatus.OK, found)
+
+    def _refuse(self, why: Error) -> None:
+        told = {"diagnostics": [as_json(diagnostic) for diagnostic in why.diagnostics]}
+        self._send(HTTPStatus.UNPROCESSABLE_ENTITY, told)
 
     def _is_welcome(self) -> bool:
         given = self.headers.get("X-Token") or self._asked().get("token", "")
@@ -116,15 +128,24 @@ class _Handler(BaseHTTPRequestHandler):
         return is_known and self.server.is_host(self.headers.get("Host", ""))
 
     def _asked(self) -> dict[str, str]:
-        return {name: values[-1] for name, values in parse_qs(urlsplit(self.path).query).items()}
+        return {name: values[-1] for name, values in parse_qs(self._address().query).items()}
+
+    def _address(self) -> SplitResult:
+        """What was asked for; nothing that is here, where it is no address."""
+        try:
+            return urlsplit(self.path)
+        except ValueError:
+            return urlsplit("//")
 
     def _body(self) -> dict[str, Any]:
-        length = self.headers.get("Content-Length", "")
-        if not length.isdigit() or int(length) > LARGEST_BODY:
-            raise error("bad-request", f"a question has a length, of at most {LARGEST_BODY} bytes")
+        length = _whole({"Content-Length": self.headers.get("Content-Length", "")}, "Content-Length")
+        if length > LARGEST_BODY:
+            raise error(
+                "bad-request", f"a question has at most {LARGEST_BODY:,} bytes; this one has {length:,}"
+            )
         try:
-            found = json.loads(self.rfile.read(int(length)))
-        except ValueError:
+            found = json.loads(self.rfile.read(length))
+        except (ValueError, RecursionError):
             found = None
         if not isinstance(found, dict):
             raise error("bad-request", "a question is a JSON object")
