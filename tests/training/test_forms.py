@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
+import torch
 
 import pdsketch as pds
 
@@ -58,6 +59,7 @@ def test_forms_are_saved_with_their_model(walls, tmp_path):
     model.save(str(tmp_path))
     again = pds.load_model(str(tmp_path))
     assert str(again.forms) == str(model.forms)
+    assert str(again.rivals) == str(model.rivals)
     assert pds.evaluate(again, steps(50, 9, 8, 12)).measures.step_accuracy == 1.0
 
 
@@ -95,6 +97,24 @@ def test_from_executions_alone_a_precondition_is_what_held_in_all_of_them(execut
     assert str(model.forms["action::lift::can"]) == "(near ?b) = 1 and (free) = 1"
     could = {free: float(model.applicable(state(1, free, 0, 0), ("lift", "a"))) for free in (0, 1)}
     assert could == {0: 0.0, 1: 1.0}
+    assert "true" in [str(rival) for rival in model.rivals["action::lift::can"]]
+
+
+def test_the_rivals_of_a_truth_are_both_ends_of_what_the_refusals_leave_open():
+    def episode(near, free, heavy):
+        could = bool(near and free)
+        first = {"near": [near], "free": free, "heavy": [heavy], "up": [0]}
+        then = first | {"free": 0, "up": [1]} if could else first
+        states = [pds.State(GRIPPER, {"box": ["a"]}, values) for values in (first, then)]
+        return pds.Episode(states, [("lift", "a")], executable=[could])
+
+    model = pds.Model(GRIPPER, seed=0)
+    pds.fit(model, [episode(*one) for one in [(1, 1, 1), (0, 0, 1)] * 20], seed=0)
+    everything = [model.forms["action::lift::can"], *model.rivals["action::lift::can"]]
+    inputs = torch.tensor([(a, b, c) for a in (0, 1) for b in (0, 1) for c in (0, 1)]).float()
+    said = torch.stack([form(*inputs.T.unsqueeze(-1))[:, 0] for form in everything]) > 0.5
+    assert said.all(0).tolist() == [False, False, False, False, False, False, False, True]
+    assert said.any(0).tolist() == [True, False, True, True, True, True, True, True]
 
 
 def test_the_option_that_chose_levels_is_gone():

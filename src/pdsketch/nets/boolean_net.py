@@ -15,7 +15,8 @@ from pdsketch.nets.signature import Signature
 
 
 class BooleanNet(nn.Module):
-    """Two hidden layers; at first as true as false. ``form``: the simple function that answers in its place.
+    """Two hidden layers; at first as true as false. ``form``: the simple function that answers in its place;
+    ``rivals``: others that explain as much, and differ where nothing was seen.
 
     Once trained, numbers of one type that lie beyond those seen are moved among them together: what holds of
     two places is taken to hold of any two that lie so to each other.
@@ -25,6 +26,7 @@ class BooleanNet(nn.Module):
         super().__init__()
         self.signature = signature
         self.form: BlankForm | None = None
+        self.rivals: tuple[BlankForm, ...] = ()
         self.features = Features(signature, generator)
         self.register_buffer("member", membership(self.features.factors), persistent=False)
         self.first = linear(sum(self.features.factors), FIRST_WIDTH, generator)

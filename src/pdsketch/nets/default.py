@@ -65,6 +65,7 @@ class Constant(nn.Module):
         super().__init__()
         self.signature = signature
         self.form: BlankForm | None = None
+        self.rivals: tuple[BlankForm, ...] = ()
         head = Head(1, signature.output, None, residual=False)
         self.raw = nn.Parameter(torch.zeros(head.layer.out_features))
         head.layer = nn.Identity()  # type: ignore[assignment]
@@ -95,6 +96,7 @@ class Network(nn.Module):
         super().__init__()
         self.signature = signature
         self.form: BlankForm | None = None
+        self.rivals: tuple[BlankForm, ...] = ()
         self.features = Features(signature, generator)
         self.register_buffer("member", membership(self.features.factors), persistent=False)
         width = sum(self.features.factors)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from numbers import Integral
@@ -30,7 +30,7 @@ from pdsketch.lang import (
     unfold_all,
 )
 from pdsketch.nets import BlankForm
-from pdsketch.tensor.compile.blanks import Functions, argument_names, formed
+from pdsketch.tensor.compile.blanks import FORM_KEYS, Functions, argument_names, formed
 from pdsketch.tensor.compile.engine import Engine
 from pdsketch.tensor.compile.logic import CRISP, FuzzyLogic, logic_of
 from pdsketch.tensor.compile.node import Run
@@ -207,13 +207,23 @@ class Model(nn.Module):
 
         Each prints itself, in the words of the sketch.
         """
-        names, found = argument_names(self.domain), {}
+        return {name: forms[0] for name, forms in self._each_form() if forms}
+
+    @property
+    def rivals(self) -> dict[str, list[BlankForm]]:
+        """By blank: other forms that explain the episodes as well as that of `forms`, and answer differently
+        on some input that is possible; of truths those that are true least and most often are among them.
+        """
+        return {name: forms[1:] for name, forms in self._each_form() if forms[1:]}
+
+    def _each_form(self) -> Iterator[tuple[str, list[BlankForm]]]:
+        names = argument_names(self.domain)
         for blank in self.domain.blanks:
             for key, part in formed(self.blanks.network(blank)).items():
-                if part.form is not None:
-                    part.form.names = names.get(blank, ())
-                    found[blank if key == "form" else f"{blank}#gate"] = part.form
-        return found
+                found = [] if part.form is None else [part.form, *part.rivals]
+                for form in found:
+                    form.names = names.get(blank, ())
+                yield blank if key == FORM_KEYS[0] else f"{blank}#gate", found
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Model:
         """A model with weights of its own, of the same domain."""

@@ -203,7 +203,8 @@ def _filled(blank: Blank, functions: Functions) -> dict[str, Any]:
     if described["module"] == "default" and isinstance(network, Network | BooleanNet | Constant):
         described["shapes"] = [list(i.spec.shape) for i in network.signature.inputs]
     for key, part in formed(network).items():
-        described |= {key: part.form.as_json()} if part.form is not None else {}
+        if part.form is not None:
+            described |= {key: part.form.as_json(), f"{key}-rivals": [one.as_json() for one in part.rivals]}
     if isinstance(network, Offset):
         described |= {"module": "offset", "arguments": list(network.arguments)}
     return described
@@ -375,10 +376,12 @@ def _take_forms(model: Model, described: Mapping[str, Any], path: Path) -> None:
             if key not in blank:
                 continue
             part = parts.get(key)
-            form = None if part is None else form_of(plain(part.signature), blank[key])
-            if part is None or form is None:
+            rivals = blank.get(f"{key}-rivals", [])
+            given = [blank[key], *rivals] if part is not None and isinstance(rivals, list) else []
+            forms = [found for one in given if part and (found := form_of(plain(part.signature), one))]
+            if part is None or not forms or len(forms) < len(given):
                 raise bad_model(path / ARCHITECTURE, f"the form of `{name}` is not what it should be")
-            part.form = form
+            part.form, part.rivals = forms[0], tuple(forms[1:])
 
 
 def _stored(file: TensorFile, key: str) -> dict[str, Entry]:

@@ -16,7 +16,7 @@ from typing import Any, Final, cast, final
 import torch
 from torch import Tensor, nn
 
-from pdsketch.nets import Argument, BlankForm, Signature, Spec
+from pdsketch.nets import Argument, Signature, Spec
 from pdsketch.tensor import fully_soft, is_categorical
 from pdsketch.training.data.episode_arrays import Array
 from pdsketch.training.forms.propose import Answers
@@ -297,8 +297,3 @@ def _written(
         numbers.append((said, by, wanted))
     kept = (~changed).to(torch.float32)
     return gate * right + (1.0 - gate) * kept, real, numbers
-
-
-def is_form(slot: Slot) -> bool:
-    """Whether a form stands there."""
-    return isinstance(slot.inner, BlankForm)

@@ -269,10 +269,9 @@ def _conditions(signature: Signature, answers: Answers) -> Iterator[FormProposal
     yield from _thresholds(signature, read, answers, true, weights)
 
 
-def common(signature: Signature, answers: Answers) -> TreeForm:
-    """What held whenever a truth was to be true: all codes and comparisons that were always the same."""
-    true = answers.values[:, 0].cpu().numpy() > 0.5
-    return all_of(signature, _always(_Read(signature, answers.args), true))
+def what_held(signature: Signature, answers: Answers, rows: Array) -> list[Condition]:
+    """The codes and comparisons that are the same in some ``rows`` of the ``answers``, of a ``signature``."""
+    return _always(_Read(signature, answers.args), rows)
 
 
 def _always(read: _Read, rows: Array) -> list[Condition]:

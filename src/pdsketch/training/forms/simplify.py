@@ -29,7 +29,8 @@ from pdsketch.tensor import Functions, formed
 from pdsketch.training.data.episode_arrays import Array
 from pdsketch.training.forms.answers import Slot, answers, asked, executed
 from pdsketch.training.forms.errors import Errors, Kind, errors
-from pdsketch.training.forms.propose import Answers, common, propose
+from pdsketch.training.forms.propose import Answers, all_of, propose, what_held
+from pdsketch.training.forms.rivals import MOST_RIVALS, alternatives, possible
 from pdsketch.training.losses import Losses
 
 PASSES: Final = 5
@@ -98,11 +99,12 @@ class Judgement:
 @final
 @dataclass(slots=True, eq=False)
 class Simplified:
-    """What simplification found: forms by name (`NAME#gate` for gates), the errors before and after, and how
-    many networks are left although enough of their answers mattered.
+    """What simplification found: forms by name (`NAME#gate` for gates), their rivals, the errors before and
+    after, and how many networks are left although enough of their answers mattered.
     """
 
     forms: dict[str, BlankForm] = field(default_factory=dict)
+    rivals: dict[str, tuple[BlankForm, ...]] = field(default_factory=dict)
     before: float = 0.0
     after: float = 0.0
     cost: float = 0.0
@@ -112,7 +114,8 @@ class Simplified:
         """Let the forms speak for their networks."""
         for name, form in self.forms.items():
             owner, _, gate = name.partition("#")
-            formed(functions.network(owner))["gate-form" if gate else "form"].form = form
+            part = formed(functions.network(owner))["gate-form" if gate else "form"]
+            part.form, part.rivals = form, self.rivals.get(name, ())
 
 
 @final
@@ -164,7 +167,10 @@ class Simplifier:
         self._seen = {name: _sampled(args) for name, args in asked(self.losses, self.slots, few).items()}
         alone = executed(self.losses, self.slots, self.train, self._unrefused())
         for name, given in alone.items():
-            self.slots[name].inner = common(self.slots[name].signature, given)
+            signature = self.slots[name].signature
+            held = what_held(signature, given, np.ones(len(given), dtype=np.bool_))
+            self.slots[name].inner = all_of(signature, held)
+            self._seen.setdefault(name, given.args)
         first = now = self.judge()
         self._settled = frozenset(alone)
         now = self._gone_through(first, now)
@@ -172,8 +178,10 @@ class Simplifier:
         if paired is not now:
             now = self._gone_through(paired, paired)
         now = self._pruned(now)
+        said = answers(self.losses, self.slots, self.train, mended=False) | alone
         return Simplified(
             {name: slot.inner for name, slot in self.slots.items() if isinstance(slot.inner, BlankForm)},
+            {name: found for name, given in said.items() if (found := self._rivals(name, given, now))},
             first.total,
             now.total,
             sum(self._cost(name) for name in self.slots),
@@ -477,6 +485,21 @@ class Simplifier:
                     break
         return now
 
+    def _rivals(self, name: str, given: Answers, now: Judgement) -> tuple[BlankForm, ...]:
+        """Other forms that make no more errors of any kind, and answer differently somewhere."""
+        slot, found = self.slots[name], list[BlankForm]()
+        kept = slot.inner
+        if not isinstance(kept, BlankForm) or not kept.signature.inputs or name not in self._seen:
+            return ()
+        for listed in alternatives(kept, given, possible(kept.signature, self._seen[name])):
+            for form in [form for form in listed if form not in found][:MOST_RIVALS]:
+                slot.inner = form
+                if len(found) < MOST_RIVALS and self.judge().within(now):
+                    found.append(form)
+                    break
+        slot.inner = kept
+        return tuple(found)
+
 
 def _is_better(cost: float, new: Judgement, before: float, old: Judgement) -> bool:
     """Whether a model is simpler, and right about as much: each error that is added outweighs two tests."""
@@ -546,4 +569,4 @@ def forget(functions: Functions) -> None:
     """Let networks speak for themselves again."""
     for module in functions.networks.modules():
         if isinstance(module, Network | BooleanNet | Constant):
-            module.form = None
+            module.form, module.rivals = None, ()
