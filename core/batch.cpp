@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cmath>
 #include <exception>
 #include <system_error>
 #include <thread>
@@ -10,34 +9,28 @@
 namespace pds {
 namespace {
 
-// How many conditions an evaluation looks at: those of effects, and three times those of axioms. An axiom is a unary
-// operator, and another for the negation of its head, which has its literals, too.
-double work_for(const Task& task) {
-    return 1.0 + static_cast<double>(task.conditions.items.size()) +
-           3.0 * static_cast<double>(task.axiom_bodies.items.size());
-}
-
-Solved search_one(const Posed& posed, Settings settings, double work, Limits& limits) {
-    const Narrowed narrowed = narrow(*posed.draft, *posed.goal, Start{posed.init, {}}, limits);
-    if (!narrowed.solvable) return {};
-    const Task& task = narrowed.task;
-    const double most = std::ceil(work / work_for(task));
-    settings.patience = kForever;
-    settings.most_expansions = posed.most_expansions;
-    if (most < static_cast<double>(settings.most_expansions))
-        settings.most_expansions = static_cast<std::int64_t>(most);
-    settings.early =
-        std::adjacent_find(task.costs.begin(), task.costs.end(), std::not_equal_to<>()) == task.costs.end();
-    Search search(task, settings, task.costs, limits);
-    const bool is_solved = search.run(limits) == Answer::solved;
-    Solved found{is_solved, search.counters(), search.plan()};
+void search_one(const Posed& posed, std::span<const Phase> phases, Solved& found, Limits& limits) {
+    Narrowed narrowed = narrow(*posed.draft, *posed.goal, Start{posed.init, {}}, limits);
+    if (!narrowed.solvable) return;
+    std::vector<Id> groups;
+    for (const Id fact : narrowed.kept)
+        groups.push_back(fact < static_cast<Id>(posed.groups.size()) ? posed.groups[fact] : -1);
+    std::vector<double> costs = narrowed.task.costs;
+    Schedule schedule(std::move(narrowed.task), phases, posed.most_expansions, std::move(costs), std::move(groups));
+    try {
+        found.answer = schedule.run(limits);
+    } catch (...) {
+        found.counters = schedule.counters();
+        throw;
+    }
+    found.counters = schedule.counters();
+    found.plan = schedule.plan();
     for (Id& step : found.plan) step = narrowed.chosen[step];
-    return found;
 }
 
 }  // namespace
 
-std::vector<Solved> search_many(std::span<const Posed> posed, const Settings& settings, double work, int n_threads,
+std::vector<Solved> search_many(std::span<const Posed> posed, std::span<const Phase> phases, int n_threads,
                                 const pds_limits& given) {
     std::vector<Solved> found(posed.size());
     std::vector<std::exception_ptr> failures(n_threads);
@@ -46,8 +39,14 @@ std::vector<Solved> search_many(std::span<const Posed> posed, const Settings& se
     const auto run = [&](int thread) {
         try {
             Limits limits(given);
-            for (std::size_t i = next++; i < posed.size() && !failed; i = next++)
-                found[i] = search_one(posed[i], settings, work, limits);
+            for (std::size_t i = next++; i < posed.size() && !failed; i = next++) try {
+                    search_one(posed[i], phases, found[i], limits);
+                } catch (const Stop& stop) {
+                    if (stop.answer == PDS_INTERRUPTED) throw;
+                    found[i].ended = stop.answer;
+                } catch (const std::bad_alloc&) {
+                    found[i].ended = PDS_OUT_OF_MEMORY;
+                }
         } catch (...) {
             failures[thread] = std::current_exception();
             failed = true;

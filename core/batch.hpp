@@ -2,28 +2,30 @@
 #pragma once
 
 #include "narrow.hpp"
-#include "search.hpp"
+#include "schedule.hpp"
 
 namespace pds {
 
-// A draft with a goal, from an initial state. The draft and the goal may be shared.
+// A draft with a goal, from an initial state. The draft and the goal may be shared. `groups`, a number for each fact
+// of the draft or nothing, are those of Schedule.
 struct Posed {
     const Draft* draft;
     const Goal* goal;
     std::span<const std::uint8_t> init;
+    std::span<const Id> groups;
     std::int64_t most_expansions;
 };
 
 struct Solved {
-    bool is_solved = false;
+    pds_answer ended = PDS_DONE;  // or the limit that ended the search
+    Answer answer = Answer::exhausted;
     Counters counters;
     std::vector<Id> plan;  // operators of the draft
 };
 
-// Each search is eager and ends after its expansions, or when it has looked at about `work` conditions of unary
-// operators, taken together. What is found does not depend on the number of threads, which is at least one: the
-// thread that calls is among them.
-std::vector<Solved> search_many(std::span<const Posed> posed, const Settings& settings, double work, int n_threads,
+// Each is searched by the same schedule. What is found does not depend on the number of threads, which is at least
+// one: the thread that calls is among them.
+std::vector<Solved> search_many(std::span<const Posed> posed, std::span<const Phase> phases, int n_threads,
                                 const pds_limits& limits);
 
 }  // namespace pds

@@ -48,7 +48,7 @@ typedef struct {
 } pds_task;
 
 /* Raised with every change of the interface: the library and its caller must be of one make. */
-#define PDS_VERSION 3
+#define PDS_VERSION 4
 
 PDS_EXPORT int32_t pds_version(void);
 PDS_EXPORT const char* pds_last_error(void);
@@ -65,25 +65,27 @@ PDS_EXPORT int32_t pds_evaluator_values(pds_evaluator* evaluator, const uint8_t*
 /* The preferred operators of the state that was evaluated last: how many, and as many as there is room for. */
 PDS_EXPORT int64_t pds_evaluator_preferred(const pds_evaluator* evaluator, int32_t* operators, int64_t room);
 
-/* Searches, see search.hpp. */
+/* Searches, see schedule.hpp. */
 typedef struct pds_search pds_search;
 
 typedef struct {
-    int32_t estimate, lazy, per_effect;
-    double g_weight, h_weight;
-    int64_t most_expansions, rounds, patience;
-} pds_settings;
+    int32_t estimate, lazy, consistent, order;
+    double g_weight, h_weight, share, work;
+    int64_t most_expansions, patience;
+} pds_phase;
 
 typedef enum { PDS_PAUSED = 0, PDS_SOLVED = 1, PDS_EXHAUSTED = 2, PDS_ENOUGH = 3 } pds_found;
 
-/* `n_states` and `goal`, a node or -1, are those of the present round. */
+/* `n_states` and `goal`, a node or -1, are those of the present phase. */
 typedef struct {
-    int64_t expanded, evaluated, generated, n_states, bytes, goal, n_steps, n_unreached;
+    int64_t expanded, evaluated, generated, n_states, bytes, goal, n_steps, n_unreached, phase;
     double best_h;
 } pds_progress;
 
-PDS_EXPORT int32_t pds_search_new(const pds_task* task, const pds_settings* settings, const double* costs,
-                                  pds_search** made, const pds_limits* limits);
+/* `costs`, one an operator, and `groups`, one a fact, may be null. */
+PDS_EXPORT int32_t pds_search_new(const pds_task* task, const pds_phase* phases, int64_t n_phases,
+                                  int64_t most_expansions, int32_t per_effect, const double* costs,
+                                  const int32_t* groups, pds_search** made, const pds_limits* limits);
 PDS_EXPORT void pds_search_free(pds_search* search);
 /* Goes on for about so many seconds; says in `found` how far it came. */
 PDS_EXPORT int32_t pds_search_run(pds_search* search, double seconds, int32_t* found, const pds_limits* limits);
@@ -91,7 +93,7 @@ PDS_EXPORT void pds_search_progress(const pds_search* search, pds_progress* prog
 /* The plan's operators, and the goal literals that even the relaxed task does not reach from the initial state; of
  * both as many as the progress says. */
 PDS_EXPORT int32_t pds_search_result(const pds_search* search, int32_t* steps, int32_t* unreached);
-/* Some of the nodes of the present round, column by column. */
+/* Some of the nodes of the present phase, column by column. */
 PDS_EXPORT void pds_search_nodes(const pds_search* search, int64_t first, int64_t last, int32_t* parents,
                                  int32_t* operators, double* g, double* h, uint8_t* status);
 

@@ -45,7 +45,7 @@ private:
     void forbid(std::span<const Id> groups) {
         std::vector<std::pair<Id, Id>> members;
         for (Id fact = 0; fact < task_.n_facts; ++fact)
-            if (groups[fact] >= 0) members.emplace_back(groups[fact], 2 * fact);
+            if (!groups.empty() && groups[fact] >= 0) members.emplace_back(groups[fact], 2 * fact);
         std::sort(members.begin(), members.end());
         for (std::size_t first = 0, end = 0; first < members.size(); first = end) {
             while (end < members.size() && members[end].first == members[first].first) ++end;
@@ -161,6 +161,42 @@ private:
 };
 
 }  // namespace
+
+namespace {
+
+// As bits, the pairs of so many literals take 8 MiB.
+constexpr int kMostLiterals = 1 << 13;
+// Pairs of effects and words of bits that a round looks at, about a tenth of a second; a room of eight things has
+// 400,000.
+constexpr double kMostWork = 20'000'000;
+
+double work_for(const Task& task) {
+    double work = static_cast<double>(task.axiom_bodies.items.size() + task.conditions.items.size()) *
+                  ((2 * task.n_facts + 63) / 64);
+    for (int op = 0; op < task.n_operators(); ++op) {
+        const double own = static_cast<double>(task.effects[op].size());
+        work += own * own;
+    }
+    return work;
+}
+
+}  // namespace
+
+void leave_out_inconsistent(Task& task, std::span<const Id> groups, Limits& limits) {
+    if (task.n_axioms() == 0 || 2 * task.n_facts > kMostLiterals || work_for(task) > kMostWork) return;
+    const Pairs pairs = possible_pairs(task, groups, limits);
+    std::vector<Id> heads, layers;
+    Rows bodies;
+    for (int axiom = 0; axiom < task.n_axioms(); ++axiom) {
+        if (!pairs.may_hold(task.axiom_bodies[axiom])) continue;
+        heads.push_back(task.axiom_heads[axiom]);
+        layers.push_back(task.axiom_layers[axiom]);
+        bodies.append(task.axiom_bodies[axiom]);
+    }
+    task.axiom_heads = std::move(heads);
+    task.axiom_layers = std::move(layers);
+    task.axiom_bodies = std::move(bodies);
+}
 
 bool Pairs::may_hold(std::span<const Id> literals) const {
     return std::all_of(literals.begin(), literals.end(), [&](Id one) {

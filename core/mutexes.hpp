@@ -37,4 +37,7 @@ private:
 // of each group, a number for each fact, holds in any state; -1 is for none.
 Pairs possible_pairs(const Task& task, std::span<const Id> groups, Limits& limits);
 
+// Leaves axioms out of a task whose bodies never hold; where there are too many pairs to tell, none.
+void leave_out_inconsistent(Task& task, std::span<const Id> groups, Limits& limits);
+
 }  // namespace pds

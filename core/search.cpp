@@ -1,6 +1,7 @@
 #include "search.hpp"
 
 #include <algorithm>
+#include <functional>
 
 namespace pds {
 namespace {
@@ -13,6 +14,7 @@ constexpr int kBoost = 1000;
 Search::Search(const Task& task, const Settings& settings, std::span<const double> heuristic_costs, Limits& limits)
     : task_(task),
       settings_(settings),
+      is_uniform_(std::adjacent_find(task.costs.begin(), task.costs.end(), std::not_equal_to<>()) == task.costs.end()),
       relaxation_(task, heuristic_costs, settings.per_effect, limits),
       generator_(task, limits),
       axioms_(task),
@@ -54,7 +56,7 @@ Answer Search::start(Limits& limits) {
 Answer Search::meet(Id node, Limits& limits) {
     unpack(packed_.data(), after_, limits);
     // Greedy searches stop at any goal.
-    if ((settings_.g_weight == 0 && is_goal(after_)) || (settings_.early && is_next(node))) {
+    if ((settings_.g_weight == 0 && is_goal(after_)) || (is_uniform_ && is_next(node))) {
         goal_ = node;
         return Answer::solved;
     }
@@ -78,8 +80,8 @@ Answer Search::meet(Id node, Limits& limits) {
     return Answer::paused;
 }
 
-// Whether the newest node, whose state is in after_, is a goal that comes before all that may be open. All operators
-// must cost the same.
+// Whether the newest node, whose state is in after_, is a goal that comes before all that may be open, where all
+// operators cost the same.
 bool Search::is_next(Id node) const {
     if (counters_.expanded >= settings_.most_expansions || !is_goal(after_)) return false;
     return queue_.empty() || std::pair(settings_.g_weight * nodes_[node].g, 0.0) < queue_.least();

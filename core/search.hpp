@@ -1,8 +1,6 @@
 // Best-first search over a task: A*, weighted A*, greedy, and lazy greedy with preferred operators.
 #pragma once
 
-#include <optional>
-
 #include "axioms.hpp"
 #include "heuristic.hpp"
 #include "nodes.hpp"
@@ -22,9 +20,7 @@ struct Settings {
     double g_weight = 1;      // f = g_weight * g + h_weight * h
     double h_weight = 1;
     std::int64_t most_expansions = kForever;
-    std::int64_t rounds = 0;           // short ones, before one that is complete
-    std::int64_t patience = kForever;  // evaluations without a lower h after which a short round is stuck
-    bool early = false;                // whether a goal that would be expanded next ends the search when it is met
+    std::int64_t patience = kForever;  // evaluations without a lower h after which the search is stuck
 };
 
 struct Counters {
@@ -75,6 +71,7 @@ private:
 
     const Task& task_;
     const Settings settings_;
+    const bool is_uniform_;  // all operators cost the same
     const Relaxation relaxation_;
     const SuccessorGenerator generator_;
     Axioms axioms_;
@@ -91,42 +88,6 @@ private:
     std::vector<Word> packed_;         // the basic facts of the successor
     std::vector<Id> found_;
     std::vector<std::int64_t> mark_;  // by operator: the expansion for which it was preferred
-};
-
-// Lazy greedy search may meet a wide plateau because of how the heuristic breaks ties: then it begins again with the
-// operators in another order. In the first and in the last round they are as they are in the task.
-class Restarts {
-public:
-    Restarts(Task task, const Settings& settings, std::vector<double> heuristic_costs, Limits& limits);
-    Restarts(const Restarts&) = delete;  // searches refer to the tasks that lie here
-    Restarts& operator=(const Restarts&) = delete;
-
-    Answer run(Limits& limits);
-    // The search of the present round; none if not even that could be made.
-    const Search* search() const { return search_ ? &*search_ : nullptr; }
-    Counters counters() const;
-    double best_h() const;
-    std::size_t bytes() const;
-    std::vector<Id> plan() const;
-    // The goal literals that even the relaxed task does not reach from the initial state, if that is why there is no
-    // plan: the heuristic remembers its last state alone, which is the initial one if none has a finite h.
-    std::vector<Id> unreached() const;
-    // The operator of the task that has this number in the present round.
-    Id own(Id op) const { return order_.empty() || op < 0 ? op : order_[op]; }
-
-private:
-    void begin(Limits& limits);
-
-    const Task task_;
-    const Settings settings_;
-    const std::vector<double> heuristic_costs_;
-    std::int64_t round_ = 0;
-    Task shuffled_;
-    std::vector<Id> order_;  // of the operators in the present round; empty if it is the task's
-    std::optional<Search> search_;
-    Counters spent_;  // by the rounds before
-    double spent_best_h_ = kDeadEnd;
-    std::size_t spent_bytes_ = 0;
 };
 
 }  // namespace pds

@@ -21,7 +21,8 @@ struct pds_evaluator {
 };
 
 struct pds_search {
-    pds::Restarts restarts;
+    const std::vector<pds::Phase> phases;
+    pds::Schedule schedule;
 };
 
 struct pds_plans {
@@ -43,17 +44,21 @@ std::span<const double> costs_of(const pds_task& task, const double* costs) {
     return {costs, costs ? static_cast<std::size_t>(task.n_operators) : 0};
 }
 
-Settings settings_of(const pds_settings& given) {
-    Settings settings;
-    settings.estimate = static_cast<Estimate>(given.estimate);
-    settings.lazy = given.lazy != 0;
-    settings.per_effect = given.per_effect != 0;
-    settings.g_weight = given.g_weight;
-    settings.h_weight = given.h_weight;
-    settings.most_expansions = given.most_expansions;
-    settings.rounds = given.rounds;
-    settings.patience = given.patience;
-    return settings;
+std::vector<Phase> phases_of(std::span<const pds_phase> given, bool per_effect) {
+    std::vector<Phase> phases;
+    for (const pds_phase& each : given) {
+        Settings settings;
+        settings.estimate = static_cast<Estimate>(each.estimate);
+        settings.lazy = each.lazy != 0;
+        settings.per_effect = per_effect;
+        settings.g_weight = each.g_weight;
+        settings.h_weight = each.h_weight;
+        settings.most_expansions = each.most_expansions;
+        settings.patience = each.patience;
+        phases.push_back(
+            {settings, each.share, each.work, static_cast<std::uint64_t>(each.order), each.consistent != 0});
+    }
+    return phases;
 }
 
 }  // namespace
@@ -95,7 +100,8 @@ int64_t pds_evaluator_preferred(const pds_evaluator* evaluator, int32_t* operato
     return static_cast<int64_t>(preferred.size());
 }
 
-int32_t pds_search_new(const pds_task* task, const pds_settings* settings, const double* costs, pds_search** made,
+int32_t pds_search_new(const pds_task* task, const pds_phase* given_phases, int64_t n_phases, int64_t most_expansions,
+                       int32_t per_effect, const double* costs, const int32_t* groups, pds_search** made,
                        const pds_limits* given) {
     return guarded([&] {
         Limits limits(*given);
@@ -103,7 +109,12 @@ int32_t pds_search_new(const pds_task* task, const pds_settings* settings, const
         const auto own_costs = costs_of(*task, costs);
         std::vector<double> heuristic_costs(own_costs.begin(), own_costs.end());
         if (!costs) heuristic_costs = own.costs;
-        *made = new pds_search{Restarts(std::move(own), settings_of(*settings), std::move(heuristic_costs), limits)};
+        std::vector<Id> own_groups(groups, groups + (groups ? task->n_facts : 0));
+        std::vector<Phase> phases = phases_of({given_phases, static_cast<std::size_t>(n_phases)}, per_effect != 0);
+        const std::span<const Phase> all(phases);  // which stays where it is when the vector is moved
+        *made =
+            new pds_search{std::move(phases),
+                           {std::move(own), all, most_expansions, std::move(heuristic_costs), std::move(own_groups)}};
     });
 }
 
@@ -113,23 +124,24 @@ int32_t pds_search_run(pds_search* search, double seconds, int32_t* found, const
     return guarded([&] {
         Limits limits(*given);
         limits.begin_slice(seconds);
-        *found = static_cast<int32_t>(search->restarts.run(limits));
+        *found = static_cast<int32_t>(search->schedule.run(limits));
     });
 }
 
 void pds_search_progress(const pds_search* search, pds_progress* progress) {
-    const Restarts& restarts = search->restarts;
-    const Counters counters = restarts.counters();
-    const Search* const own = restarts.search();
+    const Schedule& schedule = search->schedule;
+    const Counters counters = schedule.counters();
+    const Search* const own = schedule.search();
     *progress = {counters.expanded,
                  counters.evaluated,
                  counters.generated,
                  own ? own->nodes().size() : 0,
-                 static_cast<int64_t>(restarts.bytes()),
+                 static_cast<int64_t>(schedule.bytes()),
                  own ? own->goal() : -1,
                  0,
-                 static_cast<int64_t>(restarts.unreached().size()),
-                 restarts.best_h()};
+                 static_cast<int64_t>(schedule.unreached().size()),
+                 static_cast<int64_t>(schedule.phase()),
+                 schedule.best_h()};
     if (!own) return;
     for (Id node = own->goal(); node >= 0 && own->nodes()[node].parent >= 0; node = own->nodes()[node].parent)
         ++progress->n_steps;
@@ -137,37 +149,44 @@ void pds_search_progress(const pds_search* search, pds_progress* progress) {
 
 int32_t pds_search_result(const pds_search* search, int32_t* steps, int32_t* unreached) {
     return guarded([&] {
-        std::ranges::copy(search->restarts.plan(), steps);
-        std::ranges::copy(search->restarts.unreached(), unreached);
+        std::ranges::copy(search->schedule.plan(), steps);
+        std::ranges::copy(search->schedule.unreached(), unreached);
     });
 }
 
 void pds_search_nodes(const pds_search* search, int64_t first, int64_t last, int32_t* parents, int32_t* operators,
                       double* g, double* h, uint8_t* status) {
-    const Nodes& nodes = search->restarts.search()->nodes();
+    const Nodes& nodes = search->schedule.search()->nodes();
     for (int64_t i = first; i < last; ++i) {
         const Nodes::Node& node = nodes[static_cast<Id>(i)];
         *parents++ = node.parent;
-        *operators++ = search->restarts.own(node.op);
+        *operators++ = search->schedule.own(node.op);
         *g++ = node.g;
         *h++ = node.h;
         *status++ = node.status;
     }
 }
 
-int32_t pds_search_many(const pds_posed* given, int64_t n, const pds_settings* settings, double work, int32_t n_threads,
-                        pds_plans** made, pds_solved* found, const pds_limits* limits) {
+int32_t pds_search_many(const pds_posed* given, int64_t n, const pds_phase* phases, int64_t n_phases,
+                        int32_t per_effect, int32_t n_threads, pds_plans** made, pds_solved* found,
+                        const pds_limits* limits) {
     return guarded([&] {
         std::vector<Posed> posed;
         for (const pds_posed& each : std::span(given, n))
             posed.push_back({&each.draft->draft,
                              &each.goal->goal,
                              {each.init, static_cast<std::size_t>(each.n_init)},
+                             {each.groups, static_cast<std::size_t>(each.groups ? each.draft->draft.n_facts() : 0)},
                              each.most_expansions});
         auto plans = std::make_unique<pds_plans>();
-        plans->solved = search_many(posed, settings_of(*settings), work, n_threads, *limits);
+        plans->solved = search_many(posed, phases_of({phases, static_cast<std::size_t>(n_phases)}, per_effect != 0),
+                                    n_threads, *limits);
         for (const Solved& each : plans->solved)
-            *found++ = {each.is_solved, each.counters.expanded, each.counters.evaluated, each.counters.generated,
+            *found++ = {each.ended,
+                        static_cast<int64_t>(each.answer),
+                        each.counters.expanded,
+                        each.counters.evaluated,
+                        each.counters.generated,
                         static_cast<int64_t>(each.plan.size())};
         *made = plans.release();
     });

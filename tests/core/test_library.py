@@ -16,9 +16,9 @@ from pdsketch import core
 from pdsketch.budget import UNLIMITED, Budget, OutOfTimeError
 from pdsketch.core import searching
 from pdsketch.search.options import problem_options
-from pdsketch.search.packed.engine import settings_of
+from pdsketch.search.packed.engine import schedule_of
 
-BLIND = settings_of(problem_options(search="astar", heuristic="blind"))
+BLIND = schedule_of(problem_options(search="astar", heuristic="blind"))
 
 
 def endless():
@@ -48,7 +48,7 @@ def alarm():
 def test_a_signal_is_heard_inside_of_a_call(alarm, monkeypatch):
     """A slice of ten seconds is cut short by what the handler raises."""
     monkeypatch.setattr(searching, "_BRIEF", 0)
-    search = core.Search(endless(), BLIND, None, UNLIMITED)
+    search = core.Search(endless(), BLIND, UNLIMITED)
     started = monotonic()
     alarm()
     with pytest.raises(InterruptError):
@@ -57,7 +57,7 @@ def test_a_signal_is_heard_inside_of_a_call(alarm, monkeypatch):
 
 
 def test_a_signal_is_heard_between_two_slices(alarm):
-    search = core.Search(endless(), BLIND, None, UNLIMITED)
+    search = core.Search(endless(), BLIND, UNLIMITED)
     started = monotonic()
     alarm()
     with pytest.raises(InterruptError):
@@ -66,7 +66,7 @@ def test_a_signal_is_heard_between_two_slices(alarm):
 
 
 def test_the_time_is_heard_inside_of_a_call():
-    search = core.Search(endless(), BLIND, None, UNLIMITED)
+    search = core.Search(endless(), BLIND, UNLIMITED)
     started = monotonic()
     with pytest.raises(OutOfTimeError):
         search.run(10.0, Budget(seconds=0.1))
@@ -75,7 +75,7 @@ def test_the_time_is_heard_inside_of_a_call():
 
 def test_the_other_threads_go_on_while_one_is_in_the_library():
     """The interpreter's lock is released: the main thread counts while a search takes half a second."""
-    search = core.Search(endless(), BLIND, None, UNLIMITED)
+    search = core.Search(endless(), BLIND, UNLIMITED)
     thread = Thread(target=search.run, args=(0.5, UNLIMITED))
     thread.start()
     turns = 0
@@ -91,7 +91,7 @@ import resource
 from tests.core.test_library import BLIND, endless
 from pdsketch import core
 from pdsketch.budget import UNLIMITED
-search = core.Search(endless(), BLIND, None, UNLIMITED)
+search = core.Search(endless(), BLIND, UNLIMITED)
 search.run(0.01, UNLIMITED)
 with open("/proc/self/statm") as file:
     size = int(file.read().split()[0]) * resource.getpagesize()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -12,10 +13,11 @@ from tests.task.test_narrow import simplified
 
 import pdsketch as pds
 from pdsketch.budget import current
-from pdsketch.core import States, mutexes
+from pdsketch.core import Phase, States, gather, mutexes
 from pdsketch.core.rows import csr_of
+from pdsketch.search.options import problem_options
+from pdsketch.search.packed.engine import search
 from pdsketch.task.grounding import ground
-from pdsketch.task.mutexes import without_mutexes
 from pdsketch.task.task import Task
 
 
@@ -64,6 +66,18 @@ def together(task, groups=None):
     return np.unpackbits(pairs.view(np.uint8), axis=1, bitorder="little")[:, : 2 * task.n_facts].astype(bool)
 
 
+def without_mutexes(task):
+    """The task without axioms whose bodies never hold."""
+    _, consistent = mutexes(task, np.full(task.n_facts, -1, np.int32), current())
+    left = np.flatnonzero(consistent)
+    return replace(
+        task,
+        axiom_heads=task.axiom_heads[left],
+        axiom_bodies=gather(task.axiom_bodies, left),
+        axiom_layers=task.axiom_layers[left],
+    )
+
+
 @given(drafts(recursive=True))
 def test_what_holds_together_in_some_state_is_possible(drawn):
     task = task_of(drawn)
@@ -78,8 +92,7 @@ def test_what_holds_together_in_some_state_is_possible(drawn):
 @given(drafts(recursive=True))
 def test_states_and_what_is_derived_in_them_are_the_same_without_them(drawn):
     task = task_of(drawn)
-    less = without_mutexes(task, np.full(task.n_facts, -1, np.int32), current())
-    assert less.operators == task.operators
+    less = without_mutexes(task)
     for state in reachable(task):
         assert (States(less).derived(state) == state).all()
 
@@ -120,7 +133,7 @@ def test_a_thing_that_is_held_is_not_near_and_a_robot_is_in_one_place():
     assert not found[held, near].any()
     assert found[held[0], near[1]]
     assert found[held[1], near[0]]
-    less = without_mutexes(task, np.full(task.n_facts, -1, np.int32), current())
+    less = without_mutexes(task)
     assert len(task.axiom_heads) - len(less.axiom_heads) == 2
     bodies = {tuple(sorted(less.axiom_bodies[i].tolist())) for i in range(len(less.axiom_bodies))}
     assert all(tuple(sorted(pair)) not in bodies for pair in zip(held, near, strict=True))
@@ -178,16 +191,41 @@ def test_axioms_that_are_left_keep_their_layers():
     # The first can never hold; the third needs that the second does not.
     axioms = [(2, [P, Q]), (3, [P]), (4, [3 * 2 + 1])]
     task = small_task([True, False], [[([], [P + 1])]], axioms, layers=[0, 0, 1])
-    less = without_mutexes(task, np.full(5, -1, np.int32), current())
+    less = without_mutexes(task)
     assert less.axiom_heads.tolist() == [3, 4]
     assert less.axiom_layers.tolist() == [0, 1]
     assert [less.axiom_bodies[i].tolist() for i in range(2)] == [[P], [7]]
 
 
-@pytest.mark.parametrize("limit", ["MOST_WORK", "MOST_LITERALS"])
-def test_tasks_that_are_too_large_are_left_as_they_are(monkeypatch, limit):
-    task = walk()
-    none = np.full(task.n_facts, -1, np.int32)
-    assert without_mutexes(task, none, current()) is not task
-    monkeypatch.setattr(f"pdsketch.task.mutexes.{limit}", 3)
-    assert without_mutexes(task, none, current()) is task
+SOONER = """
+(define (domain sooner)
+  (:requirements :strips :typing :derived-predicates :disjunctive-preconditions :negative-preconditions)
+  (:types place)
+  (:predicates (at ?p - place) (next ?p - place ?q - place) (both) (done) (far ?p - place))
+  (:derived (both) (exists (?p - place ?q - place) (and (at ?p) (at ?q) (not (= ?p ?q)))))
+  (:action go :parameters (?p - place ?q - place) :precondition (and (at ?p) (next ?p ?q))
+    :effect (and (at ?q) (not (at ?p))))
+  (:action leave :parameters (?p - place) :precondition (at ?p) :effect (not (at ?p)))
+  (:action jump :parameters () :precondition (both) :effect (done))
+  (:action end :parameters (?p - place) :precondition (and (at ?p) (far ?p)) :effect (done)))
+"""
+
+
+@pytest.mark.parametrize(
+    ("leaves", "consistent", "grouped", "h"),
+    [(True, False, True, 2), (True, True, False, 4), (False, True, False, 2), (False, True, True, 4)],
+)
+def test_heuristics_do_not_count_on_what_never_holds(leaves, consistent, grouped, h):
+    """Two places at once: h² sees that where one is left, and where not, groups say so."""
+    domain = SOONER if leaves else SOONER.replace("(and (at ?q) (not (at ?p)))", "(at ?q)")
+    facts, objects = "(next a b) (next b c) (next c d) (at a) (far d)", "(:objects a b c d - place)"
+    problem = f"(define (problem one) (:domain sooner) {objects} (:init {facts}) (:goal (done)))"
+    task = ground(pds.parse_problem(problem, pds.parse_domain(domain)))
+    groups = np.array([0 if fact[0] == "at" else -1 for fact in task.facts], np.int32)
+    found = search(
+        task,
+        problem_options(max_expansions=0),
+        schedule=(Phase("max", 1.0, 1.0, consistent=consistent),),
+        groups=groups if grouped else None,
+    )
+    assert found.best_h == h

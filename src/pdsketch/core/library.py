@@ -16,13 +16,16 @@ from typing import Any, Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from pdsketch.budget import UNLIMITED, Budget, OutOfMemoryError, OutOfTimeError
+from pdsketch.budget import UNLIMITED, Budget, LimitError, OutOfMemoryError, OutOfTimeError
 from pdsketch.lang import error
 
-VERSION: Final = 3
+VERSION: Final = 4
 """Of the interface; the library must say the same."""
 
 _DONE, _OUT_OF_TIME, _OUT_OF_MEMORY, _INTERRUPTED = range(4)
+
+LIMITS: Final[dict[int, type[LimitError]]] = {_OUT_OF_TIME: OutOfTimeError, _OUT_OF_MEMORY: OutOfMemoryError}
+"""What each answer that names a limit raises."""
 
 Array = NDArray[Any]
 
@@ -209,10 +212,10 @@ def call(name: str, *arguments: Any, budget: Budget = UNLIMITED, brief: bool = F
         answer = int(called(*arguments, byref(limits)))
     else:
         answer = _attended(lambda: int(called(*arguments, byref(limits))), stop)
-    if answer == _OUT_OF_TIME:
-        raise OutOfTimeError
-    if answer == _OUT_OF_MEMORY:
-        raise MemoryError if budget.memory == inf else OutOfMemoryError
+    if answer == _OUT_OF_MEMORY and budget.memory == inf:
+        raise MemoryError
+    if answer in LIMITS:
+        raise LIMITS[answer]
     if answer != _DONE:
         raise RuntimeError(f"{name}: {function('pds_last_error')().decode(errors='replace')}")
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from ctypes import Structure, byref, c_double, c_int32, c_int64, c_void_p
-from typing import Final, NamedTuple, final
+from math import inf
+from typing import Any, Final, NamedTuple, final
 
 import numpy as np
 
-from pdsketch.budget import Budget
-from pdsketch.core.library import Array, Arrays, GroundedTask, Owned, call, declare, function
+from pdsketch.budget import Budget, LimitError
+from pdsketch.core.library import LIMITS, Array, Arrays, GroundedTask, Owned, call, declare, function
 from pdsketch.core.preparation import PreparedDraft, PreparedGoal
 
 declare(
@@ -18,12 +19,12 @@ declare(
         "pds_evaluator_free": (None, [c_void_p]),
         "pds_evaluator_values": (c_int32, [c_void_p] * 2 + [c_int64] * 2 + [c_void_p] * 2),
         "pds_evaluator_preferred": (c_int64, [c_void_p] * 2 + [c_int64]),
-        "pds_search_new": (c_int32, [c_void_p] * 5),
+        "pds_search_new": (c_int32, [c_void_p] * 2 + [c_int64] * 2 + [c_int32] + [c_void_p] * 4),
         "pds_search_free": (None, [c_void_p]),
         "pds_search_run": (c_int32, [c_void_p, c_double, c_void_p, c_void_p]),
         "pds_search_progress": (None, [c_void_p] * 2),
         "pds_search_result": (c_int32, [c_void_p] * 3),
-        "pds_search_many": (c_int32, [c_void_p, c_int64, c_void_p, c_double, c_int32] + [c_void_p] * 3),
+        "pds_search_many": (c_int32, [c_void_p, c_int64] * 2 + [c_int32] * 2 + [c_void_p] * 3),
         "pds_plans_steps": (None, [c_void_p] * 2),
         "pds_plans_free": (None, [c_void_p]),
         "pds_search_nodes": (None, [c_void_p, c_int64, c_int64] + [c_void_p] * 5),
@@ -48,11 +49,11 @@ def _size(task: GroundedTask) -> int:
     return sum(len(each.items) for each in rows) + task.n_facts
 
 
-class _Settings(Structure):
+class _Phase(Structure):
     _fields_ = [
-        *((name, c_int32) for name in ("estimate", "lazy", "per_effect")),
-        *((name, c_double) for name in ("g_weight", "h_weight")),
-        *((name, c_int64) for name in ("most_expansions", "rounds", "patience")),
+        *((name, c_int32) for name in ("estimate", "lazy", "consistent", "order")),
+        *((name, c_double) for name in ("g_weight", "h_weight", "share", "work")),
+        *((name, c_int64) for name in ("most_expansions", "patience")),
     ]
 
 
@@ -71,6 +72,7 @@ class TaskSearchProgress(Structure):
                 "goal",
                 "n_steps",
                 "n_unreached",
+                "phase",
             )
         ),
         ("best_h", c_double),
@@ -84,37 +86,54 @@ class TaskSearchProgress(Structure):
     goal: int
     n_steps: int
     n_unreached: int
+    phase: int
     best_h: float
 
 
-class TaskSearchSettings(NamedTuple):
-    """Which search: ``f = g_weight * g + h_weight * h``, lazy or not, and the heuristic.
+class Phase(NamedTuple):
+    """A search of a schedule: ``f = g_weight * g + h_weight * h``, lazy or not, by an ``estimate``.
 
-    Each of the first ``rounds`` ends after ``patience`` evaluations without a lower h.
+    The next one begins after ``most_expansions``, or its ``share`` of those that are left to the schedule,
+    when about so much ``work`` was done (conditions of unary operators that were looked at), or after a
+    ``patience`` of evaluations without a lower h. For every ``order`` but 0 operators, and so ties, are
+    shuffled. From the first phase on that is ``consistent``, axioms whose bodies never hold (by h²) are left
+    out.
     """
 
     estimate: str
     g_weight: float
     h_weight: float
     lazy: bool = False
-    per_effect: bool = False
     most_expansions: int | None = None
-    rounds: int = 0
-    patience: int = 0
+    share: float = 1.0
+    work: float = inf
+    patience: int | None = None
+    order: int = 0
+    consistent: bool = False
 
 
-def _settings(settings: TaskSearchSettings) -> _Settings:
-    most = settings.most_expansions
-    return _Settings(
-        ESTIMATES.index(settings.estimate),
-        settings.lazy,
-        settings.per_effect,
-        settings.g_weight,
-        settings.h_weight,
-        _FOREVER if most is None else max(0, most),
-        settings.rounds,
-        settings.patience,
-    )
+def _phases(schedule: Sequence[Phase]) -> Any:
+    """The phases as the library reads them."""
+    rows = [
+        _Phase(
+            ESTIMATES.index(phase.estimate),
+            phase.lazy,
+            phase.consistent,
+            phase.order,
+            phase.g_weight,
+            phase.h_weight,
+            phase.share,
+            phase.work,
+            _most(phase.most_expansions),
+            _most(phase.patience),
+        )
+        for phase in schedule
+    ]
+    return (_Phase * len(rows))(*rows)
+
+
+def _most(limit: int | None) -> int:
+    return _FOREVER if limit is None else max(0, limit)
 
 
 class SearchColumns(NamedTuple):
@@ -162,26 +181,38 @@ class TaskEvaluator(Owned):
 
 @final
 class Search(Owned):
-    """A search for a plan of a ``task``, by its ``settings``, made within ``budget``.
+    """A search for a plan of a ``task`` by a ``schedule``, made within ``budget``.
 
-    ``costs`` stand in for the task's in the heuristic.
+    All phases together take ``most_expansions``. ``costs`` stand in for the task's in the heuristic; with
+    ``per_effect``, hFF counts each conditional effect as an operator of its own. At most one fact of each
+    of the ``groups``, a number for each fact, -1 for none, holds in any state.
     """
 
     def __init__(
-        self, task: GroundedTask, settings: TaskSearchSettings, costs: Array | None, budget: Budget
+        self,
+        task: GroundedTask,
+        schedule: Sequence[Phase],
+        budget: Budget,
+        *,
+        most_expansions: int | None = None,
+        costs: Array | None = None,
+        groups: Array | None = None,
+        per_effect: bool = False,
     ) -> None:
         super().__init__("pds_search_free")
         own = Arrays()
-        given, prices = own.task(task), None if costs is None else own.at(costs, np.float64)
-        chosen = _settings(settings)
+        given, phases = own.task(task), _phases(schedule)
+        prices = None if costs is None else own.at(costs, np.float64)
+        grouped = None if groups is None else own.at(groups, np.int32)
         self._size = _size(task)
-        arguments = (byref(given), byref(chosen), prices, byref(self.handle))
-        call("pds_search_new", *arguments, budget=budget, brief=8 * self._size < _BRIEF)
+        chosen = (byref(phases), len(phases), _most(most_expansions), per_effect, prices, grouped)
+        brief = self._size < _BRIEF
+        call("pds_search_new", byref(given), *chosen, byref(self.handle), budget=budget, brief=brief)
 
     def run(self, seconds: float, budget: Budget) -> int:
         """Go on for about so long; returns how far it came."""
         found = c_int32(PAUSED)
-        brief = self._size < _BRIEF  # one step is, and between two of them slices end
+        brief = 8 * self._size < _BRIEF  # making the search is, and one step; then slices end
         call("pds_search_run", self.handle, seconds, byref(found), budget=budget, brief=brief)
         return found.value
 
@@ -210,24 +241,29 @@ class Search(Owned):
 
 class _Posed(Structure):
     _fields_ = [
-        *((name, c_void_p) for name in ("draft", "goal", "init")),
+        *((name, c_void_p) for name in ("draft", "goal", "init", "groups")),
         *((name, c_int64) for name in ("n_init", "most_expansions")),
     ]
 
 
 class Posed(NamedTuple):
-    """A draft with a goal, from an initial state, and how many expansions its search may take."""
+    """A draft with a goal, from an initial state, and how many expansions its search may take.
+
+    At most one fact of each of the ``groups``, a number for each of the draft's, holds in any state.
+    """
 
     draft: PreparedDraft
     goal: PreparedGoal
     init: Array
-    most_expansions: int
+    groups: Array | None = None
+    most_expansions: int | None = None
 
 
 class Solved(NamedTuple):
-    """What came of it: whether there is a plan, what that took, and operators of the draft."""
+    """What came of it: the limit that ended the search, if one did; how far it came; a plan of the draft."""
 
-    is_solved: bool
+    limit: type[LimitError] | None
+    found: int
     expanded: int
     evaluated: int
     generated: int
@@ -235,12 +271,12 @@ class Solved(NamedTuple):
 
 
 def search_many(
-    posed: Sequence[Posed], settings: TaskSearchSettings, work: float, threads: int, budget: Budget
+    posed: Sequence[Posed], schedule: Sequence[Phase], budget: Budget, *, threads: int, per_effect: bool
 ) -> list[Solved]:
-    """Narrow each of the drafts that are ``posed`` and search it eagerly, by the same ``settings``.
+    """Narrow each of the drafts that are ``posed`` and search it, by the same ``schedule``.
 
-    No search looks at more conditions than ``work``, whatever it may expand. What is found does not depend
-    on the number of ``threads``; ``budget`` bounds all of them together.
+    What is found does not depend on the number of ``threads``, and ``budget`` bounds all of them together:
+    what is found before a limit is reached is kept. ``per_effect`` is that of `Search`.
     """
     own, made = Arrays(), Owned("pds_plans_free")
     rows = [
@@ -248,20 +284,20 @@ def search_many(
             each.draft.handle,
             each.goal.handle,
             own.at(each.init, np.uint8),
+            None if each.groups is None else own.at(each.groups, np.int32),
             len(each.init),
-            each.most_expansions,
+            _most(each.most_expansions),
         )
         for each in posed
     ]
-    given, found = (_Posed * len(rows))(*rows), np.empty((len(rows), 5), np.int64)
+    given, phases, found = (_Posed * len(rows))(*rows), _phases(schedule), np.empty((len(rows), 6), np.int64)
+    chosen = (byref(phases), len(phases), per_effect, threads)
     places = (byref(made.handle), found.ctypes.data)
-    call(
-        "pds_search_many", given, len(rows), byref(_settings(settings)), work, threads, *places, budget=budget
-    )
-    steps = np.empty(int(found[:, 4].sum()), np.int32)
+    call("pds_search_many", given, len(rows), *chosen, *places, budget=budget)
+    steps = np.empty(int(found[:, 5].sum()), np.int32)
     function("pds_plans_steps")(made.handle, steps.ctypes.data)
-    plans = np.split(steps, np.cumsum(found[:-1, 4]))
+    plans = np.split(steps, np.cumsum(found[:-1, 5]))
     return [
-        Solved(bool(solved), expanded, evaluated, generated, plan.tolist())
-        for (solved, expanded, evaluated, generated, _), plan in zip(found.tolist(), plans, strict=True)
+        Solved(LIMITS.get(ended), how, expanded, evaluated, generated, plan.tolist())
+        for (ended, how, expanded, evaluated, generated, _), plan in zip(found.tolist(), plans, strict=True)
     ]

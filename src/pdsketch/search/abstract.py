@@ -11,8 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
-from math import ceil
 from time import monotonic
 from typing import Any, Final, NamedTuple, final
 
@@ -30,41 +28,34 @@ from pdsketch.abstract import (
     step_named,
 )
 from pdsketch.budget import Budget
-from pdsketch.core import Ints, Posed, Solved, States
+from pdsketch.core import Phase, Posed, States
 from pdsketch.lang import Expr, Step
 from pdsketch.search.latent.instances import checked_cost, costs_of
 from pdsketch.search.latent.margin import Margin, hold_at_first
 from pdsketch.search.latent.replay import Trail
-from pdsketch.search.options import PlanOptions, Search
-from pdsketch.search.packed.engine import PackedOutcome, search, search_many
+from pdsketch.search.options import PlanOptions
+from pdsketch.search.packed.engine import PackedOutcome, lazily, search, search_many
 from pdsketch.search.result import Result, Trace, continued
-from pdsketch.task import Narrowing, Task, without_mutexes
+from pdsketch.task import Narrowing
 from pdsketch.tensor import Model, State, StateBatch
 
 MOST_REFINEMENTS: Final = 8
 """How often rules are corrected, or the search goes on from where the two differ. Set by hand."""
 
-FIRST: Final = 500
-"""Expansions of A* before weighted A* and greedy search are tried; most plans take fewer. Set by hand."""
-
-FIRST_SHARE: Final = 0.2
-"""The part of a limit of expansions that A* may take at most; of the rest, weighted A* may take half.
-
-Measured on goals over all doors of a room: A* takes up to 1,841 expansions, weighted A* up to 311, and lazy
-greedy search up to 150.
-"""
-
-THEN: Final = 20_000
-"""Expansions of weighted A*."""
-
-FIRST_WORK: Final = 20_000_000
-THEN_WORK: Final = 100_000_000
-"""The same in conditions that are looked at, 0.1 and 0.5 seconds: in large tasks, A* has fewer expansions."""
-
-_CHILDREN: Final = 2.5
-"""States that are evaluated for each that is expanded; measured on rooms."""
-
 WEIGHT: Final = 2.0
+
+SCHEDULE: Final = (
+    Phase("ff", 1.0, 1.0, most_expansions=500, share=0.2, work=20_000_000),
+    Phase("ff", 1.0, WEIGHT, most_expansions=20_000, share=0.5, work=100_000_000, consistent=True),
+    *lazily(Phase("ff", 0.0, 1.0, lazy=True, consistent=True)),
+)
+"""A*, weighted A*, then lazy greedy search.
+
+What is slow to find may be so because hFF counts on what can never be: that is left out from weighted A* on.
+Most plans take fewer expansions than A* has. On goals over all doors of a room, A* takes up to 1,841
+expansions, weighted A* up to 311, and lazy greedy search up to 150. The work is that of 0.1 and 0.5 seconds:
+in large tasks, there are fewer expansions. All numbers are set by hand.
+"""
 
 
 AbstractProblem = tuple[State, Expr, Values]
@@ -134,10 +125,13 @@ class AbstractSearch:
         self._seen: set[bytes] = set()
         self._abstraction: Abstraction | None = None
         self._operators: tuple[int, ...] = ()
+        self._is_over = False
         self.attempt = AbstractAttempt()
 
     def find(self) -> list[Step] | None:
         """A plan of which the abstraction says that it reaches the goal; None: it knows of none."""
+        if self._is_over:
+            return None
         attempt, now = self.attempt, monotonic()
         try:
             self._abstract()
@@ -149,12 +143,20 @@ class AbstractSearch:
         attempt.count(outcome)
         attempt.spend("search", now)
         if outcome.plan is None:
-            attempt.why = f"the abstraction has no plan ({outcome.status})"
-            abstraction = self._abstract()
-            attempt.explain = partial(abstraction.explain, abstraction.task.init)
+            self._has_none(outcome.status)
             return None
         attempt.plan = [*self._done, *map(self._abstract().step_of, outcome.plan)]
         return attempt.plan
+
+    def _has_none(self, status: str) -> None:
+        """Remember that the abstraction has no plan, and why."""
+        self._is_over = True
+        self.attempt.why = f"the abstraction has no plan ({status})"
+        self.attempt.explain = self._explained
+
+    def _explained(self) -> Sequence[str]:
+        abstraction = self._abstract()
+        return abstraction.explain(abstraction.task.init)
 
     def _abstract(self) -> Abstraction:
         """The task that is searched."""
@@ -166,11 +168,21 @@ class AbstractSearch:
         return self._abstraction
 
     def _searched(self) -> PackedOutcome:
-        left = None if self._most is None else max(0, self._most - self.attempt.expanded)
         found, groups = self._abstract(), self._compilations.groups
-        outcome = _searched(found, groups, left, self._budget, self._traced(found))
+        outcome = search(
+            found.task,
+            PlanOptions(max_expansions=self._left(), trace=self._traced(found)),
+            self._budget,
+            schedule=SCHEDULE,
+            per_effect=found.per_effect,
+            groups=groups(found.task),
+        )
         self._operators = outcome.plan or ()
         return outcome
+
+    def _left(self) -> int | None:
+        """How many expansions are left."""
+        return None if self._most is None else max(0, self._most - self.attempt.expanded)
 
     def posed(self) -> tuple[Narrowing, Mapping[str, Any]] | None:
         """What is searched together with others, and what arguments stand for; None: it is searched alone."""
@@ -186,21 +198,20 @@ class AbstractSearch:
         """Whether hFF counts each conditional effect as an operator of its own."""
         return self._compilations.per_effect
 
-    @property
-    def first(self) -> int:
-        """How many expansions a first search by A* may take."""
-        left = None if self._most is None else self._most - self.attempt.expanded
-        return FIRST if left is None else min(FIRST, ceil(FIRST_SHARE * left))
+    def posed_for(self, narrowing: Narrowing) -> Posed:
+        """The same, with what it may take, for the engine."""
+        return Posed(narrowing.draft, narrowing.goal, narrowing.init, narrowing.groups, self._left())
 
-    def take(self, found: Solved, narrowing: Narrowing, values: Mapping[str, Any]) -> list[Step] | None:
+    def take(
+        self, found: PackedOutcome, narrowing: Narrowing, values: Mapping[str, Any]
+    ) -> list[Step] | None:
         """The plan that was found together with others, if there is one."""
-        if not found.is_solved:
-            return None
         attempt, names = self.attempt, [*self._here.universe(0).types]
-        attempt.expanded += found.expanded
-        attempt.evaluated += found.evaluated
-        attempt.generated += found.generated
-        steps = [step_named(narrowing.operators[op], names, values) for op in found.plan]
+        attempt.count(found)
+        if found.status != "solved":
+            self._has_none(found.status)
+            return None
+        steps = [step_named(narrowing.operators[op], names, values) for op in found.plan or ()]
         attempt.plan = [*self._done, *steps]
         return attempt.plan
 
@@ -235,7 +246,7 @@ class AbstractSearch:
     def _find_from_here(self) -> list[Step] | None:
         types = self._here.universe(0).types
         self._compilations = Compilations(self._model, [types], [self.goal], [self._here], [self._values])
-        self._place, self._abstraction, self._operators = 0, None, ()
+        self._place, self._abstraction, self._operators, self._is_over = 0, None, (), False
         (plan,) = find_at_once([self])
         return self.find() if plan is None else plan
 
@@ -278,7 +289,7 @@ class AbstractSearch:
 
 
 def find_at_once(searches: Sequence[AbstractSearch], threads: int | None = None) -> list[list[Step] | None]:
-    """The plans of A*, where it takes few expansions; None: a longer search may find one.
+    """The plans of the abstractions; None: there is none, or the search is not one of many.
 
     So many problems are searched at a time as there are ``threads``.
     """
@@ -294,9 +305,8 @@ def find_at_once(searches: Sequence[AbstractSearch], threads: int | None = None)
         return found
     now = monotonic()
     solved = search_many(
-        [Posed(own.draft, own.goal, own.init, searches[place].first) for place, own, _ in narrowings],
-        _options("astar", None),
-        FIRST_WORK / _CHILDREN,
+        [searches[place].posed_for(own) for place, own, _ in narrowings],
+        SCHEDULE,
         per_effect=searches[narrowings[0][0]].per_effect,
         threads=threads,
     )
@@ -305,50 +315,6 @@ def find_at_once(searches: Sequence[AbstractSearch], threads: int | None = None)
         found[place] = searches[place].take(one, narrowing, values)
         searches[place].attempt.phases["search"] += share
     return found
-
-
-def _searched(
-    abstraction: Abstraction,
-    groups: Callable[[Task], Ints],
-    most: int | None,
-    budget: Budget,
-    trace: Trace | None,
-) -> PackedOutcome:
-    """A*, and if that takes too long weighted A*, then lazy greedy search; all of them with hFF.
-
-    What is slow to find may be so because hFF counts on what can never be: that is left out then.
-    """
-    spent = PackedOutcome("gave-up")
-    task = abstraction.task
-    size = _CHILDREN * (
-        1 + len(task.conditions.items) + 3 * len(task.axiom_bodies.items)
-    )  # as in core/batch.cpp
-    ways: tuple[tuple[Search, int | None, float], ...] = (
-        ("astar", min(FIRST, ceil(FIRST_WORK / size)), FIRST_SHARE),
-        ("wastar", min(THEN, ceil(THEN_WORK / size)), 0.5),
-        ("lazy-gbfs", None, 1.0),
-    )
-    for name, own, share in ways:
-        left = None if most is None else ceil(share * (most - spent.expanded))
-        limit = own if left is None else left if own is None else min(own, left)
-        options = replace(_options(name, limit), trace=trace)
-        found = search(task, options, budget, per_effect=abstraction.per_effect)
-        spent = replace(
-            found,
-            expanded=spent.expanded + found.expanded,
-            evaluated=spent.evaluated + found.evaluated,
-            generated=spent.generated + found.generated,
-        )
-        out = most is not None and spent.expanded >= most
-        if found.plan is not None or found.status != "gave-up" or out:
-            break
-        if name == "astar":
-            task = without_mutexes(task, groups(task), budget)
-    return spent
-
-
-def _options(name: Search, limit: int | None) -> PlanOptions:
-    return PlanOptions(search=name, heuristic="ff", weight=WEIGHT, max_expansions=limit)
 
 
 # Plans for many problems from a model's abstraction, which the model is asked to accept together.

@@ -3,6 +3,5 @@
 from pdsketch.task.explanation import explain as explain
 from pdsketch.task.fragment import classify as classify
 from pdsketch.task.grounding import UNREACHABLE as UNREACHABLE, Grounding as Grounding, ground as ground
-from pdsketch.task.mutexes import without_mutexes as without_mutexes
 from pdsketch.task.task import Task as Task
 from pdsketch.task.template import Narrowing as Narrowing, Template as Template

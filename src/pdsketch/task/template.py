@@ -16,7 +16,7 @@ from typing import Final, final
 import numpy as np
 
 from pdsketch.budget import current
-from pdsketch.core import Bools, PreparedDraft, PreparedGoal
+from pdsketch.core import Bools, Ints, PreparedDraft, PreparedGoal
 from pdsketch.lang import (
     BOOL,
     Apply,
@@ -55,11 +55,15 @@ class _Wanted:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Narrowing:
-    """A draft with a goal, and an initial state to narrow it to; ``operators`` are the draft's."""
+    """A draft with a goal, and an initial state to narrow it to; ``operators`` are the draft's.
+
+    ``groups`` are the template's.
+    """
 
     draft: PreparedDraft
     goal: PreparedGoal
     init: Bools
+    groups: Ints
     operators: Sequence[tuple[str, ...]]
 
 
@@ -67,7 +71,8 @@ class Narrowing:
 class Template:
     """A grounded problem whose initial facts of some predicates, ``free``, are left open.
 
-    ``numbers`` are the facts, basic and derived, by their names.
+    ``numbers`` are the facts, basic and derived, by their names. At most one fact of each of the ``groups``,
+    a number for each, -1 for none, holds in any state.
     """
 
     def __init__(self, problem: Problem, free: Collection[str]) -> None:
@@ -77,6 +82,7 @@ class Template:
         self._names = self._grounding.name(range(len(self._facts.init)))
         known = self._names[: self._grounding.database.n_facts]
         self.numbers: dict[Fact, int] = {fact: i for i, fact in enumerate(known)}
+        self.groups: Ints = np.full(len(known), -1, np.int32)
         self.fixed: Bools = self._facts.init & ~self._facts.free
         self._operators = self._grounding.operators()
         self._goals: OrderedDict[Expr, _Wanted] = OrderedDict()
@@ -110,7 +116,7 @@ class Template:
     ) -> Narrowing:
         """What `task` is narrowed from, with the same ``init``, ``goal``, ``relations`` and ``bodies``."""
         wanted = self._wanted(goal, relations, bodies)
-        return Narrowing(self._draft, wanted.goal, init, self._operators)
+        return Narrowing(self._draft, wanted.goal, init, self.groups, self._operators)
 
     def members(self, type_: ObjectType) -> Sequence[str]:
         """The objects of a type."""

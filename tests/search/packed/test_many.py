@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from operator import le
 from time import monotonic
 
 import numpy as np
@@ -11,44 +10,46 @@ from hypothesis import given, strategies as st
 from tests.task.drafts import drafts
 from tests.task.test_narrow import simplified
 
-from pdsketch.budget import Budget, OutOfMemoryError, OutOfTimeError, current
-from pdsketch.core import Posed
+from pdsketch.budget import Budget, current
+from pdsketch.core import Phase, Posed
 from pdsketch.core.rows import csr_of
-from pdsketch.search.options import problem_options
-from pdsketch.search.packed.engine import search, search_many
+from pdsketch.search.options import SEARCHES, problem_options
+from pdsketch.search.packed.engine import schedule_of, search, search_many
 from pdsketch.task.draft import Draft
 from pdsketch.task.grounding import task_of
 from pdsketch.task.narrowing import prepare, prepare_goal
 
 
-def searched(draft, derived, layer, inits, options, work=1e9, per_effect=False, threads=None):
+def searched(draft, derived, layer, inits, schedule, most=None, per_effect=False, threads=None):
     goal = prepare_goal(draft.goal, (), possible=draft.possible)
     prepared = prepare(draft, derived, layer, current())
-    most = 1 << 40 if options.max_expansions is None else options.max_expansions
-    posed = [Posed(prepared, goal, init, most) for init in inits]
-    return search_many(posed, options, work, per_effect=per_effect, threads=threads)
+    posed = [Posed(prepared, goal, init, None, most) for init in inits]
+    return search_many(posed, schedule, per_effect=per_effect, threads=threads)
 
 
-ASTAR = problem_options(search="astar", heuristic="ff")
+ASTAR = (Phase("ff", 1.0, 1.0),)
+SHORT = (Phase("ff", 1.0, 1.0, work=0.5),)
 
 
-@given(drafts(), st.sampled_from(["astar", "wastar", "gbfs"]), st.integers(0, 20), st.booleans())
+@given(drafts(), st.sampled_from(SEARCHES), st.integers(0, 20), st.booleans())
 def test_a_search_of_a_draft_is_that_of_its_task(drawn, name, most, per_effect):
     draft, derived, layer, init = drawn
     small = simplified(draft, derived, layer, init)
     options = problem_options(search=name, heuristic="ff", max_expansions=most)
-    (found,) = searched(draft, derived, layer, init[None], options, per_effect=per_effect)
+    schedule = schedule_of(options)
+    (found,) = searched(draft, derived, layer, init[None], schedule, most, per_effect=per_effect)
     facts = tuple(("f", str(i)) for i in small.kept.tolist())
     task = task_of(small, facts, [("o", str(i)) for i in small.chosen.tolist()])
     expected = search(task, options, per_effect=per_effect)
-    assert found.is_solved == (expected.status == "solved")
-    counts = (expected.expanded, expected.evaluated, expected.generated)
-    if found.is_solved:  # the goal and siblings of it may be left out
-        assert all(map(le, found[1:4], counts))
-    elif small.solvable:
-        assert found[1:4] == counts
-    plan = [] if expected.plan is None else small.chosen[list(expected.plan)].tolist()
+    assert found.status == (expected.status if small.solvable else "unsolvable")
+    if small.solvable:
+        assert counts(found) == counts(expected)
+    plan = None if expected.plan is None else tuple(small.chosen[list(expected.plan)].tolist())
     assert found.plan == plan
+
+
+def counts(found):
+    return found.expanded, found.evaluated, found.generated
 
 
 def row_of(n, *, chained=False):
@@ -74,42 +75,64 @@ def row_of(n, *, chained=False):
 def test_operators_are_found_by_the_facts_that_they_ask_for():
     draft, derived, layer = row_of(5, chained=True)
     (found,) = searched(draft, derived, layer, derived[None], ASTAR)
-    assert (found.is_solved, found.plan) == (True, [0, 1, 2, 3, 4])
+    assert (found.status, found.plan) == ("solved", (0, 1, 2, 3, 4))
 
 
 def test_plans_of_different_lengths_are_kept_beside_each_other():
     n = 30
     draft, derived, layer = row_of(n)
     inits = np.stack([np.arange(n) >= 20, derived, np.arange(n) >= 3])
-    found = searched(draft, derived, layer, inits, ASTAR, 1e9, False)
+    found = searched(draft, derived, layer, inits, ASTAR)
     assert [sorted(one.plan) for one in found] == [[*range(20)], [*range(n)], [*range(3)]]
 
 
 @given(drafts(unit=True))
 def test_work_bounds_expansions(drawn):
     draft, derived, layer, init = drawn
-    (found,) = searched(draft, derived, layer, init[None], ASTAR, 0.5, False)
+    (found,) = searched(draft, derived, layer, init[None], SHORT)
     assert found.expanded <= 1
 
 
-@given(drafts(unit=True), st.data(), st.sampled_from([1e9, 0.5]), st.integers(1, 5))
-def test_many_states_are_searched_as_each_alone_by_however_many_threads(drawn, data, work, threads):
+@given(drafts(unit=True), st.data(), st.sampled_from([ASTAR, SHORT]), st.integers(1, 5))
+def test_many_states_are_searched_as_each_alone_by_however_many_threads(drawn, data, schedule, threads):
     draft, derived, layer, init = drawn
     others = data.draw(st.lists(st.lists(st.booleans(), min_size=len(init), max_size=len(init)), max_size=3))
     inits = np.array([init, *others], np.bool_).reshape(-1, len(init))
-    together = searched(draft, derived, layer, inits, ASTAR, work, True, threads)
-    assert together == [searched(draft, derived, layer, one[None], ASTAR, work, True, 1)[0] for one in inits]
+    together = searched(draft, derived, layer, inits, schedule, 50, True, threads)
+    assert together == [searched(draft, derived, layer, one[None], schedule, 50, True, 1)[0] for one in inits]
 
 
 @pytest.mark.parametrize(
-    ("limits", "error"), [({"seconds": 0.2}, OutOfTimeError), ({"megabytes": 30}, OutOfMemoryError)]
+    ("limits", "status"), [({"seconds": 0.2}, "out-of-time"), ({"megabytes": 30}, "out-of-memory")]
 )
-def test_a_limit_ends_the_searches_of_all_threads(limits, error):
-    """Switches that may be thrown in any order, and a goal that blind search does not get to."""
+def test_a_limit_ends_a_search_and_what_others_found_is_kept(limits, status):
+    """Switches that may be thrown in any order: blind search gets to the goal from close to it alone."""
     n = 60
     draft, derived, layer = row_of(n)
-    blind = problem_options(search="astar", heuristic="blind")
+    inits = np.stack([np.arange(n) >= 1, derived, derived, np.arange(n) >= 2])
     started = monotonic()
-    with Budget(**limits).running(), pytest.raises(error):
-        searched(draft, derived, layer, np.stack([derived] * 4), blind, threads=2)
+    with Budget(**limits).running():
+        found = searched(draft, derived, layer, inits, (Phase("blind", 1.0, 1.0),), threads=2)
     assert monotonic() - started < 5
+    assert [one.status for one in found][:3] == ["solved", status, status]
+
+
+def test_the_next_search_of_a_schedule_begins_where_one_may_take_no_more():
+    draft, derived, layer = row_of(12)
+    blind, greedy = Phase("blind", 1.0, 1.0, most_expansions=7), Phase("ff", 0.0, 1.0, lazy=True)
+    (alone,) = searched(draft, derived, layer, derived[None], (greedy,))
+    (found,) = searched(draft, derived, layer, derived[None], (blind, greedy))
+    assert (found.status, found.plan) == ("solved", alone.plan)
+    assert found.expanded == 7 + alone.expanded
+    (found,) = searched(draft, derived, layer, derived[None], (blind, greedy), 7)
+    assert (found.status, found.expanded) == ("gave-up", 7)
+
+
+@pytest.mark.parametrize(("share", "expanded"), [(0.5, 5), (0.01, 1), (1.0, 10)])
+def test_a_search_takes_its_share_of_the_expansions_that_are_left(share, expanded):
+    draft, derived, layer = row_of(12)
+    blind = Phase("blind", 1.0, 1.0)
+    (found,) = searched(draft, derived, layer, derived[None], (blind._replace(share=share),), 10)
+    assert (found.status, found.expanded) == ("gave-up", expanded)
+    (found,) = searched(draft, derived, layer, derived[None], (blind._replace(share=share), blind), 10)
+    assert (found.status, found.expanded) == ("gave-up", 10)

@@ -456,8 +456,8 @@ class Compilations:
         )
 
     def groups(self, task: Task) -> Ints:
-        """Facts of a task of which no state holds two, as `without_mutexes` takes them."""
-        return groups_of(self._kept.symbolic, task)
+        """Facts of a task of which no state holds two, as searches take them."""
+        return groups_of(self._kept.symbolic, task.facts)
 
     def narrowing(self, i: int) -> tuple[Narrowing, Mapping[str, Any]] | None:
         """Problem ``i`` before it is narrowed, and what arguments stand for; None: codes have been added."""

@@ -198,7 +198,9 @@ def template_of(
     problem = Problem("codes", symbolic.domain, source, {}, universe, init, TRUE)
     fixed = {name for p in static_variables(domain) if p.name in known for name in names_of(books, p)}
     free = {name for name in problem.domain.predicates if _is_state(symbolic, name)}
-    return Template(problem, free - fixed)
+    template = Template(problem, free - fixed)
+    template.groups = groups_of(symbolic, [*template.numbers])
+    return template
 
 
 def names_of(books: Codebooks, predicate: Predicate) -> list[str]:
@@ -244,12 +246,14 @@ def readings_of(symbolic: SymbolicDomain, task: Task) -> tuple[CodeReading, ...]
     )
 
 
-def groups_of(symbolic: SymbolicDomain, task: Task) -> Ints:
-    """The state variable that each fact says the code of, as a number; -1 where it says none."""
-    found = np.full(task.n_facts, -1, np.int32)
-    numbers: dict[tuple[str, int, tuple[str, ...]], int] = {}
-    for place, reading in enumerate(readings_of(symbolic, task)):
-        if reading.part is not None:
-            for row, fact in zip(reading.rows, reading.places, strict=True):
-                found[fact] = numbers.setdefault((reading.predicate, place, row), len(numbers))
+def groups_of(symbolic: SymbolicDomain, facts: Sequence[Fact]) -> Ints:
+    """The state variable that each of some facts says the code of, as a number; -1 where it says none."""
+    books, domain = symbolic.books, symbolic.translator.domain
+    values = [p for p in domain.state_predicates if not p.type.is_bool]
+    parts = {name for predicate in values for name in names_of(books, predicate)}
+    found = np.full(len(facts), -1, np.int32)
+    numbers: dict[tuple[str, ...], int] = {}
+    for place, (name, *args) in enumerate(facts):
+        if name in parts:
+            found[place] = numbers.setdefault((name, *args[:-1]), len(numbers))
     return found

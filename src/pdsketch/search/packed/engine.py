@@ -12,6 +12,7 @@ import numpy as np
 
 from pdsketch import core
 from pdsketch.budget import Budget, LimitError, current
+from pdsketch.core import Ints
 from pdsketch.heuristics import find_heuristic
 from pdsketch.lang import dataclass
 from pdsketch.search.options import PlanOptions
@@ -19,7 +20,7 @@ from pdsketch.search.packed.tree import tree
 from pdsketch.search.result import Outcome, SearchNode, SearchProgress, Status
 from pdsketch.task import Task
 
-PATIENCE = 2000
+PATIENCE: Final = 2000
 """Evaluations without a lower h after which lazy greedy search starts again, its ties broken otherwise.
 
 Which of several equally good operators the heuristic prefers can decide whether
@@ -27,7 +28,10 @@ the search meets a wide plateau. There are `ROUNDS` short rounds; the one after
 them has the patience to be complete. Both are set by hand.
 """
 
-ROUNDS = 4
+ROUNDS: Final = 4
+
+Schedule = Sequence[core.Phase]
+"""Searches of one task, one after the other, until one has an answer."""
 
 _SLICE: Final = 0.05
 """Seconds between two looks of those who watch."""
@@ -50,47 +54,53 @@ class PackedOutcome(Outcome):
     states: int = 0
 
 
-def settings_of(options: PlanOptions, *, per_effect: bool = False) -> core.TaskSearchSettings:
-    """The options as the engine reads them."""
-    weights = {
-        "astar": (1.0, 1.0),
-        "wastar": (1.0, float(options.weight)),
-        "gbfs": (0.0, 1.0),
-        "lazy-gbfs": (0.0, 1.0),
-    }
-    lazy = options.search == "lazy-gbfs"
-    return core.TaskSearchSettings(
-        find_heuristic(options.heuristic).name,
-        *weights[options.search],
-        lazy=lazy,
-        per_effect=per_effect,
-        most_expansions=options.max_expansions,
-        rounds=ROUNDS if lazy else 0,
-        patience=PATIENCE,
-    )
+def schedule_of(options: PlanOptions) -> Schedule:
+    """The search of the options as the engine reads it."""
+    estimate = find_heuristic(options.heuristic).name
+    if options.search == "lazy-gbfs":
+        return lazily(core.Phase(estimate, 0.0, 1.0, lazy=True))
+    weights = {"astar": (1.0, 1.0), "wastar": (1.0, float(options.weight)), "gbfs": (0.0, 1.0)}
+    return (core.Phase(estimate, *weights[options.search]),)
+
+
+def lazily(whole: core.Phase) -> Schedule:
+    """Short rounds of a lazy search, each with its ties broken otherwise, then the whole of it."""
+    return (*(whole._replace(patience=PATIENCE, order=order) for order in range(ROUNDS)), whole)
 
 
 def search(
-    task: Task, options: PlanOptions, budget: Budget | None = None, *, per_effect: bool = False
+    task: Task,
+    options: PlanOptions,
+    budget: Budget | None = None,
+    *,
+    schedule: Schedule | None = None,
+    per_effect: bool = False,
+    groups: Ints | None = None,
 ) -> PackedOutcome:
     """Search a ``task`` for a plan, within a ``budget``: the current one unless another is given.
 
-    With ``per_effect``, hFF counts each conditional effect as an operator of its own.
+    A ``schedule`` stands in for the search and the heuristic of the ``options``. With ``per_effect``, hFF
+    counts each conditional effect as an operator of its own. At most one fact of each of the ``groups``,
+    a number for each fact, -1 for none, holds in any state.
 
     ``options.watch`` is called after every slice; the limits of time and memory are the budget's alone.
     """
     budget = budget or current()
+    schedule = schedule_of(options) if schedule is None else schedule
     costs = task.costs + 1.0 if options.heuristic_costs == "plus-one" else None
-    settings = settings_of(options, per_effect=per_effect)
+    most = options.max_expansions
     try:
-        run = core.Search(task, settings, costs, budget)
+        run = core.Search(
+            task, schedule, budget, most_expansions=most, costs=costs, groups=groups, per_effect=per_effect
+        )
     except LimitError as limit:
         return PackedOutcome(limit.status)
 
     def nodes(first: int, last: int) -> list[SearchNode]:
         progress = run.progress()
         columns = run.nodes(first, min(last, progress.states))
-        return tree(columns, first, task.operators, (settings.g_weight, settings.h_weight), progress.goal)
+        phase = schedule[progress.phase]
+        return tree(columns, first, task.operators, (phase.g_weight, phase.h_weight), progress.goal)
 
     started = time.monotonic()
     status: Status | None = None
@@ -108,21 +118,25 @@ def search(
 
 
 def search_many(
-    posed: Sequence[core.Posed],
-    options: PlanOptions,
-    work: float,
-    *,
-    per_effect: bool = False,
-    threads: int | None = None,
-) -> list[core.Solved]:
-    """Search the drafts that are ``posed`` eagerly, by the same ``options``.
+    posed: Sequence[core.Posed], schedule: Schedule, *, per_effect: bool = False, threads: int | None = None
+) -> list[PackedOutcome]:
+    """Search the drafts that are ``posed``, all by the same ``schedule``, within the current budget.
 
-    So many are searched at a time as there are ``threads``: the processor's unless given. With
-    ``per_effect``, hFF counts each conditional effect as an operator of its own. No search looks at more
-    conditions of unary operators than ``work``. What is found does not depend on the number of threads.
+    So many are searched at a time as there are ``threads``: the processor's unless given. What is found
+    does not depend on that. ``per_effect`` is that of `search`. Plans are of operators of the drafts.
     """
-    settings = settings_of(options, per_effect=per_effect)
-    return core.search_many(posed, settings, work, threads or _processors(), current())
+    threads = threads or _processors()
+    found = core.search_many(posed, schedule, current(), threads=threads, per_effect=per_effect)
+    return [
+        PackedOutcome(
+            _STATUS[one.found] or "gave-up" if one.limit is None else one.limit.status,
+            expanded=one.expanded,
+            evaluated=one.evaluated,
+            generated=one.generated,
+            plan=tuple(one.plan) if one.found == core.SOLVED else None,
+        )
+        for one in found
+    ]
 
 
 def _processors() -> int:
