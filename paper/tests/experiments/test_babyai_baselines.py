@@ -36,7 +36,7 @@ def test_a_quick_agent_is_measured_the_same_twice():
 
 def test_rows_of_baselines_stand_beside_those_of_models():
     records = []
-    for run in EXPERIMENTS["babyai-data"].runs(2, False):
+    for run in EXPERIMENTS["babyai-data"].runs(range(2), False):
         if "kind" in run.config.__dataclass_fields__:
             value = {"success": 0.5 + run.config.seed / 4}
             records.append(record(run, {f"{a}+{b}": value for a, b in run.config.rooms}))
@@ -66,7 +66,7 @@ def test_plans_that_fail_do_not_count():
 
 def test_ratios_are_to_ao():
     counts = {"blind": [100] * 10, "gnn": [50] * 10, "opt": [20] * 10, "ao": [5] * 8 + [None] * 2}
-    (run,) = EXPERIMENTS["babyai-nodes"].runs(1, False)
+    (run,) = EXPERIMENTS["babyai-nodes"].runs(range(1), False)
     table = node_table([record(run, {"error": 0.1, "4+4": counts})])
     assert [row[1] for row in table.rows] == [*HEURISTICS.values()]
     assert [row[-1] for row in table.rows] == ["20.0", "10.0", "4.0", "1.0"]
@@ -74,7 +74,7 @@ def test_ratios_are_to_ao():
 
 
 def test_quick_nodes_have_a_row_for_each_heuristic_and_are_made_once(tmp_path):
-    request = Request("babyai-nodes", tmp_path, seeds=1, quick=True)
+    request = Request("babyai-nodes", tmp_path, seeds=range(1), quick=True)
     table = reproduce(request)
     assert [row[1] for row in table.rows] == [*HEURISTICS.values()]
     files = {path.name: path.stat().st_mtime_ns for path in request.runs.iterdir()}
@@ -106,7 +106,9 @@ def test_settings_are_tried_on_problems_of_no_table(tmp_path):
     assert len(table.rows) == len(settings.CLONE_SETTINGS) * len(settings.SETTING_SIZES)
     assert "temperature 0.5" in table.markdown()
     used = {
-        run.config.seed for run in EXPERIMENTS["babyai-data"].runs(3, False) if hasattr(run.config, "seed")
+        run.config.seed
+        for run in EXPERIMENTS["babyai-data"].runs(range(3), False)
+        if hasattr(run.config, "seed")
     }
     assert settings.SEED not in used
 

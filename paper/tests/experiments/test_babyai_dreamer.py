@@ -7,7 +7,7 @@ from pdsketch_paper.experiments.reproduce import Request, reproduce
 
 
 def test_a_quick_table(tmp_path):
-    request = Request("babyai-dreamer", tmp_path, seeds=1, quick=True)
+    request = Request("babyai-dreamer", tmp_path, seeds=range(1), quick=True)
     table = reproduce(request)
     assert [row[:4] for row in table.rows] == [
         ("objects", "10", "20", "10"),

@@ -18,12 +18,12 @@ def test_every_published_run_is_one_of_its_table():
     assert {path.stem for path in tables} <= set(EXPERIMENTS)
     for path in tables:
         runs = json.loads(path.read_text())["runs"]
-        known = {run.name: run.code for run in EXPERIMENTS[path.stem].runs(3, False)}
-        assert {run["name"]: run["function"] for run in runs} == known
+        known = {run.name: run.code for run in EXPERIMENTS[path.stem].runs(range(3), False)}
+        assert {run["name"]: run["function"] for run in runs}.items() <= known.items()
 
 
 def test_runs_that_were_kept_under_the_names_of_before_are_found(tmp_path, capsys):
-    (run, *_) = EXPERIMENTS["babyai-curves"].runs(1, False)
+    (run, *_) = EXPERIMENTS["babyai-curves"].runs(range(1), False)
     (kept, *_) = json.loads((RESULTS / "babyai-curves.json").read_text())["runs"]
     kept["function"] = "pdsketch.experiments.babyai_curves:measure_curve"
     (tmp_path / f"{kept['name']}-0123456789.json").write_text(json.dumps(kept))

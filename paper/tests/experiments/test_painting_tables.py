@@ -23,7 +23,7 @@ from pdsketch_paper.experiments.painting_tables import (
     noise_runs,
     unseen_runs,
 )
-from pdsketch_paper.experiments.runs import in_world
+from pdsketch_paper.experiments.runs import in_world, sources
 from pdsketch_paper.painting.adapter import load_sketch
 from pdsketch_paper.painting.goals import GOALS, PAIR
 from pdsketch_paper.painting.modules import exact_modules
@@ -32,7 +32,7 @@ LOOPS = {
     loop: {"success": 0.5, "planned": 1.0, "steps": 4.0, "replans": 1.0, "expanded": 9.0}
     for loop in ("open", "closed")
 }
-ORIGIN = {"commit": "c", "date": "d", "versions": {}}
+ORIGIN = {"commit": "c", "sources": sources(), "date": "d", "versions": {}}
 
 
 def record_of(run):
@@ -48,7 +48,7 @@ def records_of(runs):
 @pytest.mark.parametrize("name", sorted(EXPERIMENTS.keys() - {"painting-light"}))
 def test_a_quick_table_says_how_little_was_run(name, tmp_path):
     experiment = EXPERIMENTS[name]
-    records = records_of(experiment.runs(1, True))
+    records = records_of(experiment.runs(range(1), True))
     table = experiment.table(records)
     assert "at most 4 expansions" in table.note
     assert "1 held-out tables" in table.note
@@ -60,7 +60,7 @@ def test_a_quick_table_says_how_little_was_run(name, tmp_path):
 
 
 def test_colours_that_a_model_reads_off_crops_are_counted(monkeypatch):
-    run, *_ = EXPERIMENTS["painting-light"].runs(1, True)
+    run, *_ = EXPERIMENTS["painting-light"].runs(range(1), True)
     config = replace(run.config, lights=(0.0, 0.3))
     found = {}
     for name, model in (
@@ -84,25 +84,25 @@ def test_names_of_goals_are_those_of_the_world():
 
 
 def test_a_full_table_stands_beside_the_papers():
-    runs = main_runs(2, False)
+    runs = main_runs(range(2), False)
     trained = [run.config.train for run in runs if isinstance(run.config, PaintingConfig)]
     assert [(train.episodes, train.seed) for train in trained] == [(100, 0), (100, 1), (1000, 0), (1000, 1)]
     rows = EXPERIMENTS["painting-main"].table(records_of(runs)).rows
-    assert rows[0] == ("PDS, open loop", "0.500 ± 0.000", "0.500 ± 0.000")
-    assert rows[2] == ("BC", "0.250 ± 0.000", "0.250 ± 0.000")
+    assert rows[0] == ("PDS, open loop", *["0.500 ± 0.000, worst 0.500"] * 2)
+    assert rows[2] == ("BC", *["0.250 ± 0.000, worst 0.250"] * 2)
     assert rows[4] == ("PDS (paper, open loop)", "0.91", "0.99")
 
 
 def test_each_table_asks_for_its_own_kinds_of_goals_alone():
-    runs = unseen_runs(3, False)
+    runs = unseen_runs(range(3), False)
     assert [run.config.goals for run in runs] == [(kind,) for kind in UNSEEN for _ in range(3)]
     assert {(run.config.problems, run.config.tried_in()["blocks"]) for run in runs} == {(PROBLEMS, 5)}
-    images = [run.config.tried_in()["images"] for run in image_runs(1, False)]
+    images = [run.config.tried_in()["images"] for run in image_runs(range(1), False)]
     assert images == ["rasterised", "rendered"]
 
 
 def test_every_setting_of_noise_is_a_run_and_a_row():
-    runs = noise_runs(1, False)
+    runs = noise_runs(range(1), False)
     settings = {(run.config.placement_noise, run.config.lost_grips) for run in runs}
     assert settings == {(placement, lost) for placement in PLACEMENT_NOISES for lost in LOST_GRIPS}
     assert (0.03, 0.15) in settings
@@ -118,7 +118,7 @@ def test_a_world_option_is_one_of_the_tables_own_world(tmp_path, capsys):
     words = ["reproduce", "painting-main", "--world-option", "doors=1", "-o", str(tmp_path)]
     assert main(words) == 31
     assert "no world option `doors`" in capsys.readouterr().err
-    for run in main_runs(1, True):
+    for run in main_runs(range(1), True):
         config = in_world(run.config, blocks=2)
         assert getattr(config, "train", config).blocks == 2
     fewer = in_world(PaintingConfig(PaintingTraining(), (PAIR,), 1), blocks=2)
@@ -138,7 +138,7 @@ def test_a_run_trains_plans_and_acts():
 
 @pytest.mark.parametrize("kind", ["bc", "dt-s"])
 def test_agents_are_trained_from_the_same_episodes_and_act(kind):
-    run = next(run for run in main_runs(1, True) if run.name.startswith(f"painting-{kind}"))
+    run = next(run for run in main_runs(range(1), True) if run.name.startswith(f"painting-{kind}"))
     found = run.function(replace(run.config, blocks=2, bowls=2, episodes=3, steps=2))
     assert 0.0 <= found["success"] <= 1.0
     assert found["notes"]["episodes"] == 3

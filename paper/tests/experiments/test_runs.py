@@ -14,7 +14,8 @@ from pdsketch.cli.main import main
 from pdsketch.lang.diagnostics import Error
 from pdsketch_paper.experiments.babyai_tables import EXPERIMENTS, QUICK_EXPANSIONS
 from pdsketch_paper.experiments.reproduce import Request, reproduce
-from pdsketch_paper.experiments.runs import ExperimentRun, run_all
+from pdsketch_paper.experiments.runs import ExperimentRun, run_all, sources
+from pdsketch_paper.experiments.tables import Measured, rate
 
 
 @pytest.mark.parametrize("rest", [b"", b"{", b"[]", b"{}", b"\xff", b"[" * 100_000])
@@ -52,7 +53,8 @@ def test_a_quick_table_says_how_little_was_run(name):
     result = {"4+4": loops, "8+6": loops, "stock": {}, "unseen": {"all doors open": unseen}}
     origin = {"commit": "c", "date": "d", "versions": {}}
     records = [
-        {"config": asdict(run.config), "result": result, "origin": origin} for run in experiment.runs(1, True)
+        {"config": asdict(run.config), "result": result, "origin": origin}
+        for run in experiment.runs(range(1), True)
     ]
     note = experiment.table(records).note
     assert f"at most {QUICK_EXPANSIONS} expansions" in note
@@ -68,7 +70,7 @@ def test_an_interrupted_table_says_what_is_kept(tmp_path, capsys, monkeypatch):
     caught = capsys.readouterr()
     told = json.loads(caught.out)
     assert told["status"] == "interrupted"
-    count = len(EXPERIMENTS["babyai-main"].runs(1, True))
+    count = len(EXPERIMENTS["babyai-main"].runs(range(1), True))
     assert told["kept"] == f"0 of {count} runs are kept in {tmp_path / 'quick' / 'runs'}"
     assert caught.err == f"pdsketch: interrupted; {told['kept']}; {told['resume']}\n"
 
@@ -99,7 +101,7 @@ def measured(run):
 @pytest.mark.parametrize("name", ["babyai-main", "babyai-data"])
 @pytest.mark.parametrize("kinds", [("bc",), ("abs",), ("bc", "abs")])
 def test_a_table_of_finished_runs_says_which_are_not(tmp_path, name, kinds):
-    request = Request(name, tmp_path, seeds=2, quick=True, finished_only=True)
+    request = Request(name, tmp_path, seeds=range(2), quick=True, finished_only=True)
     request.runs.mkdir(parents=True)
     every = request.all_runs()
     here = [run for run in every if run.name.startswith(tuple(f"{kind}-" for kind in kinds))]
@@ -145,3 +147,28 @@ def test_a_run_of_a_module_that_is_started_is_that_of_the_module(tmp_path):
     ]
     assert said[0] == said[1]
     assert said[0].startswith("some-")
+
+
+def test_rows_of_other_sources_are_marked_and_the_worst_seed_is_told():
+    here, there = {"sources": sources()}, {"sources": "0123abcd"}
+    own = [Measured(value, here) for value in (1.0, 0.9, 0.8)]
+    assert rate(own) == "0.900 ± 0.100, worst 0.800"
+    assert rate([*own[1:], Measured(1.0, there)]) == "0.900 ± 0.100, worst 0.800 †"
+    assert rate([Measured(1.0, {})]) == "1.000 †"
+
+
+@pytest.mark.parametrize(
+    ("words", "seeds"), [("2", (0, 1)), ("5,17,5", (5, 17)), ("100-102", (100, 101, 102)), ("7,", None)]
+)
+def test_seeds_are_a_number_a_list_or_a_range(words, seeds, capsys, monkeypatch):
+    asked = []
+    monkeypatch.setattr(
+        "pdsketch_paper.experiments.reproduce.run_all", lambda runs, *_: asked.extend(runs) or []
+    )
+    if seeds is None:
+        assert main(["reproduce", "babyai-factors", "--quick", "--seeds", words]) == 2
+        assert "found 7," in capsys.readouterr().err
+        return
+    with pytest.raises(LookupError):
+        main(["reproduce", "babyai-factors", "--quick", "--seeds", words])
+    assert tuple(dict.fromkeys(run.config.seed for run in asked)) == seeds

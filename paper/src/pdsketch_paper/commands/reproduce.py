@@ -34,7 +34,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--quick", action="store_true", help="a smoke run: little data, few problems, one seed"
     )
-    parser.add_argument("--seeds", type=int, default=None, metavar="N", help="how many seeds (3; quick: 1)")
+    parser.add_argument(
+        "--seeds",
+        type=_seeds,
+        metavar="SEEDS",
+        help="how many (3), which (5,17,23), or from which to which (100-109); else each row has its own",
+    )
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes that share the runs (1)")
     parser.add_argument(
         "--cluster",
@@ -51,18 +56,35 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--page", metavar="FILE", help="also put all tables of DIR on one Markdown page")
 
 
+MOST_SEEDS = 1000
+
+
+def _seeds(text: str) -> tuple[int, ...]:
+    """``3``, ``5,17,23`` or ``100-109``."""
+    first, dash, last = text.partition("-")
+    parts = [first, last] if dash else text.split(",")
+    if not all(part.isascii() and part.isdigit() and len(part) < 10 for part in parts):
+        raise argparse.ArgumentTypeError(f"wanted a number, a list 5,17,23 or a range 100-109, found {text}")
+    numbers = tuple(map(int, parts))
+    found = (
+        range(numbers[0], numbers[-1] + 1) if dash else range(numbers[0]) if len(numbers) == 1 else numbers
+    )
+    if not 0 < len(found) <= MOST_SEEDS:
+        raise argparse.ArgumentTypeError(f"wanted 1 to {MOST_SEEDS} seeds, found {text}")
+    return tuple(dict.fromkeys(found))
+
+
 def run(args: argparse.Namespace) -> int:
     """Run, print the table."""
     import_large("torch", "pdsketch.training.fitting")
     from pdsketch_paper.experiments.reproduce import Request, experiment_of, reproduce, write_results
 
-    seeds = args.seeds if args.seeds is not None else (1 if args.quick else 3)
     options = given_options(args)
     check_options(options, experiment_of(args.table).options, "the world of the demonstrations")
     request = Request(
         args.table,
         Path(args.output),
-        max(1, seeds),
+        args.seeds,
         args.quick,
         max(1, args.jobs),
         options,

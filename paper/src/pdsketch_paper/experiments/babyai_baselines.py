@@ -18,7 +18,7 @@ from pdsketch_paper.baselines.network import AgentBaseline
 from pdsketch_paper.baselines.training import AgentKind, train_baseline
 from pdsketch_paper.experiments.babyai import MOST_STEPS, held_out
 from pdsketch_paper.experiments.babyai_onpolicy import QUICK_PPO, PPOConfig, measure_ppo
-from pdsketch_paper.experiments.runs import ExperimentRun, runs_of
+from pdsketch_paper.experiments.runs import LOOKED_AT, ExperimentRun, Seeds, runs_of, seeds_for
 from pdsketch_paper.experiments.tables import Records, ResultTable, made_by, spread
 
 CLONES: Mapping[AgentKind, str] = {"bc": "BC", "dt-s": "DT (S)", "dt-s+f": "DT (S+F)"}
@@ -128,13 +128,13 @@ def acted(agent: AgentBaseline, config: BaselineConfig | DreamerConfig, temperat
 
 
 def baseline_runs(
-    sizes: Sequence[int], rooms: Sequence[tuple[tuple[int, int], ...]], seeds: int, quick: bool
+    sizes: Sequence[int], rooms: Sequence[tuple[tuple[int, int], ...]], seeds: Seeds, quick: bool
 ) -> list[ExperimentRun[BaselineConfig]]:
     """A run per agent, number of demonstrations (with the rooms to act in) and seed."""
     runs = []
     for size, own in zip(sizes, rooms, strict=True):
         for kind in CLONES:
-            for seed in range(seeds):
+            for seed in seeds_for(seeds, LOOKED_AT, quick):
                 config = BaselineConfig(kind, size, seed, STEPS[size], rooms=own)
                 if quick:
                     config = replace(config, episodes=10 + size // 500, steps=10, problems=6)
@@ -228,20 +228,20 @@ def measure_dreamer(config: DreamerConfig) -> dict[str, Any]:
 
 
 def dreamer_runs(
-    sizes: Sequence[int], rooms: Sequence[tuple[tuple[int, int], ...]], seeds: int, quick: bool
+    sizes: Sequence[int], rooms: Sequence[tuple[tuple[int, int], ...]], seeds: Seeds, quick: bool
 ) -> list[ExperimentRun[DreamerConfig]]:
     """A run per number of demonstrations (with the rooms to act in) and seed."""
     return [
         _run(_of_size(size, rooms=own), seed, quick)
         for size, own in zip(sizes, rooms, strict=True)
-        for seed in range(seeds)
+        for seed in seeds_for(seeds, LOOKED_AT, quick)
     ]
 
 
-def practice_runs(size: int, seeds: int, quick: bool) -> list[ExperimentRun[DreamerConfig]]:
+def practice_runs(size: int, seeds: Seeds, quick: bool) -> list[ExperimentRun[DreamerConfig]]:
     """A run per seed with practice after the demonstrations."""
     config = _of_size(size, kind="dreamer-online", environment_steps=PRACTICE)
-    return [_run(config, seed, quick) for seed in range(seeds)]
+    return [_run(config, seed, quick) for seed in seeds_for(seeds, LOOKED_AT, quick)]
 
 
 def _run(config: DreamerConfig, seed: int, quick: bool) -> ExperimentRun[DreamerConfig]:
@@ -252,9 +252,10 @@ def _run(config: DreamerConfig, seed: int, quick: bool) -> ExperimentRun[Dreamer
     return ExperimentRun(f"{config.name}-seed{seed}", measure_dreamer, replace(config, seed=seed))
 
 
-def dreamer_table_runs(seeds: int, quick: bool) -> list[ExperimentRun[DreamerConfig]]:
+def dreamer_table_runs(seeds: Seeds, quick: bool) -> list[ExperimentRun[DreamerConfig]]:
     """A run per setting that no other table has, and seed."""
-    return [_run(config, seed, quick) for config in DREAMER_ROWS for seed in range(seeds)]
+    own = seeds_for(seeds, LOOKED_AT, quick)
+    return [_run(config, seed, quick) for config in DREAMER_ROWS for seed in own]
 
 
 def dreamer_table(records: Records) -> ResultTable:

@@ -25,7 +25,7 @@ from pdsketch_paper.babyai.adapter import BabyAIWorld
 from pdsketch_paper.babyai.modules import Module, exact_modules
 from pdsketch_paper.babyai.observation import load_sketch
 from pdsketch_paper.babyai.world import problem_seed
-from pdsketch_paper.experiments.runs import ExperimentRun, runs_of
+from pdsketch_paper.experiments.runs import FRESH, ExperimentRun, Seeds, runs_of, seeds_for
 from pdsketch_paper.experiments.tables import Records, ResultTable, every, made_by, values_at
 
 _DIRECTIONS: Final = 4
@@ -150,9 +150,10 @@ class FactorsConfig:
     expansions: int = 500
 
 
-def factor_runs(seeds: int, quick: bool) -> list[ExperimentRun[FactorsConfig]]:
+def factor_runs(seeds: Seeds, quick: bool) -> list[ExperimentRun[FactorsConfig]]:
     """A run for each kind of states and seed."""
-    configs = {f"factors-{k}-seed{s}": FactorsConfig(k, s) for k in get_args(States) for s in range(seeds)}
+    own = seeds_for(seeds, FRESH[:3], quick)
+    configs = {f"factors-{k}-seed{s}": FactorsConfig(k, s) for k in get_args(States) for s in own}
     return runs_of(measure_factors, configs, quick, problems=1, demonstrations=10, objects=1, doors=1)
 
 

@@ -24,7 +24,7 @@ from pdsketch_paper.experiments.babyai import (
     worlds_for,
 )
 from pdsketch_paper.experiments.babyai_baselines import SEEN
-from pdsketch_paper.experiments.runs import ExperimentRun, runs_of
+from pdsketch_paper.experiments.runs import FRESH, ExperimentRun, Seeds, runs_of, seeds_for
 from pdsketch_paper.experiments.tables import (
     Records,
     ResultTable,
@@ -91,13 +91,13 @@ def measure_curve(config: CurveConfig) -> dict[str, Any]:
     return {"points": points}
 
 
-def curve_runs(seeds: int, quick: bool) -> list[ExperimentRun[CurveConfig]]:
+def curve_runs(seeds: Seeds, quick: bool) -> list[ExperimentRun[CurveConfig]]:
     """A run for each sketch, room and seed."""
     configs = {
         f"curve-{sketch}-{objects}+{doors}-seed{seed}": CurveConfig(sketch, room, objects, doors, seed)
         for room, (objects, doors) in ROOMS.items()
         for sketch in TITLES
-        for seed in range(seeds)
+        for seed in seeds_for(seeds, FRESH[:3], quick)
     }
     return runs_of(measure_curve, configs, quick, episodes=20, steps=10, every=5)
 
@@ -207,10 +207,10 @@ def needed(expanded: Sequence[int | None], level: float) -> float | None:
     return float(counts[at - 1]) if at <= len(counts) else None
 
 
-def node_runs(seeds: int, quick: bool) -> list[ExperimentRun[NodesConfig]]:
+def node_runs(seeds: Seeds, quick: bool) -> list[ExperimentRun[NodesConfig]]:
     """A run for each seed."""
     runs = []
-    for seed in range(seeds):
+    for seed in seeds_for(seeds, FRESH[:3], quick):
         config = NodesConfig(TrainConfig("abs", 10_000, seed, 1600))
         if quick:
             few = TrainConfig("abs", 12, seed, steps=20)

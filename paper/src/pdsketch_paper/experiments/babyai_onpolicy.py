@@ -33,7 +33,7 @@ from pdsketch_paper.experiments.babyai import (
     both_loops,
     held_out,
 )
-from pdsketch_paper.experiments.runs import ExperimentRun, runs_of
+from pdsketch_paper.experiments.runs import FRESH, ExperimentRun, Seeds, runs_of, seeds_for
 from pdsketch_paper.experiments.tables import (
     Records,
     ResultTable,
@@ -316,15 +316,16 @@ QUICK_PPO: dict[str, Any] = {
 """A smoke run of PPO."""
 
 
-def onpolicy_runs(seeds: int, quick: bool) -> list[ExperimentRun[Any]]:
+def onpolicy_runs(seeds: Seeds, quick: bool) -> list[ExperimentRun[Any]]:
     """A run per row and seed."""
+    own_seeds = seeds_for(seeds, FRESH[:3], quick)
     small = {"episodes": 8, "first": 4, "fit_steps": 10, "max_expansions": 20, "watched": 4, "problems": 4}
     models = {
         f"onpolicy-{row}-seed{seed}": OnPolicyConfig(**{**own, "seed": seed})
         for row, own in _OWN.items()
-        for seed in range(seeds)
+        for seed in own_seeds
     }
-    others = {f"onpolicy-ppo-seed{seed}": PPOConfig(seed) for seed in range(seeds)}
+    others = {f"onpolicy-ppo-seed{seed}": PPOConfig(seed) for seed in own_seeds}
     return [
         *runs_of(measure_onpolicy, models, quick, resumes=True, **small),
         *runs_of(measure_ppo, others, quick, **QUICK_PPO),

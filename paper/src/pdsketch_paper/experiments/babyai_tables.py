@@ -49,7 +49,7 @@ from pdsketch_paper.experiments.babyai_nodes import (
     node_table,
 )
 from pdsketch_paper.experiments.babyai_onpolicy import onpolicy_plot, onpolicy_runs, onpolicy_table
-from pdsketch_paper.experiments.runs import ExperimentRun
+from pdsketch_paper.experiments.runs import FRESH, ExperimentRun, Seeds, seeds_for
 from pdsketch_paper.experiments.tables import (
     Experiment,
     Records,
@@ -58,14 +58,18 @@ from pdsketch_paper.experiments.tables import (
     made_by,
     plot_bars,
     plot_lines,
+    rate,
     seeds_of,
     select,
     spread,
     values_at,
 )
 
-SIZES = (100, 1000, 10000)
-"""Numbers of demonstrations."""
+SIZES = (30, 100, 1000, 10000)
+"""Numbers of demonstrations; agents learn nothing from the first."""
+
+SEEDS = {30: FRESH[:5], 100: FRESH, 1000: FRESH[:5], 10000: FRESH[:3]}
+"""Of models, by number of demonstrations."""
 
 LOOPS = ("open", "closed")
 
@@ -119,7 +123,7 @@ def main_table(records: Records) -> ResultTable:
         (
             title,
             *(
-                spread(values_at(models, room, loop, "success", sketch=sketch))
+                rate(values_at(models, room, loop, "success", sketch=sketch))
                 for room in ("4+4", "8+6")
                 for loop in LOOPS
             ),
@@ -143,7 +147,7 @@ def main_table(records: Records) -> ResultTable:
 def _without_plan(records: Records, kind: str) -> tuple[str, ...]:
     """The cells of an agent that has no plan to carry out blindly."""
     found = (values_at(records, room, "success", kind=kind) for room in ("4+4", "8+6"))
-    return tuple(cell for values in found for cell in ("", spread(values)))
+    return tuple(cell for values in found for cell in ("", rate(values)))
 
 
 def _success_note(records: Records, trained: str = "") -> str:
@@ -179,14 +183,14 @@ def data_table(records: Records) -> ResultTable:
     rows = []
     for kind, title in AGENTS.items():
         agents = select(records, kind=kind)
-        found = (spread(values_at(agents, "4+4", "success", episodes=size)) for size in sizes)
+        found = (rate(values_at(agents, "4+4", "success", episodes=size)) for size in sizes)
         rows.append((title, "", *found))
         if kind in BASELINE_SIZES:
             rows.append((title, "paper", *(BASELINE_SIZES[kind].get(size, "") for size in sizes)))
     for sketch, title in TITLES.items():
         for loop in LOOPS:
             own = select(models, sketch=sketch)
-            found = (spread(values_at(own, "4+4", loop, "success", episodes=size)) for size in sizes)
+            found = (rate(values_at(own, "4+4", loop, "success", episodes=size)) for size in sizes)
             rows.append((title, loop + " loop", *found))
         rows.append((title, "paper", *(PAPER_SIZES[sketch].get(size, "") for size in sizes)))
     head = ("model", "acting", *(f"{size} episodes" for size in sizes))
@@ -204,9 +208,9 @@ def data_plot(records: Records, path: Path) -> None:
 
 
 STEPS: dict[SketchName, dict[int, int]] = {
-    "base": {100: 800, 1000: 1500, 10000: 3500},
-    "abs": {100: 1200, 1000: 1200, 10000: 1600},
-    "rob": {100: 800, 1000: 1000, 10000: 1200},
+    "base": {30: 800, 100: 800, 1000: 1500, 10000: 3500},
+    "abs": {30: 1200, 100: 1200, 1000: 1200, 10000: 1600},
+    "rob": {30: 800, 100: 800, 1000: 1000, 10000: 1200},
 }
 """Training steps, by sketch and by number of demonstrations."""
 
@@ -276,23 +280,24 @@ def _train(sketch: SketchName, episodes: int, seed: int, quick: bool) -> TrainCo
     return TrainConfig(sketch, episodes, seed, STEPS[sketch][episodes])
 
 
-def success_runs(sizes: Sequence[int], seeds: int, quick: bool) -> list[ExperimentRun[Any]]:
+def success_runs(sizes: Sequence[int], seeds: Seeds, quick: bool) -> list[ExperimentRun[Any]]:
     """A run per sketch or agent, number of demonstrations and seed."""
     models: list[ExperimentRun[Any]] = [
         run(_train(sketch, size, seed, quick), quick, problems=6 if quick else 500, rooms=_rooms(size))
         for size in sizes
         for sketch in reversed(TITLES)
-        for seed in range(seeds)
+        for seed in seeds_for(seeds, SEEDS[size], quick)
     ]
-    rooms = [_rooms(size) for size in sizes]
+    larger = [size for size in sizes if size > SIZES[0]]
+    rooms = [_rooms(size) for size in larger]
     agents: list[ExperimentRun[Any]] = [
-        *baseline_runs(sizes, rooms, seeds, quick),
-        *dreamer_runs(sizes, rooms, seeds, quick),
+        *baseline_runs(larger, rooms, seeds, quick),
+        *dreamer_runs(larger, rooms, seeds, quick),
     ]
     return models + agents
 
 
-def main_runs(seeds: int, quick: bool) -> list[ExperimentRun[Any]]:
+def main_runs(seeds: Seeds, quick: bool) -> list[ExperimentRun[Any]]:
     """Those of all demonstrations, and a Dreamer that practises after them."""
     return [*success_runs(SIZES[-1:], seeds, quick), *practice_runs(SIZES[-1], seeds, quick)]
 
@@ -302,12 +307,12 @@ def _rooms(size: int) -> tuple[tuple[int, int], ...]:
     return ((4, 4), (8, 6)) if size == SIZES[-1] else ((4, 4),)
 
 
-def check_runs(seeds: int, quick: bool) -> list[ExperimentRun[Config]]:
+def check_runs(seeds: Seeds, quick: bool) -> list[ExperimentRun[Config]]:
     """PDS-Abs from 1,000 demonstrations, tried on everything but missions."""
     unseen, stock, transitions = (1, 1, 100) if quick else (12, 40, 10_000)
     return [
         run(_train("abs", 1000, seed, quick), quick, unseen=unseen, stock=stock, transitions=transitions)
-        for seed in range(seeds)
+        for seed in seeds_for(seeds, FRESH[:3], quick)
     ]
 
 
@@ -318,7 +323,7 @@ def unseen_table(records: Records) -> ResultTable:
         (
             kind,
             f"{mean(values(kind, 'optimum')):.1f}",
-            *(spread(values(kind, search, "success")) for search in _SEARCHES),
+            *(rate(values(kind, search, "success")) for search in _SEARCHES),
             *(spread(values(kind, search, "length_over_optimum"), 2) for search in _SEARCHES),
             *(f"{mean(values(kind, search, 'expanded')):.0f}" for search in _SEARCHES),
         )
@@ -342,7 +347,7 @@ def stock_table(records: Records) -> ResultTable:
     rows = tuple(
         (
             f"BabyAI-{level}-v0",
-            *(spread(values_at(records, "stock", level, loop)) for loop in LOOPS),
+            *(rate(values_at(records, "stock", level, loop)) for loop in LOOPS),
         )
         for level in records[0]["result"]["stock"]
     )
@@ -375,7 +380,7 @@ def transition_table(records: Records) -> ResultTable:
 
 EXPERIMENTS: dict[str, Experiment] = {
     "babyai-main": Experiment(main_runs, main_table, main_plot),
-    "babyai-data": Experiment(lambda n, quick: success_runs(SIZES, n, quick), data_table, data_plot),
+    "babyai-data": Experiment(lambda seeds, quick: success_runs(SIZES, seeds, quick), data_table, data_plot),
     "babyai-nodes": Experiment(node_runs, node_table, node_plot),
     "babyai-curves": Experiment(curve_runs, curve_table, curve_plot),
     "babyai-unseen": Experiment(check_runs, unseen_table),

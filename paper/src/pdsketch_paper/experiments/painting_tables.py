@@ -10,7 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, final
 
-from pdsketch_paper.experiments.runs import ExperimentRun, runs_of
+from pdsketch_paper.experiments.runs import FRESH, LOOKED_AT, ExperimentRun, Seeds, runs_of, seeds_for
 from pdsketch_paper.experiments.tables import (
     Experiment,
     Records,
@@ -18,6 +18,7 @@ from pdsketch_paper.experiments.tables import (
     every,
     made_by,
     plot_lines,
+    rate,
     seeds_of,
     select,
     spread,
@@ -179,7 +180,7 @@ def measure_baseline(config: PaintingBaselineConfig) -> dict[str, Any]:
 
 def _runs(
     name: str,
-    seeds: int,
+    seeds: Seeds,
     quick: bool,
     goals: tuple[str, ...] = (PAIR,),
     problems: int = PROBLEMS,
@@ -188,7 +189,7 @@ def _runs(
 ) -> list[ExperimentRun[Any]]:
     """A run per seed of a model, of the fewest demonstrations unless ``training`` says otherwise."""
     runs: list[ExperimentRun[Any]] = []
-    for seed in range(seeds):
+    for seed in seeds_for(seeds, FRESH[:5], quick):
         train = PaintingTraining(**{"episodes": SIZES[0], "seed": seed, **training})
         config = PaintingConfig(train, goals, problems, **settings)
         if quick:
@@ -198,10 +199,10 @@ def _runs(
     return runs
 
 
-def main_runs(seeds: int, quick: bool) -> list[ExperimentRun[Any]]:
+def main_runs(seeds: Seeds, quick: bool) -> list[ExperimentRun[Any]]:
     """A run per number of demonstrations and seed, of models and of agents."""
     runs = [run for size in SIZES for run in _runs(f"{size}", seeds, quick, training={"episodes": size})]
-    for size, kind, seed in product(SIZES, AGENTS, range(seeds)):
+    for size, kind, seed in product(SIZES, AGENTS, seeds_for(seeds, LOOKED_AT, quick)):
         config = PaintingBaselineConfig(kind, size, seed, AGENT_STEPS, problems=PROBLEMS)
         if quick:
             config = replace(config, episodes=4 + size // 500, steps=4, batch=8, problems=1)
@@ -209,7 +210,7 @@ def main_runs(seeds: int, quick: bool) -> list[ExperimentRun[Any]]:
     return runs
 
 
-def unseen_runs(seeds: int, quick: bool) -> list[ExperimentRun[Any]]:
+def unseen_runs(seeds: Seeds, quick: bool) -> list[ExperimentRun[Any]]:
     """A run per kind of goal and seed."""
     return [
         run
@@ -218,7 +219,7 @@ def unseen_runs(seeds: int, quick: bool) -> list[ExperimentRun[Any]]:
     ]
 
 
-def noise_runs(seeds: int, quick: bool) -> list[ExperimentRun[Any]]:
+def noise_runs(seeds: Seeds, quick: bool) -> list[ExperimentRun[Any]]:
     """A run per setting of noise and seed: pairs, and towers, which noise topples."""
     runs = []
     for lost, placement in product(LOST_GRIPS, PLACEMENT_NOISES):
@@ -228,7 +229,7 @@ def noise_runs(seeds: int, quick: bool) -> list[ExperimentRun[Any]]:
     return runs
 
 
-def image_runs(seeds: int, quick: bool) -> list[ExperimentRun[Any]]:
+def image_runs(seeds: Seeds, quick: bool) -> list[ExperimentRun[Any]]:
     """A run per way in which pictures are made, and seed."""
     return [run for mode in MODES for run in _runs(mode, seeds, quick, training={"images": mode})]
 
@@ -240,10 +241,11 @@ def light(config: PaintingLightConfig) -> dict[str, Any]:
     return measure_light(config)
 
 
-def light_runs(seeds: int, quick: bool) -> list[ExperimentRun[PaintingLightConfig]]:
+def light_runs(seeds: Seeds, quick: bool) -> list[ExperimentRun[PaintingLightConfig]]:
     """A run per seed, of the model of fewest demonstrations."""
     small: dict[str, Any] = {"episodes": 4, "steps": 6, "batch": 16} if quick else {}
-    training = [PaintingTraining(**{"episodes": SIZES[0], "seed": seed, **small}) for seed in range(seeds)]
+    own = seeds_for(seeds, FRESH[:5], quick)
+    training = [PaintingTraining(**{"episodes": SIZES[0], "seed": seed, **small}) for seed in own]
     configs = {f"painting-light-seed{t.seed}": PaintingLightConfig(t, LIT_TABLES, LIGHTS) for t in training}
     return runs_of(light, configs, quick, tables=2)
 
@@ -270,11 +272,11 @@ def main_table(records: Records) -> ResultTable:
     sizes = every(_models(records), "episodes")
     by_size = [select(records, episodes=size) for size in sizes]
     rows = [
-        (f"PDS, {loop} loop", *(spread(values_at(some, PAIR, loop, "success")) for some in by_size))
+        (f"PDS, {loop} loop", *(rate(values_at(some, PAIR, loop, "success")) for some in by_size))
         for loop in _LOOPS
     ]
     rows += [
-        (name, *(spread(values_at(some, "success", kind=kind)) for some in by_size))
+        (name, *(rate(values_at(some, "success", kind=kind)) for some in by_size))
         for kind, name in AGENTS.items()
     ]
     rows.append(("PDS (paper, open loop)", *(PAPER.get(size, "–") for size in sizes)))
@@ -290,7 +292,7 @@ def unseen_table(records: Records) -> ResultTable:
     rows = tuple(
         (
             kind,
-            *(spread(values_at(records, kind, loop, "success")) for loop in _LOOPS),
+            *(rate(values_at(records, kind, loop, "success")) for loop in _LOOPS),
             PAPER_UNSEEN[kind],
             spread(values_at(records, kind, "open", "planned")),
             spread(values_at(records, kind, "closed", "steps"), 1),
@@ -312,7 +314,7 @@ def noise_table(records: Records) -> ResultTable:
     for lost in LOST_GRIPS:
         for placement in PLACEMENT_NOISES:
             own = select(records, placement_noise=placement, lost_grips=lost)
-            cells = [spread(values_at(own, kind, loop, "success")) for kind in kinds for loop in _LOOPS]
+            cells = [rate(values_at(own, kind, loop, "success")) for kind in kinds for loop in _LOOPS]
             again = spread(values_at(own, kinds[-1], "closed", "replans"), 1)
             rows.append((f"{placement * 100:g} cm", f"{lost:.0%}", *cells, again))
     head = (
@@ -344,7 +346,7 @@ def image_table(records: Records) -> ResultTable:
     rows = []
     for mode in MODES:
         values = partial(values_at, records, PAIR, images=mode)
-        success = (spread(values(loop, "success")) for loop in _LOOPS)
+        success = (rate(values(loop, "success")) for loop in _LOOPS)
         rows.append((mode, *success, spread(values("open", "planned"))))
     head = ("pictures", "open loop", "closed loop", "plans found")
     title = "Painting Factory: pictures of MuJoCo's and of our own"

@@ -12,7 +12,7 @@ from typing import Any, Final, final
 from pdsketch.files import lock_file, make_folder, write_file, write_output
 from pdsketch.lang import did_you_mean, error
 from pdsketch_paper.experiments import babyai_tables, painting_tables
-from pdsketch_paper.experiments.runs import ExperimentRun, finished_runs, in_world, run_all
+from pdsketch_paper.experiments.runs import ExperimentRun, Seeds, finished_runs, in_world, run_all
 from pdsketch_paper.experiments.tables import Experiment, ResultTable
 
 _REMARKS: Final = (Path(__file__).parent / "remarks.md").read_text(encoding="utf-8")
@@ -46,7 +46,7 @@ class Request:
 
     table: str
     folder: Path = Path("results")
-    seeds: int = 3
+    seeds: Seeds = None
     quick: bool = False
     jobs: int = 1
     world: Mapping[str, Any] = field(default_factory=dict)

@@ -19,11 +19,12 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
-from functools import partial
+from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, ClassVar, Concatenate, Final, Generic, Literal, Protocol, TypeVar, final
 
+import pdsketch
 from pdsketch.act import Policy, World, rollout
 from pdsketch.files import make_folder, read_json, sweep, write_file
 from pdsketch.lang import Diagnostic, Error, error
@@ -42,6 +43,20 @@ class RunConfig(Protocol):
 
 
 C = TypeVar("C", bound=RunConfig)
+
+Seeds = Sequence[int] | None
+"""Seeds that somebody asked for; None: those of each row."""
+
+LOOKED_AT: Final = range(3)
+"""Seeds on which settings were chosen, too; rows of agents have them."""
+
+FRESH: Final = range(1000, 1010)
+"""Seeds that nobody looked at before a row was made."""
+
+
+def seeds_for(asked: Seeds, own: Sequence[int], quick: bool) -> Sequence[int]:
+    """Seeds that somebody ``asked`` for, else a row's ``own``, of which a smoke run has one."""
+    return asked if asked is not None else own[:1] if quick else own
 
 
 @final
@@ -239,10 +254,24 @@ def origin() -> dict[str, Any]:
             continue
     return {
         "commit": commit(),
+        "sources": sources(),
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
         "python": platform.python_version(),
         "versions": versions,
     }
+
+
+@cache
+def sources() -> str:
+    """The hash of the sources that run: of both packages, and of the engine where it lies beside them."""
+    root = Path(__file__).parents[4]
+    folders = [(Path(pdsketch.__file__).parent, "*.py"), (Path(__file__).parents[1], "*.py")]
+    folders += [(root / "core", pattern) for pattern in ("*.cpp", "*.hpp", "*.h")]
+    digest = hashlib.sha256()
+    for folder, pattern in folders:
+        for path in sorted(folder.rglob(pattern)):
+            digest.update(str(path.relative_to(folder)).encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:8]
 
 
 def commit() -> str:

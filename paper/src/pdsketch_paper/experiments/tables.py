@@ -6,24 +6,44 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from statistics import mean, pstdev
-from typing import Any, final
+from statistics import mean, stdev
+from types import MappingProxyType
+from typing import Any, Final, final
 
 from pdsketch.files import make_folder, write_file
-from pdsketch_paper.experiments.runs import ExperimentRun
+from pdsketch_paper.experiments.runs import ExperimentRun, Seeds, sources
 
 Records = Sequence[dict[str, Any]]
 """What the files of runs hold."""
+
+OTHER: Final = "†"
+"""Marks figures that other sources made than those that are here."""
+
+
+class Measured(float):
+    """A figure of a run, and the hash of the sources that made it."""
+
+    def __new__(cls, value: float, origin: Mapping[str, Any] = MappingProxyType({})) -> Measured:
+        """The figure, with where its run came from."""
+        made = super().__new__(cls, value)
+        made.sources = origin.get("sources", "unknown")
+        return made
+
+    sources: str
 
 
 def made_by(records: Records) -> str:
     """The commits, the days and the versions of torch of a table's runs, each once, in their order."""
     origins = [record["origin"] for record in records]
     commits = list(dict.fromkeys(origin["commit"] for origin in origins))
+    others = sorted({origin.get("sources", "unknown") for origin in origins} - {sources()})
     days = list(dict.fromkeys(origin["date"] for origin in origins))
     versions = list(dict.fromkeys(origin["versions"].get("torch", "?") for origin in origins))
     name = "Commit" if len(commits) == 1 else "Commits"
-    return f"{name} {', '.join(commits)}; {', '.join(days)}; torch {', '.join(versions)}."
+    old = f" {OTHER} Made by other sources than {sources()}: {', '.join(others)}." if others else ""
+    hours = sum(record.get("cpu_seconds", 0.0) for record in records) / 3600
+    made = f"{name} {', '.join(commits)}; {', '.join(days)}; torch {', '.join(versions)}"
+    return f"{made}; {hours:.2g} hours of CPU.{old}"
 
 
 def select(records: Records, **settings: Any) -> Records:
@@ -43,10 +63,14 @@ def _settings(record: Mapping[str, Any]) -> dict[str, Any]:
 
 def values_at(records: Records, *path: str, **settings: Any) -> list[Any]:
     """What stands at a path in the results of the runs with these settings, where anything does."""
-    found = [record["result"] for record in select(records, **settings)]
+    found = [(record["result"], record["origin"]) for record in select(records, **settings)]
     for name in path:
-        found = [part[name] for part in found if name in part]
-    return [value for value in found if value is not None]
+        found = [(part[name], origin) for part, origin in found if name in part]
+    return [
+        Measured(value, origin) if isinstance(value, int | float) else value
+        for value, origin in found
+        if value is not None
+    ]
 
 
 def seeds_of(records: Records) -> str:
@@ -54,12 +78,24 @@ def seeds_of(records: Records) -> str:
     return f"Seeds {', '.join(map(str, every(records, 'seed')))}"
 
 
-def spread(values: Sequence[float], digits: int = 3) -> str:
-    """``0.991 ± 0.004``, or the number alone where there is one seed."""
+def spread(values: Sequence[float], digits: int = 3, *, worst: bool = False) -> str:
+    """``0.991 ± 0.004``, or the number alone where there is one seed; the deviation is that of a sample.
+
+    With ``worst``, the least of the ``values`` stands behind. Figures of other sources are marked.
+    """
     if not values:
         return "–"
-    centre = f"{mean(values):.{digits}f}"
-    return centre if len(values) == 1 else f"{centre} ± {pstdev(values):.{digits}f}"
+    found = f"{mean(values):.{digits}f}"
+    if len(values) > 1:
+        found += f" ± {stdev(values):.{digits}f}"
+        found += f", worst {min(values):.{digits}f}" if worst else ""
+    old = any(isinstance(value, Measured) and value.sources != sources() for value in values)
+    return f"{found} {OTHER}" if old else found
+
+
+def rate(values: Sequence[float]) -> str:
+    """A rate of success over seeds, with that of the worst seed."""
+    return spread(values, worst=True)
 
 
 @final
@@ -100,7 +136,7 @@ def plot_lines(series: Series, path: Path, *, title: str, x: str, y: str, scale:
     """A line per series that has points, with its deviation."""
     figure, axes = _axes(title, x, y)
     for name, by_x in series.items():
-        points = [(x, mean(values), pstdev(values)) for x, values in sorted(by_x.items()) if values]
+        points = [(x, mean(values), _deviation(values)) for x, values in sorted(by_x.items()) if values]
         if not points:
             continue
         xs, ys, errors = zip(*points, strict=True)
@@ -121,12 +157,16 @@ def plot_bars(groups: Mapping[str, Mapping[str, Sequence[float]]], path: Path, *
             [i + (at - (len(settings) - 1) / 2) * width for i in range(len(names))],
             [*map(mean, found)],
             width,
-            yerr=[*map(pstdev, found)],
+            yerr=[*map(_deviation, found)],
             capsize=3,
             label=setting,
         )
     axes.set_xticks(range(len(names)), names)
     _write(figure, axes, path)
+
+
+def _deviation(values: Sequence[float]) -> float:
+    return stdev(values) if len(values) > 1 else 0.0
 
 
 def _axes(title: str, x: str, y: str) -> tuple[Any, Any]:
@@ -151,12 +191,12 @@ def _write(figure: Any, axes: Any, path: Path) -> None:
 @final
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """A table: its runs for so many seeds (quick or not), how to print them, and how to draw them.
+    """A table: its runs (for some seeds or for each row's own, quick or not), how to print and to draw them.
 
     ``options`` are those of the world of its demonstrations that a user may set.
     """
 
-    runs: Callable[[int, bool], Sequence[ExperimentRun[Any]]]
+    runs: Callable[[Seeds, bool], Sequence[ExperimentRun[Any]]]
     table: Callable[[Records], ResultTable]
     plot: Callable[[Records, Path], None] | None = None
     options: tuple[str, ...] = ("objects", "doors")
