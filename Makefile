@@ -8,7 +8,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --disable-pip-version-check --quiet
 # Byte code, as for any installed package: commands start faster.
 COMPILE := $(BIN)/python -m compileall -q src/pdsketch paper/src/pdsketch_paper
-CHECKED := src paper/migrate.py paper/src tests paper/tests benchmarks examples
+CHECKED := src paper/src tests paper/tests benchmarks examples
 
 # One thread a process: the tests run in parallel already.
 export OMP_NUM_THREADS ?= 1

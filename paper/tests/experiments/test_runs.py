@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from dataclasses import asdict
+from pathlib import Path
 
 import pytest
 from paper.tests.experiments.doubles import Config, begun, runs
@@ -13,9 +14,11 @@ from paper.tests.experiments.doubles import Config, begun, runs
 from pdsketch.cli.main import main
 from pdsketch.lang.diagnostics import Error
 from pdsketch_paper.experiments.babyai_tables import EXPERIMENTS, QUICK_EXPANSIONS
-from pdsketch_paper.experiments.reproduce import Request, reproduce
+from pdsketch_paper.experiments.reproduce import EXPERIMENTS as ALL, Request, reproduce
 from pdsketch_paper.experiments.runs import ExperimentRun, run_all, sources
 from pdsketch_paper.experiments.tables import Measured, rate
+
+RESULTS = Path(__file__).parents[3] / "results"
 
 
 @pytest.mark.parametrize("rest", [b"", b"{", b"[]", b"{}", b"\xff", b"[" * 100_000])
@@ -172,3 +175,12 @@ def test_seeds_are_a_number_a_list_or_a_range(words, seeds, capsys, monkeypatch)
     with pytest.raises(LookupError):
         main(["reproduce", "babyai-factors", "--quick", "--seeds", words])
     assert tuple(dict.fromkeys(run.config.seed for run in asked)) == seeds
+
+
+def test_every_published_run_is_one_of_its_table():
+    tables = sorted(RESULTS.glob("*.json"))
+    assert {path.stem for path in tables} <= set(ALL)
+    for path in tables:
+        runs = json.loads(path.read_text())["runs"]
+        known = {run.name: run.code for run in ALL[path.stem].runs(range(3), False)}
+        assert {run["name"]: run["function"] for run in runs}.items() <= known.items()
