@@ -48,16 +48,13 @@ def names(house: House, **options: object) -> list[str]:
     return [action[0] for action in episode.actions]
 
 
-def test_after_three_tries_something_else_is_tried() -> None:
+def test_after_two_tries_something_else_is_tried() -> None:
     done = names(House(jumps=99))
-    assert done[:4] == ["jump", "jump", "jump", "walk"]
-    assert done[-1] == "enter"
-    assert len(done) <= 8
+    assert done == ["jump", "jump", "walk", "enter"]
 
 
-@pytest.mark.parametrize("jumps", [2, 3])
-def test_what_works_at_the_second_or_third_try_is_not_given_up(jumps: int) -> None:
-    assert names(House(jumps=jumps)) == ["jump"] * jumps
+def test_what_works_at_the_second_try_is_not_given_up() -> None:
+    assert names(House(jumps=2)) == ["jump"] * 2
 
 
 def test_where_nothing_else_leads_to_the_goal_it_goes_on() -> None:
@@ -66,7 +63,6 @@ def test_where_nothing_else_leads_to_the_goal_it_goes_on() -> None:
 
 def test_how_often_it_is_tried_can_be_said() -> None:
     assert names(House(jumps=99), tries=1)[:2] == ["jump", "walk"]
-    assert names(House(jumps=5), tries=5) == ["jump"] * 5
 
 
 @pytest.mark.parametrize("tries", [0, -1, 1.5, True, "often"])

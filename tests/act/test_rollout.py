@@ -173,19 +173,48 @@ def test_an_episode_is_planned_for_anew_no_more_often_than_allowed(replans, succ
     assert done.summary["replans"] == (2 if replans is None else min(replans, 2))
 
 
-def test_a_refusal_is_told_to_the_agent_and_kept():
-    class Told(Walker):
-        told = ()
+class Told(Walker):
+    """An agent that keeps what it is told."""
 
-        def was_refused(self, action, episode):
-            self.told += ((action, episode),)
+    heard = ()
 
+    def told(self, success, executed):
+        self.heard += ((success, executed),)
+
+
+def test_an_agent_is_told_the_worlds_word_after_each_step():
     agent = Told()
     done = pds.rollout(agent, Line(refusals=[0]), seeds=[3, 4])
-    assert agent.told == ((RIGHT, 0), (RIGHT, 0))
+    assert agent.heard == ((False, False), (False, True), (True, True), (False, False), (True, True))
     assert [episode.executable for episode in done] == [[False, True, True], [False, True]]
     near = planner(options={"max_expansions": 20})
     assert pds.rollout(near, [Line(refusals=[0]), Line()], seeds=[3, 3]).steps == (3, 2)
+
+
+def test_an_agent_that_stops_at_the_start_is_told_that_the_goal_does_not_hold():
+    class Stubborn(Told):
+        def act(self, state, goal):
+            return RIGHT if self.heard else None
+
+    agent = Stubborn()
+    assert pds.rollout(agent, Line(), seeds=[3]).steps == (2,)
+    assert agent.heard[0] == (False, True)
+    silent = Told(most=0)
+    assert pds.rollout(silent, Line(says=False), seeds=[3]).steps == (0,)
+    assert silent.heard == ()
+
+
+def test_an_agent_for_several_episodes_is_told_which_it_was():
+    class Batch(Told):
+        def act_many(self, states, goals):
+            return [RIGHT] * len(states)
+
+        def told(self, success, executed, episode):
+            self.heard += ((episode, success),)
+
+    agent = Batch()
+    pds.rollout(agent, [Line(), Line()], seeds=[4, 3])
+    assert agent.heard == ((0, True), (1, False), (1, True))
 
 
 def test_that_all_was_executed_is_kept():

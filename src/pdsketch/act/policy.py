@@ -1,8 +1,7 @@
-"""The agent that plans: execute, watch, replan."""
+"""The agent that plans: execute, watch, remember, replan."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, final
@@ -13,21 +12,27 @@ from pdsketch.act.settings import (
     Controller,
     Deviation,
     Tolerance,
+    came_about,
     check_controllers,
+    check_explore,
     check_loop,
     check_tolerance,
     deviations,
     is_count,
 )
-from pdsketch.lang import Step, error
+from pdsketch.lang import Step, error, short, show_atom
 from pdsketch.search import (
     Generator,
     HeuristicSource,
+    Memory,
     ModelOptions,
     ModelSearch,
+    PlanOptions,
     Result,
     Sampler,
+    SkillRates,
     given_heuristic,
+    likeliest_step,
     plan_many,
 )
 from pdsketch.tensor import Model, State, StateBatch
@@ -37,12 +42,16 @@ from pdsketch.training import Episode
 @final
 @dataclass(frozen=True, slots=True)
 class StepRecord:
-    """One step of a run: what was done and why, and how the world answered."""
+    """One step of a run: what was done and why, and how the world answered.
+
+    ``explored``: there was no plan, and the step is a guess at a precondition.
+    """
 
     action: Step
     replanned: bool
     executed: bool
     deviations: tuple[Deviation, ...]
+    explored: bool = False
 
 
 @final
@@ -50,22 +59,20 @@ class StepRecord:
 class _Course:
     """What a policy has in mind for one episode: the rest of a plan, and what the world should look like now.
 
-    ``refused`` are actions that the controller would not execute in the present
-    state; ``results`` are the searches so far, towards this goal. ``acted`` is the last
-    action and the state that it was taken in, ``in_vain`` how often each action has
-    changed nothing in the present state, against the prediction.
+    ``acted`` is the last action and the state that it was taken in, ``denied`` whether the world has said
+    that the goal does not hold; ``results`` are the searches so far, towards this goal.
     """
 
+    memory: Memory
     goal: str | None = None
     rest: list[Step] = field(default_factory=list)
     predicted: State | None = None
-    refused: frozenset[Step] = frozenset()
-    avoided: frozenset[Step] = frozenset()
+    acted: tuple[Step, State] | None = None
+    denied: bool = False
+    explored: bool = False
     results: list[Result] = field(default_factory=list)
     trace: list[StepRecord] = field(default_factory=list)
     deviations: tuple[Deviation, ...] = ()
-    acted: tuple[Step, State] | None = None
-    in_vain: Counter[Step] = field(default_factory=Counter)
 
 
 @final
@@ -77,11 +84,14 @@ class Policy:
     model predicted, up to ``tolerance``, and plans anew when it does not. That is
     one number, or numbers by predicate; else the tolerance of each variable's
     type or, of encoded ones, the noise that `fit` recorded, whichever is larger.
-    An action that ``tries`` times changed nothing in a state, against the prediction, is then avoided there
-    as long as something else leads to the goal.
+    It remembers what failed, was refused, or did not come about as predicted, by likeness of states: a step
+    that failed ``tries`` times in like states is avoided as long as something else leads to the goal, and
+    less certain steps cost more. Where the model believes the goal and the world denies it, that state counts
+    as no goal. ``explore=0.2``: where there is no plan, the step is tried whose precondition has the
+    highest truth from 0.2 to 0.5.
     ``loop="open"`` carries out one plan, whatever happens; ``max_replans`` bounds
     how often an episode is planned for anew.
-    ``options`` go to `pdsketch.plan_many`.
+    ``options`` go to `pdsketch.plan_many`; their time limit holds for each decision.
     ``result`` is the outcome of the latest planning, ``trace`` the steps of the
     latest run.
     """
@@ -96,8 +106,10 @@ class Policy:
     loop: Literal["closed", "open"] = "closed"
     max_replans: int | None = None
     samplers: Mapping[str, Sampler] = field(default_factory=dict)
-    tries: int = 3
+    tries: int = 2
+    explore: float | None = None
     result: Result | None = field(default=None, init=False)
+    rates: SkillRates = field(default_factory=SkillRates, init=False)
     _courses: dict[int, _Course] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -110,15 +122,13 @@ class Policy:
         check_loop(self.loop, self.max_replans)
         if not is_count(self.tries) or not self.tries:
             raise error("bad-limit", f"`tries` is a whole number above 0; {self.tries!r:.40} is given")
+        check_explore(self.explore)
 
-    def act(self, state: State, goal: str, *, refused: frozenset[Step] = frozenset()) -> Step | None:
-        """The next action towards the goal; None when it holds or no plan was found (see ``result``).
+    def act(self, state: State, goal: str) -> Step | None:
+        """The next action towards the goal.
 
-        ``refused`` are actions that a controller would not execute in this very state.
+        None when it holds and the world has not denied it (`told`), or no plan was found (``result``).
         """
-        if refused:
-            course = self._course(0)
-            course.rest, course.refused, course.avoided = [], refused, frozenset()
         return self.act_some({0: state}, {0: goal})[0]
 
     def act_many(self, states: Sequence[State], goals: Sequence[str] | str) -> list[Step | None]:
@@ -136,13 +146,21 @@ class Policy:
         """
         return self._act(states, goals, all_=False)
 
-    def was_refused(self, action: Step, episode: int) -> None:
-        """The controller did not execute the action: in this state, others are tried first."""
+    def told(self, success: bool | None, executed: bool, episode: int = 0) -> None:
+        """The world's word after a step: whether the goal is reached, and whether the action was executed."""
         course = self._course(episode)
+        course.denied = success is not None and not success
+        if executed or not course.trace:
+            return
         course.trace[-1] = replace(course.trace[-1], executed=False)
-        if self.loop == "closed":
-            course.refused = course.avoided | {action}
+        if self.loop == "closed" and course.acted is not None:
+            course.memory.failed(*course.acted, refused=True)
             course.rest, course.predicted = [], None
+
+    def interrupted(self, episode: int = 0) -> None:
+        """Somebody else acts: what was planned and predicted is void."""
+        course = self._course(episode)
+        course.rest, course.predicted = [], None
 
     def account(self, episode: int) -> dict[str, float]:
         """Whether there was a plan at first, what it took to find it, and how often there was another one."""
@@ -151,10 +169,11 @@ class Policy:
             "planned": float(bool(results) and results[0].solved),
             "expanded": float(results[0].expanded if results else 0),
             "replans": float(max(0, len(results) - 1)),
+            "out-of-time": float(bool(results) and results[-1].status == "out-of-time"),
         }
 
     def reset(self) -> None:
-        """Forget the current plans."""
+        """Forget the current plans, and what was met in these episodes; how often skills succeed is kept."""
         self._courses = {}
 
     @property
@@ -175,8 +194,8 @@ class Policy:
 
         ``goal`` is a formula, ``observe(env)`` returns the state. Controllers act on ``env``; without one,
         its ``step`` is given the action. Success is what ``success(env)`` says; else what ``info["success"]``
-        says, or a positive reward at termination; else it is None: nobody said. The run also ends where the
-        model believes that the goal holds, but that is no success for a model to learn from. Steps that a
+        says, or a positive reward at termination; else it is None: nobody said. Then the run also ends where
+        the model believes that the goal holds, but that is no success for a model to learn from. Steps that a
         controller refused are kept in the episode, marked in ``executable``.
         """
         _check_run(observe, max_steps)
@@ -193,7 +212,9 @@ class Policy:
         return done.episode(with_executed=bool(self.controllers))
 
     def _course(self, episode: int) -> _Course:
-        return self._courses.setdefault(episode, _Course())
+        if episode not in self._courses:
+            self._courses[episode] = _Course(Memory(self.model, self.rates, self.tries))
+        return self._courses[episode]
 
     def _believes(self, state: State, goal: str) -> bool:
         return bool(self.model.holds(state, goal, crisp=True) > 0.5)
@@ -219,54 +240,76 @@ class Policy:
             course.goal, course.rest, course.results = goal, [], []
         if self.loop == "closed" and course.predicted is not None:
             course.deviations = deviations(course.predicted, state, self.tolerance, self.model.notes)
+            self._remember(course, state)
             course.predicted = None
-            self._count_vain(course, state)
         if course.rest and not course.deviations:
             return False
         course.rest = []
         most = 0 if self.loop == "open" else self.max_replans
         return most is None or len(course.results) <= most
 
-    def _count_vain(self, course: _Course, state: State) -> None:
-        """Count an action that changed nothing, against the prediction; it counts as refused after some."""
+    def _remember(self, course: _Course, state: State) -> None:
+        """Whether the last step did what it should."""
         assert course.acted is not None
-        action, before = course.acted
-        # Something came about, if not what was predicted: that was no action in vain.
-        if not course.deviations or deviations(before, state, self.tolerance, self.model.notes):
-            course.in_vain.clear()
-            return
-        course.in_vain[action] += 1
-        futile = {step for step, times in course.in_vain.items() if times >= self.tries}
-        course.refused = course.refused | futile
+        assert course.predicted is not None
+        step, before = course.acted
+        if came_about(before, course.predicted, state, self.tolerance, self.model.notes):
+            course.memory.succeeded(step, before)
+        else:
+            course.memory.failed(step, before)
 
     def _plan(self, states: Mapping[int, State], goals: Mapping[int, str]) -> None:
-        """A new plan for each of these episodes; first without what was refused.
+        """A new plan for each of these episodes; first without what failed again and again.
 
-        What was refused once may be accepted later: where nothing else leads to the
-        goal, it is tried again.
+        What failed may succeed later: where nothing else leads to the goal, it is tried again.
         """
-        refusals = {i: self._course(i).refused for i in states}
-        # One batch for each set of refusals: `refused` is an option of a search, not of a problem.
-        for refused in dict.fromkeys(refusals.values()):
-            same = [i for i in states if refusals[i] == refused]
-            self._search(same, states, goals, refused)
-            failed = [i for i in same if not self._course(i).rest]
-            if refused and failed:
-                self._search(failed, states, goals, frozenset(), again=True)
+        self._note_denials(states, goals)
+        burdened = [i for i in states if self._course(i).memory.speaks]
+        self._search([i for i in states if i not in burdened], states, goals)
+        self._search(burdened, states, goals, share=0.5)
+        failed = [i for i in burdened if not self._course(i).rest]
+        self._search(failed, states, goals, share=0.5, again=True)
+        if self.explore is not None:
+            for i in states:
+                if not self._course(i).rest and self._course(i).results[-1].plan is None:
+                    self._explore(self._course(i), states[i], goals[i])
+
+    def _note_denials(self, states: Mapping[int, State], goals: Mapping[int, str]) -> None:
+        """Where the model believes a goal that the world denies, that state is no goal."""
+        denied = [i for i in states if self._course(i).denied and self.loop == "closed"]
+        if not denied:
+            return
+        held = self.model.holds(
+            StateBatch.of([states[i] for i in denied]), [goals[i] for i in denied], crisp=True
+        )
+        for i, holds in zip(denied, (held > 0.5).tolist(), strict=True):
+            if holds:
+                goal = self.model.formula(states[i].batch, goals[i])
+                self._course(i).memory.denied(goal, states[i])
 
     def _search(
         self,
         episodes: Sequence[int],
         states: Mapping[int, State],
         goals: Mapping[int, str],
-        refused: frozenset[Step],
         *,
+        share: float = 1.0,
         again: bool = False,
     ) -> None:
-        given: ModelOptions = {"generators": self.generators, "samplers": self.samplers}
-        options: ModelOptions = {**given, **self.options, "refused": refused}
-        options.setdefault("search", self.search)
-        options.setdefault("heuristic", self.heuristic)
+        """Plan for some episodes, each with this share of the time limit; ``again``: with nothing barred."""
+        if not episodes:
+            return
+        limit = self.options.get("time_limit", PlanOptions().time_limit)
+        memories = [self._course(i).memory for i in episodes]
+        options: ModelOptions = {
+            "search": self.search,
+            "heuristic": self.heuristic,
+            "generators": self.generators,
+            "samplers": self.samplers,
+            **self.options,
+            "time_limit": None if limit is None else limit * share * len(episodes),
+            "memories": [memory.unbarred() for memory in memories] if again else memories,
+        }
         results = plan_many(
             self.model, [states[i] for i in episodes], [goals[i] for i in episodes], **options
         )
@@ -276,6 +319,19 @@ class Policy:
             course.results = [*(course.results[:-1] if again else course.results), result]
             self.result = result
 
+    def _explore(self, course: _Course, state: State, goal: str) -> None:
+        """The likeliest step that the model does not think possible, where there is no plan."""
+        options = {**self.options, "generators": self.generators, "samplers": self.samplers}
+        found = likeliest_step(self.model, state, goal, course.memory, self.explore or 0.0, options)
+        if found is None:
+            return
+        step, truth = found
+        said = (
+            f"no plan was found: {show_atom(short(step))} is tried, whose precondition has truth {truth:.2f}"
+        )
+        result = replace(course.results[-1], warnings=(*course.results[-1].warnings, said))
+        course.rest, course.explored, course.results[-1], self.result = [step], True, result, result
+
     def _next(self, states: Mapping[int, State], planned: set[int]) -> dict[int, Step | None]:
         """The first step of each plan, and what it should lead to."""
         chosen: dict[int, Step | None] = {}
@@ -284,8 +340,9 @@ class Policy:
             chosen[i] = course.rest.pop(0) if course.rest else None
             action = chosen[i]
             if action is not None:
-                course.trace.append(StepRecord(action, i in planned, True, course.deviations))
-            course.avoided, course.refused, course.deviations = course.refused, frozenset(), ()
+                record = StepRecord(action, i in planned, True, course.deviations, course.explored)
+                course.trace.append(record)
+            course.deviations, course.explored = (), False
         taken = {i: action for i, action in chosen.items() if action is not None}
         if self.loop == "closed" and taken:
             before = StateBatch.of([states[i] for i in taken])

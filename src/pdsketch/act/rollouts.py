@@ -96,6 +96,12 @@ class Rollouts(Sequence[Episode]):
         return tuple(len(episode.actions) for episode in self.episodes)
 
     @property
+    def out_of_time(self) -> int:
+        """How many episodes failed whose last plan was not found within the time limit."""
+        ends = zip(self.success, self.accounts, strict=True)
+        return sum(not success and account.get("out-of-time", 0) > 0 for success, account in ends)
+
+    @property
     def summary(self) -> dict[str, float | None]:
         """Means over the episodes.
 
@@ -137,7 +143,9 @@ class Rollouts(Sequence[Episode]):
             for name, value in numbers.items()
             if value is not None and name != "episodes"
         )
-        return f"{len(self)} episodes: {said}"
+        late = f" ({self.out_of_time} of them out of time)" if self.out_of_time else ""
+        failed = sum(success is False for success in self.success)
+        return f"{len(self)} episodes: {said}" + (f"; {failed} failed{late}" if failed else "")
 
     def save(self, folder: str | PathLike[str]) -> None:
         """Write the episodes into a folder, as `pdsketch data` does."""
@@ -190,19 +198,31 @@ def rollout(
 def play(agent: Agent, plays: list[Play], max_steps: int) -> list[Play]:
     """Act in lock-step until all episodes have ended."""
     agent.reset()
-    refused = getattr(agent, "was_refused", None)
+    told = _teller(agent)
     active = dict(enumerate(plays))
     while active := {i: p for i, p in active.items() if not p.stopped and len(p.actions) < max_steps}:
         states = {i: p.states[-1] for i, p in active.items()}
         # An agent that plans answers for some episodes alone, and plans once all of them need it.
         for i, action in act_some(agent, states, {i: p.goal for i, p in active.items()}).items():
             active[i].take(action)
-            if action is not None and not active[i].executed[-1] and refused is not None:
-                refused(action, i)
+            if told is not None and action is not None:
+                told(active[i].success[-1], active[i].executed[-1], i)
+            elif told is not None and not active[i].actions and active[i].success[-1] is False:
+                # It stops before it was told anything.
+                told(False, True, i)
+                active[i].take(act_some(agent, {i: states[i]}, {i: active[i].goal})[i])
     account = getattr(agent, "account", None)
     for i, one in enumerate(plays):
         one.account = account(i) if account is not None else {}
     return plays
+
+
+def _teller(agent: Agent) -> Callable[[bool | None, bool, int], None] | None:
+    """What is called with the world's word; an agent that acts in one episode at a time is told no number."""
+    told: Any = getattr(agent, "told", None)
+    if told is None or acts_in_batches(agent):
+        return told  # type: ignore[no-any-return]
+    return lambda success, executed, _: told(success, executed)
 
 
 def _over(world: World) -> bool:

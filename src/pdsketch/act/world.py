@@ -11,9 +11,11 @@ speed, and `pdsketch.rollout` uses what is there:
   at least one of them, and is asked about the others again; thus an agent that
   plans lets the others go on until all of them need a plan.
 
-Further optional methods: ``was_refused(action, episode)`` tells the agent that the
-controller did not accept an action; ``account(episode)`` returns numbers to keep
-of an episode (how often it planned, say).
+Further optional methods: ``told(success, executed)`` is called after each step with the
+world's word on the goal and whether the controller accepted the action, and where an agent
+that was told nothing yet stops in a state that is no success, which it may take back; agents
+that act for several episodes are told the episode's number, too. ``account(episode)`` returns
+numbers to keep of an episode (how often it planned, say).
 """
 
 from __future__ import annotations

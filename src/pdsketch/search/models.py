@@ -194,7 +194,8 @@ def plan_models(
                 left = [i for i in range(len(listed)) if i not in found]
                 with share_of(budget, level).running() as share:
                     some = [listed[i] for i in left], [wanted[i] for i in left]
-                    own = replace(options, confidence=level)
+                    memories = tuple(options.memories[i] for i in left) if options.memories else ()
+                    own = replace(options, confidence=level, memories=memories)
                     results = _Planning(model, *some, own, started, share).results() if left else []
                 for i, result in zip(left, results, strict=True):
                     if result.solved or level == CRISP_TRUTH:
@@ -279,7 +280,7 @@ class _Planning:
         with self.budget.grace().running(), suppress_limits():
             failed, _ = self._replayed(range(len(self.states)), plans) if plans else ({}, {})
             for i, plan in plans.items():
-                if failed.get(i, _NOT_REPLAYED) is None and plan[0] not in self.options.refused:
+                if failed.get(i, _NOT_REPLAYED) is None and not self._remembers(i):
                     found[i] = replace(found[i], plan=plan)
 
     def _try_abstractly(self, pools: Sequence[Candidates | None], found: dict[int, Result]) -> None:
@@ -304,9 +305,13 @@ class _Planning:
         budget: Budget,
     ) -> None:
         """Plans from the abstraction that the model accepts; what has none is left to search in the model."""
-        if self.options.refused or self.options.snap or self.options.samplers:
+        if self.options.snap or self.options.samplers:
             return
-        ready = {i: pool.values for i, pool in enumerate(pools) if i not in found and pool is not None}
+        ready = {
+            i: pool.values
+            for i, pool in enumerate(pools)
+            if i not in found and pool is not None and not self._remembers(i)
+        }
         if not ready:
             return
         problems = {i: (self.states[i], self.goals[i], values) for i, values in ready.items()}
@@ -356,6 +361,7 @@ class _Planning:
         """One round; None for a problem that the next round may still solve."""
         roots = StateBatch.of([self.states[i] for i in left])
         goals = [self.goals[i] for i in left]
+        memories = [self.options.memories[i] for i in left] if self.options.memories else []
         space = Space(
             self.model,
             roots,
@@ -364,9 +370,10 @@ class _Planning:
             snap=self.options.snap,
             costs=self.costs,
             resolution=self.options.resolution,
+            memories=memories,
         )
         searched = Searched(self.model, goals, space.roots, space.universes, self.costs, pools, self.margin)
-        goal_test = GoalTest(self.model, goals, space.universes, self.margin)
+        goal_test = GoalTest(self.model, goals, space.universes, self.margin, memories)
         options = self._round_options(left, number, last=last)
         with_ao = self.with_ao and (self.with_rules or self.options.search != "portfolio")
         orders, less = orders_of(self.options, searched, with_ao=with_ao, sampled=self.sampled)
@@ -429,7 +436,13 @@ class _Planning:
     def _is_exact(self, space: Space) -> bool:
         """Whether all states of a space are told apart, and all actions tried."""
         sampled = any(t.choices is None and t.prim != "bool" for t in value_types(self.model.domain))
-        return all(p.exact for p in space.prints.values()) and not sampled and not self.options.refused
+        remembers = any(map(self._remembers, range(len(self.states))))
+        return all(p.exact for p in space.prints.values()) and not sampled and not remembers
+
+    def _remembers(self, i: int) -> bool:
+        """Whether something did not go as planned: the abstraction knows nothing of it."""
+        memory = self.options.memories[i] if self.options.memories else None
+        return memory is not None and memory.speaks
 
     def _has_room(self, i: int) -> bool:
         limit = self.options.max_expansions

@@ -5,18 +5,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict, final, get_args
 
 from pdsketch.budget import DEFAULT_MEGABYTES, Budget, current
 from pdsketch.heuristics import NAMES, unknown_heuristic
-from pdsketch.lang import Step, dataclass, did_you_mean, error
+from pdsketch.lang import dataclass, did_you_mean, error
 from pdsketch.options import at_least, checked, not_negative, number, one_of, option
 from pdsketch.search.heuristics import HeuristicSource, find_model_heuristic, given_heuristic
 from pdsketch.search.result import SearchProgress, Trace
 
 if TYPE_CHECKING:
+    from pdsketch.search.memory import Memory
     from pdsketch.tensor import Model, State
 
 LatentSearch = Literal["astar", "wastar", "gbfs"]
@@ -93,7 +94,9 @@ class PlanOptions:
     samplers: Mapping[str, Sampler] = option(
         dict, 'values for a parameter, given the objects beside it: `{"move-to.?p": fn}`', of="model"
     )
-    refused: frozenset[Step] = option(frozenset, "steps that are not tried in the first state", of="model")
+    memories: Sequence[Memory | None] = option(
+        tuple, "what acting has shown, of each problem: `Policy` keeps it", of="model"
+    )
     costs: bool | None = option(
         None, "whether actions cost what they say, or 1 each; unless given, as the problem or the domain says"
     )
@@ -126,7 +129,7 @@ class _PlanOptions(TypedDict, total=False):
     candidates: Sources
     generators: Mapping[str, Generator]
     samplers: Mapping[str, Sampler]
-    refused: frozenset[Step]
+    memories: Sequence[Memory | None]
     costs: bool | None
     watch: Watch | None
     trace: Trace | None

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 import pdsketch as pds
+from pdsketch.search import Memory
 from pdsketch.tensor.states.codes import Codes, note_codes
 
 TOLL = """
@@ -89,24 +90,19 @@ def test_the_memory_limit_holds_and_is_told():
     assert pds.plan(switches(state), state, "(dark)", heuristic="blind").status == "unsolvable"
 
 
-def test_an_action_that_was_refused_is_not_the_first_step():
+def test_a_step_that_was_refused_is_not_planned_and_its_failure_proves_nothing():
     state = lamps(0)
     model, goal = switches(state), "(= (level l0) 1)"
     assert pds.plan(model, state, goal, heuristic="blind").plan == [("up", "l0")]
-    refused = frozenset([("up", "l0")])
-    found = pds.plan(model, state, goal, heuristic="blind", refused=refused)
+    memory = Memory(model)
+    memory.failed(("up", "l0"), state, refused=True)
+    found = pds.plan(model, state, goal, heuristic="blind", memories=[memory])
     assert found.plan == [("all-up",)]
-    everything = frozenset([("up", "l0"), ("all-up",), ("down", "l0")])
+    memory.failed(("all-up",), state, refused=True)
+    memory.failed(("down", "l0"), state, refused=True)
     # What a controller refuses now it may accept later: that there is no other way proves nothing.
-    assert pds.plan(model, state, goal, heuristic="blind", refused=everything).status == "gave-up"
-
-
-def test_a_refused_action_may_be_taken_later_in_the_plan():
-    state = lamps(0, 0)
-    refused = frozenset([("up", "l0")])
-    found = pds.plan(switches(state), state, "(and (= (level l0) 1) (= (level l1) 0))", refused=refused)
-    assert found.solved
-    assert found.plan[0] != ("up", "l0")
+    found = pds.plan(model, state, goal, heuristic="blind", memories=[memory])
+    assert found.status == "gave-up"
 
 
 AIM = """

@@ -170,10 +170,11 @@ class Explorer:
         """The next action in the one episode that there is."""
         return self.act_some({0: state}, {0: goal})[0]
 
-    def was_refused(self, action: Step, episode: int) -> None:
-        """The policy avoids an action that it chose and that was refused."""
-        if self._courses[episode].own:
-            self._policy.was_refused(action, episode)
+    def told(self, success: bool | None, executed: bool, episode: int = 0) -> None:
+        """The policy hears of the actions that it chose; the world's success is not that of a subgoal."""
+        course = self._courses[episode]
+        if course.own:
+            self._policy.told(success if course.aim is None else None, executed, episode)
 
     def act_some(self, states: Mapping[int, State], goals: Mapping[int, str]) -> dict[int, Step | None]:
         """Actions of the episodes that can go on without planning; where there is none, of some others."""
@@ -204,6 +205,8 @@ class Explorer:
 
     def _astray(self, episode: int, state: State) -> Step | None:
         course = self._courses[episode]
+        if course.own:
+            self._policy.interrupted(episode)
         course.stray, course.idle, course.own = course.walks or self._draws_stray(), 0, False
         return self._walk.act(state, "")
 

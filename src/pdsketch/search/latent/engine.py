@@ -322,10 +322,9 @@ class BestFirstSearch:
         if not len(nodes):
             return
         batch = self.space.batch(nodes)
-        refusing = bool(self.options.refused) and bool((nodes < self.space.roots.size).any())
         made: list[Children] = []
         for part in self.space.expand(batch, nodes):
-            made.append(self._without_refused(part, nodes) if refusing else part)
+            made.append(part)
             if sum(map(len, made)) * self.space.row_bytes > PORTION:
                 self._admit(made, batch, nodes)
                 made = []
@@ -352,20 +351,6 @@ class BestFirstSearch:
         parent = parent[index]
         depth = self.frontier.depth[parent] + 1
         self._open(children, problems[index], cost[index], parent, depth, entry[index])
-
-    def _without_refused(self, part: Children, nodes: Tensor) -> Children:
-        """Successors of a root by other actions than those that a controller refused there."""
-        keep = []
-        for i, parent in enumerate(part.parent.tolist()):
-            root = nodes[parent] < self.space.roots.size
-            step = (
-                self.space.step(int(nodes[parent]), int(part.action[i]), int(part.instance[i]))
-                if root
-                else None
-            )
-            if step not in self.options.refused:
-                keep.append(i)
-        return part.select(torch.tensor(keep, dtype=torch.int64, device=self.space.device))
 
     def _open(
         self,

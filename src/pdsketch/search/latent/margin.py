@@ -17,13 +17,14 @@ from torch import Tensor
 
 from pdsketch.budget import Budget, Portions
 from pdsketch.lang import Expr, Form, ObjectType, Step, Variable, lift_objects
+from pdsketch.search.memory import Memory
 from pdsketch.search.result import Result
 from pdsketch.tensor import FuzzyLogic, Model, Node, Run, State, StateBatch, Universe, logic_of
 
 CRISP_TRUTH: Final = 0.5
 """Above it, a blank is taken to be true."""
 
-_SOFT: Final[FuzzyLogic] = logic_of("godel")
+SOFT: Final[FuzzyLogic] = logic_of("godel")
 
 
 @final
@@ -36,13 +37,13 @@ class Margin:
 
     def of_formula(self, model: Model, expr: Expr, variables: Sequence[Variable]) -> Node | None:
         """The truth of an expression, between 0 and 1; None where two-valued truth will do."""
-        return None if self.is_crisp else model.engine.grounded(expr, variables, _SOFT)
+        return None if self.is_crisp else model.engine.grounded(expr, variables, SOFT)
 
     def of_action(self, model: Model, action: str) -> Callable[[Run], Tensor] | None:
         """How surely an action does what it should, likewise: its precondition and its gates."""
         if self.is_crisp:
             return None
-        program = model.engine.program(action, _SOFT)
+        program = model.engine.program(action, SOFT)
         return lambda run: torch.minimum(_per_instance(program.precondition(run)), program.decided(run))
 
     def table(self, model: Model, batch: StateBatch, atom: Expr, variables: Sequence[Variable]) -> Tensor:
@@ -54,7 +55,7 @@ class Margin:
         run = model.engine.open(batch)
         if self.is_crisp:
             return model.engine.table(run, atom, variables).bool()
-        return model.engine.table(run, atom, variables, _SOFT)
+        return model.engine.table(run, atom, variables, SOFT)
 
     def clear_steps(self, model: Model, batch: StateBatch, steps: Sequence[Step]) -> Tensor:
         """Which states' steps hold by the margin, ``[state]``."""
@@ -133,7 +134,8 @@ class GoalTest:
     """The truth of each problem's goal in any state of it.
 
     ``goals`` and ``universes`` (the objects) have an entry for each problem; goals of one form are one
-    program of ``model``. What counts as true is said by ``margin``.
+    program of ``model``. What counts as true is said by ``margin``; what the world denied, as ``memories``
+    know, does not.
     """
 
     def __init__(
@@ -142,8 +144,10 @@ class GoalTest:
         goals: Sequence[Expr],
         universes: Sequence[Universe],
         margin: Margin = NO_MARGIN,
+        memories: Sequence[Memory | None] = (),
     ) -> None:
         self._engine = model.engine
+        self._denials = {p: (goals[p], m) for p, m in enumerate(memories) if m is not None and m.speaks}
         self._portions = Portions()
         self._margin = margin
         analysis = model.domain.analysis
@@ -153,7 +157,13 @@ class GoalTest:
     def truth(self, batch: StateBatch, problems: Tensor) -> Tensor:
         """Whether each state satisfies the goal of its problem, ``[state]``."""
         parts = [self._truth(batch.span(some), problems[some]) for some in self._portions.of(batch.size)]
-        return parts[0] if len(parts) == 1 else torch.cat(parts)
+        held = parts[0] if len(parts) == 1 else torch.cat(parts)
+        for problem, (goal, memory) in self._denials.items():
+            rows = (held & (problems == problem)).nonzero().squeeze(1)
+            denied = memory.denies(goal, batch.select(rows)) if len(rows) else None
+            if denied is not None:
+                held[rows] &= ~denied
+        return held
 
     def _truth(self, batch: StateBatch, problems: Tensor) -> Tensor:
         if len(self._groups) == 1:

@@ -20,6 +20,7 @@ from pdsketch.search.latent.fingerprint import Fingerprint, fingerprints, of_pro
 from pdsketch.search.latent.growing import capacity, grown, row_bytes
 from pdsketch.search.latent.instances import Candidates, Instances, checked_cost
 from pdsketch.search.latent.margin import NO_MARGIN, Margin
+from pdsketch.search.memory import Memory
 from pdsketch.tensor import Model, Run, StateBatch, codes_of, is_sound
 
 Tables = dict[str, Tensor]
@@ -38,7 +39,8 @@ class Space:
     ``roots`` are the initial states, ``candidates`` the values that arguments may have, an entry for each
     problem; ``model`` predicts successors. With ``snap``, their floats are rounded to their codes;
     ``resolution`` tells floats apart in steps of that size instead. With ``costs``, actions cost what they
-    say, else 1. Preconditions and gates must hold by the ``margin``.
+    say, else 1. Preconditions and gates must hold by the ``margin``. Steps have the prices of ``memories``,
+    an entry for each problem, and are left out where these are infinite.
 
     ``runaways`` counts, for a problem, the successors that were dropped because they are not finite, by the
     action and the predicate.
@@ -54,8 +56,10 @@ class Space:
         costs: bool,
         resolution: float | None = None,
         margin: Margin = NO_MARGIN,
+        memories: Sequence[Memory | None] = (),
     ) -> None:
         self.model = model
+        self._memories = {p: memory for p, memory in enumerate(memories) if memory is not None}
         self.domain = model.domain
         self.roots = roots
         self.device = roots.device
@@ -180,12 +184,15 @@ class Space:
         arguments = instances.arguments(problems, some)
         run = states.ground(arguments, count)
         allowed = self._allowed(number, run, instances.existing(problems, some))
+        price = self._price(number, batch, problems, arguments)
+        if price is not None:
+            allowed = price.isfinite() if allowed is None else allowed & price.isfinite()
         if allowed is not None and int(allowed.sum()) < allowed.numel() // 2:
-            return self._apply_few(number, some.start, batch, problems, shares, allowed, arguments)
+            return self._apply_few(number, some.start, batch, problems, shares, allowed, arguments, price)
         new = self._actions[number].written(run)
         parent = torch.arange(batch.size, device=self.device).repeat_interleave(count)
         instance = torch.arange(some.start, some.stop, device=self.device).repeat(batch.size)
-        made = self._children(number, run, parent, instance, problems, shares, new)
+        made = self._children(number, run, parent, instance, problems, shares, new, price)
         made = made if allowed is None else made.select(allowed.reshape(-1).nonzero().squeeze(1))
         return self._finite(number, made, problems)
 
@@ -198,6 +205,7 @@ class Space:
         shares: Tensor,
         allowed: Tensor,
         arguments: Mapping[str, Tensor],
+        price: Tensor | None,
     ) -> Children | None:
         """The same where few of the instances, from ``first`` on, are allowed: those alone."""
         parent, instance = allowed.nonzero(as_tuple=True)
@@ -207,8 +215,28 @@ class Space:
         few = {name: value[parent, instance].unsqueeze(1) for name, value in arguments.items()}
         run = self.model.engine.open(chosen).ground(few, 1)
         new = self._actions[number].written(run)
-        made = self._children(number, run, parent, instance + first, problems, shares, new)
+        price = None if price is None else price[parent, instance]
+        made = self._children(number, run, parent, instance + first, problems, shares, new, price)
         return self._finite(number, made, problems)
+
+    def _price(
+        self, number: int, batch: StateBatch, problems: Tensor, arguments: Mapping[str, Tensor]
+    ) -> Tensor | None:
+        """What instances cost more by what was met, ``[state, instance]``; None: nothing."""
+        if not self._memories:
+            return None
+        action = self._actions[number].action.name
+        count = max((a.shape[1] for a in arguments.values()), default=1)
+        usual = max(memory.rates.price(action) for memory in self._memories.values())
+        found = torch.full((batch.size, count), usual, dtype=torch.float64, device=self.device)
+        knowing = {p: memory for p, memory in self._memories.items() if memory.knows(action)}
+        for problem, memory in knowing.items():
+            rows = (problems == problem).nonzero().squeeze(1)
+            if not len(rows):
+                continue
+            own = {name: values.index_select(0, rows) for name, values in arguments.items()}
+            found[rows] = memory.prices(action, batch.select(rows), own)
+        return found if knowing or usual else None
 
     def _children(
         self,
@@ -219,6 +247,7 @@ class Space:
         problems: Tensor,
         shares: Tensor,
         new: Tables,
+        price: Tensor | None,
     ) -> Children:
         shares = shares.index_select(0, parent)
         owners = problems.index_select(0, parent)
@@ -227,6 +256,8 @@ class Space:
             tables[name] = rounded = self._rounding[name].snap(table) if self.snap else table
             shares[:, self._order[name]] = self._share(name, rounded, owners)
         cost = self._cost(number, run)
+        if price is not None:
+            cost = cost + price.reshape(-1)
         return Children(parent, torch.full_like(parent, number), instance, cost, shares, tables)
 
     def _cost(self, number: int, run: Run) -> Tensor:
