@@ -55,8 +55,8 @@ public:
     int n_rows() const { return first_axiom() + n_axioms(); }
 };
 
-// A goal for a draft, with derived facts of its own behind those of the draft, all in one layer. Bodies of
-// their axioms are over facts before the head.
+// A goal for a draft, with derived facts of its own behind those of the draft. Bodies of their axioms are over
+// facts before the head, so that each stands in a layer of its own, from `layer` on.
 struct Goal {
     std::vector<Id> literals;
     bool possible = true;

@@ -112,7 +112,10 @@ private:
 
     Id renumbered(Id literal) const { return 2 * number_[literal >> 1] + (literal & 1); }
     bool is_derived(Id fact) const { return fact >= draft_.n_facts() || draft_.arrays.derived[fact]; }
-    Id layer(Id fact) const { return fact >= draft_.n_facts() ? goal_.layer : draft_.arrays.layers[fact]; }
+    Id layer(Id fact) const {
+        const Id own = fact - draft_.n_facts();
+        return own >= 0 ? goal_.layer + own : draft_.arrays.layers[fact];
+    }
 
     const Draft& draft_;
     const Goal& goal_;

@@ -22,7 +22,7 @@ typedef struct {
     pds_rows groups;
 } pds_draft_arrays;
 
-/* A goal, with derived facts of its own behind those of the draft, all in one layer. */
+/* A goal, with derived facts of its own behind those of the draft, each in a layer of its own from `layer` on. */
 typedef struct {
     int64_t n_literals, n_facts, n_axioms;
     const int32_t* literals;

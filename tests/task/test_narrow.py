@@ -55,7 +55,7 @@ def test_a_goal_may_be_added_with_facts_of_its_own(drawn, data):
     for new in range(n, n + data.draw(st.integers(1, 3))):
         below = st.one_of(
             st.integers(0, 2 * n - 1),
-            st.integers(n, new - 1).map(lambda f: 2 * f) if new > n else st.nothing(),
+            st.integers(2 * n, 2 * new - 1) if new > n else st.nothing(),
         )
         axioms += [
             (new, body) for body in data.draw(st.lists(st.lists(below, max_size=2), min_size=1, max_size=3))
@@ -66,7 +66,7 @@ def test_a_goal_may_be_added_with_facts_of_its_own(drawn, data):
         np.concatenate([init, np.zeros(top - n, np.bool_)]),
         np.zeros(top, np.bool_),
         np.concatenate([derived, np.ones(top - n, np.bool_)]),
-        np.concatenate([layer, np.full(top - n, 9, np.int32)]).astype(np.int32),
+        np.concatenate([layer, np.arange(9, 9 + top - n, dtype=np.int32)]).astype(np.int32),
     )
     goal = prepare_goal(wanted.goal, axioms, possible=draft.possible, n_facts=top - n, layer=9)
     prepared = prepare(draft, derived, layer, current())

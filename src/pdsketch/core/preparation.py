@@ -210,8 +210,8 @@ class PreparedDraft(Owned):
 class PreparedGoal(Owned):
     """A goal for a draft: ``literals``, and ``n_facts`` derived facts of its own with their axioms.
 
-    The axioms, ``axiom_heads`` with ``axiom_bodies``, stand in one ``layer``. Where it is not ``possible``,
-    the goal contradicts itself.
+    The bodies of the axioms, ``axiom_heads`` with ``axiom_bodies``, are over facts before the head, and each
+    fact has a layer of its own, from ``layer`` on. Where it is not ``possible``, the goal contradicts itself.
     """
 
     def __init__(

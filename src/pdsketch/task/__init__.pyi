@@ -4,4 +4,4 @@ from pdsketch.task.explanation import explain as explain
 from pdsketch.task.fragment import classify as classify
 from pdsketch.task.grounding import UNREACHABLE as UNREACHABLE, Grounding as Grounding, ground as ground
 from pdsketch.task.task import Task as Task
-from pdsketch.task.template import Narrowing as Narrowing, Template as Template
+from pdsketch.task.template import GoalFormula as GoalFormula, Narrowing as Narrowing, Template as Template

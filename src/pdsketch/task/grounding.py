@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from itertools import pairwise
 from typing import Final, final
 
 import numpy as np
 
 from pdsketch.budget import DEFAULT_MEGABYTES, UNLIMITED, Budget, OutOfMemoryError, current
-from pdsketch.core import Ints
+from pdsketch.core import Ints, Longs
 from pdsketch.lang import Error, Fact, Problem, Span, dataclass
 from pdsketch.task.bodies import Bodies, bodies_of
 from pdsketch.task.compiler import compile_rules
@@ -85,7 +86,6 @@ class Grounding:
             drafter = Drafter(problem, bodies, self.residues, numbers, budget)
             self.draft: Draft = drafter.draft(goal)
             self._tables = drafter.tables
-            self.small: Small = simplify(self.draft, self.facts(), budget)
 
     @contextmanager
     def _named(self) -> Iterator[None]:
@@ -96,6 +96,19 @@ class Grounding:
             if limit.args:
                 raise
             raise too_large(self._counts, _spans(self.problem), _allowed()) from None
+
+    @cached_property
+    def small(self) -> Small:
+        """What is left of the draft."""
+        with self._named():
+            return simplify(self.draft, self.facts(), _allowed())
+
+    def order(self) -> Longs:
+        """The derived facts, each behind those that its axioms read: none of them is recursive."""
+        depths = _layers(self.rules.rules, self.residues.parents, above=1)
+        known = np.array([depths.get(name, 0) for name in self.database.names])[self.database.relation]
+        depth = np.concatenate([known, np.array([depths[n] for n in self.residues.owners], np.int64)])
+        return np.argsort(depth, kind="stable")[int((depth == 0).sum()) :]
 
     def facts(self) -> Facts:
         """Initial truth, derivedness and layer of every fact of the draft."""
@@ -258,8 +271,10 @@ def _spans(problem: Problem) -> Mapping[str, Span | None]:
     return {**spans, **{name: action.span for name, action in domain.actions.items()}}
 
 
-def _layers(rules: Sequence[Rule], parents: Mapping[str, Formula]) -> dict[str, int]:
-    """A layer for each derived relation: not below those it reads, above those it reads negated."""
+def _layers(rules: Sequence[Rule], parents: Mapping[str, Formula], above: int = 0) -> dict[str, int]:
+    """A layer for each derived relation, from ``above`` on: above those it reads negated, and ``above`` the
+    others that it reads.
+    """
     reads: dict[str, set[tuple[str, bool]]] = {}
     for rule in rules:
         if rule.kind == "axiom":
@@ -268,12 +283,14 @@ def _layers(rules: Sequence[Rule], parents: Mapping[str, Formula]) -> dict[str, 
                 edges |= {(a.predicate, a.positive) for a in atoms_of(item)}
     for name, formula in parents.items():
         reads[name] = {(a.predicate, a.positive) for a in atoms_of(formula)}
-    layers = dict.fromkeys(reads, 0)
+    layers = dict.fromkeys(reads, above)
     changed = True
     while changed:
         changed = False
         for name, edges in reads.items():
-            wanted = max((layers[p] + (not positive) for p, positive in edges if p in layers), default=0)
+            wanted = max(
+                (layers[p] + max(above, not positive) for p, positive in edges if p in layers), default=0
+            )
             if wanted > layers[name]:
                 layers[name] = wanted
                 changed = True

@@ -84,6 +84,7 @@ class Codebooks:
         self._bins = bins
         check_counts(domain, self._counts, {*self._rows, *self._samples})
         self._parts: dict[str, tuple[CodePart, ...]] = {}
+        self._components: dict[tuple[str, int], Codebook] = {}
         self.domains: dict[str, list[dict[int, None]]] = {}
         for predicate in domain.state_predicates:
             if not predicate.type.is_bool:
@@ -100,6 +101,21 @@ class Codebooks:
         if name not in self._parts:
             self._parts[name] = tuple(self._cut(name, type_))
         return self._parts[name]
+
+    def is_joint(self, type_: ValueType) -> bool:
+        """Whether the values of a type have codes as a whole, which stand for all of its numbers."""
+        parts = self.parts(type_)
+        return len(parts) == 1 and len(parts[0].dimensions) > 1 and not parts[0].book.fixed
+
+    def component(self, type_: ValueType, place: int) -> tuple[CodePart, Longs]:
+        """The codes of one number of a joint type, and which of these each of the type's codes has."""
+        ((whole, _),) = ((part.book, part.dimensions) for part in self.parts(type_))
+        key = str(type_), place
+        if key not in self._components:
+            name, own = f"{whole.name}.{place}", slice(place, place + 1)
+            self._components[key] = Codebook(name, whole.radius[own], whole.whole, False)
+        book = self._components[key]
+        return CodePart(book, (0,)), book.know(whole.values[:, place : place + 1])
 
     def is_near(self, name: str, table: Tensor) -> list[Bools]:
         """Which values of a state variable have a code of their own, part by part; else it is the nearest."""
@@ -137,7 +153,8 @@ class Codebooks:
 
     def books(self) -> Iterable[Codebook]:
         """All codebooks."""
-        return [part.book for parts in self._parts.values() for part in parts]
+        own = [part.book for parts in self._parts.values() for part in parts]
+        return [*own, *self._components.values()]
 
     @property
     def sizes(self) -> tuple[object, ...]:

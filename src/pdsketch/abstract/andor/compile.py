@@ -26,6 +26,7 @@ from pdsketch.abstract.andor.domain import (
     SymbolicDomain,
     arguments,
     constants_of,
+    goal_over_codes,
     know_constants,
     symbolic_domain,
 )
@@ -56,7 +57,7 @@ from pdsketch.lang import (
     map_children,
     walk,
 )
-from pdsketch.task import UNREACHABLE, Narrowing, Task, Template
+from pdsketch.task import UNREACHABLE, GoalFormula, Narrowing, Task, Template
 from pdsketch.tensor import COUNTS, Model, StateBatch, Universe
 
 # Where functions over codes say something else than the model does in a state.
@@ -202,7 +203,7 @@ class ModelAbstraction:
         self._values: dict[str, Any] | None = None
         self._templates: OrderedDict[_Kind, Template] = OrderedDict()
         self._tables: dict[_Kind, FactTables] = {}
-        self._wanted: OrderedDict[Expr, Expr] = OrderedDict()
+        self._wanted: OrderedDict[Expr, GoalFormula] = OrderedDict()
         self._own_codes = self._numbers_coded()
 
     @property
@@ -275,11 +276,11 @@ class ModelAbstraction:
             self._symbolic = symbolic_domain(self._model, self.books, translator)
         return any(corrected)
 
-    def wanted(self, goal: Expr) -> Expr:
+    def wanted(self, goal: Expr) -> GoalFormula:
         """A goal over numbered objects as a formula over codes."""
         if goal not in self._wanted:
             try:
-                self._wanted[goal] = self.symbolic.translator.truth(goal, {})
+                self._wanted[goal] = goal_over_codes(self.symbolic, goal)
             except (NotAbstractableError, TooManyCombinationsError) as why:
                 said = str(why) or "it depends on too many combinations of codes"
                 raise NoAbstractionError(said) from None
@@ -393,7 +394,7 @@ class Compilations:
         self._objects = objects
         self._goals, self._states = goals, states
         self._values = values
-        self._wanted: dict[tuple[Any, ...], Expr] = {}
+        self._wanted: dict[tuple[Any, ...], GoalFormula] = {}
         # Vectors whose dimensions only the states know have no codes.
         self._unsized = next((p.name for p in model.domain.state_predicates if p.type.shape is None), None)
         if self._unsized is not None:
@@ -432,12 +433,11 @@ class Compilations:
             own = Compilations(model, [objects], [self._goals[i]], [self._states[i]], [self._values[i]])
             return own.abstraction(0, read=read)
         template, init, wanted = self._posed(i)
-        symbols, names = symbolic.translator.symbols, numbered(model.domain, objects)
-        task = template.task(init, wanted, symbols.facts, symbols.auxiliary)
+        names = numbered(model.domain, objects)
+        task = template.task(init, wanted)
 
         def reachable(part: Expr) -> bool:
-            wanted = symbolic.translator.truth(_renamed(part, names), {})
-            found = template.task(init, wanted, symbols.facts, symbols.auxiliary)
+            found = template.task(init, goal_over_codes(symbolic, _renamed(part, names)))
             return found.facts[:1] != (UNREACHABLE,)
 
         def explain(state: Bools) -> Sequence[str]:
@@ -464,11 +464,9 @@ class Compilations:
         if self._unsized is not None or self._kept.symbolic is not self._symbolic:
             return None
         template, init, wanted = self._posed(i)
-        symbols = self._symbolic.translator.symbols
-        found = template.narrowing(init, wanted, symbols.facts, symbols.auxiliary)
-        return found, self._kept.argument_values
+        return template.narrowing(init, wanted), self._kept.argument_values
 
-    def _posed(self, i: int) -> tuple[Template, Bools, Expr]:
+    def _posed(self, i: int) -> tuple[Template, Bools, GoalFormula]:
         """The template, the initial state and the goal over codes of problem ``i``."""
         key = (self._goals[i], *self._objects[i])
         if key not in self._wanted:

@@ -57,9 +57,11 @@ from pdsketch.lang import (
     ValueType,
     Variable,
     components,
+    map_children,
     names_in,
     walk,
 )
+from pdsketch.task import GoalFormula
 from pdsketch.tensor import Model
 
 MOST_ROUNDS: Final = 64
@@ -163,6 +165,31 @@ def _written(translator: Translator) -> SymbolicDomain:
         translator.symbols.auxiliary[name] = splitting.derived(predicate)
     domain = _domain(translator, actions, derived)
     return SymbolicDomain(domain, translator.symbols.facts, translator, left_out)
+
+
+def goal_over_codes(symbolic: SymbolicDomain, goal: Expr) -> GoalFormula:
+    """A goal as a formula over codes, with relations and derived predicates of its own.
+
+    What exists is derived in steps over few variables, as in conditions.
+    """
+    translator = symbolic.translator
+    outer, books = translator.symbols, translator.books
+    own = Symbols(translator.domain, books, fresh=outer.fresh)
+    translator.symbols = own
+    try:
+        formula = _in_steps(translator.truth(goal, {}), own)
+    finally:
+        translator.symbols = outer
+    splitting = Splitting(own)
+    for name, predicate in [*own.auxiliary.items()]:
+        own.auxiliary[name] = splitting.derived(predicate)
+    codes = {code_name(book, i): sort_of(book) for book in books.books() for i in range(len(book))}
+    return GoalFormula(formula, {**own.relations, **own.auxiliary}, own.facts, codes)
+
+
+def _in_steps(expr: Expr, symbols: Symbols) -> Expr:
+    """A formula in which everything that exists has a predicate of its own."""
+    return symbols.named(map_children(expr, lambda part: _in_steps(part, symbols)))
 
 
 def _actions(translator: Translator, left_out: dict[str, str]) -> Iterator[tuple[str, Action]]:

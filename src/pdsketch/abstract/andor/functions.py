@@ -24,6 +24,7 @@ from pdsketch.budget import current
 from pdsketch.core import Bools, Longs
 from pdsketch.lang import (
     Apply,
+    Component,
     Domain,
     Each,
     Expr,
@@ -34,6 +35,7 @@ from pdsketch.lang import (
     Variable,
     map_children,
     unfold,
+    walk,
 )
 from pdsketch.tensor import Callee, Detached, Given, Model, Node
 
@@ -109,10 +111,12 @@ class CodeTable:
 class CodeInputs:
     """Collects what an expression depends on, and puts variables in its place."""
 
-    def __init__(self, domain: Domain, fresh: count[int]) -> None:
+    def __init__(self, domain: Domain, books: Codebooks, fresh: count[int]) -> None:
         self._domain = domain
+        self._books = books
         self._fresh = fresh
         self.found: dict[Expr, CodeInput] = {}
+        self._places: dict[Expr, set[int]] = {}
 
     @property
     def variables(self) -> list[Variable]:
@@ -121,6 +125,12 @@ class CodeInputs:
 
     def replaced(self, expr: Expr) -> Expr:
         """The expression with a variable for each of its inputs."""
+        for node in walk(expr):
+            if isinstance(node, Component):
+                self._places.setdefault(node.vector, set()).add(node.place)
+        return self._replaced(expr)
+
+    def _replaced(self, expr: Expr) -> Expr:
         match expr:
             case Variable() if isinstance(expr.type, ValueType):
                 return self._input(expr)
@@ -133,12 +143,23 @@ class CodeInputs:
                 if predicate.role == "derived":
                     if predicate.type.is_bool and all(isinstance(a.type, ObjectType) for a in expr.args):
                         return self._input(expr)
-                    return self.replaced(unfold(expr, self._domain, self._fresh))
-                return map_children(expr, self.replaced)
+                    return self._replaced(unfold(expr, self._domain, self._fresh))
+                return map_children(expr, self._replaced)
+            case Component() if self._is_one_number(expr):
+                return self._input(expr)
             case Each():
                 raise AssertionError("sets are looked at by themselves")
             case _:
-                return map_children(expr, self.replaced)
+                return map_children(expr, self._replaced)
+
+    def _is_one_number(self, expr: Component) -> bool:
+        """Whether it is all that is read of a state variable whose codes are of several numbers."""
+        vector = expr.vector
+        if not isinstance(vector, Apply) or not self._domain.predicates[vector.predicate].is_state:
+            return False
+        if self._places.get(vector) != {expr.place}:
+            return False
+        return self._books.is_joint(vector.type)
 
     def _input(self, expr: Expr) -> Variable:
         if expr not in self.found:
@@ -173,9 +194,20 @@ class CodeEvaluator:
             if each.type.is_bool:
                 found.append(CodeAxis(each, 0, None, np.arange(2)))
                 continue
+            if isinstance(each.expr, Component):
+                part, codes = self._component(each.expr)
+                found.append(CodeAxis(each, 0, part, codes))
+                continue
             for place, part in enumerate(self.books.parts(each.type)):
                 found.append(CodeAxis(each, place, part, self._codes(each, place, part)))
         return found
+
+    def _component(self, expr: Component) -> tuple[CodePart, Longs]:
+        """The codes of one number of a state variable: far fewer than the variable has."""
+        assert isinstance(expr.vector, Apply)
+        part, of_whole = self.books.component(expr.vector.type, expr.place)
+        (own,) = self.books.domains[expr.vector.predicate]
+        return part, np.array([*dict.fromkeys(of_whole[[*own]].tolist())], np.int64)
 
     def _codes(self, each: CodeInput, place: int, part: CodePart) -> Longs:
         if isinstance(each.expr, Apply):
@@ -229,8 +261,12 @@ class CodeEvaluator:
             by_input.setdefault(axis.input, []).append((axis.place, column))
         found = {}
         for each, places in by_input.items():
-            if each.type.is_bool:
-                tensor = torch.from_numpy(rows[:, places[0][1]] > 0)
+            (_, column), part = places[0], axes[places[0][1]].part
+            if part is None:
+                tensor = torch.from_numpy(rows[:, column] > 0)
+            elif isinstance(each.expr, Component):
+                tensor = torch.from_numpy(part.book.values[rows[:, column], 0])
+                tensor = tensor.round().long() if each.type.prim == "int64" else tensor.float()
             else:
                 tensor = self.books.value_of(each.type, [rows[:, column] for _, column in sorted(places)])
             found[each.variable.name] = tensor[None].to(self.programs.device)

@@ -17,7 +17,7 @@ from pdsketch.abstract.andor.functions import CodeAxis, CodeTable, own_column
 from pdsketch.abstract.decision_lists.exact import exact_rules
 from pdsketch.abstract.decision_lists.literals import CodeLiteral, conjunction, disjunction, literal_text
 from pdsketch.core import Longs
-from pdsketch.lang import TRUE, Apply, Domain, Expr, Variable, formula_text
+from pdsketch.lang import TRUE, Apply, Component, Domain, Expr, Variable, formula_text
 
 # How codes and what has them are called where people read them.
 
@@ -55,7 +55,7 @@ def fact_text(axis: CodeAxis, code: int) -> str:
 def _is_split(axis: CodeAxis) -> bool:
     """Whether what it reads has more than one part."""
     assert axis.part is not None
-    return axis.part.book.name != str(axis.input.type)
+    return not isinstance(axis.input.expr, Component) and axis.part.book.name != str(axis.input.type)
 
 
 def _with(source: Expr, suffix: str) -> str:

@@ -189,8 +189,8 @@ class SetFunction:
         self.hint = hint_of(expr)
         self.set = sets[0]
         symbols, evaluator = translator.symbols, translator.evaluator
-        self.inputs = CodeInputs(translator.domain, symbols.fresh)
-        self.elements = CodeInputs(translator.domain, symbols.fresh)
+        self.inputs = CodeInputs(translator.domain, translator.books, symbols.fresh)
+        self.elements = CodeInputs(translator.domain, translator.books, symbols.fresh)
         replaced = [None if isinstance(a, Each) else self.inputs.replaced(a) for a in expr.args]
         body = self.elements.replaced(self.set.body)
         self.axes = evaluator.axes(self.inputs.found.values())

@@ -19,6 +19,7 @@ from pdsketch.lang import (
     TRUE,
     Apply,
     BlankCall,
+    Component,
     Domain,
     Expr,
     Fact,
@@ -147,9 +148,23 @@ class Symbols:
         source = axis.input.expr
         if isinstance(source, Variable):
             return scope[source.name][axis.place], [], []
-        assert isinstance(source, Apply)
         variable = self.variable(axis.part.book)
+        if isinstance(source, Component):
+            return self._read_component(source, variable)
+        assert isinstance(source, Apply)
         return variable, [variable], [self.has_code(source, axis.place, variable)]
+
+    def _read_component(
+        self, source: Component, own: Variable
+    ) -> tuple[Variable, list[Variable], list[Expr]]:
+        """The code of one number of a state variable: a function of the variable's code."""
+        assert isinstance(source.vector, Apply)
+        (part,) = self.books.parts(source.vector.type)
+        component, of_whole = self.books.component(source.vector.type, source.place)
+        whole = self.variable(part.book)
+        name = self.relation("number", [part.book, component.book], [*enumerate(of_whole.tolist())])
+        atoms: list[Expr] = [self.has_code(source.vector, 0, whole), Apply(name, (whole, own), BOOL)]
+        return own, [own, whole], atoms
 
     def has_code(self, source: Apply, place: int, code: Variable | Object) -> Apply:
         """The atom that says that a part of a state variable has a code."""

@@ -152,7 +152,7 @@ class Translator:
         """An expression over values: its truth for all codes of what it reads."""
         if any(isinstance(node, Each) for node in walk(expr)):
             raise NotAbstractableError("a set is given to a function inside of another")
-        inputs = CodeInputs(self.domain, self.symbols.fresh)
+        inputs = CodeInputs(self.domain, self.books, self.symbols.fresh)
         replaced = inputs.replaced(expr)
         axes = self.evaluator.axes(inputs.found.values())
         node = self.evaluator.programs.value(replaced, BOOL, inputs.variables)
@@ -283,7 +283,7 @@ class Translator:
         hint = f"{hint_of(value)}"
         if isinstance(value, BlankCall) and any(isinstance(a, Each) for a in value.args):
             return sets.written_by_set(self, update, value, predicate.type, scope)
-        inputs = CodeInputs(self.domain, self.symbols.fresh)
+        inputs = CodeInputs(self.domain, self.books, self.symbols.fresh)
         replaced = inputs.replaced(value)
         axes = self.evaluator.axes(inputs.found.values())
         node = self.evaluator.programs.value(replaced, predicate.type, inputs.variables)
