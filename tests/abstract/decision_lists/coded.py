@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -40,7 +41,7 @@ def with_sets(n, scalars, elements, function, *, sorts=((), ()), fewest=0, most=
 
 def noisy(examples, share=0.05, seed=1):
     flipped = np.random.default_rng(seed).random(len(examples)) < share
-    return examples.relabelled(np.where(flipped, 1 - examples.y, examples.y))
+    return replace(examples, y=np.where(flipped, 1 - examples.y, examples.y))
 
 
 def plain_prediction(found, examples, row):

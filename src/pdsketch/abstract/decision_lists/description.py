@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
 from math import log2
 
-from pdsketch.abstract.decision_lists.decision_list import DecisionRule
 from pdsketch.abstract.decision_lists.examples import CodeColumn, CodedExamples
 from pdsketch.abstract.decision_lists.literals import (
     AtLeast,
@@ -37,11 +36,6 @@ def body_bits(body: Body, examples: CodedExamples) -> float:
     n_columns = len(examples.columns) + sum(len(group.columns) for group in examples.sets)
     overhead = log2(max(n_columns, 2))
     return 1.0 + sum(_bits(literal, examples, overhead) for literal in body)
-
-
-def list_bits(rules: Iterable[DecisionRule], examples: CodedExamples) -> float:
-    """Bits to write down all rules."""
-    return sum(body_bits(rule.literals, examples) for rule in rules)
 
 
 def _bits(literal: CodeLiteral, examples: CodedExamples, overhead: float) -> float:

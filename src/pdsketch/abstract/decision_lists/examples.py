@@ -78,10 +78,6 @@ class CodedExamples:
         weights = None if self.weights is None else self.weights[rows]
         return CodedExamples(self.codes[rows], self.columns, self.y[rows], sets, weights)
 
-    def relabelled(self, y: Longs) -> CodedExamples:
-        """The same arguments with other labels."""
-        return CodedExamples(self.codes, self.columns, y, self.sets, self.weights)
-
 
 def comparable(left: CodeColumn, right: CodeColumn) -> bool:
     """Whether it makes sense to ask if two columns have equal codes."""

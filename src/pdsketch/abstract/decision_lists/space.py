@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
@@ -17,9 +16,6 @@ from pdsketch.abstract.decision_lists.literals import (
     SameCode,
 )
 from pdsketch.core import Bools, Floats, Longs
-
-Pairs = Sequence[tuple[int, int]]
-"""Scalar arguments whose codes may be compared."""
 
 
 @final
@@ -70,10 +66,10 @@ class LiteralSpace:
         return len(self.sizes) + sum(len(s.sizes) for s in self.sets)
 
 
-def space_of(examples: CodedExamples, pairs: Pairs | None = None) -> LiteralSpace:
-    """All columns of some examples; all arguments of one sort are compared, or some ``pairs`` only."""
+def space_of(examples: CodedExamples) -> LiteralSpace:
+    """All columns of some examples; all arguments of one sort are compared."""
     columns = examples.columns
-    pairs = comparable_pairs(columns) if pairs is None else pairs
+    pairs = comparable_pairs(columns)
     equal = [(examples.codes[:, i] == examples.codes[:, j]).astype(np.int64)[:, None] for i, j in pairs]
     sizes = (*(column.size for column in columns), *(2 for _ in pairs))
     sets = []
