@@ -143,7 +143,7 @@ def refused_options(model: pds.Model, state: pds.State, problem: pds.Problem) ->
     pds.plan_many(model, [state], "(lit a)", width=3)  # type: ignore[call-arg]
     pds.plan_many(model, [state], "(lit a)", k="many")  # type: ignore[arg-type]
     pds.fit(model, [], lr=0.1)  # type: ignore[call-arg]
-    pds.fit(model, [], tnorm="goedel")  # type: ignore[arg-type]
+    pds.fit(model, [], forms="no")  # type: ignore[arg-type]
     pds.evaluate(model, [], devices="cpu")  # type: ignore[call-arg]
     pds.Policy(model, options={"expansions": 3})  # type: ignore[typeddict-unknown-key]
     pds.Policy(model, search="lazy-gbfs")  # type: ignore[arg-type]

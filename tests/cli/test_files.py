@@ -32,7 +32,7 @@ def place(tmp_path_factory):
 
 def train(place, folder, *more: str) -> list[str]:
     words = ["train", str(place / "rooms.pdsketch"), str(place / "data"), "-o", str(folder)]
-    return [*words, "--steps", "4", "--checkpoint-every", "2", "--evaluate-every", "1", *more]
+    return [*words, "--steps", "4", "--evaluate-every", "1", *more]
 
 
 def said(capsys):

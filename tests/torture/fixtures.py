@@ -70,7 +70,7 @@ def _saved(episodes: Any, which: str) -> Path:
 def training(out: Path, *more: str) -> list[str]:
     """The words of the fit that everything is compared with."""
     words = ["train", str(root() / "rooms.pdsketch"), str(root() / "data" / "a"), "-o", str(out)]
-    settings = ["--batch", "16", "--checkpoint-every", "1", "--evaluate-every", "3", "--validation", "0.25"]
+    settings = ["--batch", "16", "--evaluate-every", "1", "--validation", "0.25"]
     steps = [] if "--steps" in more else ["--steps", str(STEPS)]
     return [*words, *settings, *steps, *more]
 
@@ -182,7 +182,7 @@ def step_of(checkpoint: Path) -> int:
     return int(json.loads(header["__metadata__"]["facts"])["step"])
 
 
-SETTINGS: dict[str, Any] = {"batch": 16, "checkpoint_every": 1, "evaluate_every": 3, "validation": 0.25}
+SETTINGS: dict[str, Any] = {"batch": 16, "evaluate_every": 1, "validation": 0.25}
 """Those of `training`."""
 
 
@@ -192,7 +192,7 @@ def checkpoint_in(path: Path) -> str:
     found = load_checkpoint(path, fit.model, fit.setup)
     assert found is not None
     digest = blake2b(repr(found.facts).encode())
-    for part in (found.weights, found.best, found.first, found.kept, *found.moments.values()):
+    for part in (found.weights, found.first, found.kept, *found.moments.values()):
         for name, tensor in sorted(part.items()):
             digest.update(name.encode() + tensor.numpy().tobytes())
     return digest.hexdigest()

@@ -59,7 +59,7 @@ def test_the_same_arguments_are_found_under_other_names(training):
 
 
 def losses_and_gradients(training):
-    model, losses = training.model, Losses(training, Options.of(lookahead=1.0, horizon=2))
+    model, losses = training.model, Losses(training, Options.of(lookahead=1.0))
     model.zero_grad(set_to_none=True)
     terms = losses.terms(np.arange(0, len(training.dataset), 2))
     losses.total(terms).backward()

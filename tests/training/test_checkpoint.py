@@ -31,7 +31,7 @@ from pdsketch.training.checkpoint import (
 from pdsketch.training.data.recorder import arrays_of
 from pdsketch.training.progress import Csv
 
-OPTIONS = {"steps": 4, "batch": 32, "evaluate_every": 1, "validation": 0.2, "patience": 9, "forms": False}
+OPTIONS = {"steps": 4, "batch": 32, "evaluate_every": 1, "validation": 0.2, "forms": False}
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +40,7 @@ def saved(rooms, tmp_path_factory):
     path = tmp_path_factory.mktemp("checkpoint") / "fit.safetensors"
     pds.fit(pds.Model(rooms[0], seed=0), rooms[1][:12], checkpoint=str(path), **OPTIONS)
     kinds = {name.partition("/")[0] for name in load_file(path)}
-    assert kinds == {"weight", "best", "first", "moment"}
+    assert kinds == {"weight", "first", "moment"}
     return path
 
 
@@ -84,14 +84,15 @@ def test_another_sketch_is_refused(path, rooms):
 
 
 def test_options_are_named_with_their_old_and_new_values(path, rooms):
-    message = refused(path, rooms[0], rooms[1][:12], sparsity=0.5, horizon=2)
+    message = refused(path, rooms[0], rooms[1][:12], sparsity=0.5, lookahead=0.2)
     assert message == (
-        "belongs to another fit: option `horizon` was 1, and is 2; option `sparsity` was 1.0, and is 0.5"
+        "belongs to another fit: option `lookahead` was 0.1, and is 0.2; "
+        "option `sparsity` was 1.0, and is 0.5"
     )
 
 
 def test_more_steps_and_other_files_are_no_other_fit(path, rooms):
-    assert resume(path, rooms[0], rooms[1][:12], steps=5, checkpoint_every=1).steps == 5
+    assert resume(path, rooms[0], rooms[1][:12], steps=5).steps == 5
 
 
 def test_modules_of_the_users_own_are_named(path, rooms):
@@ -183,10 +184,7 @@ def changed(path, change_facts=None, change_tensors=None) -> None:
 def test_facts_that_are_not_what_they_should_be_are_refused(saved, tmp_path, rooms, junk):
     with safe_open(saved, framework="pt") as file:
         names = list(json.loads(file.metadata()["facts"]))
-    fine = {"best_loss": (None, 1.5, -1)}
     for name in set(names) - {"digest", "setup"}:
-        if junk in fine.get(name, ()) and not isinstance(junk, bool):
-            continue
         path = tmp_path / f"{name}.safetensors"
         shutil.copy(saved, path)
         changed(path, lambda facts, name=name: {**facts, name: junk})
@@ -198,7 +196,7 @@ def test_facts_that_are_not_what_they_should_be_are_refused(saved, tmp_path, roo
     [
         lambda facts: [],
         lambda facts: {},
-        lambda facts: {k: v for k, v in facts.items() if k != "waited"},
+        lambda facts: {k: v for k, v in facts.items() if k != "counts"},
         lambda facts: {**facts, "counts": {}, "sums": {"goal": 1.0}},
         lambda facts: {**facts, "history": [{"goal": 1.0}]},
         lambda facts: {**facts, "setup": 3},
@@ -234,16 +232,13 @@ def first(tensors, kind):
         lambda t: {**t, "moment/other/nothing": torch.zeros(1)},
         *(
             lambda t, k=k: {**t, first(t, k): torch.zeros(3, 3)}
-            for k in ("weight", "best", "first", "moment/exp_avg")
+            for k in ("weight", "first", "moment/exp_avg")
         ),
         *(
             lambda t, k=k: {**t, first(t, k): t[first(t, k)].long()}
-            for k in ("weight", "best", "moment/exp_avg_sq")
+            for k in ("weight", "first", "moment/exp_avg_sq")
         ),
-        *(
-            lambda t, k=k: {n: x for n, x in t.items() if n != first(t, k)}
-            for k in ("best", "first", "moment")
-        ),
+        *(lambda t, k=k: {n: x for n, x in t.items() if n != first(t, k)} for k in ("first", "moment")),
     ],
 )
 def test_tensors_that_are_not_those_of_the_model_are_refused(path, rooms, change):
@@ -292,7 +287,7 @@ def test_a_killed_writer_leaves_the_old_checkpoint_or_the_new_one(tmp_path):
 
 def test_a_full_disk_leaves_the_old_checkpoint(path, rooms):
     with pytest.raises(pds.Error, match="cannot-write") as caught, largest_file(10_000):
-        resume(path, rooms[0], rooms[1][:12], steps=6, checkpoint_every=1)
+        resume(path, rooms[0], rooms[1][:12], steps=6)
     assert caught.value.diagnostics[0].file == str(path)
     assert resume(path, rooms[0], rooms[1][:12]).resumed == 4
 

@@ -12,9 +12,8 @@ from tests.training.test_notes import DOMAIN, MODULES, Flip, Lamps
 import pdsketch as pds
 from pdsketch.tensor.states.codes import tolerance_of
 from pdsketch.training.data.episode_arrays import narrow
-from pdsketch.training.optimiser import clip, make_optimiser
+from pdsketch.training.optimiser import LAST_RATE, clip, learning_rate, make_optimiser
 from pdsketch.training.options import Options
-from pdsketch.training.schedules import LAST_RATE, learning_rate
 
 
 def test_episodes_are_held_out_whole(rooms):
@@ -103,7 +102,6 @@ def test_a_resumed_log_has_each_measurement_once(rooms, tmp_path):
         "batch": 32,
         "forms": False,
         "evaluate_every": 1,
-        "checkpoint_every": 4,
         "checkpoint": str(tmp_path / "fit.safetensors"),
         "log": str(tmp_path / "log.csv"),
     }

@@ -94,7 +94,7 @@ def test_several_goals_are_learned_and_each_transition_counts_once(several):
 def test_episodes_without_goals_teach_their_transitions_alone(rooms):
     domain, episodes = rooms
     model = pds.Model(domain, seed=0)
-    report = pds.fit(model, [judged(e, {}) for e in episodes], steps=5, horizon=2)
+    report = pds.fit(model, [judged(e, {}) for e in episodes], steps=5)
     assert set(report.losses) == {"transition"}
     assert "derived::is-red::f" in report.untrained
     assert "action::right::f" in model.notes["trained"]

@@ -12,7 +12,7 @@ import torch
 
 import pdsketch as pds
 
-OPTIONS = {"steps": 12, "batch": 32, "evaluate_every": 1, "validation": 0.2, "patience": 20}
+OPTIONS = {"steps": 12, "batch": 32, "evaluate_every": 1, "validation": 0.2}
 
 
 def weights(model: pds.Model) -> dict[str, torch.Tensor]:
@@ -52,7 +52,6 @@ def test_ctrl_c_leaves_a_checkpoint_from_which_the_fit_goes_on(rooms, whole, tmp
             pds.Model(domain, seed=0),
             episodes,
             checkpoint=path,
-            checkpoint_every=1000,
             callback=press_ctrl_c(step),
             **OPTIONS,
         )
@@ -86,7 +85,6 @@ def test_a_fit_in_slices_of_time_ends_where_an_uninterrupted_one_does(rooms, who
             model,
             episodes,
             checkpoint=str(tmp_path / "fit.safetensors"),
-            checkpoint_every=1000,
             resume=True,
             time_limit=limit,
             callback=until_time_is_up,

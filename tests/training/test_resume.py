@@ -35,7 +35,7 @@ def place(rooms, tmp_path_factory):
 
 def command(place: Path, name: str, *more: str) -> list[str]:
     words = ["train", str(place / "rooms.pdsketch"), str(place / "data"), "-o", str(place / name)]
-    settings = ["--steps", str(STEPS), "--batch", "32", "--checkpoint-every", "2", "--evaluate-every", "5"]
+    settings = ["--steps", str(STEPS), "--batch", "32", "--evaluate-every", "5"]
     return [*words, *settings, "--validation", "0.25", *more]
 
 
@@ -110,7 +110,7 @@ def test_ctrl_c_after_the_last_step_says_what_is_kept(place, capsys, monkeypatch
 
 
 ROUND = 3
-MEASURED = {"steps": 10, "batch": 32, "evaluate_every": 1, "validation": 0.2, "patience": 20}
+MEASURED = {"steps": 10, "batch": 32, "evaluate_every": 1, "validation": 0.2}
 
 
 @pytest.fixture(scope="module")
@@ -179,8 +179,6 @@ def test_bad_input_exits_with_31(place, capsys):
     [
         ("stps", 3),
         ("batch", 0),
-        ("tnorm", "zadeh"),
-        ("variable_loss", "l1"),
         ("validation", 1.5),
         ("learning_rate", "fast"),
         ("resume", True),
@@ -203,19 +201,16 @@ def test_fit_refuses_what_it_cannot_learn_from(rooms):
 
 
 def test_logs_and_bar_are_written(rooms, tmp_path, capsys):
-    pytest.importorskip("tensorboard")
     pds.fit(
         pds.Model(rooms[0], seed=0),
         rooms[1],
         steps=2,
         log=str(tmp_path / "log.csv"),
-        tensorboard=str(tmp_path / "board"),
         progress=True,
     )
     header, row = (tmp_path / "log.csv").read_text().splitlines()
     assert header.startswith("step,goal,")
     assert row.startswith("2,")
-    assert any((tmp_path / "board").iterdir())
     assert "goal" in capsys.readouterr().err
 
 

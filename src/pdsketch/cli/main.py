@@ -156,7 +156,7 @@ def _run(words: list[str]) -> int:
         return output.OK
     command = _load(name)
     try:
-        args = parser_of(name, command).parse_args(rest, argparse.Namespace(words=[name, *rest]))
+        args = parser_of(name, command).parse_args(rest)
     except SystemExit:  # argparse has printed the help
         return output.OK
     if output.is_process():

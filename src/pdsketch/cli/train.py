@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from pdsketch.cli import devices, output
+from pdsketch.cli import output
 from pdsketch.cli.imports import import_large
 from pdsketch.cli.modules import add_module_argument, given_modules
 from pdsketch.files import is_trace, lock_folder
@@ -22,7 +22,6 @@ EXAMPLE = """pdsketch train babyai.pdsketch DATA -o MODEL --steps 2000 --seed 0
 pdsketch train babyai.pdsketch DATA -o MODEL --resume                  # after an interruption
 pdsketch train babyai.pdsketch DATA -o MODEL --resume --steps 4000     # go on for longer
 pdsketch train babyai.pdsketch MORE -o BETTER --from MODEL             # start from its weights
-pdsketch train babyai.pdsketch DATA -o MODEL --devices 2               # two processes share each batch
 pdsketch train rob.pdsketch DATA -o MODEL --module facing=package:function"""
 
 CHECKPOINT = "checkpoint.safetensors"
@@ -39,9 +38,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("data", metavar="DATA", help="a folder of episodes")
     parser.add_argument("-o", "--output", required=True, metavar="DIR", help="the folder for the model")
     parser.add_argument("--device", help="cpu, cuda, … (default: cpu)")
-    parser.add_argument(
-        "--devices", type=int, default=1, metavar="N", help="processes that share each batch (default: 1)"
-    )
     parser.add_argument(
         "--resume", action="store_true", help="go on from the checkpoint in DIR, up to --steps in all"
     )
@@ -65,12 +61,7 @@ def run(args: argparse.Namespace) -> int:
     output.when_interrupted(lambda stop: _kept(folder, args, getattr(stop, "step", None)))
     import_large("torch", "pdsketch.training.fitting")
     _check_free(folder, args)
-    if args.devices < 1:
-        raise output.UsageError("--devices is a number of processes, and at least 1")
-    if args.devices > 1 and not devices.is_member():
-        return devices.launch(args.words, args.devices)
-    with devices.process_group(args.device or "cpu") as args.device:
-        report = _fitted(folder, args) if devices.leads() else _helped(folder, args)
+    report = _fitted(folder, args)
     payload = {"ok": True, "model": str(folder), **report.as_json()}
     return output.finish(output.OK, payload, json=args.json, text=str(report))
 
@@ -89,14 +80,6 @@ def _fitted(folder: Path, args: argparse.Namespace) -> Report:
         report = fit(model, episodes, args.steps, args.seed, **_settings(folder, args))
         model.save(str(folder))
     return report
-
-
-def _helped(folder: Path, args: argparse.Namespace) -> Report:
-    """The same fit in a process that leads nothing and writes nothing."""
-    from pdsketch.training import fit, gather
-
-    model = _model(args)
-    return fit(model, gather(args.data, model.domain), args.steps, args.seed, **_settings(folder, args))
 
 
 def _kept(folder: Path, args: argparse.Namespace, step: int | None) -> output.Kept:
@@ -145,8 +128,6 @@ def _taken(folder: Path, message: str, fix: str) -> Error:
 def _settings(folder: Path, args: argparse.Namespace) -> FitOptions:
     """The options that were given on the command line, and what is written into the folder."""
     given = cast("FitOptions", read_options(args, [n for n in _names() if n not in ("steps", "seed")]))
-    if args.devices > 1:
-        given.setdefault("shares", args.devices)
     return {
         **given,
         "device": args.device or "cpu",

@@ -42,7 +42,10 @@ from pdsketch.training.fitting import (
     gather as gather,
     split_examples as split_examples,
 )
-from pdsketch.training.optimiser import clip as clip, make_optimiser as make_optimiser
+from pdsketch.training.optimiser import (
+    clip as clip,
+    learning_rate as learning_rate,
+    make_optimiser as make_optimiser,
+)
 from pdsketch.training.options import FitOptions as FitOptions, Options as Options
 from pdsketch.training.progress import Progress as Progress
-from pdsketch.training.schedules import learning_rate as learning_rate

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import json
 import os
+import sys
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from math import isfinite
 from pathlib import Path
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
 import torch
 from torch import Tensor, nn
@@ -37,7 +39,10 @@ from pdsketch.files import (
 from pdsketch.lang import Error, error
 from pdsketch.training.setup import differences
 
-_FORMAT = "pdsketch-checkpoint-6"
+if TYPE_CHECKING:
+    from pdsketch.training.trainer import Trainer
+
+_FORMAT = "pdsketch-checkpoint-7"
 _MOMENTS = ("step", "exp_avg", "exp_avg_sq")
 _CODE = "bad-checkpoint"
 
@@ -58,8 +63,6 @@ class FitProgress:
     history: list[dict[str, float]]
     sums: dict[str, float]
     counts: dict[str, int]
-    best_loss: float | None
-    waited: int
     round: int
     began: int
 
@@ -69,15 +72,13 @@ class FitProgress:
 class Checkpoint:
     """How far a fit has come.
 
-    ``weights`` are the model's parameters and buffers, ``moments`` the
-    optimiser's memory by parameter, ``best`` the best weights so far (empty
-    without early stopping), ``first`` those that each round begins with, ``kept`` those of the
-    best round, ``facts`` whatever else is plain data.
+    ``weights`` are the model's parameters and buffers, ``moments`` the optimiser's memory by parameter,
+    ``first`` the weights that each round begins with, ``kept`` those of the best round (empty before its
+    end), ``facts`` whatever else is plain data.
     """
 
     weights: Weights
     moments: Mapping[str, Weights]
-    best: Weights
     first: Weights
     kept: Weights
     facts: FitProgress
@@ -109,7 +110,6 @@ def restore_moments(
 def save_checkpoint(path: Name, checkpoint: Checkpoint, setup: Mapping[str, Any]) -> None:
     """Write the file, whole or not at all; ``setup`` is what the fit is made from."""
     tensors = {f"weight/{name}": t for name, t in checkpoint.weights.items()}
-    tensors |= {f"best/{name}": t for name, t in checkpoint.best.items()}
     tensors |= {f"first/{name}": t for name, t in checkpoint.first.items()}
     tensors |= {f"kept/{name}": t for name, t in checkpoint.kept.items()}
     for name, state in checkpoint.moments.items():
@@ -159,7 +159,7 @@ def _check_course(path: Name, found: Checkpoint) -> None:
 
 
 def _checkpoint(blocks: Mapping[str, Block], facts: FitProgress) -> Checkpoint:
-    found: dict[str, dict[str, Tensor]] = {"weight": {}, "best": {}, "first": {}, "kept": {}}
+    found: dict[str, dict[str, Tensor]] = {"weight": {}, "first": {}, "kept": {}}
     moments: dict[str, dict[str, Tensor]] = {}
     for key, block in blocks.items():
         kind, _, name = key.partition("/")
@@ -168,13 +168,13 @@ def _checkpoint(blocks: Mapping[str, Block], facts: FitProgress) -> Checkpoint:
             moments.setdefault(name, {})[which] = tensor_of(block)
         else:
             found[kind][name] = tensor_of(block)
-    return Checkpoint(found["weight"], moments, found["best"], found["first"], found["kept"], facts)
+    return Checkpoint(found["weight"], moments, found["first"], found["kept"], facts)
 
 
 def _check_shapes(path: Name, entries: Mapping[str, Entry], model: nn.Module) -> None:
     """Refuse tensors that are not those of the model, by the file's header alone."""
     own = {name: _like(t) for name, t in model.state_dict().items()}
-    kinds: dict[str, dict[str, Any]] = {"weight": {}, "best": {}, "first": {}, "kept": {}, "moment": {}}
+    kinds: dict[str, dict[str, Any]] = {"weight": {}, "first": {}, "kept": {}, "moment": {}}
     for key, entry in entries.items():
         kind, _, name = key.partition("/")
         kinds.setdefault(kind, {})[name] = (entry.dtype, entry.shape)
@@ -190,7 +190,7 @@ def _check_shapes(path: Name, entries: Mapping[str, Entry], model: nn.Module) ->
         for key in _MOMENTS
     }
     whole = all(kind in ({}, own) for kind in kinds.values())
-    if not whole or len(kinds) != 4 or moments != wanted:
+    if not whole or len(kinds) != 3 or moments != wanted:
         raise _bad(path, "damaged: its tensors are not those of a fit")
 
 
@@ -225,8 +225,6 @@ _CHECKS: Mapping[str, Callable[[Any], bool]] = {
     "history": _all(list, lambda row: _all(dict, _is_number)(row) and _is_finite(row.get("step"))),
     "sums": _all(dict, _is_number),
     "counts": _all(dict, lambda count: _is_count(count) and count > 0),
-    "best_loss": lambda value: value is None or _is_number(value),
-    "waited": _is_count,
     "round": _is_count,
     "began": _is_count,
     "setup": lambda value: isinstance(value, dict),
@@ -251,3 +249,65 @@ _HELP = "delete the file, or fit without `resume` (train: --force), to begin ane
 
 def _bad(path: Name, message: str) -> Error:
     return error(_CODE, message, file=os.fspath(path))
+
+
+# A fit under way, in and out.
+
+
+def save(trainer: Trainer) -> None:
+    """Write the checkpoint of a fit that has one."""
+    if trainer.options.checkpoint is None:
+        return
+    facts = FitProgress(
+        step=trainer.step,
+        history=trainer.history,
+        sums={name: float(total) for name, total in trainer.means.sums.items()},
+        counts=trainer.means.counts,
+        round=trainer.rounds.round,
+        began=trainer.rounds.began,
+    )
+    moments = moments_of(trainer.model, trainer.optimiser)
+    rounds = trainer.rounds
+    found = Checkpoint(trainer.model.state_dict(), moments, rounds.first, rounds.kept, facts)
+    save_checkpoint(trainer.options.checkpoint, found, trainer.setup)
+
+
+def resume(trainer: Trainer) -> bool:
+    """Take over the checkpoint, if there is one and it was asked for."""
+    path = trainer.options.checkpoint
+    if path is None:
+        return False
+    if not trainer.options.resume:
+        if Path(path).exists():
+            message = f"{path} holds a checkpoint, which is written over: `resume` goes on from it"
+            warnings.warn(message, OverwriteWarning, stacklevel=4)
+        return False
+    found = load_checkpoint(path, trainer.model, trainer.setup)
+    if found is None:
+        _say(trainer, f"nothing to resume: there is no {path}")
+        return False
+    _restore(trainer, found)
+    _say(trainer, f"resumes {path}, at step {trainer.step} of {trainer.options.steps}")
+    return True
+
+
+def _restore(trainer: Trainer, found: Checkpoint) -> None:
+    device, facts = trainer.training.dataset.device, found.facts
+    trainer.model.load_state_dict(dict(found.weights))
+    restore_moments(trainer.model, trainer.optimiser, found.moments)
+    trainer.step = trainer.resumed = facts.step
+    trainer.history = list(facts.history)
+    trainer.means.sums = {
+        name: torch.tensor(total, dtype=torch.float64, device=device) for name, total in facts.sums.items()
+    }
+    trainer.means.counts = dict(facts.counts)
+    trainer.rounds.first = {name: t.to(device) for name, t in found.first.items()}
+    trainer.rounds.round, trainer.rounds.began = facts.round, facts.began
+    if found.kept:
+        trainer.rounds.restore({name: t.to(device) for name, t in found.kept.items()})
+
+
+def _say(trainer: Trainer, message: str) -> None:
+    if trainer.options.progress:
+        sys.stderr.write(f"fit: {message}\n")
+        sys.stderr.flush()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Unpack
 
@@ -65,7 +65,7 @@ def fit(
     loaded = time.perf_counter() - started
     model.train()
     try:
-        with _locked(options) if trainer.shares.leads else nullcontext():
+        with _locked(options):
             status = trainer.run()
     finally:
         model.eval()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import final
 
@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pdsketch.lang import BlankCall, Predicate
+from pdsketch.lang import BlankCall, Predicate, error
 from pdsketch.tensor import fully_soft, is_categorical, logic_of
 from pdsketch.training.data.episode_arrays import Array
 from pdsketch.training.likelihoods import (
@@ -83,9 +83,9 @@ class Losses:
     def __init__(self, training: TrainingSet, options: Options) -> None:
         self.training = training
         self.options = options
-        self.logic = logic_of(options.tnorm)
-        losses = {"likelihood": self._likelihood_loss, "distance": self._distance_loss}
-        variable_loss = losses[options.variable_loss]
+        self.balanced = not options.paper
+        self.logic = logic_of("godel" if options.paper else "product")
+        variable_loss = self._distance_loss if options.paper else self._likelihood_loss
         every = [
             LossTerm("goal", options.goal, lambda batch: self._goal_loss(batch.current)),
             LossTerm(
@@ -141,18 +141,11 @@ class Losses:
         return self._balanced_entropy(current.truth(), current.outcomes)
 
     def _lookahead_loss(self, after: TimeSlice) -> Tensor | None:
-        """The goal on the predicted states, one step ahead and further."""
-        parts: list[Tensor] = []
-        current: TimeSlice | None = after
-        for ahead in range(1, self.options.horizon + 1):
-            if current is None or not len(current):
-                break
-            last = ahead == self.options.horizon
-            current.prepare(goals=True, step=not last)
-            term = self._goal_loss(current)
-            parts += [] if term is None else [term]
-            current = None if last else current.step()
-        return torch.stack(parts).mean() if parts else None
+        """The goal on the predicted states, one step ahead."""
+        if not len(after):
+            return None
+        after.prepare(goals=True, step=False)
+        return self._goal_loss(after)
 
     def _balanced_entropy(self, truth: Tensor, labels: Tensor) -> Tensor:
         """Binary cross-entropy in which all positives together weigh as much as all negatives."""
@@ -215,19 +208,22 @@ class Losses:
             targets = self.targets(after, transition)
             for name in transition.new:
                 parts.append(variable_loss(batch, transition, name, targets[name]))
-                counts.append(1.0 if self.options.balanced else float(len(transition.rows)))
+                counts.append(1.0 if self.balanced else float(len(transition.rows)))
         if not parts:
             return None
         weights = torch.tensor(counts, device=parts[0].device)
-        weights = weights / (len(after.transitions) if self.options.balanced else weights.sum())
+        weights = weights / (len(after.transitions) if self.balanced else weights.sum())
         return (torch.stack(parts) * weights).sum()
 
     def targets(self, after: TimeSlice, transition: Transition) -> dict[str, Tensor]:
-        """What the data says of the variables that an action writes, in the states after it."""
+        """What the data says of the variables that an action writes, in the states after it.
+
+        What is encoded there receives no gradient: else encodings collapse.
+        """
         states = after.states[transition.first : transition.first + len(transition.rows)]
         found = self.training.observed(states, transition.new)
         if len(found) < len(transition.new):
-            with torch.set_grad_enabled(self.options.latent_gradient):
+            with torch.no_grad():
                 found |= encode(self.training, states, self.logic)
         return found
 
@@ -243,7 +239,7 @@ class Losses:
         """How the errors of the variables that one action wrote are averaged."""
         predicate = self.training.domain.predicates[name]
         real = real_entries(self.training, current.states.index_select(0, transition.rows), predicate)
-        return partial(combined, changed=changed, real=real, balanced=self.options.balanced)
+        return partial(combined, changed=changed, real=real, balanced=self.balanced)
 
     def _likelihood_loss(self, batch: Rollout, transition: Transition, name: str, target: Tensor) -> Tensor:
         """The negative log-likelihood of what one action wrote to one predicate."""
@@ -305,6 +301,33 @@ class Losses:
             ground = run.ground(training.parameters(at, current.states.index_select(0, rows)), 1)
             truth = training.engine.precondition(ground, action.name, self.logic)[:, 0]
             yield rows, truth, known.index_select(0, rows) > 0
+
+
+@final
+@dataclass
+class LossMeans:
+    """Sums stay on their device, so that a step does not wait for them."""
+
+    sums: dict[str, Tensor] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)
+
+    def add(self, terms: Mapping[str, Tensor]) -> None:
+        """Take in the terms of a step."""
+        for name, term in terms.items():
+            self.sums[name] = self.sums.get(name, 0.0) + term.detach().double()
+            self.counts[name] = self.counts.get(name, 0) + 1
+
+    def figures(self, step: int) -> dict[str, float]:
+        """The means; an `Error` if one is no number."""
+        found = {name: float(total) / self.counts[name] for name, total in self.sums.items()}
+        for name, value in found.items():
+            if not math.isfinite(value):
+                raise error(
+                    "diverged",
+                    f"the {name} loss is no longer a number at step {step}",
+                    help="lower `learning_rate`, or look for extreme values in the data",
+                )
+        return found
 
 
 def real_entries(training: TrainingSet, states: Tensor, predicate: Predicate) -> Tensor | None:

@@ -1,10 +1,12 @@
-"""How a step of a fit is made: AdamW, and gradients of a bounded norm."""
+"""How steps of a fit are made: AdamW, gradients of a bounded norm, and schedules."""
 
 from __future__ import annotations
 
+import math
 from inspect import unwrap
-from typing import Any, final
+from typing import Any, Final, final
 
+import numpy as np
 import torch
 from torch import nn
 from torch.optim import Optimizer
@@ -23,8 +25,12 @@ class AdamW(torch.optim.AdamW):
     step = torch.no_grad()(unwrap(torch.optim.AdamW.step))
 
 
+MOST_NORM: Final = 10.0
+"""Gradients of a larger norm are scaled down to it: a rare one does not throw a fit off its course."""
+
+
 @torch.no_grad()
-def clip(parameters: list[Any], most: float) -> None:
+def clip(parameters: list[Any], most: float = MOST_NORM) -> None:
     """Scale all gradients down where their norm is more than ``most``."""
     grads = [p.grad for p in parameters if p.grad is not None]
     if not grads:
@@ -48,3 +54,42 @@ def make_optimiser(parameters: list[Any], options: Options) -> torch.optim.Optim
     fused = all(p.dtype == torch.float32 for p in parameters)
     chosen = [g for g in groups if g["params"]] or [{"params": [torch.zeros(1, requires_grad=True)]}]
     return AdamW(chosen, lr=options.learning_rate, fused=fused)
+
+
+# -- schedules: the learning rate and the strength of priors ------------------------------
+
+WARMUP: Final = 0.05
+"""The part of the steps in which the learning rate rises."""
+
+LAST_RATE: Final = 0.01
+"""The learning rate ends at this part of its peak; set by hand."""
+
+PRIOR_STRENGTH: Final = ((0.0, 0.4, 0.6, 0.85), (0.0, 1.0, 1.0, 0.0))
+"""Parts of the steps, and how much of sparsity and rarity holds there; set by hand."""
+
+CODE_PRIOR_END: Final = 0.6
+"""The part of the steps within which the prior on codes goes; set by hand."""
+
+
+def learning_rate(step: int, steps: int) -> float:
+    """The part of the peak rate: linear warm-up, then a cosine down (Loshchilov and Hutter, 2017)."""
+    warm = max(1, round(WARMUP * steps))
+    if step < warm:
+        return (step + 1) / warm
+    done = (step - warm) / max(1, steps - warm)
+    return LAST_RATE + (1.0 - LAST_RATE) * 0.5 * (1.0 + math.cos(math.pi * done))
+
+
+def prior_strength(step: int, steps: int) -> float:
+    """How much of the priors holds by now: they come, stay and go, as `PRIOR_STRENGTH` says.
+
+    A predicate that is pressed to be false before anything is known of it closes the
+    gates that it stands in, and nothing is learned behind them. One that is pressed to
+    the end stays unsure, and effects behind its gate overshoot.
+    """
+    return float(np.interp(step / max(1, steps), *PRIOR_STRENGTH))
+
+
+def code_prior_strength(step: int, steps: int) -> float:
+    """How much of the prior on codes holds: which code stands for what is decided at the beginning."""
+    return max(0.0, 1.0 - step / max(1, steps) / CODE_PRIOR_END)

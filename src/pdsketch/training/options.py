@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from inspect import signature
-from typing import Any, Final, Literal, TypedDict, final
+from typing import Any, TypedDict, final
 
-from pdsketch.lang import TNorm, error
-from pdsketch.options import at_least, between, checked, one_of, option
-
-VariableLoss = Literal["likelihood", "distance"]
-"""How predicted variables are compared with what came about."""
+from pdsketch.lang import error
+from pdsketch.options import at_least, between, checked, option
 
 
 @dataclass(frozen=True)
@@ -21,12 +18,7 @@ class OptimiserOptions:
     steps: int = option(2000, "training steps, at most: a fit ends earlier where forms explain everything")
     seed: int = option(0, "of networks, batches and the split; another one, to see whether a result is luck")
     learning_rate: float = option(3e-3, "its peak; lower where the losses jump or a fit diverged")
-    warmup: float = option(0.05, "the part of the steps in which the learning rate rises", between(0, 1))
     weight_decay: float = option(1e-3, "AdamW's; more of it against overfitting by a perceptron")
-    clip: float = option(10.0, "the largest norm of a gradient")
-    patience: int | None = option(
-        None, "stop after so many measurements without a better one, and keep the best weights", at_least(1)
-    )
     time_limit: float | None = option(None, "seconds after which to stop")
 
 
@@ -37,9 +29,6 @@ class DataOptions:
     batch: int = option(512, "states per step, fewer where there are fewer; larger on a GPU", at_least(1))
     validation: float | None = option(
         None, "the part of the episodes held out; unless given, a tenth of 200 or more", between(0, 0.99)
-    )
-    shares: int = option(
-        1, "parts of a batch whose losses are averaged: less memory, or a process for each", at_least(1)
     )
     device: str | None = option(None, "`cuda`, say; unless given, where the model is")
     resident_gib: float | None = option(
@@ -57,9 +46,6 @@ class LossOptions:
     precondition: float = option(
         1.0, "the weight of the preconditions' loss, where the data has `executable`"
     )
-    horizon: int = option(
-        1, "steps that the lookahead predicts; more for effects that only goals can see", at_least(1)
-    )
     sparsity: float = option(
         1.0, "what reading an input costs, in nats over all examples; 0 where all matter and examples are few"
     )
@@ -74,32 +60,19 @@ class LossOptions:
         "whether simple functions take the places of networks; without, those that a model has stay as they"
         " are",
     )
-    tnorm: TNorm = option("product", "the logic while training", one_of(TNorm))
-    balanced: bool = option(True, "whether changed and unchanged variables weigh alike, or by their number")
-    variable_loss: VariableLoss = option(
-        "likelihood",
-        "how predictions are compared: by `likelihood`, where a gate chooses between writing and keeping, or"
-        " by the `distance` of the blend",
-        one_of(VariableLoss),
-    )
-    paper: bool = option(False, "the losses and the logic of the paper, and no forms")
-    latent_gradient: bool = option(
-        False, "whether transitions train encodings of the next state, too; they collapse more easily"
-    )
+    paper: bool = option(False, "Gödel's logic and plain L1, as in the paper; no priors and no forms")
 
 
 @dataclass(frozen=True)
 class OutputOptions:
     """What is measured, written and said, and when."""
 
-    evaluate_every: int = option(250, "steps between measurements", at_least(1))
+    evaluate_every: int = option(250, "steps between measurements, and between checkpoints", at_least(1))
     checkpoint: str | None = option(None, "a file to go on from")
-    checkpoint_every: int = option(250, "steps between checkpoints", at_least(1))
     resume: bool = option(
         False, "go on from the checkpoint, with the learning rate and priors that a run of `steps` has there"
     )
     log: str | None = option(None, "a CSV file of all measurements")
-    tensorboard: str | None = option(None, "a folder for TensorBoard's logs")
     progress: bool = option(False, "a bar, or a line for each measurement where stderr is no terminal")
     callback: Callable[..., Any] | None = option(
         None, "a function that gets a `Progress` each time, and may stop the fit: by True or `StopIteration`"
@@ -111,18 +84,19 @@ class OutputOptions:
 class Options(OutputOptions, LossOptions, DataOptions, OptimiserOptions):
     """How to fit; the defaults are what was seen to work.
 
-    ``paper=True`` is `PAPER`: the paper's logic and distances, and whole networks from the first step on.
+    ``paper=True`` trains as PDSketch (Mao et al., 2022) does: Gödel's logic, the mean L1 of all variables
+    that were written, and networks alone.
     """
 
     @staticmethod
     def of(**settings: Any) -> Options:
-        """Checked options; ``paper=True`` overrides what `PAPER` says."""
+        """Checked options."""
         options = checked(Options, settings, "`fit`", synonyms=_SYNONYMS)
         if options.resume and options.checkpoint is None:
             raise error("bad-option", "`resume` needs a `checkpoint` to resume from")
         if options.callback is not None:
             _check_callback(options.callback)
-        return replace(options, **PAPER) if options.paper else options
+        return replace(options, forms=False) if options.paper else options
 
 
 # begin: FitOptions, written by `make options`
@@ -130,36 +104,25 @@ class FitOptions(TypedDict, total=False):
     """The options of `fit` beside steps and seed, for type checkers and editors; see `Options`."""
 
     learning_rate: float
-    warmup: float
     weight_decay: float
-    clip: float
-    patience: int | None
     time_limit: float | None
     batch: int
     validation: float | None
-    shares: int
     device: str | None
     resident_gib: float | None
     goal: float
     transition: float
     lookahead: float
     precondition: float
-    horizon: int
     sparsity: float
     rarity: float
     usage: float
     forms: bool
-    tnorm: TNorm
-    balanced: bool
-    variable_loss: VariableLoss
     paper: bool
-    latent_gradient: bool
     evaluate_every: int
     checkpoint: str | None
-    checkpoint_every: int
     resume: bool
     log: str | None
-    tensorboard: str | None
     progress: bool
     callback: Callable[..., Any] | None
 
@@ -174,30 +137,15 @@ _SYNONYMS = {
     "max_steps": "steps",
     "batch_size": "batch",
     "random_state": "seed",
-    "early_stopping": "patience",
     "val_split": "validation",
     "validation_split": "validation",
     "timeout": "time_limit",
     "verbose": "progress",
     "callbacks": "callback",
-    "grad_clip": "clip",
-    "max_grad_norm": "clip",
     "l2": "weight_decay",
     "eval_every": "evaluate_every",
 }
 """What other libraries call our options."""
-
-
-PAPER: Final[Mapping[str, Any]] = {
-    "tnorm": "godel",
-    "balanced": False,
-    "variable_loss": "distance",
-    "sparsity": 0.0,
-    "rarity": 0.0,
-    "usage": 0.0,
-    "forms": False,
-}
-"""The preset of ``paper=True``: how PDSketch (Mao et al., 2022) trains."""
 
 
 def _check_callback(callback: Any) -> None:

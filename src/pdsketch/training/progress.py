@@ -1,4 +1,4 @@
-"""Who is told while a fit runs: a bar or lines on stderr, a CSV file, TensorBoard, a user's function."""
+"""Who is told while a fit runs: a bar or lines on stderr, a CSV file, a user's function."""
 
 from __future__ import annotations
 
@@ -8,13 +8,11 @@ import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 from io import StringIO
 from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Any, Protocol, Self, final
 
-from pdsketch.extras import missing_extra
 from pdsketch.files import Lines, make_folder
 from pdsketch.training.options import Options
 
@@ -130,27 +128,6 @@ def _line(values: Sequence[Any]) -> str:
 
 
 @final
-class Board:
-    """TensorBoard's event files, if it is installed."""
-
-    def __init__(self, path: str) -> None:
-        if find_spec("tensorboard") is None:
-            raise missing_extra("tensorboard", "tensorboard")
-        from torch.utils.tensorboard import SummaryWriter
-
-        self._writer: Any = SummaryWriter(path)
-
-    def update(self, step: int, figures: Mapping[str, float]) -> None:
-        """Write the figures."""
-        for name, value in figures.items():
-            self._writer.add_scalar(name, value, step)
-
-    def close(self) -> None:
-        """Close the files."""
-        self._writer.close()
-
-
-@final
 class Watchers:
     """All that a fit's options ask for, opened and closed together."""
 
@@ -166,8 +143,6 @@ class Watchers:
             self._all.append(ProgressLines(options.steps))
         if options.log is not None:
             self._all.append(Csv(options.log, history))
-        if options.tensorboard is not None:
-            self._all.append(Board(options.tensorboard))
 
     def __enter__(self) -> Self:
         return self

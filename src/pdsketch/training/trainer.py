@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from functools import cached_property
 from typing import Any, Literal, final
 
@@ -11,27 +10,29 @@ import torch
 from torch import Tensor, nn
 
 from pdsketch.nets import Sparsity
+from pdsketch.training.checkpoint import resume, save
 from pdsketch.training.data.episode_arrays import Array
 from pdsketch.training.diagnosis import measure
-from pdsketch.training.early_stopping import EarlyStopping
 from pdsketch.training.forms.simplify import forget
 from pdsketch.training.interrupt import postponed
-from pdsketch.training.loss_means import LossMeans
-from pdsketch.training.losses import Losses
-from pdsketch.training.optimiser import clip, make_optimiser
+from pdsketch.training.losses import Losses, LossMeans
+from pdsketch.training.optimiser import (
+    clip,
+    code_prior_strength,
+    learning_rate,
+    make_optimiser,
+    prior_strength,
+)
 from pdsketch.training.options import Options
 from pdsketch.training.progress import Watchers
-from pdsketch.training.resume import resume, save
 from pdsketch.training.rounds import Rounds, weights_of
 from pdsketch.training.sampler import Sampler
-from pdsketch.training.schedules import code_prior_strength, learning_rate, prior_strength
 from pdsketch.training.setup import setup_of
-from pdsketch.training.shares import Shares
 from pdsketch.training.starts import Starts, fresh_offsets
 from pdsketch.training.statistics import record_statistics
 from pdsketch.training.training_set import TrainingSet
 
-Status = Literal["finished", "stopped", "stopped-early", "out-of-time", "interrupted"]
+Status = Literal["finished", "stopped", "out-of-time", "interrupted"]
 
 _BAR_STEPS = 25
 """Steps between two updates of the progress bar."""
@@ -49,16 +50,13 @@ class Trainer:
     """
 
     def __init__(self, training: TrainingSet, options: Options, train: Array, held_out: Array) -> None:
-        self.shares = Shares(options.shares, training.dataset.device)
-        if not self.shares.leads:
-            options = replace(options, log=None, tensorboard=None, progress=False, callback=None)
         self.training = training
         self.options = options
         self.train = train
         self.held_out = held_out
         self.losses = Losses(training, options)
         strata = training.dataset.strata
-        kind = training.dataset.changed if options.balanced else None
+        kind = training.dataset.changed if self.losses.balanced else None
         self.sampler = Sampler(strata, train, options.batch, options.seed, kind)
         self.rounds = Rounds(self.losses, train, held_out)
         self.starts = Starts(self.losses, train, options.seed)
@@ -71,10 +69,8 @@ class Trainer:
         self.seconds = dict.fromkeys(("data", "forward", "backward", "optimiser"), 0.0)
         self.history: list[dict[str, float]] = []
         self.synchronise = False
-        self.told_to_stop = False
         self.done = False
         self.means = LossMeans()
-        self.stopping = EarlyStopping(options.patience)
 
     # -- one step ---------------------------------------------------------------------
 
@@ -90,17 +86,14 @@ class Trainer:
         held = {"rarity": prior_strength(*self._progress), "usage": code_prior_strength(*self._progress)}
         for parameter in self.parameters:
             parameter.grad = None
-        for share in self.shares.of(states):
-            terms = self.losses.terms(share, held["usage"])
-            loss = self.losses.total(terms, held)
-            clock = self._spent("forward", clock)
-            if loss is not None and loss.requires_grad:
-                (loss / self.shares.count).backward()  # type: ignore[no-untyped-call]
-                clock = self._spent("backward", clock)
-            self.means.add(terms)
-        self.told_to_stop = self.shares.add_up(self.parameters, stop=self.told_to_stop)
-        if any(parameter.grad is not None for parameter in self.parameters):
+        terms = self.losses.terms(states, held["usage"])
+        loss = self.losses.total(terms, held)
+        clock = self._spent("forward", clock)
+        if loss is not None and loss.requires_grad:
+            loss.backward()  # type: ignore[no-untyped-call]
+            clock = self._spent("backward", clock)
             self._update()
+        self.means.add(terms)
         self._spent("optimiser", clock)
         self.step += 1
 
@@ -108,10 +101,9 @@ class Trainer:
         options = self.options
         if options.sparsity:
             self._sparsity.add(options.sparsity / len(self.train) * prior_strength(*self._progress))
-        if options.clip:
-            clip(self.parameters, options.clip)
+        clip(self.parameters)
         for group in self.optimiser.param_groups:
-            group["lr"] = options.learning_rate * learning_rate(*self._progress, options.warmup)
+            group["lr"] = options.learning_rate * learning_rate(*self._progress)
         self.optimiser.step()
 
     @property
@@ -128,15 +120,12 @@ class Trainer:
 
     def _stopped(self, status: Status) -> Status:
         """End before the last step, so that the fit can be resumed, and with what there is by now."""
-        if self.options.checkpoint:
-            save(self)
+        save(self)
         self._finish()
         return status
 
     def _finish(self) -> None:
-        """Leave the best model: with ``patience`` that of the best held-out loss, else of the best round."""
-        if self.stopping.best and self.options.patience is not None:
-            self.model.load_state_dict(dict(self.stopping.best))
+        """Leave the model of the best round."""
         if not self.done:
             self.rounds.close()
         self.rounds.leave()
@@ -162,42 +151,31 @@ class Trainer:
             fresh = fresh_offsets(self.model)
             record_statistics(self.losses, self.sampler, self.train)
             self.starts.begin(fresh)
-            self.rounds.first = self.weights()
-        self.shares.begin(self.parameters)
+            self.rounds.first = weights_of(self.model)
         with Watchers(options, self.history) as watchers, postponed() as interrupted:
             while self.step < options.steps and self.parameters:
-                late = options.time_limit is not None and time.monotonic() - started > options.time_limit
-                reason: Status = "interrupted" if interrupted() else "out-of-time" if late else "stopped"
-                if reason != "stopped" and self.shares.processes == 1:
-                    return self._stopped(reason)
-                self.told_to_stop |= reason != "stopped"
+                if interrupted():
+                    return self._stopped("interrupted")
+                if options.time_limit is not None and time.monotonic() - started > options.time_limit:
+                    return self._stopped("out-of-time")
                 if self.step >= self.rounds.end() and not self._next_round():
                     self.done = True
                     break
                 self.advance()
-                if self.told_to_stop:  # some process wants to, and all have heard it by now
-                    return self._stopped(reason)
-                last = self.step == options.steps
-                if self.step % options.evaluate_every == 0 or last:
-                    figures = self._measured()
-                    ends = watchers.update(self.step, figures)
+                if self.step % options.evaluate_every == 0 or self.step == options.steps:
+                    ends = watchers.update(self.step, self._measured())
                     self.model.train()  # whatever a callback did with it
-                    if self._enough(figures):
-                        self._finish()
-                        return "stopped-early"
-                    if ends and self.shares.processes == 1:
+                    if ends:
                         return self._stopped("stopped")
-                    self.told_to_stop = ends
+                    save(self)
                 elif options.progress and self.step % _BAR_STEPS == 0:
                     watchers.bar(self.step, self.means.figures(self.step))
-                if options.checkpoint and (self.step % options.checkpoint_every == 0 or last):
-                    save(self)
             self._finish()
             return "interrupted" if interrupted() else "finished"
 
     def _measured(self) -> dict[str, float]:
         """The figures of a measurement: losses, and accuracies on training and held-out states."""
-        figures = self.shares.means(self.means, self.losses.parts).figures(self.step)
+        figures = self.means.figures(self.step)
         self.means = LossMeans()
         found = measure(self.training, self.train, _MEASURED)
         figures |= {"accuracy": found.goal_accuracy, "step_accuracy": found.step_accuracy}
@@ -220,16 +198,6 @@ class Trainer:
             total += 0.0 if loss is None else float(loss) * len(part)
             count += len(part)
         return total / max(1, count)
-
-    def _enough(self, figures: dict[str, float]) -> bool:
-        """Whether to stop early; nothing counts before the last round."""
-        if "held_out_loss" not in figures or self.rounds.end() < self.options.steps:
-            return False
-        return self.stopping.enough(figures["held_out_loss"], self.weights)
-
-    def weights(self) -> dict[str, Tensor]:
-        """A copy of all weights."""
-        return weights_of(self.model)
 
     @cached_property
     def setup(self) -> dict[str, Any]:

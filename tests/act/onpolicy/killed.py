@@ -18,7 +18,7 @@ SETTINGS = {
     "first": 4,
     "max_steps": 6,
     "fit_steps": 12,
-    "fit": {"batch": 32, "forms": False, "checkpoint_every": 5},
+    "fit": {"batch": 32, "forms": False, "evaluate_every": 5},
     "evaluate": 4,
     "max_expansions": 30,
     "at_once": 4,

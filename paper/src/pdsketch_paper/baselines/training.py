@@ -29,7 +29,7 @@ from pdsketch.training import (
 )
 from pdsketch_paper.baselines.cost_to_go import CostToGo
 from pdsketch_paper.baselines.dreamer.agent import Dreamer
-from pdsketch_paper.baselines.dreamer.training import BaselineOptions, train_dreamer, with_dreamer
+from pdsketch_paper.baselines.dreamer.training import MOST_NORM, BaselineOptions, train_dreamer, with_dreamer
 from pdsketch_paper.baselines.graph import Shapes, read_predicates
 from pdsketch_paper.baselines.imitation import BehaviourCloning, MixedTransformer, SuccessTransformer
 from pdsketch_paper.baselines.network import AgentBaseline, Baseline, Demonstrations, open_demonstrations
@@ -94,8 +94,8 @@ def train_baseline(
     """A baseline of that kind, trained from the episodes that a model would be fitted to.
 
     ``types`` names the types of the objects that count; the others are not seen, and None sees all.
-    Of the settings of a fit, these count: ``batch`` (256), ``learning_rate`` (1e-3), ``warmup``,
-    ``weight_decay``, ``clip``, ``validation``, ``evaluate_every``, ``device``. Where episodes are held out,
+    Of the settings of a fit, these count: ``batch`` (256), ``learning_rate`` (1e-3),
+    ``weight_decay`` (1e-2), ``validation``, ``evaluate_every``, ``device``. Where episodes are held out,
     the weights under which they are likeliest are kept. ``notes`` of what is returned say how it went.
     A ``dreamer`` keeps its last weights, and takes more (`BaselineOptions`).
     """
@@ -139,7 +139,7 @@ def train_baseline(
     return network
 
 
-_DEFAULTS: Final[FitOptions] = {"batch": 256, "learning_rate": 1e-3, "clip": 1.0, "weight_decay": 1e-2}
+_DEFAULTS: Final[FitOptions] = {"batch": 256, "learning_rate": 1e-3, "weight_decay": 1e-2}
 
 
 def _run(
@@ -158,9 +158,9 @@ def _run(
         loss = network.loss(demonstrations, demonstrations.dataset.place(some))
         optimiser.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
-        clip(parameters, options.clip)
+        clip(parameters, MOST_NORM)
         for group in optimiser.param_groups:
-            group["lr"] = options.learning_rate * learning_rate(step, options.steps, options.warmup)
+            group["lr"] = options.learning_rate * learning_rate(step, options.steps)
         optimiser.step()
         if len(held_out) and ((step + 1) % options.evaluate_every == 0 or step + 1 == options.steps):
             found = _mean(network.eval().likelihood, demonstrations, held_out)

@@ -103,7 +103,6 @@ _OWN_OF_FIT = (
     "checkpoint",
     "resume",
     "log",
-    "tensorboard",
     "callback",
     "time_limit",
     "progress",

@@ -60,6 +60,9 @@ def with_dreamer(kind: str, settings: BaselineOptions) -> tuple[FitOptions, Base
     return {"batch": BATCH, **fit}, own
 
 
+MOST_NORM: Final = 1.0
+"""Gradients of a larger norm are scaled down to it, of every baseline."""
+
 SIDE_BY_SIDE: Final = 16
 """Episodes that are acted in at a time while data is collected; set by hand."""
 
@@ -118,9 +121,9 @@ class DreamerTraining:
             cloning = 0.0 if source else self.network.cloning
             dreaming = float(len(self.returns) >= AWAKE * self.options.steps)
             losses.total(cloning, dreaming).backward()  # type: ignore[no-untyped-call]
-            rate = learning_rate(len(self.returns), self.steps, self.options.warmup)
+            rate = learning_rate(len(self.returns), self.steps)
             for weights, optimiser in zip(self.weights, self.optimisers, strict=True):
-                clip(weights, self.options.clip)
+                clip(weights, MOST_NORM)
                 for group in optimiser.param_groups:
                     group["lr"] = self.options.learning_rate * rate
                 optimiser.step()
