@@ -8,6 +8,7 @@ from typing import get_type_hints
 import pytest
 
 import pdsketch as pds
+from pdsketch.search.memory import Memory
 from pdsketch.search.options import (
     UNSET,
     ModelOptions,
@@ -43,7 +44,7 @@ def roads(text, metric="(:metric minimize (total-cost))"):
 
 def hints(kind):
     """The types of options by their names; names that only type checkers import are given."""
-    return get_type_hints(kind, localns={"Model": pds.Model, "State": pds.State})
+    return get_type_hints(kind, localns={"Model": pds.Model, "State": pds.State, "Memory": Memory})
 
 
 def test_type_checkers_see_the_options_that_there_are_with_their_types():

@@ -9,7 +9,7 @@ import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from pdsketch.budget import Budget, LimitError, apart
@@ -61,6 +61,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="post the states of the search to the search debugger of VS Code's PDDL extension: its port,"
         " or its URL",
     )
+    parser.add_argument(
+        "--verbose", action="store_true", help="say which stages a search in a model went through"
+    )
     parser.add_argument("-o", "--output", metavar="FILE", help="write the plan there, not to stdout")
 
 
@@ -106,9 +109,8 @@ def _run(args: argparse.Namespace) -> int:
             text = ""
         except Error as why:  # the plan itself must not be lost: it goes to stdout
             unwritten = why.diagnostics
-    if result.refinements:
-        times = "once" if result.refinements == 1 else f"{result.refinements} times"
-        output.say(f"pdsketch: the model and its abstraction differed {times} on the way to the plan")
+    for stage in result.stages if args.verbose else ():
+        output.say(f"pdsketch: {stage}")
     if result.plan == []:
         output.say("pdsketch: the goal holds in the initial state: there is nothing to do")
     for warning in result.warnings:
@@ -129,6 +131,7 @@ def _run(args: argparse.Namespace) -> int:
         "best_h": result.best_h,
         "refinements": result.refinements,
         "phases": result.phases,
+        "stages": [asdict(stage) for stage in result.stages],
     }
     code = output.BAD_INPUT if unwritten else output.EXIT_OF_STATUS[result.status]
     found = (*found, *unwritten)

@@ -59,11 +59,11 @@ def plan(target: Any, state: Any = None, goal: Any = None, **options: Any) -> Re
       ``state`` (ground atoms to values) and ``goal`` (text) stand in for the problem's own. There is no
       time limit unless one is given.
     - Models, and problems with values: ``search`` is ``portfolio`` (the default, the library's strategy),
-      ``astar``, ``wastar``, ``gbfs`` or ``abstract``. The portfolio plans in the model's abstraction first,
-      with half of what may be spent, then in the model itself, where the heuristics ``ao`` and ``opt`` and
-      blind order take turns. A ``heuristic`` that is named without a search means A* with it. It may also
-      be a `HeuristicSource`, or ``NAME:…`` of another package. ``k``, 1 unless given, is how many nodes are
-      expanded together. The time limit is 20 seconds unless given; None lifts it.
+      ``astar``, ``wastar``, ``gbfs`` or ``abstract``. The strategy plans by the model's rules over codes,
+      with half of what may be spent, then in the model itself; ``result.stages`` says how that went. A
+      ``heuristic`` that is named without a search means A* with it. It may also be a `HeuristicSource`, or
+      ``NAME:…`` of another package. ``k``, 1 unless given, is how many nodes are expanded together. The time
+      limit is 20 seconds unless given; None lifts it.
 
     ``time_limit`` is in seconds, ``memory_limit`` in megabytes that the search may take (2000 unless given),
     ``max_expansions`` a number of nodes; ``weight`` is that of h in ``wastar`` (5). ``costs``: actions cost

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import field, replace
-from math import inf, isinf, nan
+from math import inf, isinf
 from typing import Literal, final
 
 from pdsketch.lang import Step, dataclass, short, show_atom
@@ -14,6 +14,24 @@ Status = Literal["solved", "unsolvable", "out-of-time", "out-of-memory", "gave-u
 
 class UntrainedWarning(UserWarning):
     """A goal reads a blank that was never trained."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class StageReport:
+    """A stage of the strategy that a problem went through: its seconds, its expansions, and why it ended.
+
+    Of many problems that are planned for together, ``seconds`` is each one's share.
+    """
+
+    name: str
+    seconds: float
+    expanded: int
+    ended: str
+
+    def __str__(self) -> str:
+        """A line of ``pdsketch plan --verbose``."""
+        return f"{self.name}: {self.seconds:.3f} s, {self.expanded} expanded: {self.ended}"
 
 
 _SHOWN = 10
@@ -34,8 +52,8 @@ class Result:
     does not know: untrained blanks, inputs unlike the training data, predictions
     that are not finite. ``best_h`` is the lowest heuristic value that was
     seen, None where nothing was evaluated. ``refinements`` is how often a plan of the model's
-    abstraction was not accepted by the model: then its rules were corrected, or the search went on from
-    where they differ.
+    abstraction was not accepted by the model, and its rules were corrected. ``stages`` are those of the
+    strategy, in their order.
     """
 
     status: Status
@@ -51,6 +69,7 @@ class Result:
     warnings: tuple[str, ...] = ()
     best_h: float | None = None
     refinements: int = 0
+    stages: tuple[StageReport, ...] = ()
 
     def __repr__(self) -> str:
         """The status, the plan's first steps, and what it took."""
@@ -148,36 +167,15 @@ Trace = Callable[[Nodes], None]
 
 @final
 @dataclass(frozen=True, slots=True)
-class Continued:
-    """The nodes of a search over a task that goes on from where some steps of its model have led.
-
-    ``steps`` are the model's, by the operators of the task.
-    """
+class NamedNodes:
+    """The nodes of a search over a task with the steps of its model: ``steps``, by the task's operators."""
 
     nodes: Nodes
-    done: tuple[Step, ...]
     steps: Mapping[Step, Step] = field(compare=False)
 
     def __call__(self, first: int, last: int) -> list[SearchNode]:
-        """The steps that were done, then the search's nodes, from the last of these states on."""
-        shift = len(self.done)
-        found = [self._reached(number) for number in range(first, min(last, shift))]
-        for node in self.nodes(max(0, first - shift), max(0, last - shift)):
-            if node.step is None:
-                found.append(replace(node, parent=shift - 1, step=self.done[-1] if shift else None))
-            else:
-                found.append(replace(node, parent=node.parent + shift, step=self.steps[node.step]))
-        return found
-
-    def _reached(self, number: int) -> SearchNode:
-        step = self.done[number - 1] if number else None
-        return SearchNode(number - 1, step, float(number), nan, nan, "expanded")
-
-
-def continued(trace: Trace, done: Sequence[Step], steps: Mapping[Step, Step]) -> Trace:
-    """A trace of a search over a task as one over its model."""
-
-    def look(nodes: Nodes) -> None:
-        trace(Continued(nodes, tuple(done), steps))
-
-    return look
+        """The search's nodes."""
+        return [
+            node if node.step is None else replace(node, step=self.steps[node.step])
+            for node in self.nodes(first, last)
+        ]

@@ -1,12 +1,14 @@
 """The default search of models: the abstraction first, then heuristics that take turns."""
 
 import time
+from dataclasses import replace
 
 import pytest
 import torch
 
 import pdsketch as pds
 from pdsketch.budget import OutOfMemoryError, OutOfTimeError
+from pdsketch.search.strategy import PORTFOLIO, STRATEGIES
 
 TILES = """
 (define (domain tiles)
@@ -46,7 +48,8 @@ GOALS = (
 @pytest.fixture
 def in_the_model(monkeypatch):
     """Within, nothing is searched for in the abstraction."""
-    monkeypatch.setattr("pdsketch.search.models.MOST_ABSTRACT", 0)
+    rules, latent = PORTFOLIO
+    monkeypatch.setitem(STRATEGIES, "portfolio", (replace(rules, most_expansions=0), latent))
 
 
 @pytest.mark.parametrize("goal", GOALS)
@@ -226,21 +229,56 @@ def test_what_is_kept_of_a_model_outlives_the_time_limit_of_the_call_that_made_i
 
 
 @pytest.mark.parametrize("limit", [OutOfTimeError, OutOfMemoryError])
-@pytest.mark.parametrize(
-    "given", [{}, {"search": "abstract"}, {"heuristic": "ao"}, {"search": "abstract", "heuristic": "ao"}]
-)
-def test_where_grounding_explodes_opt_takes_the_place_of_ao_and_that_is_said(monkeypatch, limit, given):
+def test_where_the_rules_take_more_than_their_share_the_model_is_searched_and_that_is_said(
+    monkeypatch, limit
+):
     def explode(*_):
         raise limit
 
     model, state = tiles()
     monkeypatch.setattr("pdsketch.abstract.andor.compile.template_of", explode)
-    result = pds.plan(model, state, GOALS[2], **given)
-    assert result.solved
-    assert sum("OPT guides the search in the place of AO" in said for said in result.warnings) == 1
-    if given:
-        best = pds.plan(model, state, GOALS[2], heuristic="opt")
-        assert (result.plan, result.expanded) == (best.plan, best.expanded)
+    best = pds.plan(model, state, GOALS[2], heuristic="opt")
+    for search in (None, "abstract"):
+        result = pds.plan(model, state, GOALS[2], search=search)
+        assert result.cost == best.cost
+        rules, latent = result.stages
+        assert (rules.name, rules.ended) == ("rules", f"{limit.status}: its share of the limits is used up")
+        assert (latent.name, latent.ended, latent.expanded) == ("latent", "solved", result.expanded)
+    assert pds.plan(model, state, GOALS[2], heuristic="ao").status == limit.status
+
+
+def test_the_stages_say_what_was_tried_for_how_long_and_why_it_ended():
+    model, state = tiles()
+    (rules,) = pds.plan(model, state, GOALS[0]).stages
+    assert (rules.name, rules.ended) == ("rules", "solved")
+    assert rules.seconds > 0
+    (latent,) = pds.plan(model, state, GOALS[0], search="astar").stages
+    assert (latent.name, latent.ended) == ("latent", "solved")
+    snapped = pds.plan(model, state, GOALS[0], snap=True).stages
+    assert [(stage.name, stage.ended) for stage in snapped] == [
+        ("rules", "left out: states are snapped"),
+        ("latent", "solved"),
+    ]
+    nothing = pds.plan(model, state, "(forall (?t - tile) (gold ?t))")
+    assert [stage.ended for stage in nothing.stages] == [
+        "the rules have no plan (unsolvable)",
+        nothing.reasons[0],
+    ]
+    assert sum(stage.expanded for stage in nothing.stages) == nothing.expanded
+
+
+def test_a_goal_that_holds_already_needs_one_stage():
+    model, state = tiles()
+    result = pds.plan(model, state, "(= (n t0) 1)")
+    assert (result.plan, result.cost, [stage.name for stage in result.stages]) == ([], 0.0, ["rules"])
+
+
+def test_many_problems_have_stages_of_their_own():
+    model, state = tiles()
+    goals = [GOALS[0], "(forall (?t - tile) (gold ?t))"]
+    solved, unsolved = pds.plan_many(model, [state, state], goals)
+    assert [stage.name for stage in solved.stages] == ["rules"]
+    assert [stage.name for stage in unsolved.stages] == ["rules", "latent"]
 
 
 @pytest.mark.parametrize("given", [{}, {"search": "abstract"}, {"heuristic": "ao"}])

@@ -28,10 +28,17 @@ from pdsketch.lang import Step
 from pdsketch.search.latent.children import Children, joined
 from pdsketch.search.latent.frontier import Frontier
 from pdsketch.search.latent.growing import grown
-from pdsketch.search.latent.heuristics import StateHeuristic
-from pdsketch.search.latent.limits import LIMITS, status_of
+from pdsketch.search.latent.heuristics import (
+    FAR,
+    Order,
+    StateHeuristic,
+    are_dead_ends,
+    estimates,
+    priorities,
+    read_by,
+)
 from pdsketch.search.latent.margin import GoalTest
-from pdsketch.search.latent.orders import FAR, Order, are_dead_ends, estimates, priorities, read_by
+from pdsketch.search.latent.options import LIMITS, status_of
 from pdsketch.search.latent.space import Space
 from pdsketch.search.options import PlanOptions
 from pdsketch.search.result import Fate, Outcome, SearchNode, SearchProgress, Status

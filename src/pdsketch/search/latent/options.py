@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 import torch
 
-from pdsketch.budget import UNLIMITED, Budget, current, taken
+from pdsketch.budget import UNLIMITED, Budget, LimitError, OutOfMemoryError, current, taken
 from pdsketch.lang import ValueType, did_you_mean, error
 from pdsketch.search.options import Generator, PlanOptions, Sampler, model_options
-from pdsketch.tensor import Model
+from pdsketch.search.result import Status
+from pdsketch.tensor import Model, out_of_memory
 
 
 def options_for(model: Model, given: Mapping[str, Any]) -> PlanOptions:
@@ -75,3 +77,26 @@ def budget_of(model: Model, options: PlanOptions) -> Budget:
     if outer is UNLIMITED and device.type == "cuda":
         outer = Budget(meter=lambda: taken() + torch.cuda.memory_allocated(device))
     return options.budget(outer)
+
+
+# What ends a call for want of time or memory, whoever noticed it.
+
+LIMITS = (LimitError, MemoryError, RuntimeError)
+"""The errors among which those of limits are; `status_of` tells them from the others."""
+
+
+def status_of(failure: BaseException) -> Status | None:
+    """The status of a call that an error ended, if it was a limit that was reached."""
+    if isinstance(failure, LimitError):
+        return failure.status
+    return OutOfMemoryError.status if out_of_memory(failure) else None
+
+
+@contextmanager
+def suppress_limits() -> Iterator[None]:
+    """Within, a limit that is reached ends the block and nothing else."""
+    try:
+        yield
+    except LIMITS as limit:
+        if status_of(limit) is None:
+            raise

@@ -28,8 +28,8 @@ from pdsketch.lang import (
 from pdsketch.search.latent.engine import LatentOutcome
 from pdsketch.search.latent.heuristics import StateHeuristic
 from pdsketch.search.latent.instances import Candidates
-from pdsketch.search.latent.limits import suppress_limits
 from pdsketch.search.latent.margin import CRISP_TRUTH
+from pdsketch.search.latent.options import suppress_limits
 from pdsketch.search.latent.relations import can_sample, input_types, name_of, pairs_in, same_type
 from pdsketch.search.latent.replay import Trail, doubts_of, follow
 from pdsketch.search.latent.undecided import known_blanks, undecided

@@ -31,7 +31,7 @@ from pdsketch.lang import (
     unfold_all,
     walk,
 )
-from pdsketch.search.latent.limits import LIMITS, status_of
+from pdsketch.search.latent.options import LIMITS, status_of
 from pdsketch.tensor import Model, State
 
 # What generators, samplers and modules propose, checked: functions of users may fail in any way.

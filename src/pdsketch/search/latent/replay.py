@@ -12,8 +12,8 @@ import torch
 from pdsketch.budget import current
 from pdsketch.lang import Expr, Step, unfold_all
 from pdsketch.search.latent.fingerprint import fingerprints
-from pdsketch.search.latent.limits import suppress_limits
 from pdsketch.search.latent.margin import Margin
+from pdsketch.search.latent.options import suppress_limits
 from pdsketch.tensor import Model, State, StateBatch, Watch, codes_of, concat, pardoning
 
 T = TypeVar("T")

@@ -14,10 +14,9 @@ from pdsketch import core
 from pdsketch.budget import Budget, LimitError, current
 from pdsketch.core import Ints
 from pdsketch.heuristics import find_heuristic
-from pdsketch.lang import dataclass
+from pdsketch.lang import Step, dataclass
 from pdsketch.search.options import PlanOptions
-from pdsketch.search.packed.tree import tree
-from pdsketch.search.result import Outcome, SearchNode, SearchProgress, Status
+from pdsketch.search.result import Fate, Outcome, SearchNode, SearchProgress, Status
 from pdsketch.task import Task
 
 PATIENCE: Final = 2000
@@ -181,3 +180,27 @@ def _outcome(task: Task, status: Status, run: core.Search) -> PackedOutcome:
     if status != "solved":
         return outcome
     return replace(outcome, plan=tuple(plan), cost=float(np.sum(task.costs[plan])))
+
+
+_FATES: Final[tuple[Fate, ...]] = ("open", "expanded", "dead-end")
+"""By the engine's number."""
+
+
+def tree(
+    columns: core.SearchColumns,
+    first: int,
+    operators: Sequence[Step],
+    weights: tuple[float, float],
+    goal: int,
+) -> list[SearchNode]:
+    """Nodes from ``first`` on, of which ``columns`` are the engine's; ``operators`` are named by number.
+
+    ``weights`` are those of g and h in f, ``goal`` is -1 or the one found.
+    """
+    found = []
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    for number, (parent, operator, g, h, status) in enumerate(rows, first):
+        step = operators[operator] if parent >= 0 else None
+        fate: Fate = "goal" if number == goal else _FATES[status]
+        found.append(SearchNode(parent, step, g, h, weights[0] * g + weights[1] * h, fate))
+    return found

@@ -1,0 +1,232 @@
+"""The stage of a strategy that searches in the model itself: rounds of candidate values, replay, reasons."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final, final
+
+from pdsketch.abstract import NoAbstractionError
+from pdsketch.lang import Error, Step, error
+from pdsketch.search.heuristics import find_model_heuristic
+from pdsketch.search.latent.engine import BestFirstSearch, LatentOutcome
+from pdsketch.search.latent.heuristics import Order, Searched, order_of
+from pdsketch.search.latent.instances import TOO_MANY, Candidates, value_types
+from pdsketch.search.latent.margin import GoalTest
+from pdsketch.search.latent.options import suppress_limits
+from pdsketch.search.latent.reasons import never_proposed, runaways, why_not
+from pdsketch.search.latent.space import Space
+from pdsketch.search.latent.undecided import undecided
+from pdsketch.search.options import PlanOptions
+from pdsketch.search.problems import NOT_REPLAYED, Allowed, Problems
+from pdsketch.search.result import Result, Status
+from pdsketch.tensor import StateBatch
+
+WEIGHT: Final = 2.0
+"""Of a heuristic in an order that leads, rather than being fair."""
+
+ORDERS: Final[Mapping[Any, float]] = {"opt": 1.0, "blind": 1.0}
+"""The heuristics that take turns in the portfolio, and their weights."""
+
+ORDERS_WITH_RULES: Final[Mapping[Any, float]] = {"ao": WEIGHT, **ORDERS}
+"""The same where the rules of the problems have been made."""
+
+ORDERS_OF_PROPOSALS: Final[Mapping[Any, float]] = {"goalorder": WEIGHT, **ORDERS}
+"""The same where values are proposed for parameters: relaxations see every relation one step away there."""
+
+MOST_ROUNDS: Final = 8
+"""Rounds of candidate values, each with more of them than the last; set by hand."""
+
+FIRST_ROUND: Final = 256
+"""Expansions of the first round of candidate values, where more rounds may follow; each doubles it."""
+
+
+def _orders(problems: Problems, some: Sequence[int], searched: Searched) -> list[Order]:
+    """The orders in which nodes are expanded: one of a search that is asked for, else several in turns.
+
+    In the portfolio, a heuristic that is named takes turns with blind order alone.
+    """
+    options = problems.options
+    name = options.search
+    if name != "portfolio":
+        try:
+            heuristic = find_model_heuristic(options.heuristic)(searched)
+        except NoAbstractionError as why:
+            raise error(
+                "no-abstraction",
+                f"`{options.heuristic}` has no estimate for this goal: {why}",
+                help="leave search and heuristic out, or name another heuristic",
+            ) from None
+        return [order_of(name, heuristic, options.weight)]
+    turns: Mapping[Any, float] = ORDERS_WITH_RULES if problems.ruled >= {*some} else ORDERS
+    if problems.proposes:
+        turns = ORDERS_OF_PROPOSALS
+    if options.heuristic is not None:
+        turns = {options.heuristic: WEIGHT, "blind": 1.0}
+    return [order_of("wastar", find_model_heuristic(n)(searched), weight) for n, weight in turns.items()]
+
+
+def search_in_model(problems: Problems, some: Sequence[int], allowed: Allowed) -> Mapping[int, str]:
+    """Search in the model, with more candidate values from round to round; all problems are settled."""
+    pools: dict[int, Candidates] = {}
+    rounds = MOST_ROUNDS if problems.proposes else 1
+    for number in range(rounds):
+        left = [i for i in some if i not in problems.found]
+        if not left:
+            break
+        for i in left:
+            pools[i] = problems.sources[i].advance(number)
+        try:
+            _Round(problems, left, [pools[i] for i in left], number, last=number == rounds - 1).run()
+        except Error as why:
+            (diagnostic,) = why.diagnostics
+            if diagnostic.code != TOO_MANY or not problems.explains.keys() >= {*left}:
+                raise
+            for i in left:
+                reason = (
+                    f"the rules have no plan, and the model is too large to be searched: {diagnostic.message}"
+                )
+                reasons = (reason, *problems.explains[i]())
+                problems.found[i] = replace(problems.result(i, "gave-up"), best=[], reasons=reasons)
+    _put_in_order(problems, some)
+    results = problems.found
+    return {i: results[i].reasons[0] if results[i].reasons else results[i].status for i in some}
+
+
+def _put_in_order(problems: Problems, some: Sequence[int]) -> None:
+    """Plans whose proposed values come one after the other, where the model accepts these, too."""
+    found = problems.found
+    solved = {i: plan for i in some if not problems.costs and (plan := found[i].plan)}
+    plans = {i: new for i, old in solved.items() if (new := problems.sources[i].in_order(old)) != old}
+    if not plans:
+        return
+    with problems.budget.grace().running(), suppress_limits():
+        failed, _ = problems.replayed(range(len(problems.states)), plans)
+        for i, plan in plans.items():
+            if failed.get(i, NOT_REPLAYED) is None and not problems.remembers(i):
+                found[i] = replace(found[i], plan=plan)
+
+
+@final
+class _Round:
+    """A search of ``problems``, some of them (``left``), with the candidate values that there are by now.
+
+    ``number`` is that of the round; what the ``last`` does not solve is settled.
+    """
+
+    def __init__(
+        self,
+        problems: Problems,
+        left: Sequence[int],
+        pools: Sequence[Candidates],
+        number: int,
+        *,
+        last: bool,
+    ) -> None:
+        self._problems = problems
+        self._left = left
+        self._pools = pools
+        self._number = number
+        self._last = last
+
+    def run(self) -> None:
+        """Search, replay, and settle the problems that have a plan, or a reason why there is none."""
+        problems, left, options = self._problems, self._left, self._problems.options
+        model, goals = problems.model, [problems.goals[i] for i in left]
+        memories = [options.memories[i] for i in left] if options.memories else []
+        space = Space(
+            model,
+            StateBatch.of([problems.states[i] for i in left]),
+            self._pools,
+            margin=problems.margin,
+            snap=options.snap,
+            costs=problems.costs,
+            resolution=options.resolution,
+            memories=memories,
+        )
+        searched = Searched(
+            model, goals, space.roots, space.universes, problems.costs, self._pools, problems.margin
+        )
+        goal_test = GoalTest(model, goals, space.universes, problems.margin, memories)
+        orders = _orders(problems, left, searched)
+        engine = BestFirstSearch(space, goal_test, orders, self._options(), self._is_exact(space))
+        outcomes = engine.run()
+        for i, outcome in zip(left, outcomes, strict=True):
+            problems.count(i, outcome)
+        with problems.budget.grace().running():
+            self._settle(engine, outcomes)
+
+    def _settle(self, engine: BestFirstSearch, outcomes: Sequence[LatentOutcome]) -> None:
+        problems, space = self._problems, engine.space
+        solved = [place for place, outcome in enumerate(outcomes) if outcome.status == "solved"]
+        plans = {place: engine.steps(outcomes[place].node) for place in solved}
+        failed, said = problems.replayed(self._left, plans)
+        for place, (i, outcome) in enumerate(zip(self._left, outcomes, strict=True)):
+            if not self._last and outcome.status == "gave-up" and self._has_room():
+                continue  # the next round may solve it
+            if place in plans:
+                cost = float(engine.frontier.g[outcome.node])
+                result = self._solution(i, outcome, plans[place], cost, failed.get(place, NOT_REPLAYED))
+            else:
+                result = self._failure(i, place, outcome, engine)
+            left_out = runaways(space.runaways.get(place, {}), problems.model.domain.predicates)
+            warnings = (*result.warnings, *left_out, *said.get(place, ()))
+            problems.found[i] = replace(result, warnings=warnings)
+
+    def _options(self) -> PlanOptions:
+        """The options with the expansions that the round may make."""
+        room = self._problems.expansions_left
+        if not self._last:
+            own = FIRST_ROUND << self._number
+            room = own if room is None else min(own, room)
+        return replace(self._problems.options, max_expansions=room)
+
+    def _is_exact(self, space: Space) -> bool:
+        """Whether all states of a space are told apart, and all actions tried."""
+        problems = self._problems
+        sampled = any(t.choices is None and t.prim != "bool" for t in value_types(problems.model.domain))
+        remembers = any(map(problems.remembers, range(len(problems.states))))
+        return all(p.exact for p in space.prints.values()) and not sampled and not remembers
+
+    def _has_room(self) -> bool:
+        return self._problems.budget.left() > 0 and self._problems.expansions_left != 0
+
+    def _solution(
+        self, i: int, outcome: LatentOutcome, plan: list[Step], cost: float, failure: str | None
+    ) -> Result:
+        result = self._problems.result(i, outcome.status, outcome.lowest_h)
+        if failure is None:
+            return replace(result, plan=plan, cost=cost)
+        status: Status = "gave-up"
+        if failure == NOT_REPLAYED:
+            status = "out-of-time" if self._problems.budget.grace().left() <= 0 else "out-of-memory"
+        return replace(result, status=status, best=plan, reasons=(failure,))
+
+    def _failure(self, i: int, place: int, outcome: LatentOutcome, engine: BestFirstSearch) -> Result:
+        problems, goal = self._problems, self._problems.goals[i]
+        if outcome.status == "unsolvable":
+            rests = True  # unless it is seen that it does not: a proof must not rest on a limit, either
+            with suppress_limits():
+                rests = self._rests_on_guesses(i, place, outcome, engine.orders)
+            if rests:
+                outcome = replace(outcome, status="gave-up", limit="undecided")
+        best = engine.steps(outcome.best) if outcome.best >= 0 else []
+        blocked, options = engine.blocked(place), problems.options
+        reasons = why_not(problems.model, problems.states[i], goal, outcome, best, options, blocked, place)
+        if options.search == "abstract" and i in problems.explains:
+            with suppress_limits():
+                reasons = tuple(dict.fromkeys((*reasons[:1], *problems.explains[i](), *reasons[1:])))
+        if outcome.status != "unsolvable":
+            with suppress_limits():
+                missing = never_proposed(problems.model, problems.states[i], goal, self._pools[place])
+                reasons = (*reasons[:1], *missing, *reasons[1:])
+        result = problems.result(i, outcome.status, outcome.lowest_h)
+        return replace(result, best=best, reasons=reasons)
+
+    def _rests_on_guesses(self, i: int, place: int, outcome: LatentOutcome, orders: Sequence[Order]) -> bool:
+        """Whether there is no plan because of blanks that cannot decide: that would prove nothing."""
+        problems, batch = self._problems, self._problems.states[i].batch
+        if not outcome.expanded:  # the proof is a heuristic's
+            proofs = [o.heuristic for o in orders if o.heuristic.infinity_is_proof]
+            return any(heuristic.rests_on(batch, place) for heuristic in proofs)
+        return bool(undecided(problems.model, batch, problems.goals[i]))

@@ -1,0 +1,361 @@
+"""The stage of a strategy that plans by a model's rules over codes, and checks the plans in the model.
+
+The AO task is a transition model of its own, which the engine searches. What it finds is played through the
+model. Where the model does something else than a rule says, the rule is corrected, which is remembered with
+the model, and the task is searched again. Nothing is returned that the model does not accept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from time import monotonic
+from typing import Any, Final, final
+
+import numpy as np
+import torch
+
+from pdsketch.abstract import (
+    Abstraction,
+    Compilations,
+    FactReader,
+    NoAbstractionError,
+    abstraction_of,
+    compile_and_or,
+    step_named,
+)
+from pdsketch.core import Phase, Posed, States
+from pdsketch.lang import Step
+from pdsketch.search.latent.instances import checked_cost, costs_of
+from pdsketch.search.latent.margin import hold_at_first
+from pdsketch.search.latent.replay import Trail
+from pdsketch.search.options import PlanOptions
+from pdsketch.search.packed.engine import PackedOutcome, lazily, search, search_many
+from pdsketch.search.problems import Allowed, Problems
+from pdsketch.search.result import NamedNodes, Result, Trace
+from pdsketch.task import Narrowing
+from pdsketch.tensor import Model, StateBatch
+
+MOST_REFINEMENTS: Final = 8
+"""How often rules are corrected for one problem. Set by hand."""
+
+SCHEDULE: Final = (
+    Phase("ff", 1.0, 1.0, most_expansions=500, share=0.2, work=20_000_000),
+    Phase("ff", 1.0, 2.0, most_expansions=20_000, share=0.5, work=100_000_000, consistent=True),
+    *lazily(Phase("ff", 0.0, 1.0, lazy=True, consistent=True)),
+)
+"""A*, weighted A*, then lazy greedy search.
+
+What is slow to find may be so because hFF counts on what can never be: that is left out from weighted A* on.
+Most plans take fewer expansions than A* has. On goals over all doors of a room, A* takes up to 1,841
+expansions, weighted A* up to 311, and lazy greedy search up to 150. The work is that of 0.1 and 0.5 seconds:
+in large tasks, there are fewer expansions. All numbers are set by hand.
+"""
+
+
+def search_by_rules(problems: Problems, some: Sequence[int], allowed: Allowed) -> Mapping[int, str]:
+    """Settle the problems whose goals hold already, and those with a plan that the model accepts."""
+    ended = {i: why for i in some if (why := _left_out(problems, i)) is not None}
+    ready = [i for i in some if i not in ended]
+    if not ready:
+        return ended
+    searches = _searches(problems, ready, allowed)
+    plans = find_at_once(searches, problems.options.threads)
+    slow = [i for i in searches if i not in plans]
+    for i, holds in zip(slow, _hold(problems, slow), strict=True):
+        if holds:
+            problems.found[i] = _nothing_to_do(problems, i)
+        elif (plan := searches[i].find()) is not None:
+            plans[i] = plan
+    while plans:
+        plans = _accept(problems, searches, plans)
+    return ended | {i: own.ended for i, own in searches.items()}
+
+
+def _left_out(problems: Problems, i: int) -> str | None:
+    """Why the rules of the model are not those of a problem; None: they are."""
+    options = problems.options
+    if problems.proposes:
+        return "left out: values are proposed for arguments"
+    if options.snap:
+        return "left out: states are snapped"
+    return "left out: it knows nothing of what failed" if problems.remembers(i) else None
+
+
+def _searches(problems: Problems, some: Sequence[int], allowed: Allowed) -> dict[int, RuleSearch]:
+    """The searches of some problems, whose states are read together."""
+    started = monotonic()
+    batches = [problems.states[i].batch for i in some]
+    objects = [batch.universe(0).types for batch in batches]
+    values = [problems.sources[i].advance(0).values for i in some]
+    compilations = Compilations(problems.model, objects, [problems.goals[i] for i in some], batches, values)
+    share = (monotonic() - started) / len(some)
+    found = {i: RuleSearch(problems, i, compilations, place, allowed) for place, i in enumerate(some)}
+    for own in found.values():
+        own.phases["rules"] += share
+    return found
+
+
+def _hold(problems: Problems, some: Sequence[int]) -> Sequence[bool]:
+    """Which goals hold in their initial states."""
+    if not some:
+        return ()
+    states, goals = [problems.states[i] for i in some], [problems.goals[i] for i in some]
+    return hold_at_first(problems.model, states, goals, problems.margin)
+
+
+def _nothing_to_do(problems: Problems, i: int) -> Result:
+    return replace(problems.result(i, "solved"), plan=[], cost=0.0)
+
+
+def _accept(
+    problems: Problems, searches: Mapping[int, RuleSearch], plans: Mapping[int, list[Step]]
+) -> dict[int, list[Step]]:
+    """Settle the problems whose plans the model accepts; of the others, plans by corrected rules.
+
+    Whether goals held at first is asked together with whether plans reach them.
+    """
+    now, trail, again = monotonic(), Trail(), {}
+    with problems.budget.grace().running():
+        failed, said = problems.replayed(range(len(problems.states)), plans, trail, at_first=True)
+        paid = paid_for(problems.model, trail) if problems.costs else {}
+    share = (monotonic() - now) / len(plans)
+    for number, (i, plan) in enumerate(plans.items()):
+        own, longest = searches[i], problems.options.max_depth
+        own.phases["replay"] += share
+        if number in trail.held_at_first:
+            problems.found[i] = _nothing_to_do(problems, i)
+        elif longest is not None and len(plan) > longest:
+            own.why = "plans by the rules are longer than `max_depth`"
+        elif failed.get(i, "a limit was reached") is None:
+            cost = paid.get(number, 0.0) if problems.costs else float(len(plan))
+            result = replace(problems.result(i, "solved"), plan=plan, cost=cost, phases=own.phases)
+            warnings = (*result.warnings, *said.get(i, ()))
+            problems.found[i] = replace(result, refinements=own.refinements, warnings=warnings)
+        elif (other := own.refine()) is not None:
+            again[i] = other
+    return again
+
+
+@final
+class RuleSearch:
+    """The search for one problem's plan, begun anew where the model refuses what was found.
+
+    The problem is number ``i`` of ``problems``; ``compilations`` makes its task, which is number ``place`` of
+    it; ``allowed`` is what it may take.
+    """
+
+    def __init__(
+        self, problems: Problems, i: int, compilations: Compilations, place: int, allowed: Allowed
+    ) -> None:
+        self._problems = problems
+        self._i = i
+        self._compilations = compilations
+        self._place = place
+        self._allowed = allowed
+        self._state = problems.states[i].batch
+        self._abstraction: Abstraction | None = None
+        self._operators: tuple[int, ...] = ()
+        self._is_over = False
+        self.refinements = 0
+        self.phases = {"rules": 0.0, "search": 0.0, "replay": 0.0}
+        self.why = ""
+
+    def find(self) -> list[Step] | None:
+        """A plan of which the rules say that it reaches the goal; None: they know of none."""
+        if self._is_over:
+            return None
+        now = monotonic()
+        try:
+            found = self._abstract()
+        except NoAbstractionError as why:
+            self.why = f"the goal has no form over codes: {why}"
+            return None
+        now = self._spend("rules", now)
+        outcome = self._searched()
+        self._spend("search", now)
+        if outcome.plan is None:
+            self._has_none(outcome.status)
+            return None
+        return [found.step_of(operator) for operator in outcome.plan]
+
+    def _spend(self, phase: str, since: float) -> float:
+        """Add the time since then to a phase; returns the time now."""
+        now = monotonic()
+        self.phases[phase] += now - since
+        return now
+
+    def _has_none(self, status: str) -> None:
+        """Remember that there is no plan by the rules, and why."""
+        self._problems.ruled.add(self._i)
+        self._is_over = True
+        self.why = f"the rules have no plan ({status})"
+        self._problems.explains[self._i] = self._explained
+
+    def _explained(self) -> Sequence[str]:
+        abstraction = self._abstract()
+        return abstraction.explain(abstraction.task.init)
+
+    def _abstract(self) -> Abstraction:
+        """The task that is searched."""
+        if self._abstraction is None:
+            found = self._compilations.abstraction(self._place, read=False)
+            if self._problems.costs:
+                found = found.priced(costs_of(self._problems.model, self._state, 0, found.steps))
+            self._abstraction = found
+        return self._abstraction
+
+    def _searched(self) -> PackedOutcome:
+        found = self._abstract()
+        outcome = search(
+            found.task,
+            PlanOptions(max_expansions=self._left(), trace=self._traced(found)),
+            self._allowed.budget,
+            schedule=SCHEDULE,
+            per_effect=found.per_effect,
+            groups=self._compilations.groups(found.task),
+        )
+        self._problems.count(self._i, outcome)
+        self._operators = outcome.plan or ()
+        return outcome
+
+    def _left(self) -> int | None:
+        """How many expansions are left."""
+        most = self._allowed.expansions
+        return None if most is None else max(0, most - self._problems.expanded([self._i])[0])
+
+    def posed(self) -> tuple[Narrowing, Mapping[str, Any]] | None:
+        """What is searched together with others, and what arguments stand for; None: it is searched alone."""
+        if self._problems.costs or self._problems.options.trace is not None:
+            return None
+        now = monotonic()
+        try:
+            return self._compilations.narrowing(self._place)
+        except NoAbstractionError:
+            return None  # which a search alone meets, too
+        finally:
+            self._spend("rules", now)
+
+    @property
+    def ended(self) -> str:
+        """Why it ended."""
+        if self._i not in self._problems.found:
+            return self.why
+        times = "1 correction" if self.refinements == 1 else f"{self.refinements} corrections"
+        return f"solved after {times}" if self.refinements else "solved"
+
+    @property
+    def per_effect(self) -> bool:
+        """Whether hFF counts each conditional effect as an operator of its own."""
+        return self._compilations.per_effect
+
+    def posed_for(self, narrowing: Narrowing) -> Posed:
+        """The same, with what it may take, for the engine."""
+        return Posed(narrowing.draft, narrowing.goal, narrowing.init, narrowing.groups, self._left())
+
+    def take(
+        self, found: PackedOutcome, narrowing: Narrowing, values: Mapping[str, Any]
+    ) -> list[Step] | None:
+        """The plan that was found together with others, if there is one."""
+        self._problems.count(self._i, found)
+        if found.plan is None:
+            self._has_none(found.status)
+            return None
+        names = [*self._state.universe(0).types]
+        return [step_named(narrowing.operators[op], names, values) for op in found.plan]
+
+    def _traced(self, abstraction: Abstraction) -> Trace | None:
+        trace = self._problems.options.trace
+        if trace is None:
+            return None
+        steps = dict(zip(abstraction.task.operators, abstraction.steps, strict=True))
+        return lambda nodes: trace(NamedNodes(nodes, steps))
+
+    def refine(self) -> list[Step] | None:
+        """Another plan, by corrected rules, where the model refused the last."""
+        if self.refinements == MOST_REFINEMENTS:
+            self.why = f"the model and its rules still differ after {MOST_REFINEMENTS} corrections"
+            return None
+        now = monotonic()
+        self._problems.ruled.add(self._i)
+        self.refinements += 1
+        if not self._operators:
+            self._searched()
+        corrected = self._correct(*self._follow())
+        self._spend("replay", now)
+        if not corrected:
+            self.why = "the model does not what its rules say, and no single rule is wrong"
+            return None
+        problems, objects = self._problems, [self._state.universe(0).types]
+        goals, values = [problems.goals[self._i]], [problems.sources[self._i].advance(0).values]
+        self._compilations = Compilations(problems.model, objects, goals, [self._state], values)
+        self._place, self._abstraction, self._operators, self._is_over = 0, None, (), False
+        return find_at_once({0: self}).get(0) or self.find()
+
+    def _correct(self, state: StateBatch, step: Step | None) -> bool:
+        """Correct the rules that are wrong in a state, and for a step taken there; whether any are."""
+        model = self._problems.model
+        if step is None:
+            return abstraction_of(model).correct(state, None, {})
+        parameters = model.domain.actions[step[0]].parameters
+        arguments = {p.name: value for p, value in zip(parameters, step[1:], strict=True)}
+        return abstraction_of(model).correct(state, step[0], arguments)
+
+    def _follow(self) -> tuple[StateBatch, Step | None]:
+        """Take the steps of the last plan in the model, up to the first that leads elsewhere.
+
+        Returns the state before that step, and the step; the last state, where all lead to where they should.
+        """
+        model, here = self._problems.model, self._state
+        types, goal = here.universe(0).types, self._problems.goals[self._i]
+        abstraction = replace(self._abstract(), codes=compile_and_or(model, types, goal, here).codes)
+        states = States(abstraction.task)
+        believed, n_basic = states.derived(abstraction.task.init), abstraction.task.n_basic
+        reader = FactReader(model, [abstraction], [here.universe(0)])
+        first = torch.zeros(1, dtype=torch.int64, device=here.device)
+        for operator in self._operators:
+            step = abstraction.step_of(operator)
+            ((action, _, run),) = model.grouped(here, step)
+            if not bool(model.engine.precondition(run, action.name).all()):
+                return here, step
+            before, here = here, model.engine.successors(run, action.name)
+            believed = states.successor(believed, operator)
+            facts = reader.facts(here, first).cpu().numpy()[0]
+            if not np.array_equal(believed[:n_basic], facts[:n_basic]):
+                return before, step
+        return here, None
+
+
+def find_at_once(searches: Mapping[int, RuleSearch], threads: int | None = None) -> dict[int, list[Step]]:
+    """The plans of the searches that can be made together, so many at a time as there are ``threads``."""
+    posed = {i: together for i, own in searches.items() if (together := own.posed()) is not None}
+    if not posed:
+        return {}
+    now = monotonic()
+    solved = search_many(
+        [searches[i].posed_for(narrowing) for i, (narrowing, _) in posed.items()],
+        SCHEDULE,
+        per_effect=searches[next(iter(posed))].per_effect,
+        threads=threads,
+    )
+    share = (monotonic() - now) / len(posed)
+    found = {}
+    for (i, (narrowing, values)), one in zip(posed.items(), solved, strict=True):
+        plan = searches[i].take(one, narrowing, values)
+        searches[i].phases["search"] += share
+        if plan is not None:
+            found[i] = plan
+    return found
+
+
+def paid_for(model: Model, trail: Trail) -> dict[int, float]:
+    """What each of the replayed plans costs, by its place, as the model's actions say."""
+    found: dict[int, float] = {}
+    for batch, steps, places in trail.moves:
+        for action, index, run in model.grouped(batch, steps):
+            own = places if index is None else [places[i] for i in index.tolist()]
+            cost = model.engine.cost(run, action.name)
+            amounts = [0.0] * len(own) if cost is None else checked_cost(action, cost[:, 0]).tolist()
+            for place, amount in zip(own, amounts, strict=True):
+                found[place] = found.get(place, 0.0) + amount
+    return found
