@@ -8,6 +8,9 @@ import pytest
 import torch
 
 import pdsketch as pds
+from pdsketch.nets import Signature, Spec
+from pdsketch.nets.signature import Input
+from pdsketch.training.forms.propose import Answers, propose
 
 ROOM = pds.parse_domain("""
 (define (domain room)
@@ -120,3 +123,10 @@ def test_the_rivals_of_a_truth_are_both_ends_of_what_the_refusals_leave_open():
 def test_the_option_that_chose_levels_is_gone():
     with pytest.raises(pds.Error, match="`fit` has no option `trial`"):
         pds.fit(pds.Model(ROOM, seed=0), steps(2, 5, 5, 0), trial=0.4)
+
+
+@pytest.mark.parametrize("output", [Spec("bool"), Spec("float", (2,)), Spec("int", (), 4)])
+def test_where_no_answer_matters_there_is_no_proposal(output):
+    signature = Signature((Input(Spec("float", (2,))),), output)
+    none = Answers([torch.zeros(0, 2)], torch.zeros(0, output.size), torch.zeros(0, output.size))
+    assert propose(signature, none) == []

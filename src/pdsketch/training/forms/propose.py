@@ -95,6 +95,8 @@ def propose(signature: Signature, answers: Answers) -> list[FormProposal]:
     """Forms that might do, whatever they cost."""
     if not signature.inputs:
         return [FormProposal(form, 0.0) for form in _constant(signature, answers)]
+    if not len(answers):
+        return []
     sets = [at for at, one in enumerate(signature.inputs) if one.is_set]
     output, found = signature.output, list[FormProposal]()
     if len(sets) == 1 and output == Spec("bool"):

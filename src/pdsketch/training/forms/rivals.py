@@ -73,6 +73,7 @@ def _fitting(signature: Signature, given: Answers) -> Iterator[tuple[BlankForm, 
     if (
         signature.output != Spec("bool")
         or not signature.inputs
+        or not len(given)
         or any(one.is_set for one in signature.inputs)
     ):
         return
