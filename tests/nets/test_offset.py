@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from tests.tabletop import DOMAIN, OFFSETS, Tabletop, learned
@@ -153,3 +154,44 @@ def test_a_size_that_is_none_is_refused(size: object) -> None:
 
 def test_it_shows_what_it_learned() -> None:
     assert "theta=[1, 0], radius=0.1" in repr(sharp())
+
+
+def beside_either_way(count: int, seed: int) -> list[pds.Episode]:
+    """Blocks to the left or to the right of others, and elsewhere."""
+    random = np.random.default_rng(seed)
+    episodes = []
+    for _ in range(count):
+        a, b = random.uniform(0, 1, (2, 3))
+        states, success = [], []
+        for kind in range(3):
+            off = (-0.1, 0.1)[kind] if kind < 2 else random.uniform(-1, 1)
+            a = b + np.array([off, 0, 0]) + random.normal(0, 0.01, 3)
+            states.append(pds.State(DOMAIN, {"block": ["a", "b"]}, {"at": [a, b]}))
+            success.append(int(abs(abs(off) - 0.1) < 0.03))
+        moves = [("move-to", "a", tuple(map(float, s["at"][0]))) for s in states[1:]]
+        episodes.append(pds.Episode(states, moves, "(left-of a b)", success))
+    return episodes
+
+
+def test_several_modes_are_learned_proposed_and_stored(tmp_path: Path) -> None:
+    model = pds.Model(DOMAIN, modules={"left-of": pds.nets.Offset(3, modes=2), "on": pds.nets.Offset(3)})
+    pds.fit(model, beside_either_way(100, 0), steps=400, learning_rate=0.01)
+    module = model.blanks.network("derived::left-of::f")
+    assert isinstance(module, pds.nets.Offset)
+    assert sorted(module.theta[:, 0].tolist()) == pytest.approx([-0.1, 0.1], abs=0.02)
+    proposed = module.sample(torch.zeros(1, 3), 6, generator=torch.Generator().manual_seed(0))
+    assert (module(proposed, torch.zeros(1, 6, 3)) >= 0.5).all()
+    torch.testing.assert_close(proposed[0, :2], module.theta)
+    model.save(str(tmp_path / "model"))
+    again = pds.load_model(tmp_path / "model").blanks.network("derived::left-of::f")
+    torch.testing.assert_close(again(proposed, torch.zeros(1, 6, 3)), module(proposed, torch.zeros(1, 6, 3)))
+    # Where there is no room to the left, a place to the right is proposed at once.
+    state = pds.State(DOMAIN, {"block": ["a", "b"]}, {"at": [[0.5, 0.5, 0], [0.05, 0.5, 0]]})
+    goal = "(and (left-of a b) (> (component (at a) 0) 0))"
+    result = pds.plan(model, state, goal, candidates="generators")
+    assert len(result.plan or ()) == 1
+
+
+def test_modes_are_a_whole_number() -> None:
+    with pytest.raises(pds.Error, match="whole number above 0"):
+        pds.nets.Offset(3, modes=0)

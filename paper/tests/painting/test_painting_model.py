@@ -70,3 +70,39 @@ def test_without_any_option_plans_are_found_before_the_abstraction_is_made():
     assert result.solved
     assert result.phases == {}
     assert result.expanded <= 40
+
+
+STAIRS = (
+    "(and (left-of block#1 block#2) (left-of block#2 block#3)"
+    " (on block#4 block#2) (on block#5 block#3) (on block#6 block#5))"
+)
+TOWERS = "(and (on block#1 block#2) (on block#2 block#3) (on block#4 block#5) (on block#5 block#6))"
+EMPTIED = (
+    "(and (forall (?o - item) (is-{} ?o))"
+    " (forall (?o - item ?c - container) (implies (not (= ?c box)) (not (inside ?o ?c)))))"
+)
+PLACED = "(and (> (component (item-pose block#1) 0) 0.6) (left-of block#2 block#1))"
+
+
+@pytest.mark.parametrize(
+    ("goal", "most"),
+    [(STAIRS, 20), (TOWERS, 20), (EMPTIED, 40), (PLACED, 300)],
+    ids=["stairs", "towers", "emptied", "placed"],
+)
+def test_structures_that_were_never_demonstrated_are_planned_in_few_expansions(goal, most):
+    world = pds.make_world("painting", blocks=6)
+    state = world.reset(seed=0)
+    goal = goal.format(COLOUR_NAMES[world.simulation.paints[0]])
+    result = pds.plan(MODEL, state, goal)
+    assert result.solved
+    assert result.expanded <= most
+
+
+def test_goals_may_read_where_things_are():
+    world = pds.make_world("painting", goals="(> (component (item-pose block#1) 0) 0.6)")
+    world.reset(seed=0)
+    world.step(("move-to", "block#1", (0.5, 0.4, 0.0)))
+    assert not world.success
+    world.step(("move-to", "block#1", (0.7, 0.4, 0.0)))
+    assert world.executed
+    assert world.success

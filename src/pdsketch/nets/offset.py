@@ -30,15 +30,16 @@ to change up to three times as far. Set by hand."""
 
 @final
 class Offset(nn.Module):
-    """The truth that *a* and *b*, vectors of ``size`` numbers, are about an offset apart.
+    """The truth that vectors *a* and *b* of ``size`` numbers are about an offset apart, or one of ``modes``.
 
-    p(a, b) = σ((γ − ‖a − b − θ‖²) / τ), with θ, γ > 0 and τ > 0 learned. Lengths are measured in the root
+    p(a, b) = σ((γ − ‖a − b − θ‖²) / τ), with θ, γ > 0 and τ > 0 learned; of several θ the nearest counts.
+    With eight modes or so, a ring is learned. Lengths are measured in the root
     mean square of the differences in the data, which `pdsketch.fit` records: any unit will do.
     Planning lets it propose values for the first argument, or for those of ``arguments``: what carries a
     block cannot be put under it, and what stands beside one can be put there either way.
     """
 
-    def __init__(self, size: int, *, arguments: Sequence[int] = (0,)) -> None:
+    def __init__(self, size: int, *, arguments: Sequence[int] = (0,), modes: int = 1) -> None:
         super().__init__()
         if type(size) is not int or size < 1:
             raise error(
@@ -52,10 +53,16 @@ class Offset(nn.Module):
                 f"`arguments` of an Offset are 0, 1 or both; {arguments!r:.40} is given",
                 help="arguments=(0, 1) also proposes values for its second argument, given the first",
             )
-        self.size = size
+        if type(modes) is not int or modes < 1:
+            raise error(
+                "bad-option", f"`modes` of an Offset is a whole number above 0; {modes!r:.40} is given"
+            )
+        self.size, self.modes = size, modes
         self.arguments = tuple(arguments)
         self.lengths = Normalise(1)
-        self.shift = nn.Parameter(torch.zeros(size))
+        generator = torch.Generator().manual_seed(0)
+        apart = torch.randn(modes, size, generator=generator) * FIRST_RADIUS / QUICKNESS
+        self.shift = nn.Parameter(torch.zeros(size) if modes == 1 else apart)
         self.log_radius = nn.Parameter(torch.zeros(()))
         self.log_softness = nn.Parameter(torch.zeros(()))
 
@@ -67,7 +74,7 @@ class Offset(nn.Module):
 
     @property
     def theta(self) -> Tensor:
-        """The offset, in the units of the data."""
+        """The offset, in the units of the data; of several modes ``[modes, size]``."""
         return self.shift * (QUICKNESS * self.unit)
 
     @property
@@ -82,7 +89,7 @@ class Offset(nn.Module):
 
     @torch.no_grad()
     def place(self, theta: Tensor, radius: float, sharpness: float = FIRST_SHARPNESS) -> None:
-        """Let it hold within ``radius`` of an offset, in the data's units; γ is ``sharpness`` times τ."""
+        """Let it hold within ``radius`` of the offset, in the data's units; γ is ``sharpness`` times τ."""
         unit = self.unit
         self.shift.copy_(theta.to(self.shift) / (QUICKNESS * unit))
         self.log_radius.copy_((radius / (FIRST_RADIUS * unit)).log() / QUICKNESS)
@@ -93,8 +100,16 @@ class Offset(nn.Module):
         difference = a - b
         if self.lengths.recording or self.lengths.bounding:
             self.lengths(difference.norm(dim=-1, keepdim=True))
-        apart: Tensor = _From.apply(difference, self.theta.expand_as(difference))  # type: ignore[no-untyped-call]
+        nearest = self.theta.expand_as(difference) if self.modes == 1 else self._nearest(difference)
+        apart: Tensor = _From.apply(difference, nearest)  # type: ignore[no-untyped-call]
         return torch.sigmoid((self.gamma - apart.square().sum(-1)) / self.tau)
+
+    def _nearest(self, difference: Tensor) -> Tensor:
+        """The offset that is the nearest to each difference."""
+        theta = self.theta
+        with torch.no_grad():
+            away: Tensor = (difference.unsqueeze(-2) - theta).square().sum(-1)
+        return theta[away.argmin(-1)]
 
     @torch.no_grad()
     def add_sparsity(self, weight: float) -> None:
@@ -110,22 +125,25 @@ class Offset(nn.Module):
     ) -> Tensor:
         """``n`` values for one argument, given the ``other``, ``[..., size]``: ``[..., n, size]``.
 
-        ``argument`` is the place of what is proposed, 0 or 1; ``generator`` draws. The first is the surest,
-        at the offset; the others are drawn evenly from where the relation holds.
+        ``argument`` is the place of what is proposed, 0 or 1; ``generator`` draws. The first are the surest,
+        at the offset of each mode; the others are drawn evenly from where the relation holds.
         """
         with torch.no_grad():
             sign = 1.0 if argument == 0 else -1.0
-            centre = (other + sign * self.theta.to(other)).unsqueeze(-2)
-            shape = (*other.shape[:-1], n - 1)
+            modes = other.unsqueeze(-2) + sign * self.theta.to(other).reshape(self.modes, self.size)
+            shape = (*other.shape[:-1], max(0, n - self.modes))
+            mode = torch.randint(self.modes, shape, generator=generator).to(other.device)
+            centre = modes.gather(-2, mode.unsqueeze(-1).expand(*shape, self.size))
             direction = torch.randn(*shape, self.size, generator=generator).to(centre)
             direction = direction / direction.norm(dim=-1, keepdim=True).clamp_min(1e-12)
             share = torch.rand(*shape, 1, generator=generator).to(centre) ** (1 / self.size)
-            return torch.cat([centre, centre + direction * share * self.gamma.sqrt().to(centre)], -2)
+            drawn = centre + direction * share * self.gamma.sqrt().to(centre)
+            return torch.cat([modes[..., :n, :], drawn], -2)
 
     def extra_repr(self) -> str:
         """What it has learned so far."""
-        shown = ", ".join(f"{x:.3g}" for x in self.theta.tolist())
-        return f"{self.size}, theta=[{shown}], radius={self.gamma.sqrt().item():.3g}"
+        each = [", ".join(f"{x:.3g}" for x in row) for row in self.theta.reshape(self.modes, -1).tolist()]
+        return f"{self.size}, theta=[{'; '.join(each)}], radius={self.gamma.sqrt().item():.3g}"
 
 
 @final

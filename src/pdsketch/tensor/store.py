@@ -309,9 +309,10 @@ def _offsets(described: Mapping[str, Any], file: TensorFile, path: Path) -> dict
         if blank["module"] != "offset":
             continue
         shift = _stored(file, key_of(name)).get("shift")
-        if shift is None or len(shift.shape) != 1 or shift.shape[0] < 1:
+        if shift is None or len(shift.shape) not in (1, 2) or min(shift.shape) < 1:
             raise bad_model(path, f"the weights of `{name}` are not those of an Offset")
-        found[name] = Offset(shift.shape[0], arguments=blank["arguments"])
+        modes = shift.shape[0] if len(shift.shape) == 2 else 1
+        found[name] = Offset(shift.shape[-1], arguments=blank["arguments"], modes=modes)
     return found
 
 

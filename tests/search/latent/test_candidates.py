@@ -236,3 +236,38 @@ def test_why_there_is_no_plan_names_the_relation_that_nothing_was_proposed_for()
     assert "`derived::on::f`" in said
     assert 'generators={"pose": fn}' in said
     assert said == result.reasons[1]
+
+
+TRAY = """
+(define (domain tray)
+  (:types block tray - object pose - vector[float32, 3, tolerance=0.01])
+  (:predicates (at [return_type=pose] ?b - block) (centre [return_type=pose] ?t - tray))
+  (:derived (on ?a ?b - block) (??f (at ?a) (at ?b)))
+  (:derived (inside ?a - block ?t - tray) (??f (at ?a) (centre ?t)))
+  (:action put :parameters (?b - block ?p - pose) :effect (at::assign ?b ?p)))
+"""
+
+
+class On(torch.nn.Module):
+    """Five centimetres above, give or take two."""
+
+    above = torch.tensor([0, 0, 0.05])
+
+    def forward(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        return ((a - b - self.above).norm(dim=-1) < 0.02).float()
+
+    def sample(self, other: torch.Tensor, n: int, argument: int = 0, generator: Any = None) -> torch.Tensor:
+        return (other + self.above).unsqueeze(-2).expand(*other.shape[:-1], n, 3)
+
+
+def test_relations_propose_to_what_generators_propose() -> None:
+    """And what stands below is put there first, though poses are absolute."""
+    inside = lambda p, c: ((p - c)[..., :2].norm(dim=-1) < 0.07).float()  # noqa: E731
+    model = pds.Model(pds.parse_domain(TRAY), modules={"on": On(), "inside": inside})
+    values = {"at": [[0.1, 0.1, 0], [0.3, 0.1, 0], [0.5, 0.1, 0]], "centre": [[0.8, 0.8, 0]]}
+    state = pds.State(model.domain, {"block": ["a", "b", "c"], "tray": ["t"]}, values)
+    generators = {"pose": lambda model, state, number: [[0.82, 0.79, 0.01], [0.5, 0.5, 0.0]]}
+    goal = "(and (inside b t) (on a b) (on c a))"
+    result = pds.plan(model, state, goal, candidates="generators", generators=generators)
+    assert [step[1] for step in result.plan or ()] == ["b", "a", "c"]
+    assert pds.validate(model, result.plan, state, goal)

@@ -153,3 +153,15 @@ def test_literals_count_until_they_hold_by_the_margin():
         searched = Searched(model, [goal], state.batch, [universe], costs=False, margin=Margin(confidence))
         heuristic = MODEL_HEURISTICS["goalcount"](searched)
         assert heuristic.values(state.batch, torch.zeros(1, dtype=torch.int64), np.zeros(1, bool)) == [wanted]
+
+
+def test_what_is_wanted_of_all_objects_has_an_order_for_each_of_them():
+    """Being wet is for nothing where the thing must then leave the cup: that waits, thing by thing."""
+    model = pds.Model(ROOM, modules={"near": pds.nets.Offset(2), "in": lambda a, b: (a == b).all(-1).float()})
+    values = {"at": np.array([[0, 0], [0, 0], [1, 1]]), "wet": [False, True, True], "of": np.ones((1, 2))}
+    state = pds.State(ROOM, {"thing": ["a", "b", "c"], "cup": ["u"]}, values)
+    parts = "(forall (?t - thing) (wet ?t))", "(forall (?x - thing ?c - cup) (not (in ?x ?c)))"
+    goal = state.batch.universe(0).formula(f"(and {' '.join(parts)})")
+    searched = Searched(model, [goal], state.batch, [state.batch.universe(0)], costs=False)
+    heuristic = MODEL_HEURISTICS["goalorder"](searched)
+    assert heuristic.values(state.batch, torch.zeros(1, dtype=torch.int64), np.zeros(1, bool)) == [3]

@@ -10,7 +10,7 @@ import numpy as np
 
 from pdsketch.lang import Domain, parse_domain
 from pdsketch.tensor import Model, State, StateBatch
-from pdsketch_paper.painting.layout import BOWL_RADIUS, BOX_HALF, COLOUR_NAMES, SIDE, Array
+from pdsketch_paper.painting.layout import BOWL_RADIUS, BOX_HALF, COLOUR_NAMES, SIDE, Array, to_pose
 
 if TYPE_CHECKING:
     from pdsketch_paper.painting.simulation import Simulation
@@ -71,12 +71,16 @@ def facts(simulation: Simulation) -> dict[str, Array]:
 
 @cache
 def true_domain() -> Domain:
-    """The predicates of goals as plain facts."""
+    """The predicates of goals as plain facts, and where things are."""
     colours = " ".join(f"(is-{name} ?o - item)" for name in COLOUR_NAMES)
     relations = " ".join(f"({name} ?a - item ?b - item)" for name in RELATIONS)
     return parse_domain(
-        f"""(define (domain painting-truth) (:types item container) (:constants box - container)
-        (:predicates {colours} {relations} (inside ?o - item ?c - container)))"""
+        f"""(define (domain painting-truth)
+        (:types item container - object pose - vector[float32, 3, tolerance=0.02])
+        (:constants box - container)
+        (:predicates
+        (item-pose [return_type=pose] ?o - item) (container-pose [return_type=pose] ?c - container)
+        {colours} {relations} (inside ?o - item ?c - container)))"""
     )
 
 
@@ -87,7 +91,11 @@ def _judge() -> Model:
 
 def true_state(simulation: Simulation) -> State:
     """The facts of the table as a state, to ask formulas about."""
-    return State(true_domain(), names_of(simulation), facts(simulation))
+    poses = {
+        "item-pose": to_pose(simulation.positions),
+        "container-pose": to_pose(np.roll(simulation.containers, 1, axis=0)),  # the box is the first
+    }
+    return State(true_domain(), names_of(simulation), {**facts(simulation), **poses})
 
 
 def judge_states(states: Sequence[State], goals: Sequence[str]) -> dict[str, tuple[bool, ...]]:

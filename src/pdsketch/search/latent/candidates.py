@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import Any, final
 
@@ -64,20 +64,27 @@ class CandidateSource:
 
     def advance(self, number: int) -> Candidates:
         """The candidates of round ``number``: those before, and what is proposed now."""
+        before = {} if self.pool is None else self.pool.values
+        made = {t: self._generated(t, number) for t in self._types}
+        sampled = [one for name in self._samplers for one in self._sampled(name)]
+        pool = [*made.items(), *((type_, values) for _, _, type_, values in sampled)]
         proposed: list[Proposal] = []
         if self._relations and number == 0:
-            proposed = propose_along(self._model, self._state, self._relations)
+            proposed = propose_along(self._model, self._state, self._relations, pool)
         elif self._relations or self._others:
-            proposed = propose(self._model, self._state, [*self._relations, *self._others], number)
+            pool += [(t, _given(self._model, self._state, t)) for t in self._types]
+            relations = [*self._relations, *self._others]
+            proposed = propose(self._model, self._state, relations, pool, number)
+        if proposed:
+            self._links |= {as_data(value): -1 for _, values in pool for value in values}
         for one in proposed:
             for value in one.values:
                 self._links.setdefault(as_data(value), one.link)
-        before = {} if self.pool is None else self.pool.values
-        found = {t: self._values(t, before.get(t), number, proposed) for t in self._types}
-        for name in self._samplers:
-            action, parameter = parameter_of(self._model, name)
-            own = self._places.setdefault((action.name, parameter), {})
-            self._ask(name, action, parameter, own, found)
+        found = {t: self._values(t, before.get(t), made[t], proposed) for t in self._types}
+        for place, objects, type_, values in sampled:
+            own = self._places.setdefault(place, {})
+            found[type_], places = _joined(found[type_], values.to(found[type_]))
+            own[objects] = torch.cat([own[objects], places]) if objects in own else places
         self.pool = Candidates(found, self._places)
         return self.pool
 
@@ -93,49 +100,40 @@ class CandidateSource:
             found[i] = plan[j]
         return found
 
-    def _values(
-        self,
-        type_: ValueType,
-        before: Tensor | None,
-        number: int,
-        proposed: Sequence[Proposal],
-    ) -> Tensor:
-        own = [] if before is None else [before]
+    def _generated(self, type_: ValueType, number: int) -> Tensor:
+        """The goal's constants, in the first round, and what the generator of a type proposes."""
         given = _given(self._model, self._state, type_)
-        if before is None:
-            own.append(_with_constants(given[:0], self._goal, type_))
-        own += [one.values.to(given) for one in proposed if same_type(one.type, type_)]
+        own = _with_constants(given[:0], self._goal, type_) if number == 0 else given[:0]
         generator = None if type_.alias is None else self._generators.get(type_.alias)
-        if generator is not None:
-            what = f"the generator of `{type_}`"
-            with proposing(what):
-                returned = generator(self._model, self._state, number)
-            own.append(checked_values(returned, type_, what).to(given))
+        if generator is None:
+            return own
+        what = f"the generator of `{type_}`"
+        with proposing(what):
+            returned = generator(self._model, self._state, number)
+        return torch.cat([own, checked_values(returned, type_, what).to(given)])
+
+    def _values(
+        self, type_: ValueType, before: Tensor | None, made: Tensor, proposed: Sequence[Proposal]
+    ) -> Tensor:
+        """The candidates of a type: those before, what relations and generators propose, and the state's."""
+        own = [made] if before is None else [before, made]
+        own[-1:-1] = [one.values.to(made) for one in proposed if same_type(one.type, type_)]
         if before is None and (self._sources == "all" or _is_listed(type_)):
-            own.append(given)
+            own.append(_given(self._model, self._state, type_))
         return _distinct(torch.cat(own))
 
-    def _ask(
-        self,
-        name: str,
-        action: Action,
-        parameter: str,
-        own: dict[tuple[str, ...], Tensor],
-        found: dict[ValueType, Tensor],
-    ) -> None:
-        """Ask a sampler for each combination of the action's objects; what it proposes joins the pool."""
+    def _sampled(self, name: str) -> Iterator[tuple[tuple[str, str], tuple[str, ...], ValueType, Tensor]]:
+        """What a sampler proposes: its action and parameter, objects of the action, and values for these."""
+        action, parameter = parameter_of(self._model, name)
         (type_,) = (p.type for p in action.parameters if p.name == parameter)
         assert isinstance(type_, ValueType)
         universe = self._state.batch.universe(0)
         members = [universe.members(p.type) for p in action.parameters if isinstance(p.type, ObjectType)]
-        pool = found[type_]
         for objects in product(*members):
             what = f"the sampler of `{name}` for {', '.join(objects) or 'no objects'}"
             with proposing(what):
                 returned = self._samplers[name](self._model, self._state, *objects)
-            pool, places = _joined(pool, checked_values(returned, type_, what).to(pool))
-            own[objects] = torch.cat([own[objects], places]) if objects in own else places
-        found[type_] = pool
+            yield (action.name, parameter), objects, type_, checked_values(returned, type_, what)
 
 
 def parameter_of(model: Model, name: str) -> tuple[Action, str]:

@@ -7,7 +7,7 @@ a block that is put into a bowl of paint is no longer where it was. Nothing but 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import final
 
@@ -115,7 +115,7 @@ def form_of(goal: Expr, orders: Orders | None = None) -> GoalForm:
                 return Leaf(len(literals) - 1, literals[-1].axes, wanted)
 
     def join(parts: Sequence[tuple[Expr, bool]], bound: tuple[Variable, ...], *, all_: bool) -> Shape:
-        flat = _flattened(parts) if all_ else list(parts)
+        flat = _together(_flattened(parts), len(bound)) if all_ else list(parts)
         waiting = frozenset[tuple[int, int]]() if orders is None or not all_ else orders(flat)
         return JoinedParts(all_, tuple(visit(part, bound, wanted) for part, wanted in flat), waiting)
 
@@ -133,6 +133,25 @@ def _flattened(parts: Sequence[tuple[Expr, bool]]) -> list[tuple[Expr, bool]]:
                 found += _flattened([(inner, wanted) for inner in args])
             case _:
                 found.append((part, wanted))
+    return found
+
+
+def _together(parts: Sequence[tuple[Expr, bool]], depth: int) -> list[tuple[Expr, bool]]:
+    """The parts of a conjunction, those about all objects of one type as one: orders are of each object."""
+    found: list[tuple[Expr, bool]] = []
+    groups: dict[ObjectType, list[Expr]] = {}
+    for part, wanted in parts:
+        if not isinstance(part, Quantified) or (part.op == "forall") != wanted:
+            found.append((part, wanted))
+            continue
+        first, *rest = part.variables
+        assert isinstance(first.type, ObjectType)
+        body = replace(part, variables=tuple(rest)) if rest else part.body
+        body = substitute(body, {first.name: Variable(f"?{depth}@all", first.type)})
+        groups.setdefault(first.type, []).append(body if wanted else Logic("not", (body,)))
+    for type_, bodies in groups.items():
+        body = bodies[0] if len(bodies) == 1 else Logic("and", tuple(bodies))
+        found.append((Quantified("forall", (Variable(f"?{depth}@all", type_),), body), True))
     return found
 
 
@@ -180,11 +199,11 @@ def _orders(model: Model, literals: Sequence[tuple[Expr, bool]]) -> frozenset[tu
 
 
 def _reads(model: Model, atom: Expr, wanted: bool) -> _Reads:
-    """What a literal reads; nothing is known to change it where it is no atom over single objects."""
+    """What a part reads; nothing is known to change it where it is no atom over single objects."""
     plain = unfold_all(atom, model.domain)
-    if any(isinstance(node, Logic | Quantified | Each) for node in walk(plain)):
-        return _Reads(frozenset(), None, wanted)
     found = _variables(model.domain, plain)
+    if any(isinstance(node, Logic | Quantified | Each) for node in walk(plain)):
+        return _Reads(found, None, wanted)
     changeable = found
     for call in pairs_in(model, [plain]):
         module = model.blanks.calls.get(name_of(call))

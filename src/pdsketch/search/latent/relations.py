@@ -117,7 +117,11 @@ class SamplingRelation:
     variables: tuple[Variable, ...]
 
     def around(self, values: Tensor, n: int, generator: torch.Generator) -> Tensor:
-        """``n`` values for the argument, given each of these, ``[m, *shape]``, as the other one."""
+        """``n`` values for the argument, or one of each of the module's modes if these are more.
+
+        Given each of these ``values``, ``[m, *shape]``, as the other argument.
+        """
+        n = max(n, int(getattr(self.module, "modes", 1)))
         what = f"`sample` of the module of `{self.name}`"
         with proposing(what):
             found = self.module.sample(values, n, argument=self.argument, generator=generator)
@@ -190,17 +194,25 @@ def same_type(a: ValueType, b: ValueType) -> bool:
     return a == b and (a.alias is None or b.alias is None or a.alias == b.alias)
 
 
-def propose_along(model: Model, state: State, relations: Sequence[SamplingRelation]) -> list[Proposal]:
+Pool = Sequence[tuple[ValueType, Tensor]]
+"""Values that may be given to what actions write, ``[n, *shape]`` of each type."""
+
+
+def propose_along(
+    model: Model, state: State, relations: Sequence[SamplingRelation], pool: Pool
+) -> list[Proposal]:
     """What the relations of a goal propose at first: the surest values, in chains as the goal has them.
 
-    Where *c* shall be on *b* and *b* on *a*, places on those of *b* are proposed for *c*, and no others.
+    Where *c* shall be on *b* and *b* on *a*, places on those of *b* are proposed for *c*, and no others. What
+    can be moved may be where it is in ``state``, or at a value of the ``pool``. ``model`` fills the
+    ``relations`` with modules that can sample.
     """
     generator = torch.Generator().manual_seed(0)
-    last = list(zip(relations, _to_state(model, state, relations, 1, generator), strict=True))
+    last = list(zip(relations, _to_state(model, state, relations, pool, 1, generator), strict=True))
     found: list[Proposal] = []
     room = MOST_PROPOSED
     for link in range(len(relations)):
-        share = max(1, room // max(1, len(last)))
+        share = max(1, room // max(1, 2 * len(last)))
         last = [(r, _thinned(values, share)) for r, values in last]
         room -= sum(len(values) for _, values in last)
         found += [Proposal(r.type, values, link) for r, values in last]
@@ -215,21 +227,23 @@ def propose_along(model: Model, state: State, relations: Sequence[SamplingRelati
     return found
 
 
-def propose(model: Model, state: State, relations: Sequence[SamplingRelation], number: int) -> list[Proposal]:
+def propose(
+    model: Model, state: State, relations: Sequence[SamplingRelation], pool: Pool, number: int
+) -> list[Proposal]:
     """What relations propose in round ``number``: the surest values and, in later rounds, more around each.
 
-    ``model`` fills the ``relations`` with modules that can sample. First to values of ``state``, then in
-    chains to what was proposed, as far as there is room.
+    ``model`` fills the ``relations`` with modules that can sample. First to values of ``state`` and of the
+    ``pool``, then in chains to what was proposed, as far as there is room.
     """
     generator = torch.Generator().manual_seed(number)
     apart = list({(r.name, r.argument, r.other): r for r in relations}.values())
-    rooted = _to_state(model, state, apart, number + 1, generator)
+    rooted = _to_state(model, state, apart, pool, number + 1, generator)
     last = [(r.type, values) for r, values in zip(apart, rooted, strict=True)]
     found: list[Proposal] = []
     lifted = {(r.name, r.argument): r for r in relations}.values()
     room = MOST_PROPOSED
     for link in range(FIRST_LINKS + number):
-        last = [(type_, _thinned(values, room // len(last))) for type_, values in last]
+        last = [(type_, _thinned(values, max(1, room // (2 * len(last))))) for type_, values in last]
         room -= sum(len(values) for _, values in last)
         found += [Proposal(type_, values, link) for type_, values in last]
         if room < len(last) * len(lifted):
@@ -243,15 +257,21 @@ def propose(model: Model, state: State, relations: Sequence[SamplingRelation], n
 
 
 def _to_state(
-    model: Model, state: State, relations: Sequence[SamplingRelation], n: int, generator: torch.Generator
+    model: Model,
+    state: State,
+    relations: Sequence[SamplingRelation],
+    pool: Pool,
+    n: int,
+    generator: torch.Generator,
 ) -> list[Tensor]:
-    """What each relation proposes to the values of the state, ``n`` values to each."""
-    run = model.engine.open(state.batch)
-    roots = [model.engine.table(run, r.other, r.variables) for r in relations]
-    return [
-        r.around(_rows(table, len(r.variables)), n, generator)
-        for r, table in zip(relations, roots, strict=True)
-    ]
+    """What each relation proposes, ``n`` values to each that its other argument has, or may be given."""
+    run, analysis, found = model.engine.open(state.batch), model.domain.analysis, []
+    for r in relations:
+        roots = [_rows(model.engine.table(run, r.other, r.variables), len(r.variables))]
+        if analysis.reads(r.other) & analysis.written:
+            roots += [values.to(roots[0]) for type_, values in pool if same_type(type_, r.other_type)]
+        found.append(r.around(torch.cat(roots), n, generator))
+    return found
 
 
 def _rows(table: Tensor, variables: int) -> Tensor:
