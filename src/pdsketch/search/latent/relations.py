@@ -233,7 +233,8 @@ def propose(
     """What relations propose in round ``number``: the surest values and, in later rounds, more around each.
 
     ``model`` fills the ``relations`` with modules that can sample. First to values of ``state`` and of the
-    ``pool``, more of them the higher the ``number`` is, then in chains to what was proposed, as far as there is room.
+    ``pool``, more of them the higher the ``number`` is, then in chains to what was proposed, as far as there
+    is room.
     """
     generator = torch.Generator().manual_seed(number)
     apart = list({(r.name, r.argument, r.other): r for r in relations}.values())
