@@ -9,7 +9,9 @@ the PyPI packages up-fast-downward, pyperplan and pymimir; those that are missin
 are left out.
 
 With ``--cold``, ours are whole commands, too: a ``pdsketch plan`` for each problem, with the interpreter's
-start and imports. ``--searches astar --heuristic lmcut`` compares optimal planning.
+start and imports; all modules are compiled before. ``--searches astar --heuristic lmcut`` compares optimal
+planning. With ``--seconds S``, searches end after so long, and evaluations per second are what counts:
+``--seconds 2 --searches astar`` compares them on the problems that both search for that long.
 
 Times are CPU seconds from the text to the plan: parsing, grounding and search. Ours
 are taken in one warm process (a fork of it for each problem, so that the peak of
@@ -21,6 +23,7 @@ search, with the interpreters' start. Every plan is replayed by
 from __future__ import annotations
 
 import argparse
+import compileall
 import json
 import math
 import os
@@ -49,6 +52,8 @@ SEARCHES = {
 }
 PEERS_WORDS = {"max": "hmax"}
 LATE = 23
+LONG = 0.1
+"""Seconds from which on a search tells how many evaluations it makes in one."""
 WHERE = """
 import importlib.util
 spec = importlib.util.find_spec({!r})
@@ -83,12 +88,12 @@ class Run:
     @property
     def rate(self) -> float | None:
         """Evaluations per second of search, where the search was long enough to tell."""
-        if not self.evaluated or not self.search_seconds or self.search_seconds < 0.01:
+        if not self.evaluated or not self.search_seconds or self.search_seconds < LONG:
             return None
         return self.evaluated / self.search_seconds
 
 
-def ours(search: str, heuristic: str) -> Callable[[Path, Path, float], Run]:
+def ours(search: str, heuristic: str, seconds: float | None = None) -> Callable[[Path, Path, float], Run]:
     """Plan in a fork of this warm process."""
 
     def run(domain: Path, problem: Path, limit: float) -> Run:
@@ -97,7 +102,7 @@ def ours(search: str, heuristic: str) -> Callable[[Path, Path, float], Run]:
         child = os.fork()
         if child == 0:
             os.close(reader)
-            _child(domain, problem, (search, heuristic), limit, writer)
+            _child(domain, problem, (search, heuristic, seconds), limit, writer)
         os.close(writer)
         with os.fdopen(reader) as pipe:
             text = pipe.read()
@@ -117,13 +122,15 @@ def ours(search: str, heuristic: str) -> Callable[[Path, Path, float], Run]:
     return run
 
 
-def _child(domain: Path, problem: Path, way: tuple[str, str], limit: float, writer: int) -> None:
+def _child(
+    domain: Path, problem: Path, way: tuple[str, str, float | None], limit: float, writer: int
+) -> None:
     signal.signal(signal.SIGPROF, lambda *_: os._exit(LATE))  # a limit of CPU time, as for the peers
     signal.setitimer(signal.ITIMER_PROF, limit)
     begin, wall = time.process_time(), time.monotonic()
-    search, heuristic = way
+    search, heuristic, seconds = way
     task = pds.load_problem(problem, pds.load_domain(domain))
-    result = pds.plan(task, search=search, heuristic=heuristic, memory_limit=8000)
+    result = pds.plan(task, search=search, heuristic=heuristic, memory_limit=8000, time_limit=seconds)
     cpu = time.process_time() - begin
     told = {
         "status": result.status,
@@ -149,10 +156,14 @@ def command(words: Sequence[str], limit: float, stdin: Path | None = None) -> tu
         return process.returncode, out.read(), used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
 
 
-def fast_downward(python: str, home: Path, search: str, heuristic: str) -> Callable[[Path, Path, float], Run]:
+def fast_downward(
+    python: str, home: Path, search: str, heuristic: str, seconds: float | None = None
+) -> Callable[[Path, Path, float], Run]:
     """Translate and search, each as its own process."""
     binaries = home / "downward" / "builds" / "release" / "bin"
     plan = SEARCHES[search]
+    if seconds is not None:
+        plan = f"{plan[:-1]}, max_time={seconds})"
     words = ["--search", f"let(h, {PEERS_WORDS.get(heuristic, heuristic)}(), {plan})"]
 
     def run(domain: Path, problem: Path, limit: float) -> Run:
@@ -169,7 +180,8 @@ def fast_downward(python: str, home: Path, search: str, heuristic: str) -> Calla
             found.megabytes = max(memory, peak)
             evaluated = re.search(r"Evaluated (\d+) state", out)
             found.evaluated = int(evaluated.group(1)) if evaluated else None
-            found.search_seconds = second
+            timed = re.search(r"Search time: ([\d.]+)s", out)
+            found.search_seconds = float(timed.group(1)) if timed else second
             if code != 0 or first + second > limit:
                 found.failure = "out-of-time" if code in (-9, -24, 23, 247) or code == 0 else f"exit {code}"
                 return found
@@ -225,11 +237,13 @@ def whole_command(search: str, heuristic: str) -> Callable[[Path, Path, float], 
 
 
 def planners(
-    peers: str, searches: Sequence[str], heuristic: str, *, cold: bool
+    peers: str, searches: Sequence[str], heuristic: str, seconds: float | None, *, cold: bool
 ) -> dict[str, Callable[[Path, Path, float], Run]]:
     """Ours, and those peers that the interpreter has."""
-    way = whole_command if cold else ours
-    found = {f"pdsketch {search}": way(search, heuristic) for search in searches}
+    found = {
+        f"pdsketch {search}": whole_command(search, heuristic) if cold else ours(search, heuristic, seconds)
+        for search in searches
+    }
     homes = {}
     for package in ("up_fast_downward", "pyperplan", "pymimir"):
         done = subprocess.run(
@@ -239,7 +253,7 @@ def planners(
     if homes["up_fast_downward"]:
         for search in searches:
             home = Path(homes["up_fast_downward"])
-            found[f"Fast Downward {search}"] = fast_downward(peers, home, search, heuristic)
+            found[f"Fast Downward {search}"] = fast_downward(peers, home, search, heuristic, seconds)
     if homes["pyperplan"]:
         flags = ["-H", "hff", "-s", "gbf"]
         found["pyperplan"] = script(
@@ -251,7 +265,7 @@ def planners(
 
 
 def geometric_mean(values: Sequence[float]) -> float:
-    return math.exp(statistics.fmean(math.log(max(value, 1e-3)) for value in values))
+    return math.exp(statistics.fmean(math.log(max(value, 1e-3)) for value in values)) if values else math.nan
 
 
 def compare(runs: dict[tuple[str, str], Run], mine: str, theirs: str) -> dict[str, object]:
@@ -275,7 +289,11 @@ def compare(runs: dict[tuple[str, str], Run], mine: str, theirs: str) -> dict[st
         "worst": f"{worst[0].problem}: {worst[0].seconds:.2f} s, {worst[1].seconds:.2f} s" if worst else None,
         "over_5x_and_0.2s": over,
         "over_2x_memory_and_200MB": memory,
-        "median_evaluations_per_second": [statistics.median(side) for side in zip(*rates, strict=True)],
+        "ratio": geometric_mean([a.seconds / b.seconds for a, b in both]),
+        "over_1.2x": [a.problem for a, b in both if a.seconds > 1.2 * b.seconds],
+        "other_costs": [a.problem for a, b in both if a.cost != b.cost],
+        "rates": len(rates),
+        "ratio_of_rates": geometric_mean([mine / theirs for mine, theirs in rates]),
     }
 
 
@@ -296,14 +314,17 @@ def main() -> None:
     parser.add_argument("--limit", type=float, default=60, metavar="S", help="CPU seconds for each run")
     parser.add_argument("--searches", default="lazy-gbfs,gbfs")
     parser.add_argument("--heuristic", default="ff", help="ours and Fast Downward's: ff, lmcut, max, add")
+    parser.add_argument("--seconds", type=float, metavar="S", help="end each search then: compare rates")
     parser.add_argument("--cold", action="store_true", help="time whole commands of ours, too")
     parser.add_argument("--only", default="", metavar="TEXT", help="problems whose name holds TEXT")
     parser.add_argument("--planners", default="", metavar="TEXT", help="planners whose name matches")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures there")
     args = parser.parse_args()
     problems = [p for p in sorted(args.folder.glob("*/p*.pddl")) if args.only in name_of(p)]
-    chosen = planners(args.peers, args.searches.split(","), args.heuristic, cold=args.cold)
+    chosen = planners(args.peers, args.searches.split(","), args.heuristic, args.seconds, cold=args.cold)
     chosen = {name: run for name, run in chosen.items() if re.search(args.planners, name)}
+    if args.cold:  # as an installed package is
+        compileall.compile_dir(Path(pds.__file__).parent, quiet=1)
     first = problems[0]
     pds.plan(pds.load_problem(first, pds.load_domain(first.parent / "domain.pddl")))  # imports
     runs: dict[tuple[str, str], Run] = {}

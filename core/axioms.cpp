@@ -4,10 +4,10 @@
 
 namespace pds {
 
-Axioms::Axioms(const Task& task) : task_(task) {
+Axioms::Axioms(const Task& task, Limits& limits) : task_(task) {
     const int n_literals = 2 * task.n_facts, n_rules = task.n_axioms();
     if (n_rules == 0) return;
-    watchers_ = inverse(task.axiom_bodies, n_literals);
+    watchers_ = inverse({task.axiom_bodies}, n_literals, limits);
     for (int rule = 0; rule < n_rules; ++rule) {
         sizes_.push_back(static_cast<Id>(task.axiom_bodies[rule].size()));
         if (sizes_.back() == 0) empty_.push_back(rule);

@@ -9,7 +9,7 @@ namespace pds {
 // For one thread: it holds room to work in.
 class Axioms {
 public:
-    explicit Axioms(const Task& task);
+    Axioms(const Task& task, Limits& limits);
 
     // Computes all derived facts of a state, of all facts, from the basic ones.
     void evaluate(Word* state, Limits& limits);

@@ -12,15 +12,6 @@ namespace pds {
 
 using Marks = std::vector<std::uint8_t>;
 
-// Rows whose arrays lie elsewhere.
-struct RowsView {
-    std::span<const Id> starts;
-    std::span<const Id> items;
-
-    int size() const { return static_cast<int>(starts.size()) - 1; }
-    std::span<const Id> operator[](int row) const { return items.subspan(starts[row], starts[row + 1] - starts[row]); }
-};
-
 // The arrays of a draft. Whoever made them keeps them for as long as they are read here.
 struct DraftArrays {
     RowsView preconditions;           // by operator

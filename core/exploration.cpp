@@ -185,10 +185,10 @@ private:
 // supporters is kept depends on the states before.
 class Repaired final : public Relaxed {
 public:
-    Repaired(const Relaxation& relaxation, Estimate estimate)
+    Repaired(const Relaxation& relaxation, Estimate estimate, Limits& limits)
         : Relaxed(relaxation, estimate),
-          uses_(inverse(relaxation.conditions, relaxation.n_propositions)),
-          makers_(inverse(relaxation.heads, relaxation.n_propositions)),
+          uses_(inverse({relaxation.conditions}, relaxation.n_propositions, limits)),
+          makers_(inverse({relaxation.heads}, relaxation.n_propositions, limits)),
           counted_(relaxation.n_propositions, kUnreached) {
         std::size_t most = 0;
         for (int unary = 0; unary < relaxation.n_unary(); ++unary) {
@@ -314,7 +314,7 @@ public:
         : relaxation_(relaxation), estimate_(estimate), anew_(relaxation, estimate) {}
 
     double evaluate(std::span<const Word> state, Limits& limits) override {
-        if (++turn_ == kFirst) begin_trial();
+        if (++turn_ == kFirst) begin_trial(limits);
         last_ = &anew_;
         double h = kDeadEnd;
         if (turn_ >= kFirst && pays_) {
@@ -336,8 +336,8 @@ private:
     static constexpr int kFirst = 64, kTrial = 16, kRound = 1024;
     static constexpr double kLittle = 0.5;
 
-    void begin_trial() {
-        if (!repaired_) repaired_.emplace(relaxation_, estimate_);
+    void begin_trial(Limits& limits) {
+        if (!repaired_) repaired_.emplace(relaxation_, estimate_, limits);
         pays_ = !repaired_->is_too_dear();
         looked_at_ = 0;
     }
@@ -378,14 +378,18 @@ private:
 
 }  // namespace
 
-std::unique_ptr<Heuristic> make_heuristic(const Relaxation& relaxation, Estimate estimate, bool in_order) {
+std::unique_ptr<Heuristic> make_heuristic(const Relaxation& relaxation, Estimate estimate, bool in_order,
+                                          Limits& limits) {
+    // What all of them keep by unary operator and by proposition.
+    limits.reserve(16 * static_cast<std::size_t>(relaxation.n_unary()) +
+                   32 * static_cast<std::size_t>(relaxation.n_propositions));
     switch (estimate) {
         case Estimate::blind:
             return std::make_unique<Blind>(relaxation);
         case Estimate::goal_count:
             return std::make_unique<GoalCount>(relaxation);
         case Estimate::lmcut:
-            return make_lmcut(relaxation);
+            return make_lmcut(relaxation, limits);
         case Estimate::max:
             return std::make_unique<Anew>(relaxation, estimate);
         case Estimate::add:

@@ -35,8 +35,9 @@ enum class Estimate { blind, goal_count, max, add, ff, lmcut };
 
 // With `in_order`, states come one after the other as a search meets them: hadd's costs may be kept from one to the
 // next. hadd does not change by that, hFF depends on the states before then.
-std::unique_ptr<Heuristic> make_heuristic(const Relaxation& relaxation, Estimate estimate, bool in_order);
+std::unique_ptr<Heuristic> make_heuristic(const Relaxation& relaxation, Estimate estimate, bool in_order,
+                                          Limits& limits);
 
-std::unique_ptr<Heuristic> make_lmcut(const Relaxation& relaxation);
+std::unique_ptr<Heuristic> make_lmcut(const Relaxation& relaxation, Limits& limits);
 
 }  // namespace pds

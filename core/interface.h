@@ -71,7 +71,7 @@ typedef struct pds_search pds_search;
 typedef struct {
     int32_t estimate, lazy, consistent, order;
     double g_weight, h_weight, share, work;
-    int64_t most_expansions, patience;
+    int64_t most_evaluations, patience;
 } pds_phase;
 
 typedef enum { PDS_PAUSED = 0, PDS_SOLVED = 1, PDS_EXHAUSTED = 2, PDS_ENOUGH = 3 } pds_found;

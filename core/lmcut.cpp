@@ -14,7 +14,7 @@ namespace {
 
 class LmCut final : public Heuristic {
 public:
-    explicit LmCut(const Relaxation& relaxation)
+    LmCut(const Relaxation& relaxation, Limits& limits)
         : relaxation_(relaxation),
           start_(relaxation.n_propositions),
           goal_(start_ + 1),
@@ -23,17 +23,20 @@ public:
           initial_prices_(relaxation.task.n_operators() + 1, 0) {
         // One operator more, which is free, for axioms and for reaching the goal.
         const Id nobody = relaxation.task.n_operators();
+        limits.reserve(2 * sizeof(Unary) * relaxation.n_unary() +
+                       sizeof(Id) * (relaxation.conditions.items.size() + relaxation.heads.items.size()));
         for (int unary = 0; unary < relaxation.n_unary(); ++unary) {
+            limits.tick(1 + relaxation.conditions[unary].size());
             const Id owner = relaxation.owner[unary] < 0 ? nobody : relaxation.owner[unary];
             add(relaxation.conditions[unary], relaxation.heads[unary], owner);
             initial_prices_[owner] = relaxation.base[unary];
         }
         add(relaxation.goal, std::span(&goal_, 1), nobody);
-        used_by_ = inverse(conditions_, goal_ + 1);
-        made_by_ = inverse(heads_, goal_ + 1);
-        Rows owners;
-        for (const Unary& unary : initial_) owners.append({&unary.owner, 1});
-        owned_by_ = inverse(owners, nobody + 1);
+        used_by_ = inverse({conditions_}, goal_ + 1, limits);
+        made_by_ = inverse({heads_}, goal_ + 1, limits);
+        std::vector<Id> owners;
+        for (const Unary& unary : initial_) owners.push_back(unary.owner);
+        owned_by_ = owned(owners, nobody + 1, limits);
         is_cut_.assign(nobody + 1, 0);
         initial_free_makers_.assign(goal_ + 1, 0);
         for (std::size_t id = 0; id < initial_.size(); ++id)
@@ -241,6 +244,8 @@ private:
 
 }  // namespace
 
-std::unique_ptr<Heuristic> make_lmcut(const Relaxation& relaxation) { return std::make_unique<LmCut>(relaxation); }
+std::unique_ptr<Heuristic> make_lmcut(const Relaxation& relaxation, Limits& limits) {
+    return std::make_unique<LmCut>(relaxation, limits);
+}
 
 }  // namespace pds

@@ -71,7 +71,7 @@ struct pds_join {
 
 struct pds_states {
     pds_states(pds::Task given, pds::Limits& limits)
-        : task(std::move(given)), axioms(task), generator(task, limits), words(pds::words_for(task.n_facts)) {}
+        : task(std::move(given)), axioms(task, limits), generator(task, limits), words(pds::words_for(task.n_facts)) {}
 
     void read(const uint8_t* facts) {
         std::fill(words.begin(), words.end(), 0);

@@ -34,6 +34,7 @@ private:
         std::copy(draft_.sizes.begin(), draft_.sizes.end(), found_.left.begin());
         queue_.clear();
         for (int fact = 0; fact < draft_.n_facts() + goal_.n_facts; ++fact) {
+            limits_.tick();
             const bool init = start_.holds(fact);
             found_.possible[2 * fact] = init;
             found_.possible[2 * fact + 1] = (!init || start_.is_free(fact)) && !found_.certain[2 * fact];
@@ -133,36 +134,19 @@ private:
 Draft::Draft(const DraftArrays& given, Limits& limits) : arrays(given) {
     const int n_literals = 2 * n_facts();
     const RowsView tables[] = {arrays.preconditions, arrays.conditions, arrays.axiom_bodies};
-    std::size_t n_items = 0;
-    for (const RowsView& table : tables) n_items += table.items.size();
-    limits.reserve(4 * (n_items + static_cast<std::size_t>(n_literals) + 2 * static_cast<std::size_t>(n_rows())));
+    limits.reserve(8 * static_cast<std::size_t>(n_rows()));
     sizes.reserve(n_rows());
     for (const RowsView& table : tables)
-        for (int row = 0; row < table.size(); ++row) sizes.push_back(static_cast<Id>(table[row].size()));
+        for (int row = 0; row < table.size(); ++row) {
+            limits.tick();
+            sizes.push_back(static_cast<Id>(table[row].size()));
+        }
     for (int row = 0; row < n_rows(); ++row)
         if (sizes[row] == 0 && (row < n_operators() || row >= first_axiom())) unwaiting.push_back(row);
     for (int effect = 0; effect < n_effects(); ++effect) ++sizes[n_operators() + effect];
 
-    own.starts.assign(n_operators() + 1, 0);
-    for (Id owner : arrays.owners) ++own.starts[owner + 1];
-    for (int op = 0; op < n_operators(); ++op) own.starts[op + 1] += own.starts[op];
-    own.items.resize(n_effects());
-    std::vector<Id> at(own.starts.begin(), own.starts.end() - 1);
-    for (int effect = 0; effect < n_effects(); ++effect) own.items[at[arrays.owners[effect]]++] = effect;
-
-    waiting.starts.assign(n_literals + 1, 0);
-    for (const RowsView& table : tables)
-        for (Id literal : table.items) ++waiting.starts[literal + 1];
-    for (int literal = 0; literal < n_literals; ++literal) waiting.starts[literal + 1] += waiting.starts[literal];
-    waiting.items.resize(n_items);
-    at.assign(waiting.starts.begin(), waiting.starts.end() - 1);
-    int number = 0;
-    for (const RowsView& table : tables) {
-        for (int row = 0; row < table.size(); ++row, ++number) {
-            limits.tick(table[row].size());
-            for (Id literal : table[row]) waiting.items[at[literal]++] = number;
-        }
-    }
+    own = owned(arrays.owners, n_operators(), limits);
+    waiting = inverse({arrays.preconditions, arrays.conditions, arrays.axiom_bodies}, n_literals, limits);
 }
 
 Reached reach(const Draft& draft, const Goal& goal, const Start& start, Limits& limits) {

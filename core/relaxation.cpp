@@ -82,12 +82,7 @@ void add_negations(const Task& task, Unaries& all, Limits& limits) {
             if (asked[2 * fact + 1]) wanted.push_back(fact);
     }
     if (wanted.empty()) return;
-    Rows rules_of;  // by fact
-    {
-        Rows heads;
-        for (const Id head : task.axiom_heads) heads.append({&head, 1});
-        rules_of = inverse(heads, task.n_facts);
-    }
+    const Rows rules_of = owned(task.axiom_heads, task.n_facts, limits);
     const std::vector<std::uint8_t> recursive = recursive_rules(task);
     std::vector<std::uint8_t> seen(task.n_facts, 0);
     for (const Id fact : wanted) seen[fact] = 1;
@@ -181,31 +176,18 @@ Relaxation::Relaxation(const Task& task, std::span<const double> costs, bool per
     }
 
     // What each proposition is a condition of.
-    uses.starts.assign(n_propositions + 1, 0);
-    edge_starts.assign(n_propositions + 1, 0);
-    for (int unary = 0; unary < n_unary(); ++unary)
-        for (const Id condition : conditions[unary]) {
-            if (unary < n_several) {
-                ++uses.starts[condition + 1];
-            } else {
-                edge_starts[condition + 1] += static_cast<Id>(heads[unary].size());
-            }
-        }
+    const Id several_end = conditions.starts[n_several];
+    const std::span<const Id> starts(conditions.starts), items(conditions.items);
+    uses = inverse({RowsView(starts.first(n_several + 1), items.first(several_end))}, n_propositions, limits);
+    edge_starts.assign(1, 0);
+    const Rows alone = inverse({RowsView(starts.subspan(n_several), items)}, n_propositions, limits);
     for (int proposition = 0; proposition < n_propositions; ++proposition) {
-        uses.starts[proposition + 1] += uses.starts[proposition];
-        edge_starts[proposition + 1] += edge_starts[proposition];
+        limits.tick();
+        for (const Id place : alone[proposition])
+            for (const Id head : heads[n_several + place])
+                edges.push_back({head, n_several + place, base[n_several + place]});
+        edge_starts.push_back(static_cast<Id>(edges.size()));
     }
-    uses.items.resize(uses.starts.back());
-    edges.resize(edge_starts.back());
-    std::vector<Id> next_use(uses.starts), next_edge(edge_starts);
-    for (int unary = 0; unary < n_unary(); ++unary)
-        for (const Id condition : conditions[unary]) {
-            if (unary < n_several) {
-                uses.items[next_use[condition]++] = unary;
-                continue;
-            }
-            for (const Id head : heads[unary]) edges[next_edge[condition]++] = {head, unary, base[unary]};
-        }
 
     for (Id fact = 0; fact < task.n_facts; ++fact) {
         positive.push_back(number[2 * fact]);

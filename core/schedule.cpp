@@ -9,14 +9,15 @@
 namespace pds {
 namespace {
 
-// States that are evaluated for each that an eager search expands; measured on rooms.
-constexpr double kChildren = 2.5;
-
 // How many conditions an evaluation looks at: those of effects, and three times those of axioms. An axiom is a unary
 // operator, and another for the negation of its head, which has its literals, too.
 double work_for(const Task& task) {
     return 1.0 + static_cast<double>(task.conditions.items.size()) +
            3.0 * static_cast<double>(task.axiom_bodies.items.size());
+}
+
+std::int64_t least(std::int64_t most, double other) {
+    return other < static_cast<double>(most) ? static_cast<std::int64_t>(other) : most;
 }
 
 // Another order for each seed, the same on every machine: Fisher and Yates with splitmix64 (Steele et al. 2014).
@@ -58,13 +59,14 @@ Schedule::Schedule(Task task, std::span<const Phase> phases, std::int64_t most_e
       heuristic_costs_(std::move(heuristic_costs)),
       groups_(std::move(groups)) {}
 
-std::int64_t Schedule::most_expansions() const {
+// Those of the present phase, with what it may take.
+Settings Schedule::settings() const {
     const Phase& phase = phases_[phase_];
+    Settings settings = phase.settings;
     const std::int64_t left = most_expansions_ - spent_.expanded;
-    const double each = (phase.settings.lazy ? 1 : kChildren) * work_for(task_);
-    const double own = std::ceil(std::min(phase.share * static_cast<double>(left), phase.work / each));
-    const std::int64_t most = std::min(left, phase.settings.most_expansions);
-    return own < static_cast<double>(most) ? static_cast<std::int64_t>(own) : most;
+    settings.most_expansions = least(left, std::ceil(phase.share * static_cast<double>(left)));
+    settings.most_evaluations = least(settings.most_evaluations, std::ceil(phase.work / work_for(task_)));
+    return settings;
 }
 
 void Schedule::begin(Limits& limits) {
@@ -74,12 +76,10 @@ void Schedule::begin(Limits& limits) {
         is_consistent_ = true;
         leave_out_inconsistent(task_, groups_, limits);
     }
-    Settings settings = phase.settings;
-    settings.most_expansions = most_expansions();
     order_.clear();
     shuffled_ = Task();
     if (phase.order == 0) {
-        search_.emplace(task_, settings, heuristic_costs_, limits);
+        search_.emplace(task_, settings(), heuristic_costs_, limits);
         return;
     }
     order_ = shuffled(task_.n_operators(), phase.order);
@@ -89,7 +89,7 @@ void Schedule::begin(Limits& limits) {
     shuffled_.costs = in(task_.costs, order_);
     shuffled_.preconditions = rows_in(task_.preconditions, order_);
     shuffled_.effects = rows_in(task_.effects, order_);
-    search_.emplace(shuffled_, settings, in(heuristic_costs_, order_), limits);
+    search_.emplace(shuffled_, settings(), in(heuristic_costs_, order_), limits);
 }
 
 Answer Schedule::run(Limits& limits) {

@@ -7,8 +7,8 @@
 
 namespace pds {
 
-// A search of a schedule. It ends without an answer after `most_expansions`, after its share of the expansions that
-// are left to the schedule, when it has looked at about `work` conditions of unary operators, or when it is stuck.
+// A search of a schedule. It ends without an answer where its settings say so, after its share of the expansions that
+// are left to the schedule, or when it has looked at about `work` conditions of unary operators.
 struct Phase {
     Settings settings;
     double share = 1;
@@ -45,7 +45,7 @@ public:
 
 private:
     void begin(Limits& limits);
-    std::int64_t most_expansions() const;
+    Settings settings() const;
 
     Task task_;
     const std::span<const Phase> phases_;

@@ -17,8 +17,8 @@ Search::Search(const Task& task, const Settings& settings, std::span<const doubl
       is_uniform_(std::adjacent_find(task.costs.begin(), task.costs.end(), std::not_equal_to<>()) == task.costs.end()),
       relaxation_(task, heuristic_costs, settings.per_effect, limits),
       generator_(task, limits),
-      axioms_(task),
-      heuristic_(make_heuristic(relaxation_, settings.estimate, true)),
+      axioms_(task, limits),
+      heuristic_(make_heuristic(relaxation_, settings.estimate, true, limits)),
       nodes_(words_for(task.n_basic)),
       state_(words_for(task.n_facts), 0),
       after_(words_for(task.n_facts), 0),
@@ -77,7 +77,7 @@ Answer Search::meet(Id node, Limits& limits) {
     } else if (counters_.evaluated - improved_ >= settings_.patience) {
         return Answer::stuck;
     }
-    return Answer::paused;
+    return counters_.evaluated >= settings_.most_evaluations ? Answer::enough : Answer::paused;
 }
 
 // Whether the newest node, whose state is in after_, is a goal that comes before all that may be open, where all

@@ -20,6 +20,7 @@ struct Settings {
     double g_weight = 1;      // f = g_weight * g + h_weight * h
     double h_weight = 1;
     std::int64_t most_expansions = kForever;
+    std::int64_t most_evaluations = kForever;
     std::int64_t patience = kForever;  // evaluations without a lower h after which the search is stuck
 };
 

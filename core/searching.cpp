@@ -11,8 +11,8 @@ struct pds_evaluator {
                   pds::Limits& limits)
         : task(std::move(given)),
           relaxation(task, costs.empty() ? task.costs : costs, per_effect, limits),
-          axioms(task),
-          heuristic(pds::make_heuristic(relaxation, estimate, false)) {}
+          axioms(task, limits),
+          heuristic(pds::make_heuristic(relaxation, estimate, false, limits)) {}
 
     const pds::Task task;
     const pds::Relaxation relaxation;
@@ -53,7 +53,7 @@ std::vector<Phase> phases_of(std::span<const pds_phase> given, bool per_effect) 
         settings.per_effect = per_effect;
         settings.g_weight = each.g_weight;
         settings.h_weight = each.h_weight;
-        settings.most_expansions = each.most_expansions;
+        settings.most_evaluations = each.most_evaluations;
         settings.patience = each.patience;
         phases.push_back(
             {settings, each.share, each.work, static_cast<std::uint64_t>(each.order), each.consistent != 0});

@@ -45,7 +45,7 @@ public:
         const std::vector<Id> dominated = find_dominated();
         add_operators(dominated);
         add_effects();
-        index_own();
+        tidied_.own = owned(tidied_.owners, tidied_.n_operators(), limits_);
         add_heads();
         add_axioms();
         return std::move(tidied_);
@@ -133,16 +133,6 @@ private:
         }
     }
 
-    void index_own() {
-        Rows& own = tidied_.own;
-        own.starts.assign(tidied_.n_operators() + 1, 0);
-        for (Id owner : tidied_.owners) ++own.starts[owner + 1];
-        for (int op = 0; op < tidied_.n_operators(); ++op) own.starts[op + 1] += own.starts[op];
-        own.items.resize(tidied_.owners.size());
-        std::vector<Id> at(own.starts.begin(), own.starts.end() - 1);
-        for (int effect = 0; effect < tidied_.n_effects(); ++effect) own.items[at[tidied_.owners[effect]]++] = effect;
-    }
-
     // Adding wins over deleting, so that a delete goes where the operator adds anyway; an add goes where the fact
     // is true before and nothing deletes it.
     void add_heads() {
@@ -161,6 +151,7 @@ private:
         Seen asked(n_literals), headed(n_literals), kept(n_literals);
         for (int op = 0; op < tidied_.n_operators(); ++op) {
             for (Seen* seen : {&before, &added, &deleted}) seen->next();
+            limits_.tick(tidied_.preconditions[op].size());
             for (Id literal : tidied_.preconditions[op]) before.add(literal);
             for (Id effect : tidied_.own[op])
                 if (tidied_.conditions[effect].empty())
@@ -242,7 +233,8 @@ public:
         limits.reserve(8 * n_literals + 4 * (tidied.heads.items.size() + tidied.axiom_heads.size()));
         found_.literals.assign(n_literals, 0);
         found_.operators.assign(tidied.n_operators(), 0);
-        index_makers(n_literals);
+        makers_ = inverse({tidied.heads}, static_cast<int>(n_literals), limits);
+        axioms_ = owned(tidied.axiom_heads, static_cast<int>(n_literals / 2), limits);
     }
 
     Relevant run(const std::vector<Id>& goal) {
@@ -259,23 +251,6 @@ public:
     }
 
 private:
-    void index_makers(std::size_t n_literals) {
-        makers_.starts.assign(n_literals + 1, 0);
-        for (Id literal : tidied_.heads.items) ++makers_.starts[literal + 1];
-        for (std::size_t i = 0; i < n_literals; ++i) makers_.starts[i + 1] += makers_.starts[i];
-        makers_.items.resize(tidied_.heads.items.size());
-        std::vector<Id> at(makers_.starts.begin(), makers_.starts.end() - 1);
-        for (int effect = 0; effect < tidied_.n_effects(); ++effect)
-            for (Id literal : tidied_.heads[effect]) makers_.items[at[literal]++] = effect;
-        axioms_.starts.assign(n_literals / 2 + 1, 0);
-        for (Id head : tidied_.axiom_heads) ++axioms_.starts[head + 1];
-        for (std::size_t i = 0; i < n_literals / 2; ++i) axioms_.starts[i + 1] += axioms_.starts[i];
-        axioms_.items.resize(tidied_.axiom_heads.size());
-        at.assign(axioms_.starts.begin(), axioms_.starts.end() - 1);
-        for (std::size_t axiom = 0; axiom < tidied_.axiom_heads.size(); ++axiom)
-            axioms_.items[at[tidied_.axiom_heads[axiom]]++] = static_cast<Id>(axiom);
-    }
-
     void mark(Id literal) {
         if (found_.literals[literal]) return;
         found_.literals[literal] = 1;

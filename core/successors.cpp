@@ -13,7 +13,7 @@ struct Ranked {
     std::vector<Id> literal_of;
 };
 
-Ranked ranked(const Task& task) {
+Ranked ranked(const Task& task, Limits& limits) {
     const int n_literals = 2 * task.n_facts;
     Ranked found{task.preconditions, {}};
     std::vector<Id> count(n_literals, 0), rank(n_literals);
@@ -24,21 +24,23 @@ Ranked ranked(const Task& task) {
               [&](Id a, Id b) { return std::tuple(a & 1, count[a], a) < std::tuple(b & 1, count[b], b); });
     for (std::size_t i = 0; i < found.literal_of.size(); ++i) rank[found.literal_of[i]] = static_cast<Id>(i);
     for (Id& item : found.tests.items) item = rank[item];
-    for (int op = 0; op < task.n_operators(); ++op)
+    for (int op = 0; op < task.n_operators(); ++op) {
+        limits.tick(1 + 8 * task.preconditions[op].size());
         std::sort(found.tests.items.begin() + found.tests.starts[op],
                   found.tests.items.begin() + found.tests.starts[op + 1]);
+    }
     return found;
 }
 
 }  // namespace
 
 SuccessorGenerator::SuccessorGenerator(const Task& task, Limits& limits) : task_(task), roots_(task.n_facts) {
-    const auto [tests, literal_of] = ranked(task);
+    const auto [tests, literal_of] = ranked(task, limits);
     std::vector<Id> order(task.n_operators());
     std::iota(order.begin(), order.end(), 0);
     std::sort(order.begin(), order.end(), [&](Id a, Id b) {
-        limits.tick();
         const auto left = tests[a], right = tests[b];
+        limits.tick(1 + left.size() / 8);
         const auto ways = std::lexicographical_compare_three_way(left.begin(), left.end(), right.begin(), right.end());
         return ways == 0 ? a < b : ways < 0;
     });

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <span>
 #include <vector>
 
@@ -29,8 +30,23 @@ struct Rows {
     }
 };
 
-// For each of `n` items: the rows in which it stands.
-Rows inverse(const Rows& rows, int n);
+// Rows whose arrays lie elsewhere.
+struct RowsView {
+    std::span<const Id> starts;
+    std::span<const Id> items;
+
+    RowsView(std::span<const Id> starts, std::span<const Id> items) : starts(starts), items(items) {}
+    RowsView(const Rows& rows) : starts(rows.starts), items(rows.items) {}
+    int size() const { return static_cast<int>(starts.size()) - 1; }
+    std::span<const Id> operator[](int row) const { return items.subspan(starts[row], starts[row + 1] - starts[row]); }
+};
+
+class Limits;
+
+// For each of `n` items: the rows in which it stands, those of all tables numbered one after the other.
+Rows inverse(std::initializer_list<RowsView> tables, int n, Limits& limits);
+// For each of `n` owners: the places where it stands.
+Rows owned(std::span<const Id> owners, int n, Limits& limits);
 
 // Basic facts come first and are changed by operators; derived facts follow and are made true by axioms, layer
 // by layer. Axioms are sorted by layers.

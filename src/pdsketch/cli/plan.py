@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import gc
+import os
 import sys
 import time
 import warnings
@@ -88,7 +89,10 @@ def _run(args: argparse.Namespace) -> int:
             problem = load_problem(args.problem, domain_of(args))
         except LimitError as limit:
             parsed = time.monotonic() - started
-            result = _unread(limit)
+            what = limit.status.removeprefix("out-of-")
+            result = Result(
+                limit.status, reasons=(f"the {what} limit was reached while the files were read",)
+            )
         else:
             parsed = time.monotonic() - started
             found = (*problem.domain.warnings, *problem.warnings)
@@ -138,12 +142,6 @@ def _run(args: argparse.Namespace) -> int:
     return output.finish(code, payload, json=args.json, diagnostics=found, text=text.rstrip("\n"))
 
 
-def _unread(limit: LimitError) -> Result:
-    """What is said where a limit was reached before the problem was known."""
-    what = "time" if limit.status == "out-of-time" else "memory"
-    return Result(limit.status, reasons=(f"the {what} limit was reached while the files were read",))
-
-
 def _debugger(args: argparse.Namespace) -> SearchDebugger | None:
     if args.search_debugger is None:
         return None
@@ -181,9 +179,11 @@ def _plan(args: argparse.Namespace, problem: Problem, options: dict[str, Any]) -
     from pdsketch.search import plan
     from pdsketch.task import classify
 
-    classical = args.model is None and classify(problem).classical
-    with apart():
-        import_large(*(() if classical else ("torch",)))
+    if classical := args.model is None and classify(problem).classical:
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # else threads that nobody uses: 10 % of a start
+    else:
+        with apart():
+            import_large("torch")
     options |= read_options(args, ("search", "heuristic", *_OPTIONS))
     of_models = read_options(args, _OF_MODELS)
     proposing = [kind for kind in ("generator", "sampler") if getattr(args, kind)]

@@ -53,7 +53,7 @@ class _Phase(Structure):
     _fields_ = [
         *((name, c_int32) for name in ("estimate", "lazy", "consistent", "order")),
         *((name, c_double) for name in ("g_weight", "h_weight", "share", "work")),
-        *((name, c_int64) for name in ("most_expansions", "patience")),
+        *((name, c_int64) for name in ("most_evaluations", "patience")),
     ]
 
 
@@ -93,9 +93,9 @@ class TaskSearchProgress(Structure):
 class Phase(NamedTuple):
     """A search of a schedule: ``f = g_weight * g + h_weight * h``, lazy or not, by an ``estimate``.
 
-    The next one begins after ``most_expansions``, or its ``share`` of those that are left to the schedule,
-    when about so much ``work`` was done (conditions of unary operators that were looked at), or after a
-    ``patience`` of evaluations without a lower h. For every ``order`` but 0 operators, and so ties, are
+    The next one begins after its ``most_evaluations``, its ``share`` of the expansions that are left to the
+    schedule, about so much ``work`` (conditions of unary operators that were looked at), or a ``patience`` of
+    evaluations without a lower h. For every ``order`` but 0 operators, and so ties, are
     shuffled. From the first phase on that is ``consistent``, axioms whose bodies never hold (by h²) are left
     out.
     """
@@ -104,7 +104,7 @@ class Phase(NamedTuple):
     g_weight: float
     h_weight: float
     lazy: bool = False
-    most_expansions: int | None = None
+    most_evaluations: int | None = None
     share: float = 1.0
     work: float = inf
     patience: int | None = None
@@ -124,7 +124,7 @@ def _phases(schedule: Sequence[Phase]) -> Any:
             phase.h_weight,
             phase.share,
             phase.work,
-            _most(phase.most_expansions),
+            _most(phase.most_evaluations),
             _most(phase.patience),
         )
         for phase in schedule

@@ -119,13 +119,13 @@ def test_a_limit_ends_a_search_and_what_others_found_is_kept(limits, status):
 
 def test_the_next_search_of_a_schedule_begins_where_one_may_take_no_more():
     draft, derived, layer = row_of(12)
-    blind, greedy = Phase("blind", 1.0, 1.0, most_expansions=7), Phase("ff", 0.0, 1.0, lazy=True)
+    blind, greedy = Phase("blind", 1.0, 1.0, most_evaluations=7), Phase("ff", 0.0, 1.0, lazy=True)
     (alone,) = searched(draft, derived, layer, derived[None], (greedy,))
     (found,) = searched(draft, derived, layer, derived[None], (blind, greedy))
     assert (found.status, found.plan) == ("solved", alone.plan)
-    assert found.expanded == 7 + alone.expanded
-    (found,) = searched(draft, derived, layer, derived[None], (blind, greedy), 7)
-    assert (found.status, found.expanded) == ("gave-up", 7)
+    assert found.evaluated == 7 + alone.evaluated
+    (found,) = searched(draft, derived, layer, derived[None], (blind, greedy), 2)
+    assert (found.status, found.expanded) == ("gave-up", 2)
 
 
 @pytest.mark.parametrize(("share", "expanded"), [(0.5, 5), (0.01, 1), (1.0, 10)])
