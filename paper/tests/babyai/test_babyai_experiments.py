@@ -3,10 +3,10 @@
 import json
 
 import pytest
+from pdsketch.search.abstract import FIRST_SHARE
 
 from pdsketch.cli.main import main
 from pdsketch.lang.diagnostics import Error
-from pdsketch.search.abstract import FIRST_SHARE
 from pdsketch.search.planning import plan
 from pdsketch.tensor.model import Model
 from pdsketch.training.data.files import load_episodes
