@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import importlib
+import json
+import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import get_type_hints
 
@@ -13,6 +16,7 @@ from tests import typed_user
 
 import pdsketch as pds
 from pdsketch.doors import names_in
+from pdsketch.extras import DISTRIBUTION
 from pdsketch.training.options import FitOptions
 
 ROOT = Path(__file__).parents[1]
@@ -41,6 +45,33 @@ def test_every_name_at_a_door_is_the_one_of_its_file_and_no_modules(room):
         assert home.startswith(f"{door.__name__}."), f"{name} of {home} stands in another room"
         assert name not in files, f"the file {name}.py hides the {name} of {home}"
         assert getattr(door, name) is getattr(importlib.import_module(home), name)
+
+
+def test_the_version_is_one():
+    def project(path):
+        return tomllib.loads((ROOT / path).read_text(encoding="utf-8"))["project"]
+
+    ours, papers = project("pyproject.toml"), project("paper/pyproject.toml")
+    extension = json.loads((ROOT / "editors/vscode/package.json").read_text(encoding="utf-8"))
+    assert {ours["version"], papers["version"], extension["version"]} == {pds.__version__}
+    assert ours["name"] == DISTRIBUTION
+    assert any(needed.startswith(f"{DISTRIBUTION}>=") for needed in papers["dependencies"])
+
+
+def test_importing_beside_the_package_of_the_same_import_name_says_so_in_one_sentence(tmp_path):
+    package = tmp_path / "pdsketch"
+    package.mkdir()
+    for name in ("__init__.py", "__init__.pyi", "doors.py"):
+        shutil.copy(SOURCES / "pdsketch" / name, package)
+    run = [sys.executable, "-c", "import pdsketch"]
+    for folder in ("pdsketch_planning-0.2.0.dist-info", "pdsketch_paper-0.2.0.dist-info"):
+        (tmp_path / folder).mkdir()
+    done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+    (tmp_path / "pdsketch-0.1.0.dist-info").mkdir()
+    done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stderr.count("pip uninstall pdsketch pdsketch-planning") == 1
+    assert done.stderr.count("\n") == 1
 
 
 def test_the_package_says_that_it_is_typed():

@@ -4,9 +4,21 @@ Every public name stands in ``__init__.pyi`` and is loaded on first use, so that
 checking a file, does not import torch.
 """
 
+from pathlib import Path
+
 from pdsketch.doors import open_door
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
+
+if [*Path(__file__).parents[1].glob("pdsketch-*.dist-info")]:
+    import warnings
+
+    warnings.warn(
+        "another project's package `pdsketch` is installed in the same folder as `pdsketch-planning`, and they "
+        "overwrite each other's files: run `pip uninstall pdsketch pdsketch-planning`, then "
+        "`pip install pdsketch-planning`",
+        stacklevel=2,
+    )
 
 __getattr__, __dir__ = open_door(__name__, __file__)
 __all__ = ["__version__", *__dir__()]  # noqa: PLE0604

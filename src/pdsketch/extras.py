@@ -26,6 +26,9 @@ COMMANDS: Final = "pdsketch.commands"
 HEURISTICS: Final = "pdsketch.heuristics"
 AGENTS: Final = "pdsketch.agents"
 
+DISTRIBUTION: Final = "pdsketch-planning"
+"""What this package is called in a package index, where `pdsketch` is another project's."""
+
 REPRODUCTION: Final = "pdsketch-paper"
 """The package that reproduces the paper."""
 
@@ -57,7 +60,7 @@ def not_installed(what: str) -> Error:
     return error("missing-package", message, help=f"install it with: pip install {REPRODUCTION}")
 
 
-def missing_extra(package: str, extra: str, distribution: str = "pdsketch") -> Error:
+def missing_extra(package: str, extra: str, distribution: str = DISTRIBUTION) -> Error:
     """The error that says which extra of pdsketch, or of another distribution, brings ``package``."""
     message = f"this needs the package `{package}`, which is not installed"
     return error("missing-extra", message, help=f'install it with: pip install "{distribution}[{extra}]"')

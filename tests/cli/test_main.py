@@ -16,8 +16,9 @@ from pathlib import Path
 
 import pytest
 
+from pdsketch import __version__
 from pdsketch.cli import output
-from pdsketch.cli.main import COMMANDS, main
+from pdsketch.cli.main import COMMANDS, main, version
 from pdsketch.cli.output import finish, say_all, to_json
 from pdsketch.lang.diagnostics import Diagnostic
 
@@ -120,7 +121,26 @@ def test_json_before_the_command_is_the_same(capsys: pytest.CaptureFixture[str])
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--version"]) == 0
-    assert re.fullmatch(r"pdsketch \d+\.\d+\.\d+\n", capsys.readouterr().out)
+    assert re.fullmatch(r"pdsketch \d+\.\d+\.\d+( \(commit \S+\))?\n", capsys.readouterr().out)
+
+
+def test_the_version_of_a_development_build_names_its_commit(tmp_path: Path) -> None:
+    package = tmp_path / "src" / "pdsketch"
+    package.mkdir(parents=True)
+    assert version(package) == __version__
+
+    def git(*words: str) -> str:
+        by = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
+        run = ["git", "-C", str(tmp_path), *by, *words]
+        return subprocess.run(run, capture_output=True, text=True, check=True).stdout.strip()
+
+    git("init")
+    assert version(package) == f"{__version__} (commit unknown)"
+    git("commit", "--allow-empty", "-m", "nothing")
+    commit = git("rev-parse", "HEAD")
+    assert version(package) == f"{__version__} (commit {commit[:10]})"
+    (package / "commit").write_text("0123456789abcdef\n")  # what a build from a checkout leaves
+    assert version(package) == f"{__version__} (commit 0123456789)"
 
 
 def raising(problem: BaseException):

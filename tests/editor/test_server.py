@@ -200,4 +200,4 @@ def test_without_its_extra_it_says_what_to_install(monkeypatch, capsys):
     assert main(["lsp"]) == 31
     shown = capsys.readouterr().err
     assert "missing-extra" in shown
-    assert 'pip install "pdsketch[lsp]"' in shown
+    assert 'pip install "pdsketch-planning[lsp]"' in shown

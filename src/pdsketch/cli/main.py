@@ -23,6 +23,7 @@ import signal
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Any, Final, NoReturn, Protocol, cast
 
 from pdsketch.cli import output
@@ -150,9 +151,7 @@ def _run(words: list[str]) -> int:
         output.emit(overview())
         return output.OK
     if name in ("-V", "--version"):
-        from pdsketch import __version__
-
-        output.emit(f"pdsketch {__version__}")
+        output.emit(f"pdsketch {version()}")
         return output.OK
     command = _load(name)
     try:
@@ -191,6 +190,25 @@ def parser_of(name: str, command: Command) -> Parser:
 
 def _purpose(name: str, command: Command) -> str:
     return COMMANDS[name][1] if name in COMMANDS else command.PURPOSE
+
+
+def version(package: Path = Path(__file__).parents[1]) -> str:
+    """The version; of a development build with its commit, which a checkout has, or a build from one."""
+    import subprocess
+
+    from pdsketch import __version__
+
+    commit = package / "commit"
+    if commit.exists():
+        return f"{__version__} (commit {commit.read_text(encoding='ascii').strip()[:10]})"
+    if not (package.parents[1] / ".git").exists():
+        return __version__
+    ask = ["git", "-C", str(package), "describe", "--always", "--dirty", "--abbrev=10", "--exclude=*"]
+    try:
+        found = subprocess.run(ask, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):  # no git here, or a checkout of somebody else's
+        return f"{__version__} (commit unknown)"
+    return f"{__version__} (commit {found})"
 
 
 def overview() -> str:

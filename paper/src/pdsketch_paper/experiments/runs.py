@@ -33,7 +33,7 @@ from pdsketch.training import Report, Source, fit
 from pdsketch_paper.experiments.workers import do, on_cluster, share
 
 _PARTS = {"name", "function", "config", "result", "origin"}
-_PACKAGES = ("pdsketch", "torch", "numpy", "minigrid", "gymnasium", "mujoco")
+_PACKAGES = ("pdsketch-planning", "torch", "numpy", "minigrid", "gymnasium", "mujoco")
 
 
 class RunConfig(Protocol):
