@@ -14,7 +14,7 @@ if [*Path(__file__).parents[1].glob("pdsketch-*.dist-info")]:
     import warnings
 
     warnings.warn(
-        "another project's package `pdsketch` is installed in the same folder as `pdsketch-planning`, and they "
+        "another package called `pdsketch` is installed in the same folder as `pdsketch-planning`, and they "
         "overwrite each other's files: run `pip uninstall pdsketch pdsketch-planning`, then "
         "`pip install pdsketch-planning`",
         stacklevel=2,
