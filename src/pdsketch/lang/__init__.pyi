@@ -105,8 +105,11 @@ from pdsketch.lang.semantics import (
     StaticContext as StaticContext,
     TNorm as TNorm,
     applicable as applicable,
+    applicable_steps as applicable_steps,
     apply as apply,
+    encode as encode,
     evaluate as evaluate,
+    holds as holds,
 )
 from pdsketch.lang.source import Source as Source, Span as Span, located as located, quote as quote
 from pdsketch.lang.steps import (

@@ -210,7 +210,7 @@ class EvaluationContext:
         """The ground updates that fire here, with the values they write."""
         for update in effects:
             parts = conjuncts(update.condition)
-            for inner in self._satisfying(update.variables, parts, bindings):
+            for inner in self.satisfying(update.variables, parts, bindings):
                 fact = (update.target.predicate, *[self.value(a, inner) for a in update.target.args])
                 yield update, fact, None if update.value is None else self.value(update.value, inner)
 
@@ -232,7 +232,7 @@ class EvaluationContext:
         for instance in self.static.instances(variables):
             yield {**bindings, **dict(zip(names, instance, strict=True))}
 
-    def _satisfying(
+    def satisfying(
         self,
         variables: tuple[Variable, ...],
         parts: list[Expr],
@@ -254,7 +254,7 @@ class EvaluationContext:
             return
         first, *rest = variables
         for (chosen,) in self.static.instances([first]):
-            yield from self._satisfying(tuple(rest), parts[asked:], {**bindings, first.name: chosen})
+            yield from self.satisfying(tuple(rest), parts[asked:], {**bindings, first.name: chosen})
 
     def _derived(self, fact: Fact) -> Data:
         if fact in self._known:

@@ -9,7 +9,7 @@ what steps do stands here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from operator import add, mul, sub, truediv
 from typing import Any, Literal
 
@@ -17,8 +17,9 @@ from pdsketch.lang.data import elementwise, flat, near, show_atom, shown
 from pdsketch.lang.diagnostics import error
 from pdsketch.lang.domain import Data, Fact
 from pdsketch.lang.evaluation import Bindings, EvaluationContext, State, StaticContext
+from pdsketch.lang.rewrite import conjuncts
 from pdsketch.lang.steps import Step
-from pdsketch.lang.terms import Expr, Update
+from pdsketch.lang.terms import Expr, Update, free_variables
 
 __all__ = [
     "Bindings",
@@ -28,6 +29,7 @@ __all__ = [
     "Step",
     "TNorm",
     "applicable",
+    "applicable_steps",
     "apply",
     "apply_at",
     "bind",
@@ -69,6 +71,24 @@ def bind(static: StaticContext, step: Step) -> dict[str, Any]:
 def applicable(static: StaticContext, state: State, step: Step) -> bool:
     """Whether the precondition of a ground action holds."""
     return bool(evaluate(static, state, static.domain.actions[step[0]].precondition, bind(static, step)))
+
+
+def applicable_steps(
+    static: StaticContext, state: State, name: str, *, reading: Collection[str] | None = None
+) -> Iterator[Step]:
+    """The ground actions of a schema whose precondition holds in a state, in the order of the objects.
+
+    ``static`` and ``state`` are as for `evaluate`; ``name`` is the schema's. With ``reading``, only those
+    conjuncts are asked for that read nothing but these predicates, through derived ones too.
+    """
+    action = static.domain.actions[name]
+    places = {parameter.name: at for at, parameter in enumerate(action.parameters)}
+    parts = conjuncts(action.precondition)
+    if reading is not None:
+        parts = [part for part in parts if static.domain.analysis.reads(part) <= {*reading}]
+    parts.sort(key=lambda part: max((places[name] for name in free_variables(part)), default=-1))
+    for found in EvaluationContext(static, state).satisfying(action.parameters, parts, {}):
+        yield (name, *(found[parameter] for parameter in places))
 
 
 def cost(static: StaticContext, state: State, step: Step) -> float:

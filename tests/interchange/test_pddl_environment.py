@@ -1,0 +1,148 @@
+"""A PDDL problem as a Gymnasium environment: by its own checker, against the reference semantics."""
+
+from __future__ import annotations
+
+import warnings
+from itertools import product
+from pathlib import Path
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+
+import pdsketch as pds
+from pdsketch.lang import StaticContext, applicable
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+NUMBERS = """(define (domain tanks)
+  (:types tank - object  level - int64[choices=4])
+  (:predicates (full ?t - tank) (depth [return_type=level] ?t - tank) (weight [return_type=float32]) (open))
+  (:derived (brim ?t - tank) (= (depth ?t) 3))
+  (:action pour :parameters (?t - tank ?by - int64[choices=2])
+    :precondition (and (open) (not (brim ?t)))
+    :effect (and (increase (depth ?t) ?by) (increase (weight) 0.5)))
+  (:action close :effect (not (open))))"""
+
+TANKS = """(define (problem two) (:domain tanks) (:objects a b - tank)
+  (:init (open) (= (depth a) 2) (= (depth b) 0) (= (weight) 1.5))
+  (:goal (and (brim a) (not (open)))))"""
+
+
+def made(folder="blocks", problem="p01", **settings):
+    domain, file = EXAMPLES / folder / "domain.pddl", EXAMPLES / folder / f"{problem}.pddl"
+    return gymnasium.make("pdsketch/PDDL-v0", domain=domain, problem=file, **settings)
+
+
+def tanks(**settings):
+    problem = pds.parse_problem(TANKS, pds.parse_domain(NUMBERS))
+    return gymnasium.make("pdsketch/PDDL-v0", problem=problem, **settings)
+
+
+@pytest.mark.parametrize("make", [made, lambda: made("delivery"), lambda: made("lights"), tanks])
+def test_gymnasiums_checker_accepts_it(make):
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*infinity", category=UserWarning)  # of weights and distances
+        check_env(make().unwrapped)
+
+
+@pytest.mark.parametrize("folder", ["blocks", "delivery", "lights"])
+def test_masks_are_what_the_semantics_says(folder):
+    env = made(folder)
+    inner = env.unwrapped
+    static = StaticContext.of(inner.problem)
+    _, info = env.reset(seed=0)
+    env.action_space.seed(0)
+    for _ in range(20):
+        every = {
+            (name, *found)
+            for name, action in inner.domain.actions.items()
+            for found in product(*(static.members(p.type) for p in action.parameters))
+        }
+        wanted = {step for step in every if applicable(static, inner._facts, step)}
+        assert {inner.actions[n] for n in np.flatnonzero(info["action_mask"])} == wanted
+        assert (info["action_mask"] == inner.action_masks()).all()
+        if not wanted:
+            break
+        _, _, terminated, _, info = env.step(env.action_space.sample(info["action_mask"]))
+        if terminated:
+            break
+
+
+def test_a_plan_reaches_the_goal_and_ends_the_episode():
+    env = made("delivery")
+    env.reset()
+    plan = pds.plan(env.unwrapped.problem).plan
+    answers = [env.step(env.unwrapped.number(step)) for step in plan]
+    assert [(reward, terminated) for _, reward, terminated, _, _ in answers[-2:]] == [(0.0, False), (1.0, True)]
+    assert answers[-1][-1]["success"]
+
+
+def test_observations_hold_the_state_by_predicate_and_place():
+    env = tanks()
+    observation, _ = env.reset()
+    assert observation["depth"].tolist() == [2, 0]
+    assert observation["weight"] == np.float32(1.5)
+    assert observation["open"] == 1
+    observation, *_ = env.step(env.unwrapped.number(("pour", "a", 1)))
+    assert observation["depth"].tolist() == [3, 0]
+    assert observation["weight"] == np.float32(2.0)
+    assert env.unwrapped.state["depth"].tolist() == [3, 0]
+
+
+def test_what_is_not_applicable_changes_nothing_and_says_so():
+    env = tanks()
+    env.reset()
+    before, *_ = env.step(env.unwrapped.number(("close",)))
+    after, reward, terminated, _, info = env.step(env.unwrapped.number(("pour", "a", 1)))
+    assert all((before[name] == after[name]).all() for name in before)
+    assert (reward, terminated, info["executed"]) == (0.0, False, False)
+
+
+def test_text_marks_what_is_new_and_what_is_wanted():
+    env = made(render_mode="ansi")
+    env.reset()
+    assert env.render().startswith("the initial state\ngoal (and (on a b) (on b c))\na - block: ")
+    for step in pds.plan(env.unwrapped.problem).plan:
+        env.step(env.unwrapped.number(step))
+    assert "a - block: +(on a b)! +(clear a)\nb - block: (on b c)!\n" in env.render()
+
+
+def test_pictures_of_an_episode_have_one_size_and_show_each_step():
+    env = made(render_mode="rgb_array")
+    env.reset()
+    pictures = [env.render()]
+    for step in pds.plan(env.unwrapped.problem).plan:
+        env.step(env.unwrapped.number(step))
+        pictures.append(env.render())
+    assert {picture.shape for picture in pictures} == {pictures[0].shape}
+    assert all((one != other).any() for one, other in zip(pictures, pictures[1:], strict=False))
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({}, 'domain="domain.pddl", problem="p01.pddl"'),
+        ({"render_mode": "human"}, "`render_mode` is ansi or rgb_array"),
+        ({"problem": "nowhere.pddl"}, "nowhere.pddl"),
+    ],
+)
+def test_what_cannot_be_made_says_what_to_do(settings, said):
+    wrong = {"domain": EXAMPLES / "blocks/domain.pddl", "problem": EXAMPLES / "blocks/p01.pddl", **settings}
+    with pytest.raises((pds.Error, FileNotFoundError), match=said.replace(".", r"\.")), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Gymnasium says of `human` itself that it is not there
+        gymnasium.make("pdsketch/PDDL-v0", **(wrong if settings else {}))
+
+
+def test_a_sketch_is_refused_and_numbers_are_checked():
+    sketch = pds.load_domain(EXAMPLES / "lamps/lamps.pdsketch")
+    state = "(define (problem p) (:domain lamps) (:goal (and)))"
+    with pytest.raises(pds.Error, match=r"leaves .* open"):
+        gymnasium.make("pdsketch/PDDL-v0", problem=pds.parse_problem(state, sketch))
+    env = made()
+    env.reset()
+    with pytest.raises(pds.Error, match="and 999 is none of them"):
+        env.unwrapped.step(999)
+    with pytest.raises(pds.Error, match="there is no object"):
+        env.unwrapped.number(("pick-up", "z"))
