@@ -61,9 +61,9 @@ def test_the_version_is_one():
 def test_importing_beside_the_package_of_the_same_import_name_says_so_in_one_sentence(tmp_path):
     package = tmp_path / "pdsketch"
     package.mkdir()
-    for name in ("__init__.py", "__init__.pyi", "doors.py"):
+    for name in ("__init__.py", "__init__.pyi", "doors.py", "registration.py"):
         shutil.copy(SOURCES / "pdsketch" / name, package)
-    run = [sys.executable, "-c", "import pdsketch"]
+    run = [sys.executable, "-S", "-c", "import pdsketch"]  # without what is installed
     for folder in ("pdsketch_planning-0.2.0.dist-info", "pdsketch_paper-0.2.0.dist-info"):
         (tmp_path / folder).mkdir()
     done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, check=True)
@@ -83,7 +83,7 @@ def test_importing_the_package_loads_nothing_else():
         "import sys, pdsketch; print(sorted(m for m in sys.modules if m.startswith(('pdsketch.', 'torch'))))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "['pdsketch.doors']"
+    assert done.stdout.strip() == "['pdsketch.doors', 'pdsketch.registration']"
 
 
 def test_a_users_script_passes_strict_type_checks_and_slips_in_it_are_refused():

@@ -7,6 +7,7 @@ checking a file, does not import torch.
 from pathlib import Path
 
 from pdsketch.doors import open_door
+from pdsketch.registration import register
 
 __version__ = "0.2.0"
 
@@ -20,5 +21,6 @@ if [*Path(__file__).parents[1].glob("pdsketch-*.dist-info")]:
         stacklevel=2,
     )
 
+register()
 __getattr__, __dir__ = open_door(__name__, __file__)
 __all__ = ["__version__", *__dir__()]  # noqa: PLE0604

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
 import warnings
-from itertools import product
+from itertools import pairwise, product
 from pathlib import Path
 
 import gymnasium
@@ -12,6 +15,7 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 import pdsketch as pds
+from pdsketch.interchange.pddl_environment import PDDLEnvironment
 from pdsketch.lang import StaticContext, applicable
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -43,8 +47,19 @@ def tanks(**settings):
 @pytest.mark.parametrize("make", [made, lambda: made("delivery"), lambda: made("lights"), tanks])
 def test_gymnasiums_checker_accepts_it(make):
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*infinity", category=UserWarning)  # of weights and distances
+        warnings.filterwarnings(
+            "ignore", message=".*infinity", category=UserWarning
+        )  # of weights and distances
         check_env(make().unwrapped)
+
+
+@pytest.mark.parametrize(
+    "imports", ["import pdsketch, gymnasium", "import gymnasium, pdsketch", "import gymnasium, pdsketch.lang"]
+)
+def test_gymnasium_knows_it_whichever_is_imported_first(imports):
+    code = f"{imports}; print('pdsketch/PDDL-v0' in gymnasium.registry)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("True\n", "")
 
 
 @pytest.mark.parametrize("folder", ["blocks", "delivery", "lights"])
@@ -75,7 +90,10 @@ def test_a_plan_reaches_the_goal_and_ends_the_episode():
     env.reset()
     plan = pds.plan(env.unwrapped.problem).plan
     answers = [env.step(env.unwrapped.number(step)) for step in plan]
-    assert [(reward, terminated) for _, reward, terminated, _, _ in answers[-2:]] == [(0.0, False), (1.0, True)]
+    assert [(reward, terminated) for _, reward, terminated, _, _ in answers[-2:]] == [
+        (0.0, False),
+        (1.0, True),
+    ]
     assert answers[-1][-1]["success"]
 
 
@@ -117,7 +135,7 @@ def test_pictures_of_an_episode_have_one_size_and_show_each_step():
         env.step(env.unwrapped.number(step))
         pictures.append(env.render())
     assert {picture.shape for picture in pictures} == {pictures[0].shape}
-    assert all((one != other).any() for one, other in zip(pictures, pictures[1:], strict=False))
+    assert all((one != other).any() for one, other in pairwise(pictures))
 
 
 @pytest.mark.parametrize(
@@ -130,9 +148,8 @@ def test_pictures_of_an_episode_have_one_size_and_show_each_step():
 )
 def test_what_cannot_be_made_says_what_to_do(settings, said):
     wrong = {"domain": EXAMPLES / "blocks/domain.pddl", "problem": EXAMPLES / "blocks/p01.pddl", **settings}
-    with pytest.raises((pds.Error, FileNotFoundError), match=said.replace(".", r"\.")), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # Gymnasium says of `human` itself that it is not there
-        gymnasium.make("pdsketch/PDDL-v0", **(wrong if settings else {}))
+    with pytest.raises((pds.Error, FileNotFoundError), match=re.escape(said)):
+        PDDLEnvironment(**(wrong if settings else {}))
 
 
 def test_a_sketch_is_refused_and_numbers_are_checked():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cached_property
 from os import PathLike
-from typing import Any, ClassVar, final
+from typing import Any, ClassVar, cast, final
 
 import gymnasium
 import numpy as np
@@ -42,7 +42,7 @@ _LARGEST = 2**53
 
 
 @final
-class PDDLEnvironment(gymnasium.Env[dict[str, NDArray[Any]], Any]):
+class PDDLEnvironment(gymnasium.Env[dict[str, NDArray[Any]], Any]):  # type: ignore[misc]
     """A problem of a domain without blanks, in Gymnasium's terms, by the reference semantics.
 
     - An observation has one array a predicate of the state: an axis for each object argument (constants
@@ -50,9 +50,9 @@ class PDDLEnvironment(gymnasium.Env[dict[str, NDArray[Any]], Any]):
       does not give is 0.
     - An action is a number: of ``env.unwrapped.actions[n]``, such as ``("stack", "a", "b")``;
       ``env.unwrapped.number(step)`` goes the other way. Steps that facts which never change forbid have none.
-    - ``info["action_mask"]`` says which actions are applicable, as ``action_space.sample(mask)`` takes it, and
-      ``env.unwrapped.action_masks()``, in Booleans. Another action changes nothing; then
-      ``info["executed"]`` is False.
+    - ``info["action_mask"]`` says which actions are applicable, as ``action_space.sample(mask)`` takes it;
+      ``env.unwrapped.action_masks()`` in Booleans. Another action changes nothing; then ``info["executed"]``
+      is False.
     - The reward is 1 where the goal is reached, which ends the episode, else 0.
 
     ``domain`` and ``problem`` are files, or what `load_domain` and `load_problem` return: of a loaded problem
@@ -229,7 +229,7 @@ def _loaded(domain: Any, problem: Any) -> Problem:
             f"`{problem.domain.name}` leaves `{blanks[0]}` open, and an environment says what happens",
             help="write its body, or act in a world of your own: pds.World",
         )
-    return problem
+    return cast(Problem, problem)
 
 
 def _words(fact: tuple[Any, ...], value: Any) -> str:
