@@ -24,7 +24,7 @@ NUMBERS = """(define (domain tanks)
   (:types tank - object  level - int64[choices=4])
   (:predicates (full ?t - tank) (depth [return_type=level] ?t - tank) (weight [return_type=float32]) (open))
   (:derived (brim ?t - tank) (= (depth ?t) 3))
-  (:action pour :parameters (?t - tank ?by - int64[choices=2])
+  (:action pour :parameters (?t - tank ?by - level)
     :precondition (and (open) (not (brim ?t)))
     :effect (and (increase (depth ?t) ?by) (increase (weight) 0.5)))
   (:action close :effect (not (open))))"""
