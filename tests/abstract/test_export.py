@@ -200,16 +200,23 @@ def test_a_model_none_of_whose_actions_has_a_form_is_refused():
         exported(domain, state, "(= (pin) [1, 1])")
 
 
-def test_costs_that_are_no_numbers_are_refused():
+def test_costs_are_functions_of_objects_and_of_models_with_values_numbers():
     domain = pds.parse_domain("""
         (define (domain d) (:types t) (:predicates (p ?x - t)) (:functions (total-cost) (w ?x - t) - number)
           (:action a :parameters (?x - t) :effect (and (p ?x) (increase (total-cost) (w ?x)))))
     """)
     state = pds.State(domain, objects={"t": ["x"]}, values={"p": [False], "w": [2.0]})
+    assert optimal(exported(pds.Model(domain), state, "(p x)").problem).cost == 2
+    domain = pds.parse_domain("""
+        (define (domain d) (:types t - object n - int64[choices=2]) (:predicates (p [return_type=n] ?x - t))
+          (:functions (total-cost) (w ?x - t) - number)
+          (:action a :parameters (?x - t) :effect (and (p::assign ?x 1) (increase (total-cost) (w ?x)))))
+    """)
+    state = pds.State(domain, objects={"t": ["x"]}, values={"p": [0], "w": [2.0]})
     model = pds.Model(domain)
     with pytest.raises(pds.Error, match="what `a` costs depends on"):
-        exported(model, state, "(p x)")
-    assert optimal(exported(model, state, "(p x)", costs=False).problem).cost == 1
+        exported(model, state, "(= (p x) 1)")
+    assert optimal(exported(model, state, "(= (p x) 1)", costs=False).problem).cost == 1
 
 
 def test_goals_about_all_objects_name_them():

@@ -89,6 +89,19 @@ def test_a_planners_plan_is_replayed_through_the_model(
     assert told["diagnostics"][0]["code"] == "not-applicable"
 
 
+def test_a_domain_alone(shelf: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = "(define (domain d) (:predicates (p)) (:action a :parameters () :effect (assign (p) (??f (p)))))"
+    pds.Model(pds.parse_domain(text)).save("truths")
+    capsys.readouterr()
+    assert main(["export", "truths", "-o", "own.pddl"]) == 0
+    assert capsys.readouterr().out == "own.pddl (1 action)\n"
+    assert pds.load_domain("own.pddl").name == "d"
+    assert main(["export", "truths", "-o", "folder"]) == 0
+    assert capsys.readouterr().out == "folder: domain.pddl, mapping.json (1 action)\n"
+    assert main(["export", "model", "problem.pddl", "-o", "codes.pddl"]) == 31
+    assert "error[bad-option]" in capsys.readouterr().err
+
+
 def test_another_goal_and_a_folder_that_is_there(shelf: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["export", "model", "problem.pddl", "-o", "out", "--goal"]
     assert main([*words, "(top box#1)"]) == 31
@@ -104,8 +117,8 @@ def test_another_goal_and_a_folder_that_is_there(shelf: Path, capsys: pytest.Cap
 @pytest.mark.parametrize(
     ("words", "wrong"),
     [
-        ([], "give either a PROBLEM or --world NAME"),
-        (["problem.pddl", "--world", "babyai"], "give either a PROBLEM or --world NAME"),
+        (["--goal", "(top box#1)"], "a goal or a plan is one for a problem"),
+        (["problem.pddl", "--world", "babyai"], "give a PROBLEM or --world NAME, not both"),
         (["problem.pddl", "--world-option", "objects=2"], "--world-option is for a world"),
         (["--world", "babyay"], "no world `babyay`"),
     ],

@@ -22,6 +22,7 @@ from pdsketch.abstract.optimistic.compile import compile_optimistic as compile_o
 from pdsketch.abstract.pddl.folder import (
     check_folder as check_folder,
     export as export,
+    is_file as is_file,
     read_abstract_plan as read_abstract_plan,
 )
 from pdsketch.abstract.read import FactReader as FactReader, object_places as object_places

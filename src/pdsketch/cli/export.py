@@ -1,4 +1,4 @@
-"""``pdsketch export MODEL PROBLEM -o DIR``: a model's abstraction as PDDL, and other planners' plans back."""
+"""``pdsketch export MODEL [PROBLEM] -o DIR``: a model as PDDL, and other planners' plans back."""
 
 from __future__ import annotations
 
@@ -15,21 +15,24 @@ if TYPE_CHECKING:
     from pdsketch.lang import Expr
     from pdsketch.tensor import Model, State
 
-EXAMPLE = """pdsketch export MODEL problem.pddl -o exported
+EXAMPLE = """pdsketch export MODEL -o domain.pddl
+pdsketch export MODEL problem.pddl -o exported
 pdsketch export MODEL --world babyai --seed 7 -o exported
 pdsketch export MODEL --world babyai --seed 7 -o exported --plan sas_plan"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The model, the problem, and where to."""
+    """The model, a problem if there is one, and where to."""
     parser.add_argument("model", metavar="MODEL", help="the folder of a trained model")
-    parser.add_argument("problem", metavar="PROBLEM", nargs="?", help="a problem of the model's sketch")
-    parser.add_argument("--world", metavar="NAME", help="instead: the first state and the goal of a world")
+    parser.add_argument("problem", metavar="PROBLEM", nargs="?", help="also this problem of its sketch")
+    parser.add_argument("--world", metavar="NAME", help="also the first state and goal of a world")
     add_world_option(parser)
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the world (default: 0)")
     parser.add_argument("--goal", metavar="FORMULA", help="another goal than the problem's or the world's")
     add_module_argument(parser)
-    parser.add_argument("-o", "--output", required=True, metavar="DIR", help="the folder of the export")
+    parser.add_argument(
+        "-o", "--output", required=True, metavar="DIR", help="a folder, or FILE.pddl for a domain alone"
+    )
     parser.add_argument("--force", action="store_true", help="write over what is in the folder")
     parser.add_argument(
         "--plan",
@@ -40,14 +43,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write the export, or replay a plan: exit code 0 if the model accepts it, 1 if it does not."""
-    if (args.problem is None) == (args.world is None):
-        raise output.UsageError("give either a PROBLEM or --world NAME")
+    if args.problem is not None and args.world is not None:
+        raise output.UsageError("give a PROBLEM or --world NAME, not both")
+    if args.problem is None and args.world is None and (args.goal is not None or args.plan is not None):
+        raise output.UsageError("a goal or a plan is one for a problem: give a PROBLEM or --world NAME")
     if args.world_option and args.world is None:
         raise output.UsageError("--world-option is for a world, and none is named")
     if args.world is not None:
         check_world(args.world)
     import_large("torch")
-    from pdsketch.abstract import check_folder, export, read_abstract_plan
+    from pdsketch.abstract import check_folder, export, is_file, read_abstract_plan
     from pdsketch.tensor import load_model
 
     if args.plan is None:
@@ -55,6 +60,8 @@ def run(args: argparse.Namespace) -> int:
     model = load_model(args.model, given_modules(args))
     state, goal, costs = _problem(args, model)
     if args.plan is not None:
+        assert state is not None
+        assert goal is not None
         return _replayed(args, model, state, goal, read_abstract_plan(args.output, args.plan))
     with ctrl_c_ends():
         task = export(model, state, goal, args.output, costs=costs, force=args.force)
@@ -71,7 +78,7 @@ def run(args: argparse.Namespace) -> int:
         "actions": len(task.actions),
         "objects": len(task.objects),
         "codes": len(task.codes),
-        "facts": len(task.problem.init),
+        "facts": 0 if task.problem is None else len(task.problem.init),
     }
     payload = {
         "ok": True,
@@ -80,15 +87,18 @@ def run(args: argparse.Namespace) -> int:
         "agreement": task.agreement,
         "left_out": task.left_out,
     }
+    files = ["domain.pddl", *([] if task.problem is None else ["problem.pddl"]), "mapping.json"]
+    said = ", ".join(count(n, what.removesuffix("s")) for what, n in counts.items() if n or what == "actions")
     text = (
-        f"{args.output}: domain.pddl, problem.pddl, mapping.json"
-        f" ({', '.join(count(n, what.removesuffix('s')) for what, n in counts.items())})"
+        f"{args.output} ({said})" if is_file(args.output) else f"{args.output}: {', '.join(files)} ({said})"
     )
     return output.finish(output.OK, payload, json=args.json, diagnostics=left_out, text=text)
 
 
-def _problem(args: argparse.Namespace, model: Model) -> tuple[State, str | Expr, bool | None]:
+def _problem(args: argparse.Namespace, model: Model) -> tuple[State | None, str | Expr | None, bool | None]:
     """The state and the goal that the command line names, and whether actions cost what the sketch says."""
+    if args.problem is None and args.world is None:
+        return None, None, None
     if args.problem is not None:
         problem = load_problem(args.problem, model.domain)
         return problem.state, args.goal or problem.goal, problem.metric == "cost"

@@ -150,6 +150,7 @@ from pdsketch.lang.terms import (
     Object as Object,
     Quantified as Quantified,
     Update as Update,
+    UpdateOp as UpdateOp,
     Value as Value,
     Variable as Variable,
     children as children,

@@ -183,8 +183,9 @@ def _action(action: Action, blanks: _Blanks) -> str:
     bound = [*action.parameters, *(v for u in effects for v in u.variables)]
     writer = _Writer(_readable(inside, bound), blanks)
     parts = [
-        writer.effect(variables, condition, updates)
+        text
         for (variables, condition), updates in groupby(effects, lambda u: (u.variables, u.condition))
+        for text in writer.effects(variables, condition, updates)
     ]
     parts += [f"(increase (total-cost) {writer.text(cost)})" for cost in _summands(action.cost)]
     effect = parts[0] if len(parts) == 1 else f"(and {' '.join(parts)})"
@@ -280,13 +281,15 @@ class _Writer:
             case Component():
                 return f"(component {self.text(expr.vector)} {expr.place})"
 
-    def effect(self, variables: Iterable[Variable], condition: Expr, updates: Iterable[Update]) -> str:
-        """Updates over the same variables, under the same condition."""
+    def effects(self, variables: Iterable[Variable], condition: Expr, updates: Iterable[Update]) -> list[str]:
+        """Updates over the same variables, under the same condition: one by one where there are neither."""
         parts = list(map(self._update, updates))
+        if condition == TRUE and not variables:
+            return parts
         text = parts[0] if len(parts) == 1 else f"(and {' '.join(parts)})"
         if condition != TRUE:
             text = f"(when {self.text(condition)} {text})"
-        return f"(forall ({self._variables(variables)}) {text})" if variables else text
+        return [f"(forall ({self._variables(variables)}) {text})" if variables else text]
 
     def _update(self, update: Update) -> str:
         target = self.text(update.target)

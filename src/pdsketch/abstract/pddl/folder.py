@@ -33,35 +33,51 @@ Name = str | PathLike[str]
 
 def export(
     model: Model,
-    state: State,
-    goal: str | Expr,
-    folder: Name,
+    state: State | None = None,
+    goal: str | Expr | None = None,
+    folder: Name | None = None,
     *,
     costs: bool | None = None,
     force: bool = False,
 ) -> ExportedTask:
-    """Write a model's abstraction for a state and a goal as PDDL that any planner reads.
+    """A model as PDDL that any planner reads; with a ``state`` and a ``goal``, a problem for these as well.
 
-    ``model`` is a fitted one, ``state`` where the plan begins, ``goal`` a formula as text or checked.
-    ``folder`` gets ``domain.pddl``, ``problem.pddl`` and ``mapping.json``; `read_abstract_plan` turns a
-    planner's plan into steps of the model. A folder that holds something is refused unless ``force`` is
-    given. ``costs`` as in `plan`: what actions cost, by default where the sketch says so.
+    A model whose state is truths is written as it is: lifted, in the author's names and types. One with
+    values is written over codes of these. A ``folder`` gets ``domain.pddl``, ``problem.pddl`` where there is
+    one, and ``mapping.json``; `read_abstract_plan` turns a planner's plan into steps of the model. One that
+    holds something is refused unless ``force`` is given. A name that ends in ``.pddl`` is a file for the
+    domain alone. ``costs`` as in `plan`: what actions cost, by default where the sketch says so.
     """
-    check_folder(folder, force=force)
+    if folder is not None:
+        check_folder(folder, force=force)
     task = exported(model, state, goal, costs=costs)
+    if folder is None:
+        return task
+    if is_file(folder):
+        if task.problem_text is not None:
+            why = "a problem, or what is known of codes, does not fit into a file of a domain"
+            raise error("bad-option", why, file=fspath(folder), help="name a folder")
+        write_file(Path(folder), task.domain_text)
+        return task
     place = make_folder(folder)
     write_file(place / "domain.pddl", task.domain_text)
-    write_file(place / "problem.pddl", task.problem_text)
+    if task.problem_text is not None:
+        write_file(place / "problem.pddl", task.problem_text)
     write_file(place / MAPPING, json.dumps(_mapping(model, task), indent=1) + "\n")
     return task
 
 
+def is_file(name: Name) -> bool:
+    """Whether an export is to be a file, which takes a domain alone."""
+    return fspath(name).endswith(".pddl")
+
+
 def check_folder(folder: Name, *, force: bool) -> None:
-    """Refuse at once, before much work is done, a folder that holds something."""
-    if not force and os.path.isdir(folder) and os.listdir(folder):
+    """Refuse at once, before much work is done, a folder that holds something, or a file that is there."""
+    if not force and (os.path.isfile(folder) or (os.path.isdir(folder) and os.listdir(folder))):
         raise error(
             "folder-exists",
-            "this folder holds something already",
+            "this is there already" if os.path.isfile(folder) else "this folder holds something already",
             file=fspath(folder),
             help="name another, or write into it with --force (force=True)",
         )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final, final
+from itertools import product
+from typing import Any, Final, Literal, final
 
 import torch
 
@@ -13,7 +14,14 @@ from pdsketch.abstract.andor.compile import ModelAbstraction, abstraction_of
 from pdsketch.abstract.andor.functions import NotAbstractableError, TooManyCombinationsError
 from pdsketch.abstract.andor.symbolic import ENTITY, apart, code_name
 from pdsketch.abstract.andor.templates import facts_of
-from pdsketch.abstract.pddl.formulas import NamedConditions, Renaming, by_object, written
+from pdsketch.abstract.pddl.formulas import (
+    NamedConditions,
+    Renaming,
+    by_object,
+    requirements_of,
+    written,
+)
+from pdsketch.abstract.pddl.plain import obstacle, plain_domain, renamed
 from pdsketch.lang import (
     BOOL,
     FALSE,
@@ -22,17 +30,14 @@ from pdsketch.lang import (
     Action,
     Data,
     Domain,
-    Equal,
     Expr,
     Fact,
     Hierarchy,
-    Logic,
     Names,
     Object,
     ObjectType,
     Predicate,
     Problem,
-    Quantified,
     Source,
     Value,
     action_reads,
@@ -46,7 +51,7 @@ from pdsketch.lang import (
     problem_text,
     walk,
 )
-from pdsketch.tensor import Model, State
+from pdsketch.tensor import Model, State, StateBatch
 
 # What the codes of values are called in an exported task.
 
@@ -68,55 +73,6 @@ def code_word(book: Codebook, code: int) -> str:
     return f"{book.name}-{numbers}"
 
 
-# What a domain asks of a planner, as its ``:requirements`` say it.
-
-_ORDER = (
-    ":strips",
-    ":typing",
-    ":equality",
-    ":negative-preconditions",
-    ":disjunctive-preconditions",
-    ":existential-preconditions",
-    ":universal-preconditions",
-    ":conditional-effects",
-    ":derived-predicates",
-    ":action-costs",
-)
-
-
-def requirements_of(predicates: Iterable[Predicate], actions: Iterable[Action]) -> tuple[str, ...]:
-    """The requirements of a domain of Booleans, those that it needs and no others."""
-    needed = {":strips", ":typing"}
-    for predicate in predicates:
-        if predicate.body is not None:
-            needed |= {":derived-predicates", *_of_formula(predicate.body)}
-        if predicate.role == "cost":
-            needed.add(":action-costs")
-    for action in actions:
-        needed.update(_of_formula(action.precondition))
-        for update in action.effects:
-            needed.update(_of_formula(update.condition))
-            if update.condition != TRUE or update.variables:
-                needed.add(":conditional-effects")
-    return tuple(word for word in _ORDER if word in needed)
-
-
-def _of_formula(formula: Expr) -> Iterator[str]:
-    for node in walk(formula):
-        match node:
-            case Logic(op="not"):
-                yield ":negative-preconditions"
-            case Logic(op="or" | "implies"):
-                yield ":disjunctive-preconditions"
-            case Quantified():
-                kind = "existential" if node.op == "exists" else "universal"
-                yield f":{kind}-preconditions"
-            case Equal():
-                yield ":equality"
-            case _:
-                pass
-
-
 COST: Final = "total-cost"
 
 
@@ -132,15 +88,18 @@ class Code:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class ExportedTask:
-    """A problem over codes, as text and checked, and what its names stand for in the model.
+    """A domain, and a problem where one was asked for, as text and checked; what their names stand for.
 
+    ``codes`` are objects that stand for values; of a model of truths there are none. Static relations between
+    codes are facts of a problem: without a goal, of one without objects of its own (``problem``).
     ``agreement`` says how often each function of the model agrees with its form over codes, where that
     is not exact; ``left_out`` which actions and derived predicates are not in it, and why.
     """
 
     domain_text: str
-    problem_text: str
-    problem: Problem
+    domain: Domain
+    problem_text: str | None
+    problem: Problem | None
     objects: Mapping[str, str]
     codes: Mapping[str, Code]
     actions: Mapping[str, str]
@@ -148,31 +107,85 @@ class ExportedTask:
     left_out: Mapping[str, str]
 
 
-def exported(model: Model, state: State, goal: str | Expr, *, costs: bool | None = None) -> ExportedTask:
-    """The abstraction of a model for a state and a goal. An `Error` says what has no form over codes.
+def exported(
+    model: Model, state: State | None = None, goal: str | Expr | None = None, *, costs: bool | None = None
+) -> ExportedTask:
+    """A model as PDDL, with a problem for a ``state`` and a ``goal`` as for `plan`, if these are given.
 
-    ``model``, ``state`` and ``goal`` are as for `plan`. With ``costs`` (the default where the sketch has
-    some) actions cost what the sketch says.
+    A model of truths is written as it is, lifted; one with values over codes of these. An `Error` says what
+    has no form. With ``costs`` (the default where the sketch has some) actions cost what the sketch says.
     """
     if not isinstance(model, Model):
         raise error("bad-model", f"a Model was wanted to export, and a {type(model).__name__} was given")
+    if (state is None) != (goal is None):
+        missing = "state" if state is None else "goal"
+        raise error(
+            "missing-argument", f"a problem is exported for a state and a goal, and no {missing} is given"
+        )
+    costs = model.domain.has_costs if costs is None else costs
+    batch = None if state is None else model.encode(state, crisp=True).batch
+    wanted = TRUE if batch is None or goal is None else model.formula(batch, goal)
+    plain = plain_domain(model, costs=costs)
+    if plain is not None:
+        return _plain(model, *plain, batch, wanted)
     with torch.inference_mode():
-        batch = model.encode(state, crisp=True).batch
-        wanted = model.formula(batch, goal)
         kept = abstraction_of(model)
-        kept.extend_codes([batch.tensors], [wanted])
+        kept.extend_codes([] if batch is None else [batch.tensors], [wanted])
         symbolic = kept.symbolic
         try:
             formula = symbolic.translator.truth(wanted, {})
         except (NotAbstractableError, TooManyCombinationsError) as why:
             reason = str(why) or "it depends on too many combinations of codes"
             raise error("not-abstractable", f"the goal has no form over codes: {reason}") from None
-        objects = batch.universe(0).types
-        own = facts_of(kept.books, model.domain.state_predicates, batch, {name: name for name in objects})
+        objects = dict(model.domain.constants) if batch is None else batch.universe(0).types
+        own: Iterable[Fact] = ()
+        if batch is not None:
+            names = {name: name for name in objects}
+            own = facts_of(kept.books, model.domain.state_predicates, batch, names)
         facts = dict.fromkeys((*own, *kept.candidates()), True)
-    return _Export(model, kept, objects, model.domain.has_costs if costs is None else costs).task(
-        formula, facts
-    )
+    return _Export(model, kept, objects, costs).task(formula, facts)
+
+
+def _plain(
+    model: Model, domain: Domain, left_out: Mapping[str, str], batch: StateBatch | None, goal: Expr
+) -> ExportedTask:
+    """The export of a ``domain`` of truths, and of a problem for the state of a ``batch`` of one."""
+    why = obstacle(goal, domain.predicates)
+    if why is not None:
+        raise error("not-abstractable", f"the goal has no form over truths: {why}", goal.span)
+    objects = dict(domain.constants) if batch is None else batch.universe(0).types
+    names, shared = Names().give_all(objects), Names()
+    types = {"object": "object", **shared.give_all(n for n in domain.hierarchy.parents if n != "object")}
+    renaming = Renaming(types, frozenset(), shared.give_all(domain.predicates) | {COST: COST}, names)
+    actions = Names().give_all(domain.actions)
+    text = domain_text(renamed(domain, renaming, actions))
+    exact = parse_domain(text, "domain.pddl")
+    problem, text_of_problem = None, None
+    if batch is not None:
+        init = dict(_values(domain, batch, renaming))
+        own = {names[name]: renaming.type(type_) for name, type_ in objects.items()}
+        wanted = written(renaming.formula(goal, {}))
+        metric: Literal["cost", "unit"] = "cost" if COST in domain.predicates else "unit"
+        source = Source("problem.pddl", "")
+        text_of_problem = problem_text(Problem("problem", exact, source, {}, own, init, wanted, metric))
+        problem = parse_problem(text_of_problem, exact, "problem.pddl")
+    back = {names[name]: name for name in objects}
+    kept = {actions[name]: name for name in domain.actions}
+    return ExportedTask(text, exact, text_of_problem, problem, back, {}, kept, {}, left_out)
+
+
+def _values(domain: Domain, batch: StateBatch, renaming: Renaming) -> Iterator[tuple[Fact, Data]]:
+    """What is true in a state, and the numbers that costs read."""
+    universe = batch.universe(0)
+    if COST in domain.predicates:
+        yield (COST,), 0
+    for predicate in domain.state_predicates:
+        members = [universe.members(p.type) for p in predicate.parameters if isinstance(p.type, ObjectType)]
+        own = batch.tensors[predicate.name].reshape(-1).tolist()
+        for row, value in zip(product(*members), own, strict=True):
+            if value or not predicate.type.is_bool:
+                fact = (renaming.predicates[predicate.name], *(renaming.objects[n] for n in row))
+                yield fact, True if predicate.type.is_bool else value
 
 
 @final
@@ -259,6 +272,7 @@ class _Export:
         text_of_problem = problem_text(problem)
         return ExportedTask(
             text,
+            domain,
             text_of_problem,
             parse_problem(text_of_problem, domain, "problem.pddl"),
             {own[name]: name for name in self.own},
@@ -364,7 +378,7 @@ class _Export:
             number = replace(FLOAT, alias="number")
             predicates = {**predicates, COST: Predicate(COST, (), number, "cost")}
         return Domain(
-            name=legal(self.symbolic.name),
+            name=legal(own.name),
             source=Source("domain.pddl", ""),
             requirements=requirements_of(predicates.values(), actions.values()),
             hierarchy=hierarchy,
