@@ -110,7 +110,7 @@ class ExportedTask:
 def exported(
     model: Model, state: State | None = None, goal: str | Expr | None = None, *, costs: bool | None = None
 ) -> ExportedTask:
-    """A model as PDDL, with a problem for a ``state`` and a ``goal`` as for `plan`, if these are given.
+    """A ``model`` as PDDL, with a problem for a ``state`` and a ``goal`` as for `plan`, if these are given.
 
     A model of truths is written as it is, lifted; one with values over codes of these. An `Error` says what
     has no form. With ``costs`` (the default where the sketch has some) actions cost what the sketch says.
