@@ -40,7 +40,7 @@ def export(
     costs: bool | None = None,
     force: bool = False,
 ) -> ExportedTask:
-    """A ``model`` as PDDL that any planner reads; with a ``state`` and a ``goal``, a problem for these as well.
+    """A ``model`` as PDDL that any planner reads; with a ``state`` and a ``goal``, also a problem for these.
 
     A model whose state is truths is written as it is: lifted, in the author's names and types. One with
     values is written over codes of these. A ``folder`` gets ``domain.pddl``, ``problem.pddl`` where there is
