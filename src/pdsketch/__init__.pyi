@@ -29,6 +29,7 @@ from pdsketch.interchange import (
     GymWorld as GymWorld,
     from_unified_planning as from_unified_planning,
     read_minari as read_minari,
+    read_traces as read_traces,
     to_unified_planning as to_unified_planning,
     write_minari as write_minari,
 )
@@ -43,6 +44,7 @@ from pdsketch.lang import (
     parse_domain as parse_domain,
     parse_goal as parse_goal,
     parse_problem as parse_problem,
+    sketch_of as sketch_of,
 )
 from pdsketch.search import Result as Result, plan as plan, plan_many as plan_many, validate as validate
 from pdsketch.tensor import (

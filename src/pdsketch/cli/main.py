@@ -35,6 +35,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "fmt": ("pdsketch.cli.fmt", "rewrite files in the canonical layout"),
     "lsp": ("pdsketch.cli.lsp", "serve an editor: diagnostics, definitions, completions, renaming"),
     "show": ("pdsketch.cli.show", "list what a file holds, blanks with signatures; draw its graph"),
+    "sketch": ("pdsketch.cli.sketch", "leave blank what actions need and do"),
     "plan": ("pdsketch.cli.plan", "find a plan for a problem"),
     "validate": ("pdsketch.cli.validate", "replay a plan and say whether it reaches the goal"),
     "serve": ("pdsketch.cli.serve", "open a local page: states, goals, plans and the search tree"),

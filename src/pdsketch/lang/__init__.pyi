@@ -111,6 +111,7 @@ from pdsketch.lang.semantics import (
     evaluate as evaluate,
     holds as holds,
 )
+from pdsketch.lang.sketching import sketch_of as sketch_of
 from pdsketch.lang.source import Source as Source, Span as Span, located as located, quote as quote
 from pdsketch.lang.steps import (
     Step as Step,
@@ -157,6 +158,7 @@ from pdsketch.lang.terms import (
     free_variables as free_variables,
     walk as walk,
 )
+from pdsketch.lang.traces import Trace as Trace, read_trace as read_trace
 from pdsketch.lang.types import (
     BOOL as BOOL,
     DEFAULT_TOLERANCE as DEFAULT_TOLERANCE,

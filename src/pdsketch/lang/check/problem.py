@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Literal
 
 from pdsketch.lang.analysis import action_reads
@@ -35,7 +35,7 @@ def check_problem(
     check_requirements(syntax.requirements, report)
     if not _is_for(domain, syntax, report):
         return None
-    own = _objects(syntax, domain, report)
+    own = declared_objects(syntax.objects, domain, report)
     universe = {**domain.constants, **own}
     init, places = check_init(syntax.init, domain, universe, report)
     goal = _goal(syntax, domain, own, report)
@@ -128,9 +128,10 @@ def _is_for(domain: Domain, syntax: ProblemSyntax, report: CheckReport) -> bool:
     return True
 
 
-def _objects(syntax: ProblemSyntax, domain: Domain, report: CheckReport) -> dict[str, ObjectType]:
+def declared_objects(sections: Iterable[Group], domain: Domain, report: CheckReport) -> dict[str, ObjectType]:
+    """The objects of ``:objects`` lists, with their types."""
     found: dict[str, ObjectType] = {}
-    for section in syntax.objects:
+    for section in sections:
         before = len(found)
         names = _plain_objects(section, domain)
         if names is not None and not found.keys() & names.keys():
