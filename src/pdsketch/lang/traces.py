@@ -1,8 +1,8 @@
 """What was seen, as text: states as lists of atoms, with the actions between them.
 
-The form is that of AMLGym, SAM and FAMA: ``((:state (on a b) …) (:action (pick-up a)) (:state …) …)``. A word may
-stand in front, and ``:objects`` and ``:goal`` be among them; ``:init`` is the first state, ``operator:`` an action,
-and ``(:refused (pick-up a))`` one that was tried in vain, after which no state need follow.
+The form is that of AMLGym, SAM and FAMA: ``((:state (on a b) …) (:action (pick-up a)) (:state …) …)``. A word
+may stand in front, and ``:objects`` and ``:goal`` be among them; ``:init`` is the first state, ``operator:``
+an action, and ``(:refused (pick-up a))`` one that was tried in vain, after which no state need follow.
 """
 
 from __future__ import annotations
