@@ -1,9 +1,16 @@
 """Do the tests notice? ``python -m tests.mutation``, or ``make mutants``.
 
-Each change of meaning in `tests/mutants` is made in a copy of the sources, and the tests that should
-notice run against it. A change is noticed if one of them fails, or takes longer than `LIMIT` seconds.
-The tests must pass without it first. Results are kept in ``.mutants`` under a digest of the change, its
-source file and its tests, so that a second run asks only about what is new, and an interrupted one goes on.
+Changes of meaning are made, one by one, in a copy of the sources, and the tests that should notice run
+against it. A change is noticed if one of them fails, or takes much longer than before. There are two kinds:
+
+- ``--drawn N --seed S``: N functions of all rooms, and of each a change, at random. The tests that call the
+  function are asked, as a recording says that is made first (``--record`` makes it again, after many changes
+  of the tests). The first figure of a new seed counts: tests were written for the survivors of others.
+- without: the lists in `tests/mutants`, each beside the tests that should notice. These tests must pass
+  without any change first.
+
+Results are kept in ``.mutants`` under a digest of the change, its source file and its tests, so that a
+second run asks only about what is new, and an interrupted one goes on.
 """
 
 from __future__ import annotations
@@ -12,6 +19,7 @@ import argparse
 import hashlib
 import json
 import os
+import random
 import re
 import shutil
 import signal
@@ -21,22 +29,40 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from compileall import compile_dir
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from queue import SimpleQueue
 
+from tests import touched
 from tests.mutants import PAPER, ROOT, SOURCES, Mutant, complaints, read_lists, test_path
+from tests.mutants.drawing import Drawn, Touched, draw
 
 HOME = ROOT / ".mutants"
 TESTS = (ROOT / "tests", PAPER / "tests")
 LIMIT = 90
-"""Seconds that the tests of a change may take; they take a few."""
+"""Seconds of the processor that the tests of a change may take; they take a few."""
+PATIENCE = 20 * LIMIT
+"""Seconds of the clock, for tests that wait and take no time of the processor."""
+MEMORY = 12 << 30
+"""Bytes of addresses for the tests of a change: some changes take all that there is."""
 WANTED = 0.95
 """The part of the changes that must be noticed."""
 
 NOTICED, TIMED_OUT, SURVIVES, BROKEN = "noticed", "timed out", "survives", "cannot be judged"
+NO_PROGRAM = "no program"
+"""The compiler refuses the change: nobody could make it."""
+
+FAILED = re.compile(r"^FAILED ((?:paper/)?tests/\S+\.py::\w+(?:::\w+)*)", re.MULTILINE)
+
+Change = Mutant | Drawn
+
+ALONE = """import sys
+sys.meta_path[:] = [finder for finder in sys.meta_path if not type(finder).__name__.startswith("ScikitBuild")]
+"""
+"""An editable installation finds its own sources before those of any path; not here."""
 PYTEST = ("-x", "-q", "-p", "no:cacheprovider", "-p", "no:randomly", "-p", "no:xdist", "--hypothesis-seed=0")
 
 
@@ -45,25 +71,77 @@ class Desk:
 
     def __init__(self, number: int) -> None:
         self.folder = HOME / f"desk{number}"
+        self.known: dict[str, bool] = {}
         self.running: subprocess.Popen[str] | None = None
         self.folder.mkdir(parents=True, exist_ok=True)
         self.sources = [self.folder / name for name in SOURCES]
-        for name, copy in zip(SOURCES, self.sources, strict=True):
-            shutil.rmtree(copy, ignore_errors=True)
-            shutil.copytree(ROOT / name, copy, ignore=shutil.ignore_patterns("__pycache__"))
+        for name in (*SOURCES, "core"):
+            shutil.rmtree(self.folder / name, ignore_errors=True)
+            shutil.copytree(ROOT / name, self.folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+        (self.folder / "alone").mkdir(exist_ok=True)
+        (self.folder / "alone" / "sitecustomize.py").write_text(ALONE)
+        asked = [sys.executable, "-c", "import pdsketch; print(pdsketch.__file__)"]
+        found = subprocess.check_output(asked, env=self._environment(), text=True)
+        assert Path(found).is_relative_to(self.folder), f"the tests would run with {found}"
 
-    def judge(self, mutant: Mutant) -> tuple[str, str]:
+    def judge(self, mutant: Change) -> tuple[str, str]:
         """What becomes of a change, and what pytest said last."""
+        if not mutant.tests:
+            return SURVIVES, "no test calls it"
+        with self._made(mutant) as compiles:
+            if not compiles:
+                return NO_PROGRAM, "it does not compile"
+            result, said = self._judged(mutant.tests, LIMIT + 3 * mutant.seconds)
+        failed = FAILED.findall(said)
+        if result == NOTICED and isinstance(mutant, Drawn) and not all(map(self._passes_else, failed)):
+            return BROKEN, f"without the change, the same fails: {failed}"
+        return result, said
+
+    @contextmanager
+    def _made(self, mutant: Change) -> Iterator[bool]:
+        """Within, the change is made; whether it compiles."""
         path = self.folder / mutant.path
         text, made = path.read_text(encoding="utf-8"), path.stat().st_mtime
+        is_python = path.suffix == ".py"
         path.write_text(mutant.changed(text), encoding="utf-8")
-        # Byte code is taken for that of a file by its time: of another time, it is not.
-        os.utime(path, (made - 1000, made - 1000))
+        if is_python:
+            # Byte code is taken for that of a file by its time: of another time, it is not.
+            os.utime(path, (made - 1000, made - 1000))
         try:
-            return self._judged(mutant.tests)
+            yield is_python or self.builds()
         finally:
             path.write_text(text, encoding="utf-8")
-            os.utime(path, (made, made))
+            if is_python:
+                os.utime(path, (made, made))
+            else:
+                assert self.builds()
+
+    def _passes_else(self, test: str) -> bool:
+        """Whether a test that a change fails passes without it; asked once."""
+        if test not in self.known:
+            self.known[test] = self._pytest([test.removeprefix("tests/")], None)[0] == 0
+        return self.known[test]
+
+    def builds(self) -> bool:
+        """Build the engine of the copy; whether it compiles."""
+        build = self.folder / "build"
+        if not build.exists():
+            words = ["cmake", "-S", str(self.folder / "core"), "-B", str(build), "-DCMAKE_BUILD_TYPE=Release"]
+            subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
+        made = subprocess.run(["cmake", "--build", str(build)], capture_output=True, check=False)
+        return made.returncode == 0
+
+    def _environment(self, scratch: str = "") -> dict[str, str]:
+        engine = self.folder / "build" / "_core.so"
+        return {
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(map(str, (self.folder / "alone", *self.sources))),
+            # The byte code of a changed file must not outlive the change.
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "HYPOTHESIS_STORAGE_DIRECTORY": scratch,
+            "OMP_NUM_THREADS": "1",
+            **({"PDSKETCH_CORE": str(engine)} if engine.exists() else {}),
+        }
 
     def passes(self, tests: Iterable[str]) -> tuple[bool, str]:
         """Whether tests pass with the sources as they are."""
@@ -72,8 +150,8 @@ class Desk:
         done, said = self._pytest(tests, limit=None)
         return done == 0, said
 
-    def _judged(self, tests: Sequence[str]) -> tuple[str, str]:
-        code, said = self._pytest(tests, LIMIT)
+    def _judged(self, tests: Sequence[str], limit: float) -> tuple[str, str]:
+        code, said = self._pytest(tests, limit)
         if code is None:
             return TIMED_OUT, said
         # 1: a test failed; below 0: killed by a signal. All else is pytest's own trouble.
@@ -82,36 +160,36 @@ class Desk:
     def _pytest(self, tests: Iterable[str], limit: float | None) -> tuple[int | None, str]:
         """The exit code of pytest, None where it took too long, and the end of what it said."""
         with tempfile.TemporaryDirectory() as scratch:
-            environment = {
-                **os.environ,
-                "PYTHONPATH": os.pathsep.join(map(str, self.sources)),
-                # The byte code of a changed file must not outlive the change.
-                "PYTHONDONTWRITEBYTECODE": "1",
-                "HYPOTHESIS_STORAGE_DIRECTORY": scratch,
-                "OMP_NUM_THREADS": "1",
-            }
             names = map(test_path, tests)
             words = [sys.executable, "-m", "pytest", *PYTEST, f"--basetemp={scratch}/tmp", *names]
+            if limit is not None:
+                limits = f"ulimit -S -t {round(limit)} -v {MEMORY >> 10}"
+                words = ["bash", "-c", f'{limits}; exec "$@"', "limited", *words]
             self.running = run = subprocess.Popen(
                 words,
                 cwd=ROOT,
-                env=environment,
+                env=self._environment(scratch),
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 text=True,
                 start_new_session=True,
             )
             try:
-                said, _ = run.communicate(timeout=limit)
+                said, _ = run.communicate(timeout=None if limit is None else PATIENCE)
             except subprocess.TimeoutExpired:
                 self.stop()
-                return None, f"more than {limit} s"
+                return None, f"more than {PATIENCE} s"
+            finally:
+                self.stop()  # what the tests have left behind
+        if run.returncode == -signal.SIGXCPU:
+            return None, f"more than {limit} s of the processor"
         return run.returncode, "\n".join(said.strip().splitlines()[-12:])
 
     def stop(self) -> None:
         """End what runs here, and what it started."""
-        if self.running is not None and self.running.poll() is None:
-            os.killpg(self.running.pid, signal.SIGKILL)
+        if self.running is not None:
+            with suppress(ProcessLookupError):
+                os.killpg(self.running.pid, signal.SIGKILL)
             self.running.wait()
 
 
@@ -137,11 +215,13 @@ class Record:
                 file.write(json.dumps([digest, result, round(seconds, 2)]) + "\n")
 
 
-def digest_of(mutant: Mutant) -> str:
+def digest_of(mutant: Change) -> str:
     """The change, its file, its tests, and what tests share."""
     files = {ROOT / test_path(name.split("::")[0]) for name in mutant.tests}
     listed = [path for file in files for path in ([file] if file.is_file() else file.rglob("*.py"))]
-    parts = [mutant.file, mutant.scope, mutant.old, mutant.new, *mutant.tests]
+    parts = [mutant.file, mutant.scope, mutant.meaning, mutant.old, mutant.new, *mutant.tests]
+    if isinstance(mutant, Drawn):
+        parts.append(mutant.where)
     return _digest(parts, [ROOT / mutant.path, *listed, *_shared()])
 
 
@@ -159,7 +239,7 @@ def _digest(words: Iterable[str], files: Iterable[Path]) -> str:
     return whole.hexdigest()[:32]
 
 
-def first_without(desks: Sequence[Desk], mutants: Sequence[Mutant], record: Record) -> list[str]:
+def first_without(desks: Sequence[Desk], mutants: Sequence[Change], record: Record) -> list[str]:
     """What fails without any change; each desk asks about a part of the tests."""
     tests = sorted({name for mutant in mutants for name in mutant.tests})
     files = [path for folder in (*(ROOT / name for name in SOURCES), *TESTS) for path in folder.rglob("*.py")]
@@ -188,8 +268,8 @@ def first_without(desks: Sequence[Desk], mutants: Sequence[Mutant], record: Reco
 
 
 def judge_all(
-    desks: Sequence[Desk], mutants: Sequence[Mutant], record: Record
-) -> dict[Mutant, tuple[str, float]]:
+    desks: Sequence[Desk], mutants: Sequence[Change], record: Record
+) -> dict[Change, tuple[str, float]]:
     """The result of each change, those that are known already included."""
     digests = {mutant: digest_of(mutant) for mutant in mutants}
     results = {m: record.known[d] for m, d in digests.items() if d in record.known}
@@ -200,7 +280,7 @@ def judge_all(
     print(f"{len(mutants)} changes, {len(results)} of them known, {len(left)} to try", flush=True)
     lock, stopped = threading.Lock(), threading.Event()
 
-    def one(mutant: Mutant) -> None:
+    def one(mutant: Change) -> None:
         if stopped.is_set():
             return
         desk = free.get()
@@ -234,18 +314,19 @@ def judge_all(
     return results
 
 
-def told(results: dict[Mutant, tuple[str, float]]) -> tuple[list[str], bool]:
+def told(results: Mapping[Change, tuple[str, float]]) -> tuple[list[str], bool]:
     """The table, the survivors and the score, and whether all is as it should be."""
     lines = [f"{'room':16}{'changes':>9}{'noticed':>9}{'survive':>9}{'nothing':>9}{'seconds':>9}"]
     rooms: dict[str, Counter[str]] = {}
     wrong = []
     for mutant, (result, seconds) in sorted(results.items(), key=lambda item: item[0].where):
         noticed = result in (NOTICED, TIMED_OUT)
-        kind = "nothing" if mutant.nothing and not noticed else "noticed" if noticed else "survive"
+        without = mutant.nothing or ("it does not compile" if result == NO_PROGRAM else "")
+        kind = "noticed" if noticed else "nothing" if without else "survive"
         for room in (mutant.room, "all"):
             rooms.setdefault(room, Counter()).update({kind: 1, "changes": 1, "seconds": round(seconds)})
         if kind == "nothing":
-            wrong.append(f"changes nothing: {mutant.where}: {mutant.meaning}: {mutant.nothing}")
+            wrong.append(f"changes nothing: {mutant.where}: {mutant.meaning}: {without}")
         elif kind == "survive":
             wrong.append(
                 f"{result}: {mutant.where}: {mutant.meaning} ({mutant.file}; {' '.join(mutant.tests)})"
@@ -270,29 +351,42 @@ def main() -> int:
     parser.add_argument(
         "--only", metavar="PATTERN", help="a regular expression over lines: place, file, meaning"
     )
+    parser.add_argument("--drawn", type=int, metavar="N", help="draw so many, by the lines of the rooms")
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10_000))
+    parser.add_argument("--least", type=int, default=3, metavar="N", help="of each room that are drawn (3)")
+    parser.add_argument("--record", action="store_true", help="record anew what each test calls")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N")
     parser.add_argument("--fresh", action="store_true", help="forget the results of earlier runs")
     parser.add_argument("--list", action="store_true", help="list the changes and stop")
     args = parser.parse_args()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    mutants = read_lists()
-    stale = complaints(mutants, thorough=True)
-    if stale:
-        print("\n".join(stale), file=sys.stderr)
-        return 2
+    HOME.mkdir(exist_ok=True)
+    mutants: Sequence[Change]
+    if args.drawn is not None:
+        if args.record or not touched.FOLDER.exists():
+            recorded(args.jobs)
+        print(f"seed {args.seed}", flush=True)
+        mutants = draw(args.seed, args.drawn, args.least, Touched.read(touched.FOLDER))
+    else:
+        listed = read_lists()
+        stale = complaints(listed, thorough=True)
+        if stale:
+            print("\n".join(stale), file=sys.stderr)
+            return 2
+        mutants = listed
     if args.only:
         mutants = [m for m in mutants if re.search(args.only, f"{m.where} {m.file} {m.meaning}")]
     if args.list:
         print("\n".join(f"{m.where}: {m.file}: {m.meaning}" for m in mutants))
         return 0
-    HOME.mkdir(exist_ok=True)
     kept = HOME / "results.jsonl"
     if args.fresh:
         kept.unlink(missing_ok=True)
     record = Record(kept)
     started = time.monotonic()
     desks = [Desk(number) for number in range(max(1, args.jobs))]
-    failed = first_without(desks, mutants, record)
+    # A test that fails of a drawn change is asked without it, too.
+    failed = [] if args.drawn is not None else first_without(desks, mutants, record)
     if failed:
         print("without any change, these tests fail:", *failed, sep="\n", file=sys.stderr)
         return 2
@@ -304,6 +398,15 @@ def main() -> int:
     print("\n".join(lines))
     print(f"{time.monotonic() - started:.0f} s")
     return 0 if good else 1
+
+
+def recorded(jobs: int) -> None:
+    """Run all tests once, and write down what each calls; those that fail are left out."""
+    print("all tests are run once, to see which functions they call ...", flush=True)
+    shutil.rmtree(touched.FOLDER, ignore_errors=True)
+    spread = ["-n", str(jobs), "--dist", "loadfile", "--no-loadscope-reorder"]
+    words = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "tests.touched", *spread]
+    subprocess.run(words, cwd=ROOT, check=False)
 
 
 if __name__ == "__main__":

@@ -47,6 +47,7 @@ class Mutant:
     meaning: str
     tests: tuple[str, ...]
     nothing: str = ""
+    seconds: float = 0.0
 
     @property
     def path(self) -> str:

@@ -21,7 +21,7 @@ from pdsketch.task.grounding import Grounding, task_of
 from pdsketch.task.narrowing import narrowed, prepare
 from pdsketch.task.task import Task
 
-KEPT: Final = 256
+KEPT: Final = 32
 """How many goals are kept for a template."""
 
 

@@ -13,7 +13,6 @@ from itertools import chain
 from math import prod
 from operator import attrgetter
 from typing import Any, Final, final
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
@@ -178,6 +177,9 @@ def _named(expr: Expr, names: Mapping[str, str]) -> Expr:
 KEPT: Final = 256
 """How many ground tasks are kept for a model."""
 
+KEPT_GOALS: Final = 32
+"""How many goals over codes; set by hand."""
+
 KEPT_LARGE: Final = 8
 """How many, as soon as there is one that is for the static facts of some states alone."""
 
@@ -284,7 +286,7 @@ class ModelAbstraction:
             except (NotAbstractableError, TooManyCombinationsError) as why:
                 said = str(why) or "it depends on too many combinations of codes"
                 raise NoAbstractionError(said) from None
-            if len(self._wanted) > KEPT:
+            if len(self._wanted) > KEPT_GOALS:
                 self._wanted.popitem(last=False)
         return self._wanted[goal]
 
@@ -344,14 +346,14 @@ class ModelAbstraction:
                 yield from ((candidate_name(book), code_name(book, code)) for code in codes)
 
 
-_KNOWN: WeakKeyDictionary[Model, ModelAbstraction] = WeakKeyDictionary()
+_HERE: Final = "abstraction"
 
 
 def abstraction_of(model: Model) -> ModelAbstraction:
     """What is kept of a model; made anew where its weights, or its numbers of codes, have changed since."""
-    known = _KNOWN.get(model)
-    if known is None or not known.is_current:
-        known = _KNOWN[model] = ModelAbstraction(model)
+    known = model.engine.kept.get(_HERE)
+    if not isinstance(known, ModelAbstraction) or not known.is_current:
+        known = model.engine.kept[_HERE] = ModelAbstraction(model)
     return known
 
 
@@ -405,7 +407,7 @@ class Compilations:
         tensors = {tuple(own): _joined([states[i] for i in own]) for own in groups.values()}
         kept = abstraction_of(model)
         if kept.is_overgrown and any(t.prim == "float32" for own in values for t in own or ()):
-            kept = _KNOWN[model] = ModelAbstraction(model)
+            kept = model.engine.kept[_HERE] = ModelAbstraction(model)
         self._kept = kept
         kept.extend_codes(tensors.values(), dict.fromkeys(goals), values)
         self._symbolic = kept.symbolic

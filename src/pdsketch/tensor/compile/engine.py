@@ -55,6 +55,8 @@ class Engine:
     def __init__(self, domain: Domain, functions: Functions) -> None:
         self.domain = domain
         self.functions = functions
+        self.kept: dict[str, object] = {}
+        """What later rooms keep beside it, under names of theirs; it goes where this goes."""
         self._lowerings: dict[str, Lowering] = {}
         self._programs: dict[tuple[str, str], CompiledAction] = {}
         self._groundings: dict[tuple[int, str], tuple[ObjectLayout, GroundActions]] = {}

@@ -102,8 +102,9 @@ class Chains:
         return [one for one in self.below(name) if self._rank[one] % PIECE == 0 and self._rank[one]]
 
 
-MOST_NODES = 50_000
-"""How many nodes are kept to be shared; a program that asks for ever new formulas starts again then."""
+MOST_NODES = 4_000
+"""How many nodes are kept to be shared, each of a kilobyte; a program that asks for ever new formulas starts
+again then. Set by hand."""
 
 
 @final

@@ -1,0 +1,200 @@
+"""Changes at random: which function, and which change, by a seed; rooms by their lines.
+
+Which tests are asked is known from one recording (`tests.touched`): those that call the function, the most
+specific first. A change that a person has judged to change nothing stands in ``equivalent/changes.txt``.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from tests.mutants import LISTS, ROOT
+from tests.mutants.changes import Change, Definition, of_cpp, of_python
+
+SECONDS = 40.0
+"""Of the processor, as recorded: the tests of a change are not asked beyond."""
+FILES = 8
+"""Files of tests that a change is asked of: the importing takes longer than the tests."""
+ENGINE = ("core", "task", "search/packed")
+"""The tests of the engine in C++, which a recording does not see into."""
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """One change, as `tests.mutation.Desk` judges it."""
+
+    room: str
+    file: str
+    path: str
+    scope: str
+    change: Change
+    line: int
+    old: str
+    new: str
+    tests: tuple[str, ...] = ()
+    seconds: float = 0.0
+    nothing: str = ""
+
+    @property
+    def where(self) -> str:
+        """Its place in the sources."""
+        return f"{self.file}:{self.line}"
+
+    @property
+    def meaning(self) -> str:
+        """The line before and after."""
+        return f"{self.change.kind}: {self.old} => {self.new}"
+
+    def changed(self, text: str) -> str:
+        """The file's text with the change made."""
+        return text[: self.change.start] + self.change.new + text[self.change.end :]
+
+
+@dataclass(frozen=True)
+class Touched:
+    """What a recording says: the functions that each test calls, and how long it takes.
+
+    The cases of a test are one, and what fixtures call counts for all tests of their file.
+    """
+
+    seconds: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+    functions: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+
+    @classmethod
+    def read(cls, folder: Path) -> Touched:
+        """The recording of a folder, a file for each process."""
+        found = cls()
+        shared: dict[str, set[str]] = defaultdict(set)
+        for path in sorted(folder.glob("*.json")):
+            kept = json.loads(path.read_text())
+            names = kept["functions"]
+            for test, (seconds, fixtures, called) in kept["tests"].items():
+                plain = test.partition("[")[0]
+                found.seconds[plain] += seconds
+                found.functions[plain] |= {names[i] for i in called}
+                shared[plain.partition("::")[0]] |= {names[i] for i in fixtures}
+        for test in found.functions:
+            found.functions[test] |= shared[test.partition("::")[0]]
+        return found
+
+    @cached_property
+    def _of(self) -> dict[str, list[str]]:
+        found = defaultdict(list)
+        for test in sorted(self.functions, key=lambda test: (len(self.functions[test]), test)):
+            for function in self.functions[test]:
+                found[function].append(test)
+        return found
+
+    def tests(self, function: str) -> tuple[tuple[str, ...], float]:
+        """Tests that call a function, those that call little else first, and their seconds together."""
+        files: set[str] = set()
+        chosen: list[str] = []
+        total = 0.0
+        for test in self._of.get(function, ()):
+            file = test.partition("::")[0]
+            seconds = self.seconds[test]
+            if (chosen and total + seconds > SECONDS) or len(files | {file}) > FILES:
+                continue
+            chosen.append(test.removeprefix("tests/"))
+            files.add(file)
+            total += seconds
+        return tuple(chosen), total
+
+
+def rooms() -> dict[str, list[Path]]:
+    """The sources of each room; `engine` is that in C++, `front` what stands before the rooms."""
+    package = ROOT / "src/pdsketch"
+    found = {"engine": sorted((ROOT / "core").glob("*.[ch]pp")), "front": sorted(package.glob("*.py"))}
+    for path in sorted(package.glob("*/**/*.py")):
+        found.setdefault(path.relative_to(package).parts[0], []).append(path)
+    found["paper"] = sorted((ROOT / "paper/src").rglob("*.py"))
+    return found
+
+
+def shares(lines: Mapping[str, int], count: int, least: int) -> dict[str, int]:
+    """How many changes each room gets: by its lines, and at least so many."""
+    total = sum(lines.values())
+    return {room: max(least, round(count * n / total)) for room, n in lines.items()}
+
+
+def draw(seed: int, count: int, least: int, touched: Touched) -> list[Drawn]:
+    """So many changes of all rooms, another choice for another seed."""
+    found = []
+    texts = {path: path.read_text(encoding="utf-8") for paths in rooms().values() for path in paths}
+    lines = {room: sum(texts[path].count("\n") for path in paths) for room, paths in rooms().items()}
+    known = equivalent()
+    for room, number in shares(lines, count, least).items():
+        chance = Random(f"{seed} {room}")
+        definitions = list(_definitions(rooms()[room], texts))
+        for path, text, one, change in _drawn(chance, definitions, number):
+            found.append(_told(room, path, text, one, change, touched, known))
+    return found
+
+
+def _definitions(paths: Iterable[Path], texts: Mapping[Path, str]) -> Iterable[tuple[Path, str, Definition]]:
+    for path in paths:
+        read = of_python if path.suffix == ".py" else of_cpp
+        for one in read(texts[path]):
+            if one.changes:
+                yield path, texts[path], one
+
+
+def _drawn(chance: Random, definitions: list[Any], number: int) -> Iterable[tuple[Path, str, Any, Change]]:
+    """Functions by their lines; of each, a kind of change, and one of these."""
+    seen: set[tuple[Path, Change]] = set()
+    weights = [one.lines for _, _, one in definitions]
+    while len(seen) < number:
+        ((path, text, one),) = chance.choices(definitions, weights)
+        kind = chance.choice(sorted({change.kind for change in one.changes}))
+        change = chance.choice([change for change in one.changes if change.kind == kind])
+        if (path, change) not in seen and (path.suffix != ".py" or _is_python(text, change)):
+            seen.add((path, change))
+            yield path, text, one, change
+
+
+def _is_python(text: str, change: Change) -> bool:
+    try:
+        ast.parse(text[: change.start] + change.new + text[change.end :])
+    except SyntaxError:
+        return False
+    return True
+
+
+def _told(
+    room: str,
+    path: Path,
+    text: str,
+    one: Definition,
+    change: Change,
+    touched: Touched,
+    known: Mapping[tuple[str, str, str], str],
+) -> Drawn:
+    relative = str(path.relative_to(ROOT))
+    file = relative.removeprefix("src/pdsketch/").removeprefix("paper/src/")
+    first = text.rfind("\n", 0, change.start) + 1
+    last = text.find("\n", change.end)
+    old = " ".join(text[first:last].split())
+    new = " ".join((text[first : change.start] + change.new + text[change.end : last]).split())
+    line = text.count("\n", 0, change.start) + 1
+    tests, seconds = touched.tests(f"{file}@{one.name}") if one.name else (ENGINE, SECONDS)
+    nothing = known.get((f"{file}@{one.name}", old, new), "")
+    return Drawn(room, file, relative, one.name, change, line, old, new, tests, seconds, nothing)
+
+
+def equivalent(path: Path = LISTS / "equivalent" / "changes.txt") -> dict[tuple[str, str, str], str]:
+    """What a person has judged to change nothing: place, line before and after, and why."""
+    found = {}
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if line.strip() and not line.startswith("#"):
+            place, change, why = (part.strip() for part in line.split(" ;; "))
+            old, _, new = change.partition(" => ")
+            found[place, old, new] = why
+    return found
