@@ -7,6 +7,7 @@ from collections import Counter
 import pytest
 
 import pdsketch as pds
+from pdsketch.abstract.andor.bound import reachable
 from pdsketch.abstract.andor.compile import abstraction_of, compile_and_or
 
 WALK = """
@@ -79,3 +80,13 @@ def test_the_abstraction_does_what_the_model_does():
     )
     assert result.solved
     assert (result.refinements, result.cost) == (0, blind.cost)
+
+
+def test_formulas_lead_to_derived_predicates_through_the_bodies_of_others():
+    domain = pds.parse_domain(
+        "(define (domain d) (:predicates (p) (other)) (:derived (a) (b)) (:derived (b) (not (c)))"
+        " (:derived (c) (p)) (:derived (apart) (other)))"
+    )
+    bodies = {name: p for name, p in domain.predicates.items() if p.body is not None}
+    goal = pds.parse_goal("(and (a) (p))", domain, {})
+    assert [*reachable([goal], bodies)] == ["a", "b", "c"]

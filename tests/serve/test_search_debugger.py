@@ -46,8 +46,12 @@ class Listener(ThreadingHTTPServer):
         self.refuse_after = 1 << 30
         self.posts = 0
         self.takes = 0.0
+        self.base = ""
 
     def take(self, path: str, message: dict[str, Any]) -> int:
+        if not path.startswith(self.base):
+            return 404
+        path = path.removeprefix(self.base)
         self.posts += 1
         time.sleep(self.takes)
         if self.posts > self.refuse_after:
@@ -167,6 +171,16 @@ def test_where_nobody_listens_the_plan_is_there_and_a_warning(capsys):
     (warning,) = found["diagnostics"]
     assert (warning["code"], warning["severity"]) == ("search-debugger", "warning")
     assert "cannot be reached" in warning["message"]
+
+
+def test_a_listener_may_be_below_a_path():
+    problem = pds.load_problem(FILES[1], pds.load_domain(FILES[0]))
+    with listening() as listener:
+        listener.base = "/planner/states"
+        with SearchDebugger(f"http://127.0.0.1:{listener.server_port}/planner/states/") as debugger:
+            pds.plan(problem, trace=debugger)
+        assert debugger.warnings == ()
+        assert listener.states
 
 
 def test_a_listener_that_refuses_is_left_alone(capsys):

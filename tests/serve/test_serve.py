@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+import struct
 import threading
 import time
 import urllib.error
@@ -18,7 +19,7 @@ import pytest
 
 import pdsketch as pds
 from pdsketch.serve.exploration import Exploration, png
-from pdsketch.serve.server import ANSWER_SECONDS, PageServer
+from pdsketch.serve.server import ANSWER_SECONDS, LARGEST_BODY, PageServer
 from pdsketch.serve.subjects import ModelSubject, subject_of
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -313,6 +314,19 @@ def test_what_is_no_request_is_refused_without_a_traceback(blocks, request_line,
     assert "Traceback" not in capsys.readouterr().err
 
 
+def test_a_question_that_is_too_long_is_not_even_read(blocks):
+    port, token = blocks.server.server_port, blocks.server.token
+    said = (
+        f"POST /api/truth HTTP/1.0\r\nX-Token: {token}\r\nHost: 127.0.0.1:{port}\r\n"
+        f"Content-Length: {LARGEST_BODY + 1}\r\n\r\n"
+    )
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as asking:
+        asking.sendall(said.encode())  # and nothing of the question itself
+        answer = asking.makefile("rb").read().decode()
+    assert "bad-request" in answer
+    assert "at most 1,048,576 bytes" in answer
+
+
 def test_a_goal_of_very_many_instances_is_no_endless_work(blocks):
     names = " ".join(f"?x{i}" for i in range(30))
     began = time.process_time()
@@ -384,6 +398,7 @@ def test_soft_truths_of_a_model():
 def test_a_picture_is_kept_exactly():
     picture = np.random.default_rng(0).integers(0, 256, (5, 7, 3)).astype(np.uint8)
     content = png(picture)
+    assert content[content.index(b"IHDR") + 4 :][:8] == struct.pack(">II", 7, 5)  # width first
     begin = content.index(b"IDAT") + 4
     size = int.from_bytes(content[begin - 8 : begin - 4], "big")
     rows = np.frombuffer(zlib.decompress(content[begin : begin + size]), np.uint8).reshape(5, 22)

@@ -6,7 +6,7 @@ import pytest
 import pdsketch as pds
 from pdsketch_paper.painting import layout
 from pdsketch_paper.painting.layout import PALETTE, SIDE, SPAN, point
-from pdsketch_paper.painting.pictures import Canvas, cuboid
+from pdsketch_paper.painting.pictures import Canvas, cuboid, lamp_from
 
 
 def hue_of(pixels):
@@ -112,3 +112,13 @@ def test_without_a_graphics_driver_the_way_out_is_told(monkeypatch):
     with pytest.raises(pds.Error, match='images="rasterised"') as refused:
         pds.make_world("painting", images="rendered")
     assert refused.value.diagnostics[0].code == "no-graphics"
+
+
+def test_a_pixel_is_covered_where_its_centre_is():
+    canvas = Canvas(lamp_from(np.array([0.0, 0.0, 1.0])), 1.0)
+    plane = np.array([[0.0, 0, 1], [1, 0, 1], [1, 1, 1], [0, 1, 1]])
+    corners = np.array([[10.4, 20.4], [14.4, 20.4], [14.4, 23.4], [10.4, 23.4]])
+    canvas._fill(plane, corners, np.array([200, 0, 0], np.uint8))
+    rows, columns = np.nonzero(canvas.pixels[:, :, 0])
+    assert sorted(set(rows.tolist())) == [20, 21, 22]
+    assert sorted(set(columns.tolist())) == [10, 11, 12, 13]
