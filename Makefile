@@ -77,7 +77,9 @@ fuzz: .venv/installed-dev  ## 100,000 mutated files through the language; no cra
 torture: .venv/installed-dev  ## kills, full disks, damaged files, limits: tries and losses (14 minutes)
 	$(BIN)/python -m paper.tests.torture
 
-mutants: .venv/installed-dev  ## do the tests notice? changes of meaning, one by one (ONLY=pattern)
+mutants: .venv/installed-dev  ## do the tests notice? changes at random (DRAWN=400 SEED=…), then the listed ones (ONLY=pattern)
+	$(BIN)/python -m tests.mutation --drawn $(or $(DRAWN),400) --least $(or $(LEAST),40) $(if $(SEED),--seed $(SEED)) \
+		$(if $(ONLY),--only '$(ONLY)')
 	$(BIN)/python -m tests.mutation $(if $(ONLY),--only '$(ONLY)')
 
 agree: .venv/installed-dev  ## 100,000 random cases of every engine against the reference (SEED=0)

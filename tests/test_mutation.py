@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import ast
+from collections import Counter
 from pathlib import Path
 
 import pytest
-from tests.mutants import PAPER, ROOT, StaleError, complaints, read_line, read_lists
+from tests.mutants import PAPER, ROOT, StaleError, complaints, definitions, read_line, read_lists
+from tests.mutants.changes import of_cpp, of_python
+from tests.mutants.drawing import Touched, draw, equivalent, rooms
 from tests.mutation import NOTICED, SURVIVES, told
 
 SOURCE = """
@@ -107,3 +111,88 @@ def test_the_score_is_of_what_changes_something():
     assert any(line.startswith("survives: lamps.txt:1: b") for line in shown)
     assert told({one: (NOTICED, 1.0), three: (SURVIVES, 1.0)})[1]
     assert not told({one: (NOTICED, 1.0), three: (NOTICED, 1.0)})[1]
+
+
+DRAWN_FROM = '''
+class Lamp:
+    def level(self, n: int) -> int:
+        """Its level, at least 0."""
+        if n < 1:
+            return max(n, 0)
+        report("dim", n, loud=True)
+        return n + 1
+'''
+
+
+def test_the_changes_of_a_function_are_small_and_still_python():
+    (one,) = of_python(DRAWN_FROM)
+    assert (one.name, one.lines) == ("Lamp.level", 6)
+    made = {
+        DRAWN_FROM[: c.start] + c.new + DRAWN_FROM[c.end :]: DRAWN_FROM[c.start : c.end] for c in one.changes
+    }
+    for text in made:
+        ast.parse(text)
+    after = {line.strip() for text in made for line in text.splitlines()}
+    assert {
+        "if n <= 1:",
+        "if n < 2:",
+        "if False:",
+        "return max(0, n)",
+        "return max(n)",
+        "return (n)",
+    } <= after
+    assert {
+        "return n - 1",
+        "return n + 2",
+        "pass",
+        'report("dim", n, )',
+        'report(n, "dim", loud=True)',
+    } <= after
+    assert DRAWN_FROM.splitlines()[3].strip() in after  # docstrings are left alone
+
+
+def test_the_changes_of_the_engine_leave_comments_and_brackets_alone():
+    text = (
+        "// a < b\n#include <set>\nbool f(int a, std::vector<int> b) {\n"
+        "  if (a < b.size() && g(a, 1)) return true;\n}\n"
+    )
+    (one,) = of_cpp(text)
+    made = {text[: c.start] + c.new + text[c.end :] for c in one.changes}
+    third = {text.splitlines()[3].strip() for text in made}
+    assert "if (false) return true;" in third
+    assert "if (a <= b.size() && g(a, 1)) return true;" in third
+    assert "if (a < (b.size() - 1) && g(a, 1)) return true;" in third
+    assert all(text.startswith("// a < b\n#include <set>\n") for text in made)
+
+
+def test_a_seed_draws_the_same_changes_of_all_rooms():
+    drawn = draw(7, 40, 2, Touched())
+    assert drawn == draw(7, 40, 2, Touched()) != draw(8, 40, 2, Touched())
+    counts = Counter(one.room for one in drawn)
+    assert counts.keys() == rooms().keys() >= {"engine", "front", "paper", "lang"}
+    assert min(counts.values()) == 2 < counts["lang"]
+    assert len({(one.path, one.change) for one in drawn}) == len(drawn)
+    for one in drawn:
+        text = (ROOT / one.path).read_text(encoding="utf-8")
+        assert one.changed(text) != text
+
+
+def test_the_most_specific_tests_are_asked_of_a_change():
+    found = Touched(
+        {"tests/a.py::small": 1.0, "tests/b.py::large": 30.0, "tests/c.py::long": 20.0},
+        {"tests/a.py::small": {"f"}, "tests/b.py::large": {"f", "g", "h"}, "tests/c.py::long": {"f", "g"}},
+    )
+    assert found.tests("f") == (("a.py::small", "c.py::long"), 21.0)  # all three take too long
+    assert found.tests("h") == (("b.py::large",), 30.0)
+    assert found.tests("nobody") == ((), 0.0)
+
+
+def test_what_is_judged_to_change_nothing_is_still_there():
+    texts = {}
+    for place, before, _ in equivalent():
+        file, _, scope = place.partition("@")
+        path = ROOT / (f"paper/src/{file}" if file.startswith("pdsketch_paper/") else f"src/pdsketch/{file}")
+        path = path if path.exists() else ROOT / file
+        text = texts.setdefault(path, path.read_text(encoding="utf-8"))
+        first, last = definitions(text)[scope] if scope else (0, len(text))
+        assert " ".join(before.split()) in " ".join(text[first:last].split()), f"{place}: {before}"
