@@ -38,6 +38,8 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "sketch": ("pdsketch.cli.sketch", "leave blank what actions need and do"),
     "plan": ("pdsketch.cli.plan", "find a plan for a problem"),
     "validate": ("pdsketch.cli.validate", "replay a plan and say whether it reaches the goal"),
+    "explain": ("pdsketch.cli.explain", "say which parts of a goal hold in the initial state"),
+    "mcp": ("pdsketch.cli.mcp", "serve agents: check, format, plan, validate, explain"),
     "serve": ("pdsketch.cli.serve", "open a local page: states, goals, plans and the search tree"),
     "train": ("pdsketch.cli.train", "learn a sketch's blanks from episodes"),
     "learn": ("pdsketch.cli.learn", "learn a sketch's blanks by acting in a world"),
