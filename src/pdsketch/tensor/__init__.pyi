@@ -1,6 +1,8 @@
 """The door of `tensor`: what other rooms may use, and where it stands."""
 
 from pdsketch.tensor.compile.blanks import (
+    FORM as FORM,
+    MLP as MLP,
     Callee as Callee,
     Functions as Functions,
     Given as Given,

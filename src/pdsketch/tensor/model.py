@@ -49,11 +49,11 @@ class Model(nn.Module):
 
     ``modules`` gives a module or a function for a blank of ``domain`` by its full name
     (``derived::is-red::f``) or for an external predicate by its name. A blank that is not named gets a
-    default network made from its signature, in whose place `fit` may put a simpler form (`forms`), but for
-    those given as ``"mlp"``. ``tnorm`` is the logic of soft evaluation: ``godel`` (which
-    defines the meaning), ``product`` or ``lukasiewicz``. ``seed`` determines the default networks' weights;
-    without one they follow torch's own seed. ``notes`` are plain data kept with the model (`save` writes them
-    as JSON).
+    default network made from its signature, in whose place `fit` may put a simpler form (`forms`): never
+    for those given as ``"mlp"``, always for those given as ``"form"``. ``tnorm`` is the logic of soft
+    evaluation: ``godel`` (which defines the meaning), ``product`` or ``lukasiewicz``. ``seed`` determines the
+    default networks' weights; without one they follow torch's own seed. ``notes`` are plain data kept with
+    the model (`save` writes them as JSON).
     """
 
     def __init__(

@@ -71,8 +71,8 @@ def out_of_memory(failure: BaseException) -> bool:
 DEFAULT_DIMENSION = 64
 """The size of a vector that a blank returns, where nothing says it; set by hand."""
 
-MLP = "mlp"
-"""In the place of a module: the default network, for which no form is to answer."""
+MLP, FORM = "mlp", "form"
+"""In the place of a module: the default network, for which no form is to answer, or one has to."""
 
 _PRIMS: Mapping[str, Prim] = {"bool": "bool", "int64": "int", "float32": "float"}
 
@@ -97,7 +97,7 @@ class Functions(nn.Module):
             found = type(modules).__name__
             raise error("bad-module", f"`modules` maps names of blanks to functions, and is a {found}")
         every = by_full_name(domain, modules)
-        self.pinned = {name for name, module in every.items() if module == MLP}
+        self.pinned = {n: m for n, m in every.items() if isinstance(m, str) and m in (MLP, FORM)}
         self.given = {name: module for name, module in every.items() if name not in self.pinned}
         self.gated = _unconditional(domain) - set(self.given)
         self.calls: dict[str, Callable[..., Any]] = {}
@@ -312,11 +312,15 @@ def _misnamed(domain: Domain, given: Mapping[str, Any]) -> list[Diagnostic]:
                     file=domain.source.name,
                 )
             )
-        elif not callable(module) and module != MLP:
+        elif not callable(module) and not (isinstance(module, str) and module in (MLP, FORM)):
             found = repr(module) if isinstance(module, str) else f"a {type(module).__name__}"
             message = f"the module for `{name}` is {found}, and no function"
             problems.append(
-                Diagnostic("bad-module", message, help=f'"{MLP}" keeps the network that learns it')
+                Diagnostic(
+                    "bad-module",
+                    message,
+                    help=f'"{MLP}" keeps the network that learns it, "{FORM}" lets a form answer',
+                )
             )
     return problems
 

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from pdsketch.lang import BlankCall, effect_expressions, walk
+from pdsketch.lang import BlankCall, effect_expressions, error, walk
 from pdsketch.nets import (
     Argument,
     BlankForm,
@@ -25,7 +25,7 @@ from pdsketch.nets import (
     can_read,
     plain,
 )
-from pdsketch.tensor import Functions, formed
+from pdsketch.tensor import FORM, MLP, Functions, formed
 from pdsketch.training.data.episode_arrays import Array
 from pdsketch.training.forms.answers import Slot, answers, asked, executed
 from pdsketch.training.forms.errors import Errors, Kind, errors
@@ -177,8 +177,8 @@ class Simplifier:
         paired = self._in_pairs(now)
         if paired is not now:
             now = self._gone_through(paired, paired)
-        now = self._pruned(now)
         said = answers(self.losses, self.slots, self.train, mended=False) | alone
+        now = self._pruned(self._asked_for(now, said))
         return Simplified(
             {name: slot.inner for name, slot in self.slots.items() if isinstance(slot.inner, BlankForm)},
             {name: found for name, given in said.items() if (found := self._rivals(name, given, now))},
@@ -228,13 +228,13 @@ class Simplifier:
 
     # -- one blank ------------------------------------------------------------------------
 
-    def _tried(self, name: str, given: Answers) -> list[tuple[float, BlankForm]]:
-        """Forms that might do, cheapest first, of those that answer alike only the cheapest."""
+    def _tried(self, name: str, given: Answers, most: float = FARTHEST) -> list[tuple[float, BlankForm]]:
+        """Forms that might do, cheapest first, of those that answer alike only the cheapest; none that gets
+        ``most`` of the answers wrong.
+        """
         signature = self.slots[name].signature
         found = [
-            (self._price(name, one.form), one.form)
-            for one in propose(signature, given)
-            if one.error < FARTHEST
+            (self._price(name, one.form), one.form) for one in propose(signature, given) if one.error <= most
         ]
         found.sort(key=lambda one: one[0])
         seen: set[bytes] = set()
@@ -467,6 +467,20 @@ class Simplifier:
             lenient.remove(name)
         return now
 
+    def _asked_for(self, now: Judgement, said: Mapping[str, Answers]) -> Judgement:
+        """Where the user wants a form and none was as good as the network: that with the fewest errors."""
+        for name, wanted in self.losses.training.model.blanks.pinned.items():
+            slot = self.slots.get(name)
+            if wanted != FORM or slot is None or isinstance(slot.inner, BlankForm) or name not in said:
+                continue
+            tried = []
+            for cost, form in self._tried(name, said[name], most=1.0):
+                slot.inner = form
+                tried.append((cost + ERROR_COST * self.judge().total, form))
+            slot.inner = min(tried, key=lambda one: one[0])[1] if tried else slot.network
+            now = self.judge()
+        return now
+
     def _pruned(self, now: Judgement) -> Judgement:
         """Trees with fewer tests, as long as no error is added and nothing more is true."""
         for name, slot in self.slots.items():
@@ -515,17 +529,19 @@ def candidates(losses: Losses) -> list[str]:
     for predicate in training.domain.predicates.values():
         if predicate.role == "encoded" and predicate.body is not None:
             encoders |= {node.blank for node in walk(predicate.body) if isinstance(node, BlankCall)}
-    found = []
+    found, pinned = [], training.model.blanks.pinned
     for name in training.domain.blanks:
         network = training.model.blanks.network(name)
-        if (
-            isinstance(network, Network | BooleanNet | Constant)
-            and name not in encoders
-            and name not in training.model.blanks.pinned
-            and can_read(network.signature)
-            and not network.signature.bounded
-        ):
+        if pinned.get(name) == MLP or not isinstance(network, Network | BooleanNet | Constant):
+            continue
+        if name not in encoders and can_read(network.signature) and not network.signature.bounded:
             found.append(name)
+        elif name in pinned:
+            raise error(
+                "bad-module",
+                f"no form can answer for `{name}`: it encodes observations, or reads pictures",
+                help="leave it out of `modules`",
+            )
     return found
 
 
