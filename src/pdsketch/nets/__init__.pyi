@@ -13,6 +13,7 @@ from pdsketch.nets.default import (
 from pdsketch.nets.features import Argument as Argument
 from pdsketch.nets.form_data import form_of as form_of
 from pdsketch.nets.forms import (
+    NEAR as NEAR,
     Base as Base,
     BlankForm as BlankForm,
     ComponentForm as ComponentForm,

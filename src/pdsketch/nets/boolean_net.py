@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from pdsketch.nets.features import NORM_FLOOR, Argument, Features, membership
 from pdsketch.nets.forms import BlankForm
-from pdsketch.nets.layers import FIRST_WIDTH, SECOND_WIDTH, linear
+from pdsketch.nets.layers import WIDTH, linear
 from pdsketch.nets.signature import Signature
 
 
@@ -29,9 +29,9 @@ class BooleanNet(nn.Module):
         self.rivals: tuple[BlankForm, ...] = ()
         self.features = Features(signature, generator)
         self.register_buffer("member", membership(self.features.factors), persistent=False)
-        self.first = linear(sum(self.features.factors), FIRST_WIDTH, generator)
-        self.second = linear(FIRST_WIDTH, SECOND_WIDTH, generator)
-        self.last = linear(SECOND_WIDTH, 1, generator, zero=True)
+        self.first = linear(sum(self.features.factors), WIDTH, generator)
+        self.second = linear(WIDTH, WIDTH, generator)
+        self.last = linear(WIDTH, 1, generator, zero=True)
 
     def forward(self, *args: Argument) -> Tensor:
         """The truth ``[..., 1]``."""

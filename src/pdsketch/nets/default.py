@@ -19,7 +19,7 @@ from pdsketch.nets.boolean_net import BooleanNet, add_group_lassos
 from pdsketch.nets.features import NORM_FLOOR, Argument, Features, membership
 from pdsketch.nets.forms import BlankForm
 from pdsketch.nets.heads import Head
-from pdsketch.nets.layers import FIRST_WIDTH, SECOND_WIDTH, linear
+from pdsketch.nets.layers import WIDTH, linear
 from pdsketch.nets.offset import Offset
 from pdsketch.nets.signature import Signature, Spec
 
@@ -100,12 +100,10 @@ class Network(nn.Module):
         self.features = Features(signature, generator)
         self.register_buffer("member", membership(self.features.factors), persistent=False)
         width = sum(self.features.factors)
-        self.first = linear(width, FIRST_WIDTH, generator)
-        self.second = linear(FIRST_WIDTH, SECOND_WIDTH, generator)
+        self.first = linear(width, WIDTH, generator)
+        self.second = linear(WIDTH, WIDTH, generator)
         residual = signature.residual is not None
-        self.head = Head(
-            SECOND_WIDTH, signature.output, generator, residual=residual, bounded=signature.bounded
-        )
+        self.head = Head(WIDTH, signature.output, generator, residual=residual, bounded=signature.bounded)
         # What is seen in images differs from the first step on: else what reads it would find all alike.
         sees = not residual and any(one.spec.is_image for one in signature.inputs)
         self.direct = linear(width, self.head.layer.out_features, generator, zero=not sees)

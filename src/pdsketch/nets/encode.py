@@ -5,18 +5,12 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from pdsketch.nets.layers import FIRST_WIDTH, convolution, linear
+from pdsketch.nets.layers import WIDTH, convolution, linear
 from pdsketch.nets.normalise import Normalise
 from pdsketch.nets.signature import Spec
 
-FIRST_CHANNELS = 16
-"""The channels of an image's first convolution; each further one has twice as many, up to `FIRST_WIDTH`."""
-
 SMALLEST_IMAGE = 4
-"""Convolutions halve an image until it is no larger than this, at most `MOST_CONVOLUTIONS` times."""
-
-MOST_CONVOLUTIONS = 6
-"""With `FIRST_CHANNELS` and `SMALLEST_IMAGE` set by hand, not swept: an image of 256 pixels ends at 4."""
+"""Convolutions halve an image until it is no larger than this; set by hand."""
 
 
 class Flat(nn.Module):
@@ -55,14 +49,14 @@ class Image(nn.Module):
         height, width, channels = spec.shape
         self.normalise = Normalise(channels)
         layers: list[nn.Module] = []
-        outputs = FIRST_CHANNELS
-        while not layers or (max(height, width) > SMALLEST_IMAGE and len(layers) < 2 * MOST_CONVOLUTIONS):
+        outputs = WIDTH // 4
+        while not layers or max(height, width) > SMALLEST_IMAGE:
             layers += [convolution(channels, outputs, generator), nn.ReLU()]
             height, width, channels = (height + 1) // 2, (width + 1) // 2, outputs
-            outputs = min(2 * outputs, FIRST_WIDTH)
+            outputs = min(2 * outputs, WIDTH)
         self.convolutions = nn.Sequential(*layers)
-        self.project = linear(height * width * channels, FIRST_WIDTH, generator)
-        self.factors = (FIRST_WIDTH,)
+        self.project = linear(height * width * channels, WIDTH, generator)
+        self.factors = (WIDTH,)
 
     def forward(self, x: Tensor) -> Tensor:
         """``[..., h, w, c]`` → ``[..., features]``."""
@@ -71,7 +65,7 @@ class Image(nn.Module):
         found = self.project(self.convolutions(pixels).flatten(1))
         # Normalised by example: else all units fell silent in fits whose effects predict features.
         features = torch.relu(nn.functional.layer_norm(found, found.shape[-1:]))
-        return features.reshape(*leading, FIRST_WIDTH)
+        return features.reshape(*leading, WIDTH)
 
 
 def encoder(spec: Spec, generator: torch.Generator | None) -> Flat | Image:

@@ -22,8 +22,8 @@ from pdsketch.nets.signature import Signature, Spec
 LOGIT: Final = 20.0
 """How sure a form is of an int: far surer than float32 tells from certain."""
 
-WHOLE: Final = 0.25
-"""A number is a whole one if it is no further from it."""
+NEAR: Final = 0.25
+"""A number is a value if it is no further from it than this part of the smallest step between values."""
 
 Value = tuple[float, ...]
 Node = int | tuple[int, "Node", "Node"]
@@ -271,7 +271,7 @@ class TableForm(BlankForm):
         for reading, least, size in zip(self.keys, self._least, self._sizes, strict=True):
             number = reading.of(args, self.signature)
             code = number.round()
-            known &= ((number - code).abs() <= WHOLE) & (code >= least) & (code < least + size)
+            known &= ((number - code).abs() <= NEAR) & (code >= least) & (code < least + size)
             place = place * size + (code - least).clamp(0, size - 1).long()
         keys = torch.tensor([self._place(row) for row in self.rows], device=device)
         values = torch.tensor([*self.rows.values(), self.otherwise], dtype=torch.float32, device=device)

@@ -7,12 +7,9 @@ import math
 import torch
 from torch import Tensor, nn
 
-FIRST_WIDTH = 64
-"""The width of the first hidden layer: small for one CPU core, wide enough for grids and attributes. Set by
-hand; 128 was no better for PDS-Base."""
-
-SECOND_WIDTH = 64
-"""The width of the second; set by hand, not swept."""
+WIDTH = 64
+"""The width of hidden layers: small for one CPU core, wide enough for grids and attributes. Set by hand; a
+first layer of 128 was no better for PDS-Base."""
 
 
 class Affine(nn.Linear):

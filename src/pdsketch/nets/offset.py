@@ -19,10 +19,6 @@ QUICKNESS: Final = 4.0
 """How much faster these few numbers move than the weights of networks: at a learning rate of 3e-3, a radius
 by 1 % a step. At 16 an offset moved by half a block's width from step to step, and was lost."""
 
-FIRST_RADIUS: Final = 1.0
-"""At first, about half of all pairs of vectors stand in the relation: it holds within one root mean square of
-their differences, so that examples from everywhere count."""
-
 FIRST_SHARPNESS: Final = 2.0
 """Where it is put at a place (`Offset.place`), it is true there with 0.88, half true at the radius, and open
 to change up to three times as far. Set by hand."""
@@ -61,7 +57,7 @@ class Offset(nn.Module):
         self.arguments = tuple(arguments)
         self.lengths = Normalise(1)
         generator = torch.Generator().manual_seed(0)
-        apart = torch.randn(modes, size, generator=generator) * FIRST_RADIUS / QUICKNESS
+        apart = torch.randn(modes, size, generator=generator) / QUICKNESS
         self.shift = nn.Parameter(torch.zeros(size) if modes == 1 else apart)
         self.log_radius = nn.Parameter(torch.zeros(()))
         self.log_softness = nn.Parameter(torch.zeros(()))
@@ -79,8 +75,12 @@ class Offset(nn.Module):
 
     @property
     def gamma(self) -> Tensor:
-        """The square of the distance from the offset within which the relation holds."""
-        return (FIRST_RADIUS * self.unit * (QUICKNESS * self.log_radius).exp()).square()
+        """The square of the distance from the offset within which the relation holds.
+
+        At first that is one root mean square of the differences: about half of all pairs stand in it, so that
+        examples from everywhere count.
+        """
+        return (self.unit * (QUICKNESS * self.log_radius).exp()).square()
 
     @property
     def tau(self) -> Tensor:
@@ -92,7 +92,7 @@ class Offset(nn.Module):
         """Let it hold within ``radius`` of the offset, in the data's units; γ is ``sharpness`` times τ."""
         unit = self.unit
         self.shift.copy_(theta.to(self.shift) / (QUICKNESS * unit))
-        self.log_radius.copy_((radius / (FIRST_RADIUS * unit)).log() / QUICKNESS)
+        self.log_radius.copy_((radius / unit).log() / QUICKNESS)
         self.log_softness.copy_((radius**2 / (sharpness * unit.square())).log() / (2 * QUICKNESS))
 
     def forward(self, a: Tensor, b: Tensor) -> Tensor:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from pdsketch.nets.encode import Relation, encoder
-from pdsketch.nets.layers import FIRST_WIDTH, SECOND_WIDTH, linear
+from pdsketch.nets.layers import WIDTH, linear
 from pdsketch.nets.signature import Spec
 
 KINDS_COUNTED = 4
@@ -40,12 +40,12 @@ class Pool(nn.Module):
         related = [width for relation in self.relations for width in cast(Relation, relation).factors]
         self.element_factors = [*self.encode.factors, *related]
         self.width = sum(self.element_factors)
-        self.element = linear(self.width, FIRST_WIDTH, generator)
-        self.context = linear(context, FIRST_WIDTH, generator, bias=False) if context else None
-        self.middle = linear(FIRST_WIDTH, FIRST_WIDTH, generator)
-        self.second = linear(FIRST_WIDTH, SECOND_WIDTH, generator)
-        self.kinds = linear(FIRST_WIDTH, KINDS_COUNTED, generator)
-        self.factors = (SECOND_WIDTH, KINDS_COUNTED)
+        self.element = linear(self.width, WIDTH, generator)
+        self.context = linear(context, WIDTH, generator, bias=False) if context else None
+        self.middle = linear(WIDTH, WIDTH, generator)
+        self.second = linear(WIDTH, WIDTH, generator)
+        self.kinds = linear(WIDTH, KINDS_COUNTED, generator)
+        self.factors = (WIDTH, KINDS_COUNTED)
 
     def elements(self, values: Tensor, singles: Mapping[int, Tensor]) -> Tensor:
         """The features of each element, ``[..., n, *axes]`` → ``[..., n, width]``."""
@@ -64,9 +64,9 @@ class Pool(nn.Module):
         hidden = self.element(elements.reshape(-1, elements.shape[-1]))
         if self.context is not None and context is not None:
             beside = self.context(context).unsqueeze(-2)
-            hidden = (hidden.reshape(*leading, FIRST_WIDTH) + beside).reshape(-1, FIRST_WIDTH)
+            hidden = (hidden.reshape(*leading, WIDTH) + beside).reshape(-1, WIDTH)
         hidden = torch.relu(self.middle(torch.relu(hidden)))
-        found = torch.relu(self.second(hidden)).reshape(*leading, SECOND_WIDTH) * weights.unsqueeze(-1)
+        found = torch.relu(self.second(hidden)).reshape(*leading, WIDTH) * weights.unsqueeze(-1)
         most = found.amax(-2) if found.shape[-2] else found.sum(-2)
         kinds = torch.sigmoid(self.kinds(hidden)).reshape(*leading, KINDS_COUNTED) * weights.unsqueeze(-1)
         return torch.cat([most, kinds.sum(-2)], dim=-1)

@@ -10,15 +10,12 @@ from pdsketch.lang import BlankCall, Update
 from pdsketch.nets import expect, recording
 from pdsketch.training.data.episode_arrays import Array
 from pdsketch.training.likelihoods import differs
-from pdsketch.training.losses import Losses, real_entries
+from pdsketch.training.losses import SCALE_SAMPLE, Losses, real_entries
 from pdsketch.training.sampler import Sampler
 from pdsketch.training.training_set import TrainingSet
 
 _INPUT_BATCHES = 4
 """Batches that inputs are normalised by: with 512 states each, a mean is off by 2 % of a deviation."""
-
-_MOST_STEPS = 20_000
-"""Steps of an action that outputs are scaled by; more change a deviation by less than 1 %."""
 
 
 @torch.no_grad()
@@ -44,7 +41,7 @@ def _scale_output(training: TrainingSet, update: Update, states: Array) -> None:
     if name not in training.dataset or predicate.type.prim != "float32" or network is None:
         return
     tensor = training.dataset.sample(name)
-    here = training.dataset.place(states[: training.dataset.at_once(_MOST_STEPS)])
+    here = training.dataset.place(states[: training.dataset.at_once(SCALE_SAMPLE)])
     before = training.observed(here, [name])[name]
     after = training.observed(here + 1, [name])[name]
     changed = differs(before, after, predicate)

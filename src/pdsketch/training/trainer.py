@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from pdsketch.nets import Sparsity
 from pdsketch.training.checkpoint import resume, save
+from pdsketch.training.data.device_dataset import ROWS
 from pdsketch.training.data.episode_arrays import Array
 from pdsketch.training.diagnosis import measure
 from pdsketch.training.forms.simplify import forget
@@ -36,9 +37,6 @@ Status = Literal["finished", "stopped", "out-of-time", "interrupted"]
 
 _BAR_STEPS = 25
 """Steps between two updates of the progress bar."""
-
-_MEASURED = 4096
-"""Examples that are measured during a fit: an accuracy is then off by 1 % at most."""
 
 
 @final
@@ -177,10 +175,10 @@ class Trainer:
         """The figures of a measurement: losses, and accuracies on training and held-out states."""
         figures = self.means.figures(self.step)
         self.means = LossMeans()
-        found = measure(self.training, self.train, _MEASURED)
+        found = measure(self.training, self.train, ROWS)
         figures |= {"accuracy": found.goal_accuracy, "step_accuracy": found.step_accuracy}
         if len(self.held_out):
-            held = measure(self.training, self.held_out, _MEASURED)
+            held = measure(self.training, self.held_out, ROWS)
             figures |= {
                 "held_out_loss": self._held_out_loss(),
                 "held_out_accuracy": held.goal_accuracy,
@@ -191,9 +189,9 @@ class Trainer:
 
     @torch.no_grad()
     def _held_out_loss(self) -> float:
-        some = self.held_out[: 4 * _MEASURED]
+        some = self.held_out[: 4 * ROWS]
         total, count = 0.0, 0
-        for part in self.training.dataset.parts(some, _MEASURED):
+        for part in self.training.dataset.parts(some):
             loss = self.losses.total(self.losses.terms(part))
             total += 0.0 if loss is None else float(loss) * len(part)
             count += len(part)

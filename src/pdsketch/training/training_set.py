@@ -176,7 +176,7 @@ class TrainingSet:
             if self.has_blanks(action.precondition):
                 continue
             asked = np.flatnonzero((dataset.action == at) & (dataset.executable < 0) & dataset.once)
-            for some in self.dataset.parts(asked, 4096):
+            for some in self.dataset.parts(asked):
                 names = self.reads.reads(action.precondition)
                 states = dataset.place(some)
                 run = self.engine.open(self.batch(states, self.observed(states, names)))

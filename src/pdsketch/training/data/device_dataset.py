@@ -167,6 +167,9 @@ what a fit does depends on no machine."""
 ON_GPU: Final = 0.25
 """The part of a GPU's memory for resident values: training takes several times what it reads."""
 
+ROWS: Final = 4096
+"""Examples that are worked on at a time, and enough to measure by: an accuracy is then off by 1 % at most."""
+
 AT_ONCE: Final = 32 << 20
 """Bytes of values that are worked on at a time outside of training; networks take several times as much."""
 
@@ -266,7 +269,7 @@ class DeviceDataset:
         each = sum(table.bytes_per_state for table in self.gathered.values())
         return max(1, min(most, AT_ONCE // max(1, each)))
 
-    def parts(self, examples: Array, most: int) -> list[Array]:
+    def parts(self, examples: Array, most: int = ROWS) -> list[Array]:
         """Examples in parts to be worked on at a time, of at most so many."""
         if not len(examples):
             return []

@@ -11,13 +11,11 @@ import torch
 
 from pdsketch.lang import error
 from pdsketch.tensor import Model, State, StateBatch
+from pdsketch.training.data.device_dataset import ROWS
 from pdsketch.training.data.episode import Episode, Success, domain_of
 
 Label = Callable[[State], Any] | None
 """A function from a state to 1, 0 or None (not known); None: the formula itself says it, exactly."""
-
-_STATES_AT_ONCE = 4096
-"""States on which goals are evaluated together, to bound memory."""
 
 
 def hindsight(
@@ -103,8 +101,8 @@ def _evaluate(
         _check_exact(goal, episodes[chosen[0]].states[0], model)
         states = [state for at in chosen for state in episodes[at].states]
         truths: list[int] = []
-        for first in range(0, len(states), _STATES_AT_ONCE):
-            batch = StateBatch.of(states[first : first + _STATES_AT_ONCE])
+        for first in range(0, len(states), ROWS):
+            batch = StateBatch.of(states[first : first + ROWS])
             truths += (model.holds(batch, goal, crisp=True) > 0.5).int().tolist()
         for at in chosen:
             length = len(episodes[at].states)

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from pdsketch.nets import Argument, Signature, Spec
 from pdsketch.tensor import fully_soft, is_categorical
 from pdsketch.training.data.episode_arrays import Array
+from pdsketch.training.forms.errors import PARTS
 from pdsketch.training.forms.propose import Answers
 from pdsketch.training.likelihoods import differs
 from pdsketch.training.losses import Losses, real_entries
@@ -29,12 +30,6 @@ LEAST_WEIGHT: Final = 0.05
 
 DROPPED: Final = 0.6
 """The part of the truths that are dropped at a time; set by hand."""
-
-NEAR: Final = 0.3
-"""A number is right if it is no further off than this part of how far it moves; set by hand."""
-
-ROWS: Final = 512
-"""Examples whose answers are recorded at once, to bound memory."""
 
 
 @final
@@ -95,7 +90,9 @@ def answers(
     truths = [name for name, slot in slots.items() if dropping and slot.signature.output.prim == "bool"]
     generator_state = torch.random.get_rng_state()
     torch.manual_seed(0)
-    for part, dropped in product(losses.training.dataset.parts(states, ROWS), [None, *truths]):
+    for part, dropped in product(
+        losses.training.dataset.parts(states, losses.options.batch), [None, *truths]
+    ):
         with recording(slots, dropped), torch.enable_grad():
             sums = _sums(losses, part, everything=mended or dropped is not None)
         asked = [name for name in slots if dropped in (None, name)]
@@ -292,7 +289,7 @@ def _written(
         off = (said - wanted).abs().detach()
         off = off.flatten(objects).amax(-1) if off.dim() > objects else off
         scale = losses.scale(transition, predicate, target)
-        right = (off < NEAR * (1.0 if scale is None else scale.max())).to(torch.float32)
+        right = (off < max(PARTS) * (1.0 if scale is None else scale.max())).to(torch.float32)
         by = (gate.detach() * real).reshape(*gate.shape, *(1,) * (said.dim() - gate.dim()))
         numbers.append((said, by, wanted))
     kept = (~changed).to(torch.float32)

@@ -24,9 +24,6 @@ PARTS: Final = (0.0, 0.05, 0.3)
 Kind = tuple[Any, ...]
 """What is judged: a kind of goals, a precondition, or what an action writes; and of these, which."""
 
-ROWS: Final = 4096
-"""Examples that are judged at once, to bound memory."""
-
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -53,7 +50,7 @@ class Errors:
 def errors(losses: Losses, states: Array) -> Errors:
     """The errors of the model on some examples, crisply."""
     tally = _Tally(losses)
-    for part in losses.training.dataset.parts(states, ROWS):
+    for part in losses.training.dataset.parts(states):
         tally.take(part)
     return tally.found()
 

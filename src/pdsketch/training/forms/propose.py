@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from pdsketch.nets import (
+    NEAR,
     Argument,
     Base,
     BlankForm,
@@ -32,24 +33,15 @@ from pdsketch.nets import (
     held_elements,
     readings_of,
 )
-from pdsketch.training.forms.trees import NEARNESS, Grown, ReadingRows, step
+from pdsketch.training.forms.trees import MOST_VALUES, Grown, ReadingRows, step
 
 Array = np.ndarray[Any, Any]
 
-MOST_CLASSES: Final = 64
-"""Numbers that take more values are no choice between few; set by hand."""
+SAMPLED: Final = 2048
+"""So many examples, inputs or answers are enough to compare forms by, or to fit a handful of coefficients."""
 
-MOST_ROWS: Final = 2048
-"""No table has more rows; set by hand."""
-
-FITTED: Final = 3000
-"""LinearForm functions are fitted to so many examples: enough for a handful of coefficients."""
-
-MOST_COLUMNS: Final = 5
-"""No linear function has more; set by hand."""
-
-MOST_TESTS: Final = 4
-"""No kind of elements needs more tests to be told; set by hand."""
+MOST_TERMS: Final = 5
+"""No linear function has more columns, no kind of elements more tests; set by hand."""
 
 MOST_LISTED: Final = 32
 LISTED: Final = (0.9, 0.97, 1.0)
@@ -192,7 +184,7 @@ def _classified(
     table = ReadingRows.of(
         [read.readings[at] for at in keys], read.values[:, keys], classes, weights, len(leaves)
     )
-    if 1 < len(table.values) <= MOST_ROWS:
+    if len(table.values) > 1:
         said = {
             tuple(int(code) for code in row): leaves[at]
             for row, at in zip(table.values, table.weights.argmax(1), strict=True)
@@ -252,7 +244,7 @@ def _conditions(signature: Signature, answers: Answers) -> Iterator[FormProposal
         0.0 if reading.is_discrete else step(read.values[:, at]) for at, reading in enumerate(read.readings)
     ]
     for some in [[at] for at in alike] + ([alike] if 1 < len(alike) <= 6 else []):
-        tests = [Condition(read.readings[at], float(positives[0, at]), NEARNESS * steps[at]) for at in some]
+        tests = [Condition(read.readings[at], float(positives[0, at]), NEAR * steps[at]) for at in some]
         held = (read.values[:, some] == positives[0, some]).all(1)
         yield FormProposal(all_of(signature, tests), wrong(held))
     for allowed in read.allowed():
@@ -322,7 +314,7 @@ def _thresholds(
     if not columns or len(columns) > 80 or true.all() or not true.any():
         return
     rng = np.random.default_rng(0)
-    some = np.concatenate([rng.permutation(np.flatnonzero(m))[: FITTED // 2] for m in (true, ~true)])
+    some = np.concatenate([rng.permutation(np.flatnonzero(m))[: SAMPLED // 2] for m in (true, ~true)])
     given = _rows(answers.args, some)
     every = design(columns, given, signature, len(some)).double().cpu()[:, 1:]
     label = torch.from_numpy(true[some]).double()
@@ -335,7 +327,7 @@ def _thresholds(
         fitted = _logistic((own - mean) / spread, label, by)
         held = ((own - mean) / spread) @ fitted[1:] + fitted[0] > 0
         error = float(((held != (label > 0)).double() * by).sum() / 2)
-        if len(live) <= MOST_COLUMNS:
+        if len(live) <= MOST_TERMS:
             slopes = fitted[1:] / spread
             constant = float(fitted[0] - (slopes * mean).sum())
             form = ThresholdForm(signature, [columns[at] for at in live], (constant, *slopes.tolist()))
@@ -398,7 +390,7 @@ def _numbers(signature: Signature, answers: Answers) -> Iterator[FormProposal]:
                 - cast(Tensor, answers.args[base.argument]).reshape(len(values), -1).double().cpu().numpy()
             )
         classes, leaves = _grouped(apart, weights, max(SAME * spread, 1e-6))
-        if len(leaves) <= MOST_CLASSES:
+        if len(leaves) <= MOST_VALUES:
             yield from _classified(signature, read, classes, weights, leaves, base)
         yield from _linear(signature, read, answers, apart, weights, spread, base)
 
@@ -431,13 +423,13 @@ def _linear(
 ) -> Iterator[FormProposal]:
     """Sparse linear functions by matching pursuit (Mallat and Zhang, 1993)."""
     columns = _columns(read)
-    some = np.random.default_rng(0).permutation(len(apart))[:FITTED]
+    some = np.random.default_rng(0).permutation(len(apart))[:SAMPLED]
     given = _rows(answers.args, some)
     every = design(columns, given, signature, len(some)).double().cpu().numpy()
     wanted, by = apart[some], np.sqrt(weights[some])[:, None]
     total = max(float(weights[some].sum()), 1e-12)
     chosen: list[int] = []
-    for _ in range(1 + MOST_COLUMNS):
+    for _ in range(1 + MOST_TERMS):
         own = every[:, [0, *(1 + at for at in chosen)]]
         matrix = np.linalg.lstsq(own * by, wanted * by, rcond=None)[0]
         short = np.round(matrix * 2) / 2
@@ -538,8 +530,8 @@ def _kinds_of_elements(
     read = _Read(own, args)
     for kind in (True, False):  # what all of a kind have in common, or all others
         alike = _always(read, classes == kind)
-        if 0 < len(alike) <= MOST_TESTS:
+        if 0 < len(alike) <= MOST_TERMS:
             yield all_of(own, alike, kind)
     for one in _classified(own, read, classes, weights, [(0.0,), (1.0,)], None):
-        if isinstance(one.form, TreeForm) and len(one.form.tests) <= MOST_TESTS:
+        if isinstance(one.form, TreeForm) and len(one.form.tests) <= MOST_TERMS:
             yield one.form

@@ -29,7 +29,7 @@ from pdsketch.tensor import FORM, MLP, Functions, formed
 from pdsketch.training.data.episode_arrays import Array
 from pdsketch.training.forms.answers import Slot, answers, asked, executed
 from pdsketch.training.forms.errors import Errors, Kind, errors
-from pdsketch.training.forms.propose import Answers, all_of, propose, what_held
+from pdsketch.training.forms.propose import SAMPLED, Answers, all_of, propose, what_held
 from pdsketch.training.forms.rivals import MOST_RIVALS, alternatives, possible
 from pdsketch.training.losses import Losses
 
@@ -63,12 +63,8 @@ FARTHEST: Final = 0.25
 MOST_TRIED: Final = 60
 """Forms that are tried in the place of one network at a time; set by hand."""
 
-MOST_JUDGED: Final = 2048
 FIRST_JUDGED: Final = 256
-"""Examples by which models are judged; forms that fail on the first few are not judged further."""
-
-MOST_ASKED: Final = 3000
-"""Inputs on which forms are compared with each other."""
+"""Forms that fail on so many examples are not judged by the others."""
 
 MOST_PAIRS: Final = 24
 MOST_RELATED: Final = 4
@@ -125,8 +121,8 @@ class Simplifier:
     def __init__(self, losses: Losses, train: Array, held_out: Array) -> None:
         self.losses = losses
         training = losses.training
-        self.train = _some(train, training.dataset.strata, MOST_JUDGED)
-        self.held_out = _some(held_out, training.dataset.strata, MOST_JUDGED)
+        self.train = _some(train, training.dataset.strata, SAMPLED)
+        self.held_out = _some(held_out, training.dataset.strata, SAMPLED)
         self.first = _some(self.train, training.dataset.strata, FIRST_JUDGED)
         self.slots: dict[str, Slot] = {}
         self._seen: dict[str, list[Argument]] = {}
@@ -163,8 +159,8 @@ class Simplifier:
     def _chosen(self) -> Simplified:
         if not self.slots:
             return Simplified()
-        few = _some(self.train, self.losses.training.dataset.strata, FIRST_JUDGED)
-        self._seen = {name: _sampled(args) for name, args in asked(self.losses, self.slots, few).items()}
+        inputs = asked(self.losses, self.slots, self.first)
+        self._seen = {name: _sampled(args) for name, args in inputs.items()}
         alone = executed(self.losses, self.slots, self.train, self._unrefused())
         for name, given in alone.items():
             signature = self.slots[name].signature
@@ -571,13 +567,13 @@ def _some(states: Array, strata: Array, most: int) -> Array:
 
 
 def _sampled(args: list[Argument]) -> list[Argument]:
-    """At most `MOST_ASKED` of many inputs."""
+    """At most `SAMPLED` of many inputs."""
     if not args:
         return args
     first = args[0][0] if isinstance(args[0], tuple) else args[0]
-    if len(first) <= MOST_ASKED:
+    if len(first) <= SAMPLED:
         return args
-    some = torch.from_numpy(np.random.default_rng(0).permutation(len(first))[:MOST_ASKED]).to(first.device)
+    some = torch.from_numpy(np.random.default_rng(0).permutation(len(first))[:SAMPLED]).to(first.device)
     return [(x[0][some], x[1][some]) if isinstance(x, tuple) else x[some] for x in args]
 
 

@@ -8,21 +8,17 @@ from typing import Any, Final, final
 
 import numpy as np
 
-from pdsketch.nets import Condition, InputReading, Node
+from pdsketch.nets import NEAR, Condition, InputReading, Node
 
 Array = np.ndarray[Any, Any]
 
-MOST_LEAVES: Final = 48
-"""A tree that needs more is no simple function. Set by hand."""
-
-MOST_EQUAL: Final = 64
-"""A number of more values is only compared by order. Set by hand."""
+MOST_VALUES: Final = 64
+"""A tree of more leaves, a table of more rows, a choice between more numbers is no simple function: it costs
+as much as a network.
+"""
 
 _GAIN: Final = {"code": 0.98, "number": 0.9}
 """Of two tests that separate nearly alike, the relation is preferred. Set by hand."""
-
-NEARNESS: Final = 0.25
-"""A number is a value if it is no further from it than this part of the smallest step between values."""
 
 
 @final
@@ -65,7 +61,7 @@ class Grown:
     def _grow(self) -> None:
         members = {0: np.arange(len(self._rows.values))}
         waiting = {0: self._best(members[0])}
-        while waiting and len(members) < MOST_LEAVES:
+        while waiting and len(members) < MOST_VALUES:
             at = max(waiting, key=lambda node: waiting[node][0])
             _, test, column = waiting.pop(at)
             total = self._totals[at]
@@ -99,7 +95,7 @@ class Grown:
                 gain = float(gains[k]) * _GAIN.get(reading.kind, 1.0)
                 gain *= 0.97 if not order and not reading.is_discrete else 1.0
                 if gain > found[0] + 1e-12:
-                    near = 0.0 if reading.is_discrete else NEARNESS * self._steps[at]
+                    near = 0.0 if reading.is_discrete else NEAR * self._steps[at]
                     found = gain, Condition(reading, float(tests[k]), 0.0 if order else near, order), at
         return found if found[0] > 1e-9 else (-1.0, None, 0)
 
@@ -136,7 +132,7 @@ def _both(node: Any, first: int) -> tuple[Node, Node]:
 
 def _splits(reading: InputReading, values: Array, each: Array) -> Iterator[tuple[bool, Array, Array]]:
     """Whether it is by order, the values to compare with, and the weights of the classes where it holds."""
-    if len(values) <= MOST_EQUAL:
+    if len(values) <= MOST_VALUES:
         yield False, values, each
     if not reading.is_discrete:
         yield True, (values[1:] + values[:-1]) / 2, each.cumsum(0)[:-1]
