@@ -1,7 +1,7 @@
-"""Taxi (Gymnasium): random rides teach where moves lead, what walls block and when a passenger gets in.
+"""Taxi (Gymnasium): random rides teach where moves lead, walls included, and when a passenger gets in.
 
-``pip install "pdsketch-planning[gym]"``, then ``python examples/cookbook/taxi.py``. Known are places, walls
-and who is where; blank is what a move does, which walls are in its way, and when picking up works.
+``pip install "pdsketch-planning[gym]"``, then ``python examples/cookbook/taxi.py``. Known are who is where,
+and what getting in and out does; each move is a blank over the taxi's place.
 """
 
 from __future__ import annotations
@@ -14,27 +14,22 @@ import pdsketch as pds
 
 DOMAIN = pds.parse_domain("""
 (define (domain taxi)
-  (:types taxi passenger stand wall - object  place - vector[int64, 2, choices=5])
+  (:types taxi passenger stand - object  place - vector[int64, 2, choices=5])
   (:constants cab - taxi rider - passenger)
   (:predicates
     (at [return_type=place] ?t - taxi)
     (waits ?p - passenger ?s - stand)
     (riding ?p - passenger)
     (stands [return_type=place] ?s - stand)
-    (wanted ?s - stand)
-    (left-of [return_type=place] ?w - wall))
+    (wanted ?s - stand))
 
-  (:derived (blocks-east ?t - taxi ?w - wall) (??f (at ?t) (left-of ?w)))
-  (:derived (blocks-west ?t - taxi ?w - wall) (??f (at ?t) (left-of ?w)))
   (:derived (delivered ?p - passenger)
     (exists (?s - stand) (and (wanted ?s) (waits ?p ?s))))
 
   (:action south :parameters (?t - taxi) :effect (at::assign ?t (??f (at ?t))))
   (:action north :parameters (?t - taxi) :effect (at::assign ?t (??f (at ?t))))
-  (:action east :parameters (?t - taxi)
-    :effect (at::cond-assign ?t (not (exists (?w - wall) (blocks-east ?t ?w))) (??f (at ?t))))
-  (:action west :parameters (?t - taxi)
-    :effect (at::cond-assign ?t (not (exists (?w - wall) (blocks-west ?t ?w))) (??f (at ?t))))
+  (:action east :parameters (?t - taxi) :effect (at::assign ?t (??f (at ?t))))
+  (:action west :parameters (?t - taxi) :effect (at::assign ?t (??f (at ?t))))
   (:action pickup :parameters (?t - taxi ?p - passenger)
     :effect (forall (?s - stand)
       (when (and (waits ?p ?s) (??here (at ?t) (stands ?s))) (and (riding ?p) (not (waits ?p ?s))))))
@@ -47,20 +42,17 @@ STANDS = {"red": (0, 0), "green": (0, 4), "yellow": (4, 0), "blue": (4, 3)}
 
 
 def observe(observation: int, env: gymnasium.Env[Any, Any]) -> pds.State:
-    """Taxi's number as a state; walls are read off its map. Who rides waits nowhere."""
+    """Taxi's number as a state. Who rides waits nowhere."""
     row, column, waits, wanted = env.unwrapped.decode(int(observation))
-    drawn = env.unwrapped.desc.astype(str)
-    walls = [(y, x) for y in range(5) for x in range(4) if drawn[y + 1][2 * x + 2] == "|"]
     return pds.State(
         DOMAIN,
-        objects={"stand": list(STANDS), "wall": [f"w{y}{x}" for y, x in walls]},
+        objects={"stand": list(STANDS)},
         values={
             "at": [(row, column)],
             "waits": [[at == waits for at in range(len(STANDS))]],
             "riding": [waits == len(STANDS)],
             "stands": list(STANDS.values()),
             "wanted": [at == wanted for at in range(len(STANDS))],
-            "left-of": walls,
         },
     )
 
