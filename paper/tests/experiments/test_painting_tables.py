@@ -10,9 +10,11 @@ from pdsketch_paper.experiments.painting import new_painting_model
 from pdsketch_paper.experiments.painting_tables import (
     EXPERIMENTS,
     LOST_GRIPS,
+    METHODS,
     PAPER_UNSEEN,
     PLACEMENT_NOISES,
     PROBLEMS,
+    SIZES,
     UNSEEN,
     PaintingConfig,
     PaintingSearch,
@@ -74,7 +76,7 @@ def test_colours_that_a_model_reads_off_crops_are_counted(monkeypatch):
     assert all(light["agreement"] < 0.5 for light in found["untrained"].values())
     record = {"config": asdict(config), "result": found["exact"], "origin": ORIGIN}
     table = EXPERIMENTS["painting-light"].table([record])
-    assert table.rows == (("± 0%", "1.000"), ("± 30%", "1.000"))
+    assert table.rows == (("± 0%", "1.000", "–"), ("± 30%", "1.000", "–"))
     assert "from 4 demonstrations" in table.note
 
 
@@ -86,11 +88,14 @@ def test_names_of_goals_are_those_of_the_world():
 def test_a_full_table_stands_beside_the_papers():
     runs = main_runs(range(2), False)
     trained = [run.config.train for run in runs if isinstance(run.config, PaintingConfig)]
-    assert [(train.episodes, train.seed) for train in trained] == [(100, 0), (100, 1), (1000, 0), (1000, 1)]
-    rows = EXPERIMENTS["painting-main"].table(records_of(runs)).rows
-    assert rows[0] == ("PDS, open loop", *["0.500 ± 0.000, worst 0.500"] * 2)
-    assert rows[2] == ("BC", *["0.250 ± 0.000, worst 0.250"] * 2)
-    assert rows[4] == ("PDS (paper, open loop)", "0.91", "0.99")
+    wanted = [(size, seed) for size in SIZES for _ in METHODS for seed in range(2)]
+    assert [(train.episodes, train.seed) for train in trained] == wanted
+    rows = {row[0]: row[1:] for row in EXPERIMENTS["painting-main"].table(records_of(runs)).rows}
+    for title, _ in METHODS.values():
+        assert rows[f"{title}, open loop"] == ("0.500 ± 0.000, worst 0.500",) * 3
+    assert rows["BC"] == rows["BC, told what the models are"] == ("0.250 ± 0.000, worst 0.250",) * 3
+    assert rows["PDS (paper, open loop)"] == ("–", "0.91", "0.99")
+    assert rows["BC (paper)"] == ("–", "0.70", "0.95")
 
 
 def test_each_table_asks_for_its_own_kinds_of_goals_alone():

@@ -66,8 +66,8 @@ class BabyAIWorld:
     ``level`` names one of Minigrid's own levels (`STOCK_LEVELS`); without it the
     room is the paper's, with ``objects`` things and ``doors``. ``goals`` is
     ``mission``, of which Minigrid's verifier says whether it is accomplished, or a
-    kind of goal that no mission states (`UNSEEN`): then the same formula with exact
-    modules judges Minigrid's state. No goal holds at the start.
+    kind of goal that no mission states (`UNSEEN`), or a formula: then the same formula
+    with exact modules judges Minigrid's state. No goal holds at the start.
     """
 
     def __init__(
@@ -81,7 +81,8 @@ class BabyAIWorld:
     ) -> None:
         if not isinstance(sketch, Domain):
             _choose("sketch", sketch, sorted(path.stem for path in SKETCHES.glob("*.pdsketch")))
-        _choose("goals", goals, (MISSION, *UNSEEN))
+        if not goals.lstrip().startswith("("):
+            _choose("goals", goals, (MISSION, *UNSEEN))
         if level is not None:
             _choose("level", level, STOCK_LEVELS)
         for name, value in {"objects": objects, "doors": doors, "max_steps": max_steps}.items():
@@ -128,7 +129,8 @@ class BabyAIWorld:
             # The paper's room is furnished so that no mission is accomplished at the start.
             return self.level is None or not self._holds()
         seen = observe(self.env, self._scene)
-        goal = UNSEEN[self.goals](things_of(seen), self.env.np_random)
+        make = UNSEEN.get(self.goals)
+        goal = self.goals if make is None else make(things_of(seen), self.env.np_random)
         self.goal = goal or ""
         return goal is not None and not self._holds()
 

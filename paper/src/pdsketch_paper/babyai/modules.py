@@ -18,7 +18,7 @@ from pdsketch_paper.babyai.goals import COLOURS
 from pdsketch_paper.babyai.observation import GONE, HELD
 
 Module = Callable[..., Tensor]
-SketchName = Literal["base", "abs", "rob"]
+SketchName = Literal["base", "abs", "rob", "latent"]
 
 _TYPE, _COLOUR, _STATE = 0, 1, 2
 _CODES = {"door": 4, "key": 5, "ball": 6, "box": 7}

@@ -157,6 +157,33 @@ def picture_of(observation: Observation) -> NDArray[Any]:
     return found.reshape(*observation.robot_direction.shape, SIDE, SIDE, 3)
 
 
+PIXELS: Final = 64
+"""Along one side of a picture as Minigrid draws it; DreamerV2's."""
+
+
+def pixels_of(observation: Observation) -> NDArray[Any]:
+    """``[(states,) y, x, 3]``: Minigrid's own drawing of the cells that `picture_of` shows."""
+    cells = picture_of(observation)
+    codes, which = np.unique(cells.reshape(-1, 3), axis=0, return_inverse=True)
+    tiles = np.stack([_tile(*map(int, code)) for code in codes])
+    side = tiles.shape[1]
+    drawn = tiles[which].reshape(-1, SIDE, SIDE, side, side, 3)  # x first
+    drawn = drawn.transpose(0, 2, 3, 1, 4, 5).reshape(-1, SIDE * side, SIDE * side, 3)
+    found = np.zeros((len(drawn), PIXELS, PIXELS, 3), dtype=np.float32)
+    found[:, : SIDE * side, : SIDE * side] = drawn
+    return found.reshape(*cells.shape[:-3], PIXELS, PIXELS, 3)
+
+
+@cache
+def _tile(kind: int, colour: int, state: int) -> NDArray[Any]:
+    from minigrid.core.grid import Grid
+    from minigrid.core.world_object import WorldObj
+
+    thing = None if kind in (_EMPTY[0], _AGENT[0]) else WorldObj.decode(kind, colour, state)
+    direction = state if kind == _AGENT[0] else None
+    return np.asarray(Grid.render_tile(thing, direction, tile_size=PIXELS // SIDE))
+
+
 SKETCHES = Path(__file__).parent / "sketches"
 
 _ONE_HOT_SIZES = (11, 6, 3)  # PDS-Base: type, colour, state
@@ -164,11 +191,14 @@ _DOOR, _OPEN = 4, 0
 
 
 @cache
-def load_sketch(name: str) -> Domain:
-    """One of the sketches that ship with the package: ``base``, ``abs``, ``rob`` or ``image``."""
-    from pdsketch.lang import load_domain
+def load_sketch(name: str, *, walls: bool = True) -> Domain:
+    """One of the sketches that ship with the package; ``walls=False``: without walls among the objects."""
+    from pdsketch.lang import load_domain, parse_domain
 
-    return load_domain(SKETCHES / f"{name}.pdsketch")
+    path = SKETCHES / f"{name}.pdsketch"
+    if walls:
+        return load_domain(path)
+    return parse_domain(path.read_text(encoding="utf-8").replace("item wall - thing", "item - thing"))
 
 
 def objects_of(domain: Domain, observation: Observation) -> dict[str, list[str]]:
@@ -184,18 +214,20 @@ def values_of(domain: Domain, observation: Observation) -> dict[str, NDArray[Any
     pose, code = observation.item_pose, observation.item_code
     robot, direction = observation.robot_pose[..., None, :], observation.robot_direction[..., None]
     if "view" in domain.predicates:
+        if domain.predicates["view"].type.choices is None:
+            return {"view": pixels_of(observation)}
         return {"view": picture_of(observation).reshape(*observation.robot_direction.shape, -1)}
     if "robot-feature" in domain.predicates:
         return _undivided(robot, direction, pose, code)
-    time, walls = pose.shape[:-2], observation.wall_pose.shape[0]
-    code = np.concatenate([code, np.broadcast_to(observation.wall_code, (*time, walls, 3))], axis=-2)
+    if "wall" in domain.hierarchy.parents:
+        time, walls = pose.shape[:-2], observation.wall_pose.shape[0]
+        code = np.concatenate([code, np.broadcast_to(observation.wall_code, (*time, walls, 3))], axis=-2)
+        pose = np.concatenate([pose, np.broadcast_to(observation.wall_pose, (*time, walls, 2))], axis=-2)
     values: dict[str, NDArray[Any]] = {
         "robot-pose": robot,
         "robot-direction": direction,
-        "item-pose": np.concatenate(
-            [pose, np.broadcast_to(observation.wall_pose, (*time, walls, 2))], axis=-2
-        ),
-        "item-feature": code,
+        "item-pose": pose,
+        "item-code" if "item-code" in domain.predicates else "item-feature": code,
     }
     if "is-obstacle" in domain.predicates:
         values["is-obstacle"] = ~((code[..., 0] == _DOOR) & (code[..., 2] == _OPEN))

@@ -107,18 +107,20 @@ def is_picture(predicate: Predicate, shape: tuple[int, ...]) -> bool:
 class Convolutions(nn.Module):
     """Pictures ``[..., h, w, c]``, standardised → ``[..., width]``, of the scale of other features.
 
-    Means over pixels have few weights: what a hundred demonstrations show is learned by heart else.
+    Means over pixels have few weights: what a hundred demonstrations show is learned by heart else. Where a
+    picture shows the ``whole`` state, and not one object, it matters where something is.
     """
 
-    def __init__(self, shape: tuple[int, ...], width: int) -> None:
+    def __init__(self, shape: tuple[int, ...], width: int, *, whole: bool = False) -> None:
         super().__init__()
-        channels = shape[-1]
+        height, wide, channels = shape
         layers: list[nn.Module] = []
         for outputs in _CHANNELS:
             layers += [nn.Conv2d(channels, outputs, 3, stride=2, padding=1), nn.ReLU()]
-            channels = outputs
-        pooled = [nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(channels, width), nn.LayerNorm(width)]
-        self.layers = nn.Sequential(*layers, *pooled)
+            height, wide, channels = (height + 1) // 2, (wide + 1) // 2, outputs
+        size = height * wide * channels if whole else channels
+        layers += [] if whole else [nn.AdaptiveAvgPool2d(1)]
+        self.layers = nn.Sequential(*layers, nn.Flatten(), nn.Linear(size, width), nn.LayerNorm(width))
 
     def forward(self, pictures: Tensor) -> Tensor:
         """The features of each picture."""
@@ -318,7 +320,7 @@ class Presented(nn.Module):
         self.register_buffer("scale", torch.ones(size))
         self.project: nn.Module
         if is_picture(predicate, shape):
-            self.project = Convolutions(shape, width)
+            self.project = Convolutions(shape, width, whole=not predicate.parameters)
         else:
             self.project = nn.Linear(size, width, bias=False)
             nn.init.normal_(self.project.weight, std=_FIRST_SCALE)

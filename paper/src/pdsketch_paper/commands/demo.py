@@ -14,6 +14,7 @@ from pdsketch.lang import error
 PURPOSE = "see the whole system at work in a minute"
 EXAMPLE = """
 pdsketch demo -o demo
+pdsketch demo --goal "(exists (?o - item) (and (is-red ?o) (is-box ?o) (robot-holding agent ?o)))"
 """
 
 
@@ -23,6 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_world_option(parser)
     parser.add_argument("-o", "--output", default="demo", metavar="DIR", help="the folder to write (demo)")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="another seed, another run")
+    parser.add_argument("--goal", metavar="FORMULA", help="a goal of yours: planned for, and shown first")
     parser.add_argument(
         "--quick", action="store_true", help="a smoke run: little data and training, poor plans"
     )
@@ -39,10 +41,13 @@ def run(args: argparse.Namespace) -> int:
     import_large("torch", "pdsketch.training.fitting")
     from pdsketch_paper.experiments.demo import DemoConfig, run_demo
 
-    config = DemoConfig(seed=args.seed, **options)
+    config = DemoConfig(seed=args.seed, goal=args.goal, **options)
     if args.quick:
-        config = replace(config, episodes=40, steps=20, problems=4, unseen=1, max_expansions=100)
+        config = replace(config, episodes=40, steps=20, problems=4, unseen=1, max_expansions=50)
     demo = run_demo(config, Path(args.output), output.say)
-    text = f"{demo.table.markdown()}\n{demo.page} shows it ({demo.seconds:.0f} s)"
+    plan = f"The plan for the goal that you typed:\n\n{demo.typed}\n\n" if demo.typed else ""
+    tables = f"{demo.table.markdown()}\n{demo.counted.markdown()}"
+    text = f"{tables}\n{plan}{demo.page} shows it ({demo.seconds:.0f} s)"
     payload = {"ok": True, **demo.table.as_json(), "page": str(demo.page), "seconds": demo.seconds}
+    payload |= {"expansions": demo.counted.as_json(), **({"plan": demo.typed} if demo.typed else {})}
     return output.finish(output.OK, payload, json=args.json, text=text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pdsketch.cli import output
 from pdsketch.cli.imports import import_large
@@ -18,7 +18,8 @@ EXAMPLE = """
 pdsketch reproduce babyai-main --jobs 2
 pdsketch reproduce babyai-data --quick
 pdsketch reproduce babyai-data --finished
-pdsketch reproduce painting-main --quick
+pdsketch reproduce babyai-data --seeds 5,17,23
+pdsketch reproduce --all --quick --jobs 2
 pdsketch reproduce babyai-data --cluster ray://head:10001 --jobs 30
 """
 
@@ -28,9 +29,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "table",
         metavar="TABLE",
-        help="babyai-main, babyai-data, babyai-nodes, babyai-curves, babyai-unseen, babyai-stock, "
-        "babyai-transitions, babyai-factors, babyai-onpolicy, painting-main or painting-unseen",
+        nargs="?",
+        help="babyai-main, babyai-data, babyai-gap, painting-main, ao-rules …: an unknown one lists them",
     )
+    parser.add_argument("--all", action="store_true", help="every table; what is finished is not made again")
     parser.add_argument(
         "--quick", action="store_true", help="a smoke run: little data, few problems, one seed"
     )
@@ -76,26 +78,34 @@ def _seeds(text: str) -> tuple[int, ...]:
 
 def run(args: argparse.Namespace) -> int:
     """Run, print the table."""
+    if args.all != (args.table is None):
+        raise output.UsageError("name a table, or say --all")
     import_large("torch", "pdsketch.training.fitting")
-    from pdsketch_paper.experiments.reproduce import Request, experiment_of, reproduce, write_results
+    from pdsketch_paper.experiments.reproduce import EXPERIMENTS, experiment_of, reproduce, write_results
 
     options = given_options(args)
-    check_options(options, experiment_of(args.table).options, "the world of the demonstrations")
-    request = Request(
-        args.table,
-        Path(args.output),
-        args.seeds,
-        args.quick,
-        max(1, args.jobs),
-        options,
-        args.cluster,
-        args.finished,
-    )
-    output.when_interrupted(lambda _: _kept(request))
-    table = reproduce(request, output.say)
+    if args.all and options:
+        raise output.UsageError("--world-option is for one table: they have not all the same world")
+    made = []
+    for name in EXPERIMENTS if args.all else (args.table,):
+        check_options(options, experiment_of(name).options, "the world of the demonstrations")
+        request = _request(name, args, options)
+        output.when_interrupted(lambda _, request=request: _kept(request))
+        if args.all:
+            output.say(f"{name}:")
+        made.append(reproduce(request, output.say))
     if args.page:
         write_results(request.place, Path(args.page))
-    return output.finish(output.OK, {"ok": True, **table.as_json()}, json=args.json, text=table.markdown())
+    text = "\n".join(table.markdown() for table in made)
+    found = {"tables": [table.as_json() for table in made]} if args.all else made[0].as_json()
+    return output.finish(output.OK, {"ok": True, **found}, json=args.json, text=text)
+
+
+def _request(table: str, args: argparse.Namespace, options: dict[str, Any]) -> Request:
+    from pdsketch_paper.experiments.reproduce import Request
+
+    folder, jobs = Path(args.output), max(1, args.jobs)
+    return Request(table, folder, args.seeds, args.quick, jobs, options, args.cluster, args.finished)
 
 
 def _kept(request: Request) -> output.Kept:

@@ -22,7 +22,8 @@ from pdsketch_paper.babyai.goals import UNSEEN
 from pdsketch_paper.babyai.modules import SketchName, rob_functions
 from pdsketch_paper.babyai.observation import load_sketch
 from pdsketch_paper.babyai.world import problem_seed
-from pdsketch_paper.experiments.runs import fit_model, in_both_loops
+from pdsketch_paper.experiments.methods import OURS, Method, fit_model, modules_of
+from pdsketch_paper.experiments.runs import in_both_loops
 
 MOST_STEPS = 64
 """An episode that acts longer than this has failed."""
@@ -47,6 +48,7 @@ class TrainConfig:
     learning_rate: float = 3e-3
     objects: int = 4
     doors: int = 4
+    method: Method = OURS
 
 
 @final
@@ -63,14 +65,16 @@ class SearchConfig:
 
 def train(config: TrainConfig) -> tuple[Model, Report]:
     """A model trained on fresh demonstrations, and the report of its fit."""
-    world = BabyAIWorld(config.objects, config.doors, config.sketch)
-    model = new_model(config.sketch, config.seed)
+    model = new_model(config.sketch, config.seed, config.method)
+    world = BabyAIWorld(config.objects, config.doors, model.domain)
     return fit_model(model, world.demonstrations(config.episodes, config.seed), config)
 
 
-def new_model(sketch: SketchName, seed: int) -> Model:
-    """An untrained model: default networks in every blank, and PDS-Rob's functions where it names them."""
-    return Model(load_sketch(sketch), modules=rob_functions() if sketch == "rob" else {}, seed=seed)
+def new_model(sketch: SketchName, seed: int, method: Method = OURS) -> Model:
+    """An untrained model, and PDS-Rob's functions where it names them: its rules need walls, too."""
+    domain = load_sketch(sketch, walls=method.walls or sketch == "rob")
+    given = rob_functions() if sketch == "rob" else {}
+    return Model(domain, modules={**given, **modules_of(domain, method, seed)}, seed=seed)
 
 
 def planner(

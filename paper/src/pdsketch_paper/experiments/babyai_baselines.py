@@ -1,13 +1,10 @@
-"""BabyAI without a model of the world: agents that learn from the same demonstrations, and their settings.
-
-Settings are tried on problems that are in no table. The transformers take those of behaviour cloning.
-"""
+"""BabyAI without a model of the world: agents that learn from the same demonstrations."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby, product
+from itertools import groupby
 from typing import Any, Final, cast, final
 
 import torch
@@ -17,14 +14,16 @@ from pdsketch_paper.babyai.adapter import BabyAIWorld
 from pdsketch_paper.baselines.network import AgentBaseline
 from pdsketch_paper.baselines.training import AgentKind, train_baseline
 from pdsketch_paper.experiments.babyai import MOST_STEPS, held_out
-from pdsketch_paper.experiments.babyai_onpolicy import QUICK_PPO, PPOConfig, measure_ppo
-from pdsketch_paper.experiments.runs import LOOKED_AT, ExperimentRun, Seeds, runs_of, seeds_for
+from pdsketch_paper.experiments.runs import LOOKED_AT, ExperimentRun, Seeds, seeds_for
 from pdsketch_paper.experiments.tables import Records, ResultTable, made_by, spread
 
 CLONES: Mapping[AgentKind, str] = {"bc": "BC", "dt-s": "DT (S)", "dt-s+f": "DT (S+F)"}
 """Agents that learn demonstrated actions and nothing else."""
 
-AGENTS: Mapping[str, str] = {**{str(kind): name for kind, name in CLONES.items()}, "dreamer": "Dreamer"}
+AGENTS: Mapping[str, str] = {
+    **{str(kind): name for kind, name in CLONES.items()},
+    "dreamer": "Dreamer, object-centric, with cloning",
+}
 
 SEEN = ("robot", "item")
 """The types of the objects that are nodes: the walls of a room are always in the same places."""
@@ -91,7 +90,7 @@ def trained(config: BaselineConfig | DreamerConfig) -> AgentBaseline:
     if isinstance(config, DreamerConfig):
         kind, world = "dreamer", BabyAIWorld(config.objects, config.doors, config.sketch)
         own: dict[str, Any] = {
-            "types": ["robot"] if config.sketch == "image" else SEEN,
+            "types": SEEN if config.sketch == "abs" else ["robot"],
             "validation": 0.1,
             "device": fastest_device(),
             "cloning": config.cloning,
@@ -165,6 +164,9 @@ CLONING: Final = 10.0
 PRACTICE: Final = 3_000
 """Environment steps of the row with practice, after all demonstrations."""
 
+PRACTICE_OF_PAPER: Final = 100_000
+"""Environment steps of the row that has pictures and no cloning."""
+
 BOTH: Final = ((4, 4), (8, 6))
 """Rooms, by objects and doors: as in training, and fuller ones."""
 
@@ -210,8 +212,12 @@ DREAMER_ROWS: Final = (
     DreamerConfig(environment_steps=PRACTICE),
     DreamerConfig(cloning=0.0),
     DreamerConfig(sketch="image"),
+    _of_size(100, sketch="pixels", cloning=0.0, environment_steps=PRACTICE_OF_PAPER),
 )
-"""Fewer demonstrations with practice, imagination alone, and pictures."""
+"""Fewer demonstrations with practice, imagination alone, codes of cells, and DreamerV2's own way."""
+
+SEES: Final = {"abs": "objects", "image": "codes of cells", "pixels": "64×64 pixels"}
+"""What a Dreamer sees, by its sketch."""
 
 
 def fastest_device() -> str:
@@ -271,7 +277,7 @@ def dreamer_table(records: Records) -> ResultTable:
         results = [record["result"] for record in some]
         rows.append(
             (
-                "picture" if config["sketch"] == "image" else "objects",
+                SEES[config["sketch"]],
                 f"{config['episodes']:,}",
                 f"{config['environment_steps']:,}",
                 f"{config['cloning']:g}",
@@ -293,120 +299,3 @@ def dreamer_table(records: Records) -> ResultTable:
         *("held-out accuracy", "seconds"),
     )
     return ResultTable("BabyAI: Dreamer", note, head, tuple(rows))
-
-
-TEMPERATURES = (0.0, 0.5, 1.0)
-
-CLONE_SETTINGS = ((1e-3, 1e-2), (2e-3, 1e-2), (2e-3, 1e-1))
-"""Learning rates and weight decays; the temperatures are tried with each."""
-
-DREAMER_SETTINGS = ((1e-3, 1.0), (2e-3, 1.0), (2e-3, 10.0))
-"""Learning rates and weights of cloning."""
-
-PPO_SETTINGS = ((1e-3, 1e-2), (3e-4, 1e-2), (1e-3, 1e-3))
-"""Learning rates and weights of the entropy; the library's own are 3e-4 and 0."""
-
-PPO_STEPS = 600_000
-"""Environment steps of each."""
-
-SEED = 100
-"""Of demonstrations and problems: no table has it."""
-
-
-def measure_settings(config: BaselineConfig | DreamerConfig) -> dict[str, Any]:
-    """Train once, then act at each temperature."""
-    agent = trained(config)
-    return {
-        "held_out": agent.notes["held_out_score"],
-        **{str(temperature): acted(agent, config, temperature) for temperature in TEMPERATURES},
-    }
-
-
-def measure_dreamer_settings(config: DreamerConfig) -> dict[str, Any]:
-    """The same of a Dreamer, whose runs are kept under this name."""
-    return measure_settings(config)
-
-
-SETTING_SIZES = (1000, 10000)
-"""Numbers of demonstrations."""
-
-
-_TRIED: Final[Mapping[str, Any]] = {"problems": 200, "split": "valid", "seed": SEED}
-
-
-def settings_runs(quick: bool) -> list[ExperimentRun[BaselineConfig]]:
-    """Behaviour cloning: a run for each setting and number of demonstrations; transformers take the same."""
-    configs = {
-        f"settings-bc-{size}-{number}": BaselineConfig(
-            "bc", size, steps=STEPS[size], learning_rate=rate, weight_decay=decay, **_TRIED
-        )
-        for size, (number, (rate, decay)) in product(SETTING_SIZES, enumerate(CLONE_SETTINGS))
-    }
-    return runs_of(measure_settings, configs, quick, episodes=10, steps=2, problems=1)
-
-
-def dreamer_settings_runs(quick: bool) -> list[ExperimentRun[DreamerConfig]]:
-    """The same of a Dreamer."""
-    configs = {
-        f"settings-dreamer-{size}-{number}": _of_size(size, learning_rate=rate, cloning=cloning, **_TRIED)
-        for size, (number, (rate, cloning)) in product(SETTING_SIZES, enumerate(DREAMER_SETTINGS))
-    }
-    return runs_of(measure_dreamer_settings, configs, quick, episodes=10, steps=2, batch=4, problems=1)
-
-
-def ppo_settings_runs(quick: bool) -> list[ExperimentRun[PPOConfig]]:
-    """The same of PPO, which has no demonstrations."""
-    configs = {
-        f"settings-ppo-{number}": PPOConfig(steps=PPO_STEPS, learning_rate=rate, entropy=entropy, **_TRIED)
-        for number, (rate, entropy) in enumerate(PPO_SETTINGS)
-    }
-    return runs_of(measure_ppo, configs, quick, **{**QUICK_PPO, "watched": 2, "problems": 2})
-
-
-def ppo_settings_table(records: Records) -> ResultTable:
-    """Success in the course of the environment steps, by setting."""
-    steps = [point["all_steps"] for point in records[0]["result"]["curve"]]
-    rows = [
-        (
-            f"{record['config']['learning_rate']:g}",
-            f"{record['config']['entropy']:g}",
-            *(f"{point['held_out']:.3f}" for point in record["result"]["curve"]),
-        )
-        for record in records
-    ]
-    config = records[0]["config"]
-    note = f"Seed {SEED}, {config['watched']} validation problems, by environment steps. {made_by(records)}"
-    head = ("learning rate", "entropy", *(f"{step:,}" for step in steps))
-    return ResultTable("BabyAI: settings of PPO", note, head, tuple(rows))
-
-
-def settings_table(records: Records) -> ResultTable:
-    """Success at each temperature, by setting and room."""
-    second = "cloning" if "cloning" in records[0]["config"] else "weight_decay"
-    rows = []
-    for record in records:
-        config, result = record["config"], record["result"]
-        held_out = result["held_out"]
-        rows.append(
-            (
-                str(config["episodes"]),
-                f"{config['learning_rate']:g}",
-                f"{config[second]:g}",
-                "–" if held_out is None else f"{held_out:.3f}",
-                *(
-                    f"{result[str(t)]['4+4']['success']:.3f} / {result[str(t)]['8+6']['success']:.3f}"
-                    for t in TEMPERATURES
-                ),
-            )
-        )
-    head = (
-        "demonstrations",
-        "learning rate",
-        second.replace("_", " "),
-        "held-out accuracy",
-        *(f"4+4 / 8+6, temperature {temperature:g}" for temperature in TEMPERATURES),
-    )
-    config = records[0]["config"]
-    note = f"Seed {SEED}, {config['problems']} validation problems a room. {made_by(records)}"
-    whose = "a Dreamer" if second == "cloning" else "behaviour cloning"
-    return ResultTable(f"BabyAI: settings of {whose}", note, head, tuple(rows))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import io
+import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, final
@@ -17,8 +18,10 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from pdsketch.act import learn
+from pdsketch.act import learn, rollout
 from pdsketch.extras import missing_extra
+from pdsketch.search import UntrainedWarning
+from pdsketch.tensor import Model
 from pdsketch_paper.babyai.adapter import BabyAIWorld
 from pdsketch_paper.babyai.data import ACTION_NAMES
 from pdsketch_paper.babyai.goals import COLOURS, mission_goal
@@ -30,11 +33,17 @@ from pdsketch_paper.experiments.babyai import (
     MOST_STEPS,
     TOLERANCE,
     SearchConfig,
+    TrainConfig,
     both_loops,
     held_out,
+    new_model,
+    planner,
+    worlds_for,
 )
+from pdsketch_paper.experiments.methods import OURS, PAPER, Method, fit_model
 from pdsketch_paper.experiments.runs import FRESH, ExperimentRun, Seeds, runs_of, seeds_for
 from pdsketch_paper.experiments.tables import (
+    Curves,
     Records,
     ResultTable,
     made_by,
@@ -237,7 +246,11 @@ WIDTH = 16
 @final
 @dataclass(frozen=True, slots=True)
 class OnPolicyConfig:
-    """One run. ``problems`` judge the last model, ``watched`` of them the model of each round."""
+    """One run. ``problems`` judge the last model, ``watched`` of them the model of each round.
+
+    Without ``replay`` it is the paper's: the agent follows its plans and does not explore, and each round
+    of ``first`` episodes trains on its own episodes alone, from the weights of the round before.
+    """
 
     sketch: SketchName = "abs"
     seed: int = 0
@@ -247,6 +260,8 @@ class OnPolicyConfig:
     batch: int = 256
     warm: bool = False
     subgoals: bool = True
+    replay: bool = True
+    method: Method = OURS
     max_expansions: int = 500
     watched: int = 200
     problems: int = 500
@@ -259,6 +274,8 @@ def measure_onpolicy(config: OnPolicyConfig, folder: Path | None = None) -> dict
 
     ``folder`` keeps the rounds of a run that is not finished.
     """
+    if not config.replay:
+        return _without_replay(config)
     domain, snap = load_sketch(config.sketch), config.sketch == "base"
     learned = learn(
         partial(BabyAIWorld, config.objects, config.doors, domain),
@@ -280,9 +297,34 @@ def measure_onpolicy(config: OnPolicyConfig, folder: Path | None = None) -> dict
         seed=config.seed,
     )
     search = SearchConfig(max_expansions=config.max_expansions, snap=snap)
+    return {"curve": learned.curve, "final": _last(learned.model, search, config)}
+
+
+def _last(model: Model, search: SearchConfig, config: OnPolicyConfig) -> dict[str, dict[str, float]]:
     problems = held_out(config.problems, config.seed)
-    final_ = both_loops(learned.model, problems, search, objects=config.objects, doors=config.doors)
-    return {"curve": learned.curve, "final": final_}
+    return both_loops(model, problems, search, objects=config.objects, doors=config.doors)
+
+
+def _without_replay(config: OnPolicyConfig) -> dict[str, Any]:
+    """Plan, follow the plan, train on what came of it, again."""
+    model, curve, steps = new_model(config.sketch, config.seed, config.method), [], 0
+    search = SearchConfig(max_expansions=config.max_expansions, k=WIDTH)
+    rooms = worlds_for(model, max(config.first, config.watched), objects=config.objects, doors=config.doors)
+    training = TrainConfig(
+        config.sketch, seed=config.seed, steps=config.fit_steps, batch=config.batch, method=config.method
+    )
+    for begin in range(0, config.episodes, config.first):
+        seeds = [problem_seed(config.seed, begin + i, "collect") for i in range(config.first)]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UntrainedWarning)
+            done = rollout(planner(model, search), rooms[: len(seeds)], seeds, MOST_STEPS)
+        fit_model(model, done, training)
+        steps += sum(done.steps)
+        watched = held_out(config.watched, config.seed)
+        found = rollout(planner(model, search, "closed"), rooms[: len(watched)], watched, MOST_STEPS)
+        at = {"all_episodes": begin + len(seeds), "all_steps": steps}
+        curve.append({**at, "held_out": found.summary["success"]})
+    return {"curve": curve, "final": _last(model, search, config)}
 
 
 ROWS: dict[str, tuple[str, str]] = {
@@ -291,9 +333,17 @@ ROWS: dict[str, tuple[str, str]] = {
     "abs-warm": ("PDS-Abs, warm starts", "0.06"),
     "abs-walks": ("PDS-Abs, no subgoals", "0.06"),
     "base": ("PDS-Base, no subgoals", "0.06"),
+    "rob-papers": ("PDS-Rob, paper's method", "0.99 within 10,000"),
+    "abs-papers": ("PDS-Abs, paper's method", "0.06"),
     "ppo": ("PPO", "0.99 within 200,000"),
 }
 """The rows with what the paper reports of them, in episodes."""
+
+_PAPERS: dict[str, Any] = {
+    **{"episodes": 960, "fit_steps": 200, "replay": False, "method": replace(PAPER, schedule=True)},
+    **{"watched": 50, "problems": 200},
+}
+"""The paper's method, with so many training steps a round."""
 
 _OWN: dict[str, dict[str, Any]] = {
     "rob": {"sketch": "rob"},
@@ -304,6 +354,8 @@ _OWN: dict[str, dict[str, Any]] = {
         **{"sketch": "base", "subgoals": False, "episodes": 240, "fit_steps": 600},
         **{"max_expansions": 200, "watched": 50, "problems": 200},
     },
+    "rob-papers": {"sketch": "rob", **_PAPERS},
+    "abs-papers": {"sketch": "abs", **_PAPERS},
 }
 """What tells the rows apart. The searches of PDS-Base fail and take long (an episode with subgoals more than
 five seconds), so that it has less of everything."""
@@ -391,6 +443,11 @@ def _how(row: str, config: Mapping[str, Any]) -> str:
     )
     if row == "ppo":
         return f"actions are drawn, closed loop, {tried}"
+    if not config["replay"]:
+        return (
+            f"the agent follows its plans, rounds of {config['first']} episodes that are not kept, "
+            f"{config['fit_steps']} training steps a round, {tried}"
+        )
     return (
         f"{config['first']} random walks first, {config['fit_steps']} training steps a round, at most "
         f"{config['max_expansions']} expansions a plan, {tried}"
@@ -398,6 +455,12 @@ def _how(row: str, config: Mapping[str, Any]) -> str:
 
 
 def onpolicy_plot(records: Records, path: Path) -> None:
-    """Lines of the held-out success over the number of episodes."""
-    series = {title: _curve(records, row) for row, (title, _) in ROWS.items()}
-    plot_lines(series, path, title="BabyAI: on-policy learning", x="episodes", y="held-out success")
+    """The held-out success over the number of episodes, a line for each seed."""
+    series: dict[str, Curves] = {
+        title: [
+            {point["all_episodes"]: point["held_out"] for point in record["result"]["curve"]}
+            for record in _of(records, row)
+        ]
+        for row, (title, _) in ROWS.items()
+    }
+    plot_lines({"BabyAI: on-policy learning": series}, path, x="episodes", y="held-out success")

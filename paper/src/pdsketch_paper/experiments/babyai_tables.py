@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from statistics import mean
@@ -27,33 +27,22 @@ from pdsketch_paper.experiments.babyai_baselines import (
     PRACTICE,
     baseline_runs,
     dreamer_runs,
-    dreamer_settings_runs,
     dreamer_table,
     dreamer_table_runs,
     of_baselines,
     of_models,
-    ppo_settings_runs,
-    ppo_settings_table,
     practice_runs,
-    settings_runs,
-    settings_table,
 )
+from pdsketch_paper.experiments.babyai_curves import TITLES, curve_plot, curve_runs, curve_table
 from pdsketch_paper.experiments.babyai_factors import factor_runs, factor_table
-from pdsketch_paper.experiments.babyai_nodes import (
-    TITLES,
-    curve_plot,
-    curve_runs,
-    curve_table,
-    node_plot,
-    node_runs,
-    node_table,
-)
 from pdsketch_paper.experiments.babyai_onpolicy import onpolicy_plot, onpolicy_runs, onpolicy_table
+from pdsketch_paper.experiments.methods import OURS, PAPER, Method
 from pdsketch_paper.experiments.runs import FRESH, ExperimentRun, Seeds, seeds_for
 from pdsketch_paper.experiments.tables import (
     Experiment,
     Records,
     ResultTable,
+    by_seed,
     every,
     made_by,
     plot_bars,
@@ -95,7 +84,7 @@ def trained_from(records: Records) -> str:
     return f"{TITLES[train['sketch']]} from {train['episodes']:,} demonstrations"
 
 
-ALL_AGENTS = {**AGENTS, "dreamer-online": f"Dreamer, {PRACTICE:,} steps of practice"}
+ALL_AGENTS = {**AGENTS, "dreamer-online": f"{AGENTS['dreamer']}, {PRACTICE:,} steps of practice"}
 
 PAPER_ROOMS: dict[str, tuple[str, str]] = {
     "base": ("0.82", "0.62"),
@@ -112,42 +101,30 @@ PAPER_SIZES: dict[str, dict[int, str]] = {
 """What the paper reports by number of demonstrations."""
 
 
+METHODS: dict[str, Method] = {"ours": OURS, "paper's method": PAPER}
+"""The rows of a model that are measured; those of the *paper* are its printed figures."""
+
+
 def main_table(records: Records) -> ResultTable:
     """Success in rooms as in training and in fuller ones, acting blindly and with replanning."""
-    models = of_models(records)
-    rows = [
-        (title, *_without_plan(records, kind), " / ".join(BASELINE_ROOMS[kind]))
-        for kind, title in ALL_AGENTS.items()
-    ]
-    rows += [
-        (
-            title,
-            *(
-                rate(values_at(models, room, loop, "success", sketch=sketch))
-                for room in ("4+4", "8+6")
-                for loop in LOOPS
-            ),
-            " / ".join(PAPER_ROOMS[sketch]),
-        )
-        for sketch, title in TITLES.items()
-    ]
-    head = (
-        "model",
-        "4+4 open loop",
-        "4+4 closed loop",
-        "8+6 open loop",
-        "8+6 closed loop",
-        "paper: 4+4 / 8+6",
-    )
+    models, rows = of_models(records), []
+    for kind, title in ALL_AGENTS.items():
+        found = [values_at(records, room, "success", kind=kind) for room in _SHOWN_ROOMS]
+        rows.append((title, "ours", *(cell for values in found for cell in ("", rate(values)))))
+        rows.append((title, "paper", *(cell for printed in BASELINE_ROOMS[kind] for cell in ("", printed))))
+    for sketch, title in TITLES.items():
+        for name, method in METHODS.items():
+            own = select(models, sketch=sketch, method=asdict(method))
+            found = [values_at(own, room, loop, "success") for room in _SHOWN_ROOMS for loop in LOOPS]
+            rows.append((title, name, *map(rate, found)))
+        rows.append((title, "paper", *(cell for printed in PAPER_ROOMS[sketch] for cell in (printed, ""))))
     (episodes,) = every(records, "episodes")
     trained = f"{episodes} demonstrations in rooms of 4 objects and 4 doors. "
+    head = ("model", "row", *(f"{room} {loop} loop" for room in _SHOWN_ROOMS for loop in LOOPS))
     return ResultTable("BabyAI: planning success", _success_note(records, trained), head, tuple(rows))
 
 
-def _without_plan(records: Records, kind: str) -> tuple[str, ...]:
-    """The cells of an agent that has no plan to carry out blindly."""
-    found = (values_at(records, room, "success", kind=kind) for room in ("4+4", "8+6"))
-    return tuple(cell for values in found for cell in ("", rate(values)))
+_SHOWN_ROOMS = ("4+4", "8+6")
 
 
 def _success_note(records: Records, trained: str = "") -> str:
@@ -163,11 +140,12 @@ def _success(records: Records, loop: str, room: str, **settings: Any) -> dict[st
         title: values_at(records, room, "success", kind=kind, **settings)
         for kind, title in ALL_AGENTS.items()
     }
-    models = of_models(records)
-    return found | {
-        title: values_at(models, room, loop, "success", sketch=sketch, **settings)
-        for sketch, title in TITLES.items()
-    }
+    for name, method in METHODS.items():
+        for sketch, title in TITLES.items():
+            own = {"sketch": sketch, "method": asdict(method), **settings}
+            label = title if name == "ours" else f"{title},\n{name}"
+            found[label] = values_at(of_models(records), room, loop, "success", **own)
+    return found
 
 
 def main_plot(records: Records, path: Path) -> None:
@@ -184,27 +162,32 @@ def data_table(records: Records) -> ResultTable:
     for kind, title in AGENTS.items():
         agents = select(records, kind=kind)
         found = (rate(values_at(agents, "4+4", "success", episodes=size)) for size in sizes)
-        rows.append((title, "", *found))
+        rows.append((title, "ours", "closed", *found))
         if kind in BASELINE_SIZES:
-            rows.append((title, "paper", *(BASELINE_SIZES[kind].get(size, "") for size in sizes)))
+            rows.append((title, "paper", "", *(BASELINE_SIZES[kind].get(size, "") for size in sizes)))
     for sketch, title in TITLES.items():
-        for loop in LOOPS:
-            own = select(models, sketch=sketch)
-            found = (rate(values_at(own, "4+4", loop, "success", episodes=size)) for size in sizes)
-            rows.append((title, loop + " loop", *found))
-        rows.append((title, "paper", *(PAPER_SIZES[sketch].get(size, "") for size in sizes)))
-    head = ("model", "acting", *(f"{size} episodes" for size in sizes))
+        for name, method in METHODS.items():
+            own = select(models, sketch=sketch, method=asdict(method))
+            for loop in LOOPS:
+                found = (rate(values_at(own, "4+4", loop, "success", episodes=size)) for size in sizes)
+                rows.append((title, name, loop, *found))
+        rows.append((title, "paper", "open", *(PAPER_SIZES[sketch].get(size, "") for size in sizes)))
+    head = ("model", "row", "loop", *(f"{size} episodes" for size in sizes))
     return ResultTable(
         "BabyAI: success by number of demonstrations", _success_note(records), head, tuple(rows)
     )
 
 
 def data_plot(records: Records, path: Path) -> None:
-    """Lines of the open-loop success over the number of demonstrations."""
+    """Lines of the open-loop success over the number of demonstrations: ours, and the paper's method."""
     found = {size: _success(records, "open", "4+4", episodes=size) for size in every(records, "episodes")}
-    titles = (*AGENTS.values(), *TITLES.values())
-    series = {title: {size: found[size][title] for size in found} for title in titles}
-    plot_lines(series, path, title="BabyAI: success (models: open loop)", x="demonstrations", y="success")
+    titles = [title for title in next(iter(found.values())) if "practice" not in title]
+    series = {t.replace("\n", " "): by_seed({size: found[size][t] for size in found}) for t in titles}
+    panels = {
+        "agents": {t: s for t, s in series.items() if "PDS" not in t},
+        "models": {t: s for t, s in series.items() if "PDS" in t},
+    }
+    plot_lines(panels, path, x="demonstrations", y="success, open loop (agents: closed)")
 
 
 STEPS: dict[SketchName, dict[int, int]] = {
@@ -265,28 +248,37 @@ def measure(config: Config) -> dict[str, Any]:
 
 def run(train_config: TrainConfig, quick: bool, **settings: Any) -> ExperimentRun[Config]:
     """A run under a name that says what was trained."""
-    name = f"{train_config.sketch}-{train_config.episodes}-seed{train_config.seed}"
+    own = "" if train_config.method == OURS else "-papers"
+    name = f"{train_config.sketch}{own}-{train_config.episodes}-seed{train_config.seed}"
     # PDS-Base predicts every number afresh: its floats are rounded to values that were seen.
-    search = SearchConfig(snap=train_config.sketch == "base")
+    search = SearchConfig(snap=train_config.sketch == "base" and train_config.method.snap)
     if quick:
         search = replace(search, max_expansions=QUICK_EXPANSIONS)
         settings |= {"unseen_expansions": QUICK_EXPANSIONS, "stock_expansions": QUICK_EXPANSIONS}
     return ExperimentRun(name, measure, Config(train_config, search, **settings))
 
 
-def _train(sketch: SketchName, episodes: int, seed: int, quick: bool) -> TrainConfig:
+def training(sketch: SketchName, episodes: int, seed: int, quick: bool, method: Method = OURS) -> TrainConfig:
+    """How a model of the tables is trained."""
     if quick:
-        return TrainConfig(sketch, 10 + episodes // 500, seed, steps=20)
-    return TrainConfig(sketch, episodes, seed, STEPS[sketch][episodes])
+        return TrainConfig(sketch, 10 + episodes // 500, seed, steps=20, method=method)
+    return TrainConfig(sketch, episodes, seed, STEPS[sketch][episodes], method=method)
 
 
 def success_runs(sizes: Sequence[int], seeds: Seeds, quick: bool) -> list[ExperimentRun[Any]]:
     """A run per sketch or agent, number of demonstrations and seed."""
+    problems = 6 if quick else 500
     models: list[ExperimentRun[Any]] = [
-        run(_train(sketch, size, seed, quick), quick, problems=6 if quick else 500, rooms=_rooms(size))
+        run(
+            training(sketch, size, seed, quick, method),
+            quick,
+            problems=problems,
+            rooms=_rooms(size),
+        )
+        for method in METHODS.values()
         for size in sizes
         for sketch in reversed(TITLES)
-        for seed in seeds_for(seeds, SEEDS[size], quick)
+        for seed in seeds_for(seeds, SEEDS[size] if method == OURS else FRESH[:3], quick)
     ]
     larger = [size for size in sizes if size > SIZES[0]]
     rooms = [_rooms(size) for size in larger]
@@ -311,7 +303,7 @@ def check_runs(seeds: Seeds, quick: bool) -> list[ExperimentRun[Config]]:
     """PDS-Abs from 1,000 demonstrations, tried on everything but missions."""
     unseen, stock, transitions = (1, 1, 100) if quick else (12, 40, 10_000)
     return [
-        run(_train("abs", 1000, seed, quick), quick, unseen=unseen, stock=stock, transitions=transitions)
+        run(training("abs", 1000, seed, quick), quick, unseen=unseen, stock=stock, transitions=transitions)
         for seed in seeds_for(seeds, FRESH[:3], quick)
     ]
 
@@ -381,7 +373,6 @@ def transition_table(records: Records) -> ResultTable:
 EXPERIMENTS: dict[str, Experiment] = {
     "babyai-main": Experiment(main_runs, main_table, main_plot),
     "babyai-data": Experiment(lambda seeds, quick: success_runs(SIZES, seeds, quick), data_table, data_plot),
-    "babyai-nodes": Experiment(node_runs, node_table, node_plot),
     "babyai-curves": Experiment(curve_runs, curve_table, curve_plot),
     "babyai-unseen": Experiment(check_runs, unseen_table),
     "babyai-stock": Experiment(check_runs, stock_table),
@@ -389,8 +380,5 @@ EXPERIMENTS: dict[str, Experiment] = {
     "babyai-factors": Experiment(factor_runs, factor_table),
     "babyai-onpolicy": Experiment(onpolicy_runs, onpolicy_table, onpolicy_plot),
     "babyai-dreamer": Experiment(dreamer_table_runs, dreamer_table),
-    "babyai-settings": Experiment(lambda _, quick: settings_runs(quick), settings_table),
-    "babyai-settings-dreamer": Experiment(lambda _, quick: dreamer_settings_runs(quick), settings_table),
-    "babyai-settings-ppo": Experiment(lambda _, quick: ppo_settings_runs(quick), ppo_settings_table),
 }
 """What ``pdsketch reproduce`` knows of BabyAI."""

@@ -10,17 +10,19 @@ import torch
 
 from pdsketch.act import Policy, rollout
 from pdsketch.nets import Offset
+from pdsketch.search import HeuristicSource
 from pdsketch.tensor import Model, StateBatch
 from pdsketch.training import Report
 from pdsketch_paper.baselines.network import AgentBaseline
 from pdsketch_paper.baselines.training import train_baseline
+from pdsketch_paper.experiments.methods import OURS, Method, fit_model, modules_of
 from pdsketch_paper.experiments.painting_tables import (
     PaintingBaselineConfig,
     PaintingLightConfig,
     PaintingSearch,
     PaintingTraining,
 )
-from pdsketch_paper.experiments.runs import fit_model, in_both_loops
+from pdsketch_paper.experiments.runs import in_both_loops
 from pdsketch_paper.painting.adapter import PaintingWorld, load_sketch
 from pdsketch_paper.painting.data import generate, table_seed
 from pdsketch_paper.painting.goals import RELATIONS
@@ -43,26 +45,36 @@ ANYTHING = 1e9
 that matters. A block that was not painted is not where it should be, either."""
 
 
-def new_painting_model(seed: int) -> Model:
-    """An untrained model: offsets as relations, default networks in every other blank."""
+def new_painting_model(seed: int, method: Method = OURS) -> Model:
+    """An untrained model: offsets as relations, as in the paper, and networks in every other blank."""
+    domain = load_sketch()
     offsets = {name: Offset(len(SPAN)) for name in (*RELATIONS, "inside")}
-    return Model(load_sketch(), modules=offsets, seed=seed)
+    modules = modules_of(domain, method, seed)
+    plain = {name: module for name, module in modules.items() if name.split("::")[1] not in offsets}
+    return Model(domain, modules={**plain, **offsets}, seed=seed)
 
 
 def train_painting(config: PaintingTraining) -> tuple[Model, Report]:
     """A model trained on fresh demonstrations, and the report of its fit."""
     world = PaintingWorld(config.blocks, config.bowls, images=config.images)
-    model = new_painting_model(config.seed)
-    demonstrations = world.demonstrations(config.episodes, config.seed)
+    model = new_painting_model(config.seed, config.method)
+    demonstrations = generate(
+        world, config.episodes, config.seed, judged=config.method.labels, brightness=config.brightness
+    )
     return fit_model(model, demonstrations, config, lookahead=config.lookahead)
 
 
-def painting_planner(model: Model, search: PaintingSearch, loop: Literal["open", "closed"]) -> Policy:
-    """The policy of the tables."""
+def painting_planner(
+    model: Model,
+    search: PaintingSearch,
+    loop: Literal["open", "closed"],
+    heuristic: HeuristicSource | None = None,
+) -> Policy:
+    """The policy of the tables; ``heuristic`` is one that no config can name."""
     return Policy(
         model,
         search=search.search,
-        heuristic=search.heuristic,
+        heuristic=heuristic or search.heuristic,
         tolerance={"item-pose": POSE_TOLERANCE, "container-image": ANYTHING, "item-feature": ANYTHING},
         options={
             "max_expansions": search.max_expansions,
@@ -122,14 +134,14 @@ def _agreement(model: Model, config: PaintingLightConfig, light: float) -> dict[
 def train_agent(config: PaintingBaselineConfig) -> AgentBaseline:
     """The agent of a run, trained from the episodes that a model of the same seed is fitted to.
 
-    It learns from the goals that were demonstrated alone. Others that came true on the way are of no use to
-    it: the second block's colour is there in the end, but the first steps were not taken for its sake.
+    Goals that came true on the way are of little use to it: the second block's colour is there in the end,
+    but the first steps were not taken for its sake.
     """
     world = PaintingWorld(config.blocks, config.bowls)
     return train_baseline(
         config.kind,
         world.domain,
-        generate(world, config.episodes, config.seed, judged=False),
+        generate(world, config.episodes, config.seed, judged=config.labels),
         config.steps,
         config.seed,
         batch=config.batch,

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from itertools import product
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, final
 
+from pdsketch_paper.experiments.methods import OURS, PAPER, Method
 from pdsketch_paper.experiments.runs import FRESH, LOOKED_AT, ExperimentRun, Seeds, runs_of, seeds_for
 from pdsketch_paper.experiments.tables import (
+    Curves,
     Experiment,
     Records,
     ResultTable,
+    by_seed,
     every,
     made_by,
     plot_lines,
@@ -32,7 +35,10 @@ AgentKind = Literal["bc", "dt-s"]
 @final
 @dataclass(frozen=True, slots=True)
 class PaintingTraining:
-    """One trained model: how many demonstrations, the seed of data and weights, and how it is fitted."""
+    """One trained model: how many demonstrations, the seed of data and weights, and how it is fitted.
+
+    The ``brightness`` of pictures is changed from episode to episode, by this part at most.
+    """
 
     episodes: int = 1000
     seed: int = 0
@@ -43,6 +49,8 @@ class PaintingTraining:
     blocks: int = 4
     bowls: int = 4
     images: str = "rasterised"
+    brightness: float = 0.0
+    method: Method = OURS
 
 
 @final
@@ -66,6 +74,7 @@ class PaintingConfig:
 
     ``blocks`` and ``bowls`` are those of the tables where it is tried (None: as many as in training), with so
     much noise of the controller: ``placement_noise`` in metres, ``lost_grips`` as a part of all lifts.
+    ``clutter`` of the blocks lie in the box already.
     """
 
     train: PaintingTraining
@@ -76,6 +85,7 @@ class PaintingConfig:
     bowls: int | None = None
     placement_noise: float = 0.002
     lost_grips: float = 0.0
+    clutter: int = 0
 
     def tried_in(self) -> dict[str, Any]:
         """The options of the worlds where it is tried."""
@@ -85,6 +95,7 @@ class PaintingConfig:
             "images": self.train.images,
             "placement_noise": self.placement_noise,
             "lost_grips": self.lost_grips,
+            "clutter": self.clutter,
         }
 
 
@@ -95,7 +106,8 @@ class PaintingBaselineConfig:
 
     Nothing is held out of its training: the demonstrator takes any block, so that held-out steps become
     less likely from the first passes on, while which bowl is meant is still being learned. It takes the
-    likeliest action (``temperature`` 0).
+    likeliest action (``temperature`` 0). With ``labels`` it learns from all formulas that came true, of which
+    a model is told, and not from the goals that were demonstrated alone.
     """
 
     kind: AgentKind
@@ -110,6 +122,7 @@ class PaintingBaselineConfig:
     problems: int = 100
     blocks: int = 4
     bowls: int = 4
+    labels: bool = False
 
 
 @final
@@ -122,7 +135,10 @@ class PaintingLightConfig:
     lights: tuple[float, ...]
 
 
-SIZES = (100, 1000)
+SIZES = (30, 100, 1000)
+
+FEW = 100
+"""Demonstrations of the tables that are about something else."""
 
 PROBLEMS, NOISY_PROBLEMS = 100, 50
 """Held-out tables for each kind of goal and seed; fewer where there are many settings of noise."""
@@ -138,13 +154,26 @@ AGENT_STEPS = 1000
 """Training steps of agents: from 100 demonstrations, the bowl that the goal means is the likeliest in 0.92 to
 1.00 of the held-out steps after 600 and in 0.95 to 1.00 after 1,000; from 1,000, in all of them after 600."""
 
-PAPER = {100: "0.91", 1000: "0.99"}
+PRINTED = {100: "0.91", 1000: "0.99"}
 PAPER_BASELINES = (("BC (paper)", "0.70", "0.95"), ("DT (paper)", "0.56", "0.97"))
 PAPER_UNSEEN = {"row of three": "0.99", "all painted": "0.98", "tower of three": "0.87"}
 """What the paper reports, for three kinds of goals that its figure shows: more objects, `forall`, stacks."""
 
 FULLER = 5
 """Blocks and bowls of the tables of unseen kinds of goals: one of each more than in demonstrations."""
+
+MOST_BOWLS, SLOTS = 8, 21
+"""A bowl of each colour, and the places where blocks begin."""
+
+HARD = (
+    *((kind, 2 * 4, 0) for kind in (PAIR, *UNSEEN)),
+    *((PAIR, 2 * 4, clutter) for clutter in (2, 4, 8)),
+    *((kind, SLOTS + 3, 3) for kind in (PAIR, "tower of three")),
+)
+"""Kinds of goals, blocks, and how many of these lie in the box: twice as many blocks and bowls as in
+demonstrations; a box with things in it, which the sketch says nothing of; more blocks than places."""
+
+HARD_PROBLEMS = 25
 
 PLACEMENT_NOISES = (0.002, 0.01, 0.02, 0.03)
 LOST_GRIPS = (0.0, 0.15)
@@ -155,6 +184,16 @@ MODES = ("rasterised", "rendered")
 LIGHTS, LIT_TABLES = (0.1, 0.3, 0.5), 250
 """How much brightness and lamps differ: in training, and more. With four blocks, so many tables are 1,000
 crops."""
+
+AUGMENTED = {"": 0.0, "-augmented": 0.5}
+"""How much the brightness of demonstrations is changed."""
+
+METHODS: dict[str, tuple[str, Method]] = {
+    "": ("PDS, ours", OURS),
+    "labels-": ("PDS, ours, demonstrated goals alone", replace(OURS, labels=False)),
+    "papers-": ("PDS, paper's method", PAPER),
+}
+"""The rows of models; the agents learn from demonstrated goals alone unless it is said."""
 
 _LOOPS = ("open", "closed")
 
@@ -178,7 +217,7 @@ def measure_baseline(config: PaintingBaselineConfig) -> dict[str, Any]:
     return measure_agent(config)
 
 
-def _runs(
+def runs_with(
     name: str,
     seeds: Seeds,
     quick: bool,
@@ -190,7 +229,7 @@ def _runs(
     """A run per seed of a model, of the fewest demonstrations unless ``training`` says otherwise."""
     runs: list[ExperimentRun[Any]] = []
     for seed in seeds_for(seeds, FRESH[:5], quick):
-        train = PaintingTraining(**{"episodes": SIZES[0], "seed": seed, **training})
+        train = PaintingTraining(**{"episodes": FEW, "seed": seed, **training})
         config = PaintingConfig(train, goals, problems, **settings)
         if quick:
             train = replace(train, episodes=4 + train.episodes // 500, steps=6, batch=16)
@@ -200,13 +239,18 @@ def _runs(
 
 
 def main_runs(seeds: Seeds, quick: bool) -> list[ExperimentRun[Any]]:
-    """A run per number of demonstrations and seed, of models and of agents."""
-    runs = [run for size in SIZES for run in _runs(f"{size}", seeds, quick, training={"episodes": size})]
-    for size, kind, seed in product(SIZES, AGENTS, seeds_for(seeds, LOOKED_AT, quick)):
-        config = PaintingBaselineConfig(kind, size, seed, AGENT_STEPS, problems=PROBLEMS)
-        if quick:
-            config = replace(config, episodes=4 + size // 500, steps=4, batch=8, problems=1)
-        runs.append(ExperimentRun(f"painting-{kind}-{size}-seed{seed}", measure_baseline, config))
+    """A run per row, number of demonstrations and seed, of models and of agents."""
+    runs = []
+    for size, (name, (_, method)) in product(SIZES, METHODS.items()):
+        training = {"episodes": size, "method": method}
+        runs += runs_with(f"{name}{size}", seeds, quick, training=training)
+    for labels, size, kind in product((False, True), SIZES, AGENTS):
+        for seed in seeds_for(seeds, LOOKED_AT, quick):
+            config = PaintingBaselineConfig(kind, size, seed, AGENT_STEPS, problems=PROBLEMS, labels=labels)
+            if quick:
+                config = replace(config, episodes=4 + size // 500, steps=4, batch=8, problems=1)
+            name = f"painting-{kind}{'-labels' * labels}-{size}-seed{seed}"
+            runs.append(ExperimentRun(name, measure_baseline, config))
     return runs
 
 
@@ -215,7 +259,25 @@ def unseen_runs(seeds: Seeds, quick: bool) -> list[ExperimentRun[Any]]:
     return [
         run
         for kind in UNSEEN
-        for run in _runs(kind.replace(" ", "-"), seeds, quick, (kind,), blocks=FULLER, bowls=FULLER)
+        for run in runs_with(kind.replace(" ", "-"), seeds, quick, (kind,), blocks=FULLER, bowls=FULLER)
+    ]
+
+
+def hard_runs(seeds: Seeds, quick: bool) -> list[ExperimentRun[Any]]:
+    """A run per setting and seed: fuller tables, and boxes in which something lies."""
+    return [
+        run
+        for kind, blocks, clutter in HARD
+        for run in runs_with(
+            f"hard-{kind.replace(' ', '-')}-{blocks}-{clutter}",
+            seeds,
+            quick,
+            (kind,),
+            HARD_PROBLEMS,
+            blocks=blocks,
+            bowls=MOST_BOWLS,
+            clutter=clutter,
+        )
     ]
 
 
@@ -225,13 +287,13 @@ def noise_runs(seeds: Seeds, quick: bool) -> list[ExperimentRun[Any]]:
     for lost, placement in product(LOST_GRIPS, PLACEMENT_NOISES):
         name, kinds = f"noise-{placement * 1000:g}mm-{lost:g}", (PAIR, "tower of three")
         noise: dict[str, Any] = {"placement_noise": placement, "lost_grips": lost}
-        runs += _runs(name, seeds, quick, kinds, NOISY_PROBLEMS, **noise)
+        runs += runs_with(name, seeds, quick, kinds, NOISY_PROBLEMS, **noise)
     return runs
 
 
 def image_runs(seeds: Seeds, quick: bool) -> list[ExperimentRun[Any]]:
     """A run per way in which pictures are made, and seed."""
-    return [run for mode in MODES for run in _runs(mode, seeds, quick, training={"images": mode})]
+    return [run for mode in MODES for run in runs_with(mode, seeds, quick, training={"images": mode})]
 
 
 def light(config: PaintingLightConfig) -> dict[str, Any]:
@@ -244,9 +306,10 @@ def light(config: PaintingLightConfig) -> dict[str, Any]:
 def light_runs(seeds: Seeds, quick: bool) -> list[ExperimentRun[PaintingLightConfig]]:
     """A run per seed, of the model of fewest demonstrations."""
     small: dict[str, Any] = {"episodes": 4, "steps": 6, "batch": 16} if quick else {}
-    own = seeds_for(seeds, FRESH[:5], quick)
-    training = [PaintingTraining(**{"episodes": SIZES[0], "seed": seed, **small}) for seed in own]
-    configs = {f"painting-light-seed{t.seed}": PaintingLightConfig(t, LIT_TABLES, LIGHTS) for t in training}
+    configs = {}
+    for seed, (name, brightness) in product(seeds_for(seeds, FRESH[:5], quick), AUGMENTED.items()):
+        training = PaintingTraining(**{"episodes": FEW, "seed": seed, "brightness": brightness, **small})
+        configs[f"painting-light{name}-seed{seed}"] = PaintingLightConfig(training, LIT_TABLES, LIGHTS)
     return runs_of(light, configs, quick, tables=2)
 
 
@@ -272,16 +335,24 @@ def main_table(records: Records) -> ResultTable:
     sizes = every(_models(records), "episodes")
     by_size = [select(records, episodes=size) for size in sizes]
     rows = [
-        (f"PDS, {loop} loop", *(rate(values_at(some, PAIR, loop, "success")) for some in by_size))
+        (
+            f"{title}, {loop} loop",
+            *(rate(values_at(some, PAIR, loop, "success", method=asdict(method))) for some in by_size),
+        )
+        for title, method in METHODS.values()
         for loop in _LOOPS
     ]
     rows += [
-        (name, *(rate(values_at(some, "success", kind=kind)) for some in by_size))
+        (
+            name + ", told what the models are" * labels,
+            *(rate(values_at(some, "success", kind=kind, labels=labels)) for some in by_size),
+        )
         for kind, name in AGENTS.items()
+        for labels in (False, True)
     ]
-    rows.append(("PDS (paper, open loop)", *(PAPER.get(size, "–") for size in sizes)))
+    rows.append(("PDS (paper, open loop)", *(PRINTED.get(size, "–") for size in sizes)))
     if tuple(sizes) == SIZES:
-        rows += PAPER_BASELINES
+        rows += [(name, "–", *printed) for name, *printed in PAPER_BASELINES]
     head = ("model", *(f"@{size}" for size in sizes))
     note = _note(records, f"{_tried(records)} Agents see the world after each action.")
     return ResultTable("Painting Factory: planning success", note, head, tuple(rows))
@@ -307,6 +378,23 @@ def unseen_table(records: Records) -> ResultTable:
     return ResultTable("Painting Factory: goals of unseen kinds", _note(records, more), head, rows)
 
 
+def hard_table(records: Records) -> ResultTable:
+    """By setting: success, and what it takes."""
+    rows = []
+    for kind, blocks, clutter in HARD:
+        own = [r for r in select(records, blocks=blocks, clutter=clutter) if kind in r["result"]]
+        cells = (rate(values_at(own, kind, loop, "success")) for loop in _LOOPS)
+        more = (spread(values_at(own, kind, "closed", what), 1) for what in ("replans", "expanded"))
+        rows.append((kind, str(blocks), str(clutter), *cells, *more))
+    head = ("goal", "blocks", "of them in the box", "open loop", "closed loop", "replans", "expanded")
+    problems, train = records[0]["config"]["problems"], records[0]["config"]["train"]
+    more_ = (
+        f"learned from {train['episodes']:,} demonstrations of pairs, with {train['blocks']} blocks and"
+        f" {train['bowls']} bowls; {problems} held-out tables a row and seed, with {MOST_BOWLS} bowls."
+    )
+    return ResultTable("Painting Factory: fuller tables", _note(records, more_), head, tuple(rows))
+
+
 def noise_table(records: Records) -> ResultTable:
     """By noise of the controller: success of pairs and towers in both loops."""
     kinds = records[0]["config"]["goals"]
@@ -328,17 +416,17 @@ def noise_table(records: Records) -> ResultTable:
 
 
 def noise_plot(records: Records, path: Path) -> None:
-    """Success against placement noise, a line per kind of goal, loop and part of lost grips."""
-    series = {}
-    for kind in records[0]["config"]["goals"]:
-        for loop in _LOOPS:
-            for lost in LOST_GRIPS:
-                own = select(records, lost_grips=lost)
-                series[f"{kind}, {loop}" + (f", {lost:.0%} lost" if lost else "")] = {
-                    noise * 100: values_at(own, kind, loop, "success", placement_noise=noise)
-                    for noise in PLACEMENT_NOISES
-                }
-    plot_lines(series, path, title="Painting Factory", x="placement noise (cm)", y="success")
+    """Success against placement noise: a panel per kind of goal, in it the loops and parts of lost grips."""
+    panels: dict[str, dict[str, Curves]] = {}
+    for kind, loop, lost in product(records[0]["config"]["goals"], _LOOPS, LOST_GRIPS):
+        own = select(records, lost_grips=lost)
+        panels.setdefault(kind, {})[f"{loop} loop, {lost:.0%} of grips lost"] = by_seed(
+            {
+                noise * 100: values_at(own, kind, loop, "success", placement_noise=noise)
+                for noise in PLACEMENT_NOISES
+            }
+        )
+    plot_lines(panels, path, x="placement noise (cm)", y="success")
 
 
 def image_table(records: Records) -> ResultTable:
@@ -356,7 +444,11 @@ def image_table(records: Records) -> ResultTable:
 def light_table(records: Records) -> ResultTable:
     """By light: the part of crops whose colour is named as it is."""
     lights, crops = list(records[0]["result"]), next(iter(records[0]["result"].values()))["crops"]
-    rows = [(f"± {float(name):.0%}", spread(values_at(records, name, "agreement"))) for name in lights]
+    kinds = [select(records, brightness=brightness) for brightness in AUGMENTED.values()]
+    rows = [
+        (f"± {float(name):.0%}", *(spread(values_at(own, name, "agreement")) for own in kinds))
+        for name in lights
+    ]
     train = records[0]["config"]["train"]
     note = (
         f"Learned from {train['episodes']:,} demonstrations in light of ± 10%; {crops:,} crops of held-out"
@@ -364,7 +456,8 @@ def light_table(records: Records) -> ResultTable:
         f" {made_by(records)}"
     )
     title = "Painting Factory: colours in changed light"
-    return ResultTable(title, note, ("brightness and lamp", "agreement"), tuple(rows))
+    head = ("brightness and lamp", "agreement", f"trained with brightness ± {AUGMENTED['-augmented']:.0%}")
+    return ResultTable(title, note, head, tuple(rows))
 
 
 _WORLD = ("blocks", "bowls")
@@ -372,6 +465,7 @@ _WORLD = ("blocks", "bowls")
 EXPERIMENTS: dict[str, Experiment] = {
     "painting-main": Experiment(main_runs, main_table, options=_WORLD),
     "painting-unseen": Experiment(unseen_runs, unseen_table, options=_WORLD),
+    "painting-hard": Experiment(hard_runs, hard_table, options=_WORLD),
     "painting-noise": Experiment(noise_runs, noise_table, noise_plot, options=_WORLD),
     "painting-images": Experiment(image_runs, image_table, options=_WORLD),
     "painting-light": Experiment(light_runs, light_table, options=_WORLD),

@@ -11,7 +11,7 @@ from typing import Any, Final, final
 
 from pdsketch.files import lock_file, make_folder, write_file, write_output
 from pdsketch.lang import did_you_mean, error
-from pdsketch_paper.experiments import babyai_tables, painting_tables
+from pdsketch_paper.experiments import ao_rules, babyai_tables, gap, nodes, painting_tables
 from pdsketch_paper.experiments.runs import ExperimentRun, Seeds, finished_runs, in_world, run_all
 from pdsketch_paper.experiments.tables import Experiment, ResultTable
 
@@ -20,7 +20,13 @@ REMARKS: Final = dict(re.findall(r"^## (\S+)\n\n(.*?)\n*(?=^## |\Z)", _REMARKS, 
 """What is to be said of a table beside its figures."""
 
 
-EXPERIMENTS: dict[str, Experiment] = {**babyai_tables.EXPERIMENTS, **painting_tables.EXPERIMENTS}
+EXPERIMENTS: dict[str, Experiment] = {
+    **babyai_tables.EXPERIMENTS,
+    **painting_tables.EXPERIMENTS,
+    **gap.EXPERIMENTS,
+    **nodes.EXPERIMENTS,
+    **ao_rules.EXPERIMENTS,
+}
 """What ``pdsketch reproduce`` knows."""
 
 

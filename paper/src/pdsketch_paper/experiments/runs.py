@@ -28,8 +28,6 @@ import pdsketch
 from pdsketch.act import Policy, World, rollout
 from pdsketch.files import make_folder, read_json, sweep, write_file
 from pdsketch.lang import Diagnostic, Error, error
-from pdsketch.tensor import Model
-from pdsketch.training import Report, Source, fit
 from pdsketch_paper.experiments.workers import do, on_cluster, share
 
 _PARTS = {"name", "function", "config", "result", "origin"}
@@ -103,20 +101,6 @@ def key_of(name: str, code: str, config: Mapping[str, Any]) -> str:
     text = json.dumps([code, config], sort_keys=True)
     digest = hashlib.sha256(text.encode()).hexdigest()[:10]
     return f"{name}-{digest}".replace("/", "-").replace(" ", "-")
-
-
-def fit_model(model: Model, episodes: Source, config: Any, **more: Any) -> tuple[Model, Report]:
-    """The model, fitted as the config of a run says, and the report of its fit."""
-    report = fit(
-        model,
-        episodes,
-        steps=config.steps,
-        batch=config.batch,
-        learning_rate=config.learning_rate,
-        seed=config.seed,
-        **more,
-    )
-    return model, report
 
 
 MEASURED: Final = ("success", "planned", "expanded", "steps", "replans")

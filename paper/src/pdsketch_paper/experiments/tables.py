@@ -101,17 +101,19 @@ def rate(values: Sequence[float]) -> str:
 @final
 @dataclass(frozen=True, slots=True)
 class ResultTable:
-    """A title, a line that says how it was made, a head and rows of text."""
+    """A title, a line that says how it was made, a head and rows; what is printed ``below`` as it is."""
 
     title: str
     note: str
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+    below: str = ""
 
     def markdown(self) -> str:
         """The table as Markdown."""
         lines = [f"## {self.title}", "", self.note, "", _line(self.head), _line(["---"] * len(self.head))]
         lines += [_line(row) for row in self.rows]
+        lines += ["", "```", self.below.rstrip(), "```"] if self.below else []
         return "\n".join(lines) + "\n"
 
     def as_json(self) -> dict[str, Any]:
@@ -128,59 +130,72 @@ def _line(cells: Sequence[str]) -> str:
     return "| " + " | ".join(cells) + " |"
 
 
-Series = Mapping[str, Mapping[Any, Sequence[float]]]
-"""By name and x: the values, of which the mean and the deviation are drawn."""
+Curves = Sequence[Mapping[Any, float]]
+"""A curve for each seed: y by x."""
 
 
-def plot_lines(series: Series, path: Path, *, title: str, x: str, y: str, scale: str = "log") -> None:
-    """A line per series that has points, with its deviation."""
-    figure, axes = _axes(title, x, y)
-    for name, by_x in series.items():
-        points = [(x, mean(values), _deviation(values)) for x, values in sorted(by_x.items()) if values]
-        if not points:
-            continue
-        xs, ys, errors = zip(*points, strict=True)
-        axes.errorbar(xs, ys, yerr=errors, marker="o", capsize=3, label=name)
-    axes.set_xscale(scale)
-    _write(figure, axes, path)
+def by_seed(values: Mapping[Any, Sequence[float]]) -> Curves:
+    """The curves of values by x, which stand in the order of seeds; what a seed lacks is left out."""
+    longest = max(map(len, values.values()), default=0)
+    return [{x: ys[i] for x, ys in sorted(values.items()) if i < len(ys)} for i in range(longest)]
+
+
+def plot_lines(
+    panels: Mapping[str, Mapping[str, Curves]], path: Path, *, x: str, y: str, scale: str = "log"
+) -> None:
+    """A panel each under its title; of a name a thin line for each seed and, over the same x, their mean."""
+    figure, every = _axes(len(panels), y)
+    colours: dict[str, str] = {}
+    for axes, (title, series) in zip(every, panels.items(), strict=True):
+        axes.set(title=title, xlabel=x, xscale=scale)
+        for name, curves in series.items():
+            drawn = [curve for curve in curves if curve]
+            if not drawn:
+                continue
+            colour = colours.setdefault(name, f"C{len(colours) % 10}")
+            style = "--" if len(colours) > 10 else "-"
+            alike = all(curve.keys() == drawn[0].keys() for curve in drawn)
+            for curve in drawn:
+                thin = {"alpha": 0.35, "linewidth": 0.8} if alike and len(drawn) > 1 else {"linewidth": 1.2}
+                axes.plot([*curve], [*curve.values()], color=colour, linestyle=style, **thin)
+            label = name if name not in {h.get_label() for a in every for h in a.lines} else "_"
+            ys = [mean(curve[at] for curve in drawn) for at in drawn[0]] if alike else [*drawn[0].values()]
+            axes.plot([*drawn[0]], ys, color=colour, linestyle=style, marker="o", markersize=3, label=label)
+    _write(figure, path)
 
 
 def plot_bars(groups: Mapping[str, Mapping[str, Sequence[float]]], path: Path, *, title: str, y: str) -> None:
-    """A group of bars per model that has all values, a bar per setting, with deviations."""
-    figure, axes = _axes(title, "", y)
+    """A group of bars per model that has all values, a bar per setting, a dot for each seed."""
+    figure, (axes,) = _axes(1, y)
     names = [name for name, by_setting in groups.items() if all(by_setting.values())]
     settings = list(groups[names[0]])
     width = 0.8 / len(settings)
     for at, setting in enumerate(settings):
         found = [groups[name][setting] for name in names]
-        axes.bar(
-            [i + (at - (len(settings) - 1) / 2) * width for i in range(len(names))],
-            [*map(mean, found)],
-            width,
-            yerr=[*map(_deviation, found)],
-            capsize=3,
-            label=setting,
-        )
-    axes.set_xticks(range(len(names)), names)
-    _write(figure, axes, path)
+        places = [i + (at - (len(settings) - 1) / 2) * width for i in range(len(names))]
+        axes.bar(places, [*map(mean, found)], width, label=setting)
+        dots = [(place, value) for place, values in zip(places, found, strict=True) for value in values]
+        axes.plot(*zip(*dots, strict=True), "k.", markersize=3)
+    axes.set(title=title)
+    axes.set_xticks(range(len(names)), names, rotation=35, ha="right", fontsize=8)
+    _write(figure, path)
 
 
-def _deviation(values: Sequence[float]) -> float:
-    return stdev(values) if len(values) > 1 else 0.0
-
-
-def _axes(title: str, x: str, y: str) -> tuple[Any, Any]:
+def _axes(panels: int, y: str) -> tuple[Any, Sequence[Any]]:
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(6.4, 3.8), layout="constrained")
-    axes = figure.subplots()
-    axes.set(title=title, xlabel=x, ylabel=y, ylim=(0, 1.05))
-    axes.grid(alpha=0.3)
-    return figure, axes
+    figure = Figure(figsize=(3.2 + 3.8 * panels, 4.6), layout="constrained")
+    every = figure.subplots(1, panels, squeeze=False, sharey=True)[0]
+    for axes in every:
+        axes.set_ylim(0, 1.05)
+        axes.grid(alpha=0.3)
+    every[0].set_ylabel(y)
+    return figure, every
 
 
-def _write(figure: Any, axes: Any, path: Path) -> None:
-    axes.legend(loc="lower right")
+def _write(figure: Any, path: Path) -> None:
+    """With the legend below, where it hides nothing."""
+    figure.legend(loc="outside lower center", ncols=3, fontsize=8)
     make_folder(path.parent)
     written = BytesIO()
     metadata = {"Software": None} if path.suffix == ".png" else None

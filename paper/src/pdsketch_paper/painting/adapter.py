@@ -15,7 +15,15 @@ from pdsketch.lang import Domain, Step, did_you_mean, error
 from pdsketch.tensor import State
 from pdsketch.training import EpisodeArrays
 from pdsketch_paper.painting.goals import GOALS, PAIR, contained, holds, names_of
-from pdsketch_paper.painting.layout import BLOCK_SLOTS, BOWL_SLOTS, COLOUR_NAMES, Array, to_metres, to_pose
+from pdsketch_paper.painting.layout import (
+    BLOCK_SLOTS,
+    BOWL_SLOTS,
+    BOX_SLOTS,
+    COLOUR_NAMES,
+    Array,
+    to_metres,
+    to_pose,
+)
 from pdsketch_paper.painting.pictures import Mode, Pictures
 from pdsketch_paper.painting.simulation import PLACEMENT_NOISE, Controller, Noise, Simulation
 
@@ -62,10 +70,10 @@ class PaintingWorld:
     ``lost_grips`` a part of all lifts; ``light`` is how much the brightness of one
     episode may differ from that of another. Blocks in bowls are painted. Success is
     judged by the positions and colours of the simulator; no goal holds at the start.
-    ``trouble`` says why an action was not carried out.
+    ``clutter`` of the blocks begin in the box. ``trouble`` says why an action was not carried out.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the options of a world
         self,
         blocks: int = 4,
         bowls: int = 4,
@@ -74,9 +82,12 @@ class PaintingWorld:
         placement_noise: float = PLACEMENT_NOISE,
         lost_grips: float = 0.0,
         light: float = 0.1,
+        *,
+        clutter: int = 0,
         sketch: Domain | None = None,
     ) -> None:
-        _count("blocks", blocks, 1, len(BLOCK_SLOTS))
+        _count("clutter", clutter, 0, len(BOX_SLOTS))
+        _count("blocks", blocks, max(1, clutter), len(BLOCK_SLOTS) + clutter)
         _count("bowls", bowls, 0, min(len(BOWL_SLOTS), len(COLOUR_NAMES)))
         if goals not in GOALS and not str(goals).lstrip().startswith("("):
             hint = did_you_mean(str(goals), GOALS) or f"one of: {', '.join(GOALS)}; or a formula"
@@ -88,7 +99,7 @@ class PaintingWorld:
         _amount("light", light, 0.9)
         self.goals, self.light = goals, light
         self.domain = load_sketch() if sketch is None else sketch
-        self.simulation = Simulation(blocks, bowls)
+        self.simulation = Simulation(blocks, bowls, clutter)
         mode: Mode = "rendered" if images == "rendered" else "rasterised"
         self.pictures = Pictures(self.simulation, mode)
         self.controller = Controller(self.simulation, Noise(placement_noise, lost_grips))

@@ -57,15 +57,24 @@ class OracleEpisode:
 
 
 def generate(
-    world: PaintingWorld, episodes: int, seed: int, split: str = "train", *, judged: bool = True
+    world: PaintingWorld,
+    episodes: int,
+    seed: int,
+    split: str = "train",
+    *,
+    judged: bool = True,
+    brightness: float = 0.0,
 ) -> EpisodeArrays:
-    """A data set of the world's sketch; without being ``judged``, episodes have their own goal alone."""
-    recorder = Recorder(world.domain)
+    """A data set of the world's sketch; without being ``judged``, episodes have their own goal alone.
+
+    The ``brightness`` of all pictures of an episode is changed by a part that is drawn up to this one.
+    """
+    recorder, rng = Recorder(world.domain), np.random.default_rng([seed, 2])
     for one in demonstrations(world, episodes, seed, split):
-        own = next(iter(one.goals))
-        recorder.add(
-            one.objects, one.values, one.actions, goals=one.goals if judged else {own: one.goals[own]}
-        )
+        own, factor = next(iter(one.goals)), 1 + rng.uniform(-brightness, brightness)
+        values = {n: np.clip(v * factor, 0, 255) if "image" in n else v for n, v in one.values.items()}
+        goals = one.goals if judged else {own: one.goals[own]}
+        recorder.add(one.objects, values if brightness else one.values, one.actions, goals=goals)
     return recorder.arrays()
 
 

@@ -71,6 +71,9 @@ ZONE_COLOURS: dict[str, tuple[int, int, int]] = {
 BLOCK_SLOTS = tuple((x, y) for x in (-0.44, -0.34, -0.24) for y in np.linspace(-0.31, 0.31, 7).round(3))
 """Where blocks may begin, before the jitter: a hundred millimetres apart."""
 
+BOX_SLOTS = tuple((x, y) for x in (-0.09, 0.0, 0.09) for y in (-0.09, 0.0, 0.09) if (x, y) != (0.0, 0.0))
+"""Where blocks may begin in the box, relative to its middle, which stays free."""
+
 BOWL_SLOTS = tuple((x, y) for x in (0.26, 0.42) for y in (-0.32, -0.16, 0.0, 0.16, 0.32))
 """Where bowls may stand."""
 

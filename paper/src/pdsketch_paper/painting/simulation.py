@@ -19,6 +19,7 @@ from pdsketch_paper.painting.layout import (
     BOWL_SLOTS,
     BOX_HALF,
     BOX_JITTER,
+    BOX_SLOTS,
     COLOUR_NAMES,
     HEIGHT,
     LOW,
@@ -56,10 +57,11 @@ class Simulation:
     """Blocks, bowls, the box and the gantry.
 
     ``blocks`` and ``paints`` are colours by number, of the blocks and of the bowls;
-    containers are the bowls in their order, then the box.
+    containers are the bowls in their order, then the box, in which the first ``clutter`` blocks begin.
     """
 
-    def __init__(self, blocks: int, bowls: int) -> None:
+    def __init__(self, blocks: int, bowls: int, clutter: int = 0) -> None:
+        self.clutter = clutter
         self.model: Any = mujoco.MjModel.from_xml_string(scene_xml(blocks, bowls, WIDTH, HEIGHT))
         self.data: Any = mujoco.MjData(self.model)
         self.colours = np.zeros(blocks, dtype=np.int64)
@@ -119,11 +121,15 @@ class Simulation:
         self.containers[-1, :2] = rng.uniform(-BOX_JITTER, BOX_JITTER, 2)
         self.containers[:, 2] = REST
         self.data.mocap_pos[self._mocap] = self.containers
-        starts = np.array(BLOCK_SLOTS)[rng.permutation(len(BLOCK_SLOTS))[:blocks]]
+        starts = np.array(BLOCK_SLOTS)[rng.permutation(len(BLOCK_SLOTS))[: blocks - self.clutter]]
+        if self.clutter:
+            within = np.array(BOX_SLOTS)[rng.permutation(len(BOX_SLOTS))[: self.clutter]]
+            starts = np.concatenate([self.containers[-1, :2] + within, starts])
         angles = rng.uniform(-0.2, 0.2, blocks)
         qpos = np.zeros((blocks, 7))
         qpos[:, :2] = starts + rng.uniform(-BLOCK_JITTER, BLOCK_JITTER, (blocks, 2))
         qpos[:, 2] = SIDE / 2
+        qpos[: self.clutter, 2] = REST
         qpos[:, 3], qpos[:, 6] = np.cos(angles / 2), np.sin(angles / 2)
         self.data.qpos[self._places] = qpos
         self.data.qpos[self._gantry : self._gantry + 3] = PARKED

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any, Final, NamedTuple, final
 
 import torch
@@ -272,7 +273,7 @@ class PredicateDecoder(nn.Module):
         super().__init__()
         self.predicate, self.nodes = part.predicate, nodes
         self.arity = len(part.predicate.parameters)
-        size = feature_width(part.predicate, shape)
+        size = prod(shape) if part.pictures else feature_width(part.predicate, shape)
         if self.arity == 2:
             self.first = nn.Linear(WIDTH, PAIR_WIDTH)
             self.second = nn.Linear(WIDTH, PAIR_WIDTH, bias=False)
@@ -308,6 +309,8 @@ class PredicateDecoder(nn.Module):
     def _surprise(self, part: Presented, values: Tensor, outputs: Tensor) -> Tensor:
         """Of each value, its features summed ``[s, *objects]``."""
         leading, type_ = 1 + self.arity, self.predicate.type
+        if part.pictures:
+            return 0.5 * (part.scaled(values).flatten(leading) - outputs).square().sum(-1)
         features = presented(values, type_, leading).flatten(leading)
         if type_.prim == "bool":
             return binary_cross_entropy_with_logits(outputs, features, reduction="none").sum(-1)
