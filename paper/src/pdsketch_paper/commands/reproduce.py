@@ -12,6 +12,7 @@ from pdsketch.cli.worlds import add_world_option, check_options, given_options
 
 if TYPE_CHECKING:
     from pdsketch_paper.experiments.reproduce import Request
+    from pdsketch_paper.experiments.tables import ResultTable
 
 PURPOSE = "run an experiment of the paper"
 EXAMPLE = """
@@ -81,21 +82,17 @@ def run(args: argparse.Namespace) -> int:
     if args.all != (args.table is None):
         raise output.UsageError("name a table, or say --all")
     import_large("torch", "pdsketch.training.fitting")
-    from pdsketch_paper.experiments.reproduce import EXPERIMENTS, experiment_of, reproduce, write_results
+    from pdsketch_paper.experiments.reproduce import EXPERIMENTS, experiment_of, write_results
 
     options = given_options(args)
     if args.all and options:
         raise output.UsageError("--world-option is for one table: they have not all the same world")
-    made = []
-    for name in EXPERIMENTS if args.all else (args.table,):
-        check_options(options, experiment_of(name).options, "the world of the demonstrations")
-        request = _request(name, args, options)
-        output.when_interrupted(lambda _, request=request: _kept(request))
-        if args.all:
-            output.say(f"{name}:")
-        made.append(reproduce(request, output.say))
+    requests = [_request(name, args, options) for name in (EXPERIMENTS if args.all else [args.table])]
+    for request in requests:
+        check_options(options, experiment_of(request.table).options, "the world of the demonstrations")
+    made = [_made(request, named=args.all) for request in requests]
     if args.page:
-        write_results(request.place, Path(args.page))
+        write_results(requests[0].place, Path(args.page))
     text = "\n".join(table.markdown() for table in made)
     found = {"tables": [table.as_json() for table in made]} if args.all else made[0].as_json()
     return output.finish(output.OK, {"ok": True, **found}, json=args.json, text=text)
@@ -106,6 +103,15 @@ def _request(table: str, args: argparse.Namespace, options: dict[str, Any]) -> R
 
     folder, jobs = Path(args.output), max(1, args.jobs)
     return Request(table, folder, args.seeds, args.quick, jobs, options, args.cluster, args.finished)
+
+
+def _made(request: Request, *, named: bool) -> ResultTable:
+    from pdsketch_paper.experiments.reproduce import reproduce
+
+    output.when_interrupted(lambda _: _kept(request))
+    if named:
+        output.say(f"{request.table}:")
+    return reproduce(request, output.say)
 
 
 def _kept(request: Request) -> output.Kept:

@@ -38,12 +38,13 @@ from pdsketch_paper.experiments.tables import Curves, ResultTable, plot_lines
 class DemoConfig:
     """How much is tried; everything else is as the library has it where nothing is said.
 
-    ``steps`` and ``max_expansions`` are bounds for smoke runs (None: none). ``goal`` is one that the reader
-    types: a formula over the sketch's predicates.
+    ``steps`` and ``batch`` are fewer than a fit's own, for a minute's sake; ``max_expansions`` bounds smoke
+    runs. ``goal`` is one that the reader types: a formula over the sketch's predicates.
     """
 
     episodes: int = 1000
-    steps: int | None = None
+    steps: int = 600
+    batch: int = 256
     problems: int = 25
     unseen: int = 3
     max_expansions: int | None = None
@@ -73,7 +74,14 @@ def run_demo(config: DemoConfig, folder: Path, say: Callable[[str], None]) -> De
     data = BabyAIWorld(config.objects, config.doors, "abs").demonstrations(config.episodes, config.seed)
     model = new_model("abs", config.seed)
     say("training PDS-Abs")
-    report = fit(model, data, seed=config.seed, **({} if config.steps is None else {"steps": config.steps}))
+    report = fit(
+        model,
+        data,
+        steps=config.steps,
+        batch=config.batch,
+        seed=config.seed,
+        evaluate_every=config.steps // 10,
+    )
     say("planning and acting")
     rows, scenes = _missions(model, config)
     for kind in UNSEEN:

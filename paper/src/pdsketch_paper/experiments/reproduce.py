@@ -19,6 +19,9 @@ _REMARKS: Final = (Path(__file__).parent / "remarks.md").read_text(encoding="utf
 REMARKS: Final = dict(re.findall(r"^## (\S+)\n\n(.*?)\n*(?=^## |\Z)", _REMARKS, re.MULTILINE | re.DOTALL))
 """What is to be said of a table beside its figures."""
 
+_INTRODUCTION: Final = (Path(__file__).parent / "deviations.md").read_text(encoding="utf-8")
+"""How results are made, and what differs from the paper."""
+
 
 EXPERIMENTS: dict[str, Experiment] = {
     **babyai_tables.EXPERIMENTS,
@@ -119,16 +122,7 @@ def finished(request: Request) -> tuple[int, int]:
 def write_results(folder: Path, page: Path) -> list[str]:
     """Put the tables that stand in ``folder`` on one page; returns their names."""
     found = [name for name in EXPERIMENTS if (folder / f"{name}.md").exists()]
-    parts = [
-        "# Results",
-        "",
-        "Each table is what `pdsketch reproduce NAME` wrote; the command stands above it. Figures are the",
-        "mean and the standard deviation over seeds. BabyAI happens in Minigrid, whose own verifiers say",
-        "what is a success; the Painting Factory in MuJoCo, whose positions and colours are the judge.",
-        "*Open loop*: one plan, carried out blindly. *Closed loop*: a new plan whenever the world is not as",
-        "predicted. 4+4: rooms of 4 objects and 4 doors, as in training; 8+6: fuller rooms.",
-        "",
-    ]
+    parts = [_INTRODUCTION]
     make_folder(page.parent)
     for name in found:
         parts += [f"`pdsketch reproduce {name}`", "", (folder / f"{name}.md").read_text(encoding="utf-8")]
