@@ -100,6 +100,25 @@ class AtLeastTwo(Panel):
 
 
 @task
+class MoreUpThanDown(Panel):
+    """The machine starts where more levers are up than down: two counts are compared."""
+
+    half = "choose"
+    sketch = f"""{PANEL}
+    (:derived (most ?m - machine) (??f (up ??)))
+    (:action start :parameters (?m - machine) :effect (when (most ?m) (running ?m)))
+    """
+    goals = {**RUNS, "(exists (?m - machine) (most ?m))": lambda v: bool(v["up"].mean() > 0.5)}
+    exact = {
+        **PANEL_EXACT,
+        "most": lambda given: (given[0] & given[1]).sum(-1) > (~given[0] & given[1]).sum(-1),
+    }
+
+    def enough(self, v: Values) -> bool:
+        return bool(v["up"].mean() > 0.5)
+
+
+@task
 class Quorum(Panel):
     """At least three levers that are not green must be up, or the start is refused: a set of pairs."""
 

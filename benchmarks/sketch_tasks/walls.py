@@ -330,6 +330,54 @@ def _far_enough(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 
 
 @task
+class Springs(Task):
+    """Who leaves a spring goes further, and another way, than who does not."""
+
+    half = "choose"
+    larger = (3,)
+    hops, leaps = DIRECTIONS, np.array([(2, 0), (1, 2), (-2, 0), (-1, -2)], dtype=np.float32)
+    sketch = """
+    (:types frog spring lily - object place - vector[float32, 2, tolerance=0.1])
+    (:predicates (at [return_type=place] ?f - frog) (where [return_type=place] ?s - spring)
+      (spot [return_type=place] ?l - lily))
+    (:derived (home ?f - frog ?l - lily) (??f (at ?f) (spot ?l)))
+    (:derived (sprung ?f - frog) (exists (?s - spring) (??on (at ?f) (where ?s))))
+    """ + "".join(
+        f"""(:action {name} :parameters (?f - frog) :effect (and
+          (when (sprung ?f) (assign (at ?f) (??leap (at ?f))))
+          (when (not (sprung ?f)) (assign (at ?f) (??hop (at ?f))))))
+        """
+        for name in NAMES
+    )
+    goals = {
+        "(exists (?f - frog ?l - lily) (home ?f ?l))": lambda v: bool(among(v["at"][0], v["spot"]).any())
+    }
+    unseen = {"(exists (?f - frog) (sprung ?f))": lambda v: bool(among(v["at"][0], v["where"]).any())}
+    exact = {
+        "home": same_place,
+        "sprung": same_place,
+        **{f"{n}::hop": moved(*d) for n, d in zip(NAMES, hops.tolist(), strict=True)},
+        **{f"{n}::leap": moved(*d) for n, d in zip(NAMES, leaps.tolist(), strict=True)},
+    }
+
+    def scene(self, rng: Rng, size: int) -> tuple[dict[str, int], Values]:
+        side = 3 + size
+        at, springs = cells(rng, side, side, 2), cells(rng, side, side, side * side // 3)
+        return {"frog": 1, "spring": len(springs), "lily": 1}, {
+            "at": at[:1],
+            "where": springs,
+            "spot": at[1:],
+        }
+
+    def actions(self, v: Values) -> list[Ground]:
+        return [(name, 0) for name in NAMES]
+
+    def simulate(self, v: Values, action: Ground) -> Values:
+        steps = self.leaps if among(v["at"][0], v["where"]).any() else self.hops
+        return wrote(v, ("at", 0, v["at"][0] + steps[NAMES.index(action[0])]))
+
+
+@task
 class Fog(Task):
     """A lantern shows what is within a distance; things that were shown stay known."""
 

@@ -21,10 +21,10 @@ CHECK = {
 }  # fmt: skip
 CHOOSE = {
     "all-lamps", "at-least-two", "balance", "between", "boxes", "charge", "clock", "combination-lock",
-    "either-or-both", "exactly-one", "executions-alone", "keys-fit", "kinds-of-goals", "never-tried",
-    "one-way-gates", "oven", "painting", "portals", "push-row", "random-walks", "rare-refusals",
-    "rare-words", "recipes", "same-object-twice", "towers", "traffic-light", "twenty-steps", "wall-blocks",
-    "walls-four", "workshop",
+    "either-or-both", "exactly-one", "executions-alone", "keys-fit", "kinds-of-goals",
+    "more-up-than-down", "never-tried", "one-way-gates", "oven", "painting", "portals", "push-row",
+    "random-walks", "rare-refusals", "rare-words", "recipes", "same-object-twice", "springs", "towers",
+    "traffic-light", "twenty-steps", "wall-blocks", "walls-four", "workshop",
 }  # fmt: skip
 
 

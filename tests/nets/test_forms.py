@@ -68,6 +68,17 @@ FORMS = {
         ),
         2,
     ),
+    "more-than": CountForm(
+        SOME,
+        1,
+        TreeForm(
+            element(SOME, 1), [Condition(InputReading("code", 1, place=1), 2.0)], (0, 1, 0), [(0.0,), (1.0,)]
+        ),
+        1,
+        against=TreeForm(
+            element(SOME, 1), [Condition(InputReading("code", 1, place=1), 0.0)], (0, 1, 0), [(0.0,), (1.0,)]
+        ),
+    ),
     "componentwise": ComponentForm(
         PAINTED,
         [
@@ -107,6 +118,7 @@ ANSWERS = {
     "linear": [[3, 0], [5, 0], [1, 5]],
     "threshold": [1, 1, 0],
     "at-least": [1, 0, 1],
+    "more-than": [1, 0, 1],
     "componentwise": [[0, 0], [1, 0], [2, 2]],
 }
 
@@ -168,6 +180,9 @@ def test_a_form_says_what_it_does():
     assert FORMS["tree"].said(["at", "way", "there"]) == "(at - there)[0] = -1 and (at - there)[1] <= 0.5"
     assert FORMS["step"].said(["way"]) == "way + 3"
     assert FORMS["at-least"].said(["at", "them"]) == "at least 2 of them with them[1] = 2"
+    assert FORMS["more-than"].said(["at", "them"]) == (
+        "at least 1 more of them with them[1] = 2 than with them[1] = 0"
+    )
     assert FORMS["threshold"].said(["a", "b", "c"]) == "-1 distance(a, c) > -1.5"
 
 

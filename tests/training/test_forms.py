@@ -125,6 +125,18 @@ def test_the_option_that_chose_levels_is_gone():
         pds.fit(pds.Model(ROOM, seed=0), steps(2, 5, 5, 0), trial=0.4)
 
 
+def test_that_more_of_a_set_are_of_one_kind_than_of_another_is_proposed():
+    signature = Signature((Input(Spec("int", (), 3), is_set=True),), Spec("bool"))
+    codes = torch.randint(3, (200, 7), generator=torch.Generator().manual_seed(0))
+    there = torch.rand(200, 7, generator=torch.Generator().manual_seed(1)) < 0.7
+    more = ((codes == 0) & there).sum(1) > ((codes == 2) & there).sum(1)
+    elements = (torch.nn.functional.one_hot(codes, 3).float(), there.float())
+    given = Answers([elements], more.float().unsqueeze(1), torch.ones(200, 1))
+    right = [one.form for one in propose(signature, given) if one.error == 0.0]
+    shortest = min(right, key=lambda form: form.cost)
+    assert shortest.said(["them"]) == "at least 1 more of them with them = 0 than with them = 2"
+
+
 @pytest.mark.parametrize("output", [Spec("bool"), Spec("float", (2,)), Spec("int", (), 4)])
 def test_where_no_answer_matters_there_is_no_proposal(output):
     signature = Signature((Input(Spec("float", (2,))),), output)

@@ -63,8 +63,11 @@ def _form(signature: Signature, given: Any) -> BlankForm:
             at, count, few = given.get("set"), given.get("count"), given.get("few")
             _need(len(sets) == 1 and at == sets[0] and type(count) is int and count > 0)
             _need(isinstance(few, bool) and signature.output == Spec("bool"))
-            inner = _form(element(signature, sets[0]), given.get("element"))
-            return CountForm(signature, sets[0], inner, count, few=few)
+            own, other = element(signature, sets[0]), given.get("against")
+            against = None if other is None else _form(own, other)
+            return CountForm(
+                signature, sets[0], _form(own, given.get("element")), count, few=few, against=against
+            )
         case "componentwise":
             _need(bool(signature.output.shape) and signature.output.prim != "float")
             parts = [_form(component(signature), one) for one in _list(given.get("parts"))]

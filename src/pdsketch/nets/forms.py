@@ -395,32 +395,48 @@ class ThresholdForm(BlankForm):
 
 @final
 class CountForm(BlankForm):
-    """Whether at least (``few``: fewer than) ``count`` elements of a set are of a kind.
+    """Whether at least (``few``: fewer than) ``count`` elements of a set are of a kind, or more of that kind
+    than are of another.
 
-    ``set_`` is the place of the set in the ``signature``, ``element`` the form that says which are.
+    ``set_`` is the place of the set in the ``signature``, ``element`` the form that says which are of the
+    kind, ``against`` that of the other.
     """
 
     def __init__(
-        self, signature: Signature, set_: int, element: BlankForm, count: int, *, few: bool = False
+        self,
+        signature: Signature,
+        set_: int,
+        element: BlankForm,
+        count: int,
+        *,
+        few: bool = False,
+        against: BlankForm | None = None,
     ) -> None:
         super().__init__(signature)
         self.set, self.element, self.count, self.few = set_, element, count, few
+        self.against = against
 
     @property
     def cost(self) -> float:
         """That of the elements' form, and a test more the more there are to be."""
-        return self.element.cost + 1.0 + 0.5 * (self.count - 1)
+        other = 0.0 if self.against is None else self.against.cost
+        return self.element.cost + other + 1.0 + 0.5 * (self.count - 1)
 
     def answer(self, args: Sequence[Argument], count: int) -> Tensor:
         """The truth."""
-        held = held_elements(self.element, self.set, args, count)
-        enough = held.sum(1) >= self.count
+        held = held_elements(self.element, self.set, args, count).sum(1)
+        if self.against is not None:
+            held = held - held_elements(self.against, self.set, args, count).sum(1)
+        enough = held >= self.count
         return (enough != self.few).to(torch.float32).unsqueeze(1)
 
     def said(self, names: Sequence[str]) -> str:
         """The count."""
         word = "fewer than" if self.few else "at least"
-        return f"{word} {self.count} of {names[self.set]} with {self.element.said(names)}"
+        if self.against is None:
+            return f"{word} {self.count} of {names[self.set]} with {self.element.said(names)}"
+        both = f"{self.element.said(names)} than with {self.against.said(names)}"
+        return f"{word} {self.count} more of {names[self.set]} with {both}"
 
     def as_json(self) -> dict[str, Any]:
         """Plain data."""
@@ -430,6 +446,7 @@ class CountForm(BlankForm):
             "element": self.element.as_json(),
             "count": self.count,
             "few": self.few,
+            "against": None if self.against is None else self.against.as_json(),
         }
 
 

@@ -506,6 +506,7 @@ def _counts(signature: Signature, set_: int, answers: Answers) -> Iterator[FormP
     for error, _, some, other, k, fewer in scored[:24]:
         kind = all_of(own, some, not other) if some else TreeForm(own, [], 0, [(1.0,)])
         yield FormProposal(CountForm(signature, set_, kind, k, few=fewer), error)
+    yield from _compared(signature, set_, tests, true, weights / whole)
     for few in (False, True):
         for inner in _kinds_of_elements(own, set_, answers, there, true != few):
             enough = held_elements(inner, set_, answers.args, count).any(1)
@@ -513,6 +514,25 @@ def _counts(signature: Signature, set_: int, answers: Answers) -> Iterator[FormP
             yield FormProposal(CountForm(signature, set_, inner, 1, few=few), error)
     share = float(weights[true].sum()) / whole
     yield FormProposal(TreeForm(signature, [], 0, [(1.0 if share > 0.5 else 0.0,)]), min(share, 1.0 - share))
+
+
+def _compared(
+    signature: Signature, set_: int, tests: list[tuple[Condition, Tensor]], true: Tensor, weights: Tensor
+) -> Iterator[FormProposal]:
+    """More elements of one kind than of another: the best for each kind, each told by one test."""
+    own, found = element(signature, set_), list[tuple[float, Condition, Condition, bool]]()
+    totals = [members.sum(1) for _, members in tests]
+    for (test, _), mine in zip(tests, totals, strict=True):
+        more = mine > torch.stack(totals)
+        for few in (False, True):
+            wrong = ((more != few) != true).double() @ weights
+            at = int(wrong.argmin())
+            found.append((float(wrong[at]), test, tests[at][0], few))
+    for error, test, other, few in sorted(found, key=lambda one: one[0])[:MOST_TERMS]:
+        against = all_of(own, [other])
+        yield FormProposal(
+            CountForm(signature, set_, all_of(own, [test]), 1, few=few, against=against), error
+        )
 
 
 def _kinds_of_elements(
