@@ -8,7 +8,7 @@ whatever computes it. What is left are networks over values, and they stay blank
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import combinations, count, product
 from math import prod
@@ -27,6 +27,7 @@ from pdsketch.lang import (
     FLOAT,
     TRUE,
     Action,
+    Apply,
     Arithmetic,
     BlankCall,
     Compare,
@@ -36,6 +37,7 @@ from pdsketch.lang import (
     Equal,
     Expr,
     Logic,
+    Predicate,
     Quantified,
     Update,
     Value,
@@ -72,9 +74,30 @@ class NotWrittenError(Exception):
     """A form has no formula."""
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class WrittenBlank:
+    """What a blank of ``owner``, an action or a derived predicate, says where it is called.
+
+    A truth (``target`` is None) is one formula; what is written to a target are values with their conditions.
+    """
+
+    owner: str
+    call: BlankCall
+    target: Apply | None
+    cases: Cases
+
+
 def written_out(model: Model) -> Domain:
     """The sketch with formulas in the places of blanks. Blanks that are left are networks over values."""
     return _Sketch(model).domain()
+
+
+def written_blanks(model: Model) -> list[WrittenBlank]:
+    """The blanks of a model that formulas take the places of, where they are called."""
+    sketch = _Sketch(model)
+    sketch.domain()
+    return sketch.found
 
 
 def formula_over(table: Longs, atoms: Sequence[Expr]) -> Expr:
@@ -154,20 +177,24 @@ class _Sketch:
         self._forms = model.forms
         self._programs = Detached(model)
         self._fresh = count()
+        self._owner = ""
+        self.found: list[WrittenBlank] = []
         self._tables: dict[str, Longs | None] = {}
 
     def domain(self) -> Domain:
         """All of it."""
         own = self._model.domain
         with torch.inference_mode():
-            predicates = {
-                name: p if p.body is None else replace(p, body=self._expr(p.body))
-                for name, p in own.predicates.items()
-            }
+            predicates = {name: self._predicate(predicate) for name, predicate in own.predicates.items()}
             actions = {name: self._action(action) for name, action in own.actions.items()}
         return replace(own, predicates=predicates, actions=actions)
 
+    def _predicate(self, predicate: Predicate) -> Predicate:
+        self._owner = predicate.name
+        return predicate if predicate.body is None else replace(predicate, body=self._expr(predicate.body))
+
     def _action(self, action: Action) -> Action:
+        self._owner = action.name
         precondition = self._expr(action.precondition)
         effects = [new for update in action.effects for new in self._update(update)]
         return replace(action, precondition=precondition, effects=tuple(effects))
@@ -177,7 +204,10 @@ class _Sketch:
         if not isinstance(expr, BlankCall):
             return expr
         if expr.type == BOOL:
-            return self._formula(expr)
+            formula = self._formula(expr)
+            if formula is not expr:
+                self.found.append(WrittenBlank(self._owner, expr, None, [(TRUE, formula)]))
+            return formula
         cases = self._cases(expr)
         return cases[0][1] if cases is not None and len(cases) == 1 else expr
 
@@ -191,6 +221,8 @@ class _Sketch:
         if cases is None:
             yield replace(update, condition=condition, value=self._expr(value))
             return
+        assert isinstance(value, BlankCall)
+        self.found.append(WrittenBlank(self._owner, value, update.target, cases))
         for when, own in cases:
             both = conjoined([condition, when])
             if both != FALSE and own != update.target:

@@ -213,6 +213,8 @@ class Codebook:
             return np.zeros(0, np.int64)
         known = self.nearest(numbers) if len(self) else np.zeros(len(numbers), np.int64)
         far = ~self._has_own(numbers, known)
+        if not far.any():
+            return known
         before = len(self)
         distinct, inverse = np.unique(numbers[far], axis=0, return_inverse=True)
         allowed = np.zeros(len(distinct), np.bool_)

@@ -162,13 +162,15 @@ class Codebooks:
         domains = [tuple(map(len, parts)) for parts in self.domains.values()]
         return (*map(len, self.books()), *domains)
 
-    def observe(self, name: str, table: Tensor) -> None:
-        """Take in the values of a state variable in some states, ``[state, *objects, *value]``."""
-        for place, codes in enumerate(self.codes(name, table)):
+    def observe(self, name: str, table: Tensor) -> list[Longs]:
+        """The codes of a state variable in some states, ``[state, *objects, *value]``, taken in as known."""
+        found = self.codes(name, table)
+        for place, codes in enumerate(found):
             known = self.domains[name][place]
             met = dict.fromkeys(codes.tolist())
             if met.keys() - known.keys():
                 known.update(met)
+        return found
 
     def split(self, name: str, table: Tensor) -> list[list[int]]:
         """The codes of known values of a state variable, part by part."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import chain
 from math import prod
 from operator import attrgetter
 from typing import Any, Final, final
@@ -33,6 +32,7 @@ from pdsketch.abstract.andor.functions import CodeInput, NotAbstractableError, T
 from pdsketch.abstract.andor.symbolic import candidate_name, code_name
 from pdsketch.abstract.andor.templates import (
     FactTables,
+    StateCodes,
     facts_of,
     groups_of,
     is_large,
@@ -57,7 +57,7 @@ from pdsketch.lang import (
     walk,
 )
 from pdsketch.task import UNREACHABLE, GoalFormula, Narrowing, Task, Template
-from pdsketch.tensor import COUNTS, Model, StateBatch, Universe
+from pdsketch.tensor import COUNTS, Model, StateBatch, Universe, formed
 
 # Where functions over codes say something else than the model does in a state.
 
@@ -200,6 +200,9 @@ class ModelAbstraction:
         self.books = Codebooks(model.domain, model.notes)
         self._model = model
         self._parameters = [*model.parameters()]
+        self._formed = [
+            p for name in model.domain.blanks for p in formed(model.blanks.network(name)).values()
+        ]
         self._made = self._versions()
         self._symbolic: SymbolicDomain | None = None
         self._values: dict[str, Any] | None = None
@@ -207,6 +210,7 @@ class ModelAbstraction:
         self._tables: dict[_Kind, FactTables] = {}
         self._wanted: OrderedDict[Expr, GoalFormula] = OrderedDict()
         self._own_codes = self._numbers_coded()
+        self._large: dict[tuple[ObjectType, ...], bool] = {}
 
     @property
     def is_overgrown(self) -> bool:
@@ -224,7 +228,8 @@ class ModelAbstraction:
     def _versions(self) -> tuple[object, ...]:
         # Torch counts the changes of a tensor in place; networks may be made when a first state is seen.
         counts = tuple(self._model.notes.get(COUNTS, {}).items())
-        return (counts, len(self._model.blanks.networks), *map(attrgetter("_version"), self._parameters))
+        made = (counts, len(self._model.blanks.networks), *map(attrgetter("form"), self._formed))
+        return (*made, *map(attrgetter("_version"), self._parameters))
 
     @property
     def symbolic(self) -> SymbolicDomain:
@@ -238,13 +243,16 @@ class ModelAbstraction:
         tensors: Iterable[Mapping[str, Tensor]],
         goals: Iterable[Expr],
         values: Iterable[Values | None] = (),
-    ) -> None:
-        """Give the values in some states and goals, and those of arguments, codes where they have none."""
+    ) -> list[StateCodes]:
+        """Give the values in some states and goals, and those of arguments, codes where they have none.
+
+        Returns those of the states.
+        """
         before = self.books.sizes
-        for tables in tensors:
-            for name in self.books.domains:
-                if name in tables:
-                    self.books.observe(name, tables[name])
+        found = [
+            {name: self.books.observe(name, tables[name]) for name in self.books.domains if name in tables}
+            for tables in tensors
+        ]
         know_constants(self.books, constants_of(goals))
         for pools in values:
             for type_, pool in (pools or {}).items():
@@ -252,6 +260,7 @@ class ModelAbstraction:
                     self.books.know_values(type_, pool)
         if self.books.sizes != before:
             self._forget()
+        return found
 
     def _forget(self) -> None:
         """All of it is made anew when it is asked for."""
@@ -295,7 +304,9 @@ class ModelAbstraction:
     ) -> dict[_Kind, list[int]]:
         """What templates are for: objects, and static facts where there are many; and whose each is."""
         domain = self._model.domain
-        if not is_large(domain, types):
+        if types not in self._large:
+            self._large[types] = is_large(domain, types)
+        if not self._large[types]:
             return {(types, None): [*states]}
         found: dict[_Kind, list[int]] = {}
         for i, state in states.items():
@@ -409,16 +420,16 @@ class Compilations:
         if kept.is_overgrown and any(t.prim == "float32" for own in values for t in own or ()):
             kept = model.engine.kept[_HERE] = ModelAbstraction(model)
         self._kept = kept
-        kept.extend_codes(tensors.values(), dict.fromkeys(goals), values)
+        coded = kept.extend_codes(tensors.values(), dict.fromkeys(goals), values)
         self._symbolic = kept.symbolic
         self._templates: dict[int, tuple[Template, Bools]] = {}
-        kinds = [kept.kinds(types, {i: states[i] for i in own}) for types, own in groups.items()]
-        for kind, members in chain.from_iterable(map(dict.items, kinds)):
-            current().check()
-            template, tables = kept.template(kind), kept.tables(kind, states[members[0]].universe(0))
-            joined = tensors.get(tuple(members)) or _joined([states[i] for i in members])
-            inits = tables.states(joined, len(members))
-            self._templates.update({i: (template, init) for i, init in zip(members, inits, strict=True)})
+        for (types, own), joined, codes in zip(groups.items(), tensors.values(), coded, strict=True):
+            kinds = kept.kinds(types, {i: states[i] for i in own})
+            for kind, members in kinds.items():
+                current().check()
+                template, tables = kept.template(kind), kept.tables(kind, states[members[0]].universe(0))
+                inits = tables.states(joined, codes, len(own))
+                self._templates.update({i: (template, inits[own.index(i)]) for i in members})
 
     @property
     def per_effect(self) -> bool:

@@ -118,8 +118,8 @@ def symbolic_domain(model: Model, books: Codebooks, translator: Translator | Non
 
     A ``translator`` knows tables already, of the same codebooks.
     """
-    domain = model.domain
     translator = translator or Translator(model, books)
+    domain = translator.domain
     bodies = [p.body for p in domain.predicates.values() if p.body is not None]
     effects = [e for a in domain.actions.values() for u in a.effects for e in (u.condition, u.value) if e]
     know_constants(

@@ -14,6 +14,7 @@ from pdsketch.abstract.andor.codebooks import Codebooks
 from pdsketch.abstract.andor.domain import symbolic_domain
 from pdsketch.abstract.andor.rule_text import FunctionRules, RuleWriter, shown_code, value_name
 from pdsketch.abstract.andor.symbolic import part_name
+from pdsketch.abstract.written import written_blanks
 from pdsketch.lang import ObjectType, show_atom
 from pdsketch.tensor import COUNTS, Model, State
 
@@ -134,6 +135,7 @@ def rules(model: Model, state: State | None = None, *, codes: Mapping[str, int] 
     symbolic = symbolic_domain(model, books)
     writer = RuleWriter(model.domain, books)
     functions = [writer.rules(f) for f in symbolic.translator.functions.values()]
+    functions += [writer.written(blank) for blank in written_blanks(model)]
     order = {name: i for i, name in enumerate((*model.domain.predicates, *model.domain.actions))}
     known = {*model.notes.get("trained", ()), *model.blanks.given}
     return ModelRules(

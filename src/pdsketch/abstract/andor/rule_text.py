@@ -16,8 +16,9 @@ from pdsketch.abstract.andor.codebooks import Codebooks
 from pdsketch.abstract.andor.functions import CodeAxis, CodeTable, own_column
 from pdsketch.abstract.decision_lists.exact import exact_rules
 from pdsketch.abstract.decision_lists.literals import CodeLiteral, conjunction, disjunction, literal_text
+from pdsketch.abstract.written import WrittenBlank
 from pdsketch.core import Longs
-from pdsketch.lang import TRUE, Apply, Component, Domain, Expr, Variable, formula_text
+from pdsketch.lang import FALSE, TRUE, Apply, Component, Domain, Expr, Logic, Variable, formula_text
 
 # How codes and what has them are called where people read them.
 
@@ -125,6 +126,9 @@ UNCHANGED_TEXT: Final = "unchanged"
 
 _OTHERWISE: Final = "otherwise"
 
+WRITTEN: Final = "nothing: it is the function itself"
+"""What rules are compared on that are what the model answers by."""
+
 _WIDE: Final = 240
 """Characters of one rule, where not all is wanted."""
 
@@ -177,7 +181,9 @@ class FunctionRules:
     def remarks(self) -> list[str]:
         """How well the rules agree with the model, and what else is to be known of them."""
         lines = []
-        if not self.cases:
+        if self.compared_on == WRITTEN:
+            lines.append("exact: this is what answers")
+        elif not self.cases:
             lines.append("no values of what it reads are known: train the model, or give a state")
         elif self.exact:
             constant = "always" if self.writes else "a constant"
@@ -295,6 +301,35 @@ class RuleWriter:
             self._counter_example(function, behaviour.counter_example),
         )
 
+    def written(self, blank: WrittenBlank) -> FunctionRules:
+        """The same of a blank that is written down: its formula, or the values that it writes."""
+        call, cases = blank.call, blank.cases
+        name = blank.call.blank.split("::", 2)[2]
+        if blank.target is not None:
+            head = formula_text(blank.target)
+            rules = [(_value_text(value, blank.target), formula_text(when)) for when, value in cases]
+            rules = [(said, _OTHERWISE if when == "true" else when) for said, when in rules]
+        else:
+            ((_, formula),) = cases
+            owner = self._domain.predicates.get(blank.owner)
+            is_body = owner is not None and owner.body == call
+            head = _named(blank.owner, owner.parameters) if owner and is_body else formula_text(call)
+            parts = formula.args if isinstance(formula, Logic) and formula.op == "or" else (formula,)
+            rules = [("true", formula_text(part)) for part in parts] + [("false", _OTHERWISE)]
+            if formula in (TRUE, FALSE):
+                rules = [(formula_text(formula), _OTHERWISE)]
+        return FunctionRules(
+            blank.owner,
+            f"{blank.owner}.{name}",
+            head,
+            blank.target is not None,
+            tuple(rules),
+            True,
+            1.0,
+            0,
+            WRITTEN,
+        )
+
     def _head(self, function: CodeFunction) -> str:
         if function.target is not None:
             assert function.type is not None
@@ -303,7 +338,7 @@ class RuleWriter:
             return f"({' '.join([name, *map(formula_text, function.target.args)])})"
         owner = self._domain.predicates.get(function.owner)
         if owner is not None and owner.body == function.expr:
-            return f"({' '.join([owner.name, *(p.name for p in owner.parameters)])})"
+            return _named(owner.name, owner.parameters)
         return formula_text(function.expr)
 
     def _result(self, function: CodeFunction, meaning: int) -> str:
@@ -410,6 +445,15 @@ class RuleWriter:
             parts.append(f"elements {{{', '.join(elements)}}}")
         place = min(function.place, len(example.result) - 1)
         return f"{', '.join(parts)}: the model says {self._result(function, example.result[place])}"
+
+
+def _named(name: str, parameters: Sequence[Variable]) -> str:
+    return f"({' '.join([name, *(p.name for p in parameters)])})"
+
+
+def _value_text(value: Expr, target: Apply) -> str:
+    """What is written; what was there is no news."""
+    return UNCHANGED_TEXT if value == target else formula_text(value)
 
 
 def _body(literals: Sequence[CodeLiteral], names: AxisNames) -> str:

@@ -15,12 +15,17 @@ from pdsketch.abstract.abstraction import CodeReading
 from pdsketch.abstract.andor.codebooks import Codebooks
 from pdsketch.abstract.andor.domain import SymbolicDomain, arguments
 from pdsketch.abstract.andor.symbolic import apart, candidate_name, code_name, part_name
+from pdsketch.budget import current
 from pdsketch.core import Bools, Ints, Longs
 from pdsketch.lang import TRUE, Data, Domain, Fact, ObjectType, Predicate, Problem, Source
 from pdsketch.task import Task, Template
 from pdsketch.tensor import StateBatch, Universe
 
 # The facts over codes of many states at once: initial states of a template.
+
+
+StateCodes = Mapping[str, Sequence[Longs]]
+"""The codes of state variables in some states: of each part, for all objects of one state after the other."""
 
 
 @final
@@ -52,7 +57,6 @@ class FactTables:
         universe: Universe,
         names: Mapping[str, str],
     ) -> None:
-        self._books = books
         self._template = template
         self._places = []
         for predicate in domain.state_predicates:
@@ -76,18 +80,20 @@ class FactTables:
                 ]
             self._places.append(_Places(predicate.name, tuple(found), predicate.type.is_bool))
 
-    def states(self, tensors: Mapping[str, Tensor], n: int) -> Bools:
-        """The truth of the template's facts in ``n`` states, ``[state, fact]``."""
+    def states(self, tensors: Mapping[str, Tensor], coded: StateCodes, n: int) -> Bools:
+        """The truth of the template's facts in ``n`` states, ``[state, fact]``.
+
+        ``tensors`` are their tables, and ``coded`` the codes of those that are no truths.
+        """
         first = self._template.state(())
         states = np.repeat(first[None], n, 0)
         for places in self._places:
-            table = tensors[places.predicate]
             if places.is_bool:
                 (numbers,) = places.parts
-                held = table.reshape(n, -1).cpu().numpy().astype(np.bool_)
+                held = tensors[places.predicate].reshape(n, -1).cpu().numpy().astype(np.bool_)
                 self._enter(states, np.where(held, numbers[:, 0], -1))
                 continue
-            for numbers, codes in zip(places.parts, self._books.codes(places.predicate, table), strict=True):
+            for numbers, codes in zip(places.parts, coded[places.predicate], strict=True):
                 self._enter(states, numbers[np.arange(len(numbers)), codes.reshape(n, -1)])
         return states
 
@@ -171,6 +177,7 @@ def template_of(
     """
     domain, books = symbolic.translator.domain, symbolic.books
     own = _objects(domain, types)
+    _reserve(domain, books, own, static is not None)
     codes = {n: t for n, t in symbolic.domain.constants.items() if n not in domain.constants}
     init: dict[Fact, Data] = {} if static is None else dict.fromkeys(static, True)
     known = {p.name for p in static_variables(domain)} if static is not None else set()
@@ -201,6 +208,26 @@ def template_of(
     template = Template(problem, free - fixed)
     template.groups = groups_of(symbolic, [*template.numbers])
     return template
+
+
+FACT_BYTES: Final = 700
+"""What a fact of a template takes: 1.0 GB for the 1.7 million of a relation of three among 120 objects."""
+
+
+def _reserve(domain: Domain, books: Codebooks, own: Mapping[str, ObjectType], fixed: bool) -> None:
+    """Refuse a template whose facts do not fit into the budget: they are listed one by one.
+
+    ``fixed``: of what no action changes, the facts are given. Each object of ``own`` has its type; the facts
+    are those of ``domain`` over the codes of ``books``.
+    """
+    known = {p.name for p in static_variables(domain)} if fixed else set()
+    facts = 0
+    for predicate in domain.state_predicates:
+        if predicate.name not in known:
+            sizes = [len(domain.hierarchy.members(t, own)) for t in predicate.object_types]
+            parts = () if predicate.type.is_bool else books.domains[predicate.name]
+            facts += prod(sizes) * (sum(map(len, parts)) if parts else 1)
+    current().reserve(FACT_BYTES * facts)
 
 
 def names_of(books: Codebooks, predicate: Predicate) -> list[str]:

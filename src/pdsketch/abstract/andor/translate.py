@@ -39,6 +39,7 @@ from pdsketch.abstract.andor.symbolic import (
     variables_apart,
 )
 from pdsketch.abstract.andor.tabulate import Tabulated, tabulate
+from pdsketch.abstract.written import written_out
 from pdsketch.core import Bools, Longs
 from pdsketch.lang import (
     BOOL,
@@ -72,9 +73,9 @@ class Translator:
 
     def __init__(self, model: Model, books: Codebooks) -> None:
         self.model = model
-        self.domain: Domain = model.domain
+        self.domain: Domain = written_out(model)
         self.books = books
-        self.symbols = Symbols(model.domain, books)
+        self.symbols = Symbols(self.domain, books)
         self.evaluator = CodeEvaluator(model, books)
         self.corrections = Corrections(model, books)
         self.owner = ""

@@ -12,7 +12,8 @@ from typing import Final, final
 import torch
 from torch import Tensor
 
-from pdsketch.lang import Action, Expr, ObjectType
+from pdsketch.budget import PORTION
+from pdsketch.lang import Action, Expr, ObjectType, effect_expressions
 from pdsketch.tensor import Callee, Given, Model, Run, StateBatch, pardoning
 
 UNDECIDED_FROM: Final = 0.1
@@ -69,11 +70,17 @@ def _of_action(model: Model, run: Run, action: Action) -> dict[str, str]:
     """The doubtful blanks of an action; not of one that takes values, which are not known here."""
     if not all(isinstance(p.type, ObjectType) for p in action.parameters):
         return {}
-    grounding = model.engine.ground(run.batch, action.name)
-    if not grounding.count:
+    blanks = model.domain.analysis.blanks
+    if not any(blanks(expr) for expr in (action.precondition, *effect_expressions(action.effects))):
         return {}
-    places = {name: table[:, :_MOST_INSTANCES] for name, table in grounding.of(run.batch).items()}
-    ground = run.ground(places, min(grounding.count, _MOST_INSTANCES))
+    grounding = model.engine.ground(run.batch, action.name)
+    # A successor has a table of its own for whatever is written.
+    room = PORTION // max(1, sum(t.nbytes for t in run.batch.tensors.values()))
+    most = min(grounding.count, _MOST_INSTANCES, room)
+    if not most:
+        return {}
+    places = {name: table[:, :most] for name, table in grounding.of(run.batch).items()}
+    ground = run.ground(places, most)
     effects = _doubts(
         model,
         f"the effects of `{action.name}`",

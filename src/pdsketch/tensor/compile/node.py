@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from torch import Tensor
 
-from pdsketch.budget import UNLIMITED, current
+from pdsketch.budget import MEGABYTE, UNLIMITED, current
 from pdsketch.lang import ObjectType, ValueType
 from pdsketch.tensor.states.state import StateBatch
 from pdsketch.tensor.states.values import every_choice
@@ -126,14 +126,14 @@ class Run:
         return run
 
     def ask(self, axes: Axes) -> None:
-        """Ask the budget for a node over these axes, of a byte each at least."""
-        if len(axes) > 1:
-            size = self.batch.size
-            for axis in axes:
-                size *= self.size(axis)
+        """Ask the budget for a node over these axes, of a byte each at least; now and then, if it is small."""
+        size = self.batch.size
+        for axis in axes:
+            size *= self.size(axis)
+        if size > MEGABYTE:
             self.budget.reserve(size)
         else:
-            self.budget.check()
+            self.budget.tick()
 
     @property
     def nbytes(self) -> int:
