@@ -126,7 +126,7 @@ class Run:
         return run
 
     def ask(self, axes: Axes) -> None:
-        """Ask the budget for a node over these axes, of a byte each at least; if it is small, now and then."""
+        """Ask the budget for a node over these axes, of a byte each at least; now and then, if small."""
         size = self.batch.size
         for axis in axes:
             size *= self.size(axis)
