@@ -423,13 +423,13 @@ class Compilations:
         coded = kept.extend_codes(tensors.values(), dict.fromkeys(goals), values)
         self._symbolic = kept.symbolic
         self._templates: dict[int, tuple[Template, Bools]] = {}
-        for (types, own), joined, codes in zip(groups.items(), tensors.values(), coded, strict=True):
-            kinds = kept.kinds(types, {i: states[i] for i in own})
+        for (types, those), joined, codes in zip(groups.items(), tensors.values(), coded, strict=True):
+            kinds = kept.kinds(types, {i: states[i] for i in those})
             for kind, members in kinds.items():
                 current().check()
                 template, tables = kept.template(kind), kept.tables(kind, states[members[0]].universe(0))
-                inits = tables.states(joined, codes, len(own))
-                self._templates.update({i: (template, inits[own.index(i)]) for i in members})
+                inits = tables.states(joined, codes, len(those))
+                self._templates.update({i: (template, inits[those.index(i)]) for i in members})
 
     @property
     def per_effect(self) -> bool:
