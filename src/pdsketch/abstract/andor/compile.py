@@ -243,7 +243,7 @@ class ModelAbstraction:
         tensors: Iterable[Mapping[str, Tensor]],
         goals: Iterable[Expr],
         values: Iterable[Values | None] = (),
-    ) -> list[StateCodes]:
+    ) -> Sequence[StateCodes]:
         """Give the values in some states and goals, and those of arguments, codes where they have none.
 
         Returns those of the states.
