@@ -62,7 +62,7 @@ def test_a_number_of_codes_is_kept_with_the_model(folder, tmp_path, capsys):
     assert main(["rules", str(tmp_path / "m"), "--codes", "--code-count", f"{name}=2", "--save"]) == 0
     caught = capsys.readouterr()
     assert f"{name}: 2 codes (k-means)" in caught.out
-    assert "saved with its rules" in caught.err
+    assert "saved with its codes" in caught.err
     assert pds.load_model(str(tmp_path / "m")).notes["code_counts"] == {name: 2}
     assert main(["rules", str(tmp_path / "m"), "--codes"]) == 0
     assert f"{name}: 2 codes (k-means)" in capsys.readouterr().out

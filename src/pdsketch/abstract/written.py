@@ -67,7 +67,7 @@ MOST_TRUTHS: Final = 14
 domains, in `benchmarks/sketches.py`. Their 16,384 combinations take a fifth of a second."""
 
 Cases = list[tuple[Expr, Expr]]
-"""Values, each with the condition under which it is the one: exactly one of these holds."""
+"""Values, each with the condition under which it is the one: at most one of these holds."""
 
 
 class NotWrittenError(Exception):

@@ -35,9 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=_count,
         help="so many codes for a type of floats, instead of as many as the data ask for",
     )
-    parser.add_argument(
-        "--save", action="store_true", help="keep what took long to learn, and --code-count, with the model"
-    )
+    parser.add_argument("--save", action="store_true", help="keep --code-count with the model")
     parser.add_argument(
         "--quantise",
         metavar="DATA",
@@ -67,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
     if args.save:
         keep_counts(model, counts)
         model.save(args.model)
-        output.say(f"{args.model}: saved with its rules")
+        output.say(f"{args.model}: saved with its codes")
     for warning in found.warnings():
         output.say(f"pdsketch: warning: {warning}")
     return output.finish(

@@ -36,7 +36,6 @@ from pdsketch.tensor.states.codes import (
     DEFAULT_STEP as DEFAULT_STEP,
     ENTRIES as ENTRIES,
     NOISE as NOISE,
-    RULES as RULES,
     WEIGHTS as WEIGHTS,
     Codes as Codes,
     Quantiser as Quantiser,

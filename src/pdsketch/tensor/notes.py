@@ -22,7 +22,6 @@ from pdsketch.tensor.states.codes import (
     NOISE,
     NOTE as CODES,
     ROWS,
-    RULES,
     SAMPLES,
     WEIGHTS,
 )
@@ -58,7 +57,6 @@ def wrong_note(notes: Mapping[str, Any], domain: Domain, bound: Mapping[str, Any
         CODES: is_code,
         ROWS: is_rows,
         SAMPLES: is_rows,
-        RULES: lambda _, value: isinstance(value, dict),
         CORRECTIONS: _is_correction,
         CODEBOOKS: is_codebook,
         COUNTS: lambda _, value: type(value) is int and value > 0,

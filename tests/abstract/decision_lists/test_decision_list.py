@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
-from tests.abstract.decision_lists.coded import columns, plain_prediction, sampled, with_sets
+from tests.abstract.decision_lists.coded import columns, plain_prediction, with_sets
 
-from pdsketch.abstract.decision_lists.decision_list import Agreement, DecisionList, DecisionRule
+from pdsketch.abstract.decision_lists.decision_list import DecisionList, DecisionRule
 from pdsketch.abstract.decision_lists.examples import CodedExamples, CodedSet
-from pdsketch.abstract.decision_lists.learn import learn_list
 from pdsketch.abstract.decision_lists.literals import (
     AtLeast,
     ElementHasCode,
@@ -19,9 +16,9 @@ from pdsketch.abstract.decision_lists.literals import (
     HasCode,
     SameCode,
     covers,
+    literal_text,
     negated,
 )
-from pdsketch.lang.diagnostics import Error
 
 CODES = st.lists(st.integers(0, 2), min_size=1, max_size=2, unique=True).map(tuple)
 ELEMENTS = st.one_of(
@@ -83,48 +80,6 @@ def test_which_rules_exclude_each_other():
     ]
 
 
-@given(LISTS)
-def test_lists_survive_json(found):
-    assert DecisionList.from_json(json.loads(json.dumps(found.as_json()))) == found
-
-
-def test_what_was_learned_survives_json():
-    found = learn_list(sampled(300, (2, 2, 30, 30), lambda a, b, *_: a ^ b))
-    assert DecisionList.from_json(json.loads(json.dumps(found.as_json()))) == found
-    assert found.agreement.n_train + found.agreement.n_held_out == 300
-
-
-@pytest.mark.parametrize(
-    ("path", "value"),
-    [
-        (["format"], 99),
-        (["default"], "1"),
-        (["rules"], 3),
-        (["rules", 0, "label"], None),
-        (["rules", 0, "if"], [["code", 0]]),
-        (["rules", 0, "if"], [["code", 0, [1.5], True]]),
-        (["rules", 0, "if"], [["at-least", 0, [["element-code", 0]], 1, True]]),
-        (["rules", 0, "if"], [["at-least", 0, [], 3, True]]),
-        (["agreement"], {"unknown": 1}),
-        (["agreement", "train"], "all"),
-    ],
-)
-def test_damaged_lists_are_refused(path, value):
-    content = DecisionList((DecisionRule((HasCode(0, (1,)),), 1),), 0).as_json()
-    inner = content
-    for key in path[:-1]:
-        inner = inner[key]
-    inner[path[-1]] = value
-    with pytest.raises(Error) as told:
-        DecisionList.from_json(content)
-    assert told.value.diagnostics[0].code == "bad-model"
-
-
-def test_something_else_is_no_list():
-    with pytest.raises(Error):
-        DecisionList.from_json(["rules"])
-
-
 class Babyai:
     def argument(self, i):
         return ["(robot-pose ?r)", "(robot-dir ?r)"][i]
@@ -144,39 +99,27 @@ class Babyai:
     def membership(self, group):
         return "(robot-facing ?r ?t)"
 
-    def label(self, label):
-        return f"(robot-pose@{label} ?r)"
 
-
-def test_lists_are_written_with_names():
-    found = DecisionList(
+@pytest.mark.parametrize(
+    ("literal", "text"),
+    [
+        (HasCode(0, (36,)), "(robot-pose@36 ?r)"),
+        (HasCode(1, (0, 2), False), "(not (or (robot-dir@0 ?r) (robot-dir@2 ?r)))"),
         (
-            DecisionRule((HasCode(0, (36,)), HasCode(1, (0, 2), False)), 37),
-            DecisionRule((AtLeast(0, (ElementSameCode(0, 0), ElementHasCode(1, (9,)))),), 4),
-            DecisionRule((AtLeast(0, (ElementHasCode(1, (9,), False),), 2, False),), 5),
-            DecisionRule((SameCode(0, 1), AtLeast(0, ())), 6),
+            AtLeast(0, (ElementSameCode(0, 0), ElementHasCode(1, (9,)))),
+            "(exists (?t - item)"
+            " (and (robot-facing ?r ?t) (= (pose ?t) (robot-pose ?r)) (item-feature@9 ?t)))",
         ),
-        3,
-        Agreement(n_train=80, n_held_out=1200, held_out=0.995, conflicts=2, counter_example=7),
-    )
-    assert found.text(Babyai()).splitlines() == [
-        "(robot-pose@37 ?r) <- (and (robot-pose@36 ?r) (not (or (robot-dir@0 ?r) (robot-dir@2 ?r))))",
-        "(robot-pose@4 ?r) <- (exists (?t - item)"
-        " (and (robot-facing ?r ?t) (= (pose ?t) (robot-pose ?r)) (item-feature@9 ?t)))",
-        "(robot-pose@5 ?r) <- (not (at-least-2 (?t - item)"
-        " (and (robot-facing ?r ?t) (not (item-feature@9 ?t)))))",
-        "(robot-pose@6 ?r) <- (and (= (robot-pose ?r) (robot-dir ?r))"
-        " (exists (?t - item) (robot-facing ?r ?t)))",
-        "(robot-pose@3 ?r) <- otherwise",
-        "; agrees with 99.5 % of 1,200 held-out cases",
-        "; in 2 cases rules with different labels hold; the first counts",
-        "; counter-example: case 7",
-    ]
-
-
-def test_a_share_just_below_one_is_not_written_as_one():
-    found = DecisionList((), 0, Agreement(n_train=1, n_held_out=100_000, held_out=0.99999))
-    assert "; agrees with 99.9 % of" in str(found)
+        (
+            AtLeast(0, (ElementHasCode(1, (9,), False),), 2, False),
+            "(not (at-least-2 (?t - item) (and (robot-facing ?r ?t) (not (item-feature@9 ?t)))))",
+        ),
+        (SameCode(0, 1), "(= (robot-pose ?r) (robot-dir ?r))"),
+        (AtLeast(0, ()), "(exists (?t - item) (robot-facing ?r ?t))"),
+    ],
+)
+def test_literals_are_written_with_names(literal, text):
+    assert literal_text(literal, Babyai()) == text
 
 
 def test_rows_that_do_not_fit_are_refused():

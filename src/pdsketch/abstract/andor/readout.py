@@ -15,7 +15,7 @@ from pdsketch.abstract.andor.domain import symbolic_domain
 from pdsketch.abstract.andor.rule_text import FunctionRules, RuleWriter, shown_code, value_name
 from pdsketch.abstract.andor.symbolic import part_name
 from pdsketch.abstract.written import written_blanks
-from pdsketch.lang import ObjectType, show_atom
+from pdsketch.lang import Apply, BlankCall, Domain, Expr, ObjectType, show_atom, walk
 from pdsketch.tensor import COUNTS, Model, State
 
 MOST_RULES: Final = 8
@@ -134,8 +134,15 @@ def rules(model: Model, state: State | None = None, *, codes: Mapping[str, int] 
     facts, uncertain = _facts(model, books, state) if state is not None else ((), ())
     symbolic = symbolic_domain(model, books)
     writer = RuleWriter(model.domain, books)
-    functions = [writer.rules(f) for f in symbolic.translator.functions.values()]
-    functions += [writer.written(blank) for blank in written_blanks(model)]
+    written = written_blanks(model)
+    functions = [writer.written(blank) for blank in written]
+    # Of what a formula compares, AO makes tables: they are no rules of their own.
+    owners = {blank.owner for blank in written}
+    functions += [
+        writer.rules(function)
+        for function in symbolic.translator.functions.values()
+        if function.owner not in owners or _asks(model.domain, function.expr)
+    ]
     order = {name: i for i, name in enumerate((*model.domain.predicates, *model.domain.actions))}
     known = {*model.notes.get("trained", ()), *model.blanks.given}
     return ModelRules(
@@ -145,6 +152,15 @@ def rules(model: Model, state: State | None = None, *, codes: Mapping[str, int] 
         tuple(name for name in model.domain.blanks if name not in known),
         facts,
         uncertain,
+    )
+
+
+def _asks(domain: Domain, expr: Expr) -> bool:
+    """Whether an expression asks a blank, or an external function."""
+    return any(
+        isinstance(node, BlankCall)
+        or (isinstance(node, Apply) and domain.predicates[node.predicate].role == "external")
+        for node in walk(expr)
     )
 
 

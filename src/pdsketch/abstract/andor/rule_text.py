@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from math import floor
 from typing import Any, Final, final
@@ -18,7 +18,19 @@ from pdsketch.abstract.decision_lists.exact import exact_rules
 from pdsketch.abstract.decision_lists.literals import CodeLiteral, conjunction, disjunction, literal_text
 from pdsketch.abstract.written import WrittenBlank
 from pdsketch.core import Longs
-from pdsketch.lang import FALSE, TRUE, Apply, Component, Domain, Expr, Logic, Variable, formula_text
+from pdsketch.lang import (
+    FALSE,
+    TRUE,
+    Apply,
+    Component,
+    Domain,
+    Expr,
+    Logic,
+    Value,
+    Variable,
+    formula_text,
+    map_children,
+)
 
 # How codes and what has them are called where people read them.
 
@@ -113,10 +125,6 @@ class AxisNames:
         """When an object is in the set; empty: always."""
         del group
         return self._condition
-
-    def label(self, label: int) -> str:
-        """The number."""
-        return str(label)
 
     def _code(self, axis: CodeAxis, at: int) -> int:
         return at if self._coded else int(np.asarray(axis.codes)[at])
@@ -303,12 +311,13 @@ class RuleWriter:
 
     def written(self, blank: WrittenBlank) -> FunctionRules:
         """The same of a blank that is written down: its formula, or the values that it writes."""
-        call, cases = blank.call, blank.cases
+        call, cases = blank.call, [(_short(when), _short(value)) for when, value in blank.cases]
         name = blank.call.blank.split("::", 2)[2]
         if blank.target is not None:
             head = formula_text(blank.target)
             rules = [(_value_text(value, blank.target), formula_text(when)) for when, value in cases]
             rules = [(said, _OTHERWISE if when == "true" else when) for said, when in rules]
+            rules += [] if rules[-1][1] == _OTHERWISE else [(UNCHANGED_TEXT, _OTHERWISE)]
         else:
             ((_, formula),) = cases
             owner = self._domain.predicates.get(blank.owner)
@@ -449,6 +458,13 @@ class RuleWriter:
 
 def _named(name: str, parameters: Sequence[Variable]) -> str:
     return f"({' '.join([name, *(p.name for p in parameters)])})"
+
+
+def _short(expr: Expr) -> Expr:
+    """An expression with four digits of each number."""
+    if isinstance(expr, Value) and isinstance(expr.value, float):
+        return replace(expr, value=float(f"{expr.value:.4g}"))
+    return map_children(expr, _short)
 
 
 def _value_text(value: Expr, target: Apply) -> str:

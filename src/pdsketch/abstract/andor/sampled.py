@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from hashlib import sha256
-from typing import Any, Final, final
+from typing import Final, final
 
 import numpy as np
 
@@ -19,8 +19,8 @@ from pdsketch.abstract.decision_lists.examples import CodeColumn, CodedExamples,
 from pdsketch.abstract.decision_lists.learn import learn_list
 from pdsketch.budget import LimitError, current
 from pdsketch.core import Bools, Longs
-from pdsketch.lang import Apply, error
-from pdsketch.tensor import RULES
+from pdsketch.lang import Apply
+from pdsketch.tensor import Model
 
 LEAST_AGREEMENT: Final = 0.9
 """Of held-out samples; a list that agrees with fewer is left out. Set by hand."""
@@ -102,18 +102,25 @@ class ArgumentSampler:
         return rows
 
 
+def lists_of(model: Model) -> dict[str, DecisionList]:
+    """The lists that were learned of a model, by a digest of their examples: learning one takes seconds."""
+    found = model.engine.kept.setdefault("decision lists", {})
+    assert isinstance(found, dict)
+    return found
+
+
 def learn_sampled(
     name: str,
     arguments: tuple[Sequence[CodeAxis], Sequence[CodeAxis]],
     evaluate: SampleEvaluate,
     seen: SeenRows,
-    notes: MutableMapping[str, Any],
+    known: MutableMapping[str, DecisionList],
 ) -> tuple[SampledRules, Behaviour]:
     """A decision list of a function, and how well it agrees; results are codes, or 0 and 1.
 
     ``name`` is the function's, for messages; ``arguments`` are the axes of its values and those of an element
     of its set; ``evaluate`` computes it on rows of codes. Rows are drawn from what was ``seen`` of state
-    variables, and near misses of these. Lists are kept in the model's ``notes``. Raises
+    variables, and near misses of these. Lists are kept among those that are ``known``. Raises
     `NotAbstractableError` where no list agrees well enough.
     """
     axes, own = arguments
@@ -125,7 +132,7 @@ def learn_sampled(
     if len(meanings) > _MOST_RESULTS:
         raise NotAbstractableError(f"`{name}` has more than {_MOST_RESULTS} results for its many arguments")
     examples = _examples(axes, own, samples, meanings)
-    found = _learned(name, examples, notes)
+    found = _learned(name, examples, known)
     said = found.agreement
     cases, share = (said.n_held_out, said.held_out) if said.n_held_out else (said.n_train, said.train)
     right, wrong = share * cases, said.counter_example
@@ -203,34 +210,17 @@ def _columns(axes: Sequence[CodeAxis]) -> tuple[CodeColumn, ...]:
     )
 
 
-def _learned(name: str, examples: CodedExamples, notes: MutableMapping[str, Any]) -> DecisionList:
+def _learned(name: str, examples: CodedExamples, known: MutableMapping[str, DecisionList]) -> DecisionList:
     digest = sha256()
     for array in (examples.codes, examples.y, *(a for s in examples.sets for a in (s.codes, s.mask))):
         digest.update(np.ascontiguousarray(array).tobytes())
-    key = digest.hexdigest()[:32]
-    kept = notes.get(RULES, {})
-    if key in kept:
-        return _checked(DecisionList.from_json(kept[key]), examples)
-    outer = current()
-    try:
-        with outer.narrowed(_SECONDS).running():
-            found = learn_list(examples)
-    except LimitError:
-        outer.check()
-        raise NotAbstractableError(f"`{name}`: no rules were found within {_SECONDS:.0f} s") from None
-    notes[RULES] = {**kept, key: found.as_json()}
-    return found
-
-
-def _checked(found: DecisionList, examples: CodedExamples) -> DecisionList:
-    """A list of unknown origin, if it is about such examples."""
-    labels = {found.default, *(rule.label for rule in found.rules)}
-    try:
-        found.predict(examples)
-        fits = min(labels) >= 0 and max(labels) <= int(examples.y.max())
-    except IndexError:
-        fits = False
-    if not fits:
-        why = "the rules of a saved model are damaged: they are about other arguments"
-        raise error("bad-model", why, help="compile the rules of the model again")
-    return found
+    key = digest.hexdigest()
+    if key not in known:
+        outer = current()
+        try:
+            with outer.narrowed(_SECONDS).running():
+                known[key] = learn_list(examples)
+        except LimitError:
+            outer.check()
+            raise NotAbstractableError(f"`{name}`: no rules were found within {_SECONDS:.0f} s") from None
+    return known[key]

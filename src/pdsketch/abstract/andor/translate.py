@@ -27,7 +27,7 @@ from pdsketch.abstract.andor.functions import (
     TooManyCombinationsError,
     own_column,
 )
-from pdsketch.abstract.andor.sampled import SampleEvaluate, learn_sampled
+from pdsketch.abstract.andor.sampled import SampleEvaluate, learn_sampled, lists_of
 from pdsketch.abstract.andor.sets import ListFormulas
 from pdsketch.abstract.andor.symbolic import (
     Case,
@@ -263,7 +263,8 @@ class Translator:
         """
         whole = (key, _sizes((*axes, *own)))
         if whole not in self._sampled:
-            found = learn_sampled(name, (axes, own), evaluate, self.books.seen, self.model.notes)
+            known = lists_of(self.model)
+            found = learn_sampled(name, (axes, own), evaluate, self.books.seen, known)
             self._sampled[whole] = found
             return found
         rules, behaviour = self._sampled[whole]

@@ -3,27 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from math import floor
-from typing import Any, Final, final
+from dataclasses import dataclass
+from typing import final
 
 import numpy as np
 
 from pdsketch.abstract.decision_lists.examples import CodedExamples
-from pdsketch.abstract.decision_lists.literals import (
-    NUMBERED,
-    CodeLiteral,
-    CodeNames,
-    covers,
-    exclusive,
-    literal_as_json,
-    literal_from_json,
-    literal_text,
-)
+from pdsketch.abstract.decision_lists.literals import CodeLiteral, covers, exclusive
 from pdsketch.core import Longs
-from pdsketch.lang import error
-
-FORMAT: Final = 1
 
 
 @final
@@ -90,46 +77,6 @@ class DecisionList:
             if other.label != rule.label and not exclusive(other.literals, rule.literals)
         )
 
-    def text(self, names: CodeNames = NUMBERED) -> str:
-        """The rules in the paper's notation, and how well they agree."""
-        lines = []
-        for rule in self.rules:
-            parts = [literal_text(literal, names) for literal in rule.literals]
-            body = parts[0] if len(parts) == 1 else f"(and{''.join(' ' + part for part in parts)})"
-            lines.append(f"{names.label(rule.label)} <- {body}")
-        lines.append(f"{names.label(self.default)} <- otherwise")
-        return "\n".join([*lines, *(f"; {line}" for line in _remarks(self.agreement))])
-
-    def __str__(self) -> str:
-        return self.text()
-
-    def as_json(self) -> dict[str, Any]:
-        """What `from_json` reads."""
-        rules = [
-            {"label": r.label, "if": [literal_as_json(literal) for literal in r.literals]} for r in self.rules
-        ]
-        return {
-            "format": FORMAT,
-            "rules": rules,
-            "default": self.default,
-            "agreement": asdict(self.agreement),
-        }
-
-    @staticmethod
-    def from_json(content: Any) -> DecisionList:
-        """The list that `as_json` wrote; an Error if it is damaged."""
-        try:
-            if content["format"] != FORMAT:
-                raise ValueError(f"format {content['format']!r:.20} is not known")
-            rules = tuple(
-                DecisionRule(tuple(literal_from_json(literal) for literal in rule["if"]), _int(rule["label"]))
-                for rule in content["rules"]
-            )
-            return DecisionList(rules, _int(content["default"]), _agreement(content["agreement"]))
-        except (KeyError, TypeError, ValueError) as problem:
-            why = f"the rules of a saved model are damaged: {problem}"
-            raise error("bad-model", why, help="compile the rules of the model again") from None
-
 
 def predict(rules: Sequence[DecisionRule], default: int, examples: CodedExamples) -> Longs:
     """The label of each row by the first rule that holds."""
@@ -157,42 +104,3 @@ def conflicts(rules: Sequence[DecisionRule], examples: CodedExamples) -> int:
         lowest[hit] = np.minimum(lowest[hit], rule.label)
         highest[hit] = np.maximum(highest[hit], rule.label)
     return int((highest > lowest).sum())
-
-
-def _remarks(agreement: Agreement) -> list[str]:
-    a = agreement
-    lines = []
-    if a.exact:
-        lines.append(f"exact: all {a.n_train:,} combinations of codes")
-    elif a.n_held_out:
-        lines.append(f"agrees with {_percent(a.held_out)} of {a.n_held_out:,} held-out cases")
-    else:
-        lines.append(f"agrees with {_percent(a.train)} of {a.n_train:,} cases, none held out")
-    if a.contradictions:
-        lines.append(f"{a.contradictions:,} cases contradict others with the same codes; the majority counts")
-    if a.conflicts:
-        lines.append(f"in {a.conflicts:,} cases rules with different labels hold; the first counts")
-    if a.counter_example is not None:
-        lines.append(f"counter-example: case {a.counter_example}")
-    return lines
-
-
-def _percent(share: float) -> str:
-    """Rounded down: 100 % means all."""
-    return f"{floor(1000 * share + 1e-9) / 10:.1f} %"
-
-
-def _agreement(content: Any) -> Agreement:
-    found = Agreement(**content)
-    also = {"train": int, "held_out": int, "counter_example": int}
-    for name, usual in asdict(Agreement()).items():
-        value = getattr(found, name)
-        if type(value) not in (type(usual), also.get(name)):
-            raise ValueError(f"{name} is {value!r:.20}")
-    return found
-
-
-def _int(value: Any) -> int:
-    if type(value) is not int:
-        raise ValueError(f"a whole number was wanted, and {value!r:.20} was found")
-    return value

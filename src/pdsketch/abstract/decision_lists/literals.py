@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Final, Protocol, final
+from typing import Protocol, final
 
 import numpy as np
 
@@ -138,50 +138,6 @@ def _opposed(left: CodeLiteral, right: CodeLiteral) -> bool:
             return left == negated(right)
 
 
-def literal_as_json(literal: CodeLiteral | ElementLiteral) -> list[Any]:
-    """A list that JSON can hold."""
-    match literal:
-        case HasCode(i, codes, positive):
-            return ["code", i, list(codes), positive]
-        case SameCode(i, j, positive):
-            return ["same", i, j, positive]
-        case ElementHasCode(k, codes, positive):
-            return ["element-code", k, list(codes), positive]
-        case ElementSameCode(k, i, positive):
-            return ["element-same", k, i, positive]
-        case AtLeast(s, elements, count, positive):
-            return ["at-least", s, [literal_as_json(e) for e in elements], count, positive]
-
-
-def literal_from_json(content: Any) -> CodeLiteral:
-    """What `literal_as_json` wrote; a ValueError if it is nothing of the kind."""
-    match content:
-        case ["code", int(i), [*codes], bool(positive)]:
-            return HasCode(i, _codes(codes), positive)
-        case ["same", int(i), int(j), bool(positive)]:
-            return SameCode(i, j, positive)
-        case ["at-least", int(s), [*elements], (1 | 2) as count, bool(positive)]:
-            return AtLeast(s, tuple(_element_from_json(e) for e in elements), count, positive)
-        case _:
-            raise ValueError(f"this is no literal: {content!r:.60}")
-
-
-def _element_from_json(content: Any) -> ElementLiteral:
-    match content:
-        case ["element-code", int(k), [*codes], bool(positive)]:
-            return ElementHasCode(k, _codes(codes), positive)
-        case ["element-same", int(k), int(i), bool(positive)]:
-            return ElementSameCode(k, i, positive)
-        case _:
-            raise ValueError(f"this is no literal of an element: {content!r:.60}")
-
-
-def _codes(content: list[Any]) -> tuple[int, ...]:
-    if not all(type(code) is int and code >= 0 for code in content):
-        raise ValueError(f"these are no codes: {content!r:.60}")
-    return tuple(content)
-
-
 def _table(codes: tuple[int, ...], size: int) -> Bools:
     table = np.zeros(size, np.bool_)
     table[list(codes)] = True
@@ -211,46 +167,6 @@ class CodeNames(Protocol):
 
     def membership(self, group: int) -> str:
         """When something is in a set, e.g. ``(robot-facing ?r ?t)``; empty: that goes without saying."""
-
-    def label(self, label: int) -> str:
-        """What is predicted."""
-
-
-@final
-class NumberedNames:
-    """Names for arguments that have none: ``a0``, ``a1`` …, columns of elements ``e0``, ``e1`` …."""
-
-    def argument(self, i: int) -> str:
-        """``a0`` …"""
-        return f"a{i}"
-
-    def fact(self, i: int, code: int) -> str:
-        """``a0@3`` …"""
-        return f"a{i}@{code}"
-
-    def variable(self, group: int) -> str:
-        """``?t0`` …"""
-        return f"?t{group}"
-
-    def element(self, group: int, column: int) -> str:
-        """``(e0 ?t0)`` …"""
-        return f"(e{column} ?t{group})"
-
-    def element_fact(self, group: int, column: int, code: int) -> str:
-        """``(e0@3 ?t0)`` …"""
-        return f"(e{column}@{code} ?t{group})"
-
-    def membership(self, group: int) -> str:
-        """Nothing."""
-        del group
-        return ""
-
-    def label(self, label: int) -> str:
-        """The number."""
-        return str(label)
-
-
-NUMBERED: Final = NumberedNames()
 
 
 def literal_text(literal: CodeLiteral, names: CodeNames) -> str:

@@ -147,9 +147,6 @@ def note_rows(notes: dict[str, Any], seen: Mapping[str, Tensor], codes: Mapping[
 COUNTS: Final = "code_counts"
 """Where they say how many codes types have in rules, if anybody chose."""
 
-RULES: Final = "rules"
-"""Where they keep rules that were learned from samples of the model's behaviour, by a digest of these."""
-
 CORRECTIONS: Final = "corrections"
 WEIGHTS: Final = "weights"
 ENTRIES: Final = "entries"
