@@ -290,6 +290,8 @@ def _invoke(callee: Callee, function: Any, given: Sequence[Given], leading: torc
     """Call the function; what goes wrong inside is told with its name and what it was given."""
     if 0 in leading:
         return _nothing(callee, leading, run.batch.device)
+    if run.limited:
+        run.budget.check()  # a user's function may take its time
     try:
         if run.limited and is_large(given, leading):
             result = in_portions(callee.name, function, given, leading, run.functions.weights, run.budget)
