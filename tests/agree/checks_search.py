@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import math
+import warnings
+from itertools import product
 from typing import Any
 
+import torch
 from tests.agree.case import Case, DifferError, near
 from tests.agree.plain import Plain
+from tests.tensor.agreement import modules_of
 
 import pdsketch as pds
 from pdsketch.heuristics.registry import HEURISTICS
 from pdsketch.lang.steps import Step
+from pdsketch.lang.terms import Expr
+from pdsketch.lang.types import ObjectType
 from pdsketch.lang.validator import validate
+from pdsketch.search import UntrainedWarning
 from pdsketch.search.options import SEARCHES, problem_options
 from pdsketch.search.packed.engine import search
 from pdsketch.search.result import Outcome
 from pdsketch.task.explanation import explain
 from pdsketch.task.grounding import Grounding, ground
+from pdsketch.tensor import facts_of
 
 MOST_EXPANSIONS = 3000
 OTHERS = [
@@ -100,19 +108,25 @@ LATENT = [
 ]
 
 ABSTRACTED = [("astar", "ao"), ("gbfs", "ao-add"), ("abstract", "opt"), ("abstract", "blind")]
-"""Searches that compile a model's rules, which takes longer than all else here: one case in eight."""
+"""Searches that compile a model's rules, which takes longer than all else here."""
 
 
 def check_latent(case: Case) -> None:
     """Latent searches through a model: several states of a problem at once, and the k best nodes together."""
+    _through_model(case, case.chance.sample(LATENT, 2))
+
+
+def check_abstract(case: Case) -> None:
+    """Searches by the rules of a model over codes, AO, in the same way."""
+    _through_model(case, [case.chance.choice(ABSTRACTED)])
+
+
+def _through_model(case: Case, asked: list[tuple[str, str]]) -> None:
     sample, graph = case.sample, case.graph
     model = pds.Model(sample.domain)
     roots = [0, case.chance.randrange(graph.expanded)]
     states = [case.state(graph.states[i]) for i in roots]
     far = graph.distances() if graph.complete else [math.nan] * len(graph.states)
-    asked = case.chance.sample(LATENT, 2)
-    if case.chance.random() < 1 / 8:
-        asked.append(case.chance.choice(ABSTRACTED))
     for name, heuristic in asked:
         k = case.chance.choice([1, 1, 3])
         options: dict[str, Any] = {
@@ -130,6 +144,62 @@ def check_latent(case: Case) -> None:
             found = [pds.plan(model, states[0], sample.problem.goal, **options)]
         for i, result in zip(roots, found, strict=False):
             _latent(case, engine, i, result, far[i], _bound(name, heuristic))
+
+
+NOISY = [("portfolio", None), ("portfolio", None), *ABSTRACTED, ("gbfs", "blind"), ("astar", "opt")]
+MOST_WALKED = 40
+"""Expansions of a walk through a model, one state at a time."""
+
+
+def check_noisy(case: Case) -> None:
+    """Plans with networks as they are made, whose truths mean nothing: a plan is one that the model says is
+    valid, and what a plain walk through the model reaches is not proven to be out of reach."""
+    sample = case.sample
+    external = {name: fn for name, fn in modules_of(sample).items() if name not in sample.domain.blanks}
+    model = pds.Model(sample.domain, external, seed=case.chance.randrange(1000))
+    state, goal = sample.problem.state, sample.problem.goal
+    name, heuristic = case.chance.choice(NOISY)
+    options: dict[str, Any] = {"search": name, "max_expansions": 300, "costs": False}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UntrainedWarning)
+        found = pds.plan(model, state, goal, **options, **({"heuristic": heuristic} if heuristic else {}))
+    engine = f"noisy {name} {heuristic}"
+    if found.plan is not None:
+        verdict = pds.validate(model, found.plan, state, goal)
+        if not verdict.valid:
+            raise DifferError(engine, f"the plan {found.plan}", f"not valid: {verdict.reason}", "valid")
+    elif found.status == "unsolvable" and (plan := _walked(model, state, goal)) is not None:
+        raise DifferError(engine, "whether there is a plan", plan, "there is none")
+
+
+def _walked(model: pds.Model, state: pds.State, goal: Expr) -> list[Step] | None:
+    """A plan that a walk in breadth through the model finds; of actions over objects alone."""
+    actions = [a for a in model.domain.actions.values() if all(_is_object(p.type) for p in a.parameters)]
+    steps = [
+        (action.name, *names)
+        for action in actions
+        for names in product(*(state.members(p.type) for p in action.parameters))
+    ]
+    with torch.inference_mode():
+        waiting, seen = [(model.encode(state, crisp=True), list[Step]())], set[Any]()
+        for _ in range(MOST_WALKED):
+            if not waiting:
+                return None
+            at, plan = waiting.pop(0)
+            if float(model.holds(at, goal, crisp=True)) > 0.5:
+                return plan
+            for step in steps:
+                if float(model.applicable(at, step, crisp=True)) > 0.5:
+                    after = model.step(at, step, crisp=True)
+                    key = repr(facts_of(after.crisp()))
+                    if key not in seen:
+                        seen.add(key)
+                        waiting.append((after, [*plan, step]))
+    return None
+
+
+def _is_object(type_: Any) -> bool:
+    return isinstance(type_, ObjectType)
 
 
 def _bound(search: str, heuristic: str) -> float:

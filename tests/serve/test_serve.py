@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import resource
 import socket
 import struct
 import threading
@@ -312,6 +314,27 @@ def test_what_is_no_request_is_refused_without_a_traceback(blocks, request_line,
         answer = asking.recv(1000)
     assert answer.split()[1] in (b"403", b"422")
     assert "Traceback" not in capsys.readouterr().err
+
+
+def test_a_goal_over_tables_that_do_not_fit_takes_no_memory():
+    domain = pds.parse_domain(
+        "(define (domain d) (:types lamp) (:predicates (near ?a ?b - lamp))"
+        " (:action join :parameters (?a ?b - lamp) :effect (near ?a ?b)))"
+    )
+    state = pds.State(domain, {"lamp": [f"l{i}" for i in range(20)]}, {"near": [[True] * 20] * 20})
+    names = [f"?x{i}" for i in range(7)]  # 1.3 billion combinations: one table of them would fit
+    parts = " ".join(f"(near {a} {b})" for a, b in itertools.pairwise(names))
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    for page in served(Exploration(ModelSubject(pds.Model(domain), state), "(near l0 l1)")):
+        status, wrong = page.ask("/api/truth", {"goal": f"(forall ({' '.join(names)} - lamp) (or {parts}))"})
+        assert (status, wrong["diagnostics"][0]["code"]) == (422, "answer-too-large")
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - peak < 2_200_000  # kilobytes
+
+
+def test_plans_from_the_page_have_limits(blocks):
+    for given in ({}, {"memory_limit": 1e9, "time_limit": ""}):
+        options = blocks.server.exploration._options(given)
+        assert options == {"time_limit": 30.0, "memory_limit": 2000.0}
 
 
 def test_a_question_that_is_too_long_is_not_even_read(blocks):

@@ -27,7 +27,7 @@ SHOWN = 12
 
 def groups_in(folder: Path) -> tuple[dict[str, Group], list[str]]:
     """All groups, and what is to be said about this machine; makes what they begin from."""
-    from tests.torture import streams
+    from tests.torture import doors, engine, streams
     from tests.torture.corrupt import Corrupt
     from tests.torture.disks import Disks, can_mount
     from tests.torture.fixtures import make
@@ -52,7 +52,14 @@ def groups_in(folder: Path) -> tuple[dict[str, Group], list[str]]:
         Group("full-streams", streams.full, 150),
         Group("ctrl-c", streams.interrupted, 300),
         Group("ctrl-c-process", streams.really_interrupted, 12),
-        Group("limits", limits.attempt, 105, alone=True),
+        Group("engine-interrupted", engine.interrupted, 300),
+        Group("engine-starved", engine.starved, 150),
+        Group("at-once", engine.at_once, 100),
+        Group("kill-learn", engine.learn, 4),
+        Group("unknown-model", engine.unknown_model, 200),
+        Group("serve", doors.serve, 60),
+        Group("lsp", doors.lsp, 60),
+        Group("limits", limits.attempt, 150, alone=True),
     ]
     return {group.name: group for group in found}, said
 

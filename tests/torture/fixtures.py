@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from tests.act.onpolicy.killed import run as learn_in
 from tests.torture import growing, subject
 from tests.torture.corruption import take_apart
 from tests.training.rooms import SKETCH, world
@@ -36,6 +37,9 @@ OTHER = SKETCH.replace("(domain rooms)", "(domain rooms)\n  ; another text").rep
     "(:derived (in-last ?r - robot) (??f (at ?r)))",
     "(:derived (in-last ?r - robot) (??f (at ?r)))\n  (:derived (in-first ?r - robot) (??f (at ?r)))",
 )
+PROBLEM = """(define (problem p) (:domain rooms) (:objects rob - robot b0 b1 - box)
+  (:init (= (at rob) [0]) (= (colour b0) 0) (= (colour b1) 2) (= (stands b0) [1]) (= (stands b1) [2]))
+  (:goal (and (in-last rob) (exists (?b - box) (and (near rob ?b) (is-blue ?b))))))"""
 STEPS = 8
 HALF = 3
 
@@ -73,6 +77,21 @@ def training(out: Path, *more: str) -> list[str]:
     settings = ["--batch", "16", "--evaluate-every", "1", "--validation", "0.25"]
     steps = [] if "--steps" in more else ["--steps", str(STEPS)]
     return [*words, *settings, *steps, *more]
+
+
+@cache
+def learned() -> dict[str, bytes]:
+    """The files of a run of `learn` that nothing disturbs."""
+    folder = root() / "learned"
+    ended = subject.run(lambda: learn_in(str(folder), None), root(), patience=600)
+    assert ended.code == 0, ended.err
+    return contents(folder)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """All files of a run but locks."""
+    files = (path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("."))
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
 @dataclass(frozen=True)
@@ -131,12 +150,12 @@ def _warm(folder: Path) -> None:
         domain_text, problem_text = make(low)
         domain_file.write_text(domain_text)
         problem_file.write_text(problem_text)
-        for search in [[]] if kind == "latent" else growing.SEARCHES:
+        for search in [[]] if kind.startswith("latent") else growing.SEARCHES:
             with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
                 main(["plan", str(domain_file), str(problem_file), *search, "--max-expansions", "3"])
     for command in ("check", "evaluate", "fmt", "plan", "show", "train", "validate"):
         import_module(f"pdsketch.cli.{command}")
-    for name in ("training.fitting", "tensor.store", "draw.svg", "lang.printer"):
+    for name in ("training.fitting", "tensor.store", "draw.svg", "lang.printer", "serve", "editor.server"):
         import_module(f"pdsketch.{name}")
 
 

@@ -91,6 +91,33 @@ def latent(n: int) -> Texts:
     return domain, problem
 
 
+MIX = "(:action mix :parameters (?a ?b ?c - item) :effect (mixed ?a ?b ?c))"
+
+
+def ternary(n: int) -> Texts:
+    """A predicate of three arguments, and an action for every three items."""
+    domain = f"""(define (domain mixing) (:types item)
+      (:predicates (mixed ?a ?b ?c - item) (hot ?i - item)) {MIX}
+      (:action heat :parameters (?a ?b - item) :precondition (and (mixed ?a ?b ?b) (mixed ?b ?a ?a))
+        :effect (hot ?a)))"""
+    items = " ".join(f"i{i}" for i in range(n))
+    problem = f"(define (problem p) (:domain mixing) (:objects {items} - item) (:init) (:goal (hot i0)))"
+    return domain, problem
+
+
+def latent_ternary(n: int) -> Texts:
+    """The same where items have amounts, which are poured together: searched through a model."""
+    domain = f"""(define (domain pouring) (:types item)
+      (:predicates (mixed ?a ?b ?c - item) (amount [return_type=int64] ?i - item)) {MIX}
+      (:action pour :parameters (?a ?b ?c - item) :precondition (mixed ?a ?b ?c)
+        :effect (amount::assign ?a (+ (amount ?b) (amount ?c)))))"""
+    items = [f"i{i}" for i in range(n)]
+    amounts = " ".join(f"(= (amount {item}) 1)" for item in items)
+    problem = f"""(define (problem p) (:domain pouring) (:objects {" ".join(items)} - item) (:init {amounts})
+      (:goal (exists (?i - item) (> (amount ?i) 4))))"""
+    return domain, problem
+
+
 KINDS: dict[str, tuple[Callable[[int], Texts], tuple[int, int]]] = {
     "gripper": (gripper, (4, 60)),
     "conjuncts": (conjuncts, (50, 1000)),
@@ -98,7 +125,9 @@ KINDS: dict[str, tuple[Callable[[int], Texts], tuple[int, int]]] = {
     "chain": (chain, (100, 5_000)),
     "quantified": (quantified, (5, 60)),
     "schemas": (schemas, (5, 60)),
-    "latent": (latent, (5, 60)),
+    "ternary": (ternary, (5, 100)),
+    "latent": (latent, (5, 100)),
+    "latent-ternary": (latent_ternary, (3, 100)),
 }
 """Each kind with its smallest and largest size."""
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, final
 import numpy as np
 from numpy.typing import NDArray
 
+from pdsketch.budget import DEFAULT_MEGABYTES
 from pdsketch.draw import graph_of, to_svg
 from pdsketch.lang import Error, Expr, Step, as_json, error, parse_goal, parts_of, short, show_atom
 from pdsketch.search import Nodes, Result, SearchNode
@@ -320,6 +321,7 @@ class Exploration:
         known = {"search", "heuristic", "time_limit", "max_expansions"}
         options = {name: given[name] for name in known if given.get(name) not in (None, "")}
         options.setdefault("time_limit", TIME_LIMIT)
+        options["memory_limit"] = DEFAULT_MEGABYTES
         return options
 
     def _run(self, search: _Search, goal: Expr, options: dict[str, Any]) -> None:

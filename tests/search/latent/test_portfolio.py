@@ -1,6 +1,7 @@
 """The default search of models: the abstraction first, then heuristics that take turns."""
 
 import time
+import warnings
 from dataclasses import replace
 
 import pytest
@@ -8,6 +9,7 @@ import torch
 
 import pdsketch as pds
 from pdsketch.budget import MEGABYTE, Budget, OutOfMemoryError, OutOfTimeError
+from pdsketch.search import UntrainedWarning
 from pdsketch.search.latent.margin import CRISP_TRUTH, share_of
 from pdsketch.search.strategy import PORTFOLIO, STRATEGIES, _part_of
 
@@ -315,3 +317,18 @@ def test_a_stage_and_a_level_get_their_share_of_what_is_left_and_no_more():
     assert share_of(budget, 0.9).left() == 5.0
     assert share_of(budget, CRISP_TRUTH).left() == 10.0
     assert _part_of(Budget(), 0.5).left() == float("inf")
+
+
+def test_a_blank_over_a_set_whose_elements_hang_on_another_set_is_planned_with():
+    domain = pds.parse_domain(
+        """(define (domain nests) (:types box)
+          (:predicates (n [return_type=int64[choices=3]] ?b - box) (up ?b - box))
+          (:derived (size [return_type=int64[choices=3]] ?b - box) (??f (foreach (?o - box) (n ?o))))
+          (:derived (all-right) (??g (foreach (?b - box) (size ?b))))
+          (:action lift :parameters (?b - box) :effect (when (all-right) (up ?b))))"""
+    )
+    state = pds.State(domain, {"box": ["a", "b"]}, {"n": [0, 1], "up": [False, False]})
+    model = pds.Model(domain, seed=0)  # what its networks say means nothing: only that there is an answer
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UntrainedWarning)
+        assert pds.plan(model, state, "(up a)").status in ("solved", "gave-up")

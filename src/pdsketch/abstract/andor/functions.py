@@ -148,7 +148,7 @@ class CodeInputs:
             case Component() if self._is_one_number(expr):
                 return self._input(expr)
             case Each():
-                raise AssertionError("sets are looked at by themselves")
+                raise NotAbstractableError("the elements of a set depend on another set")
             case _:
                 return map_children(expr, self._replaced)
 

@@ -64,6 +64,9 @@ class Node:
         return value
 
 
+_AT_ONCE = 4
+"""Tensors of a node that are there at a time: two parts, what is made of them, and a copy for a reduction."""
+
 _STATE, _GROUND, _LOOP = 0, 1, 2
 
 
@@ -127,7 +130,7 @@ class Run:
 
     def ask(self, axes: Axes) -> None:
         """Ask the budget for a node over these axes, of a byte each at least; now and then, if small."""
-        size = self.batch.size
+        size = _AT_ONCE * self.batch.size
         for axis in axes:
             size *= self.size(axis)
         if size > MEGABYTE:
