@@ -15,7 +15,7 @@ export OMP_NUM_THREADS ?= 1
 # Byte code is kept whatever the environment says: of the tests, too, whose assertions pytest rewrites.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help demo test quick lint format core sanitize fuzz torture bench quality clean mutants agree cluster browser docs options
+.PHONY: help demo test quick lint format core sanitize fuzz torture soak bench quality clean mutants agree cluster browser docs options
 
 help:  ## this list
 	@grep -hE '^[a-z]+: .*##|^[a-z]+:  ##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -76,6 +76,9 @@ fuzz: .venv/installed-dev  ## 100,000 mutated files through the language; no cra
 
 torture: .venv/installed-dev  ## kills, full disks, damaged files, limits: tries and losses (14 minutes)
 	$(BIN)/python -m paper.tests.torture
+
+soak: .venv/installed-dev  ## plans, fits and requests of the page for a long time: is memory flat? (SCALE=0.01; 1: a day)
+	$(BIN)/python -m tests.soak --scale $(or $(SCALE),0.01)
 
 mutants: .venv/installed-dev  ## do the tests notice? changes at random (DRAWN=400 SEED=…), then the listed ones (ONLY=pattern)
 	$(BIN)/python -m tests.mutation --drawn $(or $(DRAWN),400) --least $(or $(LEAST),40) $(if $(SEED),--seed $(SEED)) \
