@@ -11,6 +11,7 @@ from pdsketch.abstract import (
 )
 from pdsketch.act import (
     Agent as Agent,
+    Interrupted as Interrupted,
     Learned as Learned,
     LearnOptions as LearnOptions,
     Policy as Policy,

@@ -102,7 +102,10 @@ def test_where_success_comes_from(success: Any, script: tuple[str, ...], wanted:
 def test_random_walks_are_recorded_with_further_goals_and_differ_by_seed() -> None:
     def record(seed: int) -> pds.Rollouts:
         return pds.record(
-            world(), episodes=12, seed=seed, goals={"(= (at e) 5)": lambda w: w.terminated and not w.success}
+            world(),
+            episodes=12,
+            seed=seed,
+            goals={"(= (at e) 5)": lambda env: env.unwrapped.s in (5, 7, 11, 12)},
         )
 
     done = record(0)
@@ -118,7 +121,7 @@ def test_random_walks_are_recorded_with_further_goals_and_differ_by_seed() -> No
 
 
 def test_goals_are_kept_by_world_for_agents_of_every_kind() -> None:
-    judge = {"(= (at e) 4)": lambda w: w.env.unwrapped.s == 4}
+    judge = {"(= (at e) 4)": lambda env: env.unwrapped.s == 4}
     for controller in (None, Scripted(("down", "down")), lambda state, goal: ("down", "e")):
         done = pds.record(
             pds.GymWorld.each(
@@ -225,3 +228,135 @@ def test_random_actions_need_choices() -> None:
     with pytest.raises(pds.Error, match="no choices to draw from"):
         pds.record(pushes)
     assert len(pds.record(pushes, lambda state, goal: ("push", "e", 4.0), episodes=2, max_steps=1)) == 2
+
+
+CART = pds.parse_domain("""
+(define (domain cart)
+  (:types cart - object place - float32[tolerance=0.5])
+  (:predicates (at [return_type=place] ?c - cart))
+  (:action move-to :parameters (?c - cart ?p - place) :effect (at::assign ?c ?p)))
+""")
+
+
+class Cart:
+    """It moves by one; at 9 the episode ends, with a reward. Until step 8 it does not come beyond 5."""
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[float, dict[str, Any]]:
+        self.x, self.taken = 0.0, 0
+        return self.x, {}
+
+    def step(self, action: int) -> tuple[float, float, bool, bool, dict[str, Any]]:
+        self.taken += 1
+        if not (self.x == 5 and action > 0 and self.taken < 8):
+            self.x += action
+        done = self.x >= 9
+        return self.x, float(done), done, False, {}
+
+
+def cart(act: Any, **changes: Any) -> pds.GymWorld:
+    settings: dict[str, Any] = {"goal": "(= (at c) 9)", "success": "reward", **changes}
+    return pds.GymWorld(
+        Cart(),
+        CART,
+        observe=lambda x, env: pds.State(CART, {"cart": ["c"]}, {"at": [x]}),
+        act=act,
+        **settings,
+    )
+
+
+def drive(env: Cart, name: str, place: float) -> Any:
+    """A skill: it is sent what the environment answers."""
+    if place < 0:
+        return False
+    x = env.x
+    while x != place:
+        x, *_ = yield 1 if place > x else -1
+    return True
+
+
+def test_an_action_may_be_a_skill_of_many_steps() -> None:
+    world = cart({"move-to": drive})
+    world.reset(0)
+    assert float(world.step(("move-to", "c", 4.0))["at"][0]) == 4.0
+    assert (world.executed, world.steps, world.success) == (True, 4, False)
+    assert float(world.step(("move-to", "c", 7.0))["at"][0]) == 7.0
+    assert (world.executed, world.steps) == (True, 9)
+    assert float(world.step(("move-to", "c", 12.0))["at"][0]) == 9.0  # the episode ends on the way
+    assert (world.executed, world.ended, world.success, world.steps) == (True, True, True, 11)
+
+
+def test_a_skill_that_returns_false_was_refused() -> None:
+    world = cart({"move-to": drive})
+    world.reset(0)
+    world.step(("move-to", "c", -1.0))
+    assert (world.executed, world.steps) == (False, 0)
+
+
+def test_a_skill_is_cut_off_after_the_timeout() -> None:
+    world = cart({"move-to": drive}, timeout=3)
+    world.reset(0)
+    assert float(world.step(("move-to", "c", 4.0))["at"][0]) == 3.0
+    assert (world.executed, world.steps) == (False, 3)
+    world.step(("move-to", "c", 5.0))
+    assert world.executed
+    with pytest.raises(pds.Error, match="`timeout` is a number"):
+        cart({"move-to": drive}, timeout=0)
+
+
+def test_an_action_may_be_a_list_of_actions_unless_the_space_has_it_as_one() -> None:
+    world = cart({"move-to": lambda env, name, place: [1] * int(place - env.x)})
+    world.reset(0)
+    assert float(world.step(("move-to", "c", 3.0))["at"][0]) == 3.0
+    assert float(world.step(("move-to", "c", 3.0))["at"][0]) == 3.0
+    assert (world.executed, world.steps) == (True, 3)
+
+    class Arm(Cart):
+        action_space = gymnasium.spaces.MultiDiscrete([3, 3])
+
+        def step(self, action: Any) -> Any:
+            return super().step(int(action[0]))
+
+    world = cart({"move-to": lambda env, name, place: [2, 0]})
+    world.env = Arm()
+    world.reset(0)
+    assert float(world.step(("move-to", "c", 3.0))["at"][0]) == 2.0
+
+
+def test_what_a_skill_returns_is_checked() -> None:
+    def wrong(env: Cart, name: str, place: float) -> Any:
+        yield 1
+        return "done"
+
+    world = cart({"move-to": wrong})
+    world.reset(0)
+    with pytest.raises(pds.Error, match="the skill of `move-to` returned a str"):
+        world.step(("move-to", "c", 4.0))
+
+
+def test_plans_are_carried_out_by_skills() -> None:
+    done = pds.rollout(pds.Policy(pds.Model(CART)), cart({"move-to": drive}), seeds=[0])
+    assert done.success == (True,)
+    assert done[0].actions == (("move-to", "c", 9.0),)
+
+
+def test_numbers_of_random_actions_come_from_samplers_and_generators() -> None:
+    asked = []
+
+    def near(model: None, state: pds.State, name: str) -> Any:
+        asked.append((model, name))
+        return [float(state["at"][0]) + 1, float(state["at"][0]) + 2]
+
+    by_sampler = pds.record(cart({"move-to": drive}), episodes=3, max_steps=4, samplers={"move-to.p": near})
+    assert asked[0] == (None, "c")
+    by_type = pds.record(
+        cart({"move-to": drive}), episodes=3, max_steps=4, generators={"place": lambda m, s, n: [2.0, 4.0]}
+    )
+    assert {step[2] for episode in by_type for step in episode.actions} == {2.0, 4.0}
+    for episode in by_sampler:
+        assert all(isinstance(step[2], float) for step in episode.actions)
+        for state, step in zip(episode.states, episode.actions, strict=False):
+            assert step[2] - float(state["at"][0]) in (1.0, 2.0)
+    with pytest.raises(pds.Error, match=r'samplers=."move-to.\?p": fn'):
+        pds.record(cart({"move-to": drive}))
+    with pytest.raises(pds.Error, match="are for random actions"):
+        pds.record(cart({"move-to": drive}), lambda s, g: None, samplers={"move-to.p": near})

@@ -17,6 +17,12 @@ from pdsketch.act.registry import (
     world_names as world_names,
     worlds as worlds,
 )
-from pdsketch.act.rollouts import Rollouts as Rollouts, Worlds as Worlds, rollout as rollout, rooms as rooms
+from pdsketch.act.rollouts import (
+    Interrupted as Interrupted,
+    Rollouts as Rollouts,
+    Worlds as Worlds,
+    rollout as rollout,
+    rooms as rooms,
+)
 from pdsketch.act.settings import deviations as deviations, is_count as is_count
 from pdsketch.act.world import Agent as Agent, World as World, act_many as act_many

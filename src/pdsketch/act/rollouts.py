@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from statistics import fmean
 from typing import Any, final, overload
@@ -12,6 +12,7 @@ from typing import Any, final, overload
 from pdsketch.act.settings import is_count
 from pdsketch.act.world import Agent, World, act_some, acts_in_batches, check_agent
 from pdsketch.lang import Step, error
+from pdsketch.progress import Ticker
 from pdsketch.tensor import State
 from pdsketch.training import Episode, arrays_of, save_episodes
 
@@ -29,7 +30,6 @@ class Play:
     actions: list[Step] = field(default_factory=list)
     executed: list[bool] = field(default_factory=list)
     stopped: bool = False
-    account: Mapping[str, float] = field(default_factory=dict)
 
     @staticmethod
     def begin(world: World, seed: int | None) -> Play:
@@ -47,6 +47,10 @@ class Play:
         self.executed.append(bool(self.world.executed))
         self.success.append(self.world.success)
         self.stopped = _over(self.world)
+
+    def has_ended(self, max_steps: int) -> bool:
+        """Whether the episode is over, or has taken so many steps."""
+        return self.stopped or len(self.actions) >= max_steps
 
     def episode(self, *, with_executed: bool) -> Episode:
         """What happened, to learn from.
@@ -77,6 +81,32 @@ class Rollouts(Sequence[Episode]):
     accounts: tuple[Mapping[str, float], ...]
     seconds: float
 
+    @staticmethod
+    def none() -> Rollouts:
+        """No episodes yet."""
+        return Rollouts((), (), (), (), 0.0)
+
+    def joined(self, more: Rollouts) -> Rollouts:
+        """These and more."""
+        return Rollouts(
+            self.episodes + more.episodes,
+            self.seeds + more.seeds,
+            self.success + more.success,
+            self.accounts + more.accounts,
+            self.seconds + more.seconds,
+        )
+
+    def in_order(self) -> Rollouts:
+        """The same by their seeds."""
+        places = sorted(range(len(self)), key=lambda i: self.seeds[i] or 0)
+
+        def chosen(column: tuple[Any, ...]) -> tuple[Any, ...]:
+            return tuple(column[i] for i in places)
+
+        columns = (self.episodes, self.seeds, self.success, self.accounts)
+        episodes, seeds, success, accounts = map(chosen, columns)
+        return Rollouts(episodes, seeds, success, accounts, self.seconds)
+
     def __len__(self) -> int:
         return len(self.episodes)
 
@@ -94,6 +124,12 @@ class Rollouts(Sequence[Episode]):
     def steps(self) -> tuple[int, ...]:
         """How many actions were taken in each episode."""
         return tuple(len(episode.actions) for episode in self.episodes)
+
+    @property
+    def told(self) -> str:
+        """How many succeeded, in words."""
+        known = [success for success in self.success if success is not None]
+        return f"{sum(known)} succeeded" if known else "nothing is said of success"
 
     @property
     def out_of_time(self) -> int:
@@ -165,7 +201,12 @@ Worlds = World | Sequence[World] | Callable[[], World]
 
 
 def rollout(
-    agent: Agent, worlds: Worlds, seeds: Iterable[int] | None = None, max_steps: int = 50
+    agent: Agent,
+    worlds: Worlds,
+    seeds: Iterable[int] | None = None,
+    max_steps: int = 50,
+    *,
+    progress: bool | None = None,
 ) -> Rollouts:
     """An episode for each seed: until success, until the agent gives None, or for ``max_steps`` actions.
 
@@ -174,33 +215,80 @@ def rollout(
     function, one with seed 0. The ``agent`` is reset before each batch of episodes. As many episodes as
     there are worlds go on side by side, in lock-step, so that an agent can plan for all of them in one
     batch; an agent that has neither ``act_some`` nor ``act_many`` acts in one episode after the other.
-    Success is the world's own word.
+    Success is the world's own word. ``progress`` is whether a line on stderr says how far it is; None: on a
+    terminal. Ctrl-C raises `Interrupted`, which has the episodes that have ended.
     """
     check_agent(agent)
-    _check_steps(max_steps)
+    check_steps(max_steps)
     listed = _seeds(range(_count(worlds)) if seeds is None else seeds)
-    open_ = rooms(worlds, len(listed))
     begun = time.perf_counter()
-    at_once = len(open_) if acts_in_batches(agent) else 1
-    plays: list[Play] = []
-    for first in range(0, len(listed), at_once):
-        some = zip(open_, listed[first : first + at_once], strict=False)
-        plays += play(agent, [Play.begin(world, seed) for world, seed in some], max_steps)
+    done = Rollouts.none()
+    with Ticker("acting", progress) as tick:
+        try:
+            for more in batches(agent, rooms(worlds, len(listed)), listed, max_steps):
+                done = done.joined(more)
+                tick(f"{len(done)} of {len(listed)} episodes, {done.told}")
+        except KeyboardInterrupt:
+            raise Interrupted(done, len(listed)) from None
+    return replace(done, seconds=time.perf_counter() - begun)
+
+
+@final
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C while agents acted; ``rollouts`` are the episodes that had ended, out of so many ``wanted``."""
+
+    def __init__(self, rollouts: Rollouts, wanted: int) -> None:
+        super().__init__(
+            f"after {len(rollouts)} of {wanted} episodes, which are in `rollouts` of this exception"
+        )
+        self.rollouts = rollouts
+
+
+def batches(
+    agent: Agent, worlds: Sequence[World], seeds: Sequence[int], max_steps: int
+) -> Iterator[Rollouts]:
+    """Episodes for these ``seeds``, as many at a time as can be played side by side.
+
+    The ``agent`` is reset before each batch, and takes at most ``max_steps`` in an episode of the ``worlds``.
+    Where somebody interrupts, the episodes that have ended come before the exception.
+    """
+    at_once = len(worlds) if acts_in_batches(agent) else 1
+    for first in range(0, len(seeds), at_once):
+        plays: list[Play] = []
+        try:
+            with Ticker("this batch") as tick:
+                for world, seed in zip(worlds, seeds[first : first + at_once], strict=False):
+                    plays.append(Play.begin(world, seed))
+                play(agent, plays, max_steps, tick)
+        except KeyboardInterrupt:
+            yield _rollouts(agent, {i: p for i, p in enumerate(plays) if p.has_ended(max_steps)})
+            raise
+        yield _rollouts(agent, dict(enumerate(plays)))
+
+
+def _rollouts(agent: Agent, plays: Mapping[int, Play]) -> Rollouts:
+    """What came of these episodes, which the agent knows by their numbers."""
+    account: Callable[[int], Mapping[str, float]] = getattr(agent, "account", lambda i: {})
     return Rollouts(
-        tuple(one.episode(with_executed=True) for one in plays),
-        tuple(listed),
-        tuple(one.success[-1] for one in plays),
-        tuple(one.account for one in plays),
-        time.perf_counter() - begun,
+        tuple(one.episode(with_executed=True) for one in plays.values()),
+        tuple(one.seed for one in plays.values()),
+        tuple(one.success[-1] for one in plays.values()),
+        tuple(account(i) for i in plays),
+        0.0,
     )
 
 
-def play(agent: Agent, plays: list[Play], max_steps: int) -> list[Play]:
-    """Act in lock-step until all episodes have ended."""
+def play(
+    agent: Agent, plays: list[Play], max_steps: int, tick: Callable[[str], None] = lambda said: None
+) -> list[Play]:
+    """Act in lock-step until all episodes have ended.
+
+    The ``agent`` acts in all ``plays``, at most ``max_steps`` in each; ``tick`` is told how far it is.
+    """
     agent.reset()
     told = _teller(agent)
     active = dict(enumerate(plays))
-    while active := {i: p for i, p in active.items() if not p.stopped and len(p.actions) < max_steps}:
+    while active := {i: p for i, p in active.items() if not p.has_ended(max_steps)}:
         states = {i: p.states[-1] for i, p in active.items()}
         # An agent that plans answers for some episodes alone, and plans once all of them need it.
         for i, action in act_some(agent, states, {i: p.goal for i, p in active.items()}).items():
@@ -211,9 +299,8 @@ def play(agent: Agent, plays: list[Play], max_steps: int) -> list[Play]:
                 # It stops before it was told anything.
                 told(False, True, i)
                 active[i].take(act_some(agent, {i: states[i]}, {i: active[i].goal})[i])
-    account = getattr(agent, "account", None)
-    for i, one in enumerate(plays):
-        one.account = account(i) if account is not None else {}
+        steps = max(len(p.actions) for p in plays)
+        tick(f"{len(plays) - len(active)} of {len(plays)} episodes ended, {steps} steps")
     return plays
 
 
@@ -240,7 +327,8 @@ def _seen(state: Any, world: World) -> State:
     return state
 
 
-def _check_steps(max_steps: Any) -> None:
+def check_steps(max_steps: Any) -> None:
+    """Refuse what is no number of steps."""
     if not is_count(max_steps):
         raise error(
             "bad-limit", f"`max_steps` is a whole number and not negative; {max_steps!r:.40} is given"
@@ -266,9 +354,14 @@ def _seeds(seeds: Any) -> list[int]:
     return listed
 
 
+def makes_worlds(worlds: Any) -> bool:
+    """Whether this is a function or a class that makes worlds, and no world."""
+    return isinstance(worlds, type) or (callable(worlds) and not hasattr(worlds, "step"))
+
+
 def rooms(worlds: Any, count: int) -> list[World]:
     """The worlds to act in: no more than there are episodes."""
-    if isinstance(worlds, type) or (callable(worlds) and not hasattr(worlds, "step")):
+    if makes_worlds(worlds):
         found = [worlds() for _ in range(count)]
     elif isinstance(worlds, Sequence) and not isinstance(worlds, str):
         found = list(worlds)

@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from pdsketch.cli import output
 from pdsketch.extras import missing_extra
 
+ENDLESS = True
 EXAMPLE = "pdsketch lsp --stdio"
 
 

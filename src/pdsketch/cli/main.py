@@ -10,6 +10,9 @@ A command is a module with three names:
 A module is imported only when its command is called, so that ``check`` starts
 at once and a command can be added by one line below.
 
+One that runs until it is stopped also has ``ENDLESS = True``; of all others, a line on stderr says that they
+are at work.
+
 Other packages add commands by entry points of the group ``pdsketch.commands``: modules that also have
 ``PURPOSE``, the line about it in the overview.
 """
@@ -29,6 +32,7 @@ from typing import Any, Final, NoReturn, Protocol, cast
 from pdsketch.cli import output
 from pdsketch.extras import COMMANDS as OFFERED, REPRODUCTION, missing, not_installed, offered
 from pdsketch.lang import Diagnostic, Error, as_json, did_you_mean
+from pdsketch.progress import Ticker
 
 COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "check": ("pdsketch.cli.check", "say what is wrong with sketches, domains and problems"),
@@ -163,7 +167,10 @@ def _run(words: list[str]) -> int:
         return output.OK
     if output.is_process():
         gc.enable()
-    return command.run(args)
+    if getattr(command, "ENDLESS", False):
+        return command.run(args)
+    with Ticker(f"pdsketch {name}", output.is_process()):
+        return command.run(args)
 
 
 def _load(name: str) -> Command:

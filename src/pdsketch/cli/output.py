@@ -15,6 +15,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, Final, NoReturn, TextIO, cast, final
 
 from pdsketch.lang import Diagnostic, as_json, render
+from pdsketch.progress import Ticker
 
 OK: Final = 0
 DIFFERENT: Final = 1
@@ -105,8 +106,6 @@ def interrupted(stop: KeyboardInterrupt) -> int:
     if _Command.process:  # it is ending: once more changes nothing
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     kept, resume = (None, None) if _Command.kept is None else _Command.kept(stop)
-    if sys.stderr.isatty():  # where a line of progress may stand
-        sys.stderr.write("\r\x1b[K")
     say("; ".join(part for part in ("pdsketch: interrupted", kept, resume) if part))
     found = {"ok": False, "status": "interrupted", "kept": kept, "resume": resume}
     try:
@@ -140,7 +139,7 @@ def _unraisable(lost: sys.UnraisableHookArgs, /) -> None:
 
 def emit(text: str) -> None:
     """Write the result to stdout, whole: there is nothing left that Ctrl-C could stop."""
-    with _undisturbed():
+    with _undisturbed(), Ticker.paused():
         _checked(sys.stdout.write, text + "\n")
         flush()
         _Command.emitted = True
@@ -206,7 +205,8 @@ def say_all(diagnostics: Iterable[Diagnostic]) -> None:
 
 def say(message: str) -> None:
     """Write one line of progress or of reasons to stderr."""
-    print(message, file=sys.stderr, flush=True)
+    with Ticker.paused():
+        print(message, file=sys.stderr, flush=True)
 
 
 def _open_streams() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import gc
 import os
-import sys
 import time
 import warnings
 from collections.abc import Iterator
@@ -24,7 +23,6 @@ from pdsketch.cli.modules import (
     loaded_model,
     without_domain,
 )
-from pdsketch.cli.progress import Ticker
 from pdsketch.files import check_output, write_output
 from pdsketch.lang import UNPLACED, Diagnostic, Error, Problem, load_problem, write_plan
 from pdsketch.options import add_options, read_options
@@ -200,8 +198,7 @@ def _plan(args: argparse.Namespace, problem: Problem, options: dict[str, Any]) -
     if not classical:
         with _quietly():
             return plan(problem, **options)
-    with Ticker(sys.stderr) as ticker:
-        return plan(problem, watch=ticker, **options)
+    return plan(problem, **options)
 
 
 @contextmanager

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pdsketch.serve import Exploration
     from pdsketch.training import Findings
 
+ENDLESS = True
 EXAMPLE = """pdsketch serve examples/blocks/domain.pddl examples/blocks/p01.pddl
 pdsketch serve MODEL problem.pddl --data EPISODES
 pdsketch serve MODEL --world babyai --world-option objects=4 --seed 7"""

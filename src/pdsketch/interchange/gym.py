@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pdsketch.act import has_ended, is_gymnasium, told_success
+from pdsketch.act import has_ended, is_count, is_gymnasium, told_success
 from pdsketch.lang import Domain, Step, did_you_mean, error
 from pdsketch.tensor import State
 
 ActionMap = Mapping[Any, Any]
 """Actions of the domain (``"left"``, or a step ``("left", "cab")``) to those of the environment.
 
-A value is the environment's action, None (the controller refuses it), or a
-function ``fn(env, *arguments)`` that returns one of these.
+A value is the environment's action, several of them, None (the controller refuses it), or a function
+``fn(env, *arguments)`` that returns one of these or is a generator of actions: a skill (`GymWorld`).
 """
 
 
@@ -27,13 +27,16 @@ class GymWorld:
     - ``observe(observation, env)`` makes a `State` of what ``reset`` and ``step`` return.
     - ``act`` says what actions are in the environment: a dictionary, ``{"left": 0, "right": 2}``, or a
       function ``act(action, env)`` of ``("forward", "agent")``. None: the controller refuses the action, and
-      nothing happens.
+      nothing happens. A list is several of the environment's actions, one after the other. A generator is a
+      skill: it yields the environment's actions, and is sent what ``step`` answers; where it returns False,
+      it was refused. After ``timeout`` steps of the environment it is cut off, which counts as refused.
     - ``goal`` is a formula, or a function of the environment that returns one after each reset.
     - ``success`` is ``"reward"`` (the last reward was positive), ``"termination"``, a key of ``info``, or a
       function of the environment. Without it, success is what ``info["success"]`` says, or a positive reward
       at termination, and nothing is said of other states.
 
-    ``reward``, ``terminated``, ``truncated`` and ``info`` are the environment's last answer.
+    ``observation``, ``reward``, ``terminated``, ``truncated`` and ``info`` are the environment's last answer,
+    ``steps`` are those that it took in this episode.
     """
 
     def __init__(
@@ -45,6 +48,7 @@ class GymWorld:
         act: ActionMap | Callable[[Step, Any], Any] | None = None,
         goal: str | Callable[[Any], str] | None = None,
         success: str | Callable[[Any], bool | None] | None = None,
+        timeout: int = 1000,
     ) -> None:
         for method in ("reset", "step"):
             if not callable(getattr(env, method, None)):
@@ -58,13 +62,21 @@ class GymWorld:
                 help="pds.GymWorld.each(envs, domain, …) makes a world of each, to be acted in side by side",
             )
         _check(observe, act, goal, success, env, domain)
+        if not is_count(timeout) or not timeout:
+            raise error(
+                "bad-limit",
+                f"`timeout` is a number of the environment's steps, above 0; {timeout!r:.40} is given",
+            )
         self.env = env
+        self.timeout = timeout
         self.domain = domain
         self.success: bool | None = None
         self.executed = True
         self.ended = False
+        self.observation: Any = None
         self.reward, self.terminated, self.truncated = 0.0, False, False
         self.info: Mapping[str, Any] = {}
+        self.steps = 0
         self.goal = goal if isinstance(goal, str) else ""
         self._observe: Any = observe
         self._act: Any = _by_name(act, domain) if isinstance(act, Mapping) else act
@@ -88,29 +100,68 @@ class GymWorld:
 
     def reset(self, seed: int | None = None) -> State:
         """Begin an episode of the environment."""
-        observation, self.info = _pair(self.env.reset(seed=seed))
+        self.observation, self.info = _pair(self.env.reset(seed=seed))
         self.reward, self.terminated, self.truncated = 0.0, False, False
-        self.executed, self.ended = True, False
+        self.executed, self.ended, self.steps = True, False, 0
         if callable(self._goal):
             self.goal = self._goal(self.env)
-        return self._see(observation, None)
+        return self._see(None)
 
     def step(self, action: Step) -> State:
-        """Act in the environment, unless the controller refuses."""
+        """Act in the environment, for as many of its steps as the action takes, unless it is refused."""
         if self._state is None:
             raise error("not-reset", "the world has no state yet", help="call world.reset(seed) first")
         wanted = self._act(action, self.env)
         self.executed = wanted is not None
         if not self.executed:
             return self._state
+        if not isinstance(wanted, Generator):
+            wanted = _each(wanted if self._is_several(wanted) else (wanted,))
+        began, answer = self.steps, None
+        self.executed = self._carried_out(wanted, action)
+        if self.steps > began:
+            answer = (self.observation, self.reward, self.terminated, self.truncated, self.info)
+        return self._see(answer)
+
+    def _is_several(self, wanted: Any) -> bool:
+        """Whether a list is several actions, and not one that is a list there."""
+        space = getattr(self.env, "action_space", None)
+        return isinstance(wanted, list) and not (space is not None and space.contains(wanted))
+
+    def _carried_out(self, skill: Generator[Any, Any, Any], action: Step) -> bool:
+        """Take the steps that a skill wants, until it or the episode ends; whether it was carried out."""
+        answer: Any = None
+        last = self.steps + self.timeout
+        try:
+            while True:
+                wanted = skill.send(answer)
+                if self.steps == last:
+                    return False
+                answer = self._stepped(wanted)
+                if self.ended:
+                    return True
+        except StopIteration as done:
+            if not isinstance(done.value, bool | None):
+                raise error(
+                    "bad-controller",
+                    f"the skill of `{action[0]}` returned a {type(done.value).__name__}",
+                    help="a skill yields actions, and returns nothing, or False where it was refused",
+                ) from None
+            return done.value is not False
+        finally:
+            skill.close()
+
+    def _stepped(self, wanted: Any) -> Any:
+        """One step of the environment."""
         answer = self.env.step(wanted)
         if not is_gymnasium(answer):
             raise error(
                 "bad-world", "`step` of a Gymnasium environment returns five values: observation, reward, …"
             )
-        _, self.reward, self.terminated, self.truncated, self.info = answer
+        self.observation, self.reward, self.terminated, self.truncated, self.info = answer
+        self.steps += 1
         self.ended = has_ended(answer)
-        return self._see(answer[0], answer)
+        return answer
 
     def render(self) -> NDArray[Any]:
         """What the environment draws (made with ``render_mode="rgb_array"``)."""
@@ -123,12 +174,13 @@ class GymWorld:
             )
         return np.asarray(picture)
 
-    def _see(self, observation: Any, answer: Any) -> State:
-        self._state = self._observe(observation, self.env)
-        self.success = told_success(answer) if self._success is None else self._judged(self._success)
+    def _see(self, answer: Any) -> State:
+        self._state = self._observe(self.observation, self.env)
+        self.success = told_success(answer) if self._success is None else self.judged(self._success)
         return self._state
 
-    def _judged(self, success: str | Callable[[Any], bool | None]) -> bool | None:
+    def judged(self, success: str | Callable[[Any], bool | None]) -> bool | None:
+        """What the environment says now, asked as ``success`` asks it; None: nothing."""
         if success == "reward":
             return bool(self.reward > 0)
         if success == "termination":
@@ -190,6 +242,11 @@ def _by_name(given: ActionMap, domain: Domain) -> Callable[[Step, Any], Any]:
         return wanted(env, *action[1:]) if callable(wanted) else wanted
 
     return act
+
+
+def _each(actions: Iterable[Any]) -> Generator[Any, Any, None]:
+    """A skill of actions that are known beforehand."""
+    yield from (action for action in actions)  # which takes no answers
 
 
 def _pair(answer: Any) -> tuple[Any, Any]:

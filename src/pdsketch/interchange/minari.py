@@ -24,6 +24,7 @@ from pdsketch.training import (
     Episode,
     EpisodeArrays,
     Recorder,
+    argument_of,
     arrays_of,
     width_of,
 )
@@ -323,7 +324,7 @@ def _steps(domain: Domain, ground: list[Any], names: tuple[str, ...], actions: A
             if isinstance(parameter.type, ValueType):
                 width = width_of(parameter.type)
                 assert numbers is not None
-                step.append(tuple(numbers[i, used : used + width].tolist()))
+                step.append(argument_of(parameter.type, numbers[i, used : used + width]))
                 used += width
             else:
                 step.append(names[place])

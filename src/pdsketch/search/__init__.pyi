@@ -7,6 +7,7 @@ from pdsketch.search.heuristics import (
     model_heuristics_help as model_heuristics_help,
 )
 from pdsketch.search.latent.heuristics import NeverInfinite as NeverInfinite, Searched as Searched
+from pdsketch.search.latent.proposals import Proposals as Proposals
 from pdsketch.search.latent.risk import likeliest_step as likeliest_step
 from pdsketch.search.memory import Memory as Memory, SkillRates as SkillRates
 from pdsketch.search.options import (

@@ -62,7 +62,9 @@ class PlanOptions:
         1, "how many nodes are expanded together; 1 is textbook search", at_least(1, "bad-limit"), of="model"
     )
     weight: float = option(5.0, "w of `wastar`, which orders nodes by g + w·h", _LIMIT)
-    time_limit: float | None = option(20.0, "seconds; of problems without values, none unless given", _LIMIT)
+    time_limit: float | None = option(
+        20.0, "seconds by the clock; of problems without values, none unless given", _LIMIT
+    )
     memory_limit: float = option(DEFAULT_MEGABYTES, "megabytes that planning may take", _LIMIT)
     max_expansions: int | None = option(None, "nodes to expand for one problem", replace(_LIMIT, read=int))
     max_depth: int | None = option(None, "actions in a plan, at most", at_least(0, "bad-limit"), of="model")

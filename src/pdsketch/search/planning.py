@@ -31,6 +31,7 @@ from pdsketch.lang import (
     show_atom,
     validate as validate_exactly,
 )
+from pdsketch.progress import Ticker
 from pdsketch.search.options import UNSET, problem_options
 from pdsketch.search.result import Result
 from pdsketch.task import classify
@@ -70,7 +71,11 @@ def plan(target: Any, state: Any = None, goal: Any = None, **options: Any) -> Re
     what they say (True), or 1 each (False). More options are those of `pdsketch.search.options.PlanOptions`.
     A returned plan has been replayed.
     """
-    given = _given(options)
+    with Ticker("planning") as tick:
+        return _planned(target, state, goal, _given(options, tick))
+
+
+def _planned(target: Any, state: Any, goal: Any, given: dict[str, Any]) -> Result:
     if isinstance(target, Problem):
         problem = _changed(target, state, goal, given.get("costs"))
         if classify(problem).classical:
@@ -177,12 +182,16 @@ def plan_many(
     """
     with apart():
         from pdsketch.search.models import plan_models
-    return plan_models(model, states, goals, _given(options))
+    with Ticker("planning") as tick:
+        return plan_models(model, states, goals, _given(options, tick))
 
 
-def _given(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options without those for which None means that nothing was given."""
-    return {name: value for name, value in options.items() if value is not None or name not in UNSET}
+def _given(options: Mapping[str, Any], tick: Ticker) -> dict[str, Any]:
+    """The options without those for which None means that nothing was given; ``tick`` hears of the search."""
+    given = {name: value for name, value in options.items() if value is not None or name not in UNSET}
+    if tick.visible and given.get("watch") is None:
+        given["watch"] = lambda progress: tick(str(progress))
+    return given
 
 
 def _plan_classically(problem: Problem, given: Mapping[str, Any]) -> Result:

@@ -132,6 +132,12 @@ class SearchProgress:
     bytes: int
     open_problems: int = 1
 
+    def __str__(self) -> str:
+        return (
+            f"{self.expanded} expanded, {self.evaluated} evaluated, lowest h {self.best_h:g}, "
+            f"{self.bytes / 1e6:.0f} MB"
+        )
+
 
 # The nodes of a search while it runs, for who wants to look at them.
 

@@ -112,7 +112,7 @@ class Model(nn.Module):
         *,
         tnorm: TNorm | None = None,
     ) -> Tensor:
-        """The truth of a formula, in [0, 1]: a scalar for a State, ``[n]`` for a batch.
+        """The truth of a formula, in [0, 1]: a number for a State, ``[n]`` with gradients for a batch.
 
         ``formula`` is text or a checked formula over the objects of ``state``; a batch may also be given a
         list of formulas, one a state. ``crisp`` decides as the search does, so that each truth is 0 or 1;
@@ -130,7 +130,7 @@ class Model(nn.Module):
             raise error(
                 "not-a-number", "the formula's truth is NaN", help="a value that it reads is not a number"
             )
-        return truth[0] if isinstance(state, State) else truth
+        return truth[0].detach() if isinstance(state, State) else truth
 
     def step(
         self,
@@ -167,7 +167,7 @@ class Model(nn.Module):
         *,
         tnorm: TNorm | None = None,
     ) -> Tensor:
-        """The truth of the precondition: a scalar for a State, ``[n]`` for a batch.
+        """The truth of the precondition: a number for a State, ``[n]`` with gradients for a batch.
 
         ``state``, ``action``, ``crisp`` and ``tnorm`` are those of `step`.
         """
@@ -180,7 +180,7 @@ class Model(nn.Module):
         truth = torch.cat(parts).to(torch.float32)
         if len(parts) > 1:
             truth = truth[torch.cat([p for p in places if p is not None]).argsort()]
-        return truth[0] if isinstance(state, State) else truth
+        return truth[0].detach() if isinstance(state, State) else truth
 
     @torch.no_grad()
     def outside(self, state: State | StateBatch, question: Formula | Step) -> tuple[str, ...]:

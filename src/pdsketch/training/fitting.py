@@ -14,6 +14,7 @@ import torch
 
 from pdsketch.files import lock_file
 from pdsketch.lang import Domain, error
+from pdsketch.progress import ticking
 from pdsketch.tensor import Model, difference, same_domain
 from pdsketch.training.data.device_dataset import DeviceDataset, put_on_device
 from pdsketch.training.data.episode import Episode
@@ -86,6 +87,7 @@ def _locked(options: Options) -> Iterator[None]:
         yield
 
 
+@ticking("evaluating")
 def evaluate(
     model: Model, episodes: Source, *, device: str | None = None, resident_gib: float | None = None
 ) -> Evaluation:

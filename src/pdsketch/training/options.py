@@ -19,7 +19,7 @@ class OptimiserOptions:
     seed: int = option(0, "of networks, batches and the split; another one, to see whether a result is luck")
     learning_rate: float = option(3e-3, "its peak; lower where the losses jump or a fit diverged")
     weight_decay: float = option(1e-3, "AdamW's; more of it against overfitting by a perceptron")
-    time_limit: float | None = option(None, "seconds after which to stop")
+    time_limit: float | None = option(None, "seconds by the clock, after which to stop")
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,10 @@ class OutputOptions:
         False, "go on from the checkpoint, with the learning rate and priors that a run of `steps` has there"
     )
     log: str | None = option(None, "a CSV file of all measurements")
-    progress: bool = option(False, "a bar, or a line for each measurement where stderr is no terminal")
+    progress: bool = option(
+        False,
+        "also where stderr is no terminal, where there is a line for each measurement",
+    )
     callback: Callable[..., Any] | None = option(
         None, "a function that gets a `Progress` each time, and may stop the fit: by True or `StopIteration`"
     )

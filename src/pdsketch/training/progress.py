@@ -1,4 +1,4 @@
-"""Who is told while a fit runs: a bar or lines on stderr, a CSV file, a user's function."""
+"""Who is told while a fit runs: a line or lines on stderr, a CSV file, a user's function."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import csv
 import math
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
@@ -14,6 +14,7 @@ from types import MappingProxyType, TracebackType
 from typing import Any, Protocol, Self, final
 
 from pdsketch.files import Lines, make_folder
+from pdsketch.progress import Ticker, watched
 from pdsketch.training.options import Options
 
 
@@ -44,34 +45,6 @@ class ProgressListener(Protocol):
 
 
 @final
-class Bar:
-    """A progress bar with the latest losses and accuracies."""
-
-    def __init__(self, steps: int) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-        self._progress = Progress(
-            TextColumn("fit"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeRemainingColumn(),
-            TextColumn("{task.fields[figures]}"),
-            console=Console(stderr=True),
-        )
-        self._task = self._progress.add_task("fit", total=steps, figures="")
-        self._progress.start()
-
-    def update(self, step: int, figures: Mapping[str, float]) -> None:
-        """Move the bar."""
-        self._progress.update(self._task, completed=step, figures=_text(figures))
-
-    def close(self) -> None:
-        """Leave the last state of the bar on the screen."""
-        self._progress.stop()
-
-
-@final
 class ProgressLines:
     """A line for each measurement on stderr, for log files."""
 
@@ -83,8 +56,9 @@ class ProgressLines:
         """Write a line."""
         seconds = time.monotonic() - self._started
         line = f"fit: step {step} of {self._steps}, {seconds:.1f} s  {_text(figures)}"
-        sys.stderr.write(line + "\n")
-        sys.stderr.flush()
+        with Ticker.paused():
+            sys.stderr.write(line + "\n")
+            sys.stderr.flush()
 
     def close(self) -> None:
         """Nothing is open."""
@@ -135,16 +109,14 @@ class Watchers:
         self._all: list[ProgressListener] = []
         self._options = options
         self._started = time.monotonic()
-        terminal = sys.stderr.isatty()
-        self._bar = Bar(options.steps) if options.progress and terminal else None
-        if self._bar is not None:
-            self._all.append(self._bar)
-        elif options.progress:
+        self._ticker = Ticker("fit", options.progress or None)
+        if options.progress and not watched():
             self._all.append(ProgressLines(options.steps))
         if options.log is not None:
             self._all.append(Csv(options.log, history))
 
     def __enter__(self) -> Self:
+        self._ticker.__enter__()
         return self
 
     def __exit__(
@@ -153,6 +125,7 @@ class Watchers:
         problem: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self._ticker.__exit__(kind, problem, trace)
         for watcher in self._all:
             watcher.close()
 
@@ -171,7 +144,7 @@ class Watchers:
             return True
         return said is True
 
-    def bar(self, step: int, figures: Mapping[str, float]) -> None:
-        """Tell the bar alone, between measurements."""
-        if self._bar is not None:
-            self._bar.update(step, figures)
+    def tick(self, step: int, figures: Callable[[], Mapping[str, float]]) -> None:
+        """Say how far it is, between measurements."""
+        if self._ticker.visible:
+            self._ticker(f"step {step} of {self._options.steps}  {_text(figures())}")

@@ -35,8 +35,8 @@ from pdsketch.training.training_set import TrainingSet
 
 Status = Literal["finished", "stopped", "out-of-time", "interrupted"]
 
-_BAR_STEPS = 25
-"""Steps between two updates of the progress bar."""
+_TICK_STEPS = 25
+"""Steps between two words on how far it is."""
 
 
 @final
@@ -166,8 +166,8 @@ class Trainer:
                     if ends:
                         return self._stopped("stopped")
                     save(self)
-                elif options.progress and self.step % _BAR_STEPS == 0:
-                    watchers.bar(self.step, self.means.figures(self.step))
+                elif self.step % _TICK_STEPS == 0:
+                    watchers.tick(self.step, lambda: self.means.figures(self.step))
             self._finish()
             return "interrupted" if interrupted() else "finished"
 

@@ -23,6 +23,7 @@ from pdsketch.abstract.andor.corrections import NetworkFunction
 from pdsketch.abstract.andor.domain import symbolic_domain
 from pdsketch.abstract.andor.functions import CodeEvaluator
 from pdsketch.lang import Apply, BlankCall, error, walk
+from pdsketch.progress import ticking
 from pdsketch.tensor import CODEBOOKS, COUNTS, Model
 from pdsketch.training import EpisodeArrays, Source, evaluate, fit, gather
 
@@ -124,6 +125,7 @@ class Quantisation:
     errors: Mapping[str, float]
 
 
+@ticking("quantising")
 def quantise(
     model: Model,
     episodes: Source,

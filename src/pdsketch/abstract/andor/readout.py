@@ -16,6 +16,7 @@ from pdsketch.abstract.andor.rule_text import FunctionRules, RuleWriter, shown_c
 from pdsketch.abstract.andor.symbolic import part_name
 from pdsketch.abstract.written import written_blanks
 from pdsketch.lang import Apply, BlankCall, Domain, Expr, ObjectType, show_atom, walk
+from pdsketch.progress import ticking
 from pdsketch.tensor import COUNTS, Model, State
 
 MOST_RULES: Final = 8
@@ -123,6 +124,7 @@ class ModelRules:
         }
 
 
+@ticking("reading rules")
 def rules(model: Model, state: State | None = None, *, codes: Mapping[str, int] | None = None) -> ModelRules:
     """The first-order rules over codes of what a model has learned.
 

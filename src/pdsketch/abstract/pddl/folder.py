@@ -23,6 +23,7 @@ from pdsketch.lang import (
     read_source,
     span_of_step,
 )
+from pdsketch.progress import ticking
 from pdsketch.tensor import Model, State
 
 MAPPING: Final = "mapping.json"
@@ -31,6 +32,7 @@ FORMAT: Final = 1
 Name = str | PathLike[str]
 
 
+@ticking("exporting")
 def export(
     model: Model,
     state: State | None = None,

@@ -11,13 +11,12 @@ from torch import Tensor
 
 from pdsketch.lang import Action, Expr, ObjectType, Step, Value, ValueType, effect_expressions, walk
 from pdsketch.search.latent.instances import Candidates, as_data, value_types
+from pdsketch.search.latent.proposals import Proposals
 from pdsketch.search.latent.relations import (
     Proposal,
     SamplingRelation,
-    checked_values,
     propose,
     propose_along,
-    proposing,
     relations_in,
     same_type,
 )
@@ -44,8 +43,7 @@ class CandidateSource:
         self._model = model
         self._state = state
         self._goal = goal
-        self._generators = options.generators
-        self._samplers = options.samplers
+        self._proposals = Proposals(model.domain, options.samplers, options.generators)
         self._sources = options.candidates
         self._types = value_types(model.domain)
         self._relations: list[SamplingRelation] = []
@@ -60,13 +58,14 @@ class CandidateSource:
     @property
     def goes_on(self) -> bool:
         """Whether another round may propose other values."""
-        return bool(self._types and (self._generators or self._samplers or self._relations or self._others))
+        functions = self._proposals.generators or self._proposals.samplers
+        return bool(self._types and (functions or self._relations or self._others))
 
     def advance(self, number: int) -> Candidates:
         """The candidates of round ``number``: those before, and what is proposed now."""
         before = {} if self.pool is None else self.pool.values
         made = {t: self._generated(t, number) for t in self._types}
-        sampled = [one for name in self._samplers for one in self._sampled(name)]
+        sampled = [one for name in self._proposals.samplers for one in self._sampled(name)]
         pool = [*made.items(), *((type_, values) for _, _, type_, values in sampled)]
         proposed: list[Proposal] = []
         if self._relations and number == 0:
@@ -104,13 +103,8 @@ class CandidateSource:
         """The goal's constants, in the first round, and what the generator of a type proposes."""
         given = _given(self._model, self._state, type_)
         own = _with_constants(given[:0], self._goal, type_) if number == 0 else given[:0]
-        generator = None if type_.alias is None else self._generators.get(type_.alias)
-        if generator is None:
-            return own
-        what = f"the generator of `{type_}`"
-        with proposing(what):
-            returned = generator(self._model, self._state, number)
-        return torch.cat([own, checked_values(returned, type_, what).to(given)])
+        returned = self._proposals.generated(type_, self._model, self._state, number)
+        return own if returned is None else torch.cat([own, returned.to(given)])
 
     def _values(
         self, type_: ValueType, before: Tensor | None, made: Tensor, proposed: Sequence[Proposal]
@@ -130,10 +124,8 @@ class CandidateSource:
         universe = self._state.batch.universe(0)
         members = [universe.members(p.type) for p in action.parameters if isinstance(p.type, ObjectType)]
         for objects in product(*members):
-            what = f"the sampler of `{name}` for {', '.join(objects) or 'no objects'}"
-            with proposing(what):
-                returned = self._samplers[name](self._model, self._state, *objects)
-            yield (action.name, parameter), objects, type_, checked_values(returned, type_, what)
+            values = self._proposals.sampled(name, type_, self._model, self._state, objects)
+            yield (action.name, parameter), objects, type_, values
 
 
 def parameter_of(model: Model, name: str) -> tuple[Action, str]:

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from pdsketch.budget import UNLIMITED, Budget, LimitError, OutOfMemoryError, current, taken
-from pdsketch.lang import ValueType, did_you_mean, error
+from pdsketch.lang import Domain, ValueType, did_you_mean, error
 from pdsketch.search.options import Generator, PlanOptions, Sampler, model_options
 from pdsketch.search.result import Status
 from pdsketch.tensor import Model, out_of_memory
@@ -19,22 +19,22 @@ from pdsketch.tensor import Model, out_of_memory
 def options_for(model: Model, given: Mapping[str, Any]) -> PlanOptions:
     """The options that were given, checked."""
     options = model_options(**given)
-    generators, samplers = options.generators, options.samplers
-    return replace(options, generators=_generators(model, generators), samplers=_samplers(model, samplers))
+    generators = generators_of(model.domain, options.generators)
+    return replace(options, generators=generators, samplers=samplers_of(model.domain, options.samplers))
 
 
-def _generators(model: Model, given: Mapping[str, Generator]) -> dict[str, Generator]:
+def generators_of(domain: Domain, given: Mapping[str, Generator]) -> dict[str, Generator]:
     """The generators by the name of their type, in lower case as the domain has it."""
     if not isinstance(given, Mapping):
         found = type(given).__name__
         raise error("bad-generator", f"`generators` maps value types to functions, and is a {found}")
     named = {str(name).lower(): generator for name, generator in given.items()}
     for name, generator in named.items():
-        if name not in model.domain.value_types:
+        if name not in domain.value_types:
             raise error(
                 "unknown-type",
                 f"a generator is given for `{name}`, and the domain has no such value type",
-                help=did_you_mean(name, model.domain.value_types),
+                help=did_you_mean(name, domain.value_types),
             )
         if not callable(generator):
             found = type(generator).__name__
@@ -42,14 +42,14 @@ def _generators(model: Model, given: Mapping[str, Generator]) -> dict[str, Gener
     return named
 
 
-def _samplers(model: Model, given: Mapping[str, Sampler]) -> dict[str, Sampler]:
+def samplers_of(domain: Domain, given: Mapping[str, Sampler]) -> dict[str, Sampler]:
     """The samplers by action and parameter, ``move-to.?p``, in lower case as the domain has them."""
     if not isinstance(given, Mapping):
         found = type(given).__name__
         raise error("bad-generator", f"`samplers` maps parameters of actions to functions, and is a {found}")
     known = [
         f"{action.name}.{parameter.name}"
-        for action in model.domain.actions.values()
+        for action in domain.actions.values()
         for parameter in action.parameters
         if isinstance(parameter.type, ValueType)
     ]

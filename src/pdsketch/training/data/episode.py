@@ -9,11 +9,11 @@ from typing import Any, final
 import numpy as np
 from torch import Tensor
 
-from pdsketch.lang import Domain, Error, error, flat, resolve
+from pdsketch.lang import Domain, Error, error, resolve
 from pdsketch.tensor import State, Universe
 
 ActionTuple = tuple[Any, ...]
-"""``("forward", "agent")``: the action's name, then its objects and value tuples."""
+"""``("forward", "agent")``: the action's name, then its objects and values, as plans hold them."""
 
 Success = Sequence[float | None] | None
 """Whether a goal held in each state: 1, 0, or None where nobody said; None: nobody said anything."""
@@ -175,8 +175,7 @@ def check_actions(universe: Universe, actions: Sequence[Any]) -> tuple[ActionTup
 
 
 def _check_action(universe: Universe, action: Any) -> ActionTuple:
-    name, *arguments = resolve(universe.domain, universe.types, _plain(action))
-    return (name, *(a if isinstance(a, str) else tuple(map(float, flat((a,)))) for a in arguments))
+    return resolve(universe.domain, universe.types, _plain(action))
 
 
 def _plain(action: Any) -> Any:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pdsketch.files import block_of, check, digest_json, digest_of
-from pdsketch.lang import Domain, ValueType, error
+from pdsketch.lang import Domain, ValueType, error, plain
 from pdsketch.tensor import State, Universe
 from pdsketch.training.data.episode import ActionTuple, Episode
 
@@ -202,7 +202,7 @@ class EpisodeArrays:
                 words.append(names[self.arguments[at, place]])
                 continue
             width = width_of(parameter.type)
-            words.append(tuple(self.numbers[at, used : used + width].tolist()))
+            words.append(argument_of(parameter.type, self.numbers[at, used : used + width]))
             used += width
         return tuple(words)
 
@@ -212,6 +212,11 @@ def width_of(type_: ValueType) -> int:
     if type_.shape is None:
         raise error("unknown-dimensions", f"an action takes a `{type_}`, whose dimensions are not known")
     return int(np.prod(type_.shape, dtype=np.int64))
+
+
+def argument_of(type_: ValueType, numbers: Array) -> Any:
+    """Numbers side by side as the argument of an action: a number, or (nested) tuples of numbers."""
+    return plain(np.reshape(numbers, type_.shape or ()).astype(DTYPES[type_.prim]).tolist())
 
 
 def as_given(table: Array, prim: str) -> Array:

@@ -11,7 +11,7 @@ from typing import Any, final
 
 import numpy as np
 
-from pdsketch.lang import Domain, Predicate, ValueType, check_number, did_you_mean, error
+from pdsketch.lang import Domain, Predicate, ValueType, check_number, did_you_mean, error, flat
 from pdsketch.tensor import Universe
 from pdsketch.training.data.episode import (
     ActionTuple,
@@ -180,7 +180,7 @@ class Recorder:
             if key not in known:
                 index = {name: i for i, name in enumerate(universe.types)}
                 places = [index[a] if isinstance(a, str) else -1 for a in step[1:]]
-                known[key] = places, [x for a in step[1:] if isinstance(a, tuple) for x in a]
+                known[key] = places, [x for a in step[1:] if not isinstance(a, str) for x in flat(a)]
             places, given_numbers = known[key]
             action[at] = self._actions[step[0]]
             arguments[at, : len(places)] = places
