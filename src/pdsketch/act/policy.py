@@ -12,7 +12,6 @@ from pdsketch.act.settings import (
     Controller,
     Deviation,
     Tolerance,
-    came_about,
     check_controllers,
     check_explore,
     check_loop,
@@ -34,6 +33,7 @@ from pdsketch.search import (
     given_heuristic,
     likeliest_step,
     plan_many,
+    validate,
 )
 from pdsketch.tensor import Model, State, StateBatch
 from pdsketch.training import Episode
@@ -69,7 +69,7 @@ class _Course:
     predicted: State | None = None
     acted: tuple[Step, State] | None = None
     denied: bool = False
-    explored: bool = False
+    guessed: bool = False
     results: list[Result] = field(default_factory=list)
     trace: list[StepRecord] = field(default_factory=list)
     deviations: tuple[Deviation, ...] = ()
@@ -237,7 +237,7 @@ class Policy:
     def _wants_plan(self, course: _Course, state: State, goal: str) -> bool:
         """Whether the plan in hand, if there is one, is no longer good."""
         if course.goal != goal:
-            course.goal, course.rest, course.results = goal, [], []
+            course.goal, course.rest, course.results, course.guessed = goal, [], [], True
         if self.loop == "closed" and course.predicted is not None:
             course.deviations = deviations(course.predicted, state, self.tolerance, self.model.notes)
             self._remember(course, state)
@@ -249,14 +249,17 @@ class Policy:
         return most is None or len(course.results) <= most
 
     def _remember(self, course: _Course, state: State) -> None:
-        """Whether the last step did what it should."""
+        """Whether the last step did what it should: the rest of the plan still leads to the goal.
+
+        Of a guess, or of a step towards another goal, it is not known where it was to lead; it did what it
+        should where nothing differs.
+        """
         assert course.acted is not None
-        assert course.predicted is not None
-        step, before = course.acted
-        if came_about(before, course.predicted, state, self.tolerance, self.model.notes):
-            course.memory.succeeded(step, before)
-        else:
-            course.memory.failed(step, before)
+        assert course.goal is not None
+        done = not course.deviations
+        if not course.guessed and (course.deviations or not course.rest):
+            done = validate(self.model, course.rest, state, course.goal).valid
+        (course.memory.succeeded if done else course.memory.failed)(*course.acted)
 
     def _plan(self, states: Mapping[int, State], goals: Mapping[int, str]) -> None:
         """A new plan for each of these episodes; first without what failed again and again.
@@ -315,7 +318,7 @@ class Policy:
         )
         for i, result in zip(episodes, results, strict=True):
             course = self._course(i)
-            course.rest = list(result.plan or ())
+            course.rest, course.guessed = list(result.plan or ()), False
             course.results = [*(course.results[:-1] if again else course.results), result]
             self.result = result
 
@@ -330,7 +333,7 @@ class Policy:
             f"no plan was found: {show_atom(short(step))} is tried, whose precondition has truth {truth:.2f}"
         )
         result = replace(course.results[-1], warnings=(*course.results[-1].warnings, said))
-        course.rest, course.explored, course.results[-1], self.result = [step], True, result, result
+        course.rest, course.guessed, course.results[-1], self.result = [step], True, result, result
 
     def _next(self, states: Mapping[int, State], planned: set[int]) -> dict[int, Step | None]:
         """The first step of each plan, and what it should lead to."""
@@ -340,9 +343,9 @@ class Policy:
             chosen[i] = course.rest.pop(0) if course.rest else None
             action = chosen[i]
             if action is not None:
-                record = StepRecord(action, i in planned, True, course.deviations, course.explored)
+                record = StepRecord(action, i in planned, True, course.deviations, course.guessed)
                 course.trace.append(record)
-            course.deviations, course.explored = (), False
+            course.deviations = ()
         taken = {i: action for i, action in chosen.items() if action is not None}
         if self.loop == "closed" and taken:
             before = StateBatch.of([states[i] for i in taken])

@@ -97,8 +97,10 @@ def record(  # noqa: PLR0913 (by keyword)
                 here = [places[(s - seed) % len(places)] for s in seeds]
                 if random_walks:
                     agent.begin(seeds)
+                began = time.perf_counter()
                 for more in batches(agent, here, seeds, max_steps):
                     done = done.joined(_labelled(more, here, judges))
+                done = replace(done, seconds=done.seconds + time.perf_counter() - began)
                 tick(f"{len(done)} of {episodes} episodes, {done.told}")
                 kept.note(done)
                 if makes and len(done) < episodes:

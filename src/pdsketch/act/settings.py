@@ -70,32 +70,6 @@ def deviations(
     return tuple(found)
 
 
-def came_about(
-    before: State,
-    predicted: State,
-    observed: State,
-    tolerance: Tolerance = None,
-    notes: Mapping[str, Any] | None = None,
-) -> bool:
-    """Whether what was to change did: numbers by more than half of the way, up to what is tolerated.
-
-    The states are those ``before`` the step, ``predicted`` after it and ``observed``; ``tolerance`` and
-    ``notes`` as for `deviations`.
-    """
-    for predicate in predicted.domain.state_predicates:
-        was, wanted, seen = (s[predicate.name].detach().cpu() for s in (before, predicted, observed))
-        if predicate.type.prim != "float32":
-            if bool(((was != wanted) & (seen != wanted)).any()):
-                return False
-            continue
-        shape = (*was.shape[: len(predicate.parameters)], -1)
-        way, off = ((x.double() - wanted.double()).reshape(shape).norm(dim=-1) for x in (was, seen))
-        bound = _bound(predicate, tolerance, notes or {})
-        if bool(((way > bound) & (off > (way / 2).clamp(min=bound))).any()):
-            return False
-    return True
-
-
 def _bound(predicate: Predicate, tolerance: Tolerance, notes: Mapping[str, Any]) -> float:
     if isinstance(tolerance, Mapping):
         tolerance = tolerance.get(predicate.name)

@@ -35,7 +35,7 @@ EXAMPLE = """pdsketch plan examples/blocks/domain.pddl examples/blocks/p01.pddl
 pdsketch plan examples/lights/domain.pddl examples/lights/p01.pddl --search astar --heuristic max -o plan"""
 
 _OPTIONS = ("weight", "time_limit", "memory_limit", "max_expansions")
-_OF_MODELS = ("k", "snap", "resolution", "confidence", "candidates")
+_OF_MODELS = ("k", "snap", "resolution", "confidence", "margin", "candidates")
 """Options that are for models alone, beside functions that propose values."""
 
 

@@ -28,8 +28,9 @@ FADING: Final = 32.0
 PRIOR: Final = 2.0
 """Before anything was met, a step is as good as if it had succeeded so often. Set by hand."""
 
-LEAST: Final = 0.05
-"""What weighs less is forgotten. Set by hand."""
+FORGIVEN: Final = 0.75
+"""So much of a try is forgiven to what is not quite the same, or some time ago: of two tries, one may have
+been in a state that differs in one predicate."""
 
 
 @final
@@ -97,7 +98,7 @@ class Memory:
 
     def _note(self, one: _Met) -> None:
         self._now += 1
-        self._met = [m for m in [*self._met, one] if self._fresh(m) > LEAST]
+        self._met.append(one)
 
     def _fresh(self, one: _Met) -> float:
         return exp(-(self._now - one.time) / FADING)
@@ -123,8 +124,7 @@ class Memory:
             else:
                 good += alike
         price = -((PRIOR * self.rates.of(action) + good) / (PRIOR + good + bad)).log()
-        # Half a try is forgiven to what is not quite the same, or some time ago.
-        return price.masked_fill(bad - good >= self.tries - 0.5, torch.inf)
+        return price.masked_fill(bad - good >= self.tries - FORGIVEN, torch.inf)
 
     def unbarred(self) -> Memory:
         """The same, where steps that failed are dear, and none is barred."""

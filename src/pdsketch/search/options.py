@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from math import inf
 from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict, final, get_args
 
 from pdsketch.budget import DEFAULT_MEGABYTES, Budget, current
 from pdsketch.heuristics import NAMES, unknown_heuristic
 from pdsketch.lang import dataclass, did_you_mean, error
-from pdsketch.options import at_least, checked, not_negative, number, one_of, option
+from pdsketch.options import Check, at_least, checked, not_negative, number, one_of, option
 from pdsketch.search.heuristics import HeuristicSource, find_model_heuristic, given_heuristic
 from pdsketch.search.result import SearchProgress, Trace
 
@@ -44,6 +45,11 @@ HeuristicCosts = Literal["own", "plus-one"]
 
 UNSET: Final = ("search", "heuristic", "memory_limit", "k")
 """Options for which None means that nothing was given."""
+
+
+def _is_margin(value: Any) -> bool:
+    numbers = [*value.values()] if isinstance(value, Mapping) else [value]
+    return all(isinstance(n, int | float) and not isinstance(n, bool) and 0 <= n < inf for n in numbers)
 
 
 _LIMIT: Final = not_negative("bad-limit")
@@ -79,6 +85,13 @@ class PlanOptions:
         0.5,
         "what the truth of goals, preconditions and gates must lie above; less where there is no such plan",
         number("from 0.5 on and below 1", lambda truth: 0.5 <= truth < 1),
+        of="model",
+    )
+    margin: float | Mapping[str, float] | None = option(
+        None,
+        "how far numbers may come out from what is predicted with the plan still good: one, or by predicate; "
+        "None: as `fit` measured",
+        Check("a number that is not negative, or numbers by predicate", _is_margin, float, code="bad-limit"),
         of="model",
     )
     threads: int | None = option(
@@ -127,6 +140,7 @@ class _PlanOptions(TypedDict, total=False):
     snap: bool
     resolution: float | None
     confidence: float
+    margin: float | Mapping[str, float] | None
     threads: int | None
     candidates: Sources
     generators: Mapping[str, Generator]

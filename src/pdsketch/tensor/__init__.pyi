@@ -36,6 +36,7 @@ from pdsketch.tensor.states.codes import (
     DEFAULT_STEP as DEFAULT_STEP,
     ENTRIES as ENTRIES,
     NOISE as NOISE,
+    SPREAD as SPREAD,
     WEIGHTS as WEIGHTS,
     Codes as Codes,
     Quantiser as Quantiser,
@@ -45,6 +46,7 @@ from pdsketch.tensor.states.codes import (
     note_samples as note_samples,
     rows_of as rows_of,
     samples_of as samples_of,
+    spread_of as spread_of,
     tolerance_of as tolerance_of,
 )
 from pdsketch.tensor.states.state import (

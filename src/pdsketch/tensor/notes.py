@@ -23,6 +23,7 @@ from pdsketch.tensor.states.codes import (
     NOTE as CODES,
     ROWS,
     SAMPLES,
+    SPREAD,
     WEIGHTS,
 )
 
@@ -48,6 +49,9 @@ def wrong_note(notes: Mapping[str, Any], domain: Domain, bound: Mapping[str, Any
         sizes = {None if shape is None else prod(shape)} - {None}
         return _is_list(value, lambda row: _is_list(row, _is_number)) and len(sizes | {*map(len, value)}) <= 1
 
+    def is_spread(name: str, value: Any) -> bool:
+        return is_rows(name, [value]) and min(value, default=0.0) >= 0
+
     def is_codebook(name: str, value: Any) -> bool:
         sizes = {prod(p.type.shape or ()) for p in domain.predicates.values() if str(p.type) == name}
         rows = _is_list(value, lambda row: _is_list(row, _is_number)) and len(value) > 0
@@ -61,6 +65,7 @@ def wrong_note(notes: Mapping[str, Any], domain: Domain, bound: Mapping[str, Any
         CODEBOOKS: is_codebook,
         COUNTS: lambda _, value: type(value) is int and value > 0,
         NOISE: lambda name, value: name in domain.predicates and _is_number(value) and value >= 0,
+        SPREAD: is_spread,
         EXPERIENCE: lambda name, value: name in domain.blanks and _is_list(value, _is_record),
         VERDICTS: lambda name, value: name in domain.blanks and isinstance(value, str),
     }

@@ -61,11 +61,15 @@ class CandidateSource:
         functions = self._proposals.generators or self._proposals.samplers
         return bool(self._types and (functions or self._relations or self._others))
 
-    def advance(self, number: int) -> Candidates:
-        """The candidates of round ``number``: those before, and what is proposed now."""
+    def advance(self, number: int, reached: State | None = None) -> Candidates:
+        """The candidates of round ``number``: those before, and what is proposed now.
+
+        Samplers are asked about the initial state, and about the one that the round before has ``reached``.
+        """
         before = {} if self.pool is None else self.pool.values
+        states = [self._state] if reached is None else [self._state, reached]
         made = {t: self._generated(t, number) for t in self._types}
-        sampled = [one for name in self._proposals.samplers for one in self._sampled(name)]
+        sampled = [one for s in states for name in self._proposals.samplers for one in self._sampled(name, s)]
         pool = [*made.items(), *((type_, values) for _, _, type_, values in sampled)]
         proposed: list[Proposal] = []
         if self._relations and number == 0:
@@ -116,7 +120,9 @@ class CandidateSource:
             own.append(_given(self._model, self._state, type_))
         return _distinct(torch.cat(own))
 
-    def _sampled(self, name: str) -> Iterator[tuple[tuple[str, str], tuple[str, ...], ValueType, Tensor]]:
+    def _sampled(
+        self, name: str, state: State
+    ) -> Iterator[tuple[tuple[str, str], tuple[str, ...], ValueType, Tensor]]:
         """What a sampler proposes: its action and parameter, objects of the action, and values for these."""
         action, parameter = parameter_of(self._model, name)
         (type_,) = (p.type for p in action.parameters if p.name == parameter)
@@ -124,7 +130,7 @@ class CandidateSource:
         universe = self._state.batch.universe(0)
         members = [universe.members(p.type) for p in action.parameters if isinstance(p.type, ObjectType)]
         for objects in product(*members):
-            values = self._proposals.sampled(name, type_, self._model, self._state, objects)
+            values = self._proposals.sampled(name, type_, self._model, state, objects)
             yield (action.name, parameter), objects, type_, values
 
 

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, final
 
+import torch
+
 from pdsketch.abstract import NoAbstractionError
 from pdsketch.lang import Error, Step, error
 from pdsketch.search.heuristics import find_model_heuristic
@@ -15,12 +17,13 @@ from pdsketch.search.latent.instances import TOO_MANY, Candidates, value_types
 from pdsketch.search.latent.margin import GoalTest
 from pdsketch.search.latent.options import suppress_limits
 from pdsketch.search.latent.reasons import never_proposed, runaways, why_not
+from pdsketch.search.latent.robust import COPIES, ShakenPlan, slack_of
 from pdsketch.search.latent.space import Space
 from pdsketch.search.latent.undecided import undecided
 from pdsketch.search.options import PlanOptions
 from pdsketch.search.problems import NOT_REPLAYED, Allowed, Problems
 from pdsketch.search.result import Result, Status
-from pdsketch.tensor import StateBatch
+from pdsketch.tensor import State, StateBatch
 
 WEIGHT: Final = 2.0
 """Of a heuristic in an order that leads, rather than being fair."""
@@ -69,15 +72,18 @@ def _orders(problems: Problems, some: Sequence[int], searched: Searched) -> list
 def search_in_model(problems: Problems, some: Sequence[int], allowed: Allowed) -> Mapping[int, str]:
     """Search in the model, with more candidate values from round to round; all problems are settled."""
     pools: dict[int, Candidates] = {}
+    reached: dict[int, State] = {}
     rounds = MOST_ROUNDS if problems.proposes else 1
     for number in range(rounds):
         left = [i for i in some if i not in problems.found]
         if not left:
             break
         for i in left:
-            pools[i] = problems.sources[i].advance(number)
+            pools[i] = problems.sources[i].advance(number, reached.get(i))
         try:
-            _Round(problems, left, [pools[i] for i in left], number, last=number == rounds - 1).run()
+            reached = _Round(
+                problems, left, [pools[i] for i in left], number, last=number == rounds - 1
+            ).run()
         except Error as why:
             (diagnostic,) = why.diagnostics
             if diagnostic.code != TOO_MANY or not problems.explains.keys() >= {*left}:
@@ -89,6 +95,7 @@ def search_in_model(problems: Problems, some: Sequence[int], allowed: Allowed) -
                 reasons = (reason, *problems.explains[i]())
                 problems.found[i] = replace(problems.result(i, "gave-up"), best=[], reasons=reasons)
     _put_in_order(problems, some)
+    _steady(problems, some)
     results = problems.found
     return {i: results[i].reasons[0] if results[i].reasons else results[i].status for i in some}
 
@@ -105,6 +112,30 @@ def _put_in_order(problems: Problems, some: Sequence[int]) -> None:
         for i, plan in plans.items():
             if failed.get(i, NOT_REPLAYED) is None and not problems.remembers(i):
                 found[i] = replace(found[i], plan=plan)
+
+
+def _steady(problems: Problems, some: Sequence[int]) -> None:
+    """Plans with values are moved to where they survive what the world does to them."""
+    options, model = problems.options, problems.model
+    slack = slack_of(model, options.margin)
+    if not slack or not value_types(model.domain):
+        return
+    with suppress_limits():
+        for i in some:
+            plan = problems.found[i].plan
+            if not plan:
+                continue
+            shaken = ShakenPlan(model, problems.states[i], problems.goals[i], plan, slack, problems.margin)
+            steady, share = shaken.steadied()
+            failed, _ = problems.replayed([i], {0: steady})
+            if failed.get(0, NOT_REPLAYED) is None:
+                problems.found[i] = replace(problems.found[i], plan=steady)
+            if share < 1 and options.margin is not None:
+                said = (
+                    f"where numbers come out otherwise by up to the margin, {round(COPIES * (1 - share))} of "
+                    f"{COPIES} replays fail, and no values near those of the plan are safer"
+                )
+                problems.found[i] = replace(problems.found[i], warnings=(*problems.found[i].warnings, said))
 
 
 @final
@@ -129,8 +160,11 @@ class _Round:
         self._number = number
         self._last = last
 
-    def run(self) -> None:
-        """Search, replay, and settle the problems that have a plan, or a reason why there is none."""
+    def run(self) -> dict[int, State]:
+        """Search, replay, and settle the problems that have a plan, or a reason why there is none.
+
+        Returned is, of each problem, the state that seemed nearest to its goal.
+        """
         problems, left, options = self._problems, self._left, self._problems.options
         model, goals = problems.model, [problems.goals[i] for i in left]
         memories = [options.memories[i] for i in left] if options.memories else []
@@ -155,6 +189,11 @@ class _Round:
             problems.count(i, outcome)
         with problems.budget.grace().running():
             self._settle(engine, outcomes)
+        return {
+            i: space.batch(torch.tensor([outcome.best], device=space.device))[0]
+            for i, outcome in zip(left, outcomes, strict=True)
+            if outcome.best >= 0
+        }
 
     def _settle(self, engine: BestFirstSearch, outcomes: Sequence[LatentOutcome]) -> None:
         problems, space = self._problems, engine.space

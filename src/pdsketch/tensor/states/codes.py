@@ -114,6 +114,9 @@ def _spacing(values: Sequence[float], tolerance: float) -> float:
 NOTE: Final = "codes"
 """Where a model's notes keep the codes of its variables."""
 
+SPREAD: Final = "spread"
+"""Under which a model notes how far what actions write comes out from what is predicted, by predicate."""
+
 NOISE: Final = "noise"
 """Where they keep how far encodings move without a reason."""
 
@@ -199,6 +202,11 @@ def tolerance_of(notes: Mapping[str, Any], predicate: Predicate) -> float:
     That of its type, or the noise of its encoder as recorded by `fit`, whichever is larger.
     """
     return max(predicate.type.tolerance, float(notes.get(NOISE, {}).get(predicate.name, 0.0)))
+
+
+def spread_of(notes: Mapping[str, Any], predicate: Predicate) -> list[float]:
+    """How far each number of a predicate comes out from what is predicted, where `fit` has measured it."""
+    return [float(number) for number in notes.get(SPREAD, {}).get(predicate.name, [0.0])]
 
 
 @final

@@ -20,6 +20,7 @@ from pdsketch.tensor import (
     CODEBOOKS,
     CRISP,
     NOISE,
+    SPREAD,
     TRAINED,
     VERDICTS,
     Codes,
@@ -50,6 +51,10 @@ MARGIN: Final = 1.5
 Both are set by hand.
 """
 
+DEVIATIONS: Final = 2 / 0.6745
+"""Times the median of normal errors it is two of their deviations. What fails altogether, now and then,
+leaves the median as it is."""
+
 MOST_NOISE: Final = 0.5
 """Noise is at most this part of a variable's deviation: more is ignorance. Set by hand."""
 
@@ -79,6 +84,13 @@ def take_notes(training: TrainingSet, states: Array, reached: Iterable[str]) -> 
         for name in noise
         if name in seen and training.domain.predicates[name].role == "encoded"
     }
+    notes[SPREAD] = _spread_noted(errors.spread(), seen)
+
+
+def _spread_noted(errors: Mapping[str, Tensor], seen: Mapping[str, Tensor]) -> dict[str, list[float]]:
+    """The errors of what is written, at most as large as ignorance may be called noise."""
+    most = {name: MOST_NOISE * values.std(0, correction=0).double() for name, values in seen.items()}
+    return {name: torch.minimum(own, most[name]).tolist() for name, own in errors.items() if name in most}
 
 
 def note_verdicts(notes: dict[str, Any], verdicts: Mapping[str, Verdict]) -> None:
@@ -224,6 +236,14 @@ class _Errors:
             if bool(steps.any()):
                 amounts = torch.where(counts, off, 0.0).amax(1)[steps]
                 self._amounts.setdefault((predicate.name, kept), []).append(amounts.cpu())
+
+    def spread(self) -> dict[str, Tensor]:
+        """How far what is written comes out from what is predicted, in each dimension: two deviations."""
+        return {
+            name: DEVIATIONS * torch.cat(parts).double().nan_to_num().median(0).values
+            for (name, kept), parts in self._amounts.items()
+            if not kept
+        }
 
     def noise(self) -> dict[str, Tensor]:
         """The noise of each dimension of each float variable."""
