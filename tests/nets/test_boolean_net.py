@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from pdsketch.nets.boolean_net import BooleanNet
-from pdsketch.nets.default import add_sparsity, make
+from pdsketch.nets.default import Sparsity, make
 from pdsketch.nets.normalise import recording
 from pdsketch.nets.signature import Input, Signature, Spec
 
@@ -37,7 +37,7 @@ def fit(net: BooleanNet, args: tuple, labels: torch.Tensor, steps: int = 300) ->
         loss = torch.nn.functional.binary_cross_entropy(truth, labels)
         optimiser.zero_grad()
         loss.backward()
-        add_sparsity(net, 1e-3)
+        Sparsity(net).add(1e-3)
         optimiser.step()
 
 
@@ -71,11 +71,11 @@ def test_a_set_is_judged_by_its_elements_and_not_by_their_order(spec):
 
 def test_sparsity_is_the_gradient_of_what_the_factors_cost():
     net = verdict(AHEAD)
-    add_sparsity(net, 0.3)
+    Sparsity(net).add(0.3)
     assert net.first.weight.grad is None  # nothing learned, nothing shrunk
     factors = net.first.weight.square().sum(0) @ net.member
     (0.3 * (factors + 1e-8).sqrt().sum()).backward()
     wanted = net.first.weight.grad.clone()
     net.zero_grad(set_to_none=False)
-    add_sparsity(net, 0.3)
+    Sparsity(net).add(0.3)
     assert torch.allclose(net.first.weight.grad, wanted, atol=1e-4)

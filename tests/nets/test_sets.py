@@ -6,7 +6,7 @@ import torch
 from tests.nets.test_boolean_net import error, fit
 
 from pdsketch.nets.boolean_net import BooleanNet
-from pdsketch.nets.default import add_sparsity, make
+from pdsketch.nets.default import Sparsity, make
 from pdsketch.nets.heads import Head
 from pdsketch.nets.normalise import Normalise, recording
 from pdsketch.nets.signature import Input, Signature, Spec
@@ -38,7 +38,7 @@ def test_what_numbers_to_expect_is_said_once():
 
 def test_what_nothing_reached_is_not_shrunk():
     net = make(Signature((Input(NUMBER),), NUMBER), torch.Generator().manual_seed(0))
-    add_sparsity(net, 1.0)
+    Sparsity(net).add(1.0)
     assert all(parameter.grad is None for parameter in net.parameters())
 
 

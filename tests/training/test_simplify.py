@@ -19,7 +19,7 @@ GOAL, STEP = (("goal", 0), True), ((0, "at"), "changed")
 
 
 def judgement(train: dict, held_out: dict) -> Judgement:
-    return Judgement(*(Errors(wrong, dict.fromkeys(wrong, 100.0)) for wrong in (train, held_out)))
+    return Judgement(Errors(train), Errors(held_out))
 
 
 def form(truth: float = 1.0) -> TreeForm:
@@ -52,7 +52,7 @@ def test_no_form_takes_the_place_of_a_network_where_it_makes_a_kind_of_error_wor
     own, slot, first, said = chosen
     one = form()
     said[one] = WORSE[what]
-    assert own._simplify("f", [(1.0, one)], first, first, 0.0) is None
+    assert own._simplify("f", [(1.0, one)], first, first) is None
     assert slot.inner is slot.network
 
 
@@ -60,7 +60,7 @@ def test_the_cheapest_form_that_makes_nothing_worse_is_taken(chosen):
     own, slot, first, said = chosen
     wrong, right, dear = form(), form(0.0), form()
     said |= {wrong: WORSE["everything"], right: first, dear: judgement({GOAL: 0, STEP: 0}, {})}
-    assert own._simplify("f", [(1.0, wrong), (2.0, right), (3.0, dear)], first, first, 0.0) is first
+    assert own._simplify("f", [(1.0, wrong), (2.0, right), (3.0, dear)], first, first) is first
     assert slot.inner is right
 
 

@@ -179,11 +179,6 @@ class Sparsity:
             add_group_lassos(networks, weight)
 
 
-def add_sparsity(module: nn.Module, weight: float) -> None:
-    """Make every default network within a module prefer functions of few input factors."""
-    Sparsity(module).add(weight)
-
-
 def expect(module: nn.Module | None, mean: Tensor, scale: Tensor) -> None:
     """Tell a default network what numbers it will have to return; others are left alone."""
     if isinstance(module, Network | Constant):

@@ -28,22 +28,18 @@ Kind = tuple[Any, ...]
 @final
 @dataclass(frozen=True, slots=True)
 class Errors:
-    """How many of each kind are wrong, and how many there are."""
+    """How many of each kind are wrong."""
 
     wrong: Mapping[Kind, float]
-    count: Mapping[Kind, float]
 
     @property
     def total(self) -> float:
         """All that are wrong."""
         return sum(self.wrong.values())
 
-    def within(self, other: Errors, slack: float = 0.0) -> bool:
-        """Whether no kind is worse than in another model, but for a small part where that has errors, too."""
-        return all(
-            wrong <= other.wrong[kind] + (slack * self.count[kind] if other.wrong[kind] else 0.0)
-            for kind, wrong in self.wrong.items()
-        )
+    def within(self, other: Errors) -> bool:
+        """Whether no kind is worse than in another model."""
+        return all(wrong <= other.wrong[kind] for kind, wrong in self.wrong.items())
 
 
 @torch.no_grad()
@@ -86,8 +82,8 @@ class _Tally:
 
     def _judged(self, kind: Kind, truth: Tensor, label: Tensor) -> None:
         wrong = truth != label
-        self._add((kind, True), wrong & label, label)
-        self._add((kind, False), wrong & ~label, ~label)
+        self._add((kind, True), wrong & label)
+        self._add((kind, False), wrong & ~label)
 
     def _precondition(self, current: TimeSlice, at: int) -> None:
         training = self.training
@@ -112,8 +108,8 @@ class _Tally:
         name = transition.action, predicate.name
         if predicate.type.prim != "float32":
             wrong = differs(new, target, predicate) & there
-            self._add((name, "changed"), wrong & changed, changed & there)
-            self._add((name, "still"), wrong & ~changed, ~changed & there)
+            self._add((name, "changed"), wrong & changed)
+            self._add((name, "still"), wrong & ~changed)
             return
         objects = 1 + len(predicate.parameters)
         off = (new - target).abs()
@@ -122,19 +118,17 @@ class _Tally:
         for part in PARTS:
             far = ~(off <= torch.clamp(part * scale, min=predicate.type.tolerance))
             wrong = (far.flatten(objects).any(-1) if far.dim() > objects else far) & there
-            self._add((name, "changed", part), wrong & changed, changed & there)
-            self._add((name, "still", part), wrong & ~changed, ~changed & there)
+            self._add((name, "changed", part), wrong & changed)
+            self._add((name, "still", part), wrong & ~changed)
 
-    def _add(self, kind: Kind, wrong: Tensor, of: Tensor) -> None:
+    def _add(self, kind: Kind, wrong: Tensor) -> None:
         self._kinds.append(kind)
-        self._sums.append(torch.stack([wrong.sum(), of.sum()]))
+        self._sums.append(wrong.sum())
 
     def found(self) -> Errors:
         """What was counted, fetched at once."""
         wrong: dict[Kind, float] = {}
-        count: dict[Kind, float] = {}
         if self._sums:
-            for kind, (bad, all_) in zip(self._kinds, torch.stack(self._sums).tolist(), strict=True):
+            for kind, bad in zip(self._kinds, torch.stack(self._sums).tolist(), strict=True):
                 wrong[kind] = wrong.get(kind, 0.0) + bad
-                count[kind] = count.get(kind, 0.0) + all_
-        return Errors(wrong, count)
+        return Errors(wrong)

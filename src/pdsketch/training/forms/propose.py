@@ -41,14 +41,7 @@ SAMPLED: Final = 2048
 """So many examples, inputs or answers are enough to compare forms by, or to fit a handful of coefficients."""
 
 MOST_TERMS: Final = 5
-"""No linear function has more columns, no kind of elements more tests; set by hand."""
-
-MOST_LISTED: Final = 32
-LISTED: Final = (0.9, 0.97, 1.0)
-"""No list of what is true is longer; it covers so much of what was said to be true. Set by hand."""
-
-MOST_COUNTED: Final = 4
-"""No more elements of a set are counted; set by hand."""
+"""No linear function has more columns, no kind of elements more tests, no count is higher; set by hand."""
 
 SAME: Final = 0.02
 """Numbers nearer to each other than this part of their deviation are one value; set by hand."""
@@ -184,7 +177,7 @@ def _classified(
     table = ReadingRows.of(
         [read.readings[at] for at in keys], read.values[:, keys], classes, weights, len(leaves)
     )
-    if len(table.values) > 1:
+    if 1 < len(table.values) <= MOST_VALUES:
         said = {
             tuple(int(code) for code in row): leaves[at]
             for row, at in zip(table.values, table.weights.argmax(1), strict=True)
@@ -249,17 +242,12 @@ def _conditions(signature: Signature, answers: Answers) -> Iterator[FormProposal
         yield FormProposal(all_of(signature, tests), wrong(held))
     for allowed in read.allowed():
         keys = [at for at in allowed if read.readings[at].kind in ("code", "turn", "difference")]
-        listed, place = np.unique(positives[:, keys], axis=0, return_inverse=True)
-        if not keys or len(listed) > MOST_LISTED or (np.abs(listed - listed.round()) > 1e-3).any():
+        listed = np.unique(positives[:, keys], axis=0)
+        if not keys or len(listed) > MOST_VALUES or (np.abs(listed - listed.round()) > 1e-3).any():
             continue
-        support = np.bincount(place.reshape(-1), weights[true & (weights > 0)])
-        order = np.argsort(-support, kind="stable")
-        share = support[order].cumsum() / support.sum()
-        for most in sorted({1 + int(np.searchsorted(share, part - 1e-9)) for part in LISTED}):
-            some_rows = listed[order[:most]]
-            rows = {tuple(int(code) for code in row.round()): (1.0,) for row in some_rows}
-            form = TableForm(signature, [read.readings[at] for at in keys], rows, (0.0,))
-            yield FormProposal(form, wrong(_among(read.values[:, keys], some_rows)))
+        rows = {tuple(int(code) for code in row.round()): (1.0,) for row in listed}
+        form = TableForm(signature, [read.readings[at] for at in keys], rows, (0.0,))
+        yield FormProposal(form, wrong(_among(read.values[:, keys], listed)))
     yield from _thresholds(signature, read, answers, true, weights)
 
 
@@ -487,7 +475,7 @@ def _counts(signature: Signature, set_: int, answers: Answers) -> Iterator[FormP
         best = 1.0
         for other, members in ((False, of), (True, there & ~of)) if some else ((False, of),):
             numbers = members.sum(1)
-            for k in range(1, min(MOST_COUNTED, int(numbers.max()) if count else 0) + 1):
+            for k in range(1, min(MOST_TERMS, int(numbers.max()) if count else 0) + 1):
                 enough = numbers >= k
                 for fewer in (False, True):
                     error = float(weights[(enough != fewer) != true].sum()) / whole

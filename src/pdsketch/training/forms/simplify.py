@@ -45,18 +45,6 @@ TRUE_COST: Final = 8.0
 ERROR_COST: Final = 0.5
 """What one wrong example costs; set by hand."""
 
-ADDED_COST: Final = 2.0
-"""What one more wrong example costs than there are; set by hand."""
-
-SLACK: Final = 0.004
-"""In the first pass a kind that has errors may have so many more, as a part of its examples; set by hand."""
-
-MOST_REFINED: Final = 2
-"""Of forms that make too many errors, so many of the best and of the shortest are cut down further."""
-
-LENIENCE: Final = 0.1
-"""A form may make so many more errors, as a part of those that there are, where all others do, too."""
-
 FARTHEST: Final = 0.25
 """Forms that get more of the weight of the answers wrong are not tried; set by hand."""
 
@@ -67,11 +55,7 @@ FIRST_JUDGED: Final = 256
 """Forms that fail on so many examples are not judged by the others."""
 
 MOST_PAIRS: Final = 24
-MOST_RELATED: Final = 4
-"""So many forms that make more errors are tried, to see what others make of them, and so many others."""
-
-FEWEST: Final = 5
-"""Answers that mattered, without which a network is kept."""
+"""So many forms that make more errors are tried, to see what others make of them."""
 
 
 @final
@@ -87,9 +71,9 @@ class Judgement:
         """All of them."""
         return self.train.total + self.held_out.total
 
-    def within(self, other: Judgement, slack: float = 0.0) -> bool:
+    def within(self, other: Judgement) -> bool:
         """Whether no kind is worse than there."""
-        return self.train.within(other.train, slack) and self.held_out.within(other.held_out, slack)
+        return self.train.within(other.train) and self.held_out.within(other.held_out)
 
 
 @final
@@ -189,7 +173,6 @@ class Simplifier:
 
     def _gone_through(self, first: Judgement, now: Judgement) -> Judgement:
         """Blanks in turns, simplified or made to fit what would have been right, until nothing changes."""
-        lenient: list[str] = []
         still = 0
         for turn in range(PASSES):
             mended, changed = turn % 2 == 1, False
@@ -197,30 +180,17 @@ class Simplifier:
                 continue
             bar = first if first.total <= now.total else now
             said = answers(self.losses, self.slots, self.train, mended=mended)
-            for name, slot in self.slots.items():
-                if not self._has_enough(name, said) or (mended and not said[name].blamed):
+            for name in self.slots:
+                if name in self._settled or not said.get(name) or (mended and not said[name].blamed):
                     continue
                 tried = self._tried(name, said[name])
-                if mended:
-                    new = self._mend(name, tried, now)
-                else:
-                    new = self._simplify(name, tried, bar, now, SLACK * (not turn))
-                if new is None and not turn and not isinstance(slot.inner, BlankForm):
-                    new = self._lenient(name, now)
-                    lenient += [name] if new is not None else []
+                new = self._mend(name, tried, now) if mended else self._simplify(name, tried, bar, now)
                 if new is not None:
                     now, changed = new, True
             still = 0 if changed else still + 1
             if still == 2 or (turn and not changed and not now.total):
                 break
-        return self._put_back(lenient, first, now)
-
-    def _has_enough(self, name: str, said: Mapping[str, Answers]) -> bool:
-        """Whether a blank is not settled, and enough answers mattered to replace it."""
-        if name in self._settled or name not in said:
-            return False
-        enough = FEWEST if self.slots[name].signature.inputs else 1
-        return len(said[name]) >= min(enough, len(self.train))
+        return now
 
     # -- one blank ------------------------------------------------------------------------
 
@@ -261,7 +231,7 @@ class Simplifier:
         return self._price(name, inner) if isinstance(inner, BlankForm) else NETWORK_COST
 
     def _simplify(
-        self, name: str, tried: list[tuple[float, BlankForm]], bar: Judgement, now: Judgement, slack: float
+        self, name: str, tried: list[tuple[float, BlankForm]], bar: Judgement, now: Judgement
     ) -> Judgement | None:
         """The cheapest form with which no kind of error is worse than by the bar, or than now."""
         slot, own = self.slots[name], self._cost(name)
@@ -272,20 +242,21 @@ class Simplifier:
             if cost >= own:
                 break
             slot.inner = form
-            if first is not None and not errors(self.losses, self.first).within(first, slack):
+            if first is not None and not errors(self.losses, self.first).within(first):
                 continue
             new = self.judge()
-            if new.within(bar, slack) or new.within(now):
+            if new.within(bar) or new.within(now):
                 return new
-            nearly.append((new.total, form, new))
+            nearly.append((cost, form, new))
         self._nearly[name] = []
-        best = sorted(nearly, key=lambda one: one[0])[:MOST_REFINED]
-        short = sorted(nearly, key=lambda one: self._price(name, one[1]) + ERROR_COST * one[0])
-        best += [one for one in short[:MOST_REFINED] if one not in best]
-        for _, form, new in best:
-            slot.inner = form
-            refined = self._refined(slot, new)
-            if refined.within(bar, slack) or refined.within(now):
+        right = min(nearly, key=lambda one: one[2].total, default=None)
+        short = min(nearly, key=lambda one: one[0] + ERROR_COST * one[2].total, default=None)
+        for one in (right, short) if right is not short else (right,):
+            if one is None:
+                break
+            slot.inner = one[1]
+            refined = self._refined(slot, one[2])
+            if refined.within(bar) or refined.within(now):
                 return refined
             self._nearly[name].append((slot.inner, refined))
         slot.inner = kept
@@ -320,23 +291,11 @@ class Simplifier:
                 break
             slot.inner = form
             new = self.judge()
-            better = _is_better(cost, new, own, best)
-            if better and new.total <= best.total and new.held_out.within(best.held_out):
+            better = new.total <= best.total and new.held_out.within(best.held_out)
+            if better and _is_better(cost, new, own, best):
                 kept, best, own = form, new, cost
         slot.inner = kept
         return best if best is not now else None
-
-    def _lenient(self, name: str, now: Judgement) -> Judgement | None:
-        """A form that makes few more errors, where none makes no more: others may become better by it."""
-        slot = self.slots[name]
-        kept, best = slot.inner, None
-        least = self._cost(name) + ERROR_COST * now.total
-        for form, new in self._nearly.get(name, ()):
-            cost = self._price(name, form) + ERROR_COST * new.total
-            if new.total <= (1.0 + LENIENCE) * now.total and cost < least:
-                kept, best, least = form, new, cost
-        slot.inner = kept
-        return best
 
     def _in_pairs(self, now: Judgement) -> Judgement:
         """Forms of one blank that make more errors, where others can then explain more.
@@ -355,7 +314,8 @@ class Simplifier:
                 least = sum(map(self._cost, self.slots))
                 slot.inner = form
                 new = self._mended(name, now.total + FARTHEST * len(self.train))
-                if _is_better(sum(map(self._cost, self.slots)), new, least, now):
+                better = new.total <= now.total and new.held_out.within(now.held_out)
+                if better and _is_better(sum(map(self._cost, self.slots)), new, least, now):
                     now = new
                     break
                 for other, inner in before.items():
@@ -369,8 +329,8 @@ class Simplifier:
         for _ in range(2 if now.total <= most else 0):
             given = answers(self.losses, self.slots, self.train, mended=True, dropping=False)
             before = now.total
-            for other in sorted(given, key=lambda one: -given[one].blamed)[: MOST_RELATED + 1]:
-                if other in related and given[other].blamed and self._has_enough(other, given):
+            for other in sorted(related & given.keys(), key=lambda one: -given[one].blamed):
+                if given[other].blamed and other not in self._settled:
                     now = self._mend(other, self._tried(other, given[other]), now) or now
             if now.total >= before or not now.total:
                 break
@@ -433,41 +393,26 @@ class Simplifier:
         }
 
     @cached_property
-    def _contexts(self) -> dict[str, list[str]]:
+    def _contexts(self) -> dict[str, set[str]]:
         """The blanks that stand in the same goals, preconditions or effects as each."""
         groups = [self._blanks_of(kind) for kind in self.judge().train.wrong]
         return {
-            name: [
+            name: {
                 other
                 for other in self.slots
                 if other != name
                 and any({name.partition("#")[0], other.partition("#")[0]} <= group for group in groups)
-            ]
+            }
             for name in self.slots
         }
 
     # -- the end --------------------------------------------------------------------------
 
-    def _put_back(self, lenient: list[str], first: Judgement, now: Judgement) -> Judgement:
-        """Networks in the places of forms, where that helps most, until nothing is worse than at first."""
-        lenient = list(lenient)
-        while lenient and not now.within(first, SLACK):
-            found = []
-            for name in lenient:
-                slot = self.slots[name]
-                form, slot.inner = slot.inner, slot.network
-                found.append((self.judge(), name))
-                slot.inner = form
-            now, name = min(found, key=lambda one: one[0].total)
-            self.slots[name].inner = self.slots[name].network
-            lenient.remove(name)
-        return now
-
     def _asked_for(self, now: Judgement, said: Mapping[str, Answers]) -> Judgement:
         """Where the user wants a form and none was as good as the network: that with the fewest errors."""
         for name, wanted in self.losses.training.model.blanks.pinned.items():
             slot = self.slots.get(name)
-            if wanted != FORM or slot is None or isinstance(slot.inner, BlankForm) or name not in said:
+            if wanted != FORM or slot is None or isinstance(slot.inner, BlankForm) or not said.get(name):
                 continue
             tried = []
             for cost, form in self._tried(name, said[name], most=1.0):
@@ -512,10 +457,8 @@ class Simplifier:
 
 
 def _is_better(cost: float, new: Judgement, before: float, old: Judgement) -> bool:
-    """Whether a model is simpler, and right about as much: each error that is added outweighs two tests."""
-    if cost + ERROR_COST * new.total >= before + ERROR_COST * old.total:
-        return False
-    return new.total <= old.total or cost + ADDED_COST * new.total < before + ADDED_COST * old.total
+    """Whether a model is simpler, or right more often, by more than the other is worse."""
+    return cost + ERROR_COST * new.total < before + ERROR_COST * old.total
 
 
 def candidates(losses: Losses) -> list[str]:
