@@ -1,5 +1,7 @@
 """Encoders trained with their codes: `pds.quantise`."""
 
+import re
+
 import numpy as np
 import pytest
 import torch
@@ -36,7 +38,7 @@ def pictures():
         states = [seen(first, noise), seen(1, noise)]
         episodes.append(pds.Episode(states, [("paint", "a")], "(red a)", [bool(first), True]))
     model = pds.Model(domain, seed=0)
-    pds.fit(model, episodes, steps=300, batch=64, validation=0.0)
+    pds.fit(model, episodes, steps=300, batch=64, validation=0.0, forms=False)  # networks read codes
     return model, episodes
 
 
@@ -45,8 +47,7 @@ def test_an_encoder_trained_with_its_codes_agrees_with_them_more_often_than_with
     weights = {name: tensor.clone() for name, tensor in model.state_dict().items()}
     notes = str(model.notes)
     found = pds.quantise(model, episodes, codes={"look": 6}, epochs=16)
-    assert found.agreement_before < 0.98
-    assert found.agreement > found.agreement_before + 0.01
+    assert 1 - found.agreement < (1 - found.agreement_before) / 2
     assert found.helps
     assert found.accuracy == found.accuracy_before == 1.0
     # The model itself is as it was, and the copy is not.
@@ -115,7 +116,7 @@ def test_the_command_line_writes_a_copy_and_says_how_well_codes_agree(tmp_path, 
     assert "--quantise needs -o DIR" in capsys.readouterr().err
     assert main([*words, "--quantise", str(tmp_path / "data"), "-o", str(tmp_path / "q")]) == 0
     said = capsys.readouterr()
-    assert "% of values recorded, by k-means with 9" in said.err
+    assert re.search(r"codes agree with [\d.]+ % of values recorded, by k-means with [\d.]+ %", said.err)
     assert "look: 3 codes (k-means), of look-of, quantisation error" in said.out
     assert (tmp_path / "m" / "model.json").read_bytes() == before
     assert pds.load_model(tmp_path / "q").notes["code_counts"] == {"look": 3}
