@@ -129,3 +129,11 @@ def test_only_our_own_room_has_demonstrations():
     with pytest.raises(pds.Error) as refused:
         pds.make_world("babyai", level="GoToObj").demonstrations(2)
     assert code_of(refused) == "no-demonstrations"
+
+
+def test_a_formula_is_a_goal_that_exact_modules_judge():
+    world = pds.make_world("babyai", goals="(exists (?o - item) (is-open ?o))", objects=0, doors=1)
+    done = pds.rollout(pds.Policy(exact_model(), heuristic="blind"), world, seeds=[1])
+    assert done.success == (True,)
+    with pytest.raises(pds.Error, match="is-opne"):
+        pds.make_world("babyai", goals="(exists (?o - item) (is-opne ?o))").reset(seed=0)

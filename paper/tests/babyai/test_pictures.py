@@ -8,7 +8,7 @@ import pytest
 import pdsketch as pds
 import pdsketch_paper
 from pdsketch_paper.babyai.adapter import BabyAIWorld
-from pdsketch_paper.babyai.observation import SIDE
+from pdsketch_paper.babyai.observation import PIXELS, SIDE
 from pdsketch_paper.babyai.world import PADDING, ROOM_SIZE
 
 
@@ -58,3 +58,13 @@ def test_a_baseline_learns_from_pictures(kind):
     agent = pdsketch_paper.train_baseline(kind, world.domain, episodes, steps=2, batch=4, types=["robot"])
     done = pds.rollout(agent, BabyAIWorld(2, 1, agent.domain), range(2), 3)
     assert len(done) == 2
+
+
+def test_pixels_are_minigrids_own_drawing():
+    world = BabyAIWorld(3, 2, "pixels")
+    state = world.reset(seed=1)
+    view = state["view"].numpy()
+    assert view.shape == (PIXELS, PIXELS, 3)
+    whole = world.env.grid.render(PIXELS // SIDE, world.env.agent_pos, world.env.agent_dir)
+    edge = PADDING * (PIXELS // SIDE)
+    assert np.array_equal(view[:63, :63], whole[edge:-edge, edge:-edge])

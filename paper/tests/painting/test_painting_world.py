@@ -247,3 +247,14 @@ def test_relations_are_what_they_are_called():
     assert not contained(there[None] + point(BOX_HALF + 0.01, 0, 0), containers).any()
     assert (to_pose(at) >= 0).all()
     assert len(COLOUR_NAMES) == 8
+
+
+def test_clutter_lies_in_the_box_and_stays_there():
+    world = blind_world(blocks=23, bowls=1, clutter=2)
+    world.reset(seed=0)
+    inside = contained(world.simulation.positions, world.simulation.containers)[:, -1]
+    assert inside.tolist() == [True] * 2 + [False] * 21
+    world.simulation.pass_time(0.5)
+    assert contained(world.simulation.positions, world.simulation.containers)[:2, -1].all()
+    with pytest.raises(pds.Error, match="`blocks`"):
+        blind_world(blocks=22)

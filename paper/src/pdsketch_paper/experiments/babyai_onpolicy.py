@@ -443,7 +443,7 @@ def _how(row: str, config: Mapping[str, Any]) -> str:
     )
     if row == "ppo":
         return f"actions are drawn, closed loop, {tried}"
-    if not config["replay"]:
+    if not config.get("replay", True):
         return (
             f"the agent follows its plans, rounds of {config['first']} episodes that are not kept, "
             f"{config['fit_steps']} training steps a round, {tried}"

@@ -143,7 +143,7 @@ def _success(records: Records, loop: str, room: str, **settings: Any) -> dict[st
     for name, method in METHODS.items():
         for sketch, title in TITLES.items():
             own = {"sketch": sketch, "method": asdict(method), **settings}
-            label = title if name == "ours" else f"{title},\n{name}"
+            label = title if name == "ours" else f"{title}, {name}"
             found[label] = values_at(of_models(records), room, loop, "success", **own)
     return found
 
@@ -182,7 +182,7 @@ def data_plot(records: Records, path: Path) -> None:
     """Lines of the open-loop success over the number of demonstrations: ours, and the paper's method."""
     found = {size: _success(records, "open", "4+4", episodes=size) for size in every(records, "episodes")}
     titles = [title for title in next(iter(found.values())) if "practice" not in title]
-    series = {t.replace("\n", " "): by_seed({size: found[size][t] for size in found}) for t in titles}
+    series = {t: by_seed({size: found[size][t] for size in found}) for t in titles}
     panels = {
         "agents": {t: s for t, s in series.items() if "PDS" not in t},
         "models": {t: s for t, s in series.items() if "PDS" in t},

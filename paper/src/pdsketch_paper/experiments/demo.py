@@ -29,6 +29,7 @@ from pdsketch_paper.experiments.babyai import (
     worlds_for,
 )
 from pdsketch_paper.experiments.film import Clip, film
+from pdsketch_paper.experiments.methods import MEASURED
 from pdsketch_paper.experiments.runs import in_both_loops
 from pdsketch_paper.experiments.tables import Curves, ResultTable, plot_lines
 
@@ -81,6 +82,7 @@ def run_demo(config: DemoConfig, folder: Path, say: Callable[[str], None]) -> De
         batch=config.batch,
         seed=config.seed,
         evaluate_every=config.steps // 10,
+        forms=config.steps >= MEASURED,  # a smoke run has none
     )
     say("planning and acting")
     rows, scenes = _missions(model, config)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from math import inf, prod
 from typing import Any, Final, cast, final
 
@@ -77,11 +77,6 @@ def ladder(*without: str) -> dict[str, Method]:
     return found
 
 
-def method_of(config: Any) -> Method:
-    """The method of a run, as its file has it; runs of before there was a choice are ours."""
-    return Method(**config.get("method", asdict(OURS)))
-
-
 def modules_of(domain: Domain, method: Method, seed: int) -> dict[str, nn.Module]:
     """A plain network for each blank, where the library is not to make them."""
     if method.networks:
@@ -94,7 +89,8 @@ def modules_of(domain: Domain, method: Method, seed: int) -> dict[str, nn.Module
 def fit_model(model: Model, episodes: Source, config: Any, **more: Any) -> tuple[Model, Report]:
     """The model, fitted as the config of a run says, and the report of its fit."""
     method: Method = config.method
-    own: FitOptions = {"paper": not method.losses, "forms": method.forms}
+    # A smoke run has no forms: networks that know nothing take the longest to be explained.
+    own: FitOptions = {"paper": not method.losses, "forms": method.forms and config.steps >= MEASURED}
     if not method.priors:
         own |= {"sparsity": 0.0, "rarity": 0.0, "usage": 0.0}
     steps = config.steps

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from io import BytesIO
 from pathlib import Path
 from statistics import mean, stdev
+from textwrap import fill
 from types import MappingProxyType
 from typing import Any, Final, final
 
 from pdsketch.files import make_folder, write_file
+from pdsketch_paper.experiments.methods import OURS
 from pdsketch_paper.experiments.runs import ExperimentRun, Seeds, sources
 
 Records = Sequence[dict[str, Any]]
@@ -58,7 +60,11 @@ def every(records: Records, setting: str) -> list[Any]:
 
 def _settings(record: Mapping[str, Any]) -> dict[str, Any]:
     config = record["config"]
-    return {**config, **config.get("train", {})}
+    return {**_BEFORE, **config, **config.get("train", {})}
+
+
+_BEFORE: Final[Mapping[str, Any]] = {"method": asdict(OURS), "labels": False, "brightness": 0.0}
+"""Settings of runs that were made before there was a choice."""
 
 
 def values_at(records: Records, *path: str, **settings: Any) -> list[Any]:
@@ -177,7 +183,9 @@ def plot_bars(groups: Mapping[str, Mapping[str, Sequence[float]]], path: Path, *
         dots = [(place, value) for place, values in zip(places, found, strict=True) for value in values]
         axes.plot(*zip(*dots, strict=True), "k.", markersize=3)
     axes.set(title=title)
-    axes.set_xticks(range(len(names)), names, rotation=35, ha="right", fontsize=8)
+    axes.set_xticks(
+        range(len(names)), [fill(name, 18) for name in names], rotation=35, ha="right", fontsize=8
+    )
     _write(figure, path)
 
 
