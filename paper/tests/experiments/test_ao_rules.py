@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 import pdsketch as pds
 from pdsketch_paper.babyai.adapter import BabyAIWorld
-from pdsketch_paper.experiments.ao_rules import TITLES, measure_rules, rules_runs, rules_table
+from pdsketch_paper.experiments.ao_rules import TITLES, rules_runs, rules_table
 from pdsketch_paper.experiments.runs import sources
 
 ORIGIN = {"commit": "c", "sources": sources(), "date": "d", "versions": {}}
@@ -38,10 +38,3 @@ def test_a_world_shows_what_the_sketch_with_latents_encodes():
     model = pds.Model(world.domain)
     state = model.encode(world.reset(seed=0))
     assert state["item-feature"].shape[-1] == 16
-
-
-def test_a_small_run_reads_both_kinds_of_codes():
-    run = next(run for run in rules_runs(range(1), True) if run.config.model == "painting")
-    found = measure_rules(run.config)
-    assert found.keys() == {"k-means", "vq"}
-    assert all(0 <= least <= 1 for least in found["vq"]["agreement"])

@@ -250,7 +250,7 @@ def test_relations_are_what_they_are_called():
 
 
 def test_clutter_lies_in_the_box_and_stays_there():
-    world = blind_world(blocks=23, bowls=1, clutter=2)
+    world = blind_world(blocks=23, bowls=2, clutter=2)
     world.reset(seed=0)
     inside = contained(world.simulation.positions, world.simulation.containers)[:, -1]
     assert inside.tolist() == [True] * 2 + [False] * 21

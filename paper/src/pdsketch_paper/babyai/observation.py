@@ -181,7 +181,7 @@ def _tile(kind: int, colour: int, state: int) -> NDArray[Any]:
 
     thing = None if kind in (_EMPTY[0], _AGENT[0]) else WorldObj.decode(kind, colour, state)
     direction = state if kind == _AGENT[0] else None
-    return np.asarray(Grid.render_tile(thing, direction, tile_size=PIXELS // SIDE))
+    return np.asarray(Grid.render_tile(thing, direction, tile_size=PIXELS // SIDE)).astype(np.uint8)
 
 
 SKETCHES = Path(__file__).parent / "sketches"

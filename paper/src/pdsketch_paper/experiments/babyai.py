@@ -72,7 +72,8 @@ def train(config: TrainConfig) -> tuple[Model, Report]:
 
 def new_model(sketch: SketchName, seed: int, method: Method = OURS) -> Model:
     """An untrained model, and PDS-Rob's functions where it names them: its rules need walls, too."""
-    domain = load_sketch(sketch, walls=method.walls or sketch == "rob")
+    without = sketch != "rob" and not method.walls
+    domain = load_sketch(sketch, walls=False) if without else load_sketch(sketch)
     given = rob_functions() if sketch == "rob" else {}
     return Model(domain, modules={**given, **modules_of(domain, method, seed)}, seed=seed)
 

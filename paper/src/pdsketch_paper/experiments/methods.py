@@ -109,8 +109,10 @@ class Flat:
         self._least, self._since = inf, 0
 
     def __call__(self, progress: Progress) -> bool:
-        """Whether the fit is to end."""
-        loss = progress.figures["held_out_loss"]
+        """Whether the fit is to end; not where nothing is held out."""
+        loss = progress.figures.get("held_out_loss")
+        if loss is None:
+            return False
         self._least, self._since = (loss, 0) if loss < self._least else (self._least, self._since + 1)
         return self._since >= PATIENCE
 
