@@ -34,7 +34,7 @@ class PDSketch(PassiveAlgorithmAdapter):
         """The learned domain as PDDL."""
         sketch = pds.sketch_of(pds.load_domain(domain_path))
         model = pds.Model(sketch, seed=0)
-        pds.fit(model, pds.read_traces(sketch, trajectory_paths), seed=0)
+        pds.fit(model, pds.read_traces(sketch, trajectory_paths), steps=20, seed=0)
         return pds.export(model).domain_text
 
 
