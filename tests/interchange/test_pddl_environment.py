@@ -118,6 +118,15 @@ def test_what_is_not_applicable_changes_nothing_and_says_so():
     assert (reward, terminated, info["executed"]) == (0.0, False, False)
 
 
+def test_what_is_undefined_changes_nothing_and_says_why():
+    env = tanks()
+    env.reset()
+    _, _, _, _, info = env.step(env.unwrapped.number(("pour", "a", 3)))
+    assert not info["executed"]
+    assert "has the choices 0 to 3" in info["why"]
+    assert env.unwrapped.state["depth"].tolist() == [2, 0]
+
+
 def test_text_marks_what_is_new_and_what_is_wanted():
     env = made(render_mode="ansi")
     env.reset()
@@ -135,6 +144,9 @@ def test_pictures_of_an_episode_have_one_size_and_show_each_step():
         env.step(env.unwrapped.number(step))
         pictures.append(env.render())
     assert {picture.shape for picture in pictures} == {pictures[0].shape}
+    assert [*env.unwrapped._cards()] == ["a - block", "b - block", "c - block", "blocks"]
+    env.step(env.unwrapped.number(("unstack", "a", "b")))  # no fact without objects holds now
+    assert [*env.unwrapped._cards()] == ["a - block", "b - block", "c - block", "blocks"]
     assert all((one != other).any() for one, other in pairwise(pictures))
 
 

@@ -17,6 +17,7 @@ from pdsketch.extras import missing_extra
 from pdsketch.lang import (
     Apply,
     Domain,
+    Error,
     Object,
     Predicate,
     Problem,
@@ -51,8 +52,8 @@ class PDDLEnvironment(gymnasium.Env[dict[str, NDArray[Any]], Any]):  # type: ign
     - An action is a number: of ``env.unwrapped.actions[n]``, such as ``("stack", "a", "b")``;
       ``env.unwrapped.number(step)`` goes the other way. Steps that facts which never change forbid have none.
     - ``info["action_mask"]`` says which actions are applicable, as ``action_space.sample(mask)`` takes it;
-      ``env.unwrapped.action_masks()`` in Booleans. Another action changes nothing; then ``info["executed"]``
-      is False.
+      ``env.unwrapped.action_masks()`` in Booleans. Another action changes nothing (``info["executed"]`` is
+      False), nor does one whose effect is undefined (``info["why"]``).
     - The reward is 1 where the goal is reached, which ends the episode, else 0.
 
     ``domain`` and ``problem`` are files, or what `load_domain` and `load_problem` return: of a loaded problem
@@ -130,9 +131,13 @@ class PDDLEnvironment(gymnasium.Env[dict[str, NDArray[Any]], Any]):  # type: ign
             )
         executed = bool(self._mask[number])
         self._before, self._last = self._facts, self.actions[number]
+        why: dict[str, Any] = {}
         if executed:
-            self._facts = apply(self._static, self._facts, self._last)
-        info = self._info(executed=executed)
+            try:
+                self._facts = apply(self._static, self._facts, self._last)
+            except Error as undefined:  # a number out of its range, say
+                executed, why = False, {"why": undefined.diagnostics[0].message}
+        info = self._info(executed=executed) | why
         return self._observed(), float(info["success"]), info["success"], False, info
 
     def render(self) -> Any:
@@ -159,12 +164,13 @@ class PDDLEnvironment(gymnasium.Env[dict[str, NDArray[Any]], Any]):  # type: ign
     def _cards(self) -> dict[str, list[str]]:
         """What holds, by the first object of each fact (else under the domain's name); what changes first."""
         titles = {name: f"{name} - {type_}" for name, type_ in self.problem.universe.items()}
-        found: dict[str, list[str]] = {title: [] for title in titles.values()}
+        whole = [self.domain.name] * any(not p.parameters for p in self.domain.state_predicates)
+        found: dict[str, list[str]] = {title: [] for title in [*titles.values(), *whole]}
         changing = self.domain.analysis.written
         for fact, value in sorted(self._facts.items(), key=lambda item: item[0][0] not in changing):
             if value is not False:
                 title = titles[fact[1]] if len(fact) > 1 else self.domain.name
-                found.setdefault(title, []).append(_words(fact, value))
+                found[title].append(_words(fact, value))
         return found
 
     @cached_property
